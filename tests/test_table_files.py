@@ -16,6 +16,8 @@ from evenhand.data.csv_files import EVERY
 from evenhand.data.files import read_table
 from evenhand.data.tables import cells, column, numbers
 from evenhand.errors import ArgumentError, TableError
+from evenhand.sampling.labelling.label_files import read_labels
+from evenhand.studies.files import read_csv
 from tests.cli.shell import answer, asked, call, refused
 from tests.quotas.test_file_audit import same
 
@@ -89,7 +91,8 @@ MEANT = {
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 @pytest.mark.parametrize("text", [PLAIN, *MEANT.values()], ids=["plain", *MEANT])
 def test_what_other_programs_write_is_read_as_they_mean_it(text, encoding, write):
-    frame = read_table(write(text, name="log", encoding=encoding), text=EVERY)
+    said = []
+    frame = read_table(write(text, name="log", encoding=encoding), text=EVERY, say=said.append)
     assert list(frame.columns) == list(ROWS)
     frame["reward"] = numbers(frame, "reward")
     assert frame.astype({"round": str}).to_dict("list") == ROWS | {"reward": [0.0, 1.0, 0.5]}
@@ -159,12 +162,53 @@ COMMENTED = {
     "rows of as many cells": ("x,y\n#1,2\n# a,b\n", [["#1", "2"], ["# a", "b"]]),
     "a cell that goes on": ('x,y\n"a\n# b",1\n"#c\n#d",2\n', [["a\n# b", "1"], ["#c\n#d", "2"]]),
     "one column": ("x\n# a\nb\n", [["# a"], ["b"]]),
+    "one other cell that is not empty": ("x,y,z\n#1,2\na,b,c\n", [["#1", "2", ""], ["a", "b", "c"]]),
+    "as many cells, empty ones": ("x,y,z\n#1,,\na,b,c\n", [["#1", "", ""], ["a", "b", "c"]]),
+    "a quoted cell": ('x,y\n"#1"\n"# b"\n#c,"d,e"\n', [["#1", ""], ["# b", ""], ["#c", "d,e"]]),
 }
 
 
 @pytest.mark.parametrize(("text", "rows"), COMMENTED.values(), ids=COMMENTED)
 def test_a_row_that_begins_like_a_comment_stays(text, rows, write):
-    assert read_table(write(text), text=EVERY).to_numpy().tolist() == rows
+    assert read_table(write(text), text=EVERY).fillna("").to_numpy().tolist() == rows
+
+
+AT_EVERY_DOOR = {
+    "a table": lambda file: read_table(file, text=EVERY),
+    "an audit": lambda file: eh.quotas.audit(file, arm="arm", shares=0, caps=1),
+    "an export": read_csv,
+    "labels": lambda file: read_labels(file, None, "labels"),
+}
+
+
+@pytest.mark.parametrize("door", AT_EVERY_DOOR)
+@pytest.mark.parametrize("line", ["#sale", "# sale", "# sale,0.9", "# sale,,"])
+def test_what_may_be_a_comment_or_a_row_is_refused_where_there_is_much_of_it(line, door, write):
+    log = write("arm,reward,note\n" + f"plain,0.4,ok\n{line}\n" * 30)
+    with pytest.raises(TableError, match=r"30 lines among the rows begin with # and may be .*quotation marks"):
+        AT_EVERY_DOOR[door](log)
+    refused(TableError, "30 lines among the rows begin with #", "audit", log, "--shares", "0")
+    refused(TableError, "30 lines among", "audit-parity", log, "--group", "arm", "--value", "reward")
+
+
+@pytest.mark.parametrize("door", ["a table", "an audit"])
+def test_a_few_comments_are_left_out_and_a_warning_says_so(door, write):
+    log = write("arm,reward,note\n" + "plain,0.4,ok\n" * 30 + "# end, of log\n#\n")
+    with pytest.warns(UserWarning, match=r"t\.csv: 2 comment lines \(# ...\) among the rows left out"):
+        found = AT_EVERY_DOOR[door](log)
+    assert (found.rounds if door == "an audit" else len(found)) == 30
+
+
+def test_rows_that_begin_like_a_comment_are_audited_as_those_of_a_frame(write):
+    log = write("arm,reward,note\n" + "plain,0.4,ok\n#sale,0.9\n" * 30)
+    shares = {"plain": 0.6, "#sale": 0}
+    assert not eh.quotas.audit(log, arm="arm", shares=shares).kept
+    assert json.loads(call("audit", log, "--shares", "plain=0.6,#sale=0", "--json").stdout)["rounds"] == 60
+
+
+def test_a_row_above_the_others_is_no_comment_where_no_header_is(write):
+    log = write("#sale,0.9\n# by hand\nplain,0.4\n#sale,0.9\n")
+    refused(TableError, "line 1 may be a comment, or a row", "audit", log, "--header", "arm,reward", "--shares", "0")
 
 
 def test_comments_are_left_out_of_long_files_too(write):
@@ -341,3 +385,45 @@ def test_rewards_come_with_a_comma_at_the_end_of_each_row(tmp_path, write):
     tickets = [one["id"] for one in asked(store, "--count", "2")]
     told = write(f"ticket,reward\n{tickets[0]},0.5,\n{tickets[1]},1,\n", name="rewards.csv")
     assert json.loads(call("tell", store, "--file", told, "--json").stdout)["told"] == 2
+
+
+@pytest.mark.parametrize("door", AT_EVERY_DOOR)
+@pytest.mark.parametrize(
+    "text", ["arm,id,label\na,1,x\nb\0c,2,y\n", 'arm,id,label\na,"1\0",x\n', "arm\0,id,label\na,1,x\n"]
+)
+def test_the_character_nul_is_refused_with_its_line(text, door, write):
+    line = text[: text.index("\0")].count("\n") + 2
+    with pytest.raises(TableError, match=rf"t\.csv: line {line} holds the character NUL"):
+        AT_EVERY_DOOR[door](write("# above\n" + text))
+
+
+MONEY = [
+    ["$1.20", "$3"],
+    ["1,200.50 EUR", "2 EUR"],
+    ["5 %", "7 %"],
+    ["1.5", "€ 2"],
+    ["USD 5", "USD 6"],
+    ["-$5", "(7 kg)"],
+]
+
+
+@pytest.mark.parametrize("cells", MONEY, ids=str)
+def test_numbers_with_a_unit_are_to_be_cleaned_and_not_numbered(cells):
+    with pytest.raises(TableError, match="it is a number written as text: take the currency") as refusal:
+        numbers(pd.DataFrame({"price": cells}), "price")
+    assert "turn its texts into numbers" not in str(refusal.value)
+
+
+WORDS = ("no", "yes"), ("p12", "p13"), ("2025-01-01", "2025-01-02"), ("1 or 2", "3")
+
+
+@pytest.mark.parametrize("cells", WORDS, ids=str)
+def test_other_texts_are_not_taken_for_numbers_with_a_unit(cells):
+    with pytest.raises(TableError) as refusal:
+        numbers(pd.DataFrame({"price": cells}), "price")
+    assert "number written as text" not in str(refusal.value)
+
+
+def test_the_shell_does_not_advise_values_for_money(write):
+    log = write("arm,reward\na,$1.20\nb,$0.50\n" * 1)
+    refused(TableError, "it is a number written as text", "evaluate", log, "--policy", "a=0.5,b=0.5")

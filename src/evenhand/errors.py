@@ -33,6 +33,7 @@ A refused call changes nothing: the check comes before the first write.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from decimal import Decimal
 from itertools import islice
@@ -45,6 +46,9 @@ SHOWN = 80
 NAMED = 8
 """Names in a refusal that lists what there is."""
 PYTHON_IN_JSON = {"None": "null", "True": "true", "False": "false"}
+SERVER = re.compile(r"((?:[a-z][a-z0-9+.-]*:/{1,3}|postgres\w*:)[^\s:/@]*:)(?:\S*|[^\n]*)@", re.IGNORECASE)
+"""A user and a password in an address; a password that is not escaped may hold an @ or a blank too."""
+SECRET = re.compile(r"(\b\w*(?:password|passwd|secret)\s*=\s*)(?:'[^']*'|[^\s&'\"]+)", re.IGNORECASE)
 SEARCHED = 10_000
 """Names among which the nearest are looked for."""
 
@@ -190,6 +194,8 @@ def wanted(name: str, what: str, got: Any, mend: str = "") -> str:
     >>> wanted("tolerance", "a number >= 0", -1, "use 0.0 for the strict promise")
     'tolerance: expected a number >= 0, got -1; use 0.0 for the strict promise'
     """
+    if is_sparse(got):
+        got, mend = f"a sparse matrix of shape {got.shape}", "pass its .toarray()"
     return f"{name}: expected {what}, got {_shown(got)}" + (f"; {mend}" if mend else "")
 
 
@@ -200,6 +206,20 @@ def _shown(got: Any) -> str:
     except ValueError:  # Python prints no whole number of more than 4300 digits
         return f"a {type(got).__name__} too long to print"
     return shown if len(shown) <= SHOWN else shown[: SHOWN - 3] + "..."
+
+
+def is_sparse(value: Any) -> bool:
+    """Return whether a value is a sparse matrix or array of scipy."""
+    return type(value).__module__.startswith("scipy.sparse")
+
+
+def masked(text: str) -> str:
+    """Return a text with *** for the passwords of addresses in it.
+
+    >>> masked("postgresql://me:x@y@host/db?sslpassword=z"), masked("host=h password='x y'")
+    ('postgresql://me:***@host/db?sslpassword=***', 'host=h password=***')
+    """
+    return SERVER.sub(r"\1***@", SECRET.sub(r"\1***", text))
 
 
 def figure(value: float, digits: int = 6) -> str:
@@ -309,7 +329,9 @@ def nearest(name: Any, known: Iterable[Any], most: int = 1, likeness: float = 0.
 
 def _beginning(value: Any, depth: int = 5) -> Any:
     """Return as much of a value as a refusal shows, so that a huge one costs no more than a small one."""
-    if type(value) in (str, bytes):
+    if type(value) is str:
+        return masked(value[: SHOWN * SHOWN])[:SHOWN]
+    if type(value) is bytes:
         return value[:SHOWN]
     if depth and type(value) in (list, tuple):
         return type(value)(_beginning(item, depth - 1) for item in value[:SHOWN])
@@ -328,7 +350,6 @@ def why_unreadable(error: BaseException) -> str:
     """Return in words what a program that reads files says of one that it cannot read."""
     import csv
     import json
-    import re
 
     words = str(error).strip()
     if cells := re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", words):

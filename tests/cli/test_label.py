@@ -238,6 +238,20 @@ def label_studio(tasks, *users):
     )
 
 
+def test_the_control_that_holds_the_label_is_named(patients):
+    command = ["patients.csv", *OPTIONS, "--annotator", "ann"]
+    assert call(*command, "--items", 2, "--tasks", "tasks.json", "--seed", 1).exit_code == 0
+    done = json.loads(pathlib.Path("tasks.json").read_text())
+    for task in done:
+        result = [{"from_name": name, "value": {"choices": [one]}} for name, one in (("tone", "low"), ("sure", "high"))]
+        task["annotations"] = [{"result": result}]
+    pathlib.Path("done.json").write_text(json.dumps(done))
+    refused = str(call(*command, "--read", "done.json").exception)
+    assert "control: expected one of tone,sure, which were all answered, got nothing" in refused
+    assert call(*command, "--read", "done.json", "--control", "tone", "--out", "out.csv").exit_code == 0
+    assert set(pd.read_csv("out.csv")["label"]) == {"low"}
+
+
 @pytest.mark.parametrize("items", [1, 4])
 def test_two_people_label_every_item_of_a_file(patients, items):
     assert "items are in" in call(*WORKED, "--seed", 1, "--items", items, "--tasks", "t.json").output

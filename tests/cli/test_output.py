@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
 import evenhand as eh
+from evenhand.cli import main
 from evenhand.cli.output import picture, visible
 from evenhand.plots.style import figure
-from tests.cli.shell import answer
+from evenhand.studies import Operation
+from tests.cli.shell import answer, evenhand
 
 
 def test_signs_that_the_fonts_lack_are_empty_boxes_in_a_picture_and_no_warning(tmp_path):
@@ -39,3 +43,49 @@ def test_a_label_cannot_clear_the_screen(tmp_path):
         said = answer(command, tmp_path / "ads.evenhand")
         assert "\x1b[2J" not in said
     assert r"\x1b[2Jplain" in answer("show", tmp_path / "ads.evenhand")
+
+
+COMMANDS = {
+    "audit log.csv --shares 0.4": 1,
+    "audit-parity log.csv --group arm --value reward": 0,
+    "verify ads.evenhand": 0,
+    "show ads.evenhand": 0,
+    "studies ads.evenhand": 0,
+    "list": 0,
+    "audit --help": 0,
+    "audit no.csv --shares 0.4": 2,
+}
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "log.csv").write_text("arm,reward\n" + "a,1\n" * 30 + "b,0\na,0\n" * 15)
+    eh.Study.create("ads.evenhand", eh.quotas.FairUCB({"a": 0.2, "b": 0.3}, seed=1)).close()
+
+
+@pytest.mark.parametrize("width", ["0", "00", " 0", ""])
+@pytest.mark.parametrize("words", COMMANDS)
+def test_a_terminal_of_no_width_is_one_of_80_signs(words, width, files, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["evenhand", *words.split()])
+    said = []
+    for columns in (width, "80"):
+        monkeypatch.setenv("COLUMNS", columns)
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said.append((ended.value.code, "".join(capsys.readouterr())))
+    assert said[0] == said[1]
+    assert said[0][1].strip()
+
+
+READ = ["export ads.evenhand --out -", "show ads.evenhand --json", "show ads.evenhand", "list", "verify ads.evenhand"]
+
+
+@pytest.mark.parametrize("words", READ)
+def test_a_reader_who_leaves_is_no_failure(words, files):
+    with eh.Study.open("ads.evenhand") as study:
+        study.perform([Operation("ask")] * 2000)
+    with evenhand(*words.split(), stderr=subprocess.PIPE) as running:
+        running.stdout.close()
+        said = running.stderr.read()
+    assert (running.returncode, said) == (0, "")

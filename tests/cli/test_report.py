@@ -96,6 +96,20 @@ def test_the_command_in_a_report_finds_the_same(log):
     assert digest.split() == ["sha256sum", log, "#", sum_of]
 
 
+def test_every_answer_says_that_the_order_of_ties_may_change_it(log):
+    frame = pd.read_csv(log)
+    frame.assign(when=frame["when"] // 10, id=range(len(frame), 0, -1)).to_csv(log, index=False)
+    ask = (log, "--arm", "item", "--promise", "promise.toml", "--order")
+    words = "have the same when as others, which are turned around"
+    assert words in " ".join(call("audit", *ask, "when").stdout.split())
+    assert words in json.loads(call("audit", *ask, "when", "--json").stdout)["notes"][0]
+    assert words in json.loads(call("report", *ask, "when", "--json").stdout)["notes"][0]
+    assert words in Path("report.html").read_text()
+    for command in ("audit", "report"):
+        found = json.loads(call(command, *ask, "when,id", "--json").stdout)
+        assert found["notes"] == []
+
+
 def test_the_last_decisions_of_a_log_stand_in_its_order(log):
     _, words = reported(log, "--arm", "item", "--shares", "0.1", "--order", "when", "--tolerance", "3", code=0)
     assert "round when item 41 41 " in words

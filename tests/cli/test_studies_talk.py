@@ -354,7 +354,10 @@ def test_a_subject_is_asked_about_and_erased(tmp_path):
     for subject in ("ann", "ann", "bob"):
         asked(store, "--contexts", "[[0.1, 0.2], [0.3, 0.4]]", "--subject", subject)
     assert answer("erase", store, "--subject", "ann") == "seen: 1 subject erased; 2 open tickets forgotten\n"
-    assert answer("erase", store, "--subject", "ann") == "seen: 0 subjects erased\n"
+    for subject in ("ann", "anne"):
+        again = call("erase", store, "--subject", subject)
+        words = f"seen: 0 subjects erased; no contexts of subject {subject!r} are kept\n"
+        assert (again.exit_code, again.output) == (1, words)
     assert Study.open(store).open_tickets == [3]
     body = json.loads(answer("erase", store, "--older-than", "1s", "--json"))
     assert body == {"subjects": 1, "forgotten": 1, "purged": True}

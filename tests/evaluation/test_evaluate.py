@@ -718,6 +718,13 @@ def test_mixed_positions_are_refused():
 def test_a_log_out_of_order_is_refused():
     log = drawn(200).assign(when=np.arange(200))
     assert eh.evaluate(log, POLICY, **COLUMNS, order="when").rounds == 200
+    again = eh.evaluate(log.assign(day=log["when"] // 10), POLICY, **COLUMNS, order=["day", "when"])
+    assert again.notes == eh.evaluate(log, POLICY, **COLUMNS).notes
+    for policy in (POLICY, UCB1()):
+        tied = eh.evaluate(log.assign(when=log["when"] // 10), policy, **COLUMNS, order="when")
+        assert any("200 of 200 rows have the same when as others" in note for note in tied.notes)
+    with pytest.raises(TableError, match="turn the log around, as its newest row comes first"):
+        eh.evaluate(log[::-1], POLICY, **COLUMNS, order="when")
     log.loc[[7, 8], "when"] = [8, 7]
     with pytest.raises(
         TableError, match="column 'when', row 9: expected a value not below that of the row before, got 7"

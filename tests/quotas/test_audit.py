@@ -231,3 +231,68 @@ def test_a_cap_of_zero_says_that_an_arm_is_never_played(ahead, kept):
     assert finding.kept == kept
     if not kept:
         assert str(finding.first_breach) == "after round 3, the plays of arm 'b' were 1 more than the cap 0 allows"
+
+
+DAYS = pd.DataFrame({"day": np.repeat(["2025-01-01", "2025-01-02"], 20), "item": ["b", "b", "a", "a"] * 10})
+
+
+@pytest.mark.parametrize("round", [None, "n"])
+@pytest.mark.parametrize("order", ["day", ["day", "hour"]])
+def test_a_log_that_is_newest_first_is_turned_around_with_its_ties(order, round):
+    log = DAYS.assign(hour=7, n=np.arange(40))
+    for rows, turned in ((log, False), (log[::-1], True)):
+        found = audit(rows, arm="item", order=order, round=round, shares={"b": 0.5, "a": 0})
+        assert found.kept
+        assert any("40 of 40 rounds have the same day" in note for note in found.notes)
+        assert any("turned around" in note for note in found.notes) == turned
+
+
+def test_a_further_column_orders_what_is_tied():
+    log = DAYS.assign(id=np.arange(40)).sample(frac=1, random_state=1)
+    found = audit(log, arm="item", order=["day", "id"], shares={"b": 0.5, "a": 0})
+    assert (found.kept, found.notes) == (True, ())
+    again = audit(log, arm="item", order="day", shares={"b": 0.5, "a": 0})
+    assert any("name a further column to order them by, such as day,id" in note for note in again.notes)
+
+
+NO_DIFFERENCE = {
+    "one arm at each time": {"item": ["a", "a", "b", "b"]},
+    "the rows of a round": {"item": ["a", "b", "b", "a"], "n": [1, 1, 2, 2]},
+}
+
+
+@pytest.mark.parametrize("columns", NO_DIFFERENCE.values(), ids=NO_DIFFERENCE)
+def test_ties_that_make_no_difference_are_not_spoken_of(columns):
+    log = pd.DataFrame({"when": [1, 1, 2, 2], **columns})
+    said = audit(log, arm="item", round="n" if "n" in columns else None, caps=1).notes
+    assert audit(log, arm="item", order="when", round="n" if "n" in columns else None, caps=1).notes == said
+
+
+@pytest.mark.parametrize("column", ["available", "segment"])
+def test_ties_of_rounds_that_differ_otherwise_are_spoken_of(column):
+    log = pd.DataFrame({"when": [1, 1, 1, 2], "item": ["a"] * 4, "other": ["a,b", "a", "a", "b,a"]})
+    found = audit(log, arm="item", order="when", shares={"a": 0.1, "b": 0}, **{column: "other"})
+    assert any("3 of 4 rounds have the same when as others." in note for note in found.notes)
+
+
+def test_ties_in_logs_that_were_written_apart_are_spoken_of():
+    found = audit(frames=[DAYS, DAYS], arm="item", order="day", shares={"b": 0.1, "a": 0})
+    assert sum("40 of 40 rounds" in note for note in found.notes) == 2
+
+
+def test_floats_that_cannot_hold_nanoseconds_are_refused_as_an_order():
+    when = 1_700_000_000_000_000_000 + np.arange(4)
+    log = pd.DataFrame({"item": ["a", "b", "a", "b"], "when": when})
+    assert audit(log, arm="item", order="when", shares=0.5).notes == ()
+    assert audit(log.astype({"when": str}), arm="item", order="when", shares=0.5).notes == ()
+    for bad in (log.astype({"when": float}), log.assign(when=[*map(float, when)])):
+        with pytest.raises(TableError, match="column 'when', row 1: expected values that floats hold exactly, below"):
+            audit(bad, arm="item", order="when", shares=0.1)
+
+
+@pytest.mark.parametrize(
+    ("order", "words"), [([], "order: expected the name of a column"), (["day", "no"], "order: expected one of")]
+)
+def test_an_order_of_no_column_is_refused(order, words):
+    with pytest.raises(TableError, match=words):
+        audit(DAYS, arm="item", order=order, shares=0.1)

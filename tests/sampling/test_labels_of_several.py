@@ -10,6 +10,7 @@ import pytest
 from evenhand import errors
 from evenhand.sampling import (
     LabelQueue,
+    OptimisticSampler,
     agreement_table,
     annotations_table,
     labelled_table,
@@ -486,3 +487,60 @@ def test_an_annotation_is_skipped_where_it_says_so(tasks, tmp_path, mark, reject
     export = exported(tmp_path / "export.json", file, {one: [("low", 1)]})
     export.write_text(export.read_text().replace('"was_cancelled": false', f'"was_cancelled": {json.dumps(mark)}'))
     assert queue.read_labels(export) == {"told": 1 - rejected, "rejected": rejected, "left": 0}
+
+
+def with_controls(path, tasks, answers):
+    """An export of the tasks in a file, whose annotations answer controls by name."""
+    done = json.loads(tasks.read_text())
+    for task in done:
+        said = answers.get(task["data"]["id"], {})
+        result = [{"from_name": name, "type": "choices", "value": {"choices": [one]}} for name, one in said.items()]
+        task["annotations"] = [{"id": 1, "completed_by": ANN, "was_cancelled": False, "result": result}]
+    path.write_text(json.dumps(done))
+    return path
+
+
+def test_a_label_that_was_left_open_is_not_taken_from_another_control(tasks, tmp_path):
+    queue, (one, two, *_), file = tasks
+    export = with_controls(tmp_path / "e.json", file, {one: {"label": "low", "sure": "high"}, two: {"sure": "high"}})
+    assert queue.read_labels(export) == {"told": 1, "rejected": 0, "left": 3}
+    assert [(item, label) for item, _, label in told(queue)] == [(one, "low")]
+
+
+def test_the_control_is_named_or_refused(tasks, tmp_path):
+    queue, (one, two, *_), file = tasks
+    export = with_controls(tmp_path / "e.json", file, {one: {"tone": "low", "sure": "high"}, two: {"sure": "high"}})
+    with pytest.raises(errors.TableError, match=r"e.json, control: expected one of \['tone', 'sure'\], which were all"):
+        queue.read_labels(export)
+    with pytest.raises(errors.TableError, match=r"control: expected one of .*'ton'; did you mean 'tone'"):
+        queue.read_labels(export, control="ton")
+    with pytest.raises(errors.ArgumentError, match="control: expected the name of a control"):
+        queue.read_labels(export, control="")
+    assert told(queue) == []
+    assert queue.read_labels(export, control="tone")["told"] == 1
+    alone = with_controls(tmp_path / "f.json", file, {two: {"tone": "low"}})
+    assert queue.read_labels(alone) == {"told": 1, "rejected": 0, "left": 3}
+
+
+def test_the_column_of_labels_is_named(tasks, tmp_path):
+    queue, (one, two, three, *_), _ = tasks
+    rows = [{"id": one, "label": "x", "tone": "low"}, {"id": two, "tone": ""}]
+    (tmp_path / "min.json").write_text(json.dumps(rows))
+    assert queue.read_labels(tmp_path / "min.json", control="tone", annotator="ann")["told"] == 1
+    frame = pd.DataFrame({"id": [three], "tone": ["high"]})
+    with pytest.raises(errors.TableError, match="the columns id and sure"):
+        queue.read_labels(frame, control="sure", annotator="ann")
+    assert queue.read_labels(frame, control="tone", annotator="ann")["told"] == 1
+
+
+@pytest.mark.parametrize("empty", ["", "  "])
+def test_an_empty_label_is_refused_where_labels_are_named_and_given(empty):
+    with pytest.raises(errors.ArgumentError, match="classes: expected labels that are not empty"):
+        OptimisticSampler(["f", "m"], classes=["yes", empty])
+    queue = made(annotators=1)
+    item = queue.ask(1)[0]
+    with pytest.raises(errors.ArgumentError, match="label: expected labels that are not empty"):
+        queue.tell(item, empty)
+    queue.tell(item, "low")
+    with pytest.raises(errors.ArgumentError, match="label: expected labels that are not empty"):
+        queue.correct(item, empty)

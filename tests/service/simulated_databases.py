@@ -21,9 +21,9 @@ from sqlalchemy import create_engine, event, insert, select, text
 
 from evenhand.errors import UnreachableError
 from evenhand.studies import Store
+from evenhand.studies.store.address import read_address
 from evenhand.studies.store.engine import PATIENCE, ways_of
 from evenhand.studies.store.schema import METADATA
-from evenhand.studies.store.store import _url
 from tests.service.simulated_threads import Scheduler
 
 __all__ = ["MEMORY", "NAP", "free", "leave", "place_of_process", "taken"]
@@ -82,11 +82,11 @@ def leave(place: str) -> None:
 
 def _made(place: str, scheduler: Callable[[], Scheduler]) -> Store:
     if place == MEMORY:
-        return Store(ways_of(_url(place)))
+        return Store(ways_of(read_address(place)))
     with patch("evenhand.studies.store.engine.create_engine", partial(create_engine, max_overflow=-1)):
         if "://" not in place:
-            return Store(ways_of(_url(place)))
-        server = Store(ways_of(_url(f"{place}{'&' if '?' in place else '?'}{SETTINGS}")))
+            return Store(ways_of(read_address(place)))
+        server = Store(ways_of(read_address(f"{place}{'&' if '?' in place else '?'}{SETTINGS}")))
     kind = _patient(scheduler)
     event.listen(server._engine, "connect", lambda connection, record: setattr(connection, "cursor_factory", kind))
     METADATA.create_all(server._engine)

@@ -15,9 +15,9 @@ from sqlalchemy import create_engine, event, inspect, text
 import evenhand as eh
 from evenhand.errors import ArgumentError, MissingExtraError, StoreError
 from evenhand.studies import Operation, Store, Study
+from evenhand.studies.store.address import read_address
 from evenhand.studies.store.engine import ways_of
 from evenhand.studies.store.schema import METADATA, VERSION
-from evenhand.studies.store.store import _url
 from tests.naming import named
 from tests.waiting import until
 
@@ -28,7 +28,7 @@ def policy():
 
 def bare(place):
     """A store as it is before anything was looked at."""
-    return Store(ways_of(_url(place)))
+    return Store(ways_of(read_address(place)))
 
 
 @pytest.fixture
@@ -429,7 +429,7 @@ def test_a_connection_that_the_server_ended_meanwhile_is_replaced(database):
 
 
 def test_tables_made_while_another_process_waited_to_make_them_are_found(database):
-    other = create_engine(_url(database))
+    other = create_engine(read_address(database))
     with other.connect() as first, ThreadPoolExecutor(1) as pool:
         first.execute(text("SELECT pg_advisory_lock(20211121)"))
         second = pool.submit(Store.at, database, create=True)

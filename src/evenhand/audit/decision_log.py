@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.data.tables import cells, check_column, column, in_natural_order, levels_of, named_alike, places_in
+from evenhand.data.tables import (
+    cells,
+    check_column,
+    check_digits,
+    column,
+    column_names,
+    in_natural_order,
+    levels_of,
+    named_alike,
+    places_in,
+)
 from evenhand.errors import TableError, UnknownArmError, wanted, wanted_label
 from evenhand.kernels.arrays import Bools, Ints
 from evenhand.promises.round_kernels import Rounds
@@ -36,13 +46,58 @@ class Plays(NamedTuple):
     kinds: list[Label]
 
 
+class Ordered(NamedTuple):
+    """The rows of a log in the order of some columns.
+
+    Attributes
+    ----------
+    names : the columns.
+    rows : the rows in their order (n_rows,). Those with equal values are in that of the log, and turned around in a log
+        whose newest rows come first.
+    place : of each row (n_rows,), the same for rows with equal values.
+    moments : the values of the first column (n_rows,).
+    turned : whether the newest rows of the log come first.
+    """
+
+    names: list[Any]
+    rows: Ints
+    place: Ints
+    moments: NDArray[Any]
+    turned: bool
+
+    def note(self, tied: int, total: int, what: str = "rounds") -> tuple[str, ...]:
+        """Return what is to be said where so many rows or rounds have the same values as others."""
+        names = ",".join(map(str, self.names))
+        way = ", which are turned around as the whole log, whose newest rows come first" if self.turned else ""
+        mend = f"name a further column to order them by, such as {names},id"
+        equal = f"{tied:,} of {total:,} {what} have the same {names} as others{way}"
+        return (f"{equal}. Another order of these could change the finding: {mend}.",) if tied else ()
+
+
 class Numbered(NamedTuple):
-    """The round of each row, counted from 0 (n_rows,), the first row of each round (n_rounds,), and the rounds' moments
-    in the column that puts them in order, None where none does."""
+    """The round of each row, counted from 0 (n_rows,), the first row of each round (n_rounds,), and the order that the
+    rows have by some columns, None where none is named."""
 
     of_row: Ints
     first_row: Ints
-    moments: NDArray[Any] | None
+    ordered: Ordered | None = None
+
+    @property
+    def moments(self) -> NDArray[Any] | None:
+        """The moments of the rounds, in the first column that orders them."""
+        return None if self.ordered is None else self.ordered.moments[self.first_row]
+
+    def notes(self, log: Rounds) -> tuple[str, ...]:
+        """Return what is to be said of rounds that differ and have the same place in the order."""
+        if self.ordered is None:
+            return ()
+        place, total = self.ordered.place[self.first_row], len(self.first_row)
+        kinds: Ints = np.arange(total) if len(log.starts) else log.codes.astype(np.int64)
+        for other in (place, *([log.keys] if len(log.keys) else ()), *(log.offers.T if len(log.offers) else ())):
+            kinds = np.unique(kinds * (other.max() + 1) + other, return_inverse=True)[1]
+        same = np.bincount(place)
+        differ = np.bincount(place[np.unique(kinds, return_index=True)[1]], minlength=len(same)) > 1
+        return self.ordered.note(int(same[differ].sum()), total)
 
 
 def read_plays(frame: pd.DataFrame, arm: str, owed: Any = None) -> Plays:
@@ -88,7 +143,7 @@ def _lists_in(given: pd.Series[Any], labels: Container[Any] = ()) -> pd.Series[A
     return pd.Series(found) if all(isinstance(cell, list) for cell in found) else given
 
 
-def read_rounds(frame: pd.DataFrame, order: str | None, round: str | None) -> Numbered:
+def read_rounds(frame: pd.DataFrame, order: str | Sequence[str] | None, round: str | None) -> Numbered:
     """Return the rounds of a log, a row each, or a value of the column `round` each.
 
     Raises
@@ -98,12 +153,8 @@ def read_rounds(frame: pd.DataFrame, order: str | None, round: str | None) -> Nu
     """
     import pandas as pd
 
-    moments = None
-    sequence = np.arange(len(frame))
-    if order is not None:
-        check_column(frame, order, "order")
-        moments = moments_of(cells(frame, order), order)
-        sequence = np.argsort(moments, kind="stable")
+    ordered = None if order is None else read_order(frame, order)
+    sequence = np.arange(len(frame)) if ordered is None else ordered.rows
     numbers, first = np.arange(len(frame)), sequence
     if round is not None:
         check_column(frame, round, "round")
@@ -111,7 +162,31 @@ def read_rounds(frame: pd.DataFrame, order: str | None, round: str | None) -> Nu
         first = sequence[np.searchsorted(np.maximum.accumulate(numbers), np.arange(len(names)))]
     of_row = np.empty(len(frame), np.int64)
     of_row[sequence] = numbers
-    return Numbered(of_row, first, None if moments is None else moments[first])
+    return Numbered(of_row, first, ordered)
+
+
+def read_order(frame: pd.DataFrame, order: str | Sequence[str]) -> Ordered:
+    """Return the order of the rows by a column, or by several: by the next one where values of one are equal.
+
+    Raises
+    ------
+    TableError
+        If a column is missing or has an empty cell, or is neither numbers nor times.
+    """
+    names = column_names("order", order)
+    for name in names:
+        check_column(frame, name, "order")
+    values = [moments_of(cells(frame, name), name) for name in names]
+    codes = [np.unique(each, return_inverse=True)[1] for each in values]
+    rows = np.lexsort(codes[::-1])
+    later = np.any([each[rows][1:] != each[rows][:-1] for each in codes], axis=0)
+    place = np.empty(len(rows), np.int64)
+    place[rows] = np.cumsum([0, *later])
+    steps = np.diff(place)
+    turned = bool((steps <= 0).all() and (steps < 0).any())
+    if turned:
+        rows = np.arange(len(rows))[::-1]
+    return Ordered(names, rows, place, values[0], turned)
 
 
 def moments_of(given: pd.Series[Any], name: str) -> NDArray[Any]:
@@ -120,7 +195,8 @@ def moments_of(given: pd.Series[Any], name: str) -> NDArray[Any]:
     Raises
     ------
     TableError
-        If a cell is neither, or some are numbers and some are times.
+        If a cell is neither, some are numbers and some are times, or floats stand for whole numbers that they cannot
+        tell apart, such as nanoseconds since 1970.
     """
     import pandas as pd
 
@@ -134,6 +210,8 @@ def moments_of(given: pd.Series[Any], name: str) -> NDArray[Any]:
         if bad.size:
             where, mend = f"column {name!r}, row {bad[0] + 1}", "write times as 2026-11-21 09:30:00"
             raise TableError(wanted(where, "only numbers or only times", given.iloc[bad[0]], mend))
+    if read.dtype.kind == "f":
+        check_digits(read.to_numpy(), name, "values")
     if read.dtype.kind == "M":
         read = pd.to_datetime(read, utc=True).dt.tz_convert(None)
     moments: NDArray[Any] = read.to_numpy()

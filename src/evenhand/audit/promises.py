@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 @overload
 def audit(
     frame: pd.DataFrame | str | os.PathLike[str], *, arm: str, shares: Any = ..., tolerance: float = ...,
-    order: str | None = ..., caps: Any = ..., cap_tolerance: float = ..., windows: Any = ...,
+    order: str | Sequence[str] | None = ..., caps: Any = ..., cap_tolerance: float = ..., windows: Any = ...,
     promise: Promise | None = ..., segment: str | None = ..., available: str | None = ..., round: str | None = ...,
     jobs: int = ...,
 ) -> Audit: ...  # fmt: skip
@@ -38,9 +39,9 @@ def audit(
 
 @overload
 def audit(
-    *, frames: Sequence[pd.DataFrame], arm: str, shares: Any = ..., tolerance: float = ..., order: str | None = ...,
-    caps: Any = ..., cap_tolerance: float = ..., windows: Any = ..., promise: Promise | None = ...,
-    segment: str | None = ..., available: str | None = ..., round: str | None = ...,
+    *, frames: Sequence[pd.DataFrame], arm: str, shares: Any = ..., tolerance: float = ...,
+    order: str | Sequence[str] | None = ..., caps: Any = ..., cap_tolerance: float = ..., windows: Any = ...,
+    promise: Promise | None = ..., segment: str | None = ..., available: str | None = ..., round: str | None = ...,
 ) -> ApartAudit: ...  # fmt: skip
 
 
@@ -51,7 +52,7 @@ def audit(
     arm: str,
     shares: Any = None,
     tolerance: float = 0.0,
-    order: str | None = None,
+    order: str | Sequence[str] | None = None,
     caps: Any = None,
     cap_tolerance: float = 0.0,
     windows: Any = None,
@@ -81,8 +82,9 @@ def audit(
         share): an arm's rounds and plays count from its latest entry. `from` is a value of the column `order` or,
         without one, the number of a round.
     tolerance : alpha >= 0, by how many pulls an arm may be behind.
-    order : a column to sort by first, numbers or times (text as in ISO 8601); rows with the same value keep their
-        order.
+    order : a column to sort by first, numbers or times (text as in ISO 8601), or several: ["time", "id"] sorts rows
+        with the same time by id. Rows with the same values keep their order, and are turned around in a log whose
+        newest rows come first; a note says where their order could change the finding.
     caps : the largest share an arm may have, arm -> cap, or one number for all: N_i(t) <= ceil(c_i t) + cap_tolerance.
     cap_tolerance : by how many pulls an arm may be ahead of its cap.
     windows : a dict arm -> a, at least one play in any a consecutive rounds, or arm -> (c, a), at least c plays.
@@ -139,9 +141,9 @@ def audit(
         read_log(*each, owed.promise.arms, arm=arm, available=available, segment=segment)
         for each in zip(tables, plays, rounds, strict=True)
     ]
-    if frames is not None:
-        return judge_all_orders(owed, logs)
-    return in_turn(logs, owed, logs[0][0].size)
+    found = in_turn(logs, owed, logs[0][0].size) if frames is None else judge_all_orders(owed, logs)
+    said = [note for each, (log, _) in zip(rounds, logs, strict=True) for note in each.notes(log)]
+    return replace(found, notes=(*found.notes, *said))
 
 
 def _most_at_once(plays: Plays, rounds: Numbered) -> int:

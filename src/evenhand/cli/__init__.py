@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from io import TextIOWrapper
@@ -45,6 +46,8 @@ def options(
 
 def main() -> None:
     """Run the command line; what evenhand refuses becomes one line on standard error."""
+    if not os.environ.get("COLUMNS", "80").strip("0 "):  # a width of 0 is one that is not known, as of a pipe
+        del os.environ["COLUMNS"]
     warnings.formatwarning = lambda words, *_, **__: f"evenhand: note: {visible(in_shell(str(words)))}\n"
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # labels that a terminal cannot show are written \\u2603, not a defect

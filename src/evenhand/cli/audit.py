@@ -16,7 +16,7 @@ from evenhand.audit.audited_promise import check_named
 from evenhand.audit.decision_log import read_plays
 from evenhand.audit.findings import Audit, when_broken
 from evenhand.audit.separate_logs import ApartAudit
-from evenhand.cli.inputs.inputs import changing_shares, named_shares, windows_of
+from evenhand.cli.inputs.inputs import changing_shares, named_shares, names_of, windows_of
 from evenhand.cli.inputs.promises import promise_in
 from evenhand.cli.inputs.tables import read_log, read_table
 from evenhand.cli.options import JSON, with_options_of
@@ -51,7 +51,7 @@ def _audited(
         change, also a column named from: a round, or a time in the column of --order.
     arm : The column with the arm of each decision, or the list of a round's arms.
     tolerance : By how many plays an arm may be behind its share.
-    order : A column to sort by first, such as a timestamp.
+    order : A column to sort by first, such as a timestamp, or several: time,id sorts rows of one time by id.
     cap_texts : The most that an arm may have: 0.5, or a=0.5,b=1/3.
     cap_tolerance : By how many plays an arm may be ahead of its cap.
     window_texts : Least plays in any consecutive rounds: a=2/25,b=10 is twice in any 25, once in any 10.
@@ -80,10 +80,11 @@ def _audited(
     told: dict[str, Any] = {"--shares": named, "--cap": caps, "--window": bounds}
     told["--promise"] = {arm: 0 for clause in (stated.clauses if stated else ()) for arm in clause.arms}
     check_named(told, kinds, "owed" if shares and named is None else "free")
+    owed = (shares or None if changing is None else changing) if named is None else _with_every_arm(named, kinds)
     finding: Any = quotas.audit(
-        **given_logs, arm=arm, tolerance=tolerance, order=order or None, caps=caps, cap_tolerance=cap_tolerance,
-        shares=(shares or None if changing is None else changing) if named is None else _with_every_arm(named, kinds),
-        windows=bounds, promise=stated, segment=segment or None, available=available or None, round=round or None,
+        **given_logs, arm=arm, shares=owed, tolerance=tolerance, order=names_of(order) or None, caps=caps,
+        cap_tolerance=cap_tolerance, windows=bounds, promise=stated, segment=segment or None,
+        available=available or None, round=round or None,
     )  # fmt: skip
     return finding, given_logs.get("frame")
 

@@ -13,8 +13,9 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from evenhand.cli.options import help_of, with_table_options
+from evenhand.cli.output import discard_output
 from evenhand.cli.refusals import name_options, typed_options
-from evenhand.errors import ArgumentError, EvenhandError, nearest, wanted
+from evenhand.errors import ArgumentError, EvenhandError, masked, nearest, wanted
 
 NUMBERS = {"ignore_unknown_options": True}
 """A reward may be negative, and look like an option."""
@@ -76,7 +77,7 @@ BESIDE = {
     },
     "certify": {f"--empty {FORM}": "--fresh"},
     "label": {
-        "--annotator": "--tasks --read --correct", "--annotator-of": "--read", "--items": "--tasks",
+        "--annotator": "--tasks --read --correct", "--annotator-of --control": "--read", "--items": "--tasks",
         "--read": "not --tasks", "--correct": "not --tasks --read",
     },
     "audit": PROMISED, "report": PROMISED, "evaluate": COMPARED,
@@ -175,6 +176,17 @@ class Commands(TyperGroup):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help."""
         formatter.write(HELP)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; a refusal of what was typed shows no password, and a reader who leaves changes nothing."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            discard_output()
+        except Exception as refusal:
+            said = vars(refusal)
+            said |= {"message": masked(said["message"])} if "message" in said else {}
+            raise
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the name of the command that is called, the command with its parameters, and the words after it."""

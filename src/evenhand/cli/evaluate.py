@@ -62,7 +62,7 @@ def evaluate(
     level : The probability that the interval holds.
     contexts : The columns of contexts, separated by commas.
     position : A column with the position in which an arm was shown.
-    order : A column by which the rows must be sorted.
+    order : A column by which the rows must be sorted, or several: time,id.
     unit : The column that says which rows belong together, such as a person's; without it rows must be independent.
     rounds : The rounds of a replay; by default as many as are sure to be reached. More narrow the interval.
     replays : How many replays are averaged for a policy that learns.
@@ -83,8 +83,8 @@ def evaluate(
         frame, named if len(named) > 1 else next(iter(named.values())), arm=arm, reward=reward,
         propensity=_propensity(propensity, frame), contexts=names_of(contexts) or None,
         estimator=cast(Any, estimator), level=level, stationary=stationary, model=_model(model),
-        largest_weight=largest_weight, position=position or None, order=order or None, unit=unit or None, rounds=rounds,
-        replays=replays, seed=seed, progress=not json,
+        largest_weight=largest_weight, position=position or None, order=names_of(order) or None,
+        unit=unit or None, rounds=rounds, replays=replays, seed=seed, progress=not json,
     )  # fmt: skip
     each: dict[str, Evaluation] = found.evaluations if len(named) > 1 else {next(iter(named)): found}
     if picture is not None:

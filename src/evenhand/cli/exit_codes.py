@@ -14,7 +14,7 @@ from pathlib import Path
 import typer
 
 from evenhand.cli.output import discard_output, visible
-from evenhand.errors import EvenhandError, SimulationInterrupted
+from evenhand.errors import EvenhandError, SimulationInterrupted, masked
 
 
 @contextmanager
@@ -26,7 +26,7 @@ def exit_with_code() -> Iterator[None]:
         typer.secho(f"evenhand: {stopped}", err=True, fg="yellow")
         sys.exit(130)
     except EvenhandError as error:
-        typer.secho(f"evenhand: {visible(str(error))}", err=True, fg="red")
+        typer.secho(f"evenhand: {visible(masked(str(error)))}", err=True, fg="red")
         sys.exit(2)
     except KeyboardInterrupt:
         typer.secho("evenhand: interrupted; all that was printed is done, the rest may be", err=True, fg="yellow")
@@ -36,10 +36,10 @@ def exit_with_code() -> Iterator[None]:
         what = f"the operating system reports: {named or 'not enough memory'}"
         if isinstance(error, OSError) and (folder := _missing_folder(error)):
             what = f"there is no folder {folder}; create it, or name another"
-        typer.secho(f"evenhand: {what}", err=True, fg="red")
+        typer.secho(f"evenhand: {masked(what)}", err=True, fg="red")
         sys.exit(2)
     except Exception:
-        traceback.print_exc()
+        typer.echo(masked(traceback.format_exc()), err=True)
         typer.secho("evenhand: this is a bug in evenhand, not a result; please report it", err=True, fg="red")
         sys.exit(70)
     finally:

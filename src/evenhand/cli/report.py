@@ -14,6 +14,7 @@ import typer
 from evenhand.audit.decision_log import read_plays, read_rounds
 from evenhand.audit.findings import when_broken
 from evenhand.cli.audit import Audited, promised_rows, taking_audited
+from evenhand.cli.inputs.inputs import names_of
 from evenhand.cli.options import JSON, STUDY, is_store
 from evenhand.cli.output import answer, png, promise_verdict
 from evenhand.cli.refusals import typed_options
@@ -22,7 +23,7 @@ from evenhand.cli.studies.verify import in_words as in_sentences
 from evenhand.data.tables import numbers, places_in
 from evenhand.display.html import Table, notes_of
 from evenhand.display.report import page
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, masked, wanted
 from evenhand.promises.clause import in_words
 
 if TYPE_CHECKING:
@@ -91,9 +92,10 @@ def _of_log(audited: Audited, log: str, reward: str, again: str) -> Found:
     named, last, cost = audited.keywords, [], ["Not known: the log was read in batches."]
     if isinstance(frame, pd.DataFrame):
         cost = ["Not known: name the column of rewards with --reward."]
-        rounds = read_rounds(frame, named["order"] or None, named["round"] or None)
+        order = names_of(named["order"])
+        rounds = read_rounds(frame, order or None, named["round"] or None)
         rows = frame.assign(round=rounds.of_row + 1).sort_values("round", kind="stable").tail(LATEST)
-        shown = ("round", named["order"], named["arm"], named["segment"], named["available"], "reason", reward)
+        shown = ("round", *order, named["arm"], named["segment"], named["available"], "reason", reward)
         last = [_table(rows[[name for name in dict.fromkeys(shown) if name in rows]], "_")]
         if reward:
             known = frame.dropna(subset=reward) if reward in frame else frame
@@ -129,7 +131,7 @@ def _of_study(place: str, name: str | None) -> Found:
         found, statistics, frame = running.verify(), running.statistics(), running.frame()
         arms, clauses = summarize(running, statistics)["arms"], statistics.promise.clauses if statistics.promise else ()
         notes, of = notes_of(running.state.bare_copy()), running.name
-        store = running.store.url if "://" in place else place
+        store = masked(place)
     promise, changes, cost = statistics.promise, len(statistics.epochs) - 1, []
     arm = "arms" if "arms" in frame else "arm"
     last = frame[["ticket", "at", arm, "reason", "status", "reward"]].tail(LATEST)

@@ -6,12 +6,13 @@ import csv
 import io
 import os
 import re
+import warnings
 from collections.abc import Callable, Container, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self
 
-from evenhand.data.csv_form import CsvForm, detected, named
+from evenhand.data.csv_form import CsvForm, detected, is_comment, named
 from evenhand.data.tables import NUMBER, UNREADABLE
 from evenhand.data.text_files import opened
 from evenhand.errors import TableError, wanted, why_unreadable
@@ -23,9 +24,12 @@ if TYPE_CHECKING:
 LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 
 
+class NulError(Exception):
+    """A line, which is its argument, holds the character NUL."""
+
+
 class WithoutComments(io.TextIOBase):
-    """The text of a CSV without the lines that begin with # and have fewer cells than its header, or nothing behind
-    the first; inside quotation marks a line is none.
+    """The text of a CSV without its comments below the header; inside quotation marks no line is one.
 
     Attributes
     ----------
@@ -35,12 +39,16 @@ class WithoutComments(io.TextIOBase):
     def __init__(self, stream: IO[str], sep: str, width: int) -> None:
         self.left_out = 0
         self._stream, self._sep, self._width = stream, sep, width
-        self._quoted = False
+        self._quoted, self._lines = False, 0
 
     def read(self, size: int | None = -1) -> str:
         """Return about so many signs, always whole lines; "" at the end."""
         while part := self._stream.read(-1 if size is None else size):
             part += self._stream.readline()
+            before, nul, _ = part.partition("\0")
+            if nul:  # readers of CSV end a cell there, or the file
+                raise NulError(self._lines + before.count("\n") + 1)
+            self._lines += part.count("\n")
             if "#" in part:
                 part = "".join(line for line in LINE.findall(part) if not self._leaves_out(line))
             else:
@@ -51,17 +59,18 @@ class WithoutComments(io.TextIOBase):
 
     def _leaves_out(self, line: str) -> bool:
         goes_on = line.count('"') % 2 == 1
-        if not self._quoted and not goes_on and line.lstrip().startswith("#"):
-            cells = line.rstrip("\r\n").split(self._sep)
-            if len(cells) < self._width or (self._width > 1 and not any(cell.strip() for cell in cells[1:])):
-                self.left_out += 1
-                return True
+        if not self._quoted and not goes_on and is_comment(line, self._sep, self._width):
+            self.left_out += 1
+            return True
         self._quoted ^= goes_on
         return False
 
 
 COMMENTS = "comments"
 """Where the attributes of a frame hold how many lines of comment among its rows were left out."""
+FEW_COMMENTS = 5
+"""So many comments among the rows, or one to ten rows, are left out; where there are more, they may be rows."""
+AS_ROW = "put its first cell in quotation marks if it is a row, else delete the line"
 
 FORMULA = re.compile(r"['=+\-@\t\r\n＝＋－＠]")
 """How text begins that a spreadsheet takes for a formula, or that was kept from it."""
@@ -93,11 +102,13 @@ class CsvFile(NamedTuple):
     name : what messages call it.
     open : opens its text, whose line ends are as they are.
     form : how it is written.
+    warns : whether a warning says how many comments were left out; otherwise the attributes of a frame do.
     """
 
     name: str
     open: Callable[[], IO[str]]
     form: CsvForm = CsvForm()
+    warns: bool = True
 
     @classmethod
     def at(cls, file: Path, form: CsvForm | None = None) -> Self:
@@ -133,7 +144,7 @@ class CsvFile(NamedTuple):
         TableError
             If it cannot be read, or a row has more cells than the header.
         """
-        frame = next(self.batches(text))
+        (frame,) = self.batches(text)
         names = list(frame.columns)
         kept = [place for place, name in enumerate(names) if name or not _left_out(frame.iloc[:, place], place)]
         frame = frame.iloc[:, kept]
@@ -172,13 +183,20 @@ class CsvFile(NamedTuple):
         options["low_memory"] = False  # otherwise 1 is a number in one part of a column and a text in another
         try:
             with self.open() as stream:
-                for _ in range(form.skip):
-                    stream.readline()
-                rows = WithoutComments(stream, form.sep, wide)
+                for number in range(1, form.skip + 1):
+                    line = stream.readline()
+                    if form.header and line.lstrip().startswith("#") and not is_comment(line, form.sep, 2):
+                        raise TableError(f"{self.name}: line {number} may be a comment, or a row; {AS_ROW}")
+                rows, count = WithoutComments(stream, form.sep, wide), 0
                 read: Any = pd.read_csv(rows, chunksize=chunksize, **options)
-                if chunksize is None:
-                    read.attrs |= {COMMENTS: rows.left_out} if rows.left_out else {}
-                yield from [read] if chunksize is None else read
+                for part in [read] if chunksize is None else read:
+                    count += len(part)
+                    part.attrs |= {COMMENTS: rows.left_out} if rows.left_out and chunksize is None else {}
+                    yield part
+                self._check_comments(rows.left_out, count)
+        except NulError as error:
+            line = form.skip + error.args[0]
+            raise TableError(f"{self.name}: line {line} holds the character NUL (\\0); remove it") from error
         except UnicodeDecodeError as error:
             shown = "UTF-8" if form.encoding == "utf-8" else form.encoding
             raise TableError(f"{self.name}: is not {shown}; save it as CSV in UTF-8") from error
@@ -204,6 +222,15 @@ class CsvFile(NamedTuple):
                 part.isetitem(place, cells.mask(guarded, cells.str[1:]) if guarded.any() else cells)
         kept: pd.DataFrame = part
         return kept
+
+    def _check_comments(self, left_out: int, rows: int) -> None:
+        """Refuse so many comments that they may be rows, and warn of fewer."""
+        if left_out > max(FEW_COMMENTS, rows // 10):
+            what = f"{left_out:,} lines among the rows begin with # and may be comments, or rows"
+            raise TableError(f"{self.name}: {what}; {AS_ROW}")
+        if left_out and self.warns:
+            lines = f"{left_out} comment line{'s' * (left_out > 1)} (# ...)"
+            warnings.warn(f"{self.name}: {lines} among the rows left out; {AS_ROW}", stacklevel=2)
 
     def _more_cells(self, where: str, found: int, wide: int) -> TableError:
         mend = f"name every column, row names too; quote cells with {named(self.form.sep)}; drop lines above the header"

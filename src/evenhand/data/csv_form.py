@@ -133,6 +133,22 @@ def _first(text: str, mark: str) -> list[str]:
     return next(_rows(text, mark), [])
 
 
+def is_comment(line: str, sep: str, width: int) -> bool:
+    """Return whether a line below a header of so many cells is a comment rather than a row whose first cell begins
+    with #: it has fewer cells and at most one is filled; or it begins with # and a blank and has fewer cells, or no
+    other that is filled. In a single column every line is a row.
+
+    >>> [is_comment(line, ",", 3) for line in ("#sale,0.9", "#sale,,", "#end", "# of May, 2025", "# of May,,")]
+    [False, False, True, True, True]
+    """
+    text = line.strip()
+    if width < 2 or not text.startswith("#"):
+        return False
+    cells = _first(text, sep)
+    full, several = len(cells) >= width, sum(bool(cell.strip()) for cell in cells) > 1
+    return not (full and several) if text[1:2].strip() == "" else not (full or several)
+
+
 def _width(text: str, mark: str, more: int) -> int:
     """Return how many cells the header has, 0 where a row has fewer and is no comment, or over `more` cells more."""
     first, *rows = [row for row in _rows(text, mark) if row] or [[]]

@@ -173,7 +173,8 @@ def _holds_rows(row: dict[str, Any]) -> bool:
 
 
 def _read_csv(file: Path, text: Container[str], given: TableOptions, say: Callable[[str], None] | None) -> pd.DataFrame:
-    source = CsvFile.at(file, detected(file, given.sep, given.encoding)._replace(header=given.header))
+    form = detected(file, given.sep, given.encoding)._replace(header=given.header)
+    source = CsvFile.at(file, form)._replace(warns=say is None)
     if given.sep == "," and len(header := source.header()) == 1:
         other = next((mark for mark in ";\t|" if mark in header[0]), None)
         if other is not None:
@@ -184,7 +185,8 @@ def _read_csv(file: Path, text: Container[str], given: TableOptions, say: Callab
         guessed = say is not None and not given.encoding and source.form.encoding == "utf-8"
         if not guessed or not isinstance(error.__cause__, UnicodeDecodeError):
             raise
-        source = CsvFile.at(file, source.form._replace(encoding=legacy_encoding(file)))
+        form = form._replace(encoding=legacy_encoding(file))
+        source = CsvFile.at(file, form)._replace(warns=False)
         frame = source.frame(text)
     decimal = convert_numbers(frame, source.frame, given.decimal, text, commas=source.form.sep == ",")
     dates = convert_dates(frame, text)

@@ -24,6 +24,8 @@ SPELLED = {"True", "TRUE", "False", "FALSE"}
 """Texts that are the labels "true" and "false", written otherwise."""
 FEW_TEXTS = 6
 """Of so many texts a refusal says which numbers they might be."""
+MONEY = re.compile(r"\(?[-+]?(?:[A-Z]{3}|[^\w\s.,]{0,3})\s*[-+]?\d[\d.,'’\s]*(?:[^\W\d]{1,3}|[^\w\s]{1,3})?\)?")
+"""A number with what stands for its unit, such as $1.20, 1,200.50 EUR or 5 %."""
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
@@ -45,7 +47,7 @@ def column(frame: pd.DataFrame, name: str) -> NDArray[Any]:
         return whole
     kind = values.cat.categories.dtype if values.dtype == "category" else values.dtype
     if kind.kind == "f":
-        _check_digits(values.astype(kind).to_numpy(), name)
+        check_digits(values.astype(kind).to_numpy(), name, "labels")
     codes: Any = slice(None)
     if values.dtype.kind in "fb" or values.dtype in ("string", "category"):
         codes, values = values.factorize()
@@ -60,12 +62,18 @@ def column(frame: pd.DataFrame, name: str) -> NDArray[Any]:
     return chosen
 
 
-def _check_digits(values: Floats, name: str) -> None:
-    """Refuse floats that stand for whole numbers which they cannot tell apart."""
+def check_digits(values: Floats, name: str, what: str) -> None:
+    """Refuse floats that stand for whole numbers which they cannot tell apart; `what` says what they are.
+
+    Raises
+    ------
+    TableError
+        If there are such; the first row is named.
+    """
     least = 2.0 ** (np.finfo(values.dtype).nmant + 1)
     bad = np.flatnonzero(np.isfinite(values) & (abs(values) >= least))
     if bad.size:
-        what = f"labels that floats hold exactly, below {least:.0f}"
+        what = f"{what} that floats hold exactly, below {least:.0f}"
         mend = "read the column as whole numbers or as text; an empty cell turns it into floats"
         raise TableError(wanted(f"column {name!r}, row {bad[0] + 1}", what, values[bad[0]], mend))
 
@@ -153,13 +161,18 @@ def numbers(frame: pd.DataFrame, name: str, low: float = -np.inf, high: float = 
     if bad.size:
         row = int(bad[0])
         inside = "finite numbers" if np.isinf(low) else f"numbers in [{low:g}, {high:g}]"
-        mend = "scale the column first" if np.isfinite(read[row]) else _as_numbers(values) if found.isna().all() else ""
+        mend = "scale the column first" if np.isfinite(read[row]) else _as_numbers(values, values.iloc[row], found)
         raise TableError(wanted(f"column {name!r}, row {row + 1}", inside, values.iloc[row], mend))
     return read
 
 
-def _as_numbers(texts: pd.Series[Any]) -> str:
-    """Return how to make numbers of a column with few texts, such as yes and no; those that may deny come first."""
+def _as_numbers(texts: pd.Series[Any], bad: Any, found: pd.Series[Any]) -> str:
+    """Return how to make numbers of a column whose cell `bad` is none: without the sign of a currency or a unit, or for
+    few texts, such as yes and no; those that may deny come first."""
+    if isinstance(bad, str) and MONEY.fullmatch(bad.strip()):
+        return "it is a number written as text: take the currency, the unit or the percent sign out of the column"
+    if not found.isna().all():
+        return ""
     known = sorted({text for text in texts if isinstance(text, str)}, key=lambda text: (text[:1] not in "nN", text))
     numbered = {text: number for number, text in enumerate(known)}
     return f"turn its texts into numbers first, such as {numbered}" if 1 < len(known) <= FEW_TEXTS else ""

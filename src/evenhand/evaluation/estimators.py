@@ -130,7 +130,7 @@ def _by_row(given: Any, logged: Logged, name: str) -> Candidate:
     rows, arms = len(logged.codes), len(logged.arms)
     found = as_floats(row_table(given, logged, name))
     if found is None or found.shape != (rows, arms):
-        got = type(given).__name__ if found is None else f"an array of shape {found.shape}"
+        got = given if found is None else f"an array of shape {found.shape}"
         raise ArgumentError(wanted(name, f"an array of shape ({rows}, {arms}), a row for each row of the log", got))
     bad = np.argwhere(~((found >= 0) & (found <= 1)))
     if bad.size:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sized
+from collections.abc import Mapping, Sequence, Sized
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -41,7 +41,7 @@ def evaluate(
     anytime: bool = True,
     stationary: bool = False,
     position: str | None = None,
-    order: str | None = None,
+    order: str | Sequence[str] | None = None,
     unit: str | None = None,
     model: Any = None,
     rounds: int | None = None,
@@ -72,7 +72,8 @@ def evaluate(
         fewer rows, and rows in which an arm of the policy had no chance may be left out. If not, the interval is for
         the mean over the rows so far, however rewards change over time.
     position : a column with the position in which an arm was shown, where propensities depend on it.
-    order : a column by which the rows must be sorted; a log that is not sorted by it is refused.
+    order : a column by which the rows must be sorted, or several, such as ["time", "id"]; a log that is not sorted by
+        them is refused, and a note says how many rows have equal values.
     unit : the column that says which rows belong together, such as those of one person. With `anytime` each unit counts
         once, by the mean of its rows, in the order of their first rows; otherwise the normal interval is robust to it
         (CR2, Student's quantile). Without it rows are taken to be independent.

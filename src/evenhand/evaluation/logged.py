@@ -106,7 +106,7 @@ def read_logged(
     propensity: str | Mapping[Label, str] | None,
     contexts: Any,
     position: str | None,
-    order: str | None,
+    order: str | Sequence[str] | None,
     unit: str | None,
 ) -> Logged:
     """Return the rows of a log.
@@ -131,16 +131,15 @@ def read_logged(
         only = f"{arms[0]!r} in every row"
         mend = "a log of one arm says nothing about others; run an experiment with quotas.LotteryLearn"
         raise TableError(wanted(f"column {arm!r}", "at least two arms", only, mend))
-    if order is not None:
-        _check_order(frame, order)
     places: tuple[Label, ...] = (0,)
     at = np.zeros(len(codes), np.int64)
     if position is not None:
         places, at = positions_in(frame, position)
     every: Floats | None
-    notes: tuple[str, ...] = ()
+    notes = () if order is None else _check_order(frame, order)
     if isinstance(propensity, Mapping):
-        every, notes = _all_chances(frame, propensity, arms, codes)
+        every, doubts = _all_chances(frame, propensity, arms, codes)
+        notes += doubts
         chances = every[np.arange(len(codes)), codes]
         _check_drawn(chances, next(iter(propensity.values())))
         fixed = bool((every == every[0]).all())
@@ -224,18 +223,19 @@ def _left_out(frame: pd.DataFrame) -> Iterator[str]:
         )
 
 
-def _check_order(frame: pd.DataFrame, order: str) -> None:
-    from evenhand.audit.decision_log import moments_of
-    from evenhand.data.tables import cells
+def _check_order(frame: pd.DataFrame, order: str | Sequence[str]) -> tuple[str, ...]:
+    """Refuse a log that is not sorted; return what is to be said of rows with equal values."""
+    from evenhand.audit.decision_log import read_order
 
-    moments = moments_of(cells(frame, order), order)
-    late = np.flatnonzero(moments[1:] < moments[:-1])
+    ordered = read_order(frame, order)
+    late = np.flatnonzero(np.diff(ordered.place) < 0)
     if late.size:
-        where = f"column {order!r}, row {late[0] + 2}"
-        mend = "sort the log by this column first"
-        raise TableError(
-            wanted(where, "a value not below that of the row before", frame[order].iloc[late[0] + 1], mend)
-        )
+        name = ordered.names[0]
+        where = f"column {name!r}, row {late[0] + 2}"
+        mend = "turn the log around, as its newest row comes first" if ordered.turned else "sort the log first"
+        raise TableError(wanted(where, "a value not below that of the row before", frame[name].iloc[late[0] + 1], mend))
+    same = np.bincount(ordered.place)
+    return ordered.note(int(same[same > 1].sum()), len(frame), "rows")
 
 
 def _check_drawn(chances: Floats, name: str) -> None:

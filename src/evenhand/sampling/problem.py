@@ -116,6 +116,7 @@ def read_rows(X: Any, shape: tuple[int, ...] | None, count: int, *, keep: bool =
     """
     kept = isinstance(X, np.ndarray) and (X.dtype in (np.float64, np.float32) or (keep and _is_numeric(X.dtype)))
     if not kept:
+        given = X
         try:
             X = np.asarray(frame_or_value(X, "X"))
             if X.dtype.kind in "cmMV":
@@ -123,7 +124,7 @@ def read_rows(X: Any, shape: tuple[int, ...] | None, count: int, *, keep: bool =
             X = X if keep and _is_numeric(X.dtype) else X.astype(np.float64)
         except (OverflowError, TypeError, ValueError) as error:
             what, mend = "an array of numbers, a row for each example", "encode text first, as eh.Encoder does"
-            raise ContextError(wanted("X", what, X, mend)) from error
+            raise ContextError(wanted("X", what, given, mend)) from error
     if X.ndim == 1 and len(X) == 0:
         X = X.reshape(0, 0)
     if X.ndim < 2:

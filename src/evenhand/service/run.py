@@ -26,7 +26,6 @@ SETTINGS = "EVENHAND_SERVE"
 NEEDED = ("httpx", "prometheus_client", "pydantic", "sqlalchemy", "starlette", "structlog", "uvicorn")
 CONNECTIONS = 1_000
 """Open at once in one process; further requests are answered with 503."""
-IN_MEMORY = (":memory:", "sqlite://")
 LOCAL = ("127.0.0.1", "::1", "localhost")
 
 
@@ -123,14 +122,17 @@ def worker() -> Starlette:
 
 def _open(store: str, password_file: str | None, *, create: bool = False) -> Store:
     """Return the store at a path or URL, with the password that a file holds."""
-    if password_file is None:
-        return Store.at(store, create=create or store in IN_MEMORY)
-    from sqlalchemy import make_url
+    from evenhand.studies.store.address import read_address
+    from evenhand.studies.store.engine import MEMORY
 
+    url = read_address(store)
+    in_file = url.get_backend_name() == "sqlite"
+    if password_file is None:
+        return Store.at(store, create=create or (in_file and url.database in MEMORY))
     password = read_password(password_file)
-    if "://" not in store:
+    if in_file:
         raise ArgumentError(wanted("password_file", "none for a store in a file", password_file))
-    url = make_url(store).set(password=password)
+    url = url.set(drivername=url.get_backend_name(), password=password)
     return Store.at(url.render_as_string(hide_password=False), create=create)
 
 

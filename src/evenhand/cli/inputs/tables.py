@@ -105,7 +105,9 @@ def read_log(log: Path, arm: str, texts: Container[str], named: Any = None, *, w
 def read_as_written(path: str | Path, *, text: Container[str] = ()) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the table as `read_table` does, and the same cells as they are written, an empty one as an empty text."""
     with _at_hand(path) as (file, name):
-        return _read(file, name, text), _texts(files.read_table(file, text=EVERY, given=GIVEN.get()))
+        return _read(file, name, text), _texts(
+            files.read_table(file, text=EVERY, given=GIVEN.get(), say=lambda _: None)
+        )
 
 
 def _read(file: Path, name: str, text: Container[str]) -> pd.DataFrame:

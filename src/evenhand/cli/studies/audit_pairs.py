@@ -16,11 +16,11 @@ from evenhand.cli.options import JSON
 from evenhand.cli.output import format_row, print_text
 from evenhand.cli.studies.pair_audit import CONTRADICTS, PairAudit
 from evenhand.data.tables import column, numbers
-from evenhand.errors import ArgumentError, TableError, VerdictError, wanted
+from evenhand.errors import ArgumentError, TableError, VerdictError, masked, wanted
 from evenhand.saving.state import load, save
 from evenhand.similarity import PairQueue
 from evenhand.similarity.verdicts import read_auditor
-from evenhand.studies import Store, Study
+from evenhand.studies import Study
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,8 +80,8 @@ def audit_pairs(
         queue = PairQueue(people, rewards, people=frame[names].astype(str), **settings)
         queue.policy.notes[REWARD] = reward
     if store is not None:
-        at = Store.at(store, create=True)
-        Study.create(at.url, queue, name=study).close()
+        Study.create(store, queue, name=study).close()
+        store = masked(store)
         if json:
             format_row({"name": study, "store": store})
             return

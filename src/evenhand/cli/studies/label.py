@@ -45,6 +45,7 @@ def label(
     items: Annotated[int, typer.Option(min=1)] = 20,
     tasks: Path | None = None,
     read: Path | None = None,
+    control: str | None = None,
     correct: str | None = None,
     out: Path | None = None,
     empty: EMPTY = "refuse",
@@ -73,6 +74,7 @@ def label(
     items : How many items to write for each person.
     tasks : Write the next items to this .csv, .jsonl or .json file.
     read : Read labels from this table, or from a .jsonl or .json file of a labelling tool.
+    control : With --read: the control of Label Studio, or the column, that holds the label; by default label.
     correct : Change the label that an annotator gave to an item: p12=dog.
     out : Write all labels so far to this CSV file.
     seed : The seed; by default drawn, later as in --state.
@@ -95,14 +97,13 @@ def label(
     frame = without_empty_cells(frame, [id, *groups], columns, empty)
     content = _content(written.loc[frame.index], shown)
     queue = _queue(frame, id, groups, columns, allowed, shown, content, state, choice, annotators, seed)
-    done: dict[str, int] = {}
-    words = ""
+    words, done = "", dict[str, int]()
     if tasks is not None:
         done = _write_tasks(queue, tasks, items, names, state)
         words = f"{done['tasks']} items are in {tasks}; when they are labelled: --read FILE"
         words = words if done["tasks"] else f"{tasks} is empty: no item that needs a label is left for {annotator}"
     elif read is not None:
-        done = _told(queue, read, annotator, users)
+        done = _told(queue, read, annotator, users, control)
         save(queue, state)
         words = f"{done['told']} labels read, {done['rejected']} items rejected, {done['left']} rows without a label"
         words += f", {done['repeated']} told before" if "repeated" in done else ""
@@ -144,7 +145,9 @@ def _write_tasks(queue: LabelQueue, tasks: Path, items: int, names: list[str], s
     return {"tasks": queue.write_tasks(tasks, annotator=names[0] if len(names) == 1 else None)}
 
 
-def _told(queue: LabelQueue, path: Path, annotator: str | None, users: dict[str, str]) -> dict[str, int]:
+def _told(
+    queue: LabelQueue, path: Path, annotator: str | None, users: dict[str, str], control: str | None
+) -> dict[str, int]:
     """Tell the labels of a file, and return how many were told, rejected and left open.
 
     Raises
@@ -154,7 +157,8 @@ def _told(queue: LabelQueue, path: Path, annotator: str | None, users: dict[str,
     """
     try:
         with label_file(path) as (given, name):
-            return queue.read_labels(given, annotator=users or annotator, name=name, encoding=GIVEN.get().encoding)
+            encoding, who = GIVEN.get().encoding, users or annotator
+            return queue.read_labels(given, annotator=who, name=name, encoding=encoding, control=control)
     except ArgumentError as refusal:
         words = re.sub("^annotator(?=[: ])", "--annotator-of", str(refusal)) if users else str(refusal)
         words = words.replace("items that ask() returns", "items that --tasks writes").replace("'it twice'", "it twice")

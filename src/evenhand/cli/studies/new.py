@@ -17,7 +17,7 @@ from evenhand.cli.inputs.promises import described_promises
 from evenhand.cli.inputs.tables import read_log
 from evenhand.cli.options import JSON
 from evenhand.cli.output import as_json, print_text, say_notes
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, masked, wanted
 from evenhand.interventions import CausalModel
 from evenhand.policy import deterministic
 from evenhand.policy.traits import traits_of
@@ -89,12 +89,12 @@ def new(
             as_json({"name": study.name, "policy": policy_name, "arms": labels, "seed": seeded})
             return
         other = "" if len(study.store.names()) == 1 else f" --study {study.name}"
-        print_text(f"Created study {study.name!r} ({policy_name}) in {store}")
+        print_text(f"Created study {study.name!r} ({policy_name}) in {masked(store)}")
         for line in _about(study, made, known):
             print_text(line)
         say_notes(made)
         shown = " --contexts FILE" if _sees_contexts(made) else ""
-        place = shlex.quote(store)
+        place = shlex.quote(masked(store))
         print_text(
             f"next: evenhand ask {place}{other}{shown}    then: evenhand tell {place}{other} TICKET {_told(made)}"
         )

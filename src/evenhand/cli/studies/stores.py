@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import typer
+
 from evenhand.cli.options import JSON, STORE, STUDY
 from evenhand.cli.output import answer, as_json, print_text, records
+from evenhand.errors import masked
 from evenhand.studies import Store, Study
 from evenhand.studies.statistics.state import outline
 
@@ -19,9 +22,9 @@ def studies(store: STORE, json: JSON = False) -> None:
     if json:
         as_json(rows)
     elif rows:
-        records(store, rows)
+        records(masked(store), rows)
     else:
-        print_text(f"{store}: no studies yet")
+        print_text(f"{masked(store)}: no studies yet")
 
 
 def snapshot(store: STORE, study: STUDY = None, json: JSON = False) -> None:
@@ -36,6 +39,7 @@ def erase(
     store: STORE, *, subject: str | None = None, older_than: str | None = None, study: STUDY = None, json: JSON = False
 ) -> None:
     """Make the encrypted contexts of a subject, or all old ones, unreadable for ever. The log can still be verified.
+    Exit code 1 when the study keeps no contexts of the subject.
 
     Parameters
     ----------
@@ -47,6 +51,10 @@ def erase(
         words = f"{running.name}: {erased.subjects} subject{'' if erased.subjects == 1 else 's'} erased"
         if erased.forgotten:
             words += f"; {erased.forgotten} open ticket{'' if erased.forgotten == 1 else 's'} forgotten"
+        if subject is not None and not erased.subjects:
+            words += f"; no contexts of subject {subject!r} are kept"
         if not erased.purged:
             words += "; another program is reading the store; erase again later to clear its files"
         answer(erased._asdict(), words, json)
+    if subject is not None and not erased.subjects:
+        raise typer.Exit(1)

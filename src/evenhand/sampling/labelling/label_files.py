@@ -5,7 +5,8 @@ about which item, by whom, and which label, whatever the tool calls them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -13,7 +14,7 @@ from evenhand.data.csv_files import EVERY, write_csv
 from evenhand.data.files import TableOptions, format_of, read_table
 from evenhand.data.json_files import rows_of
 from evenhand.data.text_files import read_encoding, text_of
-from evenhand.errors import ArgumentError, TableError, wanted
+from evenhand.errors import ArgumentError, TableError, wanted, wanted_one_of
 from evenhand.frames import as_pandas, is_frame
 from evenhand.protocol import Label, labels_of_texts
 from evenhand.sampling.labelling.label_users import names_of
@@ -53,41 +54,68 @@ class Said(NamedTuple):
     own: bool = True
 
 
-def labels_of(records: Iterable[tuple[str, Any]], name: str) -> list[Said]:
+def labels_of(records: Iterable[tuple[str, Any]], name: str, control: str | None) -> list[Said]:
     """Return what the records of a file called `name` say, each with its place. Labels that are texts are numbers where
     all of them are written as whole numbers.
 
     Raises
     ------
     TableError
-        If a record has another form, or no record says anything.
+        If a record has another form, no record says anything, or several controls were answered and it is not clear
+        which of them holds the label.
     """
+    records = list(records)
+    chosen = _chosen_control((record for _, record in records), name, control)
     said: list[Said] = []
     flat: list[dict[str, Any]] = []
     for place, record in records:
         if not isinstance(record, dict):
             raise TableError(wanted(place, "a JSON object", record))
         if "data" in record or "annotations" in record or "completions" in record:
-            said += _of_task(record, place)
+            said += _of_task(record, place, chosen)
         else:
             flat.append(record)
-            said.append(_of_record(record, place))
-    if flat and not any(field in record for record in flat for field in ANSWERS):
-        mend = 'name the control of Label Studio that chooses them "label"'
-        raise TableError(wanted(name, "a label in each record", list(flat[0]), mend))
+            said.append(_of_record(record, place, LABELS if control is None else (control,)))
+    if flat and not any(field in record for record in flat for field in (*ANSWERS, control)):
+        mend = 'name the control of Label Studio that chooses them "label", or pass its name as control='
+        raise TableError(wanted(name, f"a {control or 'label'} in each record", list(flat[0]), mend))
     texts = [one.label for one in said if isinstance(one.label, str)]
     read = dict(zip(texts, labels_of_texts(texts), strict=True))
     return [one._replace(label=read[one.label]) if isinstance(one.label, str) else one for one in said]
 
 
-def _of_task(task: dict[str, Any], place: str) -> Iterator[Said]:
-    """Yield what the annotations of a task of Label Studio say; older versions call them completions."""
+def _annotations(task: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the annotations of a task of Label Studio; older versions call them completions."""
+    return list(task.get("annotations") or task.get("completions") or ())
+
+
+def _chosen_control(records: Iterable[Any], name: str, control: str | None) -> Any:
+    """Return the control of Label Studio that holds the label: the one that is given, or called as the label is, or the
+    only one with choices; None where the file names none."""
+    tasks = [record for record in records if isinstance(record, dict) and "data" in record]
+    found: list[Any] = []
+    with suppress(TypeError, AttributeError):  # `_of_task` refuses what is no annotation, with its place
+        results = [result for task in tasks for one in _annotations(task) for result in one.get("result") or ()]
+        found = [result.get("from_name") for result in results if (result.get("value") or {}).get("choices")]
+    names = [one for one in dict.fromkeys(found) if one is not None]
+    if control is not None and names and control not in names:
+        raise TableError(wanted_one_of(f"{name}, control", names, control))
+    own = [one for one in (control, *LABELS) if one in names] or names
+    if len(names) > 1 and own == names:
+        mend = "name the control that holds the label"
+        raise TableError(wanted(f"{name}, control", f"one of {names}, which were all answered", None, mend))
+    return own[0] if own else None
+
+
+def _of_task(task: dict[str, Any], place: str, control: Any) -> Iterator[Said]:
+    """Yield what the annotations of a task of Label Studio say by a control."""
     try:
         data = task["data"]
         item, text = data[OWN if OWN in data else "id"], data.get("text")
-        for one in task.get("annotations") or task.get("completions") or ():
+        for one in _annotations(task):
             where = f"{place}, item {item!r}"
-            values = [result.get("value") or {} for result in one.get("result") or ()]  # a relation has none
+            mine = [result for result in one.get("result") or () if result.get("from_name", control) == control]
+            values = [result.get("value") or {} for result in mine]  # a relation has none
             chosen = [value.get("choices") or () for value in values]
             choices = [choice for some in chosen for choice in ([some] if isinstance(some, str) else some)]
             cancelled = _marked(one, CANCELLED, where)
@@ -97,7 +125,7 @@ def _of_task(task: dict[str, Any], place: str) -> Iterator[Said]:
         raise TableError(wanted(place, "data with an id, and annotations with choices", task)) from error
 
 
-def _of_record(record: dict[str, Any], place: str) -> Said:
+def _of_record(record: dict[str, Any], place: str, fields: Sequence[str]) -> Said:
     """Return what a flat record says: a row of a table, or a line of Doccano or Label Studio's JSON-MIN."""
     given = OWN if record.get(OWN) not in (None, "") else "id"
     if given not in record:
@@ -105,8 +133,9 @@ def _of_record(record: dict[str, Any], place: str) -> Said:
     item, where = record[given], f"{place}, item {record[given]!r}"
     if record.get("answer", "accept") != "accept":  # of Prodigy, which writes the label of a rejected item as well
         raise TableError(wanted(where, "a label, or rejected", {"answer": record["answer"]}))
+    chosen = next((record[name] for name in fields if name in record), None)
     rejected = _marked(record, ("rejected", *CANCELLED), where)
-    label = None if rejected else _one(record.get("label", record.get("labels")), where, "one label")
+    label = None if rejected else _one(chosen, where, "one label")
     users = names_of(record.get("annotator"))
     return Said(place, item, label, users, record.get("text"), given == OWN or "annotation_id" not in record)
 
@@ -158,9 +187,9 @@ def write_tasks(path: Path, asked: list[tuple[Label, Label, str, str | None]]) -
     return len(tasks)
 
 
-def read_labels(source: Any, encoding: str | None, name: str) -> list[Said]:
+def read_labels(source: Any, encoding: str | None, name: str, control: str | None = None) -> list[Said]:
     """Return what a file or a data frame, called `name`, says about items, label by label; an encoding of None
-    is detected.
+    is detected, and so is the control or the column that holds the labels.
 
     Raises
     ------
@@ -168,18 +197,19 @@ def read_labels(source: Any, encoding: str | None, name: str) -> list[Said]:
         If the file cannot be read, or holds no labels of items.
     """
     if is_frame(source):
-        return labels_of(_records(source, name), name)
+        return labels_of(_records(source, name, control), name, control)
     path = Path(source)
     encoding = None if encoding is None else read_encoding("encoding", encoding)
     if format_of(path) in ("json", "jsonl"):
         rows = ((f"{name}, {where}", row) for where, row in rows_of(text_of(path, encoding), name))
-        return labels_of(rows, name)
-    return labels_of(_records(read_table(path, text=EVERY, given=TableOptions(encoding=encoding)), name), name)
+        return labels_of(rows, name, control)
+    table = read_table(path, text=EVERY, given=TableOptions(encoding=encoding))
+    return labels_of(_records(table, name, control), name, control)
 
 
-def _records(frame: Any, name: str) -> Iterable[tuple[str, Any]]:
+def _records(frame: Any, name: str, control: str | None) -> Iterable[tuple[str, Any]]:
     table = as_pandas(frame, name)
-    if not {"id", OWN} & set(table.columns) or not set(LABELS) & set(table.columns):
-        raise TableError(wanted(name, "the columns id and label", list(table.columns)))
+    if not {"id", OWN} & set(table.columns) or not {*(LABELS if control is None else [control])} & set(table.columns):
+        raise TableError(wanted(name, f"the columns id and {control or 'label'}", list(table.columns)))
     cells = table.astype(object).where(table.notna(), None)
     return [(f"{name}, row {number}", row) for number, row in enumerate(cells.to_dict("records"), 1)]

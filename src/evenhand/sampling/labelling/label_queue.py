@@ -270,7 +270,7 @@ class LabelQueue(AskTell):
     @locked
     def read_labels(
         self, path: Any, *, annotator: str | Mapping[Any, str] | None = None, name: str | None = None,
-        encoding: str | None = None,
+        encoding: str | None = None, control: str | None = None,
     ) -> dict[str, int]:  # fmt: skip
         """Tell the labels in a labelling tool's file; return how many were told, rejected and left open.
 
@@ -291,6 +291,8 @@ class LabelQueue(AskTell):
             annotator as in earlier files.
         name : what error messages call the file, or the data frame.
         encoding : how the text of the file is encoded; None for UTF-8, or for what its first bytes show.
+        control : the control of Label Studio, or the column, that holds the label. Without it the one called "label" or
+            "labels" is read, or the only control; a file in which several others were answered is refused.
 
         Raises
         ------
@@ -307,7 +309,9 @@ class LabelQueue(AskTell):
             raise ArgumentError(wanted("path", "the path of a file, or a data frame", path))
         if name is not None and not isinstance(name, str):
             raise ArgumentError(wanted("name", "what error messages call the file", name))
-        return tell_file(self, path, encoding, annotator, name or ("labels" if table else Path(path).name))
+        if control is not None and (not isinstance(control, str) or not control):
+            raise ArgumentError(wanted("control", "the name of a control or a column, or None", control))
+        return tell_file(self, path, encoding, annotator, name or ("labels" if table else Path(path).name), control)
 
     @locked
     def open_items(self, *, annotator: str | None = None) -> list[Label]:

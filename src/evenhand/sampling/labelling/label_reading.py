@@ -35,7 +35,12 @@ class Row(NamedTuple):
 
 
 def tell_file(
-    queue: Any, source: Any, encoding: str | None, annotator: str | Mapping[Any, str] | None, name: str
+    queue: Any,
+    source: Any,
+    encoding: str | None,
+    annotator: str | Mapping[Any, str] | None,
+    name: str,
+    control: str | None,
 ) -> dict[str, int]:
     """Tell what a file, or a data frame called `name`, says; return how many labels were "told" and "left" open, how
     many items "rejected", how many of both had been told before, as "repeated", and how many labels are by "others"
@@ -52,7 +57,7 @@ def tell_file(
     """
     users = copy.deepcopy(queue._users)
     try:
-        said = read_labels(source, encoding, name)
+        said = read_labels(source, encoding, name, control)
         rows, refusals = _rows_of(queue, said, annotator, users)
     except ArgumentError as refusal:
         raise type(refusal)(f"{refusal}; nothing was recorded") from refusal

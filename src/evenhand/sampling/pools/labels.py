@@ -32,6 +32,7 @@ class Classes:
             if len({type(label) for label in labels}) > 1:
                 raise ArgumentError(wanted("classes", "labels of one type, all text or all whole numbers", given))
             self.known = tuple(sorted(labels))
+            _check_named(self.known, "classes")
 
     def validate(self, y: Any, rows: int, name: str = "y") -> list[Label]:
         """Return the labels as a list.
@@ -42,6 +43,7 @@ class Classes:
             If their number is not that of the rows, or one is missing, of another type, or outside the classes.
         """
         labels = read_labels(y, name, TRUTH if set(TRUTH).issuperset(self.known) else self.known)
+        _check_named(labels, name)
         if len(labels) != rows:
             raise ArgumentError(wanted("y", f"{rows} labels, one for each row of X", len(labels)))
         allowed, own = set(self.known), places(self.known)
@@ -64,6 +66,13 @@ class Classes:
         return self.known if self.closed or len(self.known) == 2 else tuple(sorted({*self.known, *labels}))
 
 
+def _check_named(labels: Sequence[Label], name: str) -> None:
+    """Refuse an empty text, which leaves an item open where labels are read."""
+    empty = next((label for label in labels if isinstance(label, str) and not label.strip()), None)
+    if empty is not None:
+        raise ArgumentError(wanted(name, "labels that are not empty", empty, 'name what it means, such as "none"'))
+
+
 def read_labels(y: Any, name: str = "y", known: Sequence[Label] = TRUTH) -> list[Label]:
     """Return labels as a list of text or whole numbers: 1.0 is 1, and True is the label among those `known` that it is
     the same as, 1 in itself; see `evenhand.protocol.find_label`.
@@ -78,7 +87,8 @@ def read_labels(y: Any, name: str = "y", known: Sequence[Label] = TRUTH) -> list
     """
     values = np.asarray(y, dtype=object if isinstance(y, (list, tuple)) else None)
     if values.ndim != 1:
-        raise ArgumentError(wanted(name, "labels, one per row", values.shape, ONE_EACH if values.ndim else ""))
+        got, mend = (values.shape, ONE_EACH) if values.ndim else (y, "")
+        raise ArgumentError(wanted(name, "labels, one per row", got, mend))
     if values.dtype.kind == "i":
         return values.tolist()
     at = places(known)

@@ -19,7 +19,7 @@ import numpy as np
 import orjson
 
 from evenhand.arguments import as_float
-from evenhand.errors import ArgumentError, ErasedError, StoreError, wanted
+from evenhand.errors import ArgumentError, ErasedError, StoreError, is_sparse, wanted
 from evenhand.frames import as_pandas, has_row_labels, is_frame
 from evenhand.labels import listed
 from evenhand.policy.kernel_policy import KernelPolicy
@@ -113,7 +113,7 @@ def plain(value: Any, name: str = "given", *, exact: bool = True) -> Any:
         return {"$promise": kept(value.to_dict())}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: kept(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    plain_holder = isinstance(value, Sized) and isinstance(value, Iterable)
+    plain_holder = isinstance(value, Sized) and isinstance(value, Iterable) and not is_sparse(value)
     if plain_holder and not isinstance(value, (np.generic, np.ndarray, bytes, bytearray)):
         return kept(listed(value))
     raise ArgumentError(wanted(name, "numbers, texts, lists, arrays or tables, which a log can keep", value))

@@ -13,35 +13,25 @@ import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import Any, NoReturn, cast
 
-from sqlalchemy import Connection, Table, delete, insert, inspect, make_url, select, text
-from sqlalchemy.exc import ArgumentError as BadURL
+from sqlalchemy import Connection, Table, delete, insert, inspect, select, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from evenhand.errors import ArgumentError, StoreError, UnreachableError, wanted
+from evenhand.errors import StoreError, UnreachableError
 from evenhand.processes import refuse_copy
+from evenhand.studies.store.address import read_address, shown_address
 from evenhand.studies.store.engine import MEMORY, PATIENCE, Way, Ways, begin, ways_of
 from evenhand.studies.store.schema import KEYS, METADATA, STUDIES, VERSION, VERSIONS
 from evenhand.studies.store.storage import Storage
 
-if TYPE_CHECKING:
-    from sqlalchemy import URL
-
-DRIVERS = {
-    "sqlite": "sqlite",
-    "postgres": "postgresql+psycopg",
-    "postgresql": "postgresql+psycopg",
-    "postgresql+psycopg": "postgresql+psycopg",
-}
 BRIEF = 2_000
 """Milliseconds for which clearing deleted rows waits for those who read."""
 LOCKED = "55P03"
 """The state in which PostgreSQL says that a lock was not to be had in time."""
 ROOM = 2**14
 """Bytes that must fit into a file for it to count as writable."""
-KINDS = "a path such as ads.evenhand, sqlite:///ads.evenhand, sqlite:// (in memory) or postgresql://user@host/database"
 NONE_YET = "there is no store yet; `evenhand new`, `serve --create` and Study.create make one"
 OF_FILES = frozenset(
     (
@@ -70,7 +60,7 @@ class Store:
     def __init__(self, ways: Ways) -> None:
         self._ways, self._engine = ways, ways.writing.engine
         url = self._engine.url
-        self.url, self.serial = _shown(url), url.get_backend_name() == "sqlite"
+        self.url, self.serial = shown_address(url), url.get_backend_name() == "sqlite"
         self.in_memory = self.serial and url.database in MEMORY
         self._turn: AbstractContextManager[Any] = threading.RLock() if self.in_memory else nullcontext()
         self._process = os.getpid()
@@ -96,7 +86,7 @@ class Store:
         """
         if isinstance(where, Storage):
             return cast(Store, where)  # studies use no more of it than `Storage` lists: test_storage.py plays on one
-        url = _url(where)
+        url = read_address(where)
         if url.get_backend_name() == "sqlite":
             _check_file(url.database, create)
         store = cls(ways_of(url))
@@ -228,36 +218,6 @@ class Store:
         if self.serial and not self.in_memory:
             self._engine.dispose()  # connections set the file's journal when they begin, if it has tables
         return version
-
-
-def _url(where: str | os.PathLike[str]) -> URL:
-    if isinstance(where, os.PathLike):
-        where = os.fspath(where)
-    if not isinstance(where, str) or not where.strip():
-        raise ArgumentError(wanted("store", KINDS, where))
-    if where == ":memory:":
-        where = "sqlite://"
-    if "://" not in where:
-        return make_url("sqlite://").set(database=where)
-    try:
-        url = make_url(where)
-    except (BadURL, ValueError):
-        shown = where.split("://", 1)[0] + "://..."
-        raise ArgumentError(wanted("store", KINDS, shown, "escape the special characters of a password")) from None
-    if url.drivername not in DRIVERS:
-        raise ArgumentError(wanted("store", KINDS, _shown(url)))
-    url = url.set(drivername=DRIVERS[url.drivername])
-    if url.drivername == "sqlite" and (url.host or url.query):
-        mend = "a file takes three slashes" if url.host else "remove everything after the ?"
-        raise ArgumentError(wanted("store", KINDS, _shown(url), mend))
-    return url
-
-
-def _shown(url: URL) -> str:
-    """Return a URL without its password."""
-    hidden = {name: "..." for name in url.query if "pass" in name}
-    plain = url.set(drivername=url.get_backend_name())
-    return plain.update_query_dict(hidden).render_as_string(hide_password=True)
 
 
 def _check_file(database: str | None, create: bool) -> None:

@@ -1,0 +1,66 @@
+"""A sparse matrix is refused by name at every door that takes numbers for people, items or arms."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression
+
+import evenhand as eh
+from evenhand.errors import ArgumentError
+from evenhand.sampling import ArrayPool, LabelQueue, LogisticModel, OptimisticSampler, label_pairs, minimax_reweighting
+
+DENSE = np.random.default_rng(0).normal(size=(40, 2))
+GROUPS, LABELS = ["f", "m"] * 20, [0, 1] * 20
+LOG = pd.DataFrame({"arm": ["x", "y"] * 20, "reward": [0, 1] * 20, "p": 0.5})
+COLUMNS = {"arm": "arm", "reward": "reward", "propensity": "p"}
+SHARES = {"a": 0.2, "b": 0.2}
+
+
+def promised(learner):
+    return eh.quotas.DeadlineLearn(learner, SHARES)
+
+
+def told(X, tell):
+    sampler = OptimisticSampler(["f", "m"], seed=1)
+    return tell(sampler, sampler.ask(), X)
+
+
+def in_study(X):
+    with eh.Study.create(":memory:", promised(eh.learners.LinUCB())) as study:
+        study.ask(X[:2])
+
+
+DOORS = {
+    "queue": lambda X: LabelQueue(range(40), X, groups=GROUPS),
+    "pool": lambda X: ArrayPool(X, LABELS, group=GROUPS),
+    "reweighting": lambda X: minimax_reweighting(X, LABELS, group=GROUPS),
+    "pairs": lambda X: label_pairs(X, LABELS, GROUPS),
+    "sampler": lambda X: told(X, lambda sampler, draw, X: sampler.tell(draw, X[:1], [1])),
+    "rows of a sampler": lambda X: told(X, lambda sampler, draw, X: sampler.tell_rows(draw, X, LABELS, trains=3)),
+    "fit": lambda X: LogisticModel().fit(X, LABELS),
+    "predict": lambda X: LogisticModel().fit(DENSE, LABELS).predict(X),
+    "labels": lambda X: ArrayPool(DENSE, X, group=GROUPS),
+    "learner": lambda X: eh.learners.LinUCB(arms=3).ask(X[:3]),
+    "rule": lambda X: promised(eh.learners.LinUCB()).ask(X[:2]),
+    "scikit-learn": lambda X: promised(eh.learners.from_sklearn(LogisticRegression())).ask(X[:2]),
+    "study": in_study,
+    "groups": lambda X: eh.groups.TopInterval({"a": "f", "b": "m"}).ask(X[:2]),
+    "individuals": lambda X: eh.similarity.LipschitzUCB(2, seed=1).ask(X),
+    "people": lambda X: eh.similarity.PairQueue(X, LABELS),
+    "scale": eh.similarity.Scale.of,
+    "distances": lambda X: eh.similarity.fair_distribution(LABELS, X),
+    "contexts of a log": lambda X: eh.evaluate(LOG, {"x": 0.5, "y": 0.5}, **COLUMNS, contexts=X),
+    "probabilities": lambda X: eh.evaluate(LOG, X, **COLUMNS),
+    "probabilities of a function": lambda X: eh.evaluate(LOG, lambda log: X, **COLUMNS),
+    "expected rewards": lambda X: eh.evaluate(LOG, {"x": 0.5, "y": 0.5}, **COLUMNS, model=X),
+}
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_matrix, sparse.csr_array, sparse.lil_array])
+@pytest.mark.parametrize("door", DOORS)
+def test_a_sparse_matrix_is_refused_with_what_to_pass(door, kind):
+    with pytest.raises(
+        ArgumentError, match=r"^[\w ().]+: expected .*, got 'a sparse matrix of shape .*'; pass its \.toarray\(\)$"
+    ):
+        DOORS[door](kind(DENSE))
