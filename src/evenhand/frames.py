@@ -8,11 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, runtime_checkable
 
+import numpy as np
+
 from evenhand.errors import ContextError, TableError, wanted
 
 if TYPE_CHECKING:
     import pandas as pd
 
+ENCODE = "encode text and categories first, as eh.Encoder does"
+"""What to do about features that are no numbers."""
 PLAIN = ("Decimal", "Int128", "UInt128")
 """Types whose numbers fit no array of numpy."""
 LARGEST = 2**63 - 1
@@ -117,6 +121,30 @@ def is_row(value: Any) -> bool:
 def has_row_labels(value: Any) -> TypeGuard[Any]:
     """Return whether a value is a table or a Series as pandas has them, whose rows carry labels."""
     return hasattr(value, "iloc")
+
+
+def holds_categories(value: Any) -> bool:
+    """Return whether a table or a column of pandas holds categories: also where these are written as numbers, such as
+    codes, they are no amounts."""
+    if not has_row_labels(value):
+        return False
+    import pandas as pd
+
+    return any(isinstance(kind, pd.CategoricalDtype) for kind in (value.dtypes if value.ndim == 2 else [value.dtype]))
+
+
+def as_array(value: Any, name: str) -> Any:
+    """Return an array, a data frame of any library, or whatever else numpy reads, as an array.
+
+    Raises
+    ------
+    TypeError
+        If it holds categories.
+    """
+    table = frame_or_value(value, name)
+    if holds_categories(table):
+        raise TypeError(f"{name}: expected numbers, got categories; {ENCODE}")
+    return np.asarray(table)
 
 
 def dimensions(value: Any) -> int:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from evenhand.arguments import in_sequence
 from evenhand.errors import TableError, wanted, wanted_one_of
+from evenhand.frames import holds_categories
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.protocol import Label, composed, distinct, find_label, label_of, places, writing
 
@@ -137,7 +138,8 @@ def numbers(frame: pd.DataFrame, name: str, low: float = -np.inf, high: float = 
     Raises
     ------
     TableError
-        If there is no such column, or a cell is empty, not a number, not finite or out of range; its row is named.
+        If there is no such column, it holds categories, or a cell is empty, not a number, not finite or out of range;
+        its row is named.
     """
     import pandas as pd
 
@@ -145,6 +147,9 @@ def numbers(frame: pd.DataFrame, name: str, low: float = -np.inf, high: float = 
     if holds_times(values):
         mend = "turn dates and durations into numbers first"
         raise TableError(wanted(f"column {name!r}", "finite numbers", values.iloc[0], mend))
+    if holds_categories(values):
+        mend = "if they are amounts, turn the column into numbers: .astype(float)"
+        raise TableError(wanted(f"column {name!r}", "finite numbers", "categories", mend))
     found = pd.to_numeric(values, errors="coerce")
     if found.dtype.kind == "c":
         raise TableError(wanted(f"column {name!r}", "finite numbers", values.iloc[0]))

@@ -15,7 +15,7 @@ from evenhand.data.rows import in_step
 from evenhand.data.tables import LEAST_CHANCE, ROUNDING, column, in_natural_order, numbers, places_in
 from evenhand.data.tables import chances as read_chances
 from evenhand.errors import ArgumentError, ContextError, TableError, UnknownArmError, none_for, wanted, wanted_one_of
-from evenhand.frames import as_pandas, frame_or_value, is_frame
+from evenhand.frames import ENCODE, as_pandas, frame_or_value, is_frame
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.labels import by_label, in_order, order_of
 from evenhand.protocol import Label, composed
@@ -301,5 +301,5 @@ def _contexts(frame: pd.DataFrame, given: Any, arms: int) -> Floats | None:
     fits = shown is not None and shown.shape[:-1] in ((len(frame),), (len(frame), arms)) and shown.shape[-1] > 0
     if shown is None or not fits or not np.isfinite(shown).all():
         got = given if shown is None else f"an array of shape {shown.shape}"
-        raise ContextError(wanted("contexts", what, got))
+        raise ContextError(wanted("contexts", what, got, ENCODE if is_frame(given) else ""))
     return shown

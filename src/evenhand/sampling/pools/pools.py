@@ -17,7 +17,7 @@ from evenhand.arguments import whole, yes_or_no
 from evenhand.data.groupings import Grouping
 from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, UnknownArmError, wanted, wanted_one_of
-from evenhand.frames import frame_or_value
+from evenhand.frames import as_array, frame_or_value
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import by_label
 from evenhand.protocol import Label, find_label, places
@@ -241,7 +241,9 @@ def label_pairs(
 def _stacked(name: str, rows: Any) -> NDArray[Any]:
     """Return rows of one shape as an array."""
     try:
-        found = np.asarray(rows)
+        found = as_array(rows, name)
+    except TypeError as error:
+        raise ArgumentError(str(error)) from error
     except ValueError:  # rows of several shapes
         found = np.zeros(())
     if not found.ndim:
