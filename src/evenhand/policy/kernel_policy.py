@@ -17,7 +17,6 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
-from contextlib import nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -31,6 +30,7 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import LazyKernel, flat, interpreted
 from evenhand.policy import saving, validation, warm_start
+from evenhand.policy.all_or_none import all_or_none, tell_slate
 from evenhand.policy.ask_tell import AskTell, locked
 from evenhand.policy.compiled import NO_CONTEXTS, PLAIN_CALL, compile_policy, later, probabilities_of, twin_of
 from evenhand.policy.kernel_set import (
@@ -73,7 +73,7 @@ class KernelPolicy(AskTell):
     _told = False
     """Whether it was told anything without a ticket."""
     _reversible = False
-    """Whether what it is told now is taken back if the block fails; see `saving.all_or_none`."""
+    """Whether what it is told now is taken back if something fails; see `all_or_none`."""
     segment_kernel: Any = None
     """What brings a segment into the state, for the compiled loop of a simulation; None where none does."""
     features: Sequence[str] | None = None
@@ -257,11 +257,7 @@ class KernelPolicy(AskTell):
         with self._lock:
             number, ((round, _, index), shown, probability, *slate) = self._ticket(decision)
             if slate:
-                paid = validation.slate_rewards(self, slate[0], reward)
-                with nullcontext() if self.compiled else saving.all_or_none(self):  # kernels do not fail half-way
-                    for index, one in paid:
-                        self._update(shown, index, one, (round or 0, probability))
-                        self._waiting[index] -= 1
+                tell_slate(self, slate[0], shown, reward, (round or 0, probability))
             else:
                 reward = validation.checked_reward(reward, *self.reward_range)
                 chance = probability if type(probability) is float else self._chance(probability, index)
@@ -285,7 +281,7 @@ class KernelPolicy(AskTell):
             As `tell` does.
         """
         told, paid = validation.told_rewards(self, decisions, rewards)
-        with saving.all_or_none(self) if told else nullcontext():
+        with all_or_none(self):
             for decision, reward in zip(told, paid, strict=True):
                 self.tell(decision, reward)
 

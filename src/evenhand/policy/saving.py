@@ -1,17 +1,12 @@
-"""What a file and a log keep of a policy: its configuration, its arrays, and its open tickets; and how it is brought
-back to where it stood."""
+"""What a file and a log keep of a policy: its configuration, its arrays, and its open tickets."""
 
 from __future__ import annotations
 
-import copy
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from evenhand.errors import ArgumentError
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import flat, names
 from evenhand.policy.kernel_set import LazyProbabilities, deterministic
@@ -75,40 +70,3 @@ def logged_ticket(policy: Any, decided: dict[str, Any], shown: Floats) -> tuple[
 def told_probability(policy: Any) -> float:
     """Return the probability of decisions of which it was not written down."""
     return 1.0 if policy.kernels.probability is deterministic else math.nan
-
-
-@contextmanager
-def all_or_none(policy: Any) -> Iterator[None]:
-    """Take back whatever a policy is told in a block that fails, as where a learner from elsewhere raises: the policy
-    goes on with a copy of that learner, made before the block.
-
-    Raises
-    ------
-    ArgumentError
-        If such a learner cannot be copied; nothing was told then.
-    """
-    if policy._reversible:  # within another such block, which takes back all
-        yield
-        return
-    arrays, tickets = [*flat(policy._state), policy._waiting], dict(policy._open)
-    kept = [array.copy() for array in arrays]
-    learner = None if policy.compiled else policy.learner
-    try:
-        before = copy.deepcopy(learner)
-    except Exception as error:
-        mend = "give it a __deepcopy__, or tell each decision by itself"
-        why = f"copy.deepcopy, as many rewards are learned or none, cannot copy its {type(learner).__name__}: {error}"
-        raise ArgumentError(f"learner: {why}; {mend}") from error
-    policy._reversible = True
-    try:
-        yield
-    except BaseException as error:
-        for array, old in zip(arrays, kept, strict=True):
-            array[...] = old
-        policy._open = tickets
-        if learner is not None:
-            policy.learner = before
-        error.add_note("nothing was recorded: the same call can be repeated")
-        raise
-    finally:
-        policy._reversible = False

@@ -13,7 +13,7 @@ from evenhand.errors import ContextError, TableError, wanted, wanted_one_of
 from evenhand.frames import as_pandas
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import flat
-from evenhand.policy.saving import all_or_none
+from evenhand.policy.all_or_none import all_or_none
 from evenhand.protocol import Label, find_label, places
 
 if TYPE_CHECKING:
