@@ -19,6 +19,8 @@ ENCODE = "encode text and categories first, as eh.Encoder does"
 """What to do about features that are no numbers."""
 PLAIN = ("Decimal", "Int128", "UInt128")
 """Types whose numbers fit no array of numpy."""
+UNORDERED = "categories in the order in which they were met"
+"""Where the attributes of a frame name the columns whose categories stand in an order that nobody has chosen."""
 LARGEST = 2**63 - 1
 """The largest whole number that a column with gaps holds."""
 
@@ -71,7 +73,9 @@ def as_pandas(frame: Any, name: str = "frame") -> pd.DataFrame:
             given = given.collect(backend=None if given.implementation.is_polars() else "pandas")
         if not given.implementation.is_polars():
             return arrow_frame(given.to_native()) if given.implementation.is_pyarrow() else given.to_pandas()
-        return pd.DataFrame({column.name: _series(column) for column in given.iter_columns()})
+        made = pd.DataFrame({column.name: _series(column) for column in given.iter_columns()})
+        made.attrs[UNORDERED] = [name for name, kind in given.schema.items() if kind == nw.Categorical]
+        return made
     except Exception as error:
         why = " ".join(str(error).split())
         raise TableError(f"{name}: the {type(frame).__name__} cannot be read: {why}") from error
@@ -169,6 +173,8 @@ def arrow_frame(table: Any) -> pd.DataFrame:
     import pandas as pd
 
     frame: pd.DataFrame = table.to_pandas(integer_object_nulls=True)
+    if table.schema.pandas_metadata is None:
+        frame.attrs[UNORDERED] = list(frame.columns)
     for place, kind in enumerate(frame.dtypes):
         cells = frame.iloc[:, place]
         if kind.kind == "O" and pd.api.types.infer_dtype(cells) == "integer":

@@ -12,7 +12,7 @@ from evenhand.arguments import as_floats
 from evenhand.data.contexts import feature_columns
 from evenhand.data.probabilities import scaled_note, summed
 from evenhand.data.rows import in_step
-from evenhand.data.tables import LEAST_CHANCE, ROUNDING, column, in_natural_order, numbers, places_in
+from evenhand.data.tables import LEAST_CHANCE, ROUNDING, column, in_column_order, numbers, order_is_known, places_in
 from evenhand.data.tables import chances as read_chances
 from evenhand.errors import ArgumentError, ContextError, TableError, UnknownArmError, none_for, wanted, wanted_one_of
 from evenhand.frames import ENCODE, as_pandas, frame_or_value, is_frame
@@ -65,6 +65,8 @@ class Logged:
     """The log before rows were left out, None if none were."""
     columns: list[str] | None = None
     """The names of the contexts, where they have any."""
+    ordered: bool = True
+    """Whether it is known in which order its arms stand, so that what names none of them can be read by it."""
 
     def only(self, rows: Bools) -> Logged:
         """Return the log of some rows alone, whose chances are given row by row.
@@ -140,7 +142,7 @@ def read_logged(
         every, fixed = seen / seen.sum(axis=1, keepdims=True), True
         chances = every[at, codes]
     shown = frame_or_value(contexts, "contexts")
-    return Logged(
+    logged = Logged(
         arms,
         places,
         codes,
@@ -155,7 +157,11 @@ def read_logged(
         position is not None,
         notes,
         columns=_context_names(shown),
+        ordered=order_is_known(arms, frame[arm]),
     )
+    if logged.contexts is not None and logged.contexts.ndim == 3:
+        check_order("contexts", logged, "pass what all arms share (n_rows, d)")
+    return logged
 
 
 def check_columns(name: str, given: Any, logged: Logged) -> None:
@@ -170,6 +176,20 @@ def check_columns(name: str, given: Any, logged: Logged) -> None:
     if values and all(np.shape(one) == logged.codes.shape for one in values):
         mend = "pass a data frame of them"
         raise ArgumentError(wanted(name, "a number for each arm", "a column for each arm", mend))
+
+
+def check_order(name: str, logged: Logged, mend: str) -> None:
+    """Refuse what gives something for each arm by position, where nobody has said in which order the arms stand.
+
+    Raises
+    ------
+    ArgumentError
+        If they are texts in a column without an order.
+    """
+    if not logged.ordered:
+        got = f"it by position, and the arms {list(logged.arms)} are in no order of yours"
+        mend += ", or make the column a pandas.Categorical with its categories in your order"
+        raise ArgumentError(wanted(name, "something for each arm by its name", got, mend))
 
 
 def row_table(given: Any, logged: Logged, name: str) -> Any:
@@ -190,11 +210,10 @@ def row_table(given: Any, logged: Logged, name: str) -> Any:
 
 
 def positions_in(frame: pd.DataFrame, name: str) -> tuple[tuple[Label, ...], Ints]:
-    """Return the labels of a column in natural order, and the position of each row's among them (n_rows,)."""
-    import pandas as pd
-
+    """Return the labels of a column in its order, see `in_column_order`, and the position of each row's among them
+    (n_rows,)."""
     labels = column(frame, name)
-    known = in_natural_order(pd.unique(labels).tolist())
+    known = in_column_order(frame, [name], labels)
     return tuple(known), places_in(labels, known)
 
 

@@ -44,7 +44,7 @@ class ArrayPool:
 
     Attributes
     ----------
-    groups : the groups' labels, sorted.
+    groups : the groups' labels, in the order of the categories of `group` where it has any, otherwise sorted.
     sizes : rows (m,) of each group.
     chosen : row numbers handed out since `reset`, in order.
     enough : whether the groups that have enough rows to say anything hold half of all rows.
@@ -65,7 +65,8 @@ class ArrayPool:
     def __init__(self, X: Any, y: Any, *, group: Any, replace: bool = False) -> None:
         X, y, group = in_step(("X", frame_or_value(X, "X")), ("y", y), ("group", group))
         self.X, self.y = _stacked("X", X), _alike(read_labels(y), "y")
-        self.groups, self.group = grouped(_alike(read_labels(group, "group"), "group"), "group")
+        _alike(read_labels(group, "group"), "group")
+        self.groups, self.group = grouped(group, "group")
         lengths = len(self.X), len(self.y), len(self.group)
         if not lengths[0] == lengths[1] == lengths[2] > 0:
             raise ArgumentError(wanted("X", "rows, and as many labels and groups", lengths))
@@ -161,7 +162,7 @@ class ArrayPool:
     def snapshot(self) -> dict[str, Any]:
         """Return the rows and the pool's position in them, so that a saved pool continues exactly."""
         return {
-            "X": self.X, "y": self.y, "group": np.array(self.groups)[self.group], "replace": self.replace,
+            "X": self.X, "y": self.y, "group": self.group, "groups": list(self.groups), "replace": self.replace,
             "seed": self._seed, "position": self._position, "chosen": np.array(self.chosen, np.int64),
         }  # fmt: skip
 
@@ -173,9 +174,12 @@ class ArrayPool:
         return pool
 
     def _resume(self, snapshot: dict[str, Any]) -> None:
+        import pandas as pd
+
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            ArrayPool.__init__(self, snapshot["X"], snapshot["y"], group=snapshot["group"], replace=snapshot["replace"])
+            group = pd.Categorical.from_codes(snapshot["group"], snapshot["groups"], ordered=True)
+            ArrayPool.__init__(self, snapshot["X"], snapshot["y"], group=group, replace=snapshot["replace"])
         self.reset(snapshot["seed"])
         self.advance(dict(zip(self.groups, snapshot["position"].tolist(), strict=True)))
         self.chosen = snapshot["chosen"].tolist()
