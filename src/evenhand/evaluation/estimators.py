@@ -87,6 +87,8 @@ def read_candidate(policy: Any, logged: Logged) -> Candidate:
     if is_frame(policy) or dimensions(policy) == 2:
         return _by_row(policy, logged, "policy")
     found = _distribution(policy, logged, "policy")[None, :]
+    if not is_by_label(policy):
+        check_order("policy", found, logged, "pass a dict arm -> probability")
     return _candidate(found, np.zeros(len(logged.codes), np.int64), lambda _: "policy")
 
 
@@ -104,7 +106,6 @@ def _distribution(given: Any, logged: Logged, name: str) -> Floats:
     if isinstance(values, list):
         if len(values) != len(logged.arms):
             raise ArgumentError(wanted(name, f"a probability for each of {len(logged.arms)} arms", len(values)))
-        check_order(name, logged, "pass a dict arm -> probability")
         values = dict(zip(logged.arms, values, strict=True))
     named: dict[Label, float] = {}
     unnamed = [arm for arm in logged.arms if arm not in values]
@@ -141,7 +142,7 @@ def _by_row(given: Any, logged: Logged, name: str) -> Candidate:
         raise ArgumentError(wanted(where, "a probability in [0, 1]", found[row, column]))
     read = _candidate(found, np.arange(rows), lambda row: f"{name}, row {row + 1}", True)
     if not is_frame(given):
-        check_order(name, logged, "pass a data frame with the arms as columns")
+        check_order(name, found, logged, "pass a data frame with the arms as columns")
     return read
 
 
@@ -205,7 +206,7 @@ def read_estimates(model: Any, logged: Logged, *, past_alone: bool) -> RewardEst
             wanted("model", "expected rewards in [0, 1]", float(found[~((found >= 0) & (found <= 1))][0]))
         )
     if not is_frame(model) and not is_by_label(model):
-        check_order("model", logged, "pass a dict arm -> reward, or a data frame with the arms as columns")
+        check_order("model", found, logged, "pass a dict arm -> reward, or a data frame with the arms as columns")
     of = np.zeros(rows, np.int64) if len(found) == 1 else np.arange(rows)
     return RewardEstimates(found, of, np.broadcast_to(float(found.max()) if len(found) == 1 else 1.0, rows))
 

@@ -142,25 +142,12 @@ def read_logged(
         every, fixed = seen / seen.sum(axis=1, keepdims=True), True
         chances = every[at, codes]
     shown = frame_or_value(contexts, "contexts")
-    logged = Logged(
-        arms,
-        places,
-        codes,
-        at,
-        rewards,
-        chances,
-        every,
-        fixed,
-        propensity is None,
-        _contexts(frame, shown, len(arms)),
-        given,
-        position is not None,
-        notes,
-        columns=_context_names(shown),
-        ordered=order_is_known(arms, frame[arm]),
-    )
+    rows = arms, places, codes, at, rewards, chances, every, fixed, propensity is None
+    named, ordered = _context_names(shown), order_is_known(arms, frame[arm])
+    of_rows = _contexts(frame, shown, len(arms)), given, position is not None, notes
+    logged = Logged(*rows, *of_rows, columns=named, ordered=ordered)
     if logged.contexts is not None and logged.contexts.ndim == 3:
-        check_order("contexts", logged, "pass what all arms share (n_rows, d)")
+        check_order("contexts", logged.contexts, logged, "pass what all arms share (n_rows, d)")
     return logged
 
 
@@ -178,18 +165,18 @@ def check_columns(name: str, given: Any, logged: Logged) -> None:
         raise ArgumentError(wanted(name, "a number for each arm", "a column for each arm", mend))
 
 
-def check_order(name: str, logged: Logged, mend: str) -> None:
-    """Refuse what gives something for each arm by position, where nobody has said in which order the arms stand.
+def check_order(name: str, values: Floats, logged: Logged, mend: str) -> None:
+    """Refuse values (n, n_arms, ...) that differ by the position of the arm, where nothing states the arms' order.
 
     Raises
     ------
     ArgumentError
         If they are texts in a column without an order.
     """
-    if not logged.ordered:
-        got = f"it by position, and the arms {list(logged.arms)} are in no order of yours"
+    if not logged.ordered and np.ptp(values, axis=1).any():
+        what = f"values by the names of the arms, as nothing states the order of {list(logged.arms)}"
         mend += ", or make the column a pandas.Categorical with its categories in your order"
-        raise ArgumentError(wanted(name, "something for each arm by its name", got, mend))
+        raise ArgumentError(wanted(name, what, "values by position", mend))
 
 
 def row_table(given: Any, logged: Logged, name: str) -> Any:

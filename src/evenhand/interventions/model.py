@@ -115,7 +115,8 @@ class CausalModel:
         self.smoothing = None if smoothing is None else real("smoothing", smoothing, low=0)
         counted = {node: self._counted(node, seen) for node, seen in _by_node("counts", counts)}
         self.counts = None if counts is None else counted
-        self.unordered = tuple(self._known(node, "unordered") for node in unordered)
+        listed = in_sequence("unordered", unordered, "a list of nodes")
+        self.unordered = tuple(self._known(node, "unordered") for node in listed)
 
     @classmethod
     def from_tables(
@@ -216,14 +217,16 @@ class CausalModel:
         ArgumentError
             If it is no table of the node, or gives by position what stands in no order.
         """
+        read, missed = read_conditional_table(name, table, self.axes(node))
         named = [axis.tolist() for axis in table.axes] if has_row_labels(table) else []
         for place, axis in enumerate((*self.parents[node], node)):
-            if axis in self.unordered and named[place : place + 1] in ([], [list(range(len(self.states[axis])))]):
-                got = f"a table by position, and nobody has said in which order {list(self.states[axis])} stand"
-                mend = "pass a dict, as for a rule, a data frame labelled by the states, or make the column a "
-                mend += "pandas.Categorical with its categories in your order"
-                raise ArgumentError(wanted(name, f"one by the states of {axis!r}", got, mend))
-        return read_conditional_table(name, table, self.axes(node))
+            positions = named[place : place + 1] in ([], [list(range(len(self.states[axis])))])
+            if axis in self.unordered and positions and np.ptp(read, axis=place).any():
+                what = f"a table by the states of {axis!r}, as nothing states the order of {list(self.states[axis])}"
+                mend = "pass a rule, or a data frame labelled by the states, or make the column a pandas.Categorical "
+                mend += "with its categories in your order"
+                raise ArgumentError(wanted(name, what, "a table by position", mend))
+        return read, missed
 
     def ancestors(self, nodes: Sequence[str], cut: Sequence[str] = ()) -> set[str]:
         """Return the nodes and all their ancestors; the nodes of `cut` hide their own ancestors."""
