@@ -80,7 +80,7 @@ FEATURES = {
     "ask for one row": lambda frame: LinUCB(arms=["a", "b"]).ask(first(frame, 1)),
     "ask scikit-learn": lambda frame: of_scikit_learn().ask(first(frame)),
     "evaluate": lambda frame: evaluated(contexts=frame),
-    "PairQueue": lambda frame: eh.similarity.Scale.of(frame),
+    "Scale": eh.similarity.Scale.of,
     "oracle": lambda frame: eh.similarity.MahalanobisOracle([[1.0]])(frame, np.full(ROWS, 0.5)),
 }
 COLUMNS = {
