@@ -203,3 +203,14 @@ def test_the_shell_s_cuts_are_in_the_order_of_their_limits(tmp_path):
     frame.to_csv(tmp_path / "people.csv", index=False)
     model = fitted_model(tmp_path / "people.csv", "age -> reward", 1.0, ["age=5,30,45"])
     assert model.states["age"] == ("under 5", "5 to under 30", "30 to under 45", "45 or more")
+
+
+def test_bands_that_begin_alike_are_in_no_known_order():
+    log = with_rewards(pd.DataFrame({"arm": of_words(["1-2", "1-10", "3-4"])}))
+    with pytest.raises(ArgumentError, match="nothing states the order"):
+        value(log, first(3))
+
+
+def test_of_one_and_its_text_the_number_stays():
+    frame = pd.DataFrame({"arm": pd.Series(["1", 1, 2, "2"] * 3, dtype=object), "reward": 0.5})
+    assert LoggedArms(frame, arm="arm", reward="reward").arms == (1, 2)

@@ -152,19 +152,21 @@ def levels_of(labels: NDArray[Any], values: pd.Series[Any]) -> list[Any]:
 def order_is_known(labels: Iterable[Any], values: pd.Series[Any]) -> bool:
     """Return whether whoever made a column knows in which order `levels_of` has its labels: its categories state one,
     or all are numbers, bands of numbers or truth values. What is by position is then read by it."""
-    declared = _declared(values)
-    return _stated(values) if declared else all(_size(label) is not None or label in TRUTHS for label in labels)
+    if holds_categories(values):
+        return _stated(values)
+    sizes = [TRUTHS.get(label) or _size(label) for label in labels]
+    return None not in sizes and len(set(sizes)) == len(sizes)
 
 
 def in_column_order(frame: pd.DataFrame, names: Sequence[Any], labels: NDArray[Any]) -> list[Any]:
     """Return the different ones among labels (n_rows,) that were made from columns, in the order of these columns'
     labels, the first column's first."""
-    read = {name: column(frame, name) for name in names}
-    at = [places_in(read[name], levels_of(read[name], frame[name])) for name in names]
-    texts = np.array(
-        [isinstance(label, str) for label in labels.tolist()]
-    )  # of labels that are the same the number stays
-    return distinct(labels[np.lexsort([texts, *at[::-1]])].tolist())
+    import pandas as pd
+
+    read = [labels] if len(names) == 1 else [column(frame, name) for name in names]
+    at = [places_in(each, levels_of(each, frame[name])) for each, name in zip(read, names, strict=True)]
+    texts = np.array([isinstance(label, str) for label in labels.tolist()])  # of 1 and "1" the number stays
+    return distinct(pd.unique(labels[np.lexsort([texts, *at[::-1]])]).tolist())
 
 
 def _declared(values: pd.Series[Any]) -> list[Any]:
