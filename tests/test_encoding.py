@@ -196,21 +196,23 @@ def test_simulations_show_numbers_that_are_encoded_already():
 
 def test_text_without_an_encoder_is_refused_with_the_line_that_mends_it():
     policy = linear()
-    with pytest.raises(ContextError, match=r"text in a table.*policy.encode_with\(eh.Encoder\(\{'job': \['none', "):
+    with pytest.raises(
+        ContextError, match=r"text or categories in a table.*policy.encode_with\(eh.Encoder\(\{'job': \['none', "
+    ):
         policy.ask(PEOPLE[["job", "age"]])
     with pytest.raises(ContextError, match=r"eh.Encoder\(\{'job': \['some', \.\.\.\], 'age': None\}\)"):
         policy.ask({"job": "some", "age": 3})
     with pytest.raises(
-        TableError, match=r"column 'job', row 1: .*; encode text first: eh.Encoder\(.*\.replace\(frame\)"
+        TableError, match=r"column 'job', row 1: .*; encode text and categories first: eh.Encoder\(.*\.replace\(frame\)"
     ):
         policy.learn(PEOPLE.assign(arm=ARMS, reward=0.0), contexts=["job"])
     log = pd.DataFrame({"arm": ["a", "b"] * 5, "reward": [0, 1] * 5, "p": 0.5, "job": ["x", "y"] * 5})
-    with pytest.raises(TableError, match=r"encode text first: eh.Encoder\(\{'job'"):
+    with pytest.raises(TableError, match=r"encode text and categories first: eh.Encoder\(\{'job'"):
         eh.evaluate(log, {"a": 0.5, "b": 0.5}, arm="arm", reward="reward", propensity="p", contexts=["job"])
     oracle = eh.similarity.MahalanobisOracle([[1.0]])
-    with pytest.raises(TableError, match="encode text first"):
+    with pytest.raises(TableError, match="encode text and categories first"):
         eh.similarity.TableIndividuals(log, features=["job"], reward="reward", oracle=oracle)
-    with pytest.raises(ContextError, match=r"encode text first, as eh\.Encoder does"):
+    with pytest.raises(ContextError, match=r"encode text and categories first, as eh\.Encoder does"):
         eh.sampling.LabelQueue([1, 2, 3], PEOPLE, groups=["f", "m", "m"])
 
 

@@ -145,7 +145,8 @@ Y = pd.Series(RANDOM.permutation(ROWS) % 2, index=IDS)
 GROUP = pd.Series(RANDOM.permutation(["u", "v", "v"] * (ROWS // 3)), index=IDS)
 WEIGHT = pd.Series(RANDOM.random(ROWS), index=IDS)
 CHANCES = pd.DataFrame({"a": 1.0 - WEIGHT, "b": WEIGHT})
-LOG = pd.DataFrame({"arm": RANDOM.permutation(["a", "b"] * (ROWS // 2)), "reward": Y, "chance": 0.5}, index=IDS)
+ARMS = RANDOM.permutation(["a", "b"] * (ROWS // 2))
+LOG = pd.DataFrame({"arm": pd.Categorical(ARMS), "reward": Y, "chance": 0.5}, index=IDS)
 COLUMNS = {"arm": "arm", "reward": "reward", "propensity": "chance"}
 CLASSIFIER = LogisticModel().fit(X, Y)
 ORDERED = CLASSIFIER.predict(X).argsort()[[0, 1, 2, -3, -2, -1]]

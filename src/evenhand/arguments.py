@@ -15,7 +15,7 @@ from typing import Any, TypeGuard, TypeVar
 import numpy as np
 
 from evenhand.errors import ArgumentError, wanted
-from evenhand.frames import frame_or_value
+from evenhand.frames import ENCODE, as_array, is_frame
 from evenhand.kernels.arrays import Floats, Ints
 
 _Word = TypeVar("_Word", bound=str)
@@ -176,7 +176,7 @@ def array(
     """
     numbers = as_floats(value)
     if numbers is None:
-        raise refusal(wanted(name, what, value))
+        raise refusal(wanted(name, what, value, ENCODE if is_frame(value) else ""))
     if numbers.ndim != dimensions or numbers.size == 0:
         raise refusal(wanted(name, what, f"an array of shape {numbers.shape}"))
     with np.errstate(invalid="ignore"):
@@ -190,11 +190,11 @@ def array(
 
 def as_floats(value: Any) -> Floats | None:
     """Return numbers as a fresh float array in C order, None where they are none: text, complex numbers, dates, gaps,
-    ragged rows."""
+    ragged rows, categories."""
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         return None
     try:
-        raw = np.asarray(frame_or_value(value, "table"))
+        raw = as_array(value, "table")
         mixed = raw.dtype == object and all(isinstance(one, (Real, Decimal)) for one in raw.flat)
         if raw.dtype.kind not in "fiub" and not mixed:
             return None

@@ -8,13 +8,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, runtime_checkable
 
+import numpy as np
+
 from evenhand.errors import ContextError, TableError, wanted
 
 if TYPE_CHECKING:
     import pandas as pd
 
+ENCODE = "encode text and categories first, as eh.Encoder does"
+"""What to do about features that are no numbers."""
 PLAIN = ("Decimal", "Int128", "UInt128")
 """Types whose numbers fit no array of numpy."""
+UNORDERED = "categories in the order in which they were met"
+"""Where the attributes of a frame name the columns whose categories stand in an order that nobody has chosen."""
 LARGEST = 2**63 - 1
 """The largest whole number that a column with gaps holds."""
 
@@ -67,7 +73,9 @@ def as_pandas(frame: Any, name: str = "frame") -> pd.DataFrame:
             given = given.collect(backend=None if given.implementation.is_polars() else "pandas")
         if not given.implementation.is_polars():
             return arrow_frame(given.to_native()) if given.implementation.is_pyarrow() else given.to_pandas()
-        return pd.DataFrame({column.name: _series(column) for column in given.iter_columns()})
+        made = pd.DataFrame({column.name: _series(column) for column in given.iter_columns()})
+        made.attrs[UNORDERED] = [name for name, kind in given.schema.items() if kind == nw.Categorical]
+        return made
     except Exception as error:
         why = " ".join(str(error).split())
         raise TableError(f"{name}: the {type(frame).__name__} cannot be read: {why}") from error
@@ -119,6 +127,30 @@ def has_row_labels(value: Any) -> TypeGuard[Any]:
     return hasattr(value, "iloc")
 
 
+def holds_categories(value: Any) -> bool:
+    """Return whether a table or a column of pandas holds categories: also where these are written as numbers, such as
+    codes, they are no amounts."""
+    if not has_row_labels(value):
+        return False
+    import pandas as pd
+
+    return any(isinstance(kind, pd.CategoricalDtype) for kind in (value.dtypes if value.ndim == 2 else [value.dtype]))
+
+
+def as_array(value: Any, name: str) -> Any:
+    """Return an array, a data frame of any library, or whatever else numpy reads, as an array.
+
+    Raises
+    ------
+    TypeError
+        If it holds categories.
+    """
+    table = frame_or_value(value, name)
+    if holds_categories(table):
+        raise TypeError(f"{name}: expected numbers, got categories; {ENCODE}")
+    return np.asarray(table)
+
+
 def dimensions(value: Any) -> int:
     """Return how many dimensions an array of any library has; a list, and whatever does not say, counts as one."""
     return int(getattr(value, "ndim", 1))
@@ -141,6 +173,8 @@ def arrow_frame(table: Any) -> pd.DataFrame:
     import pandas as pd
 
     frame: pd.DataFrame = table.to_pandas(integer_object_nulls=True)
+    if table.schema.pandas_metadata is None:
+        frame.attrs[UNORDERED] = list(frame.columns)
     for place, kind in enumerate(frame.dtypes):
         cells = frame.iloc[:, place]
         if kind.kind == "O" and pd.api.types.infer_dtype(cells) == "integer":

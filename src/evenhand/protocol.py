@@ -13,7 +13,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
-from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
+from typing import Any, NamedTuple, Protocol, Self, cast, runtime_checkable
 
 import numpy as np
 
@@ -316,16 +316,17 @@ def gives_probabilities(model: Any) -> bool:
 
 def composed(label: Any) -> Any:
     """Return a label, or a tuple of labels, with its text in Unicode's composed form (NFC), so that what looks the same
-    is the same.
+    is the same. A member of `class Colour(str, Enum)` is its value.
 
     >>> composed("cafe\N{COMBINING ACUTE ACCENT}") == "caf\N{LATIN SMALL LETTER E WITH ACUTE}"
     True
     """
     if isinstance(label, tuple):
         return tuple(map(composed, label))
-    if not isinstance(label, str) or label.isascii():
+    if not isinstance(label, str):
         return label
-    return unicodedata.normalize("NFC", label)
+    text = str.__str__(label)  # str() of such a member is "Colour.RED"
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
 def label_of(value: Any) -> Label | None:
@@ -339,7 +340,7 @@ def label_of(value: Any) -> Label | None:
     ('01', 1, 'true', None)
     """
     if isinstance(value, str):
-        return str(composed(value))
+        return cast(str, composed(value))
     if isinstance(value, (bool, np.bool_)):
         return TRUE if value else FALSE
     if is_whole(value):

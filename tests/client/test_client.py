@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import enum
 import json
 import random
 import runpy
@@ -97,6 +98,17 @@ def test_a_conversation(study):
 @pytest.mark.parametrize("key", ["order 7", "x" * 100, "!~"])
 def test_any_key_that_a_header_can_hold_names_a_decision(study, key):
     assert study.ask(key=key) == study.ask(key=key)
+
+
+class Who(str, enum.Enum):  # noqa: UP042 - Python's texts with names before StrEnum
+    ANN, A, B = "visitor-1", "a", "b"
+
+
+def test_members_of_a_class_of_texts_are_their_values(study):
+    first = study.ask(key=Who.ANN, subject=Who.ANN)
+    assert first.arm in list(Who)
+    assert first == study.ask(key="visitor-1", subject="visitor-1")
+    assert study.verify()["ok"] is True
 
 
 def test_a_key_names_a_decision(study):

@@ -149,7 +149,7 @@ def test_numbers_as_groups_and_one_column_arms():
 def test_combinations_that_read_alike_stay_different_arms_and_groups():
     table = pd.DataFrame({"a": ["x & y", "x", "x"], "b": ["z", "y & z", "z"], "c": [1.0, 2, 3], "paid": [1.0, 2, 3]})
     world = TableArms(table, ["a", "b"], group=["a", "b"], reward="paid", sensitive=("x", "y & z"))
-    assert world.arms == ('["x & y", "z"]', '["x", "y & z"]', "x & z")
+    assert world.arms == ('["x", "y & z"]', "x & z", '["x & y", "z"]')
     assert world.groups == {arm: arm for arm in world.arms}
     assert world.counts.tolist() == [1, 1, 1]
 

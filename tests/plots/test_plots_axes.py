@@ -52,7 +52,7 @@ def made():
     allocation = search.ask()
     search.tell(allocation, *trial.respond(allocation))
     log = pd.DataFrame({"arm": list("abab"), "reward": [0, 1, 1, 0], "p": 0.5})
-    value = eh.evaluate(log, [0.3, 0.7], arm="arm", reward="reward", propensity="p")
+    value = eh.evaluate(log, {"a": 0.3, "b": 0.7}, arm="arm", reward="reward", propensity="p")
     shares = np.full((2, 2), 0.5)
     grouped = history.assign(group_share=(("policy", "replication", "round", "group"), np.full((2, 2, 60, 2), 0.5)))
     return {

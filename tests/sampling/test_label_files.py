@@ -2,16 +2,19 @@
 
 import csv
 import json
+import re
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from evenhand import errors
 from evenhand.sampling import (
     LabelQueue,
+    OptimisticSampler,
     annotations_table,
     progress_table,
 )
@@ -151,3 +154,31 @@ def test_the_encoding_of_a_file_may_be_said(name, tmp_path):
         queue.read_labels(tmp_path / name, encoding="cp85O")
     assert queue.read_labels(tmp_path / name, encoding="cp850")["told"] == 1
     assert annotations_table(queue)["annotator"].tolist() == ["José"]
+
+
+class Failing(LogisticRegression):
+    """A model whose third fit fails."""
+
+    fits = 0
+
+    def fit(self, X, y, sample_weight=None):
+        Failing.fits += 1
+        if Failing.fits == 3:
+            raise RuntimeError("out of memory")
+        return super().fit(X, y, sample_weight)
+
+
+def test_where_a_model_fails_the_labels_before_are_recorded_and_the_file_is_read_again():
+    Failing.fits = 0
+    features = np.random.default_rng(0).normal(size=(40, 2))
+    sampler = OptimisticSampler(["a", "b"], model=Failing(), seed=1)
+    queue = LabelQueue(range(40), features, groups=["a", "b"] * 20, sampler=sampler, seed=1)
+    items = queue.ask(20)
+    labels = pd.DataFrame({"id": items, "label": ["yes" if features[item, 0] > 0 else "no" for item in items]})
+    with pytest.raises(
+        errors.ModelError, match=r"memory; the (\d+) labels before labels, row \d+ are recorded"
+    ) as failed:
+        queue.read_labels(labels)
+    before = int(re.search(r"the (\d+) labels", str(failed.value))[1])
+    assert len(queue.open_tickets) == 20 - before
+    assert queue.read_labels(labels) == {"told": 20 - before, "rejected": 0, "left": 0, "repeated": before}

@@ -22,7 +22,7 @@ from evenhand.arguments import real, whole
 from evenhand.audit.gaps import WITHIN, Gap, wealth_of
 from evenhand.audit.units import UnitMean, half_width, units_in
 from evenhand.data.groupings import Grouping, groups_in, least_rows
-from evenhand.data.tables import column, column_names, in_natural_order, numbers, places_in
+from evenhand.data.tables import column, column_names, in_column_order, numbers, places_in
 from evenhand.display.html import Card, HasCard, Table
 from evenhand.errors import TableError, wanted
 from evenhand.frames import as_pandas
@@ -149,7 +149,7 @@ def parity(
     values = numbers(frame, value, low=0.0, high=1.0)
     columns = column_names("group", group)
     labels = column(frame, columns[0]) if len(columns) == 1 else groups_in(frame, columns)
-    names, grouped = in_natural_order(labels.tolist()), ", ".join(map(repr, columns))
+    names, grouped = in_column_order(frame, columns, labels), ", ".join(map(repr, columns))
     if len(names) < 2:
         raise TableError(wanted(f"column {grouped}", "at least two groups", names[0]))
     codes = places_in(labels, names)

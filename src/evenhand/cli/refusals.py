@@ -41,7 +41,7 @@ OF_PYTHON: dict[str, Any] = {
     r"\bStudy\.create\b": "a program in Python",
     r" or a function of \([\w, ]+\)": "",
     r"ask sensitivity\(\) how strong it has to be": "recommend then says how strong it has to be",
-    r"encode text first: eh\.Encoder\(.*\)\.replace\(frame\)": "turn text into columns of 0 and 1 first",
+    r"encode text and categories first: eh\.Encoder\(.*\)\.replace\(frame\)": "turn text into columns of 0 and 1 first",
     r'such as "arms": \["a", "b"\]': "such as --arms a,b",
     r"\((\d+),\)": r"\1",
     r"(?<=\w) needs groups$": " needs --groups",

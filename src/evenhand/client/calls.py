@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from evenhand.client.answers import ServiceDecision
@@ -144,8 +145,19 @@ def _rows(contexts: Any) -> Any:
     if len(labels) > 1 and labels != list(range(len(labels))):
         mend = "requests have no row labels: sort the rows in the order of the arms, then reset_index(drop=True)"
         raise ContextError(wanted("contexts", "rows in the order of the arms, numbered 0, 1, 2, ...", labels, mend))
-    rows = _part(contexts, "to_dicts", "to_pylist")
-    return rows() if rows else contexts.to_dict("records") if _part(contexts, "to_dict") else contexts
+    if (rows := _part(contexts, "to_dicts", "to_pylist")) is None:
+        if _part(contexts, "to_dict") is None:
+            return contexts
+        rows = partial(contexts.to_dict, "records")
+    arrow = _part(contexts, "to_pylist") and contexts.schema
+    kinds = zip(arrow.names, arrow.types, strict=True) if arrow else zip(contexts.columns, contexts.dtypes, strict=True)
+    # JSON has no categories: as a number a code would reach the policy as an amount, as a text it is a label.
+    coded = {name for name, kind in kinds if str(kind).startswith(("category", "dictionary"))}
+    return [{key: _text(cell) if key in coded else cell for key, cell in row.items()} for row in rows()]
+
+
+def _text(cell: Any) -> Any:
+    return str(cell) if cell is not None and cell == cell else cell
 
 
 def listed(values: Any) -> Any:

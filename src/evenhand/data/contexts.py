@@ -45,8 +45,8 @@ def read_shown(
     shown = as_floats(table)
     if shown is None:
         hint = encode_hint(table) if named else ""
-        mend = f"encode text: policy.encode_with({hint})" if hint else ""
-        raise ContextError(wanted("contexts", shape, "text in a table" if hint else contexts, mend))
+        mend = f"encode text and categories: policy.encode_with({hint})" if hint else ""
+        raise ContextError(wanted("contexts", shape, "text or categories in a table" if hint else contexts, mend))
     if shown.ndim == 1 and shown.size and dimension in (None, shown.size):
         if dimension is None and shown.size == len(arms):
             mend = "write [[...]] for one row that all arms share, [[a], [b], ...] for one number per arm"
@@ -82,7 +82,7 @@ def feature_columns(frame: Any, names: Sequence[str], low: float = -np.inf, high
         hint = encode_hint(frame[[*dict.fromkeys(there)]])
         if not hint:
             raise
-        raise TableError(f"{error}; encode text first: {hint}.replace(frame)") from error
+        raise TableError(f"{error}; encode text and categories first: {hint}.replace(frame)") from error
 
 
 def _is_row(contexts: Any) -> bool:

@@ -11,7 +11,7 @@ from evenhand.arguments import as_floats, one_of
 from evenhand.data.features import MANY, categories
 from evenhand.data.tables import column, numbers, places_in
 from evenhand.errors import ArgumentError, TableError, nearest, wanted, wanted_one_of
-from evenhand.frames import as_pandas, row_frame
+from evenhand.frames import as_pandas, holds_categories, row_frame
 from evenhand.kernels.arrays import Floats
 from evenhand.protocol import Label, columns_seen, distinct, label_of
 from evenhand.registry import register
@@ -263,12 +263,13 @@ def as_encoder(encoder: Any) -> Encoder | Transformer:
 
 
 def encode_hint(frame: Any) -> str:
-    """Return the encoder of a table with text, as a user writes it; "" for a table without text."""
+    """Return the encoder of a table with text or categories, as a user writes it; "" for a table without."""
     kinds = {}
     for name in frame.columns:
         values = frame[name]
-        texts = values.ndim == 1 and any(isinstance(value, str) for value in values)
-        shown = [value for value in dict.fromkeys(values) if isinstance(value, str)] if texts else []
+        coded = values.ndim == 1 and holds_categories(values)
+        texts = coded or (values.ndim == 1 and any(isinstance(value, str) for value in values))
+        shown = [value for value in dict.fromkeys(values) if coded or isinstance(value, str)] if texts else []
         kinds[str(name)] = [*shown[:SHOWN], ...] if texts else None
     if not any(kinds.values()):
         return ""

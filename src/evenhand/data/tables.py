@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from evenhand.arguments import in_sequence
 from evenhand.errors import TableError, wanted, wanted_one_of
+from evenhand.frames import UNORDERED, holds_categories
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.protocol import Label, composed, distinct, find_label, label_of, places, writing
+from evenhand.protocol import TRUTHS, Label, composed, distinct, find_label, label_of, places, writing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,7 +27,14 @@ FEW_TEXTS = 6
 """Of so many texts a refusal says which numbers they might be."""
 MONEY = re.compile(r"\(?[-+]?(?:[A-Z]{3}|[^\w\s.,]{0,3})\s*[-+]?\d[\d.,'’\s]*(?:[^\W\d]{1,3}|[^\w\s]{1,3})?\)?")
 """A number with what stands for its unit, such as $1.20, 1,200.50 EUR or 5 %."""
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_DIGITS = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+NUMBER = re.compile(f"[+-]?{_DIGITS}")
+_END = f"[+-]?(?:{_DIGITS}|inf)"
+BAND = re.compile(
+    rf"[\[(]({_END}), ?{_END}[\])]|(?:under|<) ?{_END}|({_END})(?: to (?:under )?| ?- ?){_END}|({_END})(?: or more|\+)"
+)
+"""Bands of numbers as pandas.cut, --cut and people write them; a group is where one begins, nowhere where it has no
+lower end."""
 
 
 def column(frame: pd.DataFrame, name: str) -> NDArray[Any]:
@@ -96,20 +104,28 @@ def places_in(labels: NDArray[Any], known: Sequence[Any]) -> Ints:
 
 
 def in_natural_order(labels: Iterable[Any]) -> list[Any]:
-    """Return different labels: numbers and texts that are numbers by size, then other texts. Of those that are the
-    same, such as 1 and "1", one stays: the number.
+    """Return different labels: numbers, texts that are numbers, and bands of numbers by size, then other texts. Of
+    those that are the same, such as 1 and "1", one stays: the number.
 
     >>> in_natural_order(["10", "b", "9", "a", "9"]), in_natural_order(["10", 9, 10])
     (['9', '10', 'a', 'b'], [9, 10])
+    >>> in_natural_order(["45 or more", "5 to under 45", "under 5"]), in_natural_order(["(10, 20]", "(5, 10]"])
+    (['under 5', '5 to under 45', '45 or more'], ['(5, 10]', '(10, 20]'])
     """
 
     def place(label: Any) -> tuple[Any, ...]:
-        if isinstance(label, str):
-            number = NUMBER.fullmatch(label)
-            return not number, float(label) if number else 0, label, True
-        return False, label, str(label), False
+        size = _size(label)
+        return size is None, size or 0, str(label), isinstance(label, str)
 
     return distinct(sorted(set(labels), key=place))
+
+
+def _size(label: Any) -> Any:
+    """Return the number that a label is, or where the band begins that it is; None of any other text."""
+    if not isinstance(label, str) or NUMBER.fullmatch(label):
+        return float(label) if isinstance(label, str) else label
+    band = BAND.fullmatch(label)
+    return None if band is None else float(next(filter(None, band.groups()), "-inf"))
 
 
 def twin_of(label: Any, known: Iterable[Any]) -> Any:
@@ -131,12 +147,46 @@ def named_alike(labels: NDArray[Any]) -> NDArray[Any]:
 
 
 def levels_of(labels: NDArray[Any], values: pd.Series[Any]) -> list[Any]:
-    """Return in natural order the labels that `column` read from these cells, and those that a categorical column
-    declares but never holds."""
+    """Return the labels that `column` read from these cells, in the order of whoever made the column: categories as
+    they stand, those that no cell holds included; anything else in natural order."""
     import pandas as pd
 
-    declared = values.cat.categories if isinstance(values.dtype, pd.CategoricalDtype) else ()
-    return in_natural_order([*pd.unique(labels).tolist(), *map(_label_or_text, declared)])
+    declared = _declared(values)
+    if declared and _stated(values):
+        return distinct(declared)
+    return in_natural_order([*pd.unique(labels).tolist(), *declared])
+
+
+def order_is_known(labels: Iterable[Any], values: pd.Series[Any]) -> bool:
+    """Return whether whoever made a column knows in which order `levels_of` has its labels: its categories state one,
+    or all are numbers, bands of numbers or truth values. What is by position is then read by it."""
+    if holds_categories(values):
+        return _stated(values)
+    sizes = [TRUTHS.get(label) or _size(label) for label in labels]
+    return None not in sizes and len(set(sizes)) == len(sizes)
+
+
+def in_column_order(frame: pd.DataFrame, names: Sequence[Any], labels: NDArray[Any]) -> list[Any]:
+    """Return the different ones among labels (n_rows,) that were made from columns, in the order of these columns'
+    labels, the first column's first."""
+    import pandas as pd
+
+    read = [labels] if len(names) == 1 else [column(frame, name) for name in names]
+    at = [places_in(each, levels_of(each, frame[name])) for each, name in zip(read, names, strict=True)]
+    texts = np.array([isinstance(label, str) for label in labels.tolist()])  # of 1 and "1" the number stays
+    return distinct(pd.unique(labels[np.lexsort([texts, *at[::-1]])]).tolist())
+
+
+def _declared(values: pd.Series[Any]) -> list[Any]:
+    return list(map(_label_or_text, values.cat.categories)) if holds_categories(values) else []
+
+
+def _stated(values: pd.Series[Any]) -> bool:
+    """Return whether the categories of a column are in an order that somebody has chosen: neither that in which a
+    library met them, nor "1", "10", "2" as pandas sorts unasked."""
+    kinds = _declared(values)
+    sorted_unasked = kinds == sorted(kinds, key=str) != in_natural_order(kinds)
+    return bool(values.cat.ordered) or not (values.name in values.attrs.get(UNORDERED, ()) or sorted_unasked)
 
 
 def numbers(frame: pd.DataFrame, name: str, low: float = -np.inf, high: float = np.inf) -> Floats:
@@ -145,7 +195,8 @@ def numbers(frame: pd.DataFrame, name: str, low: float = -np.inf, high: float = 
     Raises
     ------
     TableError
-        If there is no such column, or a cell is empty, not a number, not finite or out of range; its row is named.
+        If there is no such column, it holds categories, or a cell is empty, not a number, not finite or out of range;
+        its row is named.
     """
     import pandas as pd
 
@@ -153,6 +204,9 @@ def numbers(frame: pd.DataFrame, name: str, low: float = -np.inf, high: float = 
     if holds_times(values):
         mend = "turn dates and durations into numbers first"
         raise TableError(wanted(f"column {name!r}", "finite numbers", values.iloc[0], mend))
+    if holds_categories(values):
+        mend = "if they are amounts, turn the column into numbers: .astype(float)"
+        raise TableError(wanted(f"column {name!r}", "finite numbers", "categories", mend))
     found = pd.to_numeric(values, errors="coerce")
     if found.dtype.kind == "c":
         raise TableError(wanted(f"column {name!r}", "finite numbers", values.iloc[0]))

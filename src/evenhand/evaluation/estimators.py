@@ -17,7 +17,7 @@ from evenhand.arguments import as_float, as_floats
 from evenhand.data.probabilities import scaled_note, summed
 from evenhand.data.tables import twin_of
 from evenhand.errors import ArgumentError, ModelError, UnknownArmError, none_for, of_one_type, wanted, wanted_one_of
-from evenhand.evaluation.logged import Logged, check_columns, row_table
+from evenhand.evaluation.logged import Logged, check_columns, check_order, row_table
 from evenhand.frames import dimensions, is_frame
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.labels import by_label, is_by_label
@@ -50,7 +50,8 @@ def read_candidate(policy: Any, logged: Logged) -> Candidate:
     Parameters
     ----------
     policy : a dict or Series arm -> probability, a list in the order of the log's arms, a dict position -> such a dict,
-        an array (n_rows, n_arms), or a function of the log, or of its contexts where they are named, that returns one.
+        a data frame or an array (n_rows, n_arms), or a function of the log, or of its contexts where they are named,
+        that returns one. Lists and arrays are refused where the arms stand in no known order.
 
     Raises
     ------
@@ -86,6 +87,8 @@ def read_candidate(policy: Any, logged: Logged) -> Candidate:
     if is_frame(policy) or dimensions(policy) == 2:
         return _by_row(policy, logged, "policy")
     found = _distribution(policy, logged, "policy")[None, :]
+    if not is_by_label(policy):
+        check_order("policy", found, logged, "pass a dict arm -> probability")
     return _candidate(found, np.zeros(len(logged.codes), np.int64), lambda _: "policy")
 
 
@@ -137,7 +140,10 @@ def _by_row(given: Any, logged: Logged, name: str) -> Candidate:
         row, column = bad[0]
         where = f"{name}, row {row + 1}, arm {logged.arms[column]!r}"
         raise ArgumentError(wanted(where, "a probability in [0, 1]", found[row, column]))
-    return _candidate(found, np.arange(rows), lambda row: f"{name}, row {row + 1}", True)
+    read = _candidate(found, np.arange(rows), lambda row: f"{name}, row {row + 1}", True)
+    if not is_frame(given):
+        check_order(name, found, logged, "pass a data frame with the arms as columns")
+    return read
 
 
 FOLDS = 5
@@ -199,6 +205,8 @@ def read_estimates(model: Any, logged: Logged, *, past_alone: bool) -> RewardEst
         raise ArgumentError(
             wanted("model", "expected rewards in [0, 1]", float(found[~((found >= 0) & (found <= 1))][0]))
         )
+    if not is_frame(model) and not is_by_label(model):
+        check_order("model", found, logged, "pass a dict arm -> reward, or a data frame with the arms as columns")
     of = np.zeros(rows, np.int64) if len(found) == 1 else np.arange(rows)
     return RewardEstimates(found, of, np.broadcast_to(float(found.max()) if len(found) == 1 else 1.0, rows))
 

@@ -56,14 +56,17 @@ def evaluate(
     ----------
     log : one row per decision, in the order in which they were taken. Data frames for `policy`, `contexts` and `model`
         that carry the log's row labels are matched by them.
-    policy : a distribution: a dict arm -> probability; a dict position -> such a dict; an array (n_rows, n_arms); or a
-        function of the log (of the contexts where they are named) that returns one. Or a policy that learns, such as
-        every one of `eh.quotas` and `eh.learners`, which is replayed from its start. Or several, a dict name -> policy
-        or a list, which are compared with the first.
+    policy : a distribution: a dict arm -> probability; a dict position -> such a dict; a data frame with the arms as
+        columns and a row for each row of the log; an array (n_rows, n_arms), in the order of the arms; or a function of
+        the log (of the contexts where they are named) that returns one. Or a policy that learns, such as every one of
+        `eh.quotas` and `eh.learners`, which is replayed from its start. Or several, a dict name -> policy or a list,
+        which are compared with the first. The order of the arms is that of the categories of their column; numbers, and
+        bands of numbers, stand by size. Arrays over other texts are refused.
     arm, reward : names of columns; rewards are numbers in [0, 1].
     propensity : the column with the probability of the arm in its row, given the past and what was shown; or a dict arm
         -> column, with the probabilities of all arms. Without it each arm's share of the log is used.
-    contexts : what was shown: names of columns, or an array (n_rows, d) or (n_rows, n_arms, d).
+    contexts : what was shown: names of columns, or an array (n_rows, d), or (n_rows, n_arms, d) in the order of the
+        arms.
     estimator : "dr" (doubly robust), "ips", "snips" or "replay". A policy that learns is replayed.
     level : the probability with which the interval holds.
     anytime : whether it holds at every round at once, so that it may be looked at as often as you like; otherwise it is
@@ -78,7 +81,8 @@ def evaluate(
         once, by the mean of its rows, in the order of their first rows; otherwise the normal interval is robust to it
         (CR2, Student's quantile). Without it rows are taken to be independent.
     model : for "dr": a classifier or regressor of scikit-learn, or the expected rewards themselves, a
-        dict arm -> reward or an array (n_rows, n_arms). Without it the means of the rows before are taken. With
+        dict arm -> reward, a data frame with the arms as columns, or an array (n_rows, n_arms), in the order of the
+        arms. Without it the means of the rows before are taken. With
         `anytime`, or where the log was made by a learner, a model is trained on earlier rows alone, otherwise on other
         folds.
     rounds : for a replay, to how many rounds the value refers; by default as many as every replay is sure to reach.

@@ -13,10 +13,19 @@ from evenhand.audit.units import units_in
 from evenhand.data.contexts import feature_columns
 from evenhand.data.probabilities import scaled_note, summed
 from evenhand.data.rows import in_step
-from evenhand.data.tables import LEAST_CHANCE, LEFT_OUT, ROUNDING, column, in_natural_order, numbers, places_in
+from evenhand.data.tables import (
+    LEAST_CHANCE,
+    LEFT_OUT,
+    ROUNDING,
+    column,
+    in_column_order,
+    numbers,
+    order_is_known,
+    places_in,
+)
 from evenhand.data.tables import chances as read_chances
 from evenhand.errors import ArgumentError, ContextError, TableError, UnknownArmError, none_for, wanted, wanted_one_of
-from evenhand.frames import as_pandas, frame_or_value, is_frame
+from evenhand.frames import ENCODE, as_pandas, frame_or_value, is_frame
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.labels import by_label, in_order, order_of
 from evenhand.protocol import Label, composed
@@ -66,6 +75,8 @@ class Logged:
     """The log before rows were left out, None if none were."""
     columns: list[str] | None = None
     """The names of the contexts, where they have any."""
+    ordered: bool = True
+    """Whether it is known in which order its arms stand, so that what names none of them can be read by it."""
     unit: str | None = None
     """The column that says which rows belong together."""
     units: Ints | None = None
@@ -154,24 +165,15 @@ def read_logged(
         every, fixed = seen / seen.sum(axis=1, keepdims=True), True
         chances = every[at, codes]
     shown = frame_or_value(contexts, "contexts")
-    return Logged(
-        arms,
-        places,
-        codes,
-        at,
-        rewards,
-        chances,
-        every,
-        fixed,
-        propensity is None,
-        _contexts(frame, shown, len(arms)),
-        given,
-        position is not None,
-        (*notes, *_left_out(frame)),
-        columns=_context_names(shown),
-        unit=unit,
-        units=None if unit is None else units_in(frame, unit),
-    )
+    named, ordered = _context_names(shown), order_is_known(arms, frame[arm])
+    notes = (*notes, *_left_out(frame))
+    rows = arms, places, codes, at, rewards, chances, every, fixed, propensity is None
+    of_rows = _contexts(frame, shown, len(arms)), given, position is not None, notes
+    units = None if unit is None else units_in(frame, unit)
+    logged = Logged(*rows, *of_rows, columns=named, ordered=ordered, unit=unit, units=units)
+    if logged.contexts is not None and logged.contexts.ndim == 3:
+        check_order("contexts", logged.contexts, logged, "pass what all arms share (n_rows, d)")
+    return logged
 
 
 def check_columns(name: str, given: Any, logged: Logged) -> None:
@@ -186,6 +188,20 @@ def check_columns(name: str, given: Any, logged: Logged) -> None:
     if values and all(np.shape(one) == logged.codes.shape for one in values):
         mend = "pass a data frame of them"
         raise ArgumentError(wanted(name, "a number for each arm", "a column for each arm", mend))
+
+
+def check_order(name: str, values: Floats, logged: Logged, mend: str) -> None:
+    """Refuse values (n, n_arms, ...) that differ by the position of the arm, where nothing states the arms' order.
+
+    Raises
+    ------
+    ArgumentError
+        If they are texts in a column without an order.
+    """
+    if not logged.ordered and np.ptp(values, axis=1).any():
+        what = f"values by the names of the arms, as nothing states the order of {list(logged.arms)}"
+        mend += ", or make the column a pandas.Categorical with its categories in your order"
+        raise ArgumentError(wanted(name, what, "values by position", mend))
 
 
 def row_table(given: Any, logged: Logged, name: str) -> Any:
@@ -206,11 +222,10 @@ def row_table(given: Any, logged: Logged, name: str) -> Any:
 
 
 def positions_in(frame: pd.DataFrame, name: str) -> tuple[tuple[Label, ...], Ints]:
-    """Return the labels of a column in natural order, and the position of each row's among them (n_rows,)."""
-    import pandas as pd
-
+    """Return the labels of a column in its order, see `in_column_order`, and the position of each row's among them
+    (n_rows,)."""
     labels = column(frame, name)
-    known = in_natural_order(pd.unique(labels).tolist())
+    known = in_column_order(frame, [name], labels)
     return tuple(known), places_in(labels, known)
 
 
@@ -327,5 +342,5 @@ def _contexts(frame: pd.DataFrame, given: Any, arms: int) -> Floats | None:
     fits = shown is not None and shown.shape[:-1] in ((len(frame),), (len(frame), arms)) and shown.shape[-1] > 0
     if shown is None or not fits or not np.isfinite(shown).all():
         got = given if shown is None else f"an array of shape {shown.shape}"
-        raise ContextError(wanted("contexts", what, got))
+        raise ContextError(wanted("contexts", what, got, ENCODE if is_frame(given) else ""))
     return shown

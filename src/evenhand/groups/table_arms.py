@@ -29,7 +29,7 @@ from evenhand.arguments import real
 from evenhand.data.encoding import fitted
 from evenhand.data.features import other_columns
 from evenhand.data.groupings import Grouping
-from evenhand.data.tables import column, column_names, in_natural_order, named_alike, numbers, places_in
+from evenhand.data.tables import column, column_names, in_column_order, named_alike, numbers, places_in
 from evenhand.errors import ArgumentError, TableError, wanted
 from evenhand.frames import as_pandas
 from evenhand.groups.bias import INTERCEPT, named
@@ -304,7 +304,7 @@ class TableArms(KernelWorld):
             raise TableError(wanted("features", "columns other than the reward's", reward, mend))
         self.encoder, table = fitted(frame, shown)
         self.features = self.encoder.names or []
-        arms = in_natural_order(cells)
+        arms = in_column_order(frame, arm_columns, np.array(cells, dtype=object))
         codes = places_in(np.array(cells, dtype=object), arms)
         groups: dict[Label, Label] = {}
         for row, (cell, own) in enumerate(zip(cells, belongs, strict=True)):

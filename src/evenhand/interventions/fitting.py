@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.arguments import real
-from evenhand.data.tables import check_empty, column, levels_of, numbers, places_in
+from evenhand.data.tables import check_empty, column, levels_of, numbers, order_is_known, places_in
 from evenhand.errors import TableError, wanted
 from evenhand.frames import as_pandas
 from evenhand.interventions.edges import parents_of, read_edges, read_latent
@@ -57,7 +57,8 @@ def fitted(frame: Any, edges: Any, smoothing: Any, latent: Any) -> dict[str, Any
     counts = {node: _counted(node, above, states, codes, times) for node, above in parents.items()}
     weights = {node: dirichlet(seen, smoothing) for node, seen in counts.items()}
     tables = {node: weight / weight.sum(-1, keepdims=True) for node, weight in weights.items()}
-    graph = {"states": states, "parents": parents, "latent": arcs}
+    unordered = [node for node in parents if not order_is_known(states[node], frame[node])]
+    graph = {"states": states, "parents": parents, "latent": arcs, "unordered": unordered}
     return graph | {"tables": tables, "counts": counts, "smoothing": smoothing}
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from evenhand.arguments import as_floats, in_sequence, real, whole
 from evenhand.data.probabilities import scaled_note, summed
 from evenhand.errors import ArgumentError, nearest, wanted, wanted_one_of
+from evenhand.frames import has_row_labels
 from evenhand.interventions.bif_files import read_bif
 from evenhand.interventions.edges import read_latent
 from evenhand.interventions.fitting import fitted
@@ -64,6 +65,8 @@ class CausalModel:
     states, parents, tables : dicts by node: its states, its parents, and its table; `order` lists parents first.
     latent : pairs of nodes that share an unobserved cause.
     notes : what a user should know about the tables, such as that rounded ones were scaled to sum to one.
+    unordered : the nodes whose states stand in no order that anybody has chosen, as those of a column of texts: tables
+        over them are read by labels alone.
     counts, smoothing : of a model fitted to data, how often each entry of each table was seen, and the prior's mass per
         row; else None.
 
@@ -89,6 +92,7 @@ class CausalModel:
         latent: Sequence[tuple[str, str]] = (),
         counts: Mapping[str, Any] | None = None,
         smoothing: float | None = None,
+        unordered: Sequence[str] = (),
     ) -> None:
         for name, mapping in (("states", states), ("parents", parents), ("tables", tables)):
             if not isinstance(mapping, Mapping):
@@ -111,6 +115,8 @@ class CausalModel:
         self.smoothing = None if smoothing is None else real("smoothing", smoothing, low=0)
         counted = {node: self._counted(node, seen) for node, seen in _by_node("counts", counts)}
         self.counts = None if counts is None else counted
+        listed = in_sequence("unordered", unordered, "a list of nodes")
+        self.unordered = tuple(self._known(node, "unordered") for node in listed)
 
     @classmethod
     def from_tables(
@@ -156,7 +162,8 @@ class CausalModel:
         ----------
         frame : data frame, one row per observation, one column per node; a column `count` may say how often a row was
             seen. States are labels: whole numbers as they are, truth values as "true" and "false", everything else as
-            text.
+            text. They stand in the order of a column's categories; numbers, and bands of numbers such as "25 to 34",
+            by size; other texts by the alphabet, and a table over these must be labelled.
         edges : the arrows, as text "sex -> dose -> cured" or as pairs (parent, child). Every node that is named must
             be a column. The parents of a node are in the order of their arrows.
         smoothing : the prior of each row of a table counts as much as so many observations, spread evenly over the
@@ -186,7 +193,7 @@ class CausalModel:
 
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""
-        names = ("states", "parents", "tables", "latent", "counts", "smoothing")
+        names = ("states", "parents", "tables", "latent", "counts", "smoothing", "unordered")
         return {name: vars(self)[name] for name in names}
 
     @property
@@ -201,6 +208,25 @@ class CausalModel:
     def axes(self, node: str) -> list[tuple[State, ...]]:
         """Return the states along each axis of the node's table: its parents' and its own."""
         return [self.states[name] for name in (*self.parents[node], node)]
+
+    def read_table(self, name: str, table: Any, node: str) -> tuple[Floats, float]:
+        """Return a table that a user gives for a node, and by how much its rows missed a sum of one.
+
+        Raises
+        ------
+        ArgumentError
+            If it is no table of the node, or gives by position what stands in no order.
+        """
+        read, missed = read_conditional_table(name, table, self.axes(node))
+        named = [axis.tolist() for axis in table.axes] if has_row_labels(table) else []
+        for place, axis in enumerate((*self.parents[node], node)):
+            positions = named[place : place + 1] in ([], [list(range(len(self.states[axis])))])
+            if axis in self.unordered and positions and np.ptp(read, axis=place).any():
+                what = f"a table by the states of {axis!r}, as nothing states the order of {list(self.states[axis])}"
+                mend = "pass a rule, or a data frame labelled by the states, or make the column a pandas.Categorical "
+                mend += "with its categories in your order"
+                raise ArgumentError(wanted(name, what, "a table by position", mend))
+        return read, missed
 
     def ancestors(self, nodes: Sequence[str], cut: Sequence[str] = ()) -> set[str]:
         """Return the nodes and all their ancestors; the nodes of `cut` hide their own ancestors."""
@@ -280,7 +306,7 @@ class CausalModel:
         """Return parents and table of the nodes and of all above them, as the interventions leave them."""
         held = {self._known(node, "do"): self.code(node, state, f"do[{node!r}]") for node, state in _by_node("do", do)}
         soft = {
-            self._known(node, "tables"): read_conditional_table(f"tables[{node!r}]", table, self.axes(node))[0]
+            self._known(node, "tables"): self.read_table(f"tables[{node!r}]", table, node)[0]
             for node, table in _by_node("tables", tables)
         }
         needed = self.ancestors(nodes, tuple(held))

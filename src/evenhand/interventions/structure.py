@@ -126,7 +126,8 @@ def read_candidates(
     found = ([is_rule(table) for table in tables], unknown) if kinds is None else kinds
     ruled, own = tuple(found[0]), tuple(found[1])
     read = [
-        _table(f"candidates[{label!r}]", table, model, intervene) for label, table in zip(labels, tables, strict=True)
+        _table(f"candidates[{label!r}]", table, model, intervene, kinds is None)
+        for label, table in zip(labels, tables, strict=True)
     ]
     stacked, missed = np.stack([table for table, _ in read]), [off for _, off in read]
     plain = np.flatnonzero(~np.array(ruled))
@@ -141,7 +142,7 @@ def read_candidates(
     return Candidates(labels, stacked, ruled, own, notes)
 
 
-def _table(name: str, candidate: Any, model: CausalModel, node: str) -> tuple[Floats, float]:
+def _table(name: str, candidate: Any, model: CausalModel, node: str, given: bool) -> tuple[Floats, float]:
     if candidate is None:
         if node not in model.tables:
             mend = f"None stands for the model's own table of {node!r}, which this model lacks"
@@ -149,7 +150,9 @@ def _table(name: str, candidate: Any, model: CausalModel, node: str) -> tuple[Fl
         return model.tables[node], 0.0
     if is_rule(candidate):
         return rule_table(name, candidate, model, node)
-    return read_conditional_table(name, candidate, model.axes(node))
+    return (
+        model.read_table(name, candidate, node) if given else read_conditional_table(name, candidate, model.axes(node))
+    )
 
 
 def read_scores(model: CausalModel, outcome: str, values: Mapping[Any, float] | None) -> tuple[Floats, float, float]:

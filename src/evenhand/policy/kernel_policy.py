@@ -30,6 +30,7 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import LazyKernel, flat, interpreted
 from evenhand.policy import saving, validation, warm_start
+from evenhand.policy.all_or_none import all_or_none, tell_slate
 from evenhand.policy.ask_tell import AskTell, locked
 from evenhand.policy.compiled import NO_CONTEXTS, PLAIN_CALL, compile_policy, later, probabilities_of, twin_of
 from evenhand.policy.kernel_set import (
@@ -71,6 +72,8 @@ class KernelPolicy(AskTell):
     """The arms, the position of each label, and whether all are texts, once they were looked up."""
     _told = False
     """Whether it was told anything without a ticket."""
+    _reversible = False
+    """Whether what it is told now is taken back if something fails; see `all_or_none`."""
     segment_kernel: Any = None
     """What brings a segment into the state, for the compiled loop of a simulation; None where none does."""
     features: Sequence[str] | None = None
@@ -254,9 +257,7 @@ class KernelPolicy(AskTell):
         with self._lock:
             number, ((round, _, index), shown, probability, *slate) = self._ticket(decision)
             if slate:
-                for index, one in validation.slate_rewards(self, slate[0], reward):
-                    self._update(shown, index, one, (round or 0, probability))
-                    self._waiting[index] -= 1
+                tell_slate(self, slate[0], shown, reward, (round or 0, probability))
             else:
                 reward = validation.checked_reward(reward, *self.reward_range)
                 chance = probability if type(probability) is float else self._chance(probability, index)
@@ -266,20 +267,23 @@ class KernelPolicy(AskTell):
 
     @locked
     def tell_all(self, decisions: Sequence[Decision | int], rewards: Sequence[Any]) -> None:
-        """Record the rewards of many tickets in their order: of all of them, or of none where one is refused. A Series
-        of rewards by ticket number is matched by it.
+        """Record the rewards of many tickets in their order: of all of them, or of none where one is refused or the
+        learner fails. A Series of rewards by ticket number is matched by it.
+
+        Where a learner of your own raises, the policy goes on with a copy of it as it was before the call.
 
         Raises
         ------
         ArgumentError
-            If there are not as many rewards as decisions, they carry different row labels, or a ticket is given twice.
+            If there are not as many rewards as decisions, they carry different row labels, a ticket is given twice, or
+            a learner of your own cannot be copied.
         RewardError, UnknownTicketError, ClosedTicketError, ForeignTicketError
             As `tell` does.
         """
-        # All are checked before the first is told, as nothing told can be taken back.
         told, paid = validation.told_rewards(self, decisions, rewards)
-        for decision, reward in zip(told, paid, strict=True):
-            self.tell(decision, reward)
+        with all_or_none(self):
+            for decision, reward in zip(told, paid, strict=True):
+                self.tell(decision, reward)
 
     @locked
     def learn(
@@ -294,7 +298,7 @@ class KernelPolicy(AskTell):
         """Learn from a log of decisions that others took: a warm start, without tickets.
 
         Only what is known about rewards changes. The rows are neither rounds nor decisions of this policy: a promise
-        counts none of them. All rows are learned, in their order, or none where one is refused.
+        counts none of them. All rows are learned, in their order, or none where one is refused or the learner fails.
 
         Parameters
         ----------

@@ -13,6 +13,7 @@ from evenhand.errors import ContextError, TableError, wanted, wanted_one_of
 from evenhand.frames import as_pandas
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import flat
+from evenhand.policy.all_or_none import all_or_none
 from evenhand.protocol import Label, find_label, places
 
 if TYPE_CHECKING:
@@ -32,9 +33,10 @@ def learn(
     if columns:
         policy.begin(seen.shape[1])
         policy._name_columns(policy._columns or (columns if encoder is None else None))
+    with all_or_none(policy):
+        for index, paid, chance, shown in rows:
+            policy._update(shown, index, paid, (policy.round, chance))
     policy._told = True
-    for index, paid, chance, shown in rows:
-        policy._update(shown, index, paid, (policy.round, chance))
 
 
 def has_learned(policy: Any) -> bool:

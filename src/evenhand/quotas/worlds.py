@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from evenhand.arguments import array, as_float, as_whole_numbers, one_of, real
-from evenhand.data.tables import chances, column, in_natural_order, numbers, places_in
+from evenhand.data.tables import chances, column, in_column_order, numbers, places_in
 from evenhand.errors import ArgumentError, wanted
 from evenhand.frames import as_pandas, is_frame
 from evenhand.kernels.arrays import Floats, Ints, Words
@@ -162,12 +162,10 @@ class LoggedArms(KernelWorld):
     reward_range = (0.0, 1.0)
 
     def __init__(self, frame: pd.DataFrame, arm: str, reward: str, *, propensity: str | None = None) -> None:
-        import pandas as pd
-
         frame = as_pandas(frame)
         rewards = numbers(frame, reward, low=0.0, high=1.0)
         labels = column(frame, arm)
-        kinds = in_natural_order(pd.unique(labels).tolist())
+        kinds = in_column_order(frame, [arm], labels)
         codes = places_in(labels, kinds)
         super().__init__(kinds)
         order = np.argsort(codes, kind="stable")

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from evenhand.arguments import real
 from evenhand.errors import ArgumentError, ContextError, UnknownArmError, wanted, wanted_one_of
-from evenhand.frames import frame_or_value
+from evenhand.frames import ENCODE, as_array, is_frame
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import by_label
 from evenhand.policy.ask_tell import AskTell
@@ -118,13 +118,13 @@ def read_rows(X: Any, shape: tuple[int, ...] | None, count: int, *, keep: bool =
     if not kept:
         given = X
         try:
-            X = np.asarray(frame_or_value(X, "X"))
+            X = as_array(X, "X")
             if X.dtype.kind in "cmMV":
                 raise TypeError(f"{X.dtype} is not a numeric type")
             X = X if keep and _is_numeric(X.dtype) else X.astype(np.float64)
         except (OverflowError, TypeError, ValueError) as error:
-            what, mend = "an array of numbers, a row for each example", "encode text first, as eh.Encoder does"
-            raise ContextError(wanted("X", what, given, mend)) from error
+            got = "text or categories in a table" if is_frame(given) else given
+            raise ContextError(wanted("X", "an array of numbers, a row for each example", got, ENCODE)) from error
     if X.ndim == 1 and len(X) == 0:
         X = X.reshape(0, 0)
     if X.ndim < 2:

@@ -23,6 +23,7 @@ from evenhand.arguments import real, whole
 from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
+from evenhand.protocol import Label
 from evenhand.sampling.models.logistic import LogisticModel
 from evenhand.sampling.models.losses import BOUNDED, Loss, read_loss, row_losses
 from evenhand.sampling.pools.labels import grouped, read_labels
@@ -35,14 +36,16 @@ class Reweighted(NamedTuple):
     Attributes
     ----------
     model : logistic regression, fitted to the groups under `weights`.
-    weights : the weights (m,) of the sorted groups: the regulator's averages, or those of the best round.
+    weights : the weights (m,) of the groups: the regulator's averages, or those of the best round.
     errors : risks (rounds, m) of the learner's models, round by round; the first is the plain fit's. NaN where no row
         of a group counts.
+    groups : the groups (m,), in the order of their categories where they have one, otherwise sorted.
     """
 
     model: LogisticModel
     weights: Floats
     errors: Floats
+    groups: tuple[Label, ...]
 
 
 def minimax_reweighting(
@@ -87,7 +90,8 @@ def minimax_reweighting(
     real("step", step, low=0.0)
     X, y, group = in_step(("X", X), ("y", y), ("group", group))
     loss = read_loss(loss)
-    game = _Game(X, y, grouped(group, "group")[1], C, loss)
+    groups, index = grouped(group, "group")
+    game = _Game(X, y, index, C, loss)
     weights = game.counts / game.counts.sum()
     average, risks = np.zeros(len(weights)), np.zeros((rounds, len(weights)))
     best = (np.inf, weights, game.model.checkpoint())
@@ -103,9 +107,9 @@ def minimax_reweighting(
         weights = weights * np.exp(step * np.nan_to_num(risks[t] - worst) / scale / np.sqrt(t + 1.0))
         weights /= weights.sum()
     if float(np.nanmax(game.played(average))) <= best[0]:
-        return Reweighted(game.model, average, risks)
+        return Reweighted(game.model, average, risks, groups)
     best[2]()
-    return Reweighted(game.model, best[1], risks)
+    return Reweighted(game.model, best[1], risks, groups)
 
 
 class _Game:

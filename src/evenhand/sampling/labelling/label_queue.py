@@ -301,6 +301,8 @@ class LabelQueue(AskTell):
             who labelled it differently before, or outside the classes. Every such label is named with
             its place, and nothing is told. The same holds for several users with one name, and for names of users who
             are not in the file while others in it have none.
+        ModelError
+            If the model fails. The labels before are told; read the same file again for the others.
         """
         for one in annotator.values() if isinstance(annotator, Mapping) else [annotator]:
             _name(one)

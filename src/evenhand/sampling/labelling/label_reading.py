@@ -9,7 +9,7 @@ from contextlib import suppress
 from functools import cache
 from typing import Any, NamedTuple
 
-from evenhand.errors import ArgumentError, ContradictionError, UnknownTicketError, first_few, wanted
+from evenhand.errors import ArgumentError, ContradictionError, ModelError, UnknownTicketError, first_few, wanted
 from evenhand.protocol import Label, find_label, places
 from evenhand.sampling.labelling.label_assignment import Rehearsal
 from evenhand.sampling.labelling.label_files import LEFT_OPEN, Said, read_labels
@@ -54,6 +54,8 @@ def tell_file(
     ------
     ArgumentError
         If one of them cannot be told, of the kind that the first one is; nothing was told then.
+    ModelError
+        If the model fails; those before are told then, and count as repeated when the file is read again.
     """
     users = copy.deepcopy(queue._users)
     try:
@@ -75,7 +77,13 @@ def tell_file(
         reasons = [f"{first_few([*found], SHOWN)}: {words}" for words, found in where.items()]
         mend = "nothing was recorded: fix them, or remove them from the file"
         raise type(refusals[0][1])(f"{first_few(reasons, SHOWN, '; ')}; {mend}")
-    outcomes.update(_tell(queue, row) for row in rows)
+    for before, row in enumerate(rows):
+        try:
+            outcomes[_tell(queue, row)] += 1
+        except ModelError as error:
+            words = f"{error}".replace("; nothing has changed", "")
+            kept = f"the {before} labels before {row.place} are recorded: read the same file again for the others"
+            raise ModelError(f"{words}; {kept}") from error
     for user, who in {(row.user, row.who) for row in rows}:
         if user is not None and who is not None:
             users.remember(user, who)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import ContextError, EvenhandError, ModelError, wanted
-from evenhand.frames import frame_or_value
+from evenhand.frames import as_array, frame_or_value
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import in_columns
 from evenhand.parameters import Parameters
@@ -81,7 +81,7 @@ class Classifier(Parameters, ABC):
 
     def table(self, X: Any) -> Any:
         """Return what a user passes to `predict` as an array."""
-        return np.asarray(frame_or_value(X, "X"))
+        return as_array(X, "X")
 
     def begin(self, classes: tuple[Label, ...]) -> None:
         """Learn what the labels are, sorted."""

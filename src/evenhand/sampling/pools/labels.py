@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.data.rows import in_step
-from evenhand.data.tables import in_natural_order, places_in
+from evenhand.data.tables import in_column_order, in_natural_order, places_in
 from evenhand.errors import ArgumentError, of_one_type, wanted, wanted_one_of
+from evenhand.frames import holds_categories
 from evenhand.kernels.arrays import Ints
 from evenhand.protocol import LARGEST_LABEL, Label, find_label, label_of, places
 
@@ -96,7 +97,8 @@ def read_labels(y: Any, name: str = "y", known: Sequence[Label] = TRUTH) -> list
 
 
 def grouped(groups: Any, name: str) -> tuple[tuple[Label, ...], Ints]:
-    """Return the different groups in natural order, and the position of each row's among them (n,).
+    """Return the different groups in the order of their categories, where they have one, otherwise in natural order,
+    and the position of each row's among them (n,).
 
     >>> grouped(["10", "2", "10"], "groups")[0], grouped([10, 2, 10], "groups")[1].tolist()
     (('2', '10'), [1, 0, 1])
@@ -106,8 +108,12 @@ def grouped(groups: Any, name: str) -> tuple[tuple[Label, ...], Ints]:
     ArgumentError
         As `read_labels` does.
     """
+    import pandas as pd
+
     labels = np.array(read_labels(groups, name), dtype=object)
-    known = in_natural_order(labels.tolist())
+    series = pd.Series(groups) if isinstance(groups, pd.Categorical) else groups
+    ordered = in_column_order(series.to_frame(0), [0], labels) if holds_categories(series) else None
+    known = ordered or in_natural_order(labels.tolist())
     return tuple(known), places_in(labels, known)
 
 

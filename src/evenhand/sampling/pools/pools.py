@@ -17,7 +17,7 @@ from evenhand.arguments import whole, yes_or_no
 from evenhand.data.groupings import Grouping
 from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, UnknownArmError, wanted, wanted_one_of
-from evenhand.frames import frame_or_value
+from evenhand.frames import as_array, frame_or_value
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import by_label
 from evenhand.protocol import Label, find_label, places
@@ -44,7 +44,7 @@ class ArrayPool:
 
     Attributes
     ----------
-    groups : the groups' labels, sorted.
+    groups : the groups' labels, in the order of the categories of `group` where it has any, otherwise sorted.
     sizes : rows (m,) of each group.
     chosen : row numbers handed out since `reset`, in order.
     enough : whether the groups that have enough rows to say anything hold half of all rows.
@@ -65,7 +65,8 @@ class ArrayPool:
     def __init__(self, X: Any, y: Any, *, group: Any, replace: bool = False) -> None:
         X, y, group = in_step(("X", frame_or_value(X, "X")), ("y", y), ("group", group))
         self.X, self.y = _stacked("X", X), _alike(read_labels(y), "y")
-        self.groups, self.group = grouped(_alike(read_labels(group, "group"), "group"), "group")
+        _alike(read_labels(group, "group"), "group")
+        self.groups, self.group = grouped(group, "group")
         lengths = len(self.X), len(self.y), len(self.group)
         if not lengths[0] == lengths[1] == lengths[2] > 0:
             raise ArgumentError(wanted("X", "rows, and as many labels and groups", lengths))
@@ -161,7 +162,7 @@ class ArrayPool:
     def snapshot(self) -> dict[str, Any]:
         """Return the rows and the pool's position in them, so that a saved pool continues exactly."""
         return {
-            "X": self.X, "y": self.y, "group": np.array(self.groups)[self.group], "replace": self.replace,
+            "X": self.X, "y": self.y, "group": self.group, "groups": list(self.groups), "replace": self.replace,
             "seed": self._seed, "position": self._position, "chosen": np.array(self.chosen, np.int64),
         }  # fmt: skip
 
@@ -173,9 +174,12 @@ class ArrayPool:
         return pool
 
     def _resume(self, snapshot: dict[str, Any]) -> None:
+        import pandas as pd
+
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            ArrayPool.__init__(self, snapshot["X"], snapshot["y"], group=snapshot["group"], replace=snapshot["replace"])
+            group = pd.Categorical.from_codes(snapshot["group"], snapshot["groups"], ordered=True)
+            ArrayPool.__init__(self, snapshot["X"], snapshot["y"], group=group, replace=snapshot["replace"])
         self.reset(snapshot["seed"])
         self.advance(dict(zip(self.groups, snapshot["position"].tolist(), strict=True)))
         self.chosen = snapshot["chosen"].tolist()
@@ -241,7 +245,9 @@ def label_pairs(
 def _stacked(name: str, rows: Any) -> NDArray[Any]:
     """Return rows of one shape as an array."""
     try:
-        found = np.asarray(rows)
+        found = as_array(rows, name)
+    except TypeError as error:
+        raise ArgumentError(str(error)) from error
     except ValueError:  # rows of several shapes
         found = np.zeros(())
     if not found.ndim:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from evenhand.data.encoding import Encoder
 from evenhand.data.features import other_columns
 from evenhand.data.groupings import groups_in, used_once
-from evenhand.data.tables import cells, check_column, column, column_names, places_in
+from evenhand.data.tables import cells, check_column, column, column_names, in_column_order, places_in
 from evenhand.errors import TableError, wanted, wanted_one_of
 from evenhand.frames import as_pandas
 from evenhand.kernels.arrays import Floats
@@ -108,6 +108,8 @@ class TablePool(ArrayPool):
         self, frame: pd.DataFrame, *, group: str | Sequence[str], label: str, features: Sequence[str] | None = None,
         replace: bool = False,
     ) -> None:  # fmt: skip
+        import pandas as pd
+
         frame = as_pandas(frame)
         self.group_columns = column_names("group", group)
         check_column(frame, label, "label")
@@ -120,7 +122,8 @@ class TablePool(ArrayPool):
             raise TableError(wanted("features", "at least one column to learn from", names))
         used_once("features", names, {label: "the label"})
         self.features = TableFeatures(frame, names)
-        super().__init__(self.features.transform(frame), y, group=groups, replace=replace)
+        of_rows = pd.Categorical(groups, in_column_order(frame, self.group_columns, groups), ordered=True)
+        super().__init__(self.features.transform(frame), y, group=of_rows, replace=replace)
 
     def groups_of(self, frame: pd.DataFrame) -> NDArray[Any]:
         """Return the group (n,) of each row of a frame."""

@@ -20,7 +20,7 @@ import orjson
 
 from evenhand.arguments import as_float
 from evenhand.errors import ArgumentError, ErasedError, StoreError, is_sparse, wanted
-from evenhand.frames import as_pandas, has_row_labels, is_frame
+from evenhand.frames import as_pandas, has_row_labels, holds_categories, is_frame
 from evenhand.labels import listed
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.promises.promise import Promise
@@ -123,7 +123,9 @@ def _column(table: Any, label: Any, name: str, kept: Callable[[Any], Any]) -> li
     column = table[label]
     if column.ndim != 1 or list(map(str, table.columns)).count(str(label)) > 1:
         raise ArgumentError(wanted(name, "a table with each column once", label))
-    return [None if missing else kept(cell) for cell, missing in zip(column.tolist(), column.isna(), strict=True)]
+    # The log has no categories: as a number a code would be an amount when it is replayed, as a text it is a label.
+    cells = map(writing, column.tolist()) if holds_categories(column) else column.tolist()
+    return [None if missing else kept(cell) for cell, missing in zip(cells, column.isna(), strict=True)]
 
 
 def revive(value: Any) -> Any:

@@ -69,6 +69,11 @@ class Replay:
             self._follow(entry)
         self.tickets.asked(len(asked))
 
+    def catch_up(self, connection: Connection) -> None:
+        """Replay what the log holds beyond."""
+        for page in self.log.pages(connection, self.sequence):
+            self.take_in(connection, page)
+
     def _follow(self, entry: Entry) -> None:
         started = perf_counter()
         try:

@@ -22,7 +22,7 @@ def text_of(key: str, number: int) -> str:
     >>> text_of("night", 0), text_of("night", 2)
     ('night', 'night\\t2')
     """
-    return f"{composed(key)}\t{number}" if number else str(composed(key))
+    return f"{composed(key)}\t{number}" if number else f"{composed(key)}"
 
 
 def shown_key(text: str | None) -> str | None:

@@ -193,13 +193,9 @@ class LivePolicy:
     def _follow(self, connection: Connection) -> Replay:
         replay = self.seen or latest_replay(connection, self._log)
         try:
-            self._take_in(replay, connection)
+            replay.catch_up(connection)
         except ErasedError:  # by another process, which took a snapshot behind what it erased
             replay = latest_replay(connection, self._log)
-            self._take_in(replay, connection)
+            replay.catch_up(connection)
         self.seen = replay
         return replay
-
-    def _take_in(self, replay: Replay, connection: Connection) -> None:
-        for page in self._log.pages(connection, replay.sequence):
-            replay.take_in(connection, page)

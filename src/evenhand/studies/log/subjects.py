@@ -141,7 +141,7 @@ def changed_subjects(connection: Connection, study: int, ids: Collection[str]) -
 
 def _id_of(secret: str, study: int, name: str, day: int) -> str:
     """Return the id of a subject's key, which says nothing of the subject, and which no other name has."""
-    about = f"{study}\x1f{day}\x1f{name}".encode()
+    about = "\x1f".join((str(study), str(day), name)).encode()  # an f-string shows a member of (str, Enum) as its name
     return hmac.digest(_bytes_of(secret, "a subject key"), about, "sha256").hex()[:32]
 
 

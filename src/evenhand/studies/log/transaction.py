@@ -16,6 +16,7 @@ from evenhand.errors import (
     ContradictionError,
     ErasedError,
     EvenhandError,
+    ModelError,
     StoreError,
     wanted,
 )
@@ -37,6 +38,7 @@ from evenhand.studies.log.log import LARGEST, Log, record_of
 from evenhand.studies.log.operations import CHANGES, Operation, apply, decision_text, returned_text
 from evenhand.studies.log.replay import Replay
 from evenhand.studies.log.request_keys import LONGEST, same_ask, text_of
+from evenhand.studies.log.snapshots import latest_replay, save_latest
 from evenhand.studies.log.subjects import Subjects, sealed_under
 
 MANY = 1_000
@@ -58,13 +60,27 @@ class Transaction:
         """Perform the operations; return the outcome or the refusal of each. `write` saves them."""
         self._prepare(operations)
         outcomes: list[Any] = []
-        for operation in operations:
+        for place, operation in enumerate(operations, 1):
             try:
                 outcomes.append(self._done(operation))
             except EvenhandError as refusal:
                 outcomes.append(refusal)
+                policy = self._replay.policy
+                if isinstance(refusal, ModelError) and isinstance(policy, KernelPolicy) and not policy.compiled:
+                    self._replay_again()
+                    self._prepare(operations[place:])
         self._replay.tickets.asked(sum(operation.kind == "ask" for operation in operations))
         return outcomes
+
+    def _replay_again(self) -> None:
+        """Bring the policy back to where the log stands: a learner from elsewhere that failed may have learned, or
+        drawn, half of what it was told, and no replay would find the decisions that follow from it."""
+        self.write()
+        again = latest_replay(self._connection, self._log)
+        again.catch_up(self._connection)
+        vars(self._replay).update(vars(again))
+        # A learner that fails once may fail at every report of a long batch: the next time nothing is replayed.
+        save_latest(self._replay, self._connection, self._log.study, now())
 
     def write(self) -> None:
         """Write to the log what was done so far."""

@@ -1,0 +1,125 @@
+"""Members of `class Colour(str, Enum)` and `class Size(int, Enum)` are their values at every door that takes labels."""
+
+from __future__ import annotations
+
+import enum
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import evenhand as eh
+from evenhand.groups import Ledger
+from evenhand.interventions import CausalModel, Problem
+from evenhand.protocol import composed, find_label, label_of, writing
+from evenhand.quotas import DeadlineLearn
+from evenhand.sampling import ArrayPool, LabelQueue, OptimisticSampler
+from evenhand.studies import Study
+
+
+class Colour(str, enum.Enum):  # noqa: UP042 - what is tested, as Python had it before StrEnum
+    RED, BLUE, CAFE = "red", "blue", "cafe\u0301"
+
+
+class Size(int, enum.Enum):
+    SMALL, LARGE = 1, 2
+
+
+class Named(enum.StrEnum):
+    RED, BLUE = "red", "blue"
+
+
+class Plain(enum.Enum):
+    RED = "red"
+
+
+RED, BLUE = Colour.RED, Colour.BLUE
+LOG = pd.DataFrame({"arm": pd.Series([RED, BLUE] * 50, dtype=object), "click": [1, 0] * 50, "p": 0.5, "q": 0.5})
+STATES = {"sex": [RED, BLUE], "dose": [RED, BLUE], "cured": [0, 1]}
+TABLES = {"sex": [0.5, 0.5], "dose": [[0.5, 0.5], [0.1, 0.9]], "cured": [[0.7, 0.3], [0.1, 0.9]]}
+
+
+def deadline() -> DeadlineLearn:
+    return DeadlineLearn(eh.learners.UCB1(), {RED: 0.2, BLUE: 0.3})
+
+
+def changed() -> object:
+    policy = deadline()
+    policy.add(Colour.CAFE, 0.1)
+    policy.retire(RED)
+    policy.change({BLUE: 0.5, Colour.CAFE: 0.1})
+    return {arm: float(share) for arm, share in policy.shares.items()}
+
+
+def queued() -> object:
+    queue = LabelQueue([RED, BLUE, 3, 4], np.eye(4), groups={RED: RED, BLUE: BLUE, 3: RED, 4: BLUE}, seed=1)
+    for item in queue.ask(4):
+        queue.tell(item, RED if item in ("red", 4) else BLUE)
+    return queue.ids, queue.groups, queue.sampler.model.classes
+
+
+def model() -> CausalModel:
+    return CausalModel.from_tables(STATES, {"sex": [], "dose": ["sex"], "cured": ["dose"]}, TABLES)
+
+
+def replayed(propensity: object) -> eh.evaluation.Evaluation:
+    return eh.evaluate(LOG, {RED: 1, BLUE: 0}, arm="arm", reward="click", propensity=propensity)
+
+
+def problem() -> Problem:
+    candidates = {RED: RED, BLUE: [[0, 1], [0, 1]]}
+    return Problem(model(), intervene="dose", sensitive="sex", outcome="cured", candidates=candidates)
+
+
+DOORS = {
+    "arms": (lambda: eh.learners.UCB1(arms=[RED, BLUE]).arms, ("red", "blue")),
+    "the whole class as arms": (lambda: eh.learners.UCB1(arms=Colour).arms, ("red", "blue", "caf\u00e9")),
+    "numbers as arms": (lambda: eh.learners.UCB1(arms=Size).arms, (1, 2)),
+    "shares": (lambda: [*deadline().shares], ["red", "blue"]),
+    "shares of sets": (
+        lambda: [*DeadlineLearn(eh.learners.UCB1(), {RED: 0, BLUE: 0, "x": 0, (RED, BLUE): 0.5}).promise.sets[0][0]],
+        ["red", "blue"],
+    ),
+    "available": (lambda: deadline().ask(available=[BLUE]).arm, "blue"),
+    "change": (changed, {"red": 0.0, "blue": 0.5, "caf\u00e9": 0.1}),
+    "audit": (lambda: eh.quotas.audit(LOG, arm="arm", shares={RED: 0.2, BLUE: 0.3}).promise.arms, ("red", "blue")),
+    "evaluate": (
+        lambda: replayed("p").value,
+        eh.evaluate(LOG, {"red": 1, "blue": 0}, arm="arm", reward="click", propensity="p").value,
+    ),
+    "propensities": (lambda: replayed({RED: "p", BLUE: "q"}).weights["arm"].tolist(), ["blue", "red"]),
+    "do": (lambda: model().probabilities(["cured"], do={"sex": BLUE}).round(2).tolist(), [0.16, 0.84]),
+    "candidates": (lambda: problem().candidates, ("red", "blue")),
+    "a column": (lambda: CausalModel.fit(LOG, "arm -> click").states["arm"], ("blue", "red")),
+    "groups of a pool": (lambda: ArrayPool([[0.0], [1.0]], [RED, BLUE], group=[RED, BLUE]).groups, ("blue", "red")),
+    "labels of a pool": (lambda: ArrayPool([[0.0], [1.0]], [RED, BLUE], group=[1, 2]).y.tolist(), ["red", "blue"]),
+    "classes": (lambda: OptimisticSampler([RED, BLUE], classes=[BLUE, RED], seed=1).ask().group, "red"),
+    "label queue": (queued, (("red", "blue", 3, 4), ("blue", "red"), ("blue", "red"))),
+    "groups of arms": (lambda: Ledger({RED: BLUE, BLUE: RED}).membership.as_dict(), {"red": "blue", "blue": "red"}),
+    "encoder": (lambda: eh.Encoder({"hue": [RED, BLUE]}).transform({"hue": "blue"}).tolist(), [[0.0, 1.0]]),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_a_member_is_its_value(door):
+    found, right = DOORS[door]
+    assert str(found()) == str(right)
+
+
+def test_a_member_equals_the_arm_that_it_names_and_its_other_forms_stay_as_they_were():
+    assert deadline().ask().arm == RED
+    assert [label_of(one) for one in (RED, Size.LARGE, Named.RED, Plain.RED)] == ["red", 2, "red", None]
+    assert [type(label_of(one)) for one in (RED, Size.LARGE, Colour.CAFE)] == [str, int, str]
+    assert writing(Colour.CAFE) == composed(Colour.CAFE) == "caf\u00e9"
+    assert find_label(RED, ["blue", "red"]) == 1 == find_label("red", [BLUE, RED])
+
+
+def test_a_study_takes_members_as_keys_and_subjects(tmp_path: Path):
+    with Study.create(tmp_path / "ads.evenhand", deadline()) as study:
+        first = study.ask(key=RED, subject=BLUE)
+        assert first == study.ask(key="red", subject="blue")
+        assert study.ask(key=RED, available=[BLUE]) == study.ask(key="red", available=["blue"])
+        assert study.frame()["arm"].tolist() == ["red", "blue"]
+        assert study.verify().ok
+        assert study.erase(BLUE).subjects == 1
