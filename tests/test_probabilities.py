@@ -101,7 +101,8 @@ COLUMNS = {"arm": "arm", "reward": "r"}
 
 
 def evaluated(policy, **more):
-    return eh.evaluate(LOG, policy, propensity="p", **COLUMNS, **more).notes
+    log = LOG.assign(arm=pd.Categorical(LOG["arm"], list("abc")))  # so that values by position have an order
+    return eh.evaluate(log, policy, propensity="p", **COLUMNS, **more).notes
 
 
 def with_chances(row):

@@ -14,8 +14,8 @@ from evenhand.cli.command import COMMANDS, command_of
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "command-line.md"
 PAGES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "deploy").iterdir(), *ROOT.glob("clients/*/*.md")]
-OF_OTHERS = {"--service"}
-"""Options of the tests' own programs."""
+OF_OTHERS = {"--service", "--preload"}
+"""Options of the tests' own programs, and of gunicorn."""
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 

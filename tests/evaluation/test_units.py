@@ -84,6 +84,7 @@ def test_the_normal_interval_is_robust_to_units_as_bell_and_mccaffrey_have_it(es
 @pytest.mark.parametrize("anytime", [True, False])
 def test_arrays_and_models_belong_to_the_rows_as_they_were_given(anytime):
     frame = people(4)
+    frame["arm"] = pd.Categorical(frame["arm"], categories=["a", "b"])
     policy = np.where(frame.index.to_numpy()[:, None] % 2, [0.7, 0.3], [0.2, 0.8])
     model = np.where(frame["user"].to_numpy()[:, None] % 2, [0.4, 0.6], [0.5, 0.1])
     order = np.argsort(pd.factorize(frame["user"])[0], kind="stable")
