@@ -125,16 +125,8 @@ def evaluate(
     whole("replays", replays, low=1)
     largest_weight = None if largest_weight is None else real("largest_weight", largest_weight, low=1)
     first = draw_seed(seed)
-    logged = read_logged(
-        log,
-        arm=arm,
-        reward=reward,
-        propensity=propensity,
-        contexts=contexts,
-        position=position,
-        order=order,
-        unit=unit,
-    )
+    columns: dict[str, Any] = {"arm": arm, "reward": reward, "position": position, "order": order, "unit": unit}
+    logged = read_logged(log, **columns, propensity=propensity, contexts=contexts)
     named = _named(policy, logged)
     kinds = {name: learns(each) for name, each in named.items()}
     if any(kinds.values()):

@@ -161,8 +161,7 @@ def verify(
     except StoreError as error:
         problems.append(str(error))
     check = count.check
-    notes += count.outcomes.notes(count.decisions, count.forgotten, count.open)
-    notes += ["the promise was checked inside each segment"] if check.segmented and check.when else []
+    notes += count.notes()
     if check.kept is False:
         at = "" if check.first_violation is None else " first at round {} to {!r}".format(*check.first_violation)
         problems.append(f"the promise was broken:{at} ({check.violations} rounds in all)")

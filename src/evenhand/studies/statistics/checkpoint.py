@@ -56,6 +56,11 @@ class Count:
         elif entry.kind in ("forget", "expire"):
             self.forgotten += 1
 
+    def notes(self) -> tuple[str, ...]:
+        """Return what to know before believing the rewards, and how the promise was checked."""
+        inside = ("the promise was checked inside each segment",) if self.check.segmented and self.check.when else ()
+        return *self.outcomes.notes(self.decisions, self.forgotten, self.open), *inside
+
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restore` needs to continue exactly here."""
         parts = {"check": self.check.snapshot(), "outcomes": self.outcomes.snapshot()}
