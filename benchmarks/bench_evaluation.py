@@ -65,7 +65,7 @@ def estimated(logged: Logged, policy: Any, model: Any, estimator: Any) -> tuple[
     value_curve = ValueCurve(logged, candidate, estimator, estimates, 8.0)
     while value_curve.rounds < len(logged.codes):
         value_curve.take(len(logged.codes), bounded=False)
-    value_curve.normal(0.95)
+    value_curve.bounds(0.05, "normal")
     return time.process_time() - started, value_curve.value
 
 
@@ -93,7 +93,7 @@ def main() -> None:
             apart = abs(theirs[0][1] - ours[0][1])
             measures.append(Measure(f"obp's {estimator} against it", times, "times", LEAST, True))
             measures.append(Measure(f"their difference, {estimator}", apart, "", 1e-9))
-    for name, settings in {"an interval at every look": {}, "a normal interval": {"anytime": False}}.items():
+    for name, settings in {"an interval at every look": {}, "a normal interval": {"interval": "normal"}}.items():
         before, started = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
         eh.evaluate(log, plain, **columns, **settings)
         spent = time.process_time() - started

@@ -84,7 +84,6 @@ FEATURES = {
     "oracle": lambda frame: eh.similarity.MahalanobisOracle([[1.0]])(frame, np.full(ROWS, 0.5)),
 }
 COLUMNS = {
-    "evaluate": lambda: evaluated(contexts=["code"]),
     "learn": lambda: LinUCB(arms=["a", "b"]).learn(LOG, arm="arm", reward="reward", contexts=["code"]),
     "TableIndividuals": lambda: eh.similarity.TableIndividuals(
         LOG, features=["code"], reward="reward", oracle=eh.similarity.MahalanobisOracle([[1.0]])
@@ -104,6 +103,15 @@ def test_a_column_of_categories_is_refused_and_the_encoder_is_said(door):
     with pytest.raises(TableError, match=re.escape("got 'categories'; if they are amounts, ")) as refused:
         COLUMNS[door]()
     assert "eh.Encoder({'code': [0, 1, 2, ...]}).replace(frame)" in str(refused.value)
+
+
+def test_columns_of_contexts_are_encoded_where_a_log_is_evaluated():
+    from evenhand.evaluation.logged import read_logged
+
+    given = {"propensity": None, "position": None, "order": None, "unit": None}
+    read = read_logged(LOG, arm="arm", reward="reward", contexts=["code"], **given)
+    assert read.contexts.shape[1] == len(read.columns) == LOG["code"].nunique()
+    assert read.columns[0] == f"code={LOG['code'].cat.categories[0]}"
 
 
 def test_rewards_that_are_categories_are_refused():

@@ -207,8 +207,6 @@ def test_text_without_an_encoder_is_refused_with_the_line_that_mends_it():
     ):
         policy.learn(PEOPLE.assign(arm=ARMS, reward=0.0), contexts=["job"])
     log = pd.DataFrame({"arm": ["a", "b"] * 5, "reward": [0, 1] * 5, "p": 0.5, "job": ["x", "y"] * 5})
-    with pytest.raises(TableError, match=r"encode text and categories first: eh.Encoder\(\{'job'"):
-        eh.evaluate(log, {"a": 0.5, "b": 0.5}, arm="arm", reward="reward", propensity="p", contexts=["job"])
     oracle = eh.similarity.MahalanobisOracle([[1.0]])
     with pytest.raises(TableError, match="encode text and categories first"):
         eh.similarity.TableIndividuals(log, features=["job"], reward="reward", oracle=oracle)

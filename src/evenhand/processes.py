@@ -18,6 +18,8 @@ from evenhand.errors import EvenhandError
 
 T = TypeVar("T")
 HOOKS: WeakKeyDictionary[Any, tuple[Callable[[Any], object], ...]] = WeakKeyDictionary()
+REGISTERING = threading.RLock()
+"""Held by a thread that registers a hook or forks: `HOOKS` must not change while it is read."""
 INHERITED: list[object] = []
 """What a forked process has from its parent and neither uses nor closes: the parent still uses it."""
 
@@ -37,7 +39,8 @@ def renew_in_child(
     The child keeps what it returns, unused. In this process `rest` is called before the fork and `resume` after it. A
     bound method as one of them would keep its owner alive.
     """
-    HOOKS[owner] = rest, resume, renew
+    with REGISTERING:
+        HOOKS[owner] = rest, resume, renew
 
 
 def is_left_held(lock: Any) -> bool:
@@ -93,10 +96,31 @@ def refuse_copy(what: str, mend: str) -> NoReturn:
     raise EvenhandError(f"{what} cannot be pickled or copied, since its connections belong to this process; {mend}")
 
 
-def _call(which: int) -> list[object]:
-    return [hooks[which](owner) for owner, hooks in list(HOOKS.items())]
+def _call(which: int) -> None:
+    """Call one of the hooks of each owner; one that fails does not keep the others from being called."""
+    failed: list[BaseException] = []
+    for owner, hooks in list(HOOKS.items()):
+        try:
+            left = hooks[which](owner)
+            if left is not None:
+                INHERITED.append(left)
+        except Exception as error:
+            failed.append(error)
+    if failed:
+        raise failed[0]
+
+
+def _before() -> None:
+    REGISTERING.acquire()
+    _call(0)
+
+
+def _after(which: int) -> None:
+    try:
+        _call(which)
+    finally:
+        REGISTERING.release()
 
 
 if sys.platform != "win32":
-    os.register_at_fork(before=partial(_call, 0), after_in_parent=partial(_call, 1))
-    os.register_at_fork(after_in_child=lambda: INHERITED.extend(_call(2)))
+    os.register_at_fork(before=_before, after_in_parent=partial(_after, 1), after_in_child=partial(_after, 2))

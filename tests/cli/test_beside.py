@@ -29,6 +29,7 @@ COUNTS = {
     "audit": "--shares --arm --order --cap --window --promise --segment --available --round",
     "report": "--shares --arm --order --cap --window --promise --segment --available --round --reward",
     "evaluate": "--arm --reward --propensity --policy --shares --estimator --model --largest-weight --stationary "
+    "--interval --each --fit "
     "--level --contexts --position --order --unit --rounds --replays --seed --at-least --picture",
     "recommend": "--edges --intervene --sensitive --outcome --candidates --values --tolerance --budget --trial",
     "audit-pairs": "--features --reward --individuals --errors --store --auditors --seed",

@@ -151,12 +151,12 @@ def looks(world: World, random: np.random.Generator, rounds: int) -> list[dict[s
             missed[name] |= _misses(value_curve.books, now)
         missed["difference"] |= _misses(pair.books, apart)
         missed["replay"] |= _misses(own, drawn.own[look - 1])
-        low, high = value_curves["ips, W unknown"].normal(1 - ERROR)
+        low, high = value_curves["ips, W unknown"].bounds(ERROR, "normal")
         missed["normal"] |= look >= FEWEST and not low <= now <= high
-    ends = {name: value_curve.interval(ERROR) for name, value_curve in value_curves.items()} | {
-        "difference": pair.interval(ERROR),
+    ends = {name: value_curve.bounds(ERROR, "anytime") for name, value_curve in value_curves.items()} | {
+        "difference": pair.bounds(ERROR, "anytime"),
         "replay": own.interval(ERROR, 0.0, 1.0),
-        "normal": value_curves["ips, W unknown"].normal(1 - ERROR),
+        "normal": value_curves["ips, W unknown"].bounds(ERROR, "normal"),
     }
     return [{"interval": name, "missed": bool(missed[name]), "width": high - low} for name, (low, high) in ends.items()]
 

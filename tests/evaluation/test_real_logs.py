@@ -29,7 +29,7 @@ def test_thompson_sampling_is_evaluated_from_the_random_log(logs):
     }
     truth, error = own["click"].mean(), own["click"].sem()
     for name, one in found.items():
-        normal = eh.evaluate(tried, shares, **COLUMNS, position="position", estimator=name, anytime=False)
+        normal = eh.evaluate(tried, shares, **COLUMNS, position="position", estimator=name, interval="normal")
         wide = 1.96 * (((normal.high - normal.low) / 3.92) ** 2 + error**2) ** 0.5
         assert abs(one.value - truth) <= wide
         assert one.low <= truth <= one.high

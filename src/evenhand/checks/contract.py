@@ -29,6 +29,7 @@ from evenhand.errors import ArgumentError, ContractError, wanted
 from evenhand.policy.traits import traits_of
 from evenhand.protocol import Decision, Policy, World
 from evenhand.saving.state import from_bytes, to_bytes
+from evenhand.simulation.fit import check_world as check_playable
 
 MOST_ROUNDS = 10**9
 """Of a check: nobody waits for more."""
@@ -110,15 +111,19 @@ def _place(error: Exception) -> str:
 
 
 def check_world(world: Any, *, rounds: int = 200) -> list[Check]:
-    """Check that a world answers alike for the same seed, whichever copy is asked, and names its scores.
+    """Check that `simulate` can play a world, and that it answers alike for the same seed, whichever copy is asked.
 
     Raises
     ------
+    ArgumentError
+        If it is no world, or its totals are not numbers, one for each of its scores.
     ContractError
         If it does not.
     """
     if not isinstance(world, World):
         raise ArgumentError(wanted("world", "an object with reset, observe and respond", world))
+    if traits_of(world).arms is not None:
+        check_playable(world)
     rounds = whole("rounds", rounds, low=1, high=MOST_ROUNDS)
     seen: list[list[Any]] = []
     for one in (copy.deepcopy(world), copy.deepcopy(world)):

@@ -80,7 +80,7 @@ BESIDE = {
         "--annotator": "--tasks --read --correct", "--annotator-of --control": "--read", "--items": "--tasks",
         "--read": "not --tasks", "--correct": "not --tasks --read",
     },
-    "audit": PROMISED, "report": PROMISED, "evaluate": COMPARED,
+    "audit": PROMISED, "report": PROMISED, "evaluate": COMPARED | {"--by": "--fit"},
     "recommend": {
         "--cut --smoothing": "--edges", "--delta": "--edges --budget --trial", "--seed": "not --trial",
         "--search --pooled --slack": "--budget --trial", "--ask --tell --log": "--trial",

@@ -18,9 +18,11 @@ from evenhand.cli.output import KEPT, as_json, draw, folder, print_text, records
 from evenhand.cli.refusals import typed_options
 from evenhand.data.tables import column, numbers
 from evenhand.errors import ArgumentError, TableError, wanted
-from evenhand.evaluation import Comparison, Evaluation, under_shares
+from evenhand.evaluation import Comparison, Evaluation, Refitted, under_shares
+from evenhand.evaluation.logged import positions_in
 from evenhand.evaluation.promise_cost import shares_in
-from evenhand.evaluation.replayed import learns
+from evenhand.evaluation.refitted import best_by, logistic_by
+from evenhand.evaluation.replay import learns
 from evenhand.quotas import LoggedArms
 
 if TYPE_CHECKING:
@@ -34,9 +36,10 @@ def evaluate(
     context: typer.Context, log: Path, *, arm: str = "arm", reward: str = "reward", propensity: str = "",
     policy: Annotated[list[str] | None, typer.Option("--policy", "-p")] = None, shares: str = "",
     tolerance: float = 0.0, promise: Path | None = None, estimator: str = "dr", model: str = "",
-    largest_weight: float | None = None, stationary: bool = False, level: float = 0.95, contexts: str = "",
-    position: str = "", order: str = "", unit: str = "", rounds: int | None = None, replays: int = 10, seed: int = 0,
-    at_least: float | None = None, picture: Path | None = None, json: JSON = False,
+    largest_weight: float | None = None, interval: str = "anytime", stationary: bool = False,
+    level: float = 0.95, contexts: str = "", position: str = "", order: str = "", unit: str = "",
+    fit: list[str] | None = None, by: str = "", rounds: int | None = None, replays: int = 10, seed: int = 0,
+    each: bool = False, at_least: float | None = None, picture: Path | None = None, json: JSON = False,
 ) -> None:  # fmt: skip
     """Estimate from a log what another policy would have earned, with an interval that is valid at any time.
 
@@ -54,26 +57,37 @@ def evaluate(
     shares : Promised share of each arm: 0.02, or a=0.2,b=1/3, or a CSV with columns arm, share.
     tolerance : By how many plays an arm may be behind its share.
     promise : A promise file as for `evenhand new --promise`; each policy is evaluated with and without it.
-    estimator : dr, ips or snips; a policy that learns is replayed.
+    estimator : dr, ips, snips or dm, or several, of which a table shows all; a policy that learns is replayed.
     model : Expected rewards for dr: logistic or linear (a regression on the arm and --contexts), a=0.1,b=0.2, or a CSV
         with columns arm, reward.
     largest_weight : The largest probability / propensity possible, if it is known before the data.
+    interval : anytime: it holds after every row at once; once: for one look at the whole log; normal: for one look at
+        many rows.
     stationary : Suppose that the value is the same in every row of the log.
     level : The probability that the interval holds.
     contexts : The columns of contexts, separated by commas.
     position : A column with the position in which an arm was shown.
     order : A column by which the rows must be sorted, or several: time,id.
     unit : The column that says which rows belong together, such as a person's; without it rows must be independent.
+    fit : best or logistic: the arm with the best mean reward, or with the best prediction of a logistic regression, for
+        each value of --by; fitted to the rows before each of 20 blocks, which judges it.
+    by : The columns by which --fit chooses an arm, separated by commas.
     rounds : The rounds of a replay; by default as many as are sure to be reached. More narrow the interval.
     replays : How many replays are averaged for a policy that learns.
     seed : The seed of a replay.
+    each : Let each interval of a difference hold by itself, instead of all together.
     at_least : Exit with code 1 unless the lower bound of the last policy's value reaches this.
     picture : File for the picture, such as value.png.
     """
     import evenhand as eh
 
-    frame = read_table(log, text=[name for name in (arm, position, unit) if name])
-    named = _policies(policy or [], shares, promise, tolerance, seed, frame, arm, reward, position)
+    columns = names_of(by)
+    frame = read_table(log, text=[name for name in (arm, position, unit, *columns) if name])
+    named: dict[str, Any] = {}
+    if policy or not fit:
+        named = _policies(policy or [], shares, promise, tolerance, seed, frame, arm, reward, position)
+    for kind in fit or ():
+        named[" by ".join([kind, *([by] if by else [])])] = _fitted(kind, columns, arm, reward, frame)
     typed = typed_options(context)
     if learners := [one for one in named.values() if learns(one)]:
         check_kept(shares, learners)
@@ -81,22 +95,23 @@ def evaluate(
         raise ArgumentError(wanted(idle[0], "a --policy that learns", "none"))
     found = eh.evaluate(
         frame, named if len(named) > 1 else next(iter(named.values())), arm=arm, reward=reward,
-        propensity=_propensity(propensity, frame), contexts=names_of(contexts) or None,
-        estimator=cast(Any, estimator), level=level, stationary=stationary, model=_model(model),
-        largest_weight=largest_weight, position=position or None, order=names_of(order) or None,
-        unit=unit or None, rounds=rounds, replays=replays, seed=seed, progress=not json,
+        propensity=_propensity(propensity, frame), contexts=names_of(contexts) or columns or None,
+        estimator=cast(Any, names_of(estimator)), interval=cast(Any, interval), level=level, each=each,
+        stationary=stationary, model=_model(model), largest_weight=largest_weight, position=position or None,
+        order=names_of(order) or None, unit=unit or None, rounds=rounds, replays=replays, seed=seed, progress=not json,
     )  # fmt: skip
-    each: dict[str, Evaluation] = found.evaluations if len(named) > 1 else {next(iter(named)): found}
+    every: dict[str, Evaluation] = found.evaluations if len(named) > 1 else {next(iter(named)): found}
     if picture is not None:
         _draw(found, picture, at_least)
-    last = list(each.values())[-1]
+    last = list(every.values())[-1]
     met = None if at_least is None else last.at_least(at_least)
     if json:
         differences = found.differences.to_dict("records") if len(named) > 1 else []
-        policies = [_body(name, one) for name, one in each.items()]
-        as_json({"policies": policies, "differences": differences, "met": met}, found)
+        policies = [_body(name, one) for name, one in every.items()]
+        side_by_side = [] if found.estimates is None else found.estimates.to_dict("records")
+        as_json({"policies": policies, "differences": differences, "estimates": side_by_side, "met": met}, found)
     else:
-        _say(log, each, found, at_least, picture)
+        _say(log, every, found, at_least, picture)
     if met is False:
         raise typer.Exit(1)
 
@@ -131,6 +146,15 @@ def _policies(
             kept = {k: under(v) for k, v in read.items()} if by_position else under(read)
             found[spec + (" under the shares" if promise is None else UNDER)] = kept
     return found
+
+
+def _fitted(kind: str, columns: list[str], arm: str, reward: str, frame: pd.DataFrame) -> Refitted:
+    """Return a policy that is fitted to the log."""
+    if kind == "best":
+        return Refitted(best_by(columns, arm, reward, positions_in(frame, arm)[0]))
+    if kind == "logistic":
+        return Refitted(logistic_by(columns, arm))
+    raise ArgumentError(wanted("--fit", "best or logistic", kind))
 
 
 def _distribution(text: str) -> Any:
@@ -190,10 +214,9 @@ def _body(name: str, found: Evaluation) -> dict[str, Any]:
         "high",
         "rounds",
         "effective_rounds",
-        "reached",
         "estimator",
         "level",
-        "anytime",
+        "interval",
         "unit",
         "notes",
     )
@@ -215,6 +238,8 @@ def _say(
             row | ({"promise_kept": kept} if one.estimator == "replay" else {"effective": one.effective_rounds})
         )
     records(f"{log}: mean reward per round ({first.estimator})", rows)
+    if found.estimates is not None:
+        records("Estimators", found.estimates.to_dict("records"))
     if len(each) > 1:
         apart: Any = cast("Comparison", found).differences.drop(columns="against").to_dict("records")
         records(f"Differences from {next(iter(each))}", apart)
@@ -225,7 +250,7 @@ def _say(
             f"{name} plays each arm as often as that log did and ignores the contexts, even if that log used them."
         )
     say_notes(found)
-    when = "after every row at once" if first.anytime else "after the last round"
+    when = "after every row at once" if first.interval == "anytime" else "after the last row"
     of = "" if first.estimator == "replay" else ", for the mean over the rows so far"
     print_text(f"Each interval holds with probability {first.level:g}, {when}{of}.")
     if at_least is not None:

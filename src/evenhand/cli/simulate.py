@@ -135,7 +135,7 @@ def _world(name: str, data: Path | None, arm: str, reward: str, means: str) -> A
 def _report(
     history: xr.Dataset, policies: dict[str, Any], bias: Any, out: Path | None, json: bool, *, of_table: bool
 ) -> None:
-    costs = {name: cost_of(history, name + UNDER, name) for name in policies if name + UNDER in policies}
+    costs = {free: cost_of(history, kept, free) for kept, free in _twins(policies).items()}
     every = [traits_of(policy) for policy in policies.values()]
     clauses = [clause for one in every if one.promise is not None for clause in one.promise.clauses]
     later = {name for name, one in zip(policies, every, strict=True) if one.kept not in (None, "at every round")}
@@ -175,6 +175,14 @@ def _report(
             )
         if written:
             print_text("Written: " + ", ".join(str(path) for path in written))
+
+
+def _twins(policies: dict[str, Any]) -> dict[str, str]:
+    """Return the policies that keep a promise, by their names, each with its learner that promises nothing."""
+    free = {name for name, policy in policies.items() if traits_of(policy).promise is None or name + UNDER in policies}
+    kept = [name for name in policies if name not in free]
+    learners = {name: name.removesuffix(UNDER) if UNDER in name else name.partition("+")[2] or "ucb1" for name in kept}
+    return {name: learner for name, learner in learners.items() if learner in free}
 
 
 def _show_policies(summary: list[dict[str, Any]]) -> None:

@@ -65,7 +65,7 @@ def read_name(name: str) -> str:
     """Return the name of a study; refuse what cannot be one."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise ArgumentError(wanted("name", "up to 100 letters, digits, - and _, a letter or a digit first", name))
-    return name
+    return str.__str__(name)  # of a member of class X(str, Enum) its value
 
 
 def read_sticky(sticky: bool) -> bool:

@@ -135,18 +135,16 @@ def _first(text: str, mark: str) -> list[str]:
 
 def is_comment(line: str, sep: str, width: int) -> bool:
     """Return whether a line below a header of so many cells is a comment rather than a row whose first cell begins
-    with #: it has fewer cells and at most one is filled; or it begins with # and a blank and has fewer cells, or no
-    other that is filled. In a single column every line is a row.
+    with #: it has fewer cells and at most one is filled. In a single column every line is a row.
 
-    >>> [is_comment(line, ",", 3) for line in ("#sale,0.9", "#sale,,", "#end", "# of May, 2025", "# of May,,")]
-    [False, False, True, True, True]
+    >>> [is_comment(line, ",", 3) for line in ("#sale,0.9", "# sale,,", "#end", "# of May, 2025", "# of May")]
+    [False, False, True, False, True]
     """
     text = line.strip()
     if width < 2 or not text.startswith("#"):
         return False
     cells = _first(text, sep)
-    full, several = len(cells) >= width, sum(bool(cell.strip()) for cell in cells) > 1
-    return not (full and several) if text[1:2].strip() == "" else not (full or several)
+    return len(cells) < width and sum(bool(cell.strip()) for cell in cells) < 2
 
 
 def _width(text: str, mark: str, more: int) -> int:

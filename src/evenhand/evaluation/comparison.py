@@ -2,41 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from evenhand.audit.sequences import BettingProcess, Values
+from evenhand.audit.sequences import EVERY, BettingProcess, Values, odds_for
 from evenhand.audit.units import half_width
 from evenhand.display.progress import ProgressBar
-from evenhand.evaluation.diagnosis import check_weights, notes_on, overlap_of, weights_of
-from evenhand.evaluation.findings import Change, Comparison, Evaluation, change_in, split_rows
-from evenhand.evaluation.value_curve import Interval, ValueCurve, look_rounds
-from evenhand.kernels.arrays import Floats
+from evenhand.evaluation.diagnosis import known_difference, notes_on, overlap_of, weights_of
+from evenhand.evaluation.findings import Change, Comparison, Evaluation, Interval, change_in, split_rows
+from evenhand.evaluation.value_curve import Bounds, ValueCurve, look_rounds
+from evenhand.kernels.arrays import Bools, Floats
+
+LEAST = 1e-3
+"""The least difference of weights by which odds are chosen: of policies that are nearly the same."""
 
 
-def compared(evaluations: Mapping[str, Evaluation], together: Mapping[str, Interval]) -> Evaluation | Comparison:
-    """Return the evaluation, or the comparison of several with the first; `together` are intervals of values that hold
-    all at once, from which those of the differences follow."""
+def compared(
+    evaluations: Mapping[str, Evaluation], together: Mapping[str, Bounds], spreads: Mapping[str, float]
+) -> Evaluation | Comparison:
+    """Return the evaluation of a replayed policy, or the comparison of several with the first.
+
+    Parameters
+    ----------
+    together : intervals of the values that hold all at once, from which those of the differences follow.
+    spreads : the standard deviation of each difference over the replays.
+    """
     first, *others = evaluations
     low, high = together[first]
-    return _answer(evaluations, {name: (together[name][0] - high, together[name][1] - low) for name in others})
+    found = _answer(evaluations, {name: (together[name][0] - high, together[name][1] - low) for name in others})
+    if isinstance(found, Evaluation):
+        return found
+    table = found.differences.assign(spread=[spreads[name] for name in others])
+    unseen = (table["low"] <= 0) & (table["high"] >= 0) & ~(table["difference"].abs() > 2 * table["spread"])
+    notes = (
+        f"Nothing is seen of a difference between {row.policy} and {first}: it is within two standard deviations of "
+        "the replays (spread), which reorder the rows of one log, and its interval, which is for other logs, holds 0."
+        for row in table[unseen].itertuples()
+    )
+    return replace(found, differences=table, own_notes=(*found.own_notes, *notes))
 
 
 def follow(
-    value_curves: Mapping[str, ValueCurve], bar: ProgressBar, *, level: float, anytime: bool, stationary: bool
+    value_curves: Mapping[str, ValueCurve],
+    bar: ProgressBar,
+    *,
+    level: float,
+    interval: Interval,
+    stationary: bool,
+    each: bool,
 ) -> Evaluation | Comparison:
     """Go through the log once and return the evaluation of each distribution, and of the differences from the first."""
     base = next(iter(value_curves.values()))
     pairs = {name: Pair(value_curve, base) for name, value_curve in list(value_curves.items())[1:]}
-    curves = {name: Curve(value_curve, level, anytime, stationary) for name, value_curve in value_curves.items()}
-    looks, splits = look_rounds(base.length), split_rows(base.length) if anytime else []
+    curves = {name: Curve(value_curve, level, interval, stationary) for name, value_curve in value_curves.items()}
+    looks, splits = look_rounds(base.length), split_rows(base.length) if interval == "anytime" else []
     for stop in sorted({*looks, *splits}):
         while base.taken < stop:
             for value_curve in value_curves.values():
-                value_curve.take(stop, bounded=anytime, by_row=bool(pairs))
+                value_curve.take(stop, bounded=interval != "normal", by_row=bool(pairs))
             for pair in pairs.values():
-                pair.take(bounded=anytime)
+                pair.take(bounded=interval != "normal")
             bar.reach(base.taken)
         for name, value_curve in value_curves.items():
             if stop in splits:
@@ -44,28 +71,29 @@ def follow(
             if stop in looks:
                 curves[name].look()
     found = {name: curve.evaluation() for name, curve in curves.items()}
-    share = (1 - level) / max(1, len(pairs))
-    apart = {name: pair.interval(share) if anytime else pair.normal(1 - share) for name, pair in pairs.items()}
-    return _answer(found, {name: (min(ends), max(ends)) for name, ends in apart.items()})
+    share = (1 - level) / (1 if each else max(1, len(pairs)))
+    apart = {name: pair.bounds(share, interval) for name, pair in pairs.items()}
+    return _answer(found, {name: (min(ends), max(ends)) for name, ends in apart.items()}, each=each)
 
 
 class Curve:
     """The value and the interval of a distribution at some rows, the last one included."""
 
-    def __init__(self, value_curve: ValueCurve, level: float, anytime: bool, stationary: bool) -> None:
-        self.value_curve, self.level, self.anytime, self.stationary = value_curve, level, anytime, stationary
+    def __init__(self, value_curve: ValueCurve, level: float, interval: Interval, stationary: bool) -> None:
+        self.value_curve, self.level, self.interval = value_curve, level, interval
+        self.stationary = stationary and interval == "anytime"
         self._points: list[tuple[float, ...]] = []
-        self._held: Interval = (0.0, 1.0)
+        self._held: Bounds = (0.0, 1.0)
         self._crossed, self._moved = False, False
 
     def look(self) -> None:
         """Add a point. Bounds that are crossed refute the chances: their hull is kept. Where the value is said to stay
         the same, the intersection with the intervals before is kept, unless it is empty."""
         value_curve = self.value_curve
-        low, high = value_curve.interval(1 - self.level) if self.anytime else value_curve.normal(self.level)
+        low, high = value_curve.bounds(1 - self.level, self.interval)
         self._crossed = low > high
         low, high = min(low, high), max(low, high)
-        if self.stationary:
+        if self.stationary and value_curve.estimator != "dm":
             both = max(low, self._held[0]), min(high, self._held[1])
             self._moved = self._moved or both[0] > both[1]
             if not self._moved:
@@ -76,7 +104,6 @@ class Curve:
         import pandas as pd
 
         value_curve = self.value_curve
-        check_weights(value_curve)
         table = weights_of(value_curve.logged, value_curve.candidate)
         change = change_in(value_curve.books, value_curve.splits, 1 - self.level)
         return Evaluation(
@@ -89,8 +116,7 @@ class Curve:
             audit=None,
             estimator=value_curve.estimator,
             level=self.level,
-            anytime=self.anytime,
-            reached=value_curve.rounds,
+            interval=self.interval,
             weights=table,
             notes=(*self._doubts(change), *notes_on(value_curve, table)),
             refuted=self._crossed,
@@ -107,8 +133,13 @@ class Curve:
                 "Propensities refuted: the lower bound is above the upper one, which happens with probability "
                 f"{1 - self.level:.3g} at most if they are true; low and high are these bounds by size."
             )
-        elif not low <= value <= high and self.value_curve.identified:
-            yield "The value lies outside its interval: a few rows carry large weights, or weights are wrong."
+        elif (low > value or value > high) and self.value_curve.identified:
+            yield (
+                f"The value lies outside its interval, which is of the mean of pi / p times the reward, "
+                f"{self.value_curve.paid:.4g}: a few rows carry large weights, or weights are wrong."
+            )
+        if not 0 <= value <= 1 and self.value_curve.identified:
+            yield "The value is outside of [0, 1], as a weighted mean of few rows of the policy may be."
         if self._moved:
             yield (
                 "stationary=True is refuted: the intervals after some rows exclude those after others. The interval is "
@@ -127,57 +158,79 @@ class Pair:
     def __init__(self, one: ValueCurve, other: ValueCurve) -> None:
         self.one, self.other = one, other
         self.books = BettingProcess()
+        self._known = None if one.largest is None or other.largest is None else known_difference(one, other)
         self._products: Floats = np.zeros(4)
 
     def take(self, bounded: bool) -> None:
         """Take in the rows that both have just weighed; `bounded` keeps what an interval for every row needs."""
         if bounded:
-            self.books.add(_values(self.one, self.other), _values(self.other, self.one))
+            self.books.add(self._values(self.one, self.other), self._values(self.other, self.one))
             return
         (x, y), (their_x, their_y) = self.one.terms, self.other.terms
         pairs = (x, their_x), (x, their_y), (y, their_x), (y, their_y)
         self._products += [(mine * theirs).sum() for mine, theirs in pairs]
 
-    def interval(self, error: float) -> Interval:
-        """Return the bounds of the difference; `error` is the probability that a bound is ever on the wrong side."""
-        return self.books.interval(error, -1.0, 1.0)
+    def bounds(self, error: float, interval: Interval) -> Bounds:
+        """Return the bounds of the difference; `error` is the probability with which they are wrong, at every row or
+        once."""
+        if interval == "normal":
+            return self._normal(error)
+        chosen: Bools | slice = EVERY
+        if interval == "once" and self._known is not None:
+            chosen = odds_for(self.one.rounds, max(*self._known[:2], LEAST))
+        return self.books.interval(error, -1.0, 1.0, chosen)
 
-    def normal(self, level: float) -> Interval:
-        """Return the normal interval, for this row alone and many rows. Both values are of the same rows: what these
-        do to both alike, or to each the other way, belongs to the error of the difference."""
+    def _normal(self, error: float) -> Bounds:
+        """Return the normal interval. Both values are of the same rows: what these do to both alike, or to each the
+        other way, belongs to the error of the difference."""
         from scipy.stats import norm
 
         if not (self.one.trusted and self.other.trusted):
-            low, high = self.one.normal((1 + level) / 2)
-            their_low, their_high = self.other.normal((1 + level) / 2)
+            low, high = self.one.bounds(error / 2, "normal")
+            their_low, their_high = self.other.bounds(error / 2, "normal")
             return low - their_high, high - their_low
         if self.one.logged.units is not None:
             value, other = self.one.unit_means()[0], self.other.unit_means()[0]
-            half = half_width(1 - level, value, other)
+            half = half_width(error, value, other)
             return value.mean - other.mean - half, value.mean - other.mean + half
-        mine, error, weight = self.one.found()
+        mine, own_error, weight = self.one.found()
         theirs, their_error, their_weight = self.other.found()
         xx, xy, yx, yy = self._products.tolist()
         products = xx - theirs * xy - mine * yx + mine * theirs * yy
         together = products / (weight * their_weight) if weight * their_weight > 0 else 0.0
-        variance = max(error**2 + their_error**2 - 2 * together, 0.0)
-        wide = float(norm.isf((1 - level) / 2)) * variance**0.5
+        variance = max(own_error**2 + their_error**2 - 2 * together, 0.0)
+        wide = float(norm.isf(error / 2)) * variance**0.5
         return mine - theirs - wide, mine - theirs + wide
 
+    def _values(self, one: ValueCurve, other: ValueCurve) -> list[Values]:
+        """Return values whose mean is the value of one less that of the other, or less where a mean of w is below 1:
+        w R + w' (1 - R) - 1, and w R - w' R where w - w' is known to lie in [-fall, rise]. Less the model, this is
+        Gamma - Gamma': both expect the same m of a row, so that it is w - w' times R - m, beside what m expects of the
+        part of their plays that is not the same."""
+        _, paid, steps, levels = one.last
+        their_weights, their_paid, their_steps, their_levels = other.last
+        found: list[Values] = [(paid + their_weights - their_paid - 1.0, 1.0)]
+        if self._known is not None:
+            rise, fall, apart = self._known if one is self.one else (self._known[1], self._known[0], self._known[2])
+            top = np.maximum(levels, their_levels)
+            modelled = steps - their_steps, np.maximum(rise * top, fall) + apart * top
+            found.append(modelled if one.estimator == "dr" else (paid - their_paid, fall))
+        return found
 
-def _values(one: ValueCurve, other: ValueCurve) -> list[Values]:
-    """Return values whose mean is the value of one less that of the other, or less where a mean of w is below 1:
-    w R + w' (1 - R) - 1, and Gamma - Gamma' where both largest weights are known."""
-    _, paid, steps, levels = one.last
-    their_weights, their_paid, their_steps, their_levels = other.last
-    found: list[Values] = [(paid + their_weights - their_paid - 1.0, 1.0)]
-    if one.largest is not None and other.largest is not None:
-        top = np.maximum(levels, their_levels)
-        found += [(steps - their_steps, most * one.largest + other.largest + most) for most in (1.0, top)]
-    return found
+
+def side_by_side(found: Sequence[Evaluation | Comparison]) -> Evaluation | Comparison:
+    """Return the first of the answers of several estimators, with a table of all of them."""
+    import pandas as pd
+
+    each = [one.evaluations if isinstance(one, Comparison) else {"policy": one} for one in found]
+    rows = [(name, one.estimator, one.value, one.low, one.high) for some in each for name, one in some.items()]
+    table = pd.DataFrame(rows, columns=["policy", "estimator", "value", "low", "high"])
+    return replace(found[0], estimates=table if isinstance(found[0], Comparison) else table.drop(columns="policy"))
 
 
-def _answer(evaluations: Mapping[str, Evaluation], apart: Mapping[str, Interval]) -> Evaluation | Comparison:
+def _answer(
+    evaluations: Mapping[str, Evaluation], apart: Mapping[str, Bounds], *, each: bool = False
+) -> Evaluation | Comparison:
     """Return the evaluation, or the comparison with the first; `apart` are the intervals of the differences from it."""
     import pandas as pd
 
@@ -186,4 +239,5 @@ def _answer(evaluations: Mapping[str, Evaluation], apart: Mapping[str, Interval]
         return base
     rows = [(name, first, evaluations[name].value - base.value, *ends) for name, ends in apart.items()]
     table = pd.DataFrame(rows, columns=["policy", "against", "difference", "low", "high"])
-    return Comparison(dict(evaluations), table)
+    together = f"The {len(apart)} differences hold together (Bonferroni); each=True (--each) is for one at a time."
+    return Comparison(dict(evaluations), table, (together,) if len(apart) > 1 and not each else ())

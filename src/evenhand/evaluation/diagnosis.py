@@ -10,7 +10,8 @@ from evenhand.audit.sequences import Book, refutes
 from evenhand.errors import ArgumentError, TableError, wanted
 from evenhand.evaluation.estimators import Candidate
 from evenhand.evaluation.logged import Logged
-from evenhand.evaluation.value_curve import UNEVEN, ValueCurve
+from evenhand.evaluation.propensities import doubts, fit_of, one_sided
+from evenhand.evaluation.value_curve import ValueCurve
 from evenhand.kernels.arrays import Bools, Floats
 from evenhand.simulation.measures import REFUTED, shares_change
 
@@ -18,45 +19,27 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FAR = 6.0
-"""Standard errors from 1 at which propensities that never change are refused."""
+"""Standard errors of the mean weight from 1 at which it is remarked upon."""
+ENOUGH = 30
+"""Rows with a reward above 0, and with one below 1, that a normal interval needs."""
+CHOSEN = (
+    "The policy is taken not to have been chosen with these rows: the best of many on the same rows looks better than "
+    "it is. To judge a choice, make it anew before each block of rows: see the page on evaluation."
+)
 SCARCE = 0.05
 """Effective rounds per row below which they are remarked upon."""
-ABSURD = 20.0
-"""A mean weight that true chances reach with a probability of 1 in 20 at most (Markov's inequality)."""
 
 
 def check_log(logged: Logged, arm: str) -> None:
-    """Refuse a log whose arms depend on what is not said of them, or whose propensities are not those of its arms.
+    """Refuse a log without propensities whose arms depend on what is not said of them.
 
     Raises
     ------
     TableError
-        If the propensities are refuted by the arms that were drawn; if there are none, and the arms depend on the
-        contexts or their shares change over time.
+        If the arms depend on the contexts, or their shares change over time.
     """
-    if logged.counted:
-        _check_shares(logged, arm)
+    if not logged.counted:
         return
-    table, given = weights_of(logged, None), _chance_given(logged)
-    for code, label in enumerate(logged.arms):
-        mean, away = float(table["calibration"].iloc[code]), float(table["errors_away"].iloc[code])
-        if abs(away) < UNEVEN:
-            continue
-        if logged.fixed:
-            refuted = abs(away) > FAR and abs(mean - 1) > 1e-3
-        else:
-            book = Book()
-            inverse = np.where(logged.codes == code, 1 / logged.chances, 0.0)
-            book.add(inverse if given is None else inverse[given[:, code]])
-            refuted = refutes([book], 1.0, REFUTED / len(logged.arms))
-        if refuted:
-            where = f"propensity of arm {label!r}"
-            mend = "the column must hold the probability of the arm in its row, given the past and the contexts"
-            what = "chances with which the arm was drawn, so that the mean of 1{a} / p is near 1"
-            raise TableError(wanted(where, what, round(mean, 3), mend))
-
-
-def _check_shares(logged: Logged, arm: str) -> None:
     if shares_change(logged.codes, len(logged.arms)):
         mend = "name the column of the propensities with propensity=, or replay a policy with estimator='replay'"
         what = "arms drawn with the same chances from first to last, as there are no propensities"
@@ -89,6 +72,50 @@ def known_weight(logged: Logged, candidate: Candidate) -> float | None:
     return float(np.divide(mine, every, out=np.zeros(shape), where=every > 0).max())
 
 
+def single_weight(logged: Logged, candidate: Candidate) -> float | None:
+    """Return the weight of every row that has one, where the candidate's chance over the log's is 0 or this for each
+    arm in each row, and rewards are 0 or 1: w R then takes two values. None elsewhere."""
+    if logged.every is None or not np.isin(logged.rewards, (0.0, 1.0)).all():
+        return None
+    mine = candidate.probabilities
+    if candidate.by_row or not logged.fixed or len(logged.places) > 1:
+        mine = mine[candidate.which]
+    every = logged.every[logged.at] if logged.fixed and len(logged.places) > 1 else logged.every
+    ratios = np.divide(mine, every, out=np.zeros(np.broadcast_shapes(mine.shape, every.shape)), where=every > 0)
+    found = ratios[ratios > 0]
+    return float(found[0]) if found.size and np.allclose(found, found[0], rtol=1e-9, atol=0.0) else None
+
+
+def known_difference(one: ValueCurve, other: ValueCurve) -> tuple[float, float, float]:
+    """Return the most by which a weight of one may be above that of the other and below it, both of whose largest are
+    known, and the most by which their plays may differ."""
+    logged, mine, theirs = one.logged, one.candidate, other.candidate
+    assert one.largest is not None
+    assert other.largest is not None
+    if mine.by_row or theirs.by_row or not logged.fixed or logged.every is None:
+        return one.largest, other.largest, 1.0
+    gap = mine.probabilities - theirs.probabilities
+    shape = np.broadcast_shapes(gap.shape, logged.every.shape)
+    ratios = np.divide(gap, logged.every, out=np.zeros(shape), where=logged.every > 0)
+    return float(max(ratios.max(), 0.0)), float(max(-ratios.min(), 0.0)), float(np.abs(gap).sum(axis=1).max() / 2)
+
+
+def check_normal(logged: Logged, candidate: Candidate) -> None:
+    """Refuse a normal interval where too few rows of the policy have a reward above 0, or one below 1.
+
+    Raises
+    ------
+    ArgumentError
+        If these are fewer than 30.
+    """
+    mine = logged.rewards[candidate.probabilities[candidate.which, logged.codes] > 0]
+    for what, count in (("a reward above 0", int((mine > 0).sum())), ("a reward below 1", int((mine < 1).sum()))):
+        if count < ENOUGH:
+            got = f"'normal' where {count} of the policy's {len(mine)} rows have {what}"
+            mend = f"a normal interval needs {ENOUGH} of them; for one look pass interval='once'"
+            raise ArgumentError(wanted("interval", "'anytime' or 'once'", got, mend))
+
+
 def check_largest(largest: float, candidate: Candidate, logged: Logged) -> None:
     """Refuse a largest weight that a row exceeds, or under which the rows refute that the mean weight is 1."""
     weights = candidate.weights(logged)
@@ -102,25 +129,6 @@ def check_largest(largest: float, candidate: Candidate, logged: Logged) -> None:
         mend = "a largest weight bounds the value only where every arm of the policy has a chance in every row"
         got = f"{largest:g} and a mean weight of {weights.mean():.3g}"
         raise ArgumentError(wanted("largest_weight", what, got, mend))
-
-
-def check_weights(value_curve: ValueCurve) -> None:
-    """Refuse propensities whose weights cannot be believed: their mean should be 1, and rewards lie in [0, 1].
-
-    Raises
-    ------
-    TableError
-        If the mean weight is 20 or more, or the value lies outside [-1, 2].
-    """
-    mean, raw = value_curve.weight / value_curve.rounds, value_curve.found()[0]
-    if mean < ABSURD and not (value_curve.identified and abs(raw - 0.5) > 1.5):
-        return
-    weights, chances = value_curve.candidate.weights(value_curve.logged), value_curve.logged.chances
-    row = int(weights.argmax())
-    what = "propensities by which the mean weight is near 1 and the value in [0, 1]"
-    got = f"a mean weight of {mean:.3g} and a value of {raw:.3g}"
-    mend = f"check row {row + 1}: its propensity {chances[row]:.3g} gives it a weight of {weights[row]:.3g}"
-    raise TableError(wanted("propensity", what, got, mend))
 
 
 def _chance_given(logged: Logged) -> Bools | None:
@@ -154,11 +162,9 @@ def weights_of(logged: Logged, candidate: Candidate | None) -> pd.DataFrame:
     n, arms = len(logged.codes), len(logged.arms)
     inverse = 1 / logged.chances
     sums = np.bincount(logged.codes, inverse, arms)
-    squares = np.bincount(logged.codes, inverse**2, arms)
     pulls = np.bincount(logged.codes, minlength=arms)
     had = _chance_given(logged)
     given = np.full(arms, float(n)) if had is None else had.sum(axis=0)
-    error = np.sqrt(np.maximum(squares / given - 1, 0.0) / given)
     mean: Floats | float = float("nan")
     if candidate is not None:
         times = np.bincount(candidate.which, minlength=len(candidate.probabilities))
@@ -170,7 +176,7 @@ def weights_of(logged: Logged, candidate: Candidate | None) -> pd.DataFrame:
             "share": pulls / n,
             "probability": mean,
             "calibration": sums / given,
-            "errors_away": np.divide(sums / given - 1, error, out=np.zeros(arms), where=error > 0),
+            "p_value": fit_of(logged),
         }
     )
 
@@ -179,11 +185,17 @@ def notes_on(value_curve: ValueCurve, table: pd.DataFrame) -> tuple[str, ...]:
     """Return what to know before a value is believed, in sentences."""
     logged, n = value_curve.logged, value_curve.rounds
     notes = [*logged.notes, *value_curve.candidate.notes]
+    if not value_curve.candidate.refitted:
+        notes.append(CHOSEN)
     if logged.unit is None:
         notes.append("Rows are taken to be independent; where people have several, name their column: unit= (--unit).")
     else:
         how = "each counts once, by the mean of its rows" if value_curve.last[0].size else "their rows may be alike"
         notes.append(f"The {value_curve.length} units ({logged.unit}) are taken to be independent; {how}.")
+        if not logged.fixed:
+            notes.append(
+                "No propensity may have been learned from what other units earned, or the interval does not hold."
+            )
     if logged.whole is not None:
         notes.append(
             f"Only the {n} of {len(logged.whole.codes)} rows are used in which every arm of the policy had a chance: "
@@ -195,25 +207,32 @@ def notes_on(value_curve: ValueCurve, table: pd.DataFrame) -> tuple[str, ...]:
         notes.append("No propensities are given: each arm's share of the log is used as its exact probability.")
     elif not logged.fixed:
         notes.append("The propensities of an arm change from row to row, as a learner's do; m is of the rows before.")
-    away = np.abs(table["errors_away"].to_numpy())
-    if not logged.counted and away.max() > UNEVEN:
-        worst = int(away.argmax())
+    if one_sided(logged):
         notes.append(
-            f"The propensities of {(away > UNEVEN).sum()} of {len(table)} arms do not fit their plays; worst is arm "
-            f"{logged.arms[worst]!r}, whose mean of 1{{a}} / p is {table['calibration'].iloc[worst]:.3g}, expected 1."
+            "Only arms that were played more often than their propensities say can be found, not ones played more "
+            "seldom, as only those of the arms that were played are known."
         )
-    if value_curve.identified and abs(value_curve.weight_errors) > UNEVEN:
+    notes += doubts(logged, table["p_value"].to_numpy(), table["calibration"].to_numpy())
+    if value_curve.identified and logged.every is None and abs(value_curve.weight_errors) > FAR:
         notes.append(
             f"The mean weight is {value_curve.weight / n:.3g}, expected 1: propensities are wrong, or the log gives "
-            f"what the "
-            "policy does no chance in some rows."
+            "what the policy does no chance in some rows."
+        )
+    if value_curve.most > n / 10:
+        weights = value_curve.candidate.weights(logged)
+        row = int(weights.argmax())
+        notes.append(
+            f"Row {row + 1} alone has a weight of {weights[row]:.3g}, as its propensity is {logged.chances[row]:.3g}: "
+            "check that this is the probability of its arm."
         )
     if value_curve.effective_rounds < SCARCE * n:
         notes.append(
             f"The log hardly ever did what the policy does: {n} rows are as informative as "
             f"{value_curve.effective_rounds:.0f} of its own; the largest weight is {value_curve.most:.3g}."
         )
-    if value_curve.largest is None and value_curve.identified and value_curve.estimator != "ips":
+    if value_curve.estimator == "dm":
+        notes.append("dm has no interval: what the model expects may be wrong by any amount, and no row corrects it.")
+    elif value_curve.largest is None and value_curve.identified and value_curve.estimator != "ips":
         notes.append("No largest weight is known in advance, so the interval is that of ips.")
     return tuple(notes)
 

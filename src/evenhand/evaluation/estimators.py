@@ -27,13 +27,14 @@ WHAT = "probabilities that sum to 1"
 
 
 class Candidate(NamedTuple):
-    """Probabilities (n, n_arms), which of them belong to each row (n_rows,), whether each row has its own, and what is
-    to be known of them."""
+    """Probabilities (n, n_arms), which of them belong to each row (n_rows,), whether each row has its own, what is to
+    be known of them, and whether they were fitted to rows that they do not judge."""
 
     probabilities: Floats
     which: Ints
     by_row: bool = False
     notes: tuple[str, ...] = ()
+    refitted: bool = False
 
     def only(self, rows: Bools | Ints) -> Candidate:
         """Return the distribution of some rows alone, or of all in another order."""
@@ -164,12 +165,12 @@ class RewardEstimates(NamedTuple):
         return self._replace(of=self.of[rows], largest=self.largest[rows])
 
 
-def read_estimates(model: Any, logged: Logged, *, past_alone: bool) -> RewardEstimates | None:
-    """Return what a model expects; None where there is none, and the means of the rows before are to be taken.
+def read_estimates(model: Any, logged: Logged, *, past_alone: bool) -> RewardEstimates:
+    """Return what a model expects.
 
     Parameters
     ----------
-    model : None; a model with `fit` and `predict` (or `predict_proba`); a dict arm -> reward; an array (n_rows,
+    model : a model with `fit` and `predict` (or `predict_proba`); a dict arm -> reward; an array (n_rows,
         n_arms) or a data frame with one column per arm, that must not come from the rewards of the log.
     past_alone : whether a model may see no row that comes later.
 
@@ -182,8 +183,6 @@ def read_estimates(model: Any, logged: Logged, *, past_alone: bool) -> RewardEst
     """
     rows, arms = len(logged.codes), len(logged.arms)
     found: Floats | None
-    if model is None:
-        return None
     if isinstance(model, Estimator):
         return _trained(model, logged, past_alone)
     if is_frame(model):
@@ -228,12 +227,12 @@ def _trained(model: Any, logged: Logged, past_alone: bool) -> RewardEstimates:
         try:
             fitted = copy.deepcopy(model)
             fitted.fit(features[others], logged.rewards[others])
-            seen = _predicted(fitted, features[others])
+            seen = expected_by(fitted, features[others])
             for arm in range(arms):
                 asked = shown[block, arm] if per_arm else shown[block]
                 only = np.zeros((len(block), arms))
                 only[:, arm] = 1.0
-                found[block, arm] = _predicted(fitted, np.column_stack([asked, only]))
+                found[block, arm] = expected_by(fitted, np.column_stack([asked, only]))
         except Exception as error:
             raise ModelError(f"model: {type(model).__name__} failed: {error}") from error
         # The interval needs a bound on m that is known before the block: what the model said of its own training rows.
@@ -242,7 +241,7 @@ def _trained(model: Any, logged: Logged, past_alone: bool) -> RewardEstimates:
     return RewardEstimates(found, np.arange(rows), largest)
 
 
-def _predicted(fitted: Any, features: Floats) -> Floats:
+def expected_by(fitted: Any, features: Any) -> Floats:
     """Return the expected rewards: of a classifier the probability of a reward of 1."""
     if not gives_probabilities(fitted):
         return np.asarray(fitted.predict(features), np.float64)

@@ -10,22 +10,33 @@ import numpy as np
 from evenhand.arguments import one_of, real, whole, yes_or_no
 from evenhand.display.progress import ProgressBar
 from evenhand.errors import ArgumentError, wanted
-from evenhand.evaluation.comparison import compared, follow
-from evenhand.evaluation.diagnosis import check_largest, check_log, known_weight, uncovered
+from evenhand.evaluation.comparison import follow, side_by_side
+from evenhand.evaluation.diagnosis import (
+    check_largest,
+    check_log,
+    check_normal,
+    known_weight,
+    single_weight,
+    uncovered,
+)
 from evenhand.evaluation.estimators import read_candidate, read_estimates
+from evenhand.evaluation.findings import INTERVALS, Interval
 from evenhand.evaluation.logged import Logged, check_columns, read_logged
-from evenhand.evaluation.replayed import ReplaySettings, evaluate_learners, learns
+from evenhand.evaluation.refitted import Refitted
+from evenhand.evaluation.replay import learns
+from evenhand.evaluation.replayed import ReplaySettings, evaluate_learners
 from evenhand.evaluation.value_curve import Stationary, ValueCurve
 from evenhand.labels import numbered
 from evenhand.protocol import Estimator as Model
-from evenhand.protocol import Label
+from evenhand.protocol import Label, Policy
 from evenhand.rng import Seed, draw_seed
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Estimator = Literal["dr", "ips", "snips", "replay"]
-ESTIMATORS = ("dr", "ips", "snips", "replay")
+Estimator = Literal["dr", "ips", "snips", "dm", "replay"]
+ESTIMATORS = ("dr", "ips", "snips", "dm", "replay")
+MODELLED = ("dr", "dm")
 
 
 def evaluate(
@@ -36,9 +47,10 @@ def evaluate(
     reward: str,
     propensity: str | Mapping[Label, str] | None = None,
     contexts: Any = None,
-    estimator: Estimator = "dr",
+    estimator: Estimator | Sequence[Estimator] = "dr",
     level: float = 0.95,
-    anytime: bool = True,
+    each: bool = False,
+    interval: Interval = "anytime",
     stationary: bool = False,
     position: str | None = None,
     order: str | Sequence[str] | None = None,
@@ -49,6 +61,7 @@ def evaluate(
     replays: int = 10,
     seed: Seed = 0,
     progress: bool = False,
+    anytime: bool | None = None,
 ) -> Any:
     """Return the value of a policy, with an interval, from a log of decisions that another policy took.
 
@@ -59,32 +72,37 @@ def evaluate(
     policy : a distribution: a dict arm -> probability; a dict position -> such a dict; a data frame with the arms as
         columns and a row for each row of the log; an array (n_rows, n_arms), in the order of the arms; or a function of
         the log (of the contexts where they are named) that returns one. Or a policy that learns, such as every one of
-        `eh.quotas` and `eh.learners`, which is replayed from its start. Or several, a dict name -> policy or a list,
-        which are compared with the first. The order of the arms is that of the categories of their column; numbers, and
-        bands of numbers, stand by size. Arrays over other texts are refused.
+        `eh.quotas` and `eh.learners`, which is replayed from its start. Or a `Refitted`, or an estimator of
+        scikit-learn, which is fitted to the rows before each of 20 blocks. Or several, a dict name -> policy or a list,
+        which are compared with the first; their differences hold together. The order of the arms is that of the
+        categories of their column; numbers, and bands of numbers, stand by size. Arrays over other texts are refused.
     arm, reward : names of columns; rewards are numbers in [0, 1].
     propensity : the column with the probability of the arm in its row, given the past and what was shown; or a dict arm
         -> column, with the probabilities of all arms. Without it each arm's share of the log is used.
-    contexts : what was shown: names of columns, or an array (n_rows, d), or (n_rows, n_arms, d) in the order of the
-        arms.
-    estimator : "dr" (doubly robust), "ips", "snips" or "replay". A policy that learns is replayed.
-    level : the probability with which the interval holds.
-    anytime : whether it holds at every round at once, so that it may be looked at as often as you like; otherwise it is
-        a normal interval for the last row alone, which needs many rows.
+    contexts : what was shown: names of columns, of which those with text are encoded one-hot, or an array (n_rows, d),
+        or (n_rows, n_arms, d) in the order of the arms.
+    estimator : "dr" (doubly robust), "ips", "snips" or "dm" (what the model alone expects, without an interval), or
+        several, of which `estimates` shows all and the other attributes are of the first. A policy that learns is
+        replayed ("replay").
+    level : the probability with which the interval holds, or with several policies all intervals of their differences.
+    each : whether every interval of a difference holds with that probability by itself.
+    interval : "anytime" holds at every row at once, so that it may be looked at as often as you like. "once" holds for
+        one look at the whole log, whose length was fixed before; it is narrower. For a policy whose chances are 0 or
+        the same multiple of the log's, with rewards of 0 and 1, it is Clopper and Pearson's. "normal" is narrower
+        still, for one look at many rows: at least 30 of the policy's must have a reward above 0, and 30 one below 1.
     stationary : whether the value is the same in every row. If so, the interval may be the intersection of those after
         fewer rows, and rows in which an arm of the policy had no chance may be left out. If not, the interval is for
         the mean over the rows so far, however rewards change over time.
     position : a column with the position in which an arm was shown, where propensities depend on it.
     order : a column by which the rows must be sorted, or several, such as ["time", "id"]; a log that is not sorted by
         them is refused, and a note says how many rows have equal values.
-    unit : the column that says which rows belong together, such as those of one person. With `anytime` each unit counts
-        once, by the mean of its rows, in the order of their first rows; otherwise the normal interval is robust to it
-        (CR2, Student's quantile). Without it rows are taken to be independent.
+    unit : the column that says which rows belong together, such as those of one person. Each unit then counts once, by
+        the mean of its rows, in the order of their first rows; the normal interval is robust to units instead (CR2,
+        Student's quantile). Without it rows are taken to be independent.
     model : for "dr": a classifier or regressor of scikit-learn, or the expected rewards themselves, a
         dict arm -> reward, a data frame with the arms as columns, or an array (n_rows, n_arms), in the order of the
-        arms. Without it the means of the rows before are taken. With
-        `anytime`, or where the log was made by a learner, a model is trained on earlier rows alone, otherwise on other
-        folds.
+        arms. Without it the means of the rows before are taken. A model is trained on earlier rows alone, or for a
+        normal interval of a log that no learner made, on other folds.
     rounds : for a replay, to how many rounds the value refers; by default as many as every replay is sure to reach.
     replays : how many replays the value averages: the first in the order of the log, the others shuffled. With one
         replay the interval holds at every round at once, with several at each round by itself.
@@ -92,6 +110,7 @@ def evaluate(
         lottery. Where the propensities never change it is computed.
     seed : seed of the replays.
     progress : show a progress bar, on standard error or in the notebook.
+    anytime : another way to write `interval`: True for "anytime", False for "once".
 
     Returns
     -------
@@ -118,9 +137,12 @@ def evaluate(
     >>> round(found.value, 2), round(found.low, 2), round(found.high, 2)
     (0.45, 0.36, 0.53)
     """
-    one_of("estimator", estimator, ESTIMATORS)
+    estimators = _estimators(estimator)
     level = real("level", level, above=0, below=1)
-    for name, value in {"anytime": anytime, "stationary": stationary, "progress": progress}.items():
+    if anytime is not None:
+        interval = "anytime" if yes_or_no("anytime", anytime) else "once"
+    one_of("interval", interval, INTERVALS)
+    for name, value in {"stationary": stationary, "each": each, "progress": progress}.items():
         yes_or_no(name, value)
     whole("replays", replays, low=1)
     largest_weight = None if largest_weight is None else real("largest_weight", largest_weight, low=1)
@@ -128,29 +150,45 @@ def evaluate(
     columns: dict[str, Any] = {"arm": arm, "reward": reward, "position": position, "order": order, "unit": unit}
     logged = read_logged(log, **columns, propensity=propensity, contexts=contexts)
     named = _named(policy, logged)
-    kinds = {name: learns(each) for name, each in named.items()}
-    if any(kinds.values()):
-        if not all(kinds.values()):
-            mend = "compare learners with learners, distributions with distributions"
-            raise ArgumentError(wanted("policy", "only policies that learn, or only distributions", list(named), mend))
-        if estimator not in ("dr", "replay"):
+    if _all_learn(named):
+        if estimators not in (["dr"], ["replay"]):
             what = "'replay' for a policy that learns"
             raise ArgumentError(wanted("estimator", what, estimator, "the weights of a whole history multiply"))
         _unused("where a policy is replayed", model=model, largest_weight=largest_weight, unit=unit)
-        settings = ReplaySettings(level, anytime, stationary, rounds, replays, first)
+        settings = ReplaySettings(level, interval, stationary, rounds, replays, first, each)
         with ProgressBar("replays", replays * len(named), shown=progress) as bar:
-            return compared(*evaluate_learners(named, logged, arm, settings, bar))
-    if estimator == "replay":
-        raise ArgumentError(wanted("estimator", "'dr', 'ips' or 'snips' for a distribution", estimator))
+            return evaluate_learners(named, logged, arm, settings, bar)
+    if "replay" in estimators:
+        raise ArgumentError(wanted("estimator", "'dr', 'ips', 'snips' or 'dm' for a distribution", estimator))
     _unused("for a distribution, whose value is that of all rows; shorten the log instead", rounds=rounds)
-    if estimator != "dr":
-        _unused(f"for {estimator}, which uses no model", model=model)
-    if not anytime:
-        _unused("with anytime=False, as the normal interval bounds no weight", largest_weight=largest_weight)
+    if not set(estimators) & {*MODELLED}:
+        _unused(f"for {', '.join(estimators)}, which uses no model", model=model)
+    if interval == "normal":
+        _unused("with interval='normal', which bounds no weight", largest_weight=largest_weight)
     check_log(logged, arm)
-    value_curves = _courses(named, logged, estimator, model, largest_weight, anytime, stationary)
-    with ProgressBar("rows", next(iter(value_curves.values())).length, shown=progress) as bar:
-        return follow(value_curves, bar, level=level, anytime=anytime, stationary=stationary and anytime)
+    found = []
+    for one in dict.fromkeys(estimators):
+        value_curves = _courses(named, logged, one, model, largest_weight, interval, stationary)
+        with ProgressBar("rows", next(iter(value_curves.values())).length, shown=progress) as bar:
+            found.append(follow(value_curves, bar, level=level, interval=interval, stationary=stationary, each=each))
+    return found[0] if len(found) == 1 else side_by_side(found)
+
+
+def _estimators(given: Any) -> list[Any]:
+    """Return the estimators that are asked for, one or several."""
+    found = list(given) if isinstance(given, (list, tuple)) else [given]
+    for one in found or [given]:
+        one_of("estimator", one, ESTIMATORS)
+    return found
+
+
+def _all_learn(named: Mapping[str, Any]) -> bool:
+    """Return whether all policies learn, so that they are replayed; refuse some that do beside some that do not."""
+    kinds = {learns(policy) for policy in named.values()}
+    if len(kinds) > 1:
+        mend = "compare learners with learners, distributions with distributions"
+        raise ArgumentError(wanted("policy", "only policies that learn, or only distributions", list(named), mend))
+    return kinds == {True}
 
 
 def _courses(
@@ -159,21 +197,29 @@ def _courses(
     estimator: Stationary,
     model: Any,
     largest_weight: float | None,
-    anytime: bool,
+    interval: Interval,
     stationary: bool,
 ) -> dict[str, ValueCurve]:
     """Return each distribution ready to be followed through the log, or through the rows that try all of them."""
-    candidates = {name: read_candidate(each, logged) for name, each in policies.items()}
-    estimates, read, order = None, logged, None
+    # What is given row by row belongs to the rows as they were given; what is fitted sees them in the order of units.
+    given, rows = logged, np.arange(len(logged.codes))
     if logged.units is not None:
-        order = np.argsort(logged.units, kind="stable")
-        candidates = {name: candidate.only(order) for name, candidate in candidates.items()}
-        logged = logged.by_unit(order)
-    if estimator == "dr":
-        trained = isinstance(model, Model)
-        estimates = read_estimates(model, logged if trained else read, past_alone=anytime or not logged.fixed)
-        if order is not None and estimates is not None and not trained:
-            estimates = estimates.only(order)
+        rows = np.argsort(logged.units, kind="stable")
+        logged = logged.take(rows)
+    candidates = {
+        name: each.candidate(logged) if isinstance(each, Refitted) else read_candidate(each, given).only(rows)
+        for name, each in policies.items()
+    }
+    estimates = None
+    modelled = estimator in MODELLED and model is not None
+    if modelled and isinstance(model, Model):
+        estimates = read_estimates(model, logged, past_alone=interval != "normal" or not logged.fixed)
+    elif modelled:
+        estimates = read_estimates(model, given, past_alone=True).only(rows)
+    if first := max((each.ends(logged)[0] for each in policies.values() if isinstance(each, Refitted)), default=0):
+        judged = np.arange(first, len(rows))
+        logged, estimates = logged.take(judged), None if estimates is None else estimates.only(judged)
+        candidates = {name: candidate.only(judged) for name, candidate in candidates.items()}
     without = {name: uncovered(logged, candidate) for name, candidate in candidates.items()}
     if stationary and not logged.fixed:
         covered = ~np.logical_or.reduce(list(without.values()))
@@ -182,13 +228,16 @@ def _courses(
         without = {name: rows[covered] for name, rows in without.items()}
     value_curves = {}
     for name, candidate in candidates.items():
+        if interval == "normal":
+            check_normal(logged, candidate)
         largest, identified = None, not without[name].any()
         if identified and largest_weight is None:
             largest = known_weight(logged, candidate)
         elif identified and largest_weight is not None:
             check_largest(largest_weight, candidate, logged)
             largest = largest_weight
-        value_curves[name] = ValueCurve(logged, candidate, estimator, estimates, largest, identified=identified)
+        single = single_weight(logged, candidate) if identified else None
+        value_curves[name] = ValueCurve(logged, candidate, estimator, estimates, largest, single, identified=identified)
     return value_curves
 
 
@@ -200,6 +249,14 @@ def _unused(where: str, **arguments: Any) -> None:
 
 
 def _named(policy: Any, logged: Logged) -> dict[str, Any]:
+    """Return the policies by their names; an estimator is one that is fitted to the log."""
+    return {
+        name: Refitted(one) if isinstance(one, Model) and not isinstance(one, Refitted | Policy) else one
+        for name, one in _by_name(policy, logged).items()
+    }
+
+
+def _by_name(policy: Any, logged: Logged) -> dict[str, Any]:
     """Return the policies by their names, those of a list by their classes; a list of numbers is one policy."""
     if isinstance(policy, (list, tuple)) and all(learns(one) or isinstance(one, Mapping) for one in policy):
         names = numbered([type(one).__name__ if learns(one) else "distribution" for one in policy])
@@ -207,7 +264,8 @@ def _named(policy: Any, logged: Logged) -> dict[str, Any]:
     if not isinstance(policy, Mapping) or not policy or (logged.positions and set(policy) == set(logged.places)):
         return {"policy": policy}
     check_columns("policy", policy, logged)
+    kinds = Refitted, Model, Sized
     several = all(
-        learns(one) or callable(one) or (isinstance(one, Sized) and not isinstance(one, str)) for one in policy.values()
+        learns(one) or callable(one) or (isinstance(one, kinds) and not isinstance(one, str)) for one in policy.values()
     )
     return dict(policy) if several and all(isinstance(name, str) for name in policy) else {"policy": policy}

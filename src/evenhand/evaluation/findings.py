@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from evenhand.quotas import Audit
 
 
+Interval = Literal["anytime", "once", "normal"]
+INTERVALS = ("anytime", "once", "normal")
 FIRST, PER_OCTAVE = 16, 4
 PRECISE = {"xatol": 1e-9}
 """How closely the mean is found under which there is least evidence; that is convex in the mean."""
@@ -103,25 +105,25 @@ class Evaluation(HasCard):
     value : the mean reward a round that the policy would have had; nan where the log does not identify it, because it
         gave an arm of the policy no chance in some rows.
     low, high : the interval: with probability `level` it contains the policy's expected reward, averaged over the rows
-        so far, after every row at once, however expected rewards change over time (with `anytime=False`: after the last
-        row alone, for many rows).
+        so far, however expected rewards change over time: after every row at once with `interval="anytime"`, else after
+        the last row alone, and with "normal" for many rows.
     rounds : the rows that were used; of a policy that learns, the rounds to which `value` refers.
     effective_rounds : (sum w)^2 / sum w^2: as many rows of the policy's own would be as informative.
     curve : a table of the value and the interval after some rounds: `round`, `value`, `low`, `high`.
     audit : the audit of the first replay in which the policy broke its promise, or of the first replay if it kept it in
         all; None for distributions, and for policies without a promise at every round.
-    estimator, level, anytime : as they were given.
-    reached : how many rounds the replay lasted, of which `value` uses the first `rounds`.
+    estimator, level, interval : as they were given; of the replays of a learner, "once" where there are several.
     weights : one row per arm: `arm`, `pulls`, `share`, `probability` (of the policy, its mean), `calibration`, the mean
         of 1{a} / p over the rows in which the arm had a chance, which is near 1 where the propensities are right, and
-        how many standard errors that mean is away from 1.
+        `p_value` of the test of that, adjusted for all arms (Holm).
     notes : what to know before trusting the value, in sentences.
     refuted : whether the lower bound was above the upper one, which refutes the propensities; `low` and `high` are then
         these bounds in increasing order.
     change : if the mean reward is shown to change over the rows, when it did and what it has been since; else None.
-        Only distributions are tested, with `anytime=True`.
+        Only distributions are tested, with `interval="anytime"`.
     overlap : the share of the rows in which each arm had a chance; None where the log does not say.
-    unit : as it was given; with `anytime`, `rounds`, `reached` and the rounds of `curve` then count units.
+    estimates : where several estimators are asked for, a row for each: `estimator`, `value`, `low`, `high`; else None.
+    unit : as it was given; but for normal intervals, `rounds` and the rounds of `curve` then count units.
     """
 
     value: float
@@ -133,14 +135,14 @@ class Evaluation(HasCard):
     audit: Audit | None
     estimator: str
     level: float
-    anytime: bool
-    reached: int
+    interval: Interval
     weights: pd.DataFrame
     notes: tuple[str, ...] = ()
     refuted: bool = False
     change: Change | None = None
     overlap: pd.Series[float] | None = None
     unit: str | None = None
+    estimates: pd.DataFrame | None = None
 
     def at_least(self, value: float) -> bool:
         """Return whether the mean reward is shown to be at least `value`: over all rows and, if it changed, also over
@@ -148,9 +150,10 @@ class Evaluation(HasCard):
         return not self.refuted and self.low >= value and (self.change is None or self.change.low >= value)
 
     def __str__(self) -> str:
-        counted = "rounds" if self.unit is None or not self.anytime else f"units ({self.unit})"
-        when = "at every round" if self.anytime else "after the last row"
+        counted = "rounds" if self.unit is None or self.interval == "normal" else f"units ({self.unit})"
+        when = "at every round" if self.interval == "anytime" else "after the last row"
         where = f"between {self.low:.4g} and {self.high:.4g} with probability {self.level:g} {when}"
+        where = "without an interval" if math.isnan(self.low) else where
         rounds = f"{self.rounds} {counted}, as informative as {self.effective_rounds:.0f} of its own"
         value = "not identified" if math.isnan(self.value) else f"{self.value:.4g} per round"
         return f"{value}, {where}; {rounds}"
@@ -169,23 +172,29 @@ class Comparison(HasCard):
     Attributes
     ----------
     evaluations : the evaluation of each policy, by its name.
-    differences : a row for each policy but the first: `policy`, `against` (the first), `difference`, `low`, `high`.
+    differences : a row for each policy but the first: `policy`, `against` (the first), `difference`, `low`, `high`; of
+        replays also `spread`, its standard deviation over replays in which both see the rows in the same order.
+    own_notes : what to know about the differences.
+    estimates : where several estimators are asked for, a row for each of each `policy`; else None.
     """
 
     evaluations: dict[str, Evaluation]
     differences: pd.DataFrame
+    own_notes: tuple[str, ...] = ()
+    estimates: pd.DataFrame | None = None
 
     def __getitem__(self, name: str) -> Evaluation:
         return self.evaluations[name]
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The notes of all evaluations; one that does not concern all of them begins with the policy's name."""
+        """The notes on the differences, and those of all evaluations; one that does not concern all of them begins with
+        the policy's name."""
         every = {name: found.notes for name, found in self.evaluations.items()}
         said = dict.fromkeys(note for notes in every.values() for note in notes)
         shared = {note for note in said if all(note in notes for notes in every.values())}
         own = [f"{name}: {note}" for name, notes in every.items() for note in notes if note not in shared]
-        return (*(note for note in said if note in shared), *own)
+        return (*self.own_notes, *(note for note in said if note in shared), *own)
 
     def card(self) -> Card:
         facts = {name: str(found) for name, found in self.evaluations.items()}

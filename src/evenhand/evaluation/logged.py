@@ -10,7 +10,7 @@ import numpy as np
 
 from evenhand.arguments import as_floats
 from evenhand.audit.units import units_in
-from evenhand.data.contexts import feature_columns
+from evenhand.data.encoding import Encoder
 from evenhand.data.probabilities import scaled_note, summed
 from evenhand.data.rows import in_step
 from evenhand.data.tables import (
@@ -33,8 +33,6 @@ from evenhand.protocol import Label, composed
 if TYPE_CHECKING:
     import pandas as pd
 
-UNSEEN = 1e-4
-"""The probability with which arms of chances that do not sum to 1 may be missing in a log."""
 MANY = 50
 """Rows per arm from which chances that were always the same are taken not to change."""
 
@@ -75,6 +73,9 @@ class Logged:
     """The log before rows were left out, None if none were."""
     columns: list[str] | None = None
     """The names of the contexts, where they have any."""
+    arm: str = ""
+    shown: tuple[str, ...] = ()
+    """The column of the arms, and those of the contexts."""
     ordered: bool = True
     """Whether it is known in which order its arms stand, so that what names none of them can be read by it."""
     unit: str | None = None
@@ -82,13 +83,12 @@ class Logged:
     units: Ints | None = None
     """The unit of each row (n_rows,), numbered in the order of their first rows; None where no column names them."""
 
-    def by_unit(self, order: Ints) -> Logged:
-        """Return the log with its rows in another order, that of their units."""
-        assert self.units is not None
-        every = self.every if self.every is None or self.fixed else self.every[order]
-        contexts = None if self.contexts is None else self.contexts[order]
-        columns = {name: getattr(self, name)[order] for name in ("codes", "at", "rewards", "chances", "units")}
-        return replace(self, every=every, contexts=contexts, **columns)
+    def take(self, rows: Bools | Ints) -> Logged:
+        """Return the log of some rows alone, or of all in another order."""
+        columns = {name: getattr(self, name) for name in ("codes", "at", "rewards", "chances", "contexts", "units")}
+        columns |= {} if self.fixed else {"every": self.every}
+        taken: dict[str, Any] = {name: None if column is None else column[rows] for name, column in columns.items()}
+        return replace(self, frame=as_pandas(self.frame, "log").iloc[rows], **taken)
 
     def only(self, rows: Bools) -> Logged:
         """Return the log of some rows alone, whose chances are given row by row.
@@ -103,10 +103,7 @@ class Logged:
         if rows.sum() < 2:
             what = "at least two rows in which every arm of the policy had a chance"
             raise TableError(wanted("log", what, int(rows.sum()), "run an experiment that tries them"))
-        codes, at, rewards, chances = self.codes[rows], self.at[rows], self.rewards[rows], self.chances[rows]
-        every = None if self.every is None else self.every[rows]
-        units = None if self.units is None else self.units[rows]
-        return replace(self, codes=codes, at=at, rewards=rewards, chances=chances, every=every, units=units, whole=self)
+        return replace(self.take(rows), whole=self)
 
 
 def read_logged(
@@ -164,13 +161,18 @@ def read_logged(
         np.add.at(seen, (at, codes), 1.0)
         every, fixed = seen / seen.sum(axis=1, keepdims=True), True
         chances = every[at, codes]
-    shown = frame_or_value(contexts, "contexts")
-    named, ordered = _context_names(shown), order_is_known(arms, frame[arm])
-    notes = (*notes, *_left_out(frame))
+    shown, columns, named = _contexts(frame, frame_or_value(contexts, "contexts"), len(arms))
     rows = arms, places, codes, at, rewards, chances, every, fixed, propensity is None
-    of_rows = _contexts(frame, shown, len(arms)), given, position is not None, notes
-    units = None if unit is None else units_in(frame, unit)
-    logged = Logged(*rows, *of_rows, columns=named, ordered=ordered, unit=unit, units=units)
+    logged = Logged(
+        *rows,
+        *(shown, given, position is not None, (*notes, *_left_out(frame))),
+        columns=columns,
+        arm=arm,
+        shown=named,
+        ordered=order_is_known(arms, frame[arm]),
+        unit=unit,
+        units=None if unit is None else units_in(frame, unit),
+    )
     if logged.contexts is not None and logged.contexts.ndim == 3:
         check_order("contexts", logged.contexts, logged, "pass what all arms share (n_rows, d)")
     return logged
@@ -297,8 +299,7 @@ def _fixed_chances(
     Raises
     ------
     TableError
-        If they never change and cannot be chances: those of a position do not sum to 1, though the log is long enough
-        to hold all its arms.
+        If they never change and cannot be chances: those of a position sum to more than 1.
     """
     cell = at * len(arms) + codes
     least, most = np.full(len(places) * len(arms), np.inf), np.full(len(places) * len(arms), -np.inf)
@@ -314,9 +315,7 @@ def _fixed_chances(
         total, rows = float(mine.sum()), int(times.sum())
         if summed(mine[times > 0][None, :]).wrong is None:
             continue
-        once, twice = (times == 1).sum(), (times == 2).sum()
-        missing = rows * (1 - total) > once + 6 * (once + 2 * twice) ** 0.5 - np.log(UNSEEN)  # Good and Turing's count
-        if missing or (total > 1 and rows >= MANY * (times > 0).sum()):
+        if total > 1 and rows >= MANY * (times > 0).sum():
             where = f"column {name!r}" + (f", position {places[place]!r}" if len(places) > 1 else "")
             mend = "the column must hold the probability of the arm in its row"
             raise TableError(wanted(where, "chances of the arms that sum to 1", f"a sum of {total:.6g}", mend))
@@ -324,23 +323,21 @@ def _fixed_chances(
     return (every if whole else None), fixed
 
 
-def _context_names(given: Any) -> list[str] | None:
-    """Return the names of contexts that are a data frame, or columns of the log; None of an array."""
-    named = list(given.columns) if is_frame(given) else [given] if isinstance(given, str) else given
-    names = [composed(name) for name in named] if isinstance(named, Sequence) else []
-    return names if names and all(isinstance(name, str) for name in names) else None
-
-
-def _contexts(frame: pd.DataFrame, given: Any, arms: int) -> Floats | None:
+def _contexts(frame: pd.DataFrame, given: Any, arms: int) -> tuple[Floats | None, list[str] | None, tuple[str, ...]]:
+    """Return the contexts as numbers, with the names of these, and the columns of the log that they are. Text in
+    columns is encoded one-hot."""
     if given is None:
-        return None
+        return None, None, ()
     names = [given] if isinstance(given, str) else given
     if isinstance(names, (list, tuple)) and all(isinstance(name, str) for name in names) and names:
-        return feature_columns(frame, [composed(name) for name in names])
+        columns = tuple(map(composed, names))
+        encoder = Encoder.fit(frame, columns)
+        return encoder.transform(frame), encoder.names, columns
     shown = as_floats(given)
+    named = list(map(composed, given.columns)) if is_frame(given) else []
     what = f"names of columns, or an array of numbers of shape ({len(frame)}, d) or ({len(frame)}, {arms}, d)"
     fits = shown is not None and shown.shape[:-1] in ((len(frame),), (len(frame), arms)) and shown.shape[-1] > 0
     if shown is None or not fits or not np.isfinite(shown).all():
         got = given if shown is None else f"an array of shape {shown.shape}"
         raise ContextError(wanted("contexts", what, got, ENCODE if is_frame(given) else ""))
-    return shown
+    return shown, named if named and all(isinstance(name, str) for name in named) else None, ()

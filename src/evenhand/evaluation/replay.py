@@ -26,7 +26,8 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import flat
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
-from evenhand.protocol import Label, find_label, places
+from evenhand.protocol import Label, Learner, Policy, find_label, places
+from evenhand.quotas import DeadlineLearn
 from evenhand.rng import generator, stream
 from evenhand.simulation.loop import begins_anew
 
@@ -41,18 +42,29 @@ class Replayed(NamedTuple):
     rewards: Floats
 
 
+def learns(policy: Any) -> bool:
+    """Return whether a policy decides by what it was told, so that it has to be replayed; a learner alone does too."""
+    return not isinstance(policy, type) and (isinstance(policy, Policy) or _is_learner(policy))
+
+
+def _is_learner(policy: Any) -> bool:
+    return not isinstance(policy, Policy) and isinstance(policy, Learner)
+
+
 def read_learner(name: str, policy: Any, logged: Logged) -> Any:
-    """Return a policy that has not decided yet, for the arms of a log.
+    """Return a policy that has not decided yet, for the arms of a log; of a learner alone one that promises nothing.
 
     Raises
     ------
     ArgumentError
-        If it has decided, or plays several arms in a round; if contexts are named and its learner is not evenhand's.
+        If it has decided, plays several arms in a round, or cannot be copied.
     ContextError
         If it looks at contexts and none are named, or others than it has learned, or in another order.
     UnknownArmError
         If its arms are not those of the log.
     """
+    if _is_learner(policy):
+        policy = DeadlineLearn(copy.deepcopy(policy), dict.fromkeys(logged.arms, 0), seed=0)
     traits = traits_of(policy)
     if traits.plays != 1:
         raise ArgumentError(wanted(name, "a policy that plays one arm in a round", f"plays={traits.plays}"))
@@ -62,13 +74,10 @@ def read_learner(name: str, policy: Any, logged: Logged) -> Any:
     looks, contextual = bool(traits.contextual), logged.contexts is not None
     if looks and not contextual:
         raise ContextError(wanted("contexts", f"columns or an array, as {type(policy).__name__} uses contexts", None))
-    if contextual and not (isinstance(policy, KernelPolicy) and traits.compiled):
-        mend = "leave the contexts out if it uses none, or simulate it"
-        raise ArgumentError(wanted(name, "a policy over evenhand's own learners, as contexts are named", policy, mend))
     width = None if logged.contexts is None else logged.contexts.shape[-1]
     if looks and traits.dimension not in (None, width):
         raise ContextError(wanted("contexts", f"{traits.dimension} numbers per row, as {name} has", width))
-    known = policy.context_columns if looks else None
+    known = policy.context_columns if looks and isinstance(policy, KernelPolicy) else None
     if known is not None and logged.columns not in (None, known):
         mend = "name them in the order in which it has learned"
         raise ContextError(wanted("contexts", f"the columns {known}, as {name} has", logged.columns, mend))
@@ -77,9 +86,9 @@ def read_learner(name: str, policy: Any, logged: Logged) -> Any:
         policy = policy.fresh(arms=list(logged.arms))
         arms = policy.arms
     if arms is not None:
-        known = _codes(policy, logged)
-        lacking = [arm for code, arm in enumerate(logged.arms) if code not in known.values()]
-        untried = [arm for arm in arms if arm not in known]
+        codes = _codes(policy, logged)
+        lacking = [arm for code, arm in enumerate(logged.arms) if code not in codes.values()]
+        untried = [arm for arm in arms if arm not in codes]
         if lacking:
             got, mend = none_for(lacking[0], arms), "make the policy for the arms of the log"
             raise UnknownArmError(wanted(name, "a policy that knows every arm of the log", got, mend))
@@ -126,29 +135,32 @@ def rounds_of(policy: Any, logged: Logged) -> tuple[int, int]:
     return sure, bisect_left(lengths, True, sure + 1, key=lambda t: (owed(t) > counts).any()) - 1
 
 
-def replay(policy: Any, logged: Logged, seed: int, number: int) -> Replayed:
-    """Play a copy of a policy on the log to the end. The first replay, of `number` 0, has its own random numbers and
-    the rewards in the order of the log; every other one has others, and shuffled rewards where the log's chances are
-    known never to change."""
+def replay(policy: Any, logged: Logged, rounds: int, seed: int, number: int) -> Replayed:
+    """Play a copy of a policy on the log for so many rounds, or to the end.
+
+    The first replay, of `number` 0, has its own random numbers and the rewards in the order of the log; every other one
+    has others, and shuffled rewards where the log's chances are known never to change.
+    """
     mine = copy.deepcopy(policy)
-    if isinstance(mine, KernelPolicy) and traits_of(mine).compiled:
+    if isinstance(mine, KernelPolicy):
         if mine.contextual and logged.contexts is not None:
             mine.begin(logged.contexts.shape[-1])
-        if logged.codes.size * len(logged.arms) >= LONG:
+        if traits_of(mine).compiled and logged.codes.size * len(logged.arms) >= LONG:
             mine.compile()
         words = [array for array in flat(mine._state) if number and array.dtype == np.uint64 and array.size]
         for place, array in enumerate(words):
             array[:] = stream(seed, number, place)
     random = generator(seed, number)
-    rows = np.arange(len(logged.codes))
+    rows: Ints = np.arange(len(logged.codes))
     if number and logged.fixed and not logged.counted:
         random.shuffle(rows)
     if logged.fixed and logged.contexts is None:
-        return _by_queues(mine, logged, rows)
-    return _by_rejection(mine, logged, rows[random.random(len(rows)) < least_chance(logged) / logged.chances[rows]])
+        return _by_queues(mine, logged, rows, rounds)
+    taken = rows[random.random(len(rows)) < least_chance(logged) / logged.chances[rows]]
+    return _by_rejection(mine, logged, taken, rounds)
 
 
-def _by_queues(policy: Any, logged: Logged, rows: Ints) -> Replayed:
+def _by_queues(policy: Any, logged: Logged, rows: Ints, rounds: int) -> Replayed:
     codes = logged.codes[rows]
     counts = np.bincount(codes, minlength=len(logged.arms))
     order = rows[np.argsort(codes, kind="stable")]
@@ -156,32 +168,39 @@ def _by_queues(policy: Any, logged: Logged, rows: Ints) -> Replayed:
     known = _codes(policy, logged)
     arms: list[Label] = []
     rewards: list[float] = []
-    while True:
+    while len(arms) < rounds:
         decision = policy.ask()
         reward = next(queues[_code(decision, known)], None)
         if reward is None:
-            return Replayed(arms, np.array(rewards))
+            break
         policy.tell(decision, reward)
         arms.append(decision.arm)
         rewards.append(reward)
+    return Replayed(arms, np.array(rewards))
 
 
-def _by_rejection(policy: Any, logged: Logged, taken: Ints) -> Replayed:
+def _by_rejection(policy: Any, logged: Logged, taken: Ints, rounds: int) -> Replayed:
     """Play a policy on the rows that the coin lets pass. One that looks at no contexts decides once and waits for a row
     of its arm, which comes at the same rate whatever the arm."""
-    looks = bool(traits_of(policy).contextual)
+    looks, ours = bool(traits_of(policy).contextual), isinstance(policy, KernelPolicy)
     known = _codes(policy, logged)
     arms: list[Label] = []
     rewards: list[float] = []
-    decision = None if looks else policy.ask()
+    decision: Any = None if looks else policy.ask()
     for row in taken.tolist():
-        if looks:
+        if len(arms) == rounds:
+            break
+        kept = policy
+        if looks and ours:
             round, before = policy.round, [array.copy() for array in flat(policy._state)]
+        elif looks:
+            policy = copy.deepcopy(policy)  # a decision that is not taken must leave no trace
+        if looks:
             decision = policy.ask(_shown(policy, logged, row, known))
-        assert decision is not None
         if _code(decision, known) != logged.codes[row]:
-            if looks:
+            if looks and ours:
                 _retract(policy, decision, round, before)
+            policy = kept
             continue
         policy.tell(decision, float(logged.rewards[row]))
         arms.append(decision.arm)
@@ -194,7 +213,7 @@ def _shown(policy: Any, logged: Logged, row: int, known: dict[Any, int]) -> Floa
     """Return the contexts of a row (n_arms, dimension) in the order of the policy's arms."""
     assert logged.contexts is not None
     shown: Floats = logged.contexts[row]
-    order = [known[arm] for arm in policy.arms]
+    order = [known[arm] for arm in traits_of(policy).arms or logged.arms]
     return shown[order] if shown.ndim == 2 else np.tile(shown, (len(order), 1))
 
 

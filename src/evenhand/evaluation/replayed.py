@@ -12,45 +12,41 @@ from evenhand.arguments import whole
 from evenhand.audit.sequences import BettingProcess, Book
 from evenhand.display.progress import ProgressBar
 from evenhand.errors import ArgumentError, TableError, wanted
-from evenhand.evaluation.diagnosis import check_log, overlap_of, weights_of
-from evenhand.evaluation.findings import Evaluation
+from evenhand.evaluation.comparison import compared
+from evenhand.evaluation.diagnosis import CHOSEN, check_log, overlap_of, weights_of
+from evenhand.evaluation.findings import Comparison, Evaluation, Interval
 from evenhand.evaluation.logged import Logged
+from evenhand.evaluation.propensities import doubts
 from evenhand.evaluation.replay import Replayed, least_chance, read_learner, replay, rounds_of
-from evenhand.evaluation.value_curve import Interval, look_rounds
+from evenhand.evaluation.value_curve import look_rounds
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.policy.traits import traits_of
-from evenhand.protocol import Policy
 
 if TYPE_CHECKING:
     from evenhand.quotas import Audit
-
-
-def learns(policy: Any) -> bool:
-    """Return whether a policy decides by what it was told, so that it has to be replayed."""
-    return isinstance(policy, Policy) and not isinstance(policy, type)
 
 
 class ReplaySettings(NamedTuple):
     """How policies are replayed, see `evaluate`."""
 
     level: float
-    anytime: bool
+    interval: Interval
     stationary: bool
     rounds: int | None
     replays: int
     seed: int
+    each: bool
 
 
 def evaluate_learners(
     policies: Mapping[str, Any], logged: Logged, arm: str, settings: ReplaySettings, bar: ProgressBar
-) -> tuple[dict[str, Evaluation], dict[str, Interval]]:
-    """Return the evaluation of each policy over the same number of rounds, and an interval of each, all of which hold
-    together.
+) -> Evaluation | Comparison:
+    """Return the evaluation of a policy, or of several over the same number of rounds with their differences.
 
     Raises
     ------
     TableError
-        If a replay ends before the number of rounds; if the log gave an arm no chance in some rows.
+        If all replays end before the number of rounds; if the log gave an arm no chance in some rows.
     """
     if logged.positions:
         mend = "evaluate the rows of one position, such as log[log['position'] == 1]"
@@ -75,21 +71,31 @@ def evaluate_learners(
     for name, policy in ready.items():
         runs[name] = []
         for number in range(settings.replays):
-            runs[name].append(replay(policy, logged, settings.seed, number))
+            runs[name].append(replay(policy, logged, rounds, settings.seed, number))
             bar.advance()
-        reached = min(len(run.rewards) for run in runs[name])
-        if reached < rounds and settings.rounds is None:
-            what, got = f"rows by which every replay lasts {rounds} rounds", f"{reached} rounds"
-            raise TableError(wanted("log", what, got, f"pass rounds={reached}, or use a longer log"))
-        if reached < rounds:
-            what, mend = f"at most {reached}, as a replay ends there", "ask for fewer, or use a longer log"
-            raise TableError(wanted("rounds", what, rounds, mend))
-    reached = min(len(run.rewards) for replays in runs.values() for run in replays)
-    notes = _notes(logged, settings, rounds, sure, most, reached, why)
-    found = {name: _evaluation(ready[name], runs[name], logged, rounds, notes, settings) for name in ready}
-    error, last = (1 - settings.level) / len(policies), np.array([rounds])
-    together = {name: _bounds(_rewards(runs[name], rounds), error, settings.anytime, last)[0] for name in ready}
-    return found, {name: (float(low), float(high)) for name, (low, high) in together.items()}
+        if not any(len(run.rewards) == rounds for run in runs[name]):
+            longest = max(len(run.rewards) for run in runs[name])
+            what, mend = f"a number that some replay reaches; the longest had {longest}", "ask for fewer"
+            raise TableError(wanted("rounds", what, rounds, mend if settings.rounds else f"pass rounds={longest}"))
+    there = {name: [run for run in each if len(run.rewards) == rounds] for name, each in runs.items()}
+    notes = _notes(logged, settings, rounds, sure, most, min(map(len, there.values())), why)
+    found = {name: _evaluation(ready[name], there[name], logged, rounds, notes, settings) for name in ready}
+    error, last = (1 - settings.level) / (2 if settings.each else len(policies)), np.array([rounds])
+    bounds = {name: _bounds(_rewards(there[name]), error, settings.interval, last)[0] for name in ready}
+    together = {name: (float(low), float(high)) for name, (low, high) in bounds.items()}
+    first, *others = runs
+    return compared(found, together, {name: _spread(runs[name], runs[first], rounds) for name in others})
+
+
+def _spread(runs: list[Replayed], others: list[Replayed], rounds: int) -> float:
+    """Return the standard deviation of a difference between two policies over the replays, in which both see the rows
+    in the same order; nan of fewer than two."""
+    apart = [
+        one.rewards.mean() - other.rewards.mean()
+        for one, other in zip(runs, others, strict=True)
+        if len(one.rewards) == len(other.rewards) == rounds
+    ]
+    return float(np.std(apart, ddof=1)) if len(apart) > 1 else float("nan")
 
 
 def _covered(logged: Logged, stationary: bool) -> Logged:
@@ -119,23 +125,25 @@ def _lengths(policies: Mapping[str, Any], logged: Logged) -> tuple[int, int, str
         return min(sure for sure, _ in found), min(most for _, most in found), why
     chance = least_chance(logged)  # of a row to be taken; all but one in a thousand replays are so long, and so short
     expected = len(logged.codes) * chance
-    spread = 3 * expected**0.5
+    spread = 4 * expected**0.5
     why = f"the least chance of an arm, {chance:.3g}, is the share of the rows that a replay can use"
     return int(max(0.0, expected - spread)), int(expected + spread), why
 
 
 def _notes(
-    logged: Logged, settings: ReplaySettings, rounds: int, sure: int, most: int, reached: int, why: str
+    logged: Logged, settings: ReplaySettings, rounds: int, sure: int, most: int, there: int, why: str
 ) -> tuple[str, ...]:
     notes = [
         f"The value is the mean of {settings.replays} replays, of the first {rounds} rounds; the interval is of the "
         "mean expected reward of the decisions that were taken in them.",
+        CHOSEN,
         *logged.notes,
     ]
     if logged.fixed and logged.contexts is None:
         notes.append("No contexts are given: each arm is assumed to pay the same in every context and at all times.")
     else:
         notes.append("All rows are assumed to come from the same distribution.")
+    notes.append("Rows are taken to be independent, also those of one person.")
     if logged.counted:
         notes.append(
             "No propensities are given: the log's choices are assumed to depend only on its own arms and rewards."
@@ -144,25 +152,30 @@ def _notes(
         notes.append(
             f"Only the {len(logged.codes)} of {len(logged.whole.codes)} rows are used in which every arm had a chance."
         )
-    if rounds > sure:
+    if there < settings.replays:
+        notes.append(
+            f"Only {there} of {settings.replays} replays reached {rounds} rounds: the value is of these alone, and "
+            f"biased towards them. This log supports about {sure} rounds of this policy, because {why}."
+        )
+    elif rounds > sure:
         notes.append(
             f"Only {sure} rounds are sure to be reached; all {settings.replays} replays reached {rounds}, but if some "
             "would not, the value is biased towards those that do."
         )
-    elif settings.rounds is None and most > rounds:
-        more = f"these replays had at least {reached}, and more rounds, up to {most}, may be asked for"
-        notes.insert(0, f"Only {rounds} rounds are sure to be reached, as {why}; {more}: the interval gets narrower.")
+    else:
+        more = f"; up to {most} may be asked for, which narrows the interval" if most > sure else ""
+        notes.append(f"This log supports about {sure} rounds of this policy, because {why}{more}.")
     return tuple(notes)
 
 
-def _rewards(runs: list[Replayed], rounds: int) -> Floats:
-    return np.array([run.rewards[:rounds] for run in runs])
+def _rewards(runs: list[Replayed]) -> Floats:
+    return np.array([run.rewards for run in runs])
 
 
-def _bounds(rewards: Floats, error: float, exact: bool, at: Ints) -> Floats:
+def _bounds(rewards: Floats, error: float, interval: Interval, at: Ints) -> Floats:
     """Return the interval after some rounds (n_looks, 2): of one run after all of them at once, of several after each
     by itself."""
-    if exact:
+    if interval != "normal":
         runs, found = [(Book(), Book()) for _ in rewards], []
         for start, end in pairwise([0, *at.tolist()]):
             for (below, above), mine in zip(runs, rewards[:, start:end], strict=True):
@@ -184,9 +197,9 @@ def _evaluation(
 ) -> Evaluation:
     import pandas as pd
 
-    rewards, at = _rewards(runs, rounds), np.array(look_rounds(rounds))
+    rewards, at, table = _rewards(runs), np.array(look_rounds(rounds)), weights_of(logged, None)
     means = np.cumsum(rewards.mean(axis=0))[at - 1] / at
-    bounds = _bounds(rewards, 1 - settings.level, settings.anytime, at)
+    bounds = _bounds(rewards, 1 - settings.level, settings.interval, at)
     return Evaluation(
         value=float(rewards.sum() / rewards.size),
         low=float(bounds[-1, 0]),
@@ -197,10 +210,9 @@ def _evaluation(
         audit=_audited(policy, runs),
         estimator="replay",
         level=settings.level,
-        anytime=settings.anytime and len(runs) == 1,
-        reached=min(len(run.rewards) for run in runs),
-        weights=weights_of(logged, None),
-        notes=notes,
+        interval="once" if settings.interval == "anytime" and len(runs) > 1 else settings.interval,
+        weights=table,
+        notes=(*notes, *doubts(logged, table["p_value"].to_numpy(), table["calibration"].to_numpy())),
         overlap=overlap_of(logged),
     )
 

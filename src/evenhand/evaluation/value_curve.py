@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from evenhand.audit.sequences import BettingProcess, Values
+from evenhand.audit.sequences import EVERY, BettingProcess, Values, odds_for
 from evenhand.audit.units import UnitMean, half_width
 from evenhand.evaluation.estimators import Candidate, RewardEstimates
+from evenhand.evaluation.findings import Interval
 from evenhand.evaluation.logged import Logged
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import entry, kernel
@@ -24,65 +26,80 @@ class LoggedRows(NamedTuple):
     probabilities: Floats
 
 
-PRIOR = 20.0
-"""Rows of the mean of all arms that are added to each arm's own."""
-
-
 class PastMeans(NamedTuple):
-    """Of the rows before: sums of rewards (n_arms,), 1 / (count + PRIOR) (n_arms,), and (2,) the sum of all rewards and
-    the count + 1, both weighted where one m serves all arms."""
+    """Of the rows before: sums of rewards and counts (n_arms,), and (5,) the number of rows, the sums of their rewards
+    and of the squares of these, the sum over the arms of sums^2 / count, and that of count^2."""
 
     sums: Floats
-    inverses: Floats
-    total: Floats
+    counts: Floats
+    totals: Floats
+
+
+SHOWN = 3.0
+"""Standard deviations by which the arms' means must differ more than chance makes them, before they are told apart."""
 
 
 @kernel
-def weigh_learning(rows: LoggedRows, past: PastMeans, weights: Floats, steps: Floats, tops: Floats) -> None:
-    """Fill in the weights and steps (n_rows,), m from the rows before: the mean of an arm's rewards, drawn towards that
-    of all. `tops` gets the largest m."""
+def prior_rows(past: PastMeans) -> float:
+    """Return how many rows of the mean of all arms each arm's own mean is worth: the variance of the rewards over that
+    of the arms' means, as the rows before show it; infinite where they do not show that arms differ.
+
+    Were the arms alike, `apart` would be (seen - 1) times the variance on average, with a variance of its own to which
+    rare rewards, whose kurtosis is about 1 / variance, add the second term.
+    """
+    rows, total, squares, between, crowded = past.totals
+    seen = 0
+    for a in range(past.counts.size):
+        seen += past.counts[a] > 0
+    if rows < 2 or seen < 2:
+        return np.inf
+    apart, variance = between - total * total / rows, (squares - total * total / rows) / (rows - 1.0)
+    excess = apart - (seen - 1) * variance
+    chance = np.sqrt(2.0 * (seen - 1) * variance * variance + seen * seen * variance / rows)
+    return variance * (rows - crowded / rows) / excess if excess > SHOWN * chance else np.inf
+
+
+@kernel
+def weigh_learning(
+    rows: LoggedRows, past: PastMeans, weights: Floats, expected: Floats, own: Floats, tops: Floats
+) -> None:
+    """Fill in the weights (n_rows,), the reward that m expects of the candidate, and of the arm that was played; m is
+    the mean of an arm's rewards in the rows before, drawn towards that of all. `tops` gets the largest m."""
     for t in range(rows.codes.size):
-        arm, mine = rows.codes[t], rows.which[t]
-        drawn = PRIOR * past.total[0] / past.total[1]
-        expected, top = 0.0, 0.0
+        arm, mine, prior = rows.codes[t], rows.which[t], prior_rows(past)
+        level = past.totals[1] / (past.totals[0] + 1.0)
+        expected[t], tops[t] = 0.0, 0.0
         for a in range(past.sums.size):
-            mean = (past.sums[a] + drawn) * past.inverses[a]
-            expected += rows.probabilities[mine, a] * mean
-            top = max(top, mean)
-        weight = rows.probabilities[mine, arm] / rows.chances[t]
-        weights[t], tops[t] = weight, top
-        steps[t] = expected + weight * (rows.rewards[t] - (past.sums[arm] + drawn) * past.inverses[arm])
-        # Only after the step: with a row's own reward in m the step is biased, and the interval no longer holds.
-        past.sums[arm] += rows.rewards[t]
-        past.inverses[arm] = past.inverses[arm] / (1.0 + past.inverses[arm])
-        past.total[0] += rows.rewards[t]
-        past.total[1] += 1.0
+            count = past.counts[a]
+            mean = level + ((past.sums[a] - count * level) / (count + prior) if count > 0 else 0.0)
+            expected[t] += rows.probabilities[mine, a] * mean
+            tops[t] = max(tops[t], mean)
+            if a == arm:
+                own[t] = mean
+        weights[t] = rows.probabilities[mine, arm] / rows.chances[t]
+        # Only after the row: with its own reward in m the step is biased, and the interval no longer holds.
+        reward, count = rows.rewards[t], past.counts[arm]
+        past.totals[3] -= past.sums[arm] * past.sums[arm] / count if count > 0 else 0.0
+        past.sums[arm] += reward
+        past.counts[arm] += 1.0
+        past.totals[0] += 1.0
+        past.totals[1] += reward
+        past.totals[2] += reward * reward
+        past.totals[3] += past.sums[arm] * past.sums[arm] / past.counts[arm]
+        past.totals[4] += 2.0 * count + 1.0
 
 
 @kernel
-def weigh_levelled(rows: LoggedRows, past: PastMeans, weights: Floats, steps: Floats, tops: Floats) -> None:
-    """Do the same with one m for all arms: the weighted mean of the rewards before."""
-    for t in range(rows.codes.size):
-        level = past.total[0] / past.total[1]
-        weight = rows.probabilities[rows.which[t], rows.codes[t]] / rows.chances[t]
-        weights[t], tops[t] = weight, level
-        steps[t] = level + weight * (rows.rewards[t] - level)
-        past.total[0] += weight * rows.rewards[t]
-        past.total[1] += weight
-
-
-@kernel
-def weigh_given(rows: LoggedRows, estimates: Floats, of: Ints, weights: Floats, steps: Floats, tops: Floats) -> None:
+def weigh_given(
+    rows: LoggedRows, estimates: Floats, of: Ints, weights: Floats, expected: Floats, own: Floats, tops: Floats
+) -> None:
     """Do the same with estimates m (n, n_arms), of which `of` (n_rows,) says the row; `tops` is left as it is."""
-    arms = estimates.shape[1]
     for t in range(rows.codes.size):
         arm, mine, row = rows.codes[t], rows.which[t], of[t]
-        expected = 0.0
-        for a in range(arms):
-            expected += rows.probabilities[mine, a] * estimates[row, a]
-        weight = rows.probabilities[mine, arm] / rows.chances[t]
-        weights[t] = weight
-        steps[t] = expected + weight * (rows.rewards[t] - estimates[row, arm])
+        expected[t] = 0.0
+        for a in range(estimates.shape[1]):
+            expected[t] += rows.probabilities[mine, a] * estimates[row, a]
+        weights[t], own[t] = rows.probabilities[mine, arm] / rows.chances[t], estimates[row, arm]
 
 
 @kernel
@@ -133,8 +150,8 @@ def add_up(
     totals[10] = most
 
 
-Interval = tuple[float, float]
-Stationary = Literal["dr", "ips", "snips"]
+Bounds = tuple[float, float]
+Stationary = Literal["dr", "ips", "snips", "dm"]
 UNEVEN = 3.0
 """Standard errors from 1 at which a mean is remarked upon."""
 CHUNK = 1 << 15
@@ -159,6 +176,7 @@ class ValueCurve:
     estimator : what `value` is.
     estimates : rewards that a model expects, None for the means of the rows before.
     largest : the largest weight, where it is known before the data.
+    single : the only weight above 0, where it is the same for all arms in all rows, and all rewards are 0 or 1.
     identified : whether the log gives every arm of the distribution a chance in every row, so that the mean of w is 1.
 
     Attributes
@@ -178,13 +196,14 @@ class ValueCurve:
         estimator: Stationary,
         estimates: RewardEstimates | None = None,
         largest: float | None = None,
+        single: float | None = None,
         *,
         identified: bool = True,
     ) -> None:
         self.logged, self.candidate, self.estimator = logged, candidate, estimator
-        self.estimates, self.largest, self.identified = estimates, largest, identified
+        self.estimates, self.largest, self.single, self.identified = estimates, largest, single, identified
         arms = len(logged.arms)
-        self._past = PastMeans(np.zeros(arms), np.full(arms, 1 / PRIOR), np.array([0.0, 1.0]))
+        self._past = PastMeans(np.zeros(arms), np.zeros(arms), np.zeros(5))
         self.taken, self.rounds, self.books = 0, 0, BettingProcess()
         self.splits: dict[int, BettingProcess] = {}
         self._totals, self._top = np.zeros(11), 0.0
@@ -203,15 +222,17 @@ class ValueCurve:
             return
         until = min(until, self.taken + CHUNK)
         begins, end = self._begins[self.taken : until], int(self._begins[until])
-        weights, steps, tops = self._weigh(int(begins[0]), end)
-        paid = weights * self.logged.rewards[begins[0] : end]
+        weights, expected, own, tops = self._weigh(int(begins[0]), end)
+        rewards = self.logged.rewards[begins[0] : end]
+        paid, steps = weights * rewards, expected + weights * (rewards - own)
         if self.logged.units is not None:
-            sums = np.add.reduceat([weights, paid, steps, np.ones(len(weights))], begins - begins[0], axis=1)
+            each = [weights, paid, steps, expected, np.ones(len(weights))]
+            sums = np.add.reduceat(each, begins - begins[0], axis=1)
             self._unit_sums.append(sums)
             if bounded:
                 # A bet must know the bound on m before the first row of a unit; of its other rows m may be larger.
-                (weights, paid, steps), tops = sums[:3] / sums[3], np.ones(len(begins))
-        self._count(weights, paid, steps)
+                (weights, paid, steps, expected), tops = sums[:4] / sums[4], np.ones(len(begins))
+        self._count(weights, paid, expected if self.estimator == "dm" else steps)
         self.taken = until
         if bounded:
             self.last = weights, paid, steps, self._levels(tops)
@@ -234,6 +255,11 @@ class ValueCurve:
     def weight(self) -> float:
         """The sum of w."""
         return float(self._totals[6])
+
+    @property
+    def paid(self) -> float:
+        """The mean of w R."""
+        return float(self._totals[5]) / self.rounds
 
     @property
     def squares(self) -> float:
@@ -266,21 +292,35 @@ class ValueCurve:
         error = (max(self.squares / self.rounds - mean**2, 0.0) / self.rounds) ** 0.5
         return (mean - 1) / error if error > 0 and abs(mean - 1) > 1e-6 else 0.0
 
-    def interval(self, error: float) -> Interval:
-        """Return the bounds now; `error` is the probability that a bound is ever on the wrong side. The lower end is
-        above the upper one only where the rows refute that the mean of w is 1."""
-        return self.books.interval(error, 0.0, 1.0)
+    def bounds(self, error: float, interval: Interval) -> Bounds:
+        """Return the bounds now; `error` is the probability that they are wrong, at every row or at this one. The lower
+        end is above the upper one only where the rows refute that the mean of w is 1."""
+        if self.estimator == "dm":
+            return math.nan, math.nan
+        if interval == "normal":
+            return self._normal(error) if self.logged.units is None else self._normal_of_units(error)
+        if interval == "once" and self.single is not None and self.logged.units is None:
+            return self._clopper_pearson(error, self.single)
+        chosen = odds_for(self.rounds, self.largest) if interval == "once" and self.largest is not None else EVERY
+        return self.books.interval(error, 0.0, 1.0, chosen)
 
-    def normal(self, level: float) -> Interval:
-        """Return the normal interval, for this row alone and many rows."""
+    def _clopper_pearson(self, error: float, weight: float) -> Bounds:
+        """Return Clopper and Pearson's limits of the share of rows that have the weight and a reward of 1, times it."""
+        from scipy.stats import beta
+
+        times, n = round(self._totals[5] / weight), self.rounds
+        low = float(beta.ppf(error / 2, times, n - times + 1)) if times else 0.0
+        high = float(beta.isf(error / 2, times + 1, n - times)) if times < n else 1.0
+        return min(low * weight, 1.0), min(high * weight, 1.0)
+
+    def _normal(self, error: float) -> Bounds:
+        """Return the normal interval."""
         from scipy.stats import norm
 
-        if self.logged.units is not None:
-            return self._normal_of_units(level)
-        z = float(norm.isf((1 - level) / 2))
+        z = float(norm.isf(error / 2))
         if self.trusted:
-            value, error, _ = self.found()
-            return value - z * error, value + z * error
+            value, deviation, _ = self.found()
+            return value - z * deviation, value + z * deviation
         n = self.rounds  # w R is at most the value in expectation, and w (1 - R) at most what is missing to 1
         paid, weight, paid_paid, paid_w, ww = self._totals[5:10].tolist()
         unpaid, unpaid_unpaid = weight - paid, ww - 2 * paid_w + paid_paid
@@ -290,19 +330,19 @@ class ValueCurve:
 
     def unit_means(self) -> tuple[UnitMean, ...]:
         """Return the value, the mean of w and that of w R as means of units."""
-        weights, paid, steps, rows = np.concatenate(self._unit_sums, axis=1)
-        x = steps if self.estimator == "dr" else paid
+        weights, paid, steps, expected, rows = np.concatenate(self._unit_sums, axis=1)
+        x = {"dr": steps, "dm": expected}.get(self.estimator, paid)
         y = weights if self.estimator == "snips" else rows
         return UnitMean.of(x, y), UnitMean.of(weights, rows), UnitMean.of(paid, rows)
 
-    def _normal_of_units(self, level: float) -> Interval:
+    def _normal_of_units(self, error: float) -> Bounds:
         """Return the interval that is robust to rows of one unit that resemble each other, for few units as well."""
         value, weight, paid = self.unit_means()
         if self.trusted:
-            half = half_width(1 - level, value)
+            half = half_width(error, value)
             return value.mean - half, value.mean + half
-        high = 1 - (weight.mean - paid.mean) + half_width(1 - level, weight, paid)
-        return max(paid.mean - half_width(1 - level, paid), 0.0), min(high, 1.0)
+        high = 1 - (weight.mean - paid.mean) + half_width(error, weight, paid)
+        return max(paid.mean - half_width(error, paid), 0.0), min(high, 1.0)
 
     def _bet(self) -> None:
         """Bet on the mean of w R, which is at most the value whether or not the mean of w is 1; where the largest
@@ -342,24 +382,22 @@ class ValueCurve:
         drawn = logged.codes[part], logged.rewards[part], logged.chances[part]
         return LoggedRows(*drawn, candidate.which[part], candidate.probabilities)
 
-    def _weigh(self, start: int, until: int) -> tuple[Floats, Floats, Floats]:
+    def _weigh(self, start: int, until: int) -> tuple[Floats, ...]:
         part = slice(start, until)
-        rows = self._rows(part)
-        out = np.empty(until - start), np.empty(until - start), np.empty(until - start)
-        if self.estimator == "snips":
-            entry(weigh_levelled)(rows, self._past, *out)
-        elif self.estimates is None:
+        rows, out = self._rows(part), tuple(np.empty(until - start) for _ in range(4))
+        if self.estimates is None:
             entry(weigh_learning)(rows, self._past, *out)
         else:
-            out[2][:] = self.estimates.largest[part]
+            out[3][:] = self.estimates.largest[part]
             entry(weigh_given)(rows, self.estimates.rewards, self.estimates.of[part], *out)
         return out
 
     def _count(self, weights: Floats, paid: Floats, steps: Floats) -> None:
-        """Add up w R and w, and the x and y of which the value is sum x / sum y."""
+        """Add up w R and w, and the x and y of which the value is sum x / sum y; `steps` are those of dr or dm."""
         self.rounds += len(weights)
         ones = np.ones(len(weights))
-        x, y = (steps, ones) if self.estimator == "dr" else (paid, weights if self.estimator == "snips" else ones)
+        modelled = self.estimator in ("dr", "dm")
+        x, y = (steps, ones) if modelled else (paid, weights if self.estimator == "snips" else ones)
         self.terms = x, y
         sums = [(a.sum(), b.sum(), (a * a).sum(), (a * b).sum(), (b * b).sum()) for a, b in ((x, y), (paid, weights))]
         self._totals[:10] += np.concatenate(sums)  # BLAS would start threads for this

@@ -23,8 +23,9 @@ def plot_evaluation(found: Evaluation | Comparison, *, at_least: float | None = 
     axes = axes_of(ax)
     first = next(iter(several.values()))
     with style():
-        ceiling = 2.5 * max(max(each.high, each.value) for each in several.values())
-        ceiling = max(ceiling, 1.1 * (at_least or 0.0), 1e-9)
+        # By the narrowest interval: a wide one would flatten the others, and may leave the picture.
+        ceiling = 2.5 * min(max(each.high, each.value) for each in several.values())
+        ceiling = max(ceiling, *(1.2 * each.value for each in several.values()), 1.1 * (at_least or 0.0), 1e-9)
         for (name, each), look in zip(several.items(), looks(list(several)).values(), strict=True):
             curve, line = each.curve, {**look, "marker": ""}
             value = "not identified" if each.value != each.value else f"{each.value:.4g}"

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from evenhand.arguments import as_floats
 from evenhand.errors import ArgumentError, wanted
 from evenhand.learners.adapter import Adapter, asks_among
 from evenhand.policy.kernel_policy import KernelPolicy
@@ -42,7 +43,8 @@ def check_world(world: Any) -> None:
         trial = copy.deepcopy(world)
         trial.reset(0)
         totals = world_traits(trial).totals
-        if len(() if totals is None else totals) != len(world.scores):
+        found = as_floats(() if totals is None else totals)
+        if found is None or found.shape != (len(world.scores),):
             what = f"one whose totals after reset are {len(world.scores)} numbers, one for each of {list(world.scores)}"
             raise ArgumentError(wanted("world", what, "no totals" if totals is None else totals))
 

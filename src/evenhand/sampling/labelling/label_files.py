@@ -98,12 +98,14 @@ def _chosen_control(records: Iterable[Any], name: str, control: str | None) -> A
         results = [result for task in tasks for one in _annotations(task) for result in one.get("result") or ()]
         found = [result.get("from_name") for result in results if (result.get("value") or {}).get("choices")]
     names = [one for one in dict.fromkeys(found) if one is not None]
-    if control is not None and names and control not in names:
-        raise TableError(wanted_one_of(f"{name}, control", names, control))
-    own = [one for one in (control, *LABELS) if one in names] or names
-    if len(names) > 1 and own == names:
+    if control is not None:
+        if names and control not in names:
+            raise TableError(wanted_one_of(f"{name}, control", names, control))
+        return control
+    own = [one for one in LABELS if one in names][:1] or names
+    if len(own) > 1:
         mend = "name the control that holds the label"
-        raise TableError(wanted(f"{name}, control", f"one of {names}, which were all answered", None, mend))
+        raise TableError(wanted(f"{name}, control", f"one of {own}, which were all answered", None, mend))
     return own[0] if own else None
 
 

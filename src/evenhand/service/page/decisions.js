@@ -101,7 +101,7 @@ export function decisionDetails(decision, state) {
     Ticket: badge(...(STATUS[decision.status] ?? ["none", "○", decision.status])),
   };
   if (told) Object.assign(shown, { Reported: time(decision.told_at), Reward: number(decision.reward) });
-  else if (decision.status === "expired" && decision.reward !== null) shown["Reward of silence"] = number(decision.reward);
+  else if (decision.status === "expired" && decision.reward !== null) shown["Reward on expiry"] = number(decision.reward);
   else if (decision.status === "open") shown["Waits for"] = ago(decision.age_seconds);
   if (decision.key) shown["Idempotency key"] = el("code", {}, decision.key);
   if (decision.actor) shown["Asked by"] = String(decision.actor);

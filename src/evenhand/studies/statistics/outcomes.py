@@ -45,14 +45,15 @@ class Outcomes:
             return ()
         value = max(self._times, key=self._times.__getitem__)
         times = self._times[value]
-        if times < ALIKE * self._rewards:
+        # Where both outcomes are told, most are often 0, as of clicks: then silence is not what hides the other one.
+        if times < (ALIKE if value else 1) * self._rewards:
             return ()
         which = "every reward is" if times == self._rewards else f"{times:,} of {self._rewards:,} rewards are"
         other = "a reward of 0" if value else "another reward"
         return (
             f"{which} {value:g}, and {silent:,} of {decisions:,} decisions have none ({closed:,} closed without one, "
             f"{open_tickets:,} open): if silence means {other}, tell it, or create the study with expire_reward= "
-            "(--expire-reward); until then the policy cannot learn which arm is best",
+            "(--expire-reward); as it is, the policy may not learn which arm is best",
         )
 
     def snapshot(self) -> dict[str, Any]:

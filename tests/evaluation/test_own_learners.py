@@ -1,0 +1,164 @@
+"""Learners of one's own are replayed on a log, alone, in a dict and under a promise, and stay as they were passed."""
+
+import copy
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import evenhand as eh
+from evenhand.errors import ArgumentError, TableError
+from evenhand.evaluation.logged import read_logged
+from evenhand.evaluation.replay import least_chance, read_learner, replay
+from evenhand.learners import Adapter, from_sklearn
+from evenhand.rng import generator
+
+NAMED = {"arm": "arm", "reward": "y", "propensity": "p"}
+BEST = 0.8
+
+
+class Means:
+    """The mean reward of each arm by the sign of the first feature."""
+
+    def __init__(self):
+        self.sums, self.counts = np.zeros((2, 2)), np.ones((2, 2))
+
+    def choose(self, contexts):
+        row = int(contexts[0][0] > 0)
+        return int(np.argmax(self.sums[row] / self.counts[row] + 1 / self.counts[row]))
+
+    def update(self, contexts, index, reward):
+        row = int(contexts[0][0] > 0)
+        self.sums[row, index] += reward
+        self.counts[row, index] += 1
+
+
+class Own:
+    """A policy of one's own, with ask and tell, that draws one decision in ten at random."""
+
+    arms, contextual = ("a", "b"), True
+
+    def __init__(self):
+        self.means, self.random, self.asked = Means(), np.random.default_rng(1), []
+
+    def ask(self, contexts):
+        index = self.means.choose(contexts) if self.random.random() > 0.1 else int(self.random.integers(2))
+        self.asked.append((np.array(contexts), index))
+        return eh.Decision(len(self.asked), len(self.asked), self.arms[index], index, None, "mine")
+
+    def tell(self, decision, reward):
+        contexts, index = self.asked[decision.id - 1]
+        self.means.update(contexts, index, reward)
+
+
+def adapter():
+    return Adapter(Means(), choose=Means.choose, update=Means.update, contextual=True)
+
+
+def log(rows=1200, seed=0):
+    random = np.random.default_rng(seed)
+    x, arm = random.normal(size=rows), random.integers(0, 2, rows)
+    means = np.where((x > 0) == (arm == 0), BEST, 0.2)
+    return pd.DataFrame({"x": x, "arm": np.array(["a", "b"])[arm], "p": 0.5, "y": (random.random(rows) < means) * 1})
+
+
+LEARNERS = {
+    "alone": adapter,
+    "a plain learner": lambda: Plain(),
+    "own ask and tell": Own,
+    "under a promise": lambda: eh.quotas.DeadlineLearn(adapter(), {"a": 0.1, "b": 0.1}, seed=1),
+    "of scikit-learn": lambda: from_sklearn(LogisticRegression(), epsilon=0.1),
+    "ours": lambda: eh.learners.LinUCB(arms=["a", "b"], seed=1),
+}
+
+
+class Plain(Means):
+    contextual = True
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_any_learner_is_replayed_with_contexts(name):
+    learner, frame = LEARNERS[name](), log(300)
+    before = copy.deepcopy(learner)
+    found = eh.evaluate(frame, learner, **NAMED, contexts=["x"], replays=2)
+    assert 0.4 < found.value < 0.9
+    assert found.notes[-1].startswith(
+        f"This log supports about {found.rounds} rounds of this policy, because the least"
+    )
+    if isinstance(learner, Own):
+        assert (learner.asked, learner.means.sums.tolist()) == ([], before.means.sums.tolist())
+    elif name == "alone":
+        assert learner.learner.sums.tolist() == before.learner.sums.tolist()
+
+
+def test_learners_are_compared_and_see_the_same_rows():
+    frame = log(300)
+    learners = {"free": adapter(), "same": adapter(), "fair": LEARNERS["under a promise"]()}
+    found = eh.evaluate(frame, learners, **NAMED, contexts=["x"], replays=3)
+    same, fair = found.differences.to_dict("records")
+    assert (same["difference"], same["spread"]) == (0.0, 0.0)
+    assert fair["spread"] >= 0
+    assert found.notes[0].startswith("The 2 differences hold together")
+    assert any(note.startswith("Nothing is seen of a difference between same and free") for note in found.notes)
+    assert found["fair"].audit.kept
+    assert found["free"].audit is None
+
+
+@pytest.mark.parametrize("name", ["under a promise", "ours", "own ask and tell"])
+def test_a_decision_that_is_not_taken_leaves_no_trace(name):
+    given = {"contexts": ["x"], "position": None, "order": None, "unit": None}
+    logged = read_logged(log(300), arm="arm", reward="y", propensity="p", **given)
+    ready = read_learner("policy", LEARNERS[name](), logged)
+    found = replay(ready, logged, 10**6, 5, 0)
+    policy, arms, random = copy.deepcopy(ready), [], generator(5, 0)
+    taken = np.flatnonzero(random.random(300) < least_chance(logged) / logged.chances)
+    assert len(taken) == 300
+    if name != "own ask and tell":
+        policy.begin(1)
+    for row in taken:
+        trial = copy.deepcopy(policy)
+        decision = trial.ask(np.tile(logged.contexts[row], (2, 1)))
+        if decision.arm == logged.arms[logged.codes[row]]:
+            trial.tell(decision, float(logged.rewards[row]))
+            arms.append(decision.arm)
+            policy = trial
+    assert found.arms == arms
+    assert 100 < len(arms) < 200
+
+
+def test_a_replay_ends_after_its_rounds():
+    frame, asked = log(1000), []
+
+    class Counting(Plain):
+        def choose(self, *given):
+            asked.append(1)
+            return 0
+
+        def update(self, *given):
+            pass
+
+    Counting.contextual = False
+    found = eh.evaluate(frame, Counting(), **NAMED, replays=1, rounds=50)
+    assert (found.rounds, len(asked)) == (50, 50)
+
+
+def test_a_longer_replay_says_how_many_got_there():
+    random = np.random.default_rng(2)
+    frame = pd.DataFrame({"arm": random.choice(["a", "b"], 200), "p": 0.5})
+    frame["y"] = (random.random(200) < np.where(frame["arm"] == "a", 0.5, 0.45)) * 1
+    policy, shortest = eh.learners.UCB1(arms=["a", "b"], seed=1), frame["arm"].value_counts().min()
+    sure = eh.evaluate(frame, policy, **NAMED)
+    assert sure.rounds == shortest
+    assert "This log supports about" in sure.notes[-1]
+    longer = eh.evaluate(frame, policy, **NAMED, rounds=130)
+    assert any("replays reached 130 rounds" in note and "biased" in note for note in longer.notes)
+    with pytest.raises(TableError, match="rounds: expected a number that some replay reaches"):
+        eh.evaluate(frame, eh.learners.EpsilonGreedy(arms=["a", "b"], epsilon=0.01, seed=1), **NAMED, rounds=200)
+
+
+def test_a_learner_that_looks_at_contexts_needs_them():
+    with pytest.raises(eh.errors.ContextError, match="contexts: expected columns or an array"):
+        eh.evaluate(log(100), adapter(), **NAMED)
+    with pytest.raises(ArgumentError, match="unit: expected None where a policy is replayed"):
+        eh.evaluate(log(100), adapter(), **NAMED, contexts=["x"], unit="x")
