@@ -397,3 +397,18 @@ def first(memory):
 
 
 def ignored(memory, index, reward): ...
+
+
+@pytest.mark.parametrize(("contextual", "choose"), [(None, lambda learner, contexts: 0), (True, lambda learner: 0)])
+def test_a_function_that_takes_contexts_or_none_says_what_to_pass(contextual, choose):
+    policy = FairLearn(adapter(choose=choose, contextual=contextual), [0.0, 0.0])
+    with pytest.raises(ModelError, match="TypeError: .*; contextual=True says that it takes contexts, False that"):
+        policy.ask() if contextual is None else policy.ask(np.zeros((2, 1)))
+    if contextual:
+        with pytest.raises(ArgumentError, match="^world: expected one that shows contexts, as this policy takes, got N"):
+            eh.check_policy(policy)
+
+
+def test_names_that_the_learner_gives_are_not_changed_by_the_check():
+    policy = DeadlineLearn(adapter(arms=["a", "b", "c"]), dict.fromkeys("abc", 0.1))
+    assert ("labels", "its learner names the arms") in {(one.name, one.skipped) for one in eh.check_policy(policy)}

@@ -188,7 +188,8 @@ def _prepared(policy: Any, world: Any) -> tuple[Any, Any]:
     if world is None:
         arms = traits_of(policy).arms
         if arms is None or traits_of(policy).contextual:
-            raise ArgumentError(wanted("world", "a world that answers this policy", None, "pass world="))
+            shows = "one that shows contexts, as this policy takes" if arms else "a world that answers this policy"
+            raise ArgumentError(wanted("world", shows, None, "pass world="))
         from evenhand.quotas.worlds import BernoulliArms
 
         world = BernoulliArms({arm: (i + 1) / (len(arms) + 1) for i, arm in enumerate(arms)})

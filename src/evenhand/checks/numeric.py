@@ -12,6 +12,7 @@ from evenhand.checks.play import SEED, Skip, converse, first_difference
 from evenhand.errors import ArgumentError
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import flat
+from evenhand.learners.adapter import learner_facts
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
 from evenhand.promises.plain_data import promise_fields
@@ -146,6 +147,8 @@ def check_labels(policy: Any, world: Any, rounds: int) -> None:
     arms = traits_of(policy).arms
     if not arms or not isinstance(policy, KernelPolicy):
         raise Skip("has no arms of its own")
+    if learner_facts(policy.config().get("learner")).arms is not None:
+        raise Skip("its learner names the arms")
     # by the opposite order of the alphabet
     ranks = {arm: rank for rank, arm in enumerate(sorted(arms, key=str))}
     other = {arm: f"arm {len(arms) - ranks[arm]:07}" for arm in arms}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import partial
@@ -197,7 +198,17 @@ class Adapter(Parameters):
             raise
         except Exception as error:
             failed = f"{name}: the call on a {type(self.learner).__name__} failed with {type(error).__name__}"
-            raise ModelError(f"{failed}: {error}") from error
+            other = isinstance(error, TypeError) and not _takes(self.functions[name], self.learner, *given)
+            mend = "; contextual=True says that it takes contexts, False that it takes none" if other else ""
+            raise ModelError(f"{failed}: {error}{mend}") from error
+
+
+def _takes(function: Callable[..., Any], *given: Any) -> bool:
+    try:
+        inspect.signature(function).bind(*given)
+    except TypeError:
+        return False
+    return True
 
 
 class LearnerFacts(NamedTuple):
