@@ -1,5 +1,7 @@
 """Ask and tell: tickets late and out of order, refusals by name, nothing changed by a refused call."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -98,7 +100,7 @@ def test_what_is_no_ticket_is_refused(thing):
 
 def test_a_ticket_of_another_policy_is_refused_where_it_shows(policy):
     ticket = policy.ask()
-    other = ticket._replace(index=1 - ticket.index, arm="ab"[1 - ticket.index])
+    other = replace(ticket, index=1 - ticket.index, arm="ab"[1 - ticket.index])
     refused(policy, lambda: policy.tell(other, 1.0), TicketError, "belongs to another policy")
 
 
@@ -197,10 +199,10 @@ def test_a_learner_that_has_decided_cannot_be_put_under_a_quota():
 
 def test_decisions_with_probabilities_can_be_compared():
     one = Decision(1, 1, "a", 0, np.array([0.5, 0.5]), "drawn")
-    assert one == one._replace(probabilities=np.array([0.5, 0.5]))
-    assert one != one._replace(probabilities=np.array([0.4, 0.6]))
-    assert one != one._replace(probabilities=None)
-    assert one != one._replace(arm="b")
-    assert one._replace(probabilities=None) == Decision(1, 1, "a", 0, None, "drawn")
+    assert one == replace(one, chance=np.array([0.5, 0.5]))
+    assert one != replace(one, chance=np.array([0.4, 0.6]))
+    assert one != replace(one, chance=None)
+    assert one != replace(one, arm="b")
+    assert replace(one, chance=None) == Decision(1, 1, "a", 0, None, "drawn")
     assert one != 1
-    assert len({one, one._replace(probabilities=np.array([0.5, 0.5]))}) == 1
+    assert len({one, replace(one, chance=np.array([0.5, 0.5]))}) == 1

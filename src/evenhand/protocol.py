@@ -12,8 +12,9 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
-from typing import Any, NamedTuple, Protocol, Self, cast, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 
@@ -36,17 +37,29 @@ WHOLE = re.compile("0|-?[1-9][0-9]*")
 FRACTION = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
-class _Decision(NamedTuple):
-    id: int
-    round: int
-    arm: Label
-    index: int  # type: ignore[assignment]
-    probabilities: Floats | None
-    reason: str
+@dataclass(frozen=True, slots=True)
+class Chance:
+    """How likely a decision was: `CERTAIN`, `UNKNOWN`, or stated by these numbers.
+
+    Attributes
+    ----------
+    probabilities : the distribution (n_arms,) that the arm was drawn from or, where several are played, with which each
+        is among them; a function computes it when it is read, nan where it turns out to be unknown.
+    propensity : the probability of the whole decision, where it does not follow from these.
+    """
+
+    probabilities: Floats | Callable[[], Floats] | None = None
+    propensity: float | None = None
 
 
-class Decision(_Decision):
+CERTAIN, UNKNOWN = Chance(propensity=1.0), Chance()
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Decision:
     """One decision: the ticket for its reward, with the reason why.
+
+    It never changes; `dataclasses.replace` returns another with some fields changed.
 
     Attributes
     ----------
@@ -54,106 +67,106 @@ class Decision(_Decision):
     round : the round t = 1, 2, ... in which it was taken.
     arm : the user's label of the arm.
     index : the arm's position, 0 .. n_arms - 1.
-    probabilities : the distribution (n_arms,) that the arm was drawn from given the past, or None where the choice is
-        not drawn from one. Where that takes an integral, as for Thompson sampling, it is computed when it is read: the
-        field of the tuple is None, the attribute is not.
-    propensity : the probability of choosing this arm or, where several are drawn, exactly these arms: 1.0 where nothing
-        was drawn, None where it is unknown.
-    slate_propensity : played arm -> the probability with which it was among those that were played.
+    chance : how likely it was; a distribution (n_arms,) or None is taken as `Chance` of these.
     reason : why this arm, in words.
     reason_code : the kind of the reason, for programs: "forced" by a promise, "untried", "explored", "greedy", ...; see
-        `evenhand.policy.reason`. It is not a field of the tuple, which has six, but is in `_asdict()`.
-    arms, indexes : all arms of the round and their positions, the best first; one of each unless several arms are
-        played in a round. Where each individual is drawn independently, there is any number and both are positions.
+        `evenhand.policy.reason`.
+    slate : the labels and the positions of all arms, the best first, where several are played in a round.
     token : which policy decided it, so that no other takes it for its own; None where the decision was made from plain
-        data. Decisions are compared, unpacked and logged without it.
+        data. Decisions are compared and logged without it.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> decision = Decision(1, 1, "tea", 0, np.array([0.25, 0.75]), "drawn")
+    >>> replace(decision, reason="drawn by lottery").propensity
+    0.25
     """
 
+    id: int
+    round: int
+    arm: Label
+    index: int
+    chance: Chance = UNKNOWN
+    reason: str = ""
     reason_code: str = "other"
-    token: str | None = None
+    _: KW_ONLY
     slate: tuple[tuple[Label, ...], tuple[int, ...]] | None = None
-    """The labels and positions of all arms, where a round has several."""
-    deferred: Callable[[], Floats] | None = None
-    """Computes the probabilities, where the field of the tuple does not hold them."""
-    certain: bool = False
-    """Whether its policy draws nothing."""
-    chance: float | None = None
-    """The propensity, where a policy that may draw says no probabilities; nan counts as unknown."""
+    token: str | None = None
 
-    def __new__(
-        cls,
-        id: int,
-        round: int,
-        arm: Label,
-        index: int,
-        probabilities: Floats | None,
-        reason: str,
-        reason_code: str = "other",
-    ) -> Self:
-        decision = cls._make((id, round, arm, index, probabilities, reason))
-        decision.reason_code = reason_code
-        return decision
+    def __post_init__(self) -> None:
+        given: Any = self.chance
+        if not isinstance(given, Chance):
+            object.__setattr__(self, "chance", UNKNOWN if given is None else Chance(np.asarray(given, np.float64)))
 
     @property
     def probabilities(self) -> Floats | None:
-        own: Floats | None = self[4]
-        if own is not None or self.deferred is None:
-            return own
-        found = self.deferred()
-        return None if np.isnan(found).any() else found
+        """The distribution (n_arms,) that the arm was drawn from given the past, or None where it is not drawn from
+        one, or nobody knows it."""
+        stated = self.chance.probabilities
+        if not callable(stated):
+            return stated
+        computed = stated()
+        return None if np.isnan(computed).any() else computed
 
     @property
     def propensity(self) -> float | None:
+        """The probability of choosing this arm or, where several are drawn, exactly these arms: 1.0 where nothing was
+        drawn, None where it is unknown."""
         chances = self.probabilities
         if chances is not None and isinstance(self.arm, tuple):
             drawn = np.isin(np.arange(len(chances)), self.arm)
             return float(np.prod(np.where(drawn, chances, 1.0 - chances)))
         if chances is not None and self.slate is None and 0 <= self.index < len(chances):
             return float(chances[self.index])
-        if self.certain:
-            return 1.0
-        return self.chance if self.chance is not None and self.chance == self.chance else None
+        return self.chance.propensity
 
     @property
     def slate_propensity(self) -> dict[Label, float] | None:
         """The probability of each played arm of being among those played, None where it is unknown."""
         chances = self.probabilities
         if chances is None:
-            alone = self.propensity if self.slate is None or self.certain else None
+            alone = self.propensity if self.slate is None or self.chance is CERTAIN else None
             return None if alone is None else dict.fromkeys(self.arms, alone)
         return {arm: float(chances[index]) for arm, index in zip(self.arms, self.indexes, strict=True)}
 
     @property
     def arms(self) -> tuple[Label, ...]:
+        """All arms of the round, the best first: one unless several are played; where each individual is drawn
+        independently, any number of positions."""
         if isinstance(self.arm, tuple):
             return self.arm
         return (self.arm,) if self.slate is None else self.slate[0]
 
     @property
     def indexes(self) -> tuple[int, ...]:
+        """The positions of `arms`."""
         if isinstance(self.arm, tuple):
             return self.arm
         return (self.index,) if self.slate is None else self.slate[1]
 
-    def _asdict(self) -> dict[str, Any]:
-        own = super()._asdict()
-        if self.deferred is not None and self.probabilities is not None:
-            own["probabilities"] = self.probabilities.tolist()
-        own["reason_code"] = self.reason_code
-        if self.slate is not None:
-            own["arms"] = list(self.arms)
-        return own
+    def to_dict(self) -> dict[str, Any]:
+        """Return all that is known of the decision as plain data, for a log, JSON, or a row of a data frame."""
+        chances = self.probabilities
+        return {
+            "id": self.id,
+            "round": self.round,
+            "arm": list(self.arm) if isinstance(self.arm, tuple) else self.arm,
+            "index": self.index,
+            "arms": list(self.arms),
+            "indexes": list(self.indexes),
+            "probabilities": None if chances is None else chances.tolist(),
+            "propensity": self.propensity,
+            "reason": self.reason,
+            "reason_code": self.reason_code,
+        }
+
+    def __repr__(self) -> str:
+        return f"Decision({', '.join(f'{name}={value!r}' for name, value in self.to_dict().items())})"
 
     def __eq__(self, other: object) -> bool:
-        """Return whether all fields are equal, probabilities entry by entry."""
-        if not isinstance(other, Decision):
-            return NotImplemented
-        same = np.array_equal(self.probabilities, other.probabilities)  # type: ignore[arg-type]
-        alike = self._replace(probabilities=None)[:] == other._replace(probabilities=None)[:]
-        return same and alike and self.slate == other.slate
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
+        """Return whether all that is known is equal, whichever policy decided."""
+        return self.to_dict() == other.to_dict() if isinstance(other, Decision) else NotImplemented
 
     def __hash__(self) -> int:
         return hash((self.id, self.round, self.index))

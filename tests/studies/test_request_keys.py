@@ -122,7 +122,7 @@ def test_a_key_is_for_one_question_in_one_transaction_as_well():
 def test_a_decision_under_a_key_keeps_the_code_of_its_reason():
     study = Study.create(":memory:", eh.quotas.FairUCB({"a": 0.2, "b": 0.3}, seed=1))
     first, again = study.ask(key="night"), study.ask(key="night")
-    assert again._asdict() == first._asdict()
+    assert again.to_dict() == first.to_dict()
     assert again.reason_code == first.reason_code != "other"
 
 

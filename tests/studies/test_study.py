@@ -22,6 +22,7 @@ from evenhand.errors import (
 )
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies import Operation, Store, Study
+from evenhand.studies.log.codec import decision_from
 from tests.fuzzing import many
 
 SHARES = {"ads": 0.2, "news": 0.3, "sports": 0.1}
@@ -62,7 +63,7 @@ def test_decides_exactly_as_the_policy_alone(study):
 def test_a_decision_is_in_the_store_before_it_is_returned(study):
     decision = study.ask()
     record = opened_anew(study).log.record(decision.id)
-    assert record.decision == {**decision._asdict(), "type": "Decision"}
+    assert decision_from(record.decision) == decision
     assert record.version.startswith(eh.__version__ + "+")
     assert record.random_state is not None
     assert record.told is None

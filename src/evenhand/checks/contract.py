@@ -134,7 +134,7 @@ def check_world(world: Any, *, rounds: int = 200) -> list[Check]:
             seen[-1].append(plain(one.observe()))
             if arms:
                 index = t % len(arms)
-                seen[-1].append(plain(one.respond(Decision(t, t, arms[index], index, None, ""))))
+                seen[-1].append(plain(one.respond(Decision(t, t, arms[index], index))))
     at = first_difference(*seen)
     if at is not None:
         raise ContractError(f"{type(world).__name__} breaks the contract: with the same seed, two copies part")

@@ -33,6 +33,8 @@ def plain(value: Any) -> Any:
         return value.shape, value.tobytes()
     if has_row_labels(value):
         return str(value.to_dict())
+    if isinstance(value, Decision):
+        return list(value.to_dict().values())
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     if is_dataclass(value) and not isinstance(value, type):
@@ -47,8 +49,7 @@ def converse(policy: Any, world: Any, rounds: int) -> list[Any]:
         ticket = policy.ask(*world.observe())
         happened = world.respond(ticket)
         policy.tell(ticket, *happened)
-        several = isinstance(ticket, Decision) and ticket.slate is not None
-        said.append([*plain(ticket), list(ticket.indexes)] if several else plain(ticket))
+        said.append(plain(ticket))
     return said
 
 

@@ -166,8 +166,7 @@ class AskTell(Configured):
 
     def _ticket_fields(self, ticket: Any) -> tuple[Any, ...]:
         """Return the fields of a ticket that are remembered first of each, to be compared."""
-        said: tuple[Any, ...] = ticket[1:4]
-        return said
+        return ticket.round, ticket.arm, ticket.index
 
     # ------------------------------------------------------------------ tickets that a log keeps
 

@@ -44,7 +44,7 @@ from evenhand.policy.kernel_set import (
     without_ticket,
 )
 from evenhand.policy.traits import arms_table, traits_of
-from evenhand.protocol import Decision, Label, arm_labels
+from evenhand.protocol import CERTAIN, UNKNOWN, Chance, Decision, Label, arm_labels
 from evenhand.rng import Seed, draw_seed, stream
 
 if TYPE_CHECKING:
@@ -150,32 +150,31 @@ class KernelPolicy(AskTell):
             kept = None if chances_of is None else self._copy_inputs()
             probability: float | LazyProbabilities
             index, why, probability = self._choose(shown)
-            chances = self.distribution(why)
+            distribution = self.distribution(why)
             number, self._next = self._next, self._next + 1
-            label = self._labels[index]
-            decision = Decision._make((number, self.round, label, index, chances, REASONS[why]))
-            decision.reason_code = CODES[why >> CODE_BITS]
-            decision.token = self._token
+            label, slate = self._labels[index], None
             if chances_of is not None and kept is not None:
                 given = (chances_of.of, self._params, self._state, shown, self.round, kept)
-                decision.deferred = probability = LazyProbabilities(given)
-            elif chances is not None:
-                probability = float(chances[index])
-            elif self.kernels.probability is deterministic:
-                decision.certain = True
+                probability = LazyProbabilities(given)
+                chance = Chance(probability)
+            elif distribution is not None:
+                probability, chance = float(distribution[index]), Chance(distribution)
             else:
-                decision.chance = self._propensity(probability)
+                chance = self._chance_of(probability)
             if self.plays == 1:
                 self._open[number] = (self.round, label, index), shown, probability
                 self._waiting[index] += 1
             else:
                 indexes = self._slate()
-                decision.slate = tuple(self._labels[i] for i in indexes), indexes
-                decision.chance, probability = self._slate_chance(), math.nan if chances is not None else probability
+                slate = tuple(self._labels[i] for i in indexes), indexes
+                if chance is not CERTAIN:
+                    chance = Chance(chance.probabilities, self._slate_chance())
+                probability = math.nan if distribution is not None else probability
                 self._open[number] = (self.round, label, index), shown, probability, indexes
                 self._waiting[list(indexes)] += 1
-            self._last = label if self.plays == 1 else decision.arms, REASONS[why]
-            return decision
+            self._last = label if slate is None else slate[0], REASONS[why]
+            reason, code = REASONS[why], CODES[why >> CODE_BITS]
+            return Decision(number, self.round, label, index, chance, reason, code, slate=slate, token=self._token)
 
     @locked
     def probabilities(
@@ -238,9 +237,11 @@ class KernelPolicy(AskTell):
             return None
         return np.array([self._probability(index) for index in range(len(self._labels))])
 
-    def _propensity(self, probability: float) -> float | None:
-        """Return the propensity of a decision whose ticket has this probability."""
-        return probability
+    def _chance_of(self, probability: float) -> Chance:
+        """Return the chance of a decision of one arm whose ticket has this probability."""
+        if self.kernels.probability is deterministic:
+            return CERTAIN
+        return UNKNOWN if math.isnan(probability) else Chance(propensity=probability)
 
     def tell(self, decision: Decision | int, reward: Any) -> None:
         """Record the reward of a ticket, given as the decision or its id; it may come late and out of order.

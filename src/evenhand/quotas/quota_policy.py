@@ -23,7 +23,7 @@ from evenhand.policy.kernel_set import FORCED, Kernels, deterministic, unknown_p
 from evenhand.promises.promise import Promise, read_promise
 from evenhand.promises.reading import is_set
 from evenhand.promises.versions import named_as
-from evenhand.protocol import Label, arm_labels
+from evenhand.protocol import UNKNOWN, Chance, Label, arm_labels
 from evenhand.quotas.foreign_learner import ask_learner, choose_down_ranking, proposals
 from evenhand.quotas.pending_proposal import (
     CALLED_FROM_PYTHON,
@@ -281,8 +281,8 @@ class QuotaPolicy(KernelPolicy):
         held, earlier refusals decide, which no probability describes."""
         return None if self.holds else super().distribution(why)
 
-    def _propensity(self, probability: float) -> float | None:
-        return None if self.holds else probability
+    def _chance_of(self, probability: float) -> Chance:
+        return UNKNOWN if self.holds else super()._chance_of(probability)
 
     def extra_log_fields(self, number: int) -> dict[str, Any]:
         """Return with which probability the learner proposed the arm of an open decision, 0 if it did not and None

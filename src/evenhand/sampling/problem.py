@@ -12,7 +12,8 @@ NeurIPS 2021.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,16 +34,8 @@ LARGEST = float(np.finfo(np.float32).max)
 """The largest feature that is taken: trees and networks compute in single precision."""
 
 
-class _Draw(NamedTuple):
-    id: int
-    round: int
-    group: Label
-    index: int  # type: ignore[assignment]
-    count: int  # type: ignore[assignment]
-    reason: str
-
-
-class Draw(_Draw):
+@dataclass(frozen=True, slots=True)
+class Draw:
     """One draw: the request to fetch `count` fresh labelled examples of `group` and to tell them.
 
     Attributes
@@ -53,11 +46,17 @@ class Draw(_Draw):
     index : the group's position, 0 .. m - 1.
     count : how many rows are wanted; the first half trains, the second half validates.
     reason : why this group, in words.
-    token : which sampler chose it, so that no other accepts it; None where the draw was made from plain data.
-        It is not a field of the tuple.
+    token : which sampler chose it, so that no other accepts it; None where the draw was made from plain data. Draws are
+        compared without it.
     """
 
-    token: str | None = None
+    id: int
+    round: int
+    group: Label
+    index: int
+    count: int
+    reason: str
+    token: str | None = field(default=None, kw_only=True, repr=False, compare=False)
 
 
 def group_index(groups: tuple[Label, ...], draw: Draw) -> int:
@@ -161,8 +160,7 @@ class Drawing(AskTell):
 
     def _draw(self, round: int, index: int, count: int, why: str) -> Draw:
         said = (round, self.groups[index], index, count)
-        draw = Draw(self._hand_out((said,)), *said, why)
-        draw.token = self._token
+        draw = Draw(self._hand_out((said,)), *said, why, token=self._token)
         self._last = draw.group, why
         return draw
 
@@ -180,7 +178,7 @@ class Drawing(AskTell):
         return index
 
     def _ticket_fields(self, ticket: Draw) -> tuple[Any, ...]:
-        return ticket[1:5]
+        return ticket.round, ticket.group, ticket.index, ticket.count
 
     def _ticket_to_saved(self, remembered: Any) -> tuple[int, int, int]:
         ((round, _, index, count),) = remembered

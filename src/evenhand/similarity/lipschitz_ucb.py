@@ -26,7 +26,7 @@ from evenhand.kernels.compose import flat
 from evenhand.labels import in_columns, in_order
 from evenhand.parameters import require_fresh
 from evenhand.policy.ask_tell import AskTell, locked
-from evenhand.protocol import Decision
+from evenhand.protocol import Chance, Decision
 from evenhand.registry import register
 from evenhand.rng import Seed, draw_seed, stream
 from evenhand.similarity.exact_learners import EllipsoidDistance
@@ -209,8 +209,7 @@ class LipschitzUCB(AskTell):
         why = (DRAWN, "drawn") if first >= 0 else (NOBODY, "other")
         if caveat := self.metric.caveat():
             why = f"{why[0]}; {caveat}", why[1]
-        decision = Decision(number, *said, ticket.probabilities.copy(), *why)
-        decision.token = self._token
+        decision = Decision(number, *said, Chance(ticket.probabilities.copy()), *why, token=self._token)
         self._last = decision.arm, why[0]
         return decision
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -26,17 +27,8 @@ from evenhand.similarity.scale import Scale, read_scale
 from evenhand.similarity.verdicts import read_auditor
 
 
-class _PairTask(NamedTuple):
-    id: int
-    round: int
-    item: str
-    gap: float
-    reason: str
-    people: dict[str, list[str]]
-    choices: tuple[str, ...]
-
-
-class PairTask(_PairTask):
+@dataclass(frozen=True, slots=True)
+class PairTask:
     """One question for an auditor: were these two people treated too differently?
 
     Attributes
@@ -48,10 +40,17 @@ class PairTask(_PairTask):
     reason : why this pair, in words.
     people : what is shown of the two, by feature.
     choices : the answers, "unfair" and "acceptable".
-    token : which queue handed it out; it is not a field of the tuple.
+    token : which queue handed it out; questions are compared without it.
     """
 
-    token: str | None = None
+    id: int
+    round: int
+    item: str
+    gap: float
+    reason: str
+    people: dict[str, list[str]] = field(hash=False)
+    choices: tuple[str, ...]
+    token: str | None = field(default=None, kw_only=True, repr=False, compare=False)
 
 
 def read_people(people: Any, features: Floats) -> list[dict[str, str]]:
@@ -193,8 +192,7 @@ class PairQueue(AskTell):
             known = self.caveat or f"so distances are {self.policy.metric.guarantee}"
             why = f"{why}; some answers contradict each other, {known}"
         shown = {name: [str(self.people[row][name]) for row in (one, other)] for name in self.people[0]}
-        task = PairTask(number, *said, why, shown, (UNFAIR, ACCEPTABLE))
-        task.token = self._token
+        task = PairTask(number, *said, why, shown, (UNFAIR, ACCEPTABLE), token=self._token)
         self._last = said[1], why
         return task
 
@@ -378,6 +376,9 @@ class PairQueue(AskTell):
         self._waiting.append(question._replace(answered=others))
 
     # ------------------------------------------------------------------ files
+
+    def _ticket_fields(self, ticket: PairTask) -> tuple[Any, ...]:
+        return ticket.round, ticket.item, ticket.gap
 
     def _ticket_to_saved(self, remembered: Any) -> tuple[Any, ...]:
         (round, *_), (one, other, gap, answered), who = remembered

@@ -77,7 +77,7 @@ class WorldEnvironment(Base):  # type: ignore[misc]
             raise ArgumentError(wanted("step", "a replication that goes on", got, "call reset()"))
         self._round += 1
         index = int(action)
-        (reward,) = self.world.respond(Decision(self._round, self._round, arms[index], index, None, ""))
+        (reward,) = self.world.respond(Decision(self._round, self._round, arms[index], index))
         scores = zip(self.world.scores, self.world.totals, strict=True)
         said = {"arm": arms[index], "round": self._round} | {name: float(total) for name, total in scores}
         return self._observed(), float(reward), False, self._round == self.rounds, said

@@ -266,7 +266,7 @@ def _step(run: _Run, books: ClauseCounts, first: int, last: int, row: int) -> in
         else:
             chosen = next(iter(said_by(policy, observed, range(len(world.arms)))), None)
             indexes = [_index(policy, chosen, chosen, world.arms)]
-            decision = Decision(round, round, world.arms[indexes[0]], indexes[0], None, "")
+            decision = Decision(round, round, world.arms[indexes[0]], indexes[0])
         rewards = _rewards(world, world.respond(decision), None if slate is None else len(indexes))
         if asks:
             tell = partial(policy.tell, decision, rewards[0] if slate is None else rewards)

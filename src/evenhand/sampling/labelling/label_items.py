@@ -5,7 +5,8 @@ the ticket of one of them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Sized
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -20,18 +21,8 @@ from evenhand.rng import generator
 from evenhand.sampling.problem import MOST, read_rows
 
 
-class _Task(NamedTuple):
-    id: int
-    round: int
-    item: Label
-    group: Label
-    purpose: str
-    reason: str
-    content: str
-    choices: tuple[Label, ...]
-
-
-class Task(_Task):
+@dataclass(frozen=True, slots=True)
+class Task:
     """One item to be labelled once, by one annotator.
 
     Attributes
@@ -44,10 +35,18 @@ class Task(_Task):
     reason : why this group and this item, in words.
     content : what people see of the item.
     choices : all labels, where the sampler was given its classes; else ().
-    token : which queue handed it out; it is not a field of the tuple.
+    token : which queue handed it out; tasks are compared without it.
     """
 
-    token: str | None = None
+    id: int
+    round: int
+    item: Label
+    group: Label
+    purpose: str
+    reason: str
+    content: str
+    choices: tuple[Label, ...]
+    token: str | None = field(default=None, kw_only=True, repr=False, compare=False)
 
 
 WAITING, OPEN, LABELLED, REJECTED = range(4)

@@ -357,8 +357,8 @@ class LabelQueue(AskTell):
         position, why = repeated(self, annotator) or self._new()
         number, said = self._hand_to(position, annotator)
         shown = str(self.ids[position]) if self.content is None else self.content[position]
-        task = Task(number, *said, self._items.purpose(position), why, shown, self.sampler.classes or ())
-        task.token = self._token
+        choices = self.sampler.classes or ()
+        task = Task(number, *said, self._items.purpose(position), why, shown, choices, token=self._token)
         self._last = task.item, why
         return task
 
@@ -409,6 +409,9 @@ class LabelQueue(AskTell):
         if isinstance(given, Task) and given.token is None:
             return super()._ticket(given.id)
         return super()._ticket(given)
+
+    def _ticket_fields(self, ticket: Task) -> tuple[Any, ...]:
+        return ticket.round, ticket.item, ticket.group
 
     def _ticket_to_saved(self, remembered: Any) -> tuple[int, int, str]:
         (round, *_), position, annotator = remembered

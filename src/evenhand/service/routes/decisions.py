@@ -235,8 +235,9 @@ def _decision(study: Study, decision: Any) -> dict[str, Any]:
     """Return a decision as JSON has it, its ticket signed."""
     if type(decision) is Decision:
         alone = decision.slate is None and not isinstance(decision.arm, tuple)
-        several = {} if alone else {"arms": list(decision.arms), "indexes": list(decision.indexes)}
-        return {"ticket": study.sign(decision.id), **decision._asdict(), **several}
+        left_out = {"propensity", "arms", "indexes"} if alone else {"propensity"}
+        sent = {name: value for name, value in decision.to_dict().items() if name not in left_out}
+        return {"ticket": study.sign(decision.id), **sent}
     fields = {name: value for name, value in as_decided(decision).items() if name != "type"}
     if isinstance(fields.get("frame"), dict):
         fields["frame"] = fields["frame"]["$table"]

@@ -24,7 +24,7 @@ from evenhand.frames import as_pandas, has_row_labels, holds_categories, is_fram
 from evenhand.labels import listed
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.promises.promise import Promise
-from evenhand.protocol import Decision, Savable, writing
+from evenhand.protocol import Chance, Decision, Savable, writing
 
 Kind = Literal["ask", "tell", "forget", "expire", "set", "erase", "add", "retire", "change"]
 CHECKED = ("available", "groups", "segment")
@@ -227,13 +227,14 @@ def shown_arguments(text: str) -> dict[str, Any]:
 
 def as_decided(decision: Any) -> dict[str, Any]:
     """Return a ticket as the log keeps it, with the name of its type and without its token."""
-    named = isinstance(decision, tuple)
-    fields = decision._asdict() if named else vars(decision)
-    kept = {name: plain(item, "decision") for name, item in fields.items() if name != "token"}
     if isinstance(decision, Decision):
-        kept |= {} if decision.slate is None else {"indexes": list(decision.slate[1])}
-        if decision.chance is not None and decision.propensity is not None:
-            kept["propensity"] = decision.propensity
+        fields = decision.to_dict() | {"propensity": decision.chance.propensity}
+        left_out = {"propensity"} if fields["propensity"] is None else set()
+        left_out |= {"arms", "indexes"} if decision.slate is None else set()
+    else:
+        fields = {field.name: getattr(decision, field.name) for field in dataclasses.fields(decision)}
+        left_out = {"token"}
+    kept = {name: plain(item, "decision") for name, item in fields.items() if name not in left_out}
     return {"type": type(decision).__name__, **kept}
 
 
@@ -268,13 +269,10 @@ def decision_from(decided: dict[str, Any]) -> Any:
     if decided["type"] == "Decision":
         arm, shown = fields["arm"], fields["probabilities"]
         fields["arm"] = tuple(arm) if isinstance(arm, list) else arm
-        fields["probabilities"] = None if shown is None else np.array(shown, dtype=np.float64)
-        known = (*Decision._fields, "reason_code")
-        decision = Decision(**{name: fields[name] for name in known if name in fields})
-        decision.chance = fields.get("propensity")
-        if "arms" in fields:
-            decision.slate = tuple(fields["arms"]), tuple(fields["indexes"])
-        return decision
+        distribution = None if shown is None else np.array(shown, dtype=np.float64)
+        slate = (tuple(fields["arms"]), tuple(fields["indexes"])) if "arms" in fields else None
+        own = {name: fields[name] for name in ("id", "round", "arm", "index", "reason", "reason_code")}
+        return Decision(**own, chance=Chance(distribution, fields.get("propensity")), slate=slate)
     if decided["type"] == "Draw":
         from evenhand.sampling import Draw
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
+from dataclasses import replace
+from functools import cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -188,13 +189,6 @@ def _parameters(method: Callable[..., Any]) -> list[inspect.Parameter]:
     return list(inspect.signature(method).parameters.values())[1:]
 
 
-def _logged_probabilities(entry: Entry) -> Any:
-    """Return probabilities that follow from the state as the log has them: to compute them would take longer than the
-    replay."""
-    logged = from_text(entry.decision).get("probabilities")
-    return None if logged is None else partial(np.array, logged, np.float64)
-
-
 def replay_entry(policy: Any, entry: Entry, version: str) -> bool:
     """Apply a stored entry again, and check that the policy decides as it did.
 
@@ -222,8 +216,11 @@ def replay_entry(policy: Any, entry: Entry, version: str) -> bool:
         raise ReplayError(f"entry {entry.sequence}, {entry.kind} {entry.ticket}: refused in replay: {error}") from error
     if entry.kind not in ("ask", *CHANGES):
         return False
-    if isinstance(decided, Decision) and decided.deferred is not None:
-        decided.deferred = _logged_probabilities(entry)
+    if isinstance(decided, Decision) and callable(decided.chance.probabilities):
+        # As the log has them: to compute them would take longer than the replay.
+        logged = from_text(entry.decision).get("probabilities")
+        distribution = None if logged is None else np.array(logged, np.float64)
+        decided = replace(decided, chance=replace(decided.chance, probabilities=distribution))
     again = decision_text(policy, decided) if entry.kind == "ask" else returned_text(decided)
     if again == entry.decision:
         return False
