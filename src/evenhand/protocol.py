@@ -172,6 +172,38 @@ class Decision:
         return hash((self.id, self.round, self.index))
 
 
+class _Draft:
+    """The fields of a decision before it is frozen, in the same layout."""
+
+    __slots__ = Decision.__slots__
+
+    def __init__(
+        self,
+        id: int,
+        round: int,
+        arm: Label,
+        index: int,
+        chance: Chance,
+        reason: str,
+        reason_code: str,
+        slate: Any,
+        token: str,
+    ) -> None:
+        self.id, self.round, self.arm, self.index, self.chance = id, round, arm, index, chance
+        self.reason, self.reason_code, self.slate, self.token = reason, reason_code, slate, token
+
+
+def decided(*fields: Any) -> Decision:
+    """Return the decision with all of these fields, in their order, as fast as `ask` needs it.
+
+    A frozen dataclass sets each field by a call, a fifth of the time of `ask` and `tell`; a draft of the same layout is
+    filled and becomes the decision.
+    """
+    draft: Any = _Draft(*fields)
+    draft.__class__ = Decision
+    return cast(Decision, draft)
+
+
 @runtime_checkable
 class Estimator(Protocol):
     """An object that is fitted to rows, as scikit-learn's estimators are."""

@@ -44,7 +44,7 @@ from evenhand.policy.kernel_set import (
     without_ticket,
 )
 from evenhand.policy.traits import arms_table, traits_of
-from evenhand.protocol import CERTAIN, UNKNOWN, Chance, Decision, Label, arm_labels
+from evenhand.protocol import CERTAIN, UNKNOWN, Chance, Decision, Label, arm_labels, decided
 from evenhand.rng import Seed, draw_seed, stream
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ class KernelPolicy(AskTell):
                 self._waiting[list(indexes)] += 1
             self._last = label if slate is None else slate[0], REASONS[why]
             reason, code = REASONS[why], CODES[why >> CODE_BITS]
-            return Decision(number, self.round, label, index, chance, reason, code, slate=slate, token=self._token)
+            return decided(number, self.round, label, index, chance, reason, code, slate, self._token)
 
     @locked
     def probabilities(
