@@ -49,7 +49,7 @@ def check_one_kernel(policy: Any, world: Any, rounds: int) -> None:
     said += converse(policy, world, rounds - rounds // 2)
     played = np.zeros((rounds, len(world.arms)), np.int64)
     for row, entry in zip(played, said, strict=True):
-        row[entry[6] if len(entry) > 6 else entry[3]] = 1
+        row[entry["indexes"]] = 1
     _same_pulls("the online object", np.cumsum(played, axis=0), fast.pulls)
     schedule = _richest_course(policy, world.arms, rounds)
     if schedule is not None:

@@ -34,7 +34,7 @@ def plain(value: Any) -> Any:
     if has_row_labels(value):
         return str(value.to_dict())
     if isinstance(value, Decision):
-        return list(value.to_dict().values())
+        return value.to_dict()
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     if is_dataclass(value) and not isinstance(value, type):
