@@ -1,10 +1,9 @@
 """Whether groups have the same mean, such as of rewards or of selections: a test that may be looked at at any time,
 beside the plain difference and its interval for one look at one table.
 
-The interval of one look is that of Welch for two means, after a 0 and a 1 were added to each side: its level then holds
-for few rows and rare events as well, and values that are all alike do not make it a point. Where units have several
-rows each (`evenhand.audit.units`), a unit of zeros and one of ones are added, each as large as the side's units are on
-average. The test for any number of looks takes one mean a unit.
+The interval of one look is that of Welch for two means, or of units with several rows each (`evenhand.audit.units`),
+after a unit of zeros and one of ones were added to each side: its level then holds for few rows and rare events as
+well, and values that are all alike do not make it a point. The test for any number of looks takes one mean a unit.
 
 Source: A. Agresti, B. Caffo, "Simple and effective confidence intervals for proportions and differences of proportions
 result from adding two successes and two failures", The American Statistician 54 (2000).
@@ -29,7 +28,6 @@ from evenhand.errors import TableError, wanted
 from evenhand.frames import as_pandas
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.protocol import Label
-from evenhand.rng import Seed, draw_seed, generator
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,8 +56,8 @@ class Parity(HasCard):
         intervals as wide as 2/3, a third either way; and where fewer than a tenth as many rows could be compared as if
         the groups came in random order, as in a log that is sorted by group.
     groups : one row per group: `group`, `rows`, `mean`, `difference` from the mean of all others, its interval for one
-        look, `once_low` and `once_high`, `units` where they are named, each counted in one group, `pairs`, and the
-        interval for any number of looks, `low` and `high`; those of all groups hold together.
+        look, `once_low` and `once_high`, `units` where they are named, `pairs`, and the interval for any number of
+        looks, `low` and `high`; those of all groups hold together.
     level, tolerance, unit : as they were given.
     notes : what to know before trusting the result.
     """
@@ -103,7 +101,7 @@ class Parity(HasCard):
 
 def parity(
     frame: pd.DataFrame, *, group: str | Sequence[str], value: str, level: float = 0.95, tolerance: float = 0.0,
-    within: int = WITHIN, unit: str | None = None, seed: Seed = 0,
+    within: int = WITHIN, unit: str | None = None,
 ) -> Parity:  # fmt: skip
     """Test whether groups have the same mean of a value, after every row.
 
@@ -121,14 +119,11 @@ def parity(
     value : the column that is compared, numbers in [0, 1], such as rewards, or 0 and 1 for selected or not.
     level : the probability with which groups that are alike are never said to differ.
     tolerance : by how much means may differ.
-    within : how many rows, or units, apart those of a pair may lie; a longer span finds more pairs, and is wrong where
-        means change faster.
+    within : how many rows apart the rows of a pair may lie; a longer span finds more pairs, and is wrong where means
+        change faster.
     unit : the column that says which rows belong together, such as those of one person, ad or shop. The interval of one
-        look is then robust to that, and still of the mean over rows. The test for any number of looks is of the mean
-        over units: each counts once, by the mean of its rows, in the order of their first rows. It holds if a unit
-        gets no more rows once it was looked at. A unit with rows in several groups counts there in the group of one of
-        its rows, drawn at random, by the mean of its rows in that group.
-    seed : seed of that draw; choose it before you look at the table.
+        look is then robust to that; the test for any number of looks takes the mean of each unit, in the order of their
+        first rows.
 
     Raises
     ------
@@ -158,13 +153,11 @@ def parity(
     if len(names) < 2:
         raise TableError(wanted(f"column {grouped}", "at least two groups", names[0]))
     codes = places_in(labels, names)
-    of = None if unit is None else units_in(frame, unit)
+    of = np.arange(len(codes)) if unit is None else units_in(frame, unit)
     once = _once(codes, values, of, (1 - level) / (len(names) if len(names) > 2 else 1))
-    notes: tuple[str, ...] = ()
-    by_unit = None
-    if of is not None:
-        by_unit = _by_unit(codes, values, of)
-        codes, values, notes = _units(codes, values, of, draw_seed(seed))
+    mixed = 0
+    if unit is not None:
+        codes, values, mixed = _units(codes, values, of)
         once["units"] = np.bincount(codes, minlength=len(names))
     sizes = np.bincount(codes, minlength=len(names))
     parts = np.split(np.argsort(codes, kind="stable"), np.cumsum(sizes)[:-1])
