@@ -208,8 +208,8 @@ def _of_units(group: Label, by_row: float, by_unit: float, mixed: int) -> Iterat
     in several."""
     if read_differently(by_row, by_unit):
         yield (
-            f"Units have different numbers of rows. One look is of the mean over rows, where group {group!r} differs by "
-            f"{by_row:.4g}; any number of looks is of the mean over units, where it differs by {by_unit:.4g}."
+            f"Units have different numbers of rows. One look is of the means over rows, where group {group!r} "
+            f"differs by {by_row:.4g}; any number of looks is of those over units, where it differs by {by_unit:.4g}."
         )
     if mixed:
         yield (

@@ -92,7 +92,8 @@ def evaluate(
     unit : the column that says which rows belong together, such as those of one person. Each unit then counts once, by
         the mean of its rows, in the order of their first rows, and may get no more rows once it was looked at. A normal
         interval is of the mean over rows instead, and robust to units (CR2, Student's quantile). Where both means
-        differ a note says so. Without it rows are taken to be independent. A replay takes none.
+        differ a note says so. Without it rows are taken to be independent. A replay always takes them so, and
+        refuses it.
     model : for "dr": a classifier or regressor of scikit-learn, or the expected rewards themselves, a
         dict arm -> reward, a data frame with the arms as columns, or an array (n_rows, n_arms), in the order of the
         arms. Without it the means of the rows before are taken. A model is trained on earlier rows alone, or for a
