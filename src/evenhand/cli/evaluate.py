@@ -208,18 +208,7 @@ def _draw(found: Evaluation | Comparison, picture: Path, at_least: float | None)
 
 
 def _body(name: str, found: Evaluation) -> dict[str, Any]:
-    told = (
-        "value",
-        "low",
-        "high",
-        "rounds",
-        "effective_rounds",
-        "estimator",
-        "level",
-        "interval",
-        "unit",
-        "notes",
-    )
+    told = "value", "low", "high", "rounds", "effective_rounds", "estimator", "level", "interval", "unit", "notes"
     body: dict[str, Any] = {"policy": name} | {one: getattr(found, one) for one in told}
     body["promise_kept"] = None if found.audit is None else found.audit.kept
     body["change"] = None if found.change is None else asdict(found.change)

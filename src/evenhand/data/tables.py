@@ -279,9 +279,12 @@ def check_column(frame: pd.DataFrame, name: Any, use: str = "column") -> None:
     Raises
     ------
     TableError
-        If there is no such column.
+        If there is no such column, or values were given and no name.
     """
-    if not isinstance(name, Hashable) or name not in frame.columns:
+    if not isinstance(name, Hashable):
+        mend = "put the values into the table as one column, and name that"
+        raise TableError(wanted(use, "the name of a column", type(name).__name__, mend))
+    if name not in frame.columns:
         raise TableError(wanted_one_of(use, map(str, frame.columns), name))
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evenhand.audit.sequences import Book, refutes
+from evenhand.audit.units import read_differently
 from evenhand.errors import ArgumentError, TableError, wanted
 from evenhand.evaluation.estimators import Candidate
 from evenhand.evaluation.logged import Logged
@@ -169,16 +170,8 @@ def weights_of(logged: Logged, candidate: Candidate | None) -> pd.DataFrame:
     if candidate is not None:
         times = np.bincount(candidate.which, minlength=len(candidate.probabilities))
         mean = times @ candidate.probabilities / n
-    return pd.DataFrame(
-        {
-            "arm": list(logged.arms),
-            "pulls": pulls,
-            "share": pulls / n,
-            "probability": mean,
-            "calibration": sums / given,
-            "p_value": fit_of(logged),
-        }
-    )
+    table = {"arm": list(logged.arms), "pulls": pulls, "share": pulls / n, "probability": mean}
+    return pd.DataFrame(table | {"calibration": sums / given, "p_value": fit_of(logged)})
 
 
 def notes_on(value_curve: ValueCurve, table: pd.DataFrame) -> tuple[str, ...]:
@@ -192,6 +185,13 @@ def notes_on(value_curve: ValueCurve, table: pd.DataFrame) -> tuple[str, ...]:
     else:
         how = "each counts once, by the mean of its rows" if value_curve.last[0].size else "their rows may be alike"
         notes.append(f"The {value_curve.length} units ({logged.unit}) are taken to be independent; {how}.")
+        if np.isfinite(value_curve.value):
+            by_row, _, _, by_unit = (one.mean for one in value_curve.unit_means())
+            if read_differently(by_row, by_unit):
+                notes.append(
+                    "Units have different numbers of rows: a normal interval and its value are of the mean over rows, "
+                    f"here {by_row:.4g}, all others of the mean over units, here {by_unit:.4g}."
+                )
         if not logged.fixed:
             notes.append(
                 "No propensity may have been learned from what other units earned, or the interval does not hold."

@@ -11,14 +11,7 @@ from evenhand.arguments import one_of, real, whole, yes_or_no
 from evenhand.display.progress import ProgressBar
 from evenhand.errors import ArgumentError, wanted
 from evenhand.evaluation.comparison import follow, side_by_side
-from evenhand.evaluation.diagnosis import (
-    check_largest,
-    check_log,
-    check_normal,
-    known_weight,
-    single_weight,
-    uncovered,
-)
+from evenhand.evaluation.diagnosis import check_largest, check_log, check_normal, known_weight, single_weight, uncovered
 from evenhand.evaluation.estimators import read_candidate, read_estimates
 from evenhand.evaluation.findings import INTERVALS, Interval
 from evenhand.evaluation.logged import Logged, check_columns, read_logged
@@ -97,8 +90,10 @@ def evaluate(
     order : a column by which the rows must be sorted, or several, such as ["time", "id"]; a log that is not sorted by
         them is refused, and a note says how many rows have equal values.
     unit : the column that says which rows belong together, such as those of one person. Each unit then counts once, by
-        the mean of its rows, in the order of their first rows; the normal interval is robust to units instead (CR2,
-        Student's quantile). Without it rows are taken to be independent.
+        the mean of its rows, in the order of their first rows, and may get no more rows once it was looked at. A normal
+        interval is of the mean over rows instead, and robust to units (CR2, Student's quantile). Where both means
+        differ a note says so. Without it rows are taken to be independent. A replay always takes them so, and
+        refuses it.
     model : for "dr": a classifier or regressor of scikit-learn, or the expected rewards themselves, a
         dict arm -> reward, a data frame with the arms as columns, or an array (n_rows, n_arms), in the order of the
         arms. Without it the means of the rows before are taken. A model is trained on earlier rows alone, or for a
@@ -154,7 +149,8 @@ def evaluate(
         if estimators not in (["dr"], ["replay"]):
             what = "'replay' for a policy that learns"
             raise ArgumentError(wanted("estimator", what, estimator, "the weights of a whole history multiply"))
-        _unused("where a policy is replayed", model=model, largest_weight=largest_weight, unit=unit)
+        _unused("where a policy is replayed", model=model, largest_weight=largest_weight)
+        _unused("where a policy is replayed, which takes all rows to be independent; keep one row a unit", unit=unit)
         settings = ReplaySettings(level, interval, stationary, rounds, replays, first, each)
         with ProgressBar("replays", replays * len(named), shown=progress) as bar:
             return evaluate_learners(named, logged, arm, settings, bar)

@@ -123,7 +123,8 @@ class Evaluation(HasCard):
         Only distributions are tested, with `interval="anytime"`.
     overlap : the share of the rows in which each arm had a chance; None where the log does not say.
     estimates : where several estimators are asked for, a row for each: `estimator`, `value`, `low`, `high`; else None.
-    unit : as it was given; but for normal intervals, `rounds` and the rounds of `curve` then count units.
+    unit : as it was given; but for normal intervals, the value and its interval are then means over units, and
+        `rounds` and the rounds of `curve` count units.
     """
 
     value: float

@@ -329,15 +329,16 @@ class ValueCurve:
         return max(low, 0.0), 1.0 - max(high, 0.0)
 
     def unit_means(self) -> tuple[UnitMean, ...]:
-        """Return the value, the mean of w and that of w R as means of units."""
+        """Return the value, the mean of w and that of w R as means over the rows of units, and the value as the mean
+        over units."""
         weights, paid, steps, expected, rows = np.concatenate(self._unit_sums, axis=1)
         x = {"dr": steps, "dm": expected}.get(self.estimator, paid)
         y = weights if self.estimator == "snips" else rows
-        return UnitMean.of(x, y), UnitMean.of(weights, rows), UnitMean.of(paid, rows)
+        return tuple(map(UnitMean.of, (x, weights, paid, x / rows), (y, rows, rows, y / rows)))
 
     def _normal_of_units(self, error: float) -> Bounds:
         """Return the interval that is robust to rows of one unit that resemble each other, for few units as well."""
-        value, weight, paid = self.unit_means()
+        value, weight, paid, _ = self.unit_means()
         if self.trusted:
             half = half_width(error, value)
             return value.mean - half, value.mean + half
