@@ -9,6 +9,7 @@ import evenhand as eh
 from evenhand import registry
 from evenhand.checks import examples
 from evenhand.errors import ArgumentError, EvenhandError
+from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies import Study
 from evenhand.studies.log.chain import digest_of
 from evenhand.studies.store.schema import EVENTS, SNAPSHOTS
@@ -155,6 +156,15 @@ def test_a_damaged_mark_is_refused(study):
     mark[40] ^= 1
     with pytest.raises(ArgumentError, match="verification, got 'no mark, or a damaged one'"):
         study.verify(since=bytes(mark))
+
+
+def test_a_mark_of_another_form_is_refused(study):
+    mark = from_bytes(study.verify().mark)
+    count = mark["count"]
+    without = {name: part for name, part in count.items() if name != "outcomes"}
+    for other in (mark | {"count": without}, {"policy": mark["policy"], "count": count}, [7]):
+        with pytest.raises(ArgumentError, match="verification, got 'no mark of this version'"):
+            study.verify(since=to_bytes(other))
 
 
 def test_a_finding_with_problems_leaves_no_mark(study):
