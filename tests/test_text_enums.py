@@ -126,12 +126,12 @@ def test_a_study_takes_members_as_keys_and_subjects(tmp_path: Path):
         assert study.ask(key=RED, available=[BLUE]) == study.ask(key="red", available=["blue"])
         assert study.frame()["arm"].tolist() == ["red", "blue"]
         assert study.change({RED: 0.1, BLUE: 0.2}) == {}
-        with pytest.raises(eh.errors.RewardError, match="reward: expected a number, got {'red': 1.0}"):
+        with pytest.raises(eh.errors.RewardError, match=r"reward: expected a number, got \{'red': 1.0}"):
             study.tell(first, {RED: 1.0})
         assert study.verify().ok
         assert study.erase(BLUE).subjects == 1
 
 
 def test_a_member_that_is_no_label_is_refused_by_name():
-    with pytest.raises(eh.errors.ArgumentError, match="labels that are str or int, got <Rate.HALF: 0.5>"):
+    with pytest.raises(eh.errors.ArgumentError, match=r"labels that are str or int, got <Rate\.HALF: 0.5>"):
         eh.learners.UCB1(arms=[Rate.WHOLE, Rate.HALF])

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from time import sleep
 
 import pytest
 from openfeature import api
@@ -15,21 +16,20 @@ from openfeature.exception import ErrorCode
 from openfeature.flag_evaluation import Reason
 from openfeature.track import TrackingEventDetails
 
-from evenhand.client import Client
-from evenhand.client.openfeature import EvenhandProvider
+from evenhand.client import Client, openfeature
+from evenhand.client.openfeature import EvenhandProvider, _first
 from evenhand.errors import ArgumentError
 
 ANN, BOB = EvaluationContext("ann"), EvaluationContext("bob")
+POLICY = {"policy": "quotas/deadline-learn", "learner": "learners/ucb1", "seed": 1}
 
 
 class Flags:
     """A study of these arms as a flag, its provider, and a client of the SDK."""
 
     def __init__(self, client, *arms, **settings):
-        shares = dict.fromkeys(arms, 0.2)
-        policy = {"policy": "quotas/deadline-learn", "learner": "learners/ucb1", "shares": shares, "seed": 1}
         self.flag = f"flag-{uuid.uuid4().hex}"
-        self.study = client.create(self.flag, policy)
+        self.study = client.create(self.flag, POLICY | {"shares": dict.fromkeys(arms, 0.2)})
         self.provider = EvenhandProvider(client, **settings)
         api.set_provider(self.provider, self.flag)
         self.client = api.get_client(self.flag)
@@ -63,7 +63,7 @@ def test_a_drawn_arm_has_its_propensity(served, flags):
     assert details.flag_metadata["propensity"] == pytest.approx(row["probabilities"][row["index"]])
 
 
-def test_a_tracking_event_is_the_reward_and_a_late_or_repeated_one_does_no_harm(flags, caplog):
+def test_a_tracking_event_is_the_reward_and_what_cannot_be_told_is_logged(flags, caplog):
     one = flags("red", "blue")
     ticket = one.client.get_string_details(one.flag, "none", ANN).flag_metadata["ticket"]
     one.client.track(one.flag, ANN, TrackingEventDetails(0.5))
@@ -78,6 +78,31 @@ def test_a_tracking_event_is_the_reward_and_a_late_or_repeated_one_does_no_harm(
     one.provider.shutdown()
     state = one.study.state()
     assert (state["told"], state["reward"]["mean"]) == (1, 0.5)
+    assert [record.levelname for record in caplog.records if "evenhand" in record.name] == ["WARNING"] * 5
+    assert "was told before: reward 0.5, not reward 1.0" in caplog.text
+
+
+def test_an_event_after_its_ticket_expired_is_logged(flags, caplog):
+    one = flags("red", "blue")
+    study = one.provider._client.create(
+        f"{one.flag}-brief", POLICY | {"shares": {"red": 0.2, "blue": 0.2}}, expire_after=0.01
+    )
+    one.client.get_string_value(study.name, "none", ANN)
+    sleep(0.02)
+    one.client.track(study.name, ANN)
+    one.provider.shutdown()
+    assert [record.levelname for record in caplog.records if "evenhand" in record.name] == ["WARNING"]
+    assert "ticket 1 expired at" in caplog.text
+
+
+def test_a_service_is_not_asked_again_at_once_for_a_flag_that_it_does_not_know(flags, caplog, monkeypatch):
+    one, asked = flags("red", "blue", sticky=True), []
+    monkeypatch.setattr(openfeature, "_first", lambda study, key: asked.append(study.name) or _first(study, key))
+    for later in (0, 0, 59, 61):
+        monkeypatch.setattr(openfeature, "monotonic", lambda later=later: 1000.0 + later)
+        one.client.track(f"view-of-{one.flag}", ANN)
+        one.provider.shutdown()
+    assert asked == [f"view-of-{one.flag}"] * 2
     assert [record.levelname for record in caplog.records if "evenhand" in record.name] == ["WARNING"] * 4
 
 
