@@ -111,17 +111,6 @@ def test_the_last_decision_for_a_targeting_key_is_rewarded(flags):
     assert one.study.record(3)["reward"] == 1.0
 
 
-def test_events_have_the_flags_that_the_provider_names(flags):
-    one = flags("red", "blue")
-    other = EvenhandProvider(one.provider._client, events={"purchase": one.flag})
-    api.set_provider(other, "shop")
-    shop = api.get_client("shop")
-    shop.get_string_value(one.flag, "none", ANN)
-    shop.track("purchase", ANN, TrackingEventDetails(0.25))
-    other.shutdown()
-    assert one.study.record(1)["reward"] == 0.25
-
-
 def test_only_so_many_tickets_are_remembered(flags):
     one = flags("red", "blue", remember=1)
     one.client.get_string_value(one.flag, "none", ANN)
