@@ -11,6 +11,7 @@ from evenhand.checks import examples
 from evenhand.errors import ArgumentError, ClosedTicketError, EvenhandError
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.studies import Operation, Store, Study
+from evenhand.studies.export import bandit_frame
 from evenhand.studies.log.durations import read_expiry
 from evenhand.studies.store.schema import SNAPSHOTS
 
@@ -47,6 +48,7 @@ def test_the_next_ask_closes_what_was_open_for_too_long(place, clock):
     assert study.log.expire_after == timedelta(minutes=1)
     study.ask(count=3)
     study.tell(2, 1.0)
+    since = study.verify()
     clock.pass_by(MINUTE - 1)
     study.ask()
     assert study.open_tickets == [1, 3, 4]
@@ -64,8 +66,8 @@ def test_the_next_ask_closes_what_was_open_for_too_long(place, clock):
     assert study.frame()["status"].tolist() == ["expired", "told", "expired", "open", "open"]
     statistics = study.statistics()
     assert (statistics.told, statistics.forgotten, sorted(statistics.open)) == (1, 2, [4, 5])
-    found = study.verify()
-    assert (found.problems, found.told, found.forgotten, found.open) == ((), 1, 2, 2)
+    for found in (study.verify(), study.verify(since=since)):
+        assert (found.problems, found.told, found.forgotten, found.open) == ((), 1, 2, 2)
 
 
 def test_what_is_told_too_late_has_expired_whoever_tells_it(shared, clock):
@@ -93,16 +95,6 @@ def test_many_expire_a_few_at_a_time_and_none_is_told_late(clock):
         study.ask()
     assert study.open_tickets == list(range(1_251, 1_265))
     assert study.verify().problems == ()
-
-
-def test_a_mark_goes_on_over_what_expires(clock):
-    study = Study.create(":memory:", fair(), expire_after=60)
-    study.ask(count=4)
-    since = study.verify()
-    clock.pass_by(MINUTE)
-    study.ask()
-    found = study.verify(since=since)
-    assert (found.problems, found.forgotten, found.open) == ((), 4, 1)
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -265,6 +257,18 @@ def test_every_arm_of_an_expired_slate_is_told_the_reward_of_silence(clock):
     study.ask()
     assert study.frame()["reward"].tolist()[:3] == [[0.0, 0.0]] * 3
     assert (study.statistics().rewarded.sum(), study.verify().problems) == (6, ())
+
+
+def test_an_expired_decision_with_a_reward_is_in_the_export(clock):
+    policy = eh.quotas.DeadlineLearn(eh.learners.UCB1(), {"a": 0.2, "b": 0.3}, lottery=0.5, seed=1)
+    study = Study.create(":memory:", policy, expire_after="1m", expire_reward=0)
+    study.ask(count=3)
+    study.tell(2, 1.0)
+    clock.pass_by(MINUTE)
+    study.ask()
+    table = bandit_frame(study)
+    assert (table["reward"].tolist(), table["decisions_left_out"].tolist()) == ([0.0, 1.0, 0.0], [1, 1, 1])
+    assert table.attrs["left_out"] == {"open": 1}
 
 
 @pytest.mark.parametrize("name", POLICIES)

@@ -14,7 +14,7 @@ from sqlalchemy import insert
 from sqlalchemy.exc import IntegrityError
 
 from evenhand import registry
-from evenhand.errors import ArgumentError, RewardError, wanted
+from evenhand.errors import ArgumentError, wanted
 from evenhand.policy.ask_tell import open_tickets_of
 from evenhand.policy.traits import traits_of
 from evenhand.policy.validation import checked_reward
@@ -99,10 +99,8 @@ def expiry_of_new(policy: Any, after: Any, reward: Any) -> dict[str, float]:
         what = "verdicts" if traits.audited else traits.feedback
         mend = "leave it out: tickets then expire without one"
         raise ArgumentError(wanted("expire_reward", "a policy that is told rewards alone", f"one told {what}", mend))
-    try:
-        return found | {"expire_reward": checked_reward(reward, *(traits.reward_range or (-math.inf, math.inf)))}
-    except RewardError as error:
-        raise ArgumentError(f"expire_{error}") from error
+    low, high = traits.reward_range or (-math.inf, math.inf)
+    return found | {"expire_reward": checked_reward(reward, low, high, "expire_reward")}
 
 
 def name_of_new(name: str | None, store: Storage | str | os.PathLike[str]) -> str:
