@@ -251,17 +251,6 @@ def test_a_server_that_is_not_there_is_refused_without_the_password():
         assert "s3cret" not in str(refusal.value)
 
 
-@pytest.mark.parametrize(
-    "url", ["postgresql://u:s3cret@h/db", "postgresql://u@h/db?password=s3cret&sslpassword=s3cret"]
-)
-def test_a_password_is_never_shown(url):
-    store = bare(url)
-    assert "s3cret" not in store.url
-    assert "s3cret" not in repr(store)
-    assert "u" in store.url
-    store.close()
-
-
 def test_a_database_that_is_not_there_or_another_programs(postgres, database):
     with pytest.raises(StoreError, match='database "nowhere" does not exist'):
         Store.at(postgres.format(database="nowhere"), create=True)

@@ -12,12 +12,8 @@ from sqlalchemy.exc import ArgumentError as BadURL
 
 from evenhand.errors import ArgumentError, masked, wanted
 
-DRIVERS = {
-    "sqlite": "sqlite",
-    "postgres": "postgresql+psycopg",
-    "postgresql": "postgresql+psycopg",
-    "postgresql+psycopg": "postgresql+psycopg",
-}
+SERVER = "postgresql+psycopg"
+DRIVERS = {"sqlite": "sqlite", "postgres": SERVER, "postgresql": SERVER, SERVER: SERVER}
 KINDS = "a path such as ads.evenhand, sqlite:///ads.evenhand, sqlite:// (in memory) or postgresql://user@host/database"
 ESCAPE = "escape the special characters of the user's name and password: @ is %40, / is %2F, ? is %3F"
 SERVER_OR_FILE = "write a server as postgresql://user@host/database, a file with : or = in its name as /folder/name"
@@ -52,9 +48,10 @@ def read_address(where: Any) -> URL:
         url = make_url(f"{DRIVERS[scheme]}://{rest}")
     except (BadURL, ValueError):
         raise _refusal(given, ESCAPE) from None
-    if scheme == "sqlite" and (url.host or "?" in rest):
-        question = "write a ? in a file's name as %3F; nothing may follow a ?"
-        raise _refusal(given, MENDS[scheme] if url.host else question)
+    if scheme == "sqlite" and url.host:
+        raise _refusal(given, MENDS[scheme])
+    if scheme == "sqlite" and "?" in rest:
+        raise _refusal(given, "write a ? in a file's name as %3F; nothing may follow a ?")
     if scheme != "sqlite" and (rest.count("@") > 1 or "@" in query):
         raise _refusal(given, ESCAPE)
     if query and not all("=" in part for part in query.split("&")):
