@@ -23,7 +23,7 @@ from evenhand.cli.studies.verify import in_words as in_sentences
 from evenhand.data.tables import numbers, places_in
 from evenhand.display.html import Table, notes_of
 from evenhand.display.report import page
-from evenhand.errors import ArgumentError, masked, wanted
+from evenhand.errors import ArgumentError, wanted
 from evenhand.promises.clause import in_words
 
 if TYPE_CHECKING:
@@ -126,12 +126,13 @@ def _of_study(place: str, name: str | None) -> Found:
 
     from evenhand.studies import Study
     from evenhand.studies.statistics.state import summarize
+    from evenhand.studies.store.address import typed_address
 
     with Study.open(place, name) as running:
         found, statistics, frame = running.verify(), running.statistics(), running.frame()
         arms, clauses = summarize(running, statistics)["arms"], statistics.promise.clauses if statistics.promise else ()
         notes, of = notes_of(running.state.bare_copy()), running.name
-        store = masked(place)
+        store = typed_address(running.store.url)
     promise, changes, cost = statistics.promise, len(statistics.epochs) - 1, []
     arm = "arms" if "arms" in frame else "arm"
     last = frame[["ticket", "at", arm, "reason", "status", "reward"]].tail(LATEST)
@@ -163,7 +164,7 @@ def _of_study(place: str, name: str | None) -> Found:
             "last": [_table(last.assign(at=last["at"].dt.floor("s")))],
         }
     known = ["--known", found.digest] if found.digest else []
-    again = shlex.join(["evenhand", "verify", store, "--study", of, *known])
+    again = f"evenhand verify {store} {shlex.join(['--study', of, *known])}"
     kept = False if not found.ok else found.promise_kept if found.decisions else None
     return f"Study {of}", kept, verdict, again, parts
 
