@@ -108,6 +108,7 @@ def label(
         words = f"{done['told']} labels read, {done['rejected']} items rejected, {done['left']} rows without a label"
         words += f", {done['repeated']} told before" if "repeated" in done else ""
         words += f", {done['others']} by somebody to whom the item was not handed" if "others" in done else ""
+        words += f", {done['passed_over']} answers of other controls passed over" if "passed_over" in done else ""
     elif correct is not None:
         item, new = _corrected(queue, correct, annotator)
         save(queue, state)
