@@ -137,14 +137,15 @@ def may_be_lists(path: str, name: str) -> bool:
     return isinstance(first, str) and first.startswith("[")
 
 
-def batches(stretch: Stretch, columns: Sequence[str]) -> Iterator[tuple[pd.DataFrame, int]]:
-    """Yield the columns of a stretch as data frames, those of a CSV as text, and the rows of the file before each."""
+def batches(stretch: Stretch, columns: Sequence[str], *, warns: bool = False) -> Iterator[tuple[pd.DataFrame, int]]:
+    """Yield the columns of a stretch as data frames, those of a CSV as text, and the rows of the file before each; a
+    CSV with comments among its rows may warn of them."""
     row = stretch.before
     if stretch.groups is None and format_of(Path(stretch.path)) != "csv":
         yield read_table(stretch.path)[list(columns)], row
         return
     if stretch.groups is None:
-        for part in CsvFile.at(Path(stretch.path)).batches(columns, FRAME):
+        for part in CsvFile.at(Path(stretch.path))._replace(warns=warns).batches(columns, FRAME):
             yield part[list(columns)].reset_index(drop=True).astype("category"), row
             row += len(part)
         return
@@ -336,7 +337,7 @@ def _rounds(stretch: Stretch, columns: Columns, owed: AuditedPromise) -> Iterato
             yield Rounds(numbers, codes, NONE, NONE, everything), ()
         return
     named = dict.fromkeys(arms, 0)
-    for frame, row in batches(stretch, columns.names):
+    for frame, row in batches(stretch, columns.names, warns=True):
         try:
             plays, rows = read_plays(frame, columns.arm, named), read_rounds(frame, None, None)
             log = read_log(
