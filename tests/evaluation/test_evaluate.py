@@ -729,7 +729,7 @@ def test_a_log_out_of_order_is_refused():
     assert again.notes == eh.evaluate(log, POLICY, **COLUMNS).notes
     for policy in (POLICY, UCB1()):
         tied = eh.evaluate(log.assign(when=log["when"] // 10), policy, **COLUMNS, order="when")
-        assert any("200 of 200 rows have the same when as others" in note for note in tied.notes)
+        assert any("200 of 200 rows have the same when as another" in note for note in tied.notes)
     with pytest.raises(TableError, match="turn the log around, as its newest row comes first"):
         eh.evaluate(log[::-1], POLICY, **COLUMNS, order="when")
     log.loc[[7, 8], "when"] = [8, 7]

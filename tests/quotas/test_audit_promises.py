@@ -274,13 +274,15 @@ def test_what_cannot_be_audited_is_refused_by_name(options, error, words):
         ({"arm": [["a", "b"], [1.5]]}, {}, "column 'arm', row 2: expected a list of arms"),
         ({"arm": [["a", "b"], ["b", "b"]]}, {}, "column 'arm', row 2: expected each arm once in a round, got 'b'"),
         ({"arm": ["a", "b", "a"], "r": [1, 2, 1]}, {"round": "r"}, "row 3: expected each arm once in a round"),
+        ({"arm": list("baab"), "r": [1, 1, 1, 2]}, {"round": "r"}, "row 3: expected each arm once in a round"),
+        ({"arm": ["a", "b"], "r": [1, 1]}, {"round": "r", "shares": {"a": 0.5}}, "row 2: expected an arm that has a s"),
         ({"arm": ["a", "b"], "on": ["a,b", "a"]}, {"available": "on"}, "column 'on', row 2: expected the arm that was"),
     ],
     ids=named,
 )
 def test_a_log_that_contradicts_itself_is_refused(frame, options, words):
-    with pytest.raises(TableError, match=words):
-        audit(pd.DataFrame(frame), arm="arm", shares=0.1, **options)
+    with pytest.raises((TableError, UnknownArmError), match=words):
+        audit(pd.DataFrame(frame), arm="arm", **{"shares": 0.1} | options)
 
 
 def test_a_tolerance_of_caps_is_a_number():
