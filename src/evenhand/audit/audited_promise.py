@@ -213,13 +213,11 @@ def _starts(dates: pd.Series[Any], rounds: Numbered) -> Ints:
     """Return the first round, counted from 0, of each date."""
     found = moments_of(dates, "from")
     if rounds.moments is None:
-        bad = np.flatnonzero(
-            (found.dtype.kind == "M") | (found.astype(np.float64) != np.floor(found.astype(np.float64)))
-        )
+        exact = found.astype(np.float64)
+        bad = np.flatnonzero((found.dtype.kind == "M") | (exact != np.floor(exact)))
         if bad.size or found.min() < 1:
-            raise TableError(
-                wanted("from", "numbers of rounds from 1, or order=", dates.iloc[bad[0] if bad.size else 0])
-            )
+            first = dates.iloc[bad[0] if bad.size else 0]
+            raise TableError(wanted("from", "numbers of rounds from 1, or order=", first))
         return found.astype(np.int64) - 1
     if (found.dtype.kind == "M") != (rounds.moments.dtype.kind == "M"):
         raise TableError(wanted("from", "values as in the column of order=", dates.iloc[0]))

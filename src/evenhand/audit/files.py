@@ -22,7 +22,7 @@ from evenhand.audit.decision_log import MEND, NONE, read_log, read_plays, read_r
 from evenhand.audit.findings import Audit, Entered, finding, looks_at, open_books
 from evenhand.data.csv_files import CsvFile
 from evenhand.data.files import format_of, read_table
-from evenhand.data.tables import column, in_natural_order
+from evenhand.data.tables import FILL, column, in_natural_order
 from evenhand.data.text_files import OPENERS
 from evenhand.errors import EvenhandError, TableError, UnknownArmError, wanted, wanted_label, wanted_one_of
 from evenhand.extras import optional
@@ -171,9 +171,7 @@ def numbered(stretch: Stretch, arm: str) -> Iterator[tuple[NDArray[Any], list[La
             values = batch.column(0)
             if values.null_count:
                 empty = row + int(np.argmax(values.is_null().to_numpy(zero_copy_only=False))) + 1
-                raise TableError(
-                    f"{stretch.path}, column {arm!r}, row {empty}: the cell is empty; fill it or drop the row"
-                )
+                raise TableError(f"{stretch.path}, column {arm!r}, row {empty}: the cell is empty; {FILL}")
             yield _numbers(values, arm, declared)
             row += len(values)
 

@@ -142,13 +142,10 @@ def audit(
         read_log(*each, owed.promise.arms, arm=arm, available=available, segment=segment)
         for each in zip(tables, plays, rounds, strict=True)
     ]
-    if frames is not None:
-        apart = judge_all_orders(owed, logs)
-        said = [note for each, (log, _) in zip(rounds, logs, strict=True) for note in each.notes(log)]
-        return replace(apart, notes=(*apart.notes, *said))
-    found = in_turn(logs, owed, logs[0][0].size)
-    sure = _in_every_order(rounds[0], logs[0][0], owed, found.kept)
-    return replace(found, notes=(*found.notes, *rounds[0].notes(logs[0][0], sure)))
+    found = in_turn(logs, owed, logs[0][0].size) if frames is None else judge_all_orders(owed, logs)
+    sure = _in_every_order(rounds[0], logs[0][0], owed, found.kept) if frames is None else ""
+    said = [note for each, (log, _) in zip(rounds, logs, strict=True) for note in each.notes(log, sure)]
+    return replace(found, notes=(*found.notes, *said))
 
 
 def _in_every_order(rounds: Numbered, log: Rounds, owed: AuditedPromise, kept: bool) -> str:

@@ -192,10 +192,8 @@ def _say(finding: Audit, log: Path, unit: str, segments: bool, several: bool) ->
         print_text(f"and {free} {'arm' if free == 1 else 'arms'} without a promise.")
     owes = dict(zip(finding.promise.arms, finding.promise.shares, strict=True))
     for name in finding.never_seen:
-        capped = not owes[name] and name not in finding.windows
-        print_text(
-            f"ATTENTION: arm {name} {'has a cap' if capped else 'is promised a share'} and never appears in the log."
-        )
+        what = "is promised a share" if owes[name] or name in finding.windows else "has a cap"
+        print_text(f"ATTENTION: arm {name} {what} and never appears in the log.")
     floors = finding.owed[finding.owed["promise"] == "floor"]
     when = "; no arm was ever behind its share" * (len(floors) > 0 and not finding.worst_round)
     if finding.worst_round and (finding.kept or floors["first_broken"].any()):

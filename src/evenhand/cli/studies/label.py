@@ -30,28 +30,12 @@ MEND = "repeat what the state was begun with, or begin another --state"
 
 
 def label(
-    table: Path,
-    *,
-    id: str,
-    group: str,
-    features: str,
-    labels: str,
-    show: str = "",
-    state: Path = Path("labels.evenhand"),
-    annotator: str | None = None,
-    annotator_of: str | None = None,
-    annotators: int | None = None,
-    choice: str | None = None,
-    items: Annotated[int, typer.Option(min=1)] = 20,
-    tasks: Path | None = None,
-    read: Path | None = None,
-    control: str | None = None,
-    correct: str | None = None,
-    out: Path | None = None,
-    empty: EMPTY = "refuse",
-    seed: int | None = None,
-    json: JSON = False,
-) -> None:
+    table: Path, *, id: str, group: str, features: str, labels: str, show: str = "",
+    state: Path = Path("labels.evenhand"), annotator: str | None = None, annotator_of: str | None = None,
+    annotators: int | None = None, choice: str | None = None, items: Annotated[int, typer.Option(min=1)] = 20,
+    tasks: Path | None = None, read: Path | None = None, control: str | None = None, correct: str | None = None,
+    out: Path | None = None, empty: EMPTY = "refuse", seed: int | None = None, json: JSON = False,
+) -> None:  # fmt: skip
     """Write items of a pool for a labelling tool, and read its labels; items of the worst-off group come first.
 
     The same command starts and continues the work: the queue is saved in --state. To label in a browser, serve the

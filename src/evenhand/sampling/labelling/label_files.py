@@ -102,8 +102,8 @@ def _chosen_control(records: Iterable[Any], name: str, control: str | None) -> A
     tasks = [record for record in records if isinstance(record, dict) and "data" in record]
     names: list[Any] = []
     with suppress(TypeError, AttributeError):  # `_of_task` refuses what is no annotation, with its place
-        answered = [given for task in tasks for one in _annotations(task) for given, _ in _answers(one)]
-        names = [one for one in dict.fromkeys(answered) if one is not None]
+        answers = [answer for task in tasks for one in _annotations(task) for answer in _answers(one)]
+        names = list(dict.fromkeys(given for given, _ in answers if given is not None))
     if control is not None:
         if names and control not in (*names, *LABELS):
             raise TableError(wanted_one_of(f"{name}, control", names, control))
@@ -123,9 +123,8 @@ def _of_task(task: dict[str, Any], place: str, control: Any) -> Iterator[Said]:
         for one in _annotations(task):
             where, given = f"{place}, item {item!r}", _answers(one)
             mine = [value for name, value in given if name in (None, control)]
-            for value in mine:
-                if "choices" not in value:
-                    raise TableError(wanted(f"{where}, control {control or 'label'!r}", "choices", value))
+            if odd := [value for value in mine if "choices" not in value]:
+                raise TableError(wanted(f"{where}, control {control or 'label'!r}", "choices", odd[0]))
             chosen = [value["choices"] or () for value in mine]
             choices = [choice for some in chosen for choice in ([some] if isinstance(some, str) else some)]
             cancelled = _marked(one, CANCELLED, where)

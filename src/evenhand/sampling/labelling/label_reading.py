@@ -183,10 +183,8 @@ def _item(said: Said, ids: Sequence[Label], known: dict[Any, int], texts: dict[s
         other = f"its text is that of item {min(map(str, shown))!r}"
         raise UnknownTicketError(f"expected the id of an item of this queue; {other}")
     if not (said.own or shown):
-        mend = "export as JSON, which keeps the ids of the queue"
-        raise UnknownTicketError(
-            f"expected the id of an item of this queue, not Label Studio's number of a task; {mend}"
-        )
+        what = "not Label Studio's number of a task; export as JSON, which keeps the ids of the queue"
+        raise UnknownTicketError(f"expected the id of an item of this queue, {what}")
     return item
 
 
