@@ -636,7 +636,7 @@ def changed(**columns):
         (changed(p=1.5), r"column 'p', row 5: expected a propensity above 0 and at most 1, got 1.5"),
         (changed(p=None), "column 'p', row 5: the cell is empty"),
         (changed(reward=1.2), r"column 'reward', row 5: expected numbers in \[0, 1\], got 1.2"),
-        (changed(reward=None), "column 'reward', row 5: the cell is empty"),
+        (changed(reward=None), "column 'reward', row 5: the cell is empty; if silence means a reward, such as 0"),
         (drawn(200).head(1), "log: expected at least two rows, got 'one row'"),
         (drawn(200).assign(arm="a"), "column 'arm': expected at least two arms, got \"'a' in every row\""),
         (
@@ -677,7 +677,7 @@ def test_logs_that_say_nothing_are_refused(log, words):
             r"policy\['a'\]: expected a probability in \[0, 1\], got "
             r"-0.5",
         ),
-        ([0.5, 0.5], ArgumentError, "policy: expected a probability for each of 3 arms, got 2"),
+        ([0.5, 0.5], ArgumentError, "for each of 3 arms, got 2; pass a dict .* or a data frame"),
         (np.ones((5, 3)) / 3, ArgumentError, r"policy: expected an array of shape \(200, 3\)"),
         (lambda: 1, ModelError, "policy: the function failed: .* takes 0 positional arguments but 1 was given"),
         (UCB1, ArgumentError, "policy: expected a distribution, a function or a policy, not its class"),
@@ -729,7 +729,7 @@ def test_a_log_out_of_order_is_refused():
     assert again.notes == eh.evaluate(log, POLICY, **COLUMNS).notes
     for policy in (POLICY, UCB1()):
         tied = eh.evaluate(log.assign(when=log["when"] // 10), policy, **COLUMNS, order="when")
-        assert any("200 of 200 rows have the same when as others" in note for note in tied.notes)
+        assert any("200 of 200 rows have the same when as another" in note for note in tied.notes)
     with pytest.raises(TableError, match="turn the log around, as its newest row comes first"):
         eh.evaluate(log[::-1], POLICY, **COLUMNS, order="when")
     log.loc[[7, 8], "when"] = [8, 7]

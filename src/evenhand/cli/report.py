@@ -14,7 +14,7 @@ import typer
 from evenhand.audit.decision_log import read_plays, read_rounds
 from evenhand.audit.findings import when_broken
 from evenhand.cli.audit import Audited, promised_rows, taking_audited
-from evenhand.cli.inputs.inputs import names_of
+from evenhand.cli.inputs.inputs import columns_of
 from evenhand.cli.options import JSON, STUDY, is_store
 from evenhand.cli.output import answer, png, promise_verdict
 from evenhand.cli.refusals import typed_options
@@ -92,7 +92,7 @@ def _of_log(audited: Audited, log: str, reward: str, again: str) -> Found:
     named, last, cost = audited.keywords, [], ["Not known: the log was read in batches."]
     if isinstance(frame, pd.DataFrame):
         cost = ["Not known: name the column of rewards with --reward."]
-        order = names_of(named["order"])
+        order = columns_of(named["order"] or (), frame.columns)
         rounds = read_rounds(frame, order or None, named["round"] or None)
         rows = frame.assign(round=rounds.of_row + 1).sort_values("round", kind="stable").tail(LATEST)
         shown = ("round", *order, named["arm"], named["segment"], named["available"], "reason", reward)

@@ -291,7 +291,8 @@ class LabelQueue(AskTell):
         name : what error messages call the file, or the data frame.
         encoding : how the text of the file is encoded; None for UTF-8, or for what its first bytes show.
         control : the control of Label Studio, or the column, that holds the label. Without it the one called "label" or
-            "labels" is read, or the only control; a file in which several others were answered is refused.
+            "labels" is read; a file in which only others were answered is refused. Where that one was answered too,
+            their answers are counted as "passed_over", apart from free text.
 
         Raises
         ------
