@@ -402,10 +402,10 @@ def ignored(memory, index, reward): ...
 @pytest.mark.parametrize(("contextual", "choose"), [(None, lambda learner, contexts: 0), (True, lambda learner: 0)])
 def test_a_function_that_takes_contexts_or_none_says_what_to_pass(contextual, choose):
     policy = FairLearn(adapter(choose=choose, contextual=contextual), [0.0, 0.0])
-    with pytest.raises(ModelError, match="TypeError: .*; contextual=True says that it takes contexts, False that"):
+    with pytest.raises(ModelError, match=r"TypeError: .*; contextual=True says that it takes contexts"):
         policy.ask() if contextual is None else policy.ask(np.zeros((2, 1)))
     if contextual:
-        with pytest.raises(ArgumentError, match="^world: expected one that shows contexts, as this policy takes, got N"):
+        with pytest.raises(ArgumentError, match=r"^world: expected one that shows contexts, as this policy takes"):
             eh.check_policy(policy)
 
 
