@@ -209,17 +209,8 @@ def _draw(found: Evaluation | Comparison, picture: Path, at_least: float | None)
 
 def _body(name: str, found: Evaluation) -> dict[str, Any]:
     told = (
-        "value",
-        "low",
-        "high",
-        "rounds",
-        "effective_rounds",
-        "estimator",
-        "level",
-        "interval",
-        "unit",
-        "notes",
-    )
+        "value", "low", "high", "rounds", "effective_rounds", "estimator", "level", "interval", "unit", "notes",
+    )  # fmt: skip
     body: dict[str, Any] = {"policy": name} | {one: getattr(found, one) for one in told}
     body["promise_kept"] = None if found.audit is None else found.audit.kept
     body["change"] = None if found.change is None else asdict(found.change)
@@ -233,10 +224,8 @@ def _say(
     rows = []
     for name, one in each.items():
         row = {"policy": name, "reward": one.value, "low": one.low, "high": one.high, "rounds": one.rounds}
-        kept = KEPT[None if one.audit is None else one.audit.kept]
-        rows.append(
-            row | ({"promise_kept": kept} if one.estimator == "replay" else {"effective": one.effective_rounds})
-        )
+        kept = {"promise_kept": KEPT[None if one.audit is None else one.audit.kept]}
+        rows.append(row | (kept if one.estimator == "replay" else {"effective": one.effective_rounds}))
     records(f"{log}: mean reward per round ({first.estimator})", rows)
     if found.estimates is not None:
         records("Estimators", found.estimates.to_dict("records"))
