@@ -11,7 +11,6 @@ from evenhand.checks import examples
 from evenhand.errors import ArgumentError, ClosedTicketError, EvenhandError
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.studies import Operation, Store, Study
-from evenhand.studies.export import bandit_frame
 from evenhand.studies.log.durations import read_expiry
 from evenhand.studies.store.schema import SNAPSHOTS
 
@@ -257,18 +256,6 @@ def test_every_arm_of_an_expired_slate_is_told_the_reward_of_silence(clock):
     study.ask()
     assert study.frame()["reward"].tolist()[:3] == [[0.0, 0.0]] * 3
     assert (study.statistics().rewarded.sum(), study.verify().problems) == (6, ())
-
-
-def test_an_expired_decision_with_a_reward_is_in_the_export(clock):
-    policy = eh.quotas.DeadlineLearn(eh.learners.UCB1(), {"a": 0.2, "b": 0.3}, lottery=0.5, seed=1)
-    study = Study.create(":memory:", policy, expire_after="1m", expire_reward=0)
-    study.ask(count=3)
-    study.tell(2, 1.0)
-    clock.pass_by(MINUTE)
-    study.ask()
-    table = bandit_frame(study)
-    assert (table["reward"].tolist(), table["decisions_left_out"].tolist()) == ([0.0, 1.0, 0.0], [1, 1, 1])
-    assert table.attrs["left_out"] == {"open": 1}
 
 
 @pytest.mark.parametrize("name", POLICIES)

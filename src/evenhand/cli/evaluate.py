@@ -223,10 +223,8 @@ def _say(
     rows = []
     for name, one in each.items():
         row = {"policy": name, "reward": one.value, "low": one.low, "high": one.high, "rounds": one.rounds}
-        kept = KEPT[None if one.audit is None else one.audit.kept]
-        rows.append(
-            row | ({"promise_kept": kept} if one.estimator == "replay" else {"effective": one.effective_rounds})
-        )
+        kept = {"promise_kept": KEPT[None if one.audit is None else one.audit.kept]}
+        rows.append(row | (kept if one.estimator == "replay" else {"effective": one.effective_rounds}))
     records(f"{log}: mean reward per round ({first.estimator})", rows)
     if found.estimates is not None:
         records("Estimators", found.estimates.to_dict("records"))

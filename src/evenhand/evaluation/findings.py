@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 
 Interval = Literal["anytime", "once", "normal"]
-INTERVALS = ("anytime", "once", "normal")
 FIRST, PER_OCTAVE = 16, 4
 PRECISE = {"xatol": 1e-9}
 """How closely the mean is found under which there is least evidence; that is convex in the mean."""
