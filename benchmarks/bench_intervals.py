@@ -102,9 +102,8 @@ def main() -> int:
             relative = widths[~np.isnan(others)].mean() / np.nanmean(others)
             surprise = binom.sf(missed.sum() - 1, len(found), ERROR)
             rows.append((*cell, missed.mean(), widths.mean(), relative, surprise))
-            print(
-                *cell, f"missed {missed.mean():.4f}, width {widths.mean():.4g}, {relative:.3f} of the other", flush=True
-            )
+            said = f"missed {missed.mean():.4f}, width {widths.mean():.4g}, {relative:.3f} of the other"
+            print(*cell, said, flush=True)
     names = ["rows", "rate", "arms", "estimator", "kind", "missed", "width", "of the other", "p"]
     table = pd.DataFrame(rows, columns=names)
     by_holm = np.sort(table["p"].to_numpy()) * np.arange(len(table), 0, -1)

@@ -26,6 +26,10 @@ class Size(int, enum.Enum):
     SMALL, LARGE = 1, 2
 
 
+class Rate(float, enum.Enum):
+    WHOLE, HALF = 1.0, 0.5
+
+
 class Named(enum.StrEnum):
     RED, BLUE = "red", "blue"
 
@@ -109,10 +113,12 @@ def test_a_member_is_its_value(door):
 
 def test_a_member_equals_the_arm_that_it_names_and_its_other_forms_stay_as_they_were():
     assert deadline().ask().arm == RED
-    assert [label_of(one) for one in (RED, Size.LARGE, Named.RED, Plain.RED)] == ["red", 2, "red", None]
+    assert [label_of(one) for one in (RED, Size.LARGE, Rate.WHOLE, Named.RED, Plain.RED)] == ["red", 2, 1, "red", None]
     assert [type(label_of(one)) for one in (RED, Size.LARGE, Colour.CAFE)] == [str, int, str]
     assert writing(Colour.CAFE) == composed(Colour.CAFE) == "caf\u00e9"
     assert find_label(RED, ["blue", "red"]) == 1 == find_label("red", [BLUE, RED])
+    with pytest.raises(eh.errors.ArgumentError, match=r"labels that are str or int, got <Rate\.HALF: 0.5>"):
+        eh.learners.UCB1(arms=[Rate.WHOLE, Rate.HALF])
 
 
 def test_a_study_takes_members_as_keys_and_subjects(tmp_path: Path):
@@ -121,5 +127,8 @@ def test_a_study_takes_members_as_keys_and_subjects(tmp_path: Path):
         assert first == study.ask(key="red", subject="blue")
         assert study.ask(key=RED, available=[BLUE]) == study.ask(key="red", available=["blue"])
         assert study.frame()["arm"].tolist() == ["red", "blue"]
+        assert study.change({RED: 0.1, BLUE: 0.2}) == {}
+        with pytest.raises(eh.errors.RewardError, match=r"reward: expected a number, got \{'red': 1.0}"):
+            study.tell(first, {RED: 1.0})
         assert study.verify().ok
         assert study.erase(BLUE).subjects == 1

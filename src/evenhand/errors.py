@@ -38,6 +38,7 @@ from collections.abc import Collection, Iterable, Sequence
 from decimal import Decimal
 from itertools import islice
 from numbers import Integral, Real
+from os import PathLike
 from pathlib import PurePath
 from typing import Any
 
@@ -46,15 +47,23 @@ SHOWN = 80
 NAMED = 8
 """Names in a refusal that lists what there is."""
 PYTHON_IN_JSON = {"None": "null", "True": "true", "False": "false"}
-SERVER = re.compile(r"((?:[a-z][a-z0-9+.-]*:/{1,3}|postgres\w*:)[^\s:/@]*:)(?:\S*|[^\n]*)@", re.IGNORECASE)
-"""A user and a password in an address; a password that is not escaped may hold an @ or a blank too."""
-SECRET = re.compile(r"(\b\w*(?:password|passwd|secret)\s*=\s*)(?:'[^']*'|[^\s&'\"]+)", re.IGNORECASE)
+SERVER = re.compile(r"((?::/|//|postgres\w*:)[^\s:/]*:)(?:(?:(?!://)[^\n])*@(?=[\w.:\[\]-]*/)|\S*@)", re.IGNORECASE)
+"""A user and a password in an address; the password may hold an @, and blanks too where a host and a / follow."""
+SECRET = re.compile(
+    r"(\b\w*(?:password|passwd|pwd|secret)\s*=\s*)"
+    r"(?:\\?(['\"])(?:\\.|(?!\2)[^\\\n])*\2|(?:\\.|[^\s'\"\\]|['\"](?=\w))+(?<![,;:.)]))",
+    re.IGNORECASE,
+)
+"""A password by its name, up to the blank, or the quotation mark, that ends it."""
 SEARCHED = 10_000
 """Names among which the nearest are looked for."""
 
 
 class EvenhandError(Exception):
-    """The root of everything that evenhand raises on purpose."""
+    """The root of everything that evenhand raises on purpose; its message shows no password of an address."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*(masked(one) if isinstance(one, str) else one for one in args))
 
 
 class ArgumentError(EvenhandError, ValueError):
@@ -220,6 +229,11 @@ def masked(text: str) -> str:
     ('postgresql://me:***@host/db?sslpassword=***', 'host=h password=***')
     """
     return SERVER.sub(r"\1***@", SECRET.sub(r"\1***", text))
+
+
+def is_path(value: Any) -> bool:
+    """Return whether a value is a path, and not an address with a password."""
+    return isinstance(value, (str, PathLike)) and masked(str(value)) == str(value)
 
 
 def figure(value: float, digits: int = 6) -> str:

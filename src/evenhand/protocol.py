@@ -393,7 +393,8 @@ def label_of(value: Any) -> Label | None:
     if isinstance(value, Decimal):
         most, sound = LARGEST_LABEL, value.is_finite()
     elif isinstance(value, (float, np.floating)):  # beyond its digits a float may be any of several whole numbers
-        most, sound = 2 ** (np.finfo(type(value)).nmant + 1) - 1, bool(np.isfinite(value))
+        kind = float if isinstance(value, float) else type(value)  # not that of class X(float, Enum)
+        most, sound = 2 ** (np.finfo(kind).nmant + 1) - 1, bool(np.isfinite(value))
     else:
         return None
     return int(value) if sound and -most <= value <= most and value == int(value) else None
@@ -493,6 +494,20 @@ def find_label(label: Any, labels: Sequence[Any] | dict[Any, int]) -> int | None
         return known.get((WRITTEN, writing(label))) if place is None else place
     except TypeError:  # such as a list or an array, which is no label
         return None
+
+
+def label_among(text: Any, labels: Sequence[Any]) -> Any:
+    """Return the label among `labels` that a text is; what is none of them as it is, or where all of them are numbers
+    and it is written as a whole one, that number.
+
+    >>> label_among("1", [1, 2]), label_among("3", [1, 2]), label_among("3", [1, "b"]), label_among("03", [1, 2])
+    (1, 3, '3', '03')
+    """
+    place = find_label(text, labels)
+    if place is not None:
+        return labels[place]
+    numbers = isinstance(text, str) and labels and all(isinstance(label, int) for label in labels)
+    return labels_of_texts([text])[0] if numbers else text
 
 
 def labels_of_texts(texts: Sequence[Any]) -> list[Any]:

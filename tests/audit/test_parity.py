@@ -16,6 +16,8 @@ from evenhand.studies.statistics.gauges import gauges_of
 from tests.cli.shell import call
 from tests.fuzzing import many, most
 
+ROWS = {"group": ["a", "b"], "reward": [0, 1]}
+
 
 def log_of(seed, means, rows=800, drift=0.0):
     random = np.random.default_rng(seed)
@@ -188,28 +190,13 @@ def test_the_round_does_not_depend_on_what_comes_later():
 @pytest.mark.parametrize(
     ("frame", "settings", "error", "words"),
     [
-        (
-            {"group": ["a", "a"], "reward": [0, 1]},
-            {},
-            TableError,
-            "column 'group': expected at least two groups, got 'a'",
-        ),
-        (
-            {"group": ["a", "b"], "reward": [0, 2]},
-            {},
-            TableError,
-            r"column 'reward', row 2: expected numbers in \[0, 1\]",
-        ),
-        ({"group": ["a", None], "reward": [0, 1]}, {}, TableError, "column 'group', row 2: the cell is empty"),
+        (ROWS | {"group": ["a", "a"]}, {}, TableError, "column 'group': expected at least two groups, got 'a'"),
+        (ROWS | {"reward": [0, 2]}, {}, TableError, r"column 'reward', row 2: expected numbers in \[0, 1\]"),
+        (ROWS | {"group": ["a", None]}, {}, TableError, "column 'group', row 2: the cell is empty"),
         ({"group": ["a", "b"]}, {}, TableError, r"column: expected one of \['group'\], got 'reward'"),
-        (
-            {"group": ["a", "b"], "reward": [0, 1]},
-            {"tolerance": -1},
-            ArgumentError,
-            "tolerance: expected a number >= 0",
-        ),
-        ({"group": ["a", "b"], "reward": [0, 1]}, {"level": 0}, ArgumentError, "level: expected a number > 0"),
-        ({"group": ["a", "b"], "reward": [0, 1]}, {"within": 0}, ArgumentError, "within: expected a whole number >= 1"),
+        (ROWS, {"tolerance": -1}, ArgumentError, "tolerance: expected a number >= 0"),
+        (ROWS, {"level": 0}, ArgumentError, "level: expected a number > 0"),
+        (ROWS, {"within": 0}, ArgumentError, "within: expected a whole number >= 1"),
     ],
     ids=["one group", "value", "empty", "column", "tolerance", "level", "within"],
 )

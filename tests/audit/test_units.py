@@ -9,7 +9,7 @@ import pytest
 import scipy.stats
 
 import evenhand as eh
-from evenhand.audit.units import UnitMean, half_width, units_in
+from evenhand.audit.units import units_in
 from evenhand.errors import TableError
 from tests.cli.shell import call, refused
 
@@ -18,11 +18,8 @@ def people(seed, *, units=40, rows=50, mixed=False):
     """Rows of people with a rate of their own, drawn without regard to their group, in random order."""
     random = np.random.default_rng(seed)
     user = np.repeat(np.arange(units), rows)
-    group = (
-        random.choice(["f", "m"], len(user))
-        if mixed
-        else np.repeat(random.permutation(["f", "m"] * (units // 2)), rows)
-    )
+    each = random.permutation(["f", "m"] * (units // 2))
+    group = random.choice(["f", "m"], len(user)) if mixed else np.repeat(each, rows)
     rate = np.repeat(random.beta(0.5, 0.5, units), rows)
     frame = pd.DataFrame({"user": user, "g": group, "y": (random.random(len(user)) < rate) * 1})
     return frame.sample(frac=1, random_state=seed).reset_index(drop=True)
@@ -53,37 +50,39 @@ def bell_mccaffrey(values, side, units):
 
 
 @pytest.mark.parametrize("mixed", [False, True])
-def test_the_interval_is_that_of_bell_and_mccaffrey(mixed):
-    random = np.random.default_rng(3)
-    units = np.repeat(np.arange(9), random.integers(2, 9, 9))
-    side = random.random(len(units)) < 0.5 if mixed else units % 3 > 0
-    values = random.random(len(units)) + units / 10
-    sides = [
-        UnitMean.of(np.bincount(units, values * one, 9), np.bincount(units, one, 9).astype(float))
-        for one in (side, ~side)
-    ]
-    variance, degrees = bell_mccaffrey(values, side, units)
-    assert half_width(0.05, *sides) == pytest.approx(scipy.stats.t.ppf(0.975, degrees) * variance**0.5)
-    assert sides[0].mean - sides[1].mean == pytest.approx(values[side].mean() - values[~side].mean())
+def test_the_interval_is_that_of_bell_and_mccaffrey_with_two_units_more_on_each_side(mixed):
+    units = np.repeat(np.arange(9), np.tile([2, 4, 6], 3))
+    side = np.arange(len(units)) % 2 > 0 if mixed else units % 3 > 0
+    values = (np.random.default_rng(3).random(len(units)) + units) / 10
+    frame = pd.DataFrame({"user": units, "g": side, "y": values})
+    found = eh.audit.parity(frame, group="g", value="y", unit="user")
+    for one, rows in ((False, 2), (True, 2 if mixed else 5)):  # as many as units have on average
+        units = np.append(units, np.repeat([units.max() + 1, units.max() + 2], rows))
+        side, values = np.append(side, [one] * 2 * rows), np.append(values, [0] * rows + [1] * rows)
+    variance, degrees = bell_mccaffrey(values, ~side, units)
+    half, middle = scipy.stats.t.ppf(0.975, degrees) * variance**0.5, values[~side].mean() - values[side].mean()
+    assert (found.once_low, found.once_high) == pytest.approx((middle - half, middle + half))
 
 
 def test_where_every_row_is_a_unit_it_is_welch_s():
-    random = np.random.default_rng(2)
-    values, side = random.random(40), np.arange(40) < 13
-    sides = [UnitMean.of(values * one, one.astype(float)) for one in (side, ~side)]
-    low, high = scipy.stats.ttest_ind(values[side], values[~side], equal_var=False).confidence_interval(0.9)
-    assert 2 * half_width(0.1, *sides) == pytest.approx(high - low)
-    alone = UnitMean.of(values, np.ones(40))
-    assert half_width(0.1, alone) == pytest.approx(scipy.stats.t.ppf(0.95, 39) * scipy.stats.sem(values))
+    frame = people(2, units=6, rows=9).assign(user=range(54))
+    by_row, by_unit = (eh.audit.parity(frame, group="g", value="y", unit=unit) for unit in (None, "user"))
+    pd.testing.assert_frame_equal(by_unit.groups.drop(columns="units"), by_row.groups)
+    sides = ([*frame.loc[frame["g"] == group, "y"], 0, 1] for group in "fm")
+    welch = scipy.stats.ttest_ind(*sides, equal_var=False).confidence_interval(0.95)
+    assert (by_row.once_low, by_row.once_high) == pytest.approx(tuple(welch))
 
 
-def test_people_who_are_alike_are_not_said_to_differ():
+@pytest.mark.parametrize("mixed", [False, True])
+def test_people_who_are_alike_are_not_said_to_differ(mixed):
     # 5 % of one look: more than 10 of 100 with probability 0.012 or less; without the people it is 70 of 100.
-    found = [eh.audit.parity(people(seed), group="g", value="y", unit="user") for seed in range(100)]
+    frames = [people(seed, mixed=mixed) for seed in range(100)]
+    frames = [frame.sort_values(["user", "g"]) if mixed else frame for frame in frames]
+    found = [eh.audit.parity(frame, group="g", value="y", unit="user") for frame in frames]
     assert sum(one.once_low > 0 or one.once_high < 0 for one in found) <= 10
     assert sum(one.rejected for one in found) <= 10
-    without = [eh.audit.parity(people(seed), group="g", value="y") for seed in range(20)]
-    assert sum(one.once_low > 0 or one.once_high < 0 for one in without) >= 10
+    without = [eh.audit.parity(frame, group="g", value="y") for frame in frames[:20]]
+    assert mixed or sum(one.once_low > 0 or one.once_high < 0 for one in without) >= 10
 
 
 def test_a_difference_between_people_is_found_by_their_means_in_the_order_of_their_first_rows():
@@ -99,33 +98,52 @@ def test_a_difference_between_people_is_found_by_their_means_in_the_order_of_the
     assert "if its units (user) are independent" in str(found)
 
 
-def test_units_with_rows_in_several_groups_are_counted():
-    found = eh.audit.parity(people(4, mixed=True), group="g", value="y", unit="user")
-    assert found.notes[-1].startswith("40 units have rows in several groups")
-    assert found.once_low < 0 < found.once_high
+@pytest.mark.parametrize("ascending", [True, False])
+def test_units_with_rows_in_several_groups_count_in_one_of_them_however_the_table_is_sorted(ascending):
+    frame = people(4, units=80, mixed=True).sort_values(["user", "g"], ascending=ascending)
+    frame["y"] = np.where(frame["g"] == "f", 0.9, 0.1)
+    found = eh.audit.parity(frame, group="g", value="y", unit="user")
+    assert found.notes[-1].startswith("80 units have rows in several groups")
+    assert not any("different numbers" in note for note in found.notes)
+    assert found.groups["units"].min() >= 25
+    early = frame[frame["user"].isin(frame["user"].unique()[: found.round])]
+    assert eh.audit.parity(early, group="g", value="y", unit="user").round == found.round > 0
+
+
+def test_which_mean_each_interval_is_of_is_said_where_units_differ_in_size():
+    frame = people(3).head(600)
+    each = frame.groupby(["g", "user"])["y"].mean()
+    (f, m), (f_units, m_units) = frame.groupby("g")["y"].mean(), each.groupby("g").mean()
+    said = f"over rows, .* by {f - m:.4g}; .* over units, where it differs by {f_units - m_units:.4g}."
+    assert re.search(said, eh.audit.parity(frame, group="g", value="y", unit="user").notes[-1])
 
 
 def test_units_are_numbered_in_the_order_of_their_first_rows():
     assert units_in(pd.DataFrame({"user": ["b", "a", "b", "c"]}), "user").tolist() == [0, 1, 0, 2]
 
 
-@pytest.mark.parametrize(("unit", "words"), [("who", "'who'"), ("user", "column 'user', row 3")])
-def test_a_column_of_units_that_is_not_there_or_has_gaps_is_refused(unit, words):
-    frame = people(1)
-    frame["user"] = frame["user"].astype(object)
+@pytest.mark.parametrize(
+    ("unit", "words"),
+    [
+        ("who", "unit: expected one of .* got 'who'"),
+        ("user", "column 'user', row 3"),
+        (pd.Series([1, 2]), "unit: expected the name of a column, got 'Series'; put the values into the table"),
+        (["user", "g"], "unit: expected the name of a column, got 'list'"),
+    ],
+)
+def test_what_names_no_column_of_units_and_a_column_with_gaps_are_refused(unit, words):
+    frame = people(1).astype({"user": object})
     frame.loc[2, "user"] = None
     with pytest.raises(TableError, match=words):
         eh.audit.parity(frame, group="g", value="y", unit=unit)
 
 
 def test_the_shell_names_the_people_too(tmp_path):
-    path = tmp_path / "log.csv"
-    people(1).to_csv(path, index=False)
-    words = "audit-parity", path, "--group", "g", "--value", "y", "--unit", "user"
+    path, frame = tmp_path / "log.csv", people(1, mixed=True)
+    frame.to_csv(path, index=False)
+    words = "audit-parity", path, "--group", "g", "--value", "y", "--seed", "3", "--unit", "user"
     assert re.search(r"if its units\s+\(user\)\s+are\s+independent", call(*words).output)
-    body, found = (
-        json.loads(call(*words, "--json").output),
-        eh.audit.parity(people(1), group="g", value="y", unit="user"),
-    )
-    assert (body["unit"], body["once_low"]) == ("user", found.once_low)
+    found = eh.audit.parity(frame, group="g", value="y", unit="user", seed=3)
+    body = json.loads(call(*words, "--json").output)
+    assert (body["unit"], body["low"], body["notes"]) == ("user", found.low, list(found.notes))
     refused(TableError, "who", *words[:-1], "who")

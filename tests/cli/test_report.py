@@ -98,15 +98,17 @@ def test_the_command_in_a_report_finds_the_same(log):
 
 def test_every_answer_says_that_the_order_of_ties_may_change_it(log):
     frame = pd.read_csv(log)
-    frame.assign(when=frame["when"] // 10, id=range(len(frame), 0, -1)).to_csv(log, index=False)
+    frame["id"] = frame["on, by"] = range(len(frame), 0, -1)
+    frame.assign(when=frame["when"] // 10).to_csv(log, index=False)
     ask = (log, "--arm", "item", "--promise", "promise.toml", "--order")
-    words = "have the same when as others, which are turned around"
+    words = "have the same when as another, and are taken as the log has them, from its end"
     assert words in " ".join(call("audit", *ask, "when").stdout.split())
     assert words in json.loads(call("audit", *ask, "when", "--json").stdout)["notes"][0]
     assert words in json.loads(call("report", *ask, "when", "--json").stdout)["notes"][0]
     assert words in Path("report.html").read_text()
-    for command in ("audit", "report"):
-        found = json.loads(call(command, *ask, "when,id", "--json").stdout)
+    orders = [("audit", "when,id"), ("report", "when", "--order", "id"), ("audit", "when", "--order", "on, by")]
+    for command, *order in orders:
+        found = json.loads(call(command, *ask, *order, "--json").stdout)
         assert found["notes"] == []
 
 

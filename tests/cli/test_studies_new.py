@@ -199,21 +199,14 @@ def test_names_near_what_was_typed_are_shown(tmp_path):
 
 
 @pytest.mark.parametrize("after", ["7d", "604800"])
-def test_tickets_expire_after_what_was_said(tmp_path, after):
-    path = tmp_path / "ads.evenhand"
-    answer("new", path, *NEW, "--expire-after", after)
-    with Study.open(path) as study:
-        assert study.log.expire_after == timedelta(days=7)
-
-
-def test_tickets_are_told_the_reward_of_silence(tmp_path):
+def test_tickets_expire_as_was_said(tmp_path, after):
     path = tmp_path / "ads.evenhand"
     refused(ArgumentError, "--expire-reward: expected --expire-after as well", "new", path, *NEW, "--expire-reward", 0)
     assert not path.exists()
-    answer("new", path, *NEW, "--expire-after", "1h", "--expire-reward", "0")
+    answer("new", path, *NEW, "--expire-after", after, "--expire-reward", "0")
     with Study.open(path) as study:
-        assert study.log.expire_reward == 0
-    assert "Tickets expire after 1 hour and are then told 0." in answer("show", path)
+        assert (study.log.expire_after, study.log.expire_reward) == (timedelta(days=7), 0)
+    assert "Tickets expire after 1 week and are then told 0." in answer("show", path)
 
 
 @pytest.mark.parametrize("after", ["", "soon", "0s", "-1"])

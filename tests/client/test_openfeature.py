@@ -15,8 +15,8 @@ from openfeature.exception import ErrorCode
 from openfeature.flag_evaluation import Reason
 from openfeature.track import TrackingEventDetails
 
-from evenhand.client import Client
-from evenhand.client.openfeature import EvenhandProvider
+from evenhand.client import Client, openfeature
+from evenhand.client.openfeature import EvenhandProvider, _first
 from evenhand.errors import ArgumentError
 
 ANN, BOB = EvaluationContext("ann"), EvaluationContext("bob")
@@ -25,11 +25,11 @@ ANN, BOB = EvaluationContext("ann"), EvaluationContext("bob")
 class Flags:
     """A study of these arms as a flag, its provider, and a client of the SDK."""
 
-    def __init__(self, client, *arms, **settings):
+    def __init__(self, client, *arms, expire_after=None, **settings):
         shares = dict.fromkeys(arms, 0.2)
         policy = {"policy": "quotas/deadline-learn", "learner": "learners/ucb1", "shares": shares, "seed": 1}
         self.flag = f"flag-{uuid.uuid4().hex}"
-        self.study = client.create(self.flag, policy)
+        self.study = client.create(self.flag, policy, expire_after=expire_after)
         self.provider = EvenhandProvider(client, **settings)
         api.set_provider(self.provider, self.flag)
         self.client = api.get_client(self.flag)
@@ -63,7 +63,7 @@ def test_a_drawn_arm_has_its_propensity(served, flags):
     assert details.flag_metadata["propensity"] == pytest.approx(row["probabilities"][row["index"]])
 
 
-def test_a_tracking_event_is_the_reward_and_a_late_or_repeated_one_does_no_harm(flags, caplog):
+def test_a_tracking_event_is_the_reward_and_what_cannot_be_told_is_logged(flags, caplog):
     one = flags("red", "blue")
     ticket = one.client.get_string_details(one.flag, "none", ANN).flag_metadata["ticket"]
     one.client.track(one.flag, ANN, TrackingEventDetails(0.5))
@@ -78,6 +78,23 @@ def test_a_tracking_event_is_the_reward_and_a_late_or_repeated_one_does_no_harm(
     one.provider.shutdown()
     state = one.study.state()
     assert (state["told"], state["reward"]["mean"]) == (1, 0.5)
+    assert [record.levelname for record in caplog.records if "evenhand" in record.name] == ["WARNING"] * 5
+    assert "was told before: reward 0.5, not reward 1.0" in caplog.text
+    brief = flags("red", "blue", expire_after=1e-6)
+    brief.client.get_string_value(brief.flag, "none", ANN)
+    brief.client.track(brief.flag, ANN)
+    brief.provider.shutdown()
+    assert "ticket 1 expired at" in caplog.text
+
+
+def test_a_service_is_not_asked_again_at_once_for_a_flag_that_it_does_not_know(flags, caplog, monkeypatch):
+    one, asked = flags("red", "blue", sticky=True), []
+    monkeypatch.setattr(openfeature, "_first", lambda study, key: asked.append(study.name) or _first(study, key))
+    for later in (0, 0, 59, 61):
+        monkeypatch.setattr(openfeature, "monotonic", lambda later=later: 1000.0 + later)
+        one.client.track(f"view-of-{one.flag}", ANN)
+        one.provider.shutdown()
+    assert asked == [f"view-of-{one.flag}"] * 2
     assert [record.levelname for record in caplog.records if "evenhand" in record.name] == ["WARNING"] * 4
 
 
@@ -92,17 +109,6 @@ def test_the_last_decision_for_a_targeting_key_is_rewarded(flags):
     one.provider.shutdown()
     assert [row["id"] for row in one.study.decisions(open=False)["decisions"]] == [3]
     assert one.study.record(3)["reward"] == 1.0
-
-
-def test_events_have_the_flags_that_the_provider_names(flags):
-    one = flags("red", "blue")
-    other = EvenhandProvider(one.provider._client, events={"purchase": one.flag})
-    api.set_provider(other, "shop")
-    shop = api.get_client("shop")
-    shop.get_string_value(one.flag, "none", ANN)
-    shop.track("purchase", ANN, TrackingEventDetails(0.25))
-    other.shutdown()
-    assert one.study.record(1)["reward"] == 0.25
 
 
 def test_only_so_many_tickets_are_remembered(flags):

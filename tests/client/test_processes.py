@@ -138,11 +138,15 @@ def test_one_client_under_several_event_loops(served, ignored):
 
     async def end():
         async with client:
-            return (await client.study("ads").ask()).id
+            await asyncio.to_thread(asyncio.run, client.close())
+            first = (await client.study("ads").ask()).id
+        await asyncio.to_thread(asyncio.run, two(client))
+        with pytest.raises(ServiceError, match="closed"):
+            await client.study("ads").ask()
+        return first
 
     assert asyncio.run(end()) == 9
-    with pytest.raises(ServiceError, match="closed"):
-        asyncio.run(two(client))
+    assert sorted(asyncio.run(two(client))) == [12, 13]
 
 
 # Events

@@ -90,20 +90,9 @@ def stream(world: World, random: np.random.Generator, rounds: int) -> Stream:
     codes: Ints = np.minimum((draws[:, None] >= every.cumsum(axis=1)).sum(axis=1), 2)
     at, n = np.arange(rounds), np.arange(1, rounds + 1)
     fixed = not world.learner
-    logged = Logged(
-        (0, 1, 2),
-        tuple(range(len(world.chances))),
-        codes,
-        types,
-        np.asarray(pays[at, codes], np.float64),
-        every[at, codes],
-        world.chances if fixed else every,
-        fixed,
-        False,
-        None,
-        None,
-        False,
-    )
+    places, known = tuple(range(len(world.chances))), world.chances if fixed else every
+    drawn = codes, types, np.asarray(pays[at, codes], np.float64), every[at, codes]
+    logged = Logged((0, 1, 2), places, *drawn, known, fixed, False, None, None, False)
     one, other = (Candidate(mine, types) for mine in world.candidates)
     levels = world.rise * world.drift(np.arange(rounds) / rounds)
     truths = tuple(((mine * world.means).sum(axis=1).mean() + levels).cumsum() / n for mine in world.candidates)

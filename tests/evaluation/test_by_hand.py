@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
+from tests.evaluation.logs import NAMED, only, uniform
 
 pytestmark = pytest.mark.compiled
 
 ITEMS, ROWS = 80, 10_000
-NAMED = {"arm": "item", "reward": "click", "propensity": "p"}
 
 
 @pytest.fixture(scope="module")
@@ -70,16 +70,18 @@ def test_every_estimator_is_its_formula(log, named, model):
     assert (found.estimator, found.value) == ("ips", pytest.approx(by_hand["ips"]))
 
 
-def test_where_arms_are_not_shown_to_differ_the_log_s_own_policy_is_worth_its_mean(log):
-    random = np.random.default_rng(3)
-    alike = log.assign(click=(random.random(ROWS) < 0.0038) * 1.0)
-    found = eh.evaluate(alike, dict.fromkeys(range(ITEMS), 1 / ITEMS), **NAMED)
-    assert found.value == pytest.approx(alike["click"].mean(), abs=0.00002)
+def test_where_arms_are_not_shown_to_differ_the_log_s_own_policy_is_worth_its_mean():
+    log = uniform(3, rows=ROWS, rate=0.0038)
+    found = eh.evaluate(log, dict.fromkeys(range(ITEMS), 1 / ITEMS), **NAMED)
+    assert found.value == pytest.approx(log["click"].mean(), abs=0.00002)
 
 
-def test_what_dm_expects_has_no_interval(log):
-    found = eh.evaluate(log, dict.fromkeys(range(ITEMS), 1 / ITEMS), **NAMED, estimator="dm")
-    assert np.isnan([found.low, found.high]).all()
+@pytest.mark.parametrize("interval", ["anytime", "once", "normal"])
+def test_what_dm_expects_has_no_interval(interval):
+    policies = {"uniform": dict.fromkeys(range(4), 0.25), "one": only(0, 4)}
+    both = eh.evaluate(uniform(1, items=4, rate=0.3), policies, **NAMED, estimator="dm", interval=interval)
+    found = both["uniform"]
+    assert np.isnan([found.low, found.high, *both.differences[["low", "high"]].iloc[0]]).all()
     assert "without an interval" in str(found)
     assert any("dm has no interval" in note for note in found.notes)
     assert not found.at_least(0.0)

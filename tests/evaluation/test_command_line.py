@@ -15,6 +15,7 @@ from evenhand.quotas import Promise
 from tests.cli.shell import call, refused
 
 COLUMNS = ["--arm", "item", "--reward", "click", "--propensity", "p"]
+LAST = ["-p", "0=0,1=0,2=1"]
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def test_a_distribution_is_evaluated_and_compared_under_shares(log, tmp_path):
     assert "mean reward per round (dr)" in said
     assert "Differences from 0=0.1,1=0.1,2=0.8" in said
     assert picture.stat().st_size > 1000
-    body = json.loads(call("evaluate", log, *COLUMNS, "-p", "0=0,1=0,2=1", "--shares", "0.2", "--json").output)
+    body = json.loads(call("evaluate", log, *COLUMNS, *LAST, "--shares", "0.2", "--json").output)
     free, fair = body["policies"]
     assert free["low"] < 0.6 < free["high"]
     assert fair["value"] < free["value"]
@@ -59,9 +60,8 @@ def test_files_of_probabilities_are_read(log, tmp_path):
 
 
 def test_the_gate_fails_unless_the_interval_lies_above(log):
-    policy = ["-p", "0=0,1=0,2=1"]
-    assert call("evaluate", log, *COLUMNS, *policy, "--at-least", "0.3").exit_code == 0
-    missed = call("evaluate", log, *COLUMNS, *policy, "--at-least", "0.58")  # the value is above, its interval is not
+    assert call("evaluate", log, *COLUMNS, *LAST, "--at-least", "0.3").exit_code == 0
+    missed = call("evaluate", log, *COLUMNS, *LAST, "--at-least", "0.58")  # the value is above, its interval is not
     assert missed.exit_code == 1
     assert "NOT shown to be above 0.58" in missed.output
 
@@ -104,16 +104,14 @@ def test_a_promise_in_a_file_is_compared_with_none(log, tmp_path):
     assert kept == [("thompson", None), ("thompson under the promise", True)]
     said = " ".join(call("evaluate", log, *COLUMNS, "--promise", path, "--replays", "2").output.split())
     assert "Promised: 0 at least 1/5 of the rounds (behind by less than 2)." in said
-    assert re.search(
-        r"- This log supports about \d+ rounds of this policy, because .*; up to \d+ may be asked for", said
-    )
-    weighed = json.loads(call("evaluate", log, *COLUMNS, "-p", "0=0,1=0,2=1", "--promise", path, "--json").output)
+    assert re.search(r"This log supports about \d+ rounds of this policy, because .*; up to \d+ may be asked for", said)
+    weighed = json.loads(call("evaluate", log, *COLUMNS, *LAST, "--promise", path, "--json").output)
     assert [row["policy"] for row in weighed["policies"]] == ["0=0,1=0,2=1", "0=0,1=0,2=1 under the promise"]
     path.write_text("[shares]\n0 = 0.2\n[caps]\n2 = 0.7\n[[sets]]\narms = [1, 2]\nshare = 0.75\n")
-    capped = json.loads(call("evaluate", log, *COLUMNS, "-p", "0=0,1=0,2=1", "--promise", path, "--json").output)
+    capped = json.loads(call("evaluate", log, *COLUMNS, *LAST, "--promise", path, "--json").output)
     assert [row["policy"] for row in capped["policies"]] == ["0=0,1=0,2=1", "0=0,1=0,2=1 under the promise"]
     path.write_text("[shares]\n0 = 0.2\n[windows]\n0 = 9\n")
-    given = ["-p", "0=0,1=0,2=1", "--promise", path]
+    given = [*LAST, "--promise", path]
     words = "expected only shares and caps, for a distribution, got 0 at least once in any 9"
     refused(ArgumentError, words, "evaluate", log, *COLUMNS, *given)
 
@@ -132,20 +130,12 @@ def test_a_replay_that_no_log_could_give_is_refused_before_it_runs(log, monkeypa
         (ArgumentError, "--policy: expected a policy to evaluate, or --shares", []),
         (UnknownArmError, "policy: expected every arm of the log", ["-p", "0=0.5,1=0.5"]),
         (ArgumentError, "--policy, 1: expected a probability in [0, 1], got 'x'", ["-p", "0=0.5,1=x"]),
-        (ArgumentError, "estimator: expected one of", ["-p", "0=0,1=0,2=1", "--estimator", "best"]),
-        (
-            ArgumentError,
-            "--picture: expected a file that ends in .png",
-            ["-p", "0=0,1=0,2=1", "--picture", "value.svg"],
-        ),
+        (ArgumentError, "estimator: expected one of", [*LAST, "--estimator", "best"]),
+        (ArgumentError, "--picture: expected a file that ends in .png", [*LAST, "--picture", "value.svg"]),
         (EvenhandError, "--policy: no policy is named 'nobody'", ["-p", "nobody"]),
         (ArgumentError, "--shares: expected a --policy that keeps shares", ["-p", "ucb1", "--shares", "0.1"]),
-        (ArgumentError, "--replays: expected a --policy that learns", ["-p", "0=0,1=0,2=1", "--replays", "3"]),
-        (
-            ArgumentError,
-            "--tolerance: expected a --policy that learns",
-            ["-p", "0=0,1=0,2=1", "--shares", "0.1", "--tolerance", "1"],
-        ),
+        (ArgumentError, "--replays: expected a --policy that learns", [*LAST, "--replays", "3"]),
+        (ArgumentError, "--tolerance: expected a --policy that learns", [*LAST, "--shares", "0", "--tolerance", "1"]),
     ],
     ids=["nothing", "arms", "number", "estimator", "picture", "name", "shares", "replays", "tolerance"],
 )
@@ -243,8 +233,7 @@ def test_every_estimator_and_what_it_needs_can_be_named(every, tmp_path):
     ids=["model", "number", "weight", "rounds"],
 )
 def test_options_that_do_not_fit_are_refused(every, words, options):
-    columns = ["--arm", "item", "--reward", "click", "--propensity", "p"]
-    refused(ArgumentError, words, "evaluate", every[0], *columns, "-p", "0=0.1,1=0.9", *options)
+    refused(ArgumentError, words, "evaluate", every[0], *COLUMNS, "-p", "0=0.1,1=0.9", *options)
 
 
 def test_the_gate_looks_at_the_rows_since_a_change(tmp_path):

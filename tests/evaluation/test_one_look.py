@@ -11,44 +11,33 @@ import evenhand as eh
 from evenhand.audit.sequences import EVERY, ODDS, BettingProcess, odds_for
 from evenhand.errors import ArgumentError
 from tests.cli.shell import call
+from tests.evaluation.logs import NAMED, only, uniform
 
 pytestmark = pytest.mark.compiled
 
-NAMED = {"arm": "item", "reward": "click", "propensity": "p"}
-
-
-def shop(seed, *, rows=5000, items=80, rate=0.004):
-    """A log of items drawn uniformly, of which few are clicked."""
-    random = np.random.default_rng(seed)
-    clicked = (random.random(rows) < rate) * 1.0
-    return pd.DataFrame({"item": random.integers(0, items, rows), "click": clicked, "p": 1 / items})
-
-
-def only(item, items=80):
-    return {arm: float(arm == item) for arm in range(items)}
-
 
 @pytest.mark.parametrize("estimator", ["ips", "snips", "dr"])
-@pytest.mark.parametrize("rate", [0.004, 0.02, 1.0])
-def test_one_look_at_few_rewards_is_clopper_and_pearson_s(estimator, rate):
-    missed = 0
+@pytest.mark.parametrize(("rate", "items", "played"), [(0.004, 80, 1), (0.02, 80, 1), (1.0, 80, 1), (0.3, 8, 4)])
+def test_one_look_at_a_single_weight_is_clopper_and_pearson_s(estimator, rate, items, played):
+    policy, missed = {arm: (arm < played) / played for arm in range(items)}, 0
     for seed in range(40):
-        log = shop(seed, rate=rate)
-        found = eh.evaluate(log, only(0), **NAMED, estimator=estimator, interval="once")
-        times = int(((log["item"] == 0) & (log["click"] == 1)).sum())
+        log = uniform(seed, items=items, rate=rate)
+        found = eh.evaluate(log, policy, **NAMED, estimator=estimator, interval="once")
+        times, weight = int(((log["item"] < played) & (log["click"] == 1)).sum()), items / played
         low, high = scipy.stats.binomtest(times, len(log)).proportion_ci(0.95, "exact")
-        assert (found.low, found.high) == pytest.approx((min(80 * low, 1), min(80 * high, 1)))
+        assert (found.low, found.high) == pytest.approx((min(weight * low, 1), min(weight * high, 1)))
         missed += not found.low <= rate <= found.high
     assert missed <= 6  # 5 % may miss: more than 6 of 40 with probability 0.003 or less
 
 
-def test_a_policy_that_plays_some_arms_alike_has_one_weight():
-    log = shop(1, items=8, rate=0.3)
-    half = {arm: 0.25 if arm < 4 else 0.0 for arm in range(8)}
-    found = eh.evaluate(log, half, **NAMED, interval="once")
-    times = int(((log["item"] < 4) & (log["click"] == 1)).sum())
-    low, high = scipy.stats.binomtest(times, len(log)).proportion_ci(0.95, "exact")
-    assert (found.low, found.high) == pytest.approx((2 * low, 2 * high))
+@pytest.mark.parametrize("interval", ["anytime", "once"])
+@pytest.mark.parametrize("reward", [0.9, 1.0])
+def test_rows_that_no_value_explains_refute_the_propensities(interval, reward):
+    log = pd.DataFrame({"item": [0, 0, 0, 0, 1] * 80, "click": reward, "p": 0.5})
+    found = eh.evaluate(log, only(0, 2), **NAMED, interval=interval)
+    assert found.refuted
+    assert 0.8 < found.low <= found.high <= 1
+    assert not found.at_least(0.5)
 
 
 @pytest.mark.parametrize("policy", [dict(enumerate(np.arange(1, 9) / 36)), only(0, 8)])
@@ -56,7 +45,7 @@ def test_a_policy_that_plays_some_arms_alike_has_one_weight():
 def test_one_look_at_rewards_between_0_and_1_bets(policy, drift):
     chances, missed, widths = np.array([policy[arm] for arm in range(8)]), 0, []
     for seed in range(40):
-        log = shop(seed, rows=600, items=8)
+        log = uniform(seed, rows=600, items=8)
         random = np.random.default_rng(seed)
         means = np.linspace(0.2, 0.6, 8)[log["item"]] + (np.linspace(-0.15, 0.15, 600) if drift else 0.0)
         log["click"] = random.beta(4 * means, 4 * (1 - means))
@@ -83,15 +72,16 @@ def test_odds_for_one_look_are_few_and_chosen_by_the_number_of_rows():
 def test_a_normal_interval_needs_rewards_of_both_kinds():
     words = r"interval: expected 'anytime' or 'once', got \"'normal' where \d+ of the policy's \d+ rows have a reward "
     for rate, kind in ((0.004, "above 0"), (1.0, "below 1")):
-        with pytest.raises(ArgumentError, match=words + kind):
-            eh.evaluate(shop(1, rate=rate), only(0), **NAMED, interval="normal")
-    assert eh.evaluate(shop(1, rate=0.3, items=4), only(0, 4), **NAMED, interval="normal").interval == "normal"
+        for policy in (only(0), eh.learners.UCB1()):
+            with pytest.raises(ArgumentError, match=words + kind):
+                eh.evaluate(uniform(1, rate=rate), policy, **NAMED, interval="normal")
+    assert eh.evaluate(uniform(1, rate=0.3, items=4), only(0, 4), **NAMED, interval="normal").interval == "normal"
 
 
 @pytest.mark.parametrize("estimator", ["ips", "snips", "dr"])
 @pytest.mark.parametrize("interval", ["anytime", "once"])
 def test_differences_are_followed_in_their_own_range(estimator, interval):
-    log, chances = shop(1, rows=4000, items=8, rate=0.3), np.full(8, 1 / 8)
+    log, chances = uniform(1, rows=4000, items=8, rate=0.3), np.full(8, 1 / 8)
     near = chances + np.array([0.01, -0.01, 0, 0, 0, 0, 0, 0])
     policies = {"uniform": dict(enumerate(chances)), "near": dict(enumerate(near))}
     found = eh.evaluate(log, policies, **NAMED, estimator=estimator, interval=interval).differences.iloc[0]
@@ -105,7 +95,7 @@ def test_differences_miss_as_seldom_as_they_say():
     policies = {"uniform": dict.fromkeys(range(8), 1 / 8), "two": {arm: 0.5 * (arm in (2, 5)) for arm in range(8)}}
     means, missed = np.linspace(0.1, 0.5, 8), 0
     for seed in range(40):
-        log = shop(seed, rows=600, items=8)
+        log = uniform(seed, rows=600, items=8)
         log["click"] = (np.random.default_rng(seed).random(600) < means[log["item"]]) * 1.0
         row = eh.evaluate(log, policies, **NAMED, interval="once").differences.iloc[0]
         missed += not row.low <= means[[2, 5]].mean() - means.mean() <= row.high
@@ -113,7 +103,7 @@ def test_differences_miss_as_seldom_as_they_say():
 
 
 def test_several_differences_hold_together_or_each():
-    log = shop(1, rows=2000, items=4, rate=0.3)
+    log = uniform(1, rows=2000, items=4, rate=0.3)
     policies = {name: only(arm, 4) for arm, name in enumerate("abcd")}
     together, each = (eh.evaluate(log, policies, **NAMED, each=one) for one in (False, True))
     assert together.notes[0].startswith("The 3 differences hold together (Bonferroni)")
@@ -126,7 +116,7 @@ def test_several_differences_hold_together_or_each():
 
 def test_the_shell_asks_for_one_look(tmp_path):
     path = tmp_path / "log.csv"
-    log = shop(1, rows=2000, items=4, rate=0.3)
+    log = uniform(1, rows=2000, items=4, rate=0.3)
     log.to_csv(path, index=False)
     words = ["--arm", "item", "--reward", "click", "--propensity", "p", "--policy", "0=1,1=0,2=0,3=0"]
     body = json.loads(call("evaluate", path, *words, "--interval", "once", "--json").output)

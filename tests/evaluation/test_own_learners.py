@@ -83,9 +83,8 @@ def test_any_learner_is_replayed_with_contexts(name):
     before = copy.deepcopy(learner)
     found = eh.evaluate(frame, learner, **NAMED, contexts=["x"], replays=2)
     assert 0.4 < found.value < 0.9
-    assert found.notes[-1].startswith(
-        f"This log supports about {found.rounds} rounds of this policy, because the least"
-    )
+    words = f"This log supports about {found.rounds} rounds of this policy, because the least"
+    assert found.notes[-1].startswith(words)
     if isinstance(learner, Own):
         assert (learner.asked, learner.means.sums.tolist()) == ([], before.means.sums.tolist())
     elif name == "alone":
@@ -103,6 +102,8 @@ def test_learners_are_compared_and_see_the_same_rows():
     assert any(note.startswith("Nothing is seen of a difference between same and free") for note in found.notes)
     assert found["fair"].audit.kept
     assert found["free"].audit is None
+    each = eh.evaluate(frame, learners, **NAMED, contexts=["x"], replays=1, each=True)
+    assert not any("hold together" in note for note in each.notes)
 
 
 @pytest.mark.parametrize("name", ["under a promise", "ours", "own ask and tell"])

@@ -8,17 +8,12 @@ import scipy.stats
 import evenhand as eh
 from evenhand.evaluation.logged import read_logged
 from evenhand.evaluation.propensities import ERROR, fit_of
+from tests.evaluation.logs import NAMED, only, uniform
 
 pytestmark = pytest.mark.compiled
 
 UNIFORM = dict.fromkeys(range(80), 1 / 80)
-NAMED = {"arm": "item", "reward": "click", "propensity": "p"}
-
-
-def uniform(seed, rows=800):
-    random = np.random.default_rng(seed)
-    clicked = (random.random(rows) < 0.004) * 1.0
-    return pd.DataFrame({"item": random.integers(0, 80, rows), "click": clicked, "p": 1 / 80})
+EVERY = {0: "p0", 1: "p1", 2: "p2"}
 
 
 def logged(log, propensity="p"):
@@ -26,12 +21,12 @@ def logged(log, propensity="p"):
     return read_logged(log, arm="item", reward="click", propensity=propensity, **given)
 
 
-def doubted(log, **settings):
-    found = eh.evaluate(log, dict.fromkeys(log["item"].unique(), 1 / log["item"].nunique()), **NAMED, **settings)
-    return any("fit" in note for note in found.notes)
+def doubted(log):
+    items = log["item"].unique()
+    return any("fit" in note for note in eh.evaluate(log, dict.fromkeys(items, 1 / len(items)), **NAMED).notes)
 
 
-def learned(seed, rows=2000, *, stated=None):
+def learned(seed, rows=2000):
     """A log of a learner over three arms, whose chances follow what it has seen: those of its arm, or of all."""
     random, sums, counts, columns, drawn, paid = np.random.default_rng(seed), np.zeros(3), np.ones(3), [], [], []
     for _ in range(rows):
@@ -49,11 +44,11 @@ def learned(seed, rows=2000, *, stated=None):
 
 @pytest.mark.parametrize("rows", [800, 5000])
 def test_true_constant_chances_are_doubted_in_one_log_of_a_thousand(rows):
-    logs = [log for seed in range(60) if (log := uniform(seed, rows))["item"].nunique() == 80]
+    logs = [log for seed in range(60) if (log := uniform(seed, rows=rows))["item"].nunique() == 80]
     assert sum(doubted(log) for log in logs) <= 1  # two or more with probability 0.002 at most
 
 
-@pytest.mark.parametrize("propensity", ["p", {0: "p0", 1: "p1", 2: "p2"}])
+@pytest.mark.parametrize("propensity", ["p", EVERY])
 def test_true_chances_of_a_learner_are_not_doubted(propensity):
     # the p-values are those of a valid test: 5 % of them below .05, of which 8 of 40 have probability 0.003 at most
     found = [fit_of(logged(learned(seed, 400), propensity)).min() for seed in range(40)]
@@ -62,43 +57,29 @@ def test_true_chances_of_a_learner_are_not_doubted(propensity):
 
 
 def test_the_p_values_are_binomial_and_holm_s():
-    log = uniform(1)
-    counts = log["item"].value_counts().reindex(range(80), fill_value=0)
-    plain = np.array(
-        [
-            min(1, 2 * min(scipy.stats.binom.cdf(n, 800, 1 / 80), scipy.stats.binom.sf(n - 1, 800, 1 / 80)))
-            for n in counts
-        ]
-    )
+    log = uniform(1, rows=800)
+    counts, binom = log["item"].value_counts().sort_index(), scipy.stats.binom
+    assert len(counts) == 80
+    plain = [min(1, 2 * min(binom.cdf(n, 800, 1 / 80), binom.sf(n - 1, 800, 1 / 80))) for n in counts]
     order = np.argsort(plain)
-    holm = np.maximum.accumulate(np.minimum(plain[order] * np.arange(80, 0, -1), 1))[np.argsort(order)]
-    present = counts[counts > 0].index
-    if len(present) == 80:
-        assert fit_of(logged(log)) == pytest.approx(holm)
-    assert (
-        eh.evaluate(log, UNIFORM if len(present) == 80 else dict.fromkeys(present, 1 / len(present)), **NAMED)
-        .weights["p_value"]
-        .min()
-        > ERROR
-    )
+    holm = np.maximum.accumulate(np.minimum(np.sort(plain) * np.arange(80, 0, -1), 1))[np.argsort(order)]
+    assert fit_of(logged(log)) == pytest.approx(holm)
+    assert eh.evaluate(log, UNIFORM, **NAMED).weights["p_value"].min() > ERROR
 
 
 def test_wrong_constant_chances_are_doubted():
-    random = np.random.default_rng(99)
-    twice = np.full(80, 1 / 81)
+    random, twice = np.random.default_rng(99), np.full(80, 1 / 81)
     twice[7] *= 2
-    often = uniform(1, 10_000).assign(item=random.choice(80, 10_000, p=twice))
-    skewed = uniform(2, 10_000)
+    skewed = uniform(2, rows=10_000)
     skewed["p"] = (np.arange(1, 81) / 3240)[skewed["item"]]
-    tiled = pd.concat([uniform(3, 1000)] * 100, ignore_index=True)
-    assert doubted(often)
+    assert doubted(uniform(1, rows=10_000).assign(item=random.choice(80, 10_000, p=twice)))
     assert doubted(skewed)
-    assert doubted(tiled)
+    tiled = pd.concat([uniform(3, rows=1000)] * 100, ignore_index=True)
     (note,) = [note for note in eh.evaluate(tiled, UNIFORM, **NAMED).notes if "fit" in note]
     assert "rows may be repeated or missing" in note
 
 
-@pytest.mark.parametrize("propensity", ["p", {0: "p0", 1: "p1", 2: "p2"}])
+@pytest.mark.parametrize("propensity", ["p", EVERY])
 def test_wrong_chances_of_a_learner_are_doubted(propensity):
     log = learned(1)
     log[["p", "p0", "p1", "p2"]] = log[["p", "p0", "p1", "p2"]].shift(300, fill_value=1 / 3).to_numpy()
@@ -111,17 +92,17 @@ def test_wrong_chances_of_a_learner_are_doubted(propensity):
 def test_what_is_played_too_seldom_is_found_only_where_all_chances_are_known():
     log = learned(2)
     kept = log[(log["item"] != 2) | (np.arange(len(log)) % 8 == 0)].reset_index(drop=True)
-    every, one = fit_of(logged(kept, {0: "p0", 1: "p1", 2: "p2"})), fit_of(logged(kept))
+    every, one = fit_of(logged(kept, EVERY)), fit_of(logged(kept))
     assert one[2] > 0.05
     assert every[2] < one[2]
-    found = eh.evaluate(kept, {0: 1, 1: 0, 2: 0}, **NAMED)
-    assert any("not ones played more seldom" in note for note in found.notes)
-    known = eh.evaluate(kept, {0: 1, 1: 0, 2: 0}, arm="item", reward="click", propensity={0: "p0", 1: "p1", 2: "p2"})
-    assert not any("more seldom" in note for note in known.notes)
+    for policy, more in ((only(0, 3), {}), (eh.learners.UCB1(), {"rounds": 10})):
+        for propensity, said in (("p", True), (EVERY, False)):
+            found = eh.evaluate(kept, policy, **NAMED | {"propensity": propensity}, **more)
+            assert any("not ones played more seldom" in note for note in found.notes) == said
 
 
 def test_a_replay_says_it_too():
-    log = uniform(1, 4000)
-    log = log[(log["item"] > 5) | (log["item"] == 1)].reset_index(drop=True)
-    found = eh.evaluate(log, eh.learners.UCB1(arms=sorted(log["item"].unique())), **NAMED, replays=1, rounds=10)
-    assert any("fit" in note for note in found.notes) == bool((found.weights["p_value"] < ERROR).any())
+    log = uniform(1, rows=4000)
+    log = log[log["item"] < 40].reset_index(drop=True)
+    found = eh.evaluate(log, eh.learners.UCB1(), **NAMED, replays=1, rounds=10)
+    assert any("do not fit" in note for note in found.notes)

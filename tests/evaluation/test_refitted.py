@@ -15,10 +15,9 @@ import evenhand as eh
 from evenhand.errors import ArgumentError, ModelError
 from evenhand.evaluation import Refitted
 from tests.cli.shell import call, refused
+from tests.evaluation.logs import NAMED, only
 
 pytestmark = pytest.mark.compiled
-
-NAMED = {"arm": "item", "reward": "click", "propensity": "p"}
 
 
 def shop(seed, *, rows=4000, items=8, good=0.1):
@@ -50,18 +49,11 @@ def test_the_best_of_each_segment_is_not_better_where_nothing_differs():
     assert chosen >= 5
 
 
-@pytest.mark.parametrize(
-    "fit",
-    [
-        best,
-        DecisionTreeClassifier(max_depth=8, min_samples_leaf=10, random_state=0),
-        make_pipeline(
-            make_column_transformer((OneHotEncoder(), ["segment", "item"])),
-            DecisionTreeClassifier(max_depth=20, min_samples_leaf=10, random_state=0),
-        ),
-    ],
-    ids=["function", "estimator", "pipeline"],
-)
+TREE = DecisionTreeClassifier(max_depth=20, min_samples_leaf=10, random_state=0)
+PIPELINE = make_pipeline(make_column_transformer((OneHotEncoder(), ["segment", "item"])), TREE)
+
+
+@pytest.mark.parametrize("fit", [best, TREE, PIPELINE], ids=["function", "estimator", "pipeline"])
 def test_what_differs_is_found_by_functions_estimators_and_pipelines(fit):
     log = shop(1, good=0.7)
     found = eh.evaluate(log, Refitted(fit), **NAMED, contexts=["segment"], interval="once")
@@ -71,11 +63,11 @@ def test_what_differs_is_found_by_functions_estimators_and_pipelines(fit):
 
 
 def test_an_estimator_is_refitted_in_twenty_blocks():
-    log, tree = shop(1, good=0.7), DecisionTreeClassifier(random_state=0)
-    plain, wrapped = (eh.evaluate(log, one, **NAMED, contexts=["segment"]) for one in (tree, Refitted(tree)))
+    log = shop(1, good=0.7)
+    plain, wrapped = (eh.evaluate(log, one, **NAMED, contexts=["segment"]) for one in (TREE, Refitted(TREE)))
     assert (plain.value, plain.low, plain.notes) == (wrapped.value, wrapped.low, wrapped.notes)
-    assert not hasattr(tree, "tree_")
-    both = eh.evaluate(log, {"tree": tree, "uniform": dict.fromkeys(range(8), 1 / 8)}, **NAMED, contexts=["segment"])
+    assert not hasattr(TREE, "tree_")
+    both = eh.evaluate(log, {"tree": TREE, "uniform": dict.fromkeys(range(8), 1 / 8)}, **NAMED, contexts=["segment"])
     assert both["tree"].rounds == both["uniform"].rounds == 3800
 
 
@@ -86,26 +78,34 @@ def test_each_block_is_played_by_what_was_fitted_to_the_rows_before():
         seen.append(len(rows))
         return dict(enumerate(np.eye(8)[len(seen) % 8]))
 
-    found = eh.evaluate(log, Refitted(fit, blocks=5), **NAMED, estimator="ips")
+    found = eh.evaluate(log, Refitted(fit, blocks=5), **NAMED, estimator=["ips", "dr"])
     assert seen == [21, 42, 63, 83]
     played = np.repeat([1, 2, 3, 4], [21, 21, 20, 20])
     rest = log.iloc[21:]
     assert found.value == pytest.approx((8 * (rest["item"] == played) * rest["click"]).mean())
-    assert found.notes[0].startswith(
-        "The policy is refitted before each of 4 blocks, to the rows before: the value is "
-    )
-    assert "over rows 22 to 103" in found.notes[0]
+    before, where = "refitted before each of {} blocks, to the rows before: the value is", "over rows {} to 103."
+    assert before.format(4) in found.notes[0]
+    assert where.format(22) in found.notes[0]
     assert not any("chosen with these rows" in note for note in found.notes)
+    policies = {"few": Refitted(fit, blocks=5), "many": Refitted(lambda rows: only(1, 8), blocks=20)}
+    (note,) = [note for note in eh.evaluate(log, policies, **NAMED).notes if note.startswith("many: ")]
+    assert before.format(17) in note
+    assert where.format(22) in note
+
+
+def test_one_look_at_what_depends_on_rewards_is_not_clopper_and_pearson_s():
+    """Their interval is for independent rows, and misses more often where a policy may change when it was lucky."""
+    log = shop(1)
+    fitted = eh.evaluate(log, Refitted(lambda rows: only(0, 8)), **NAMED, interval="once")
+    fixed = eh.evaluate(log.iloc[200:], only(0, 8), **NAMED, interval="once")
+    assert fitted.value == pytest.approx(fixed.value, abs=0.01)
+    assert fitted.low < fixed.low < fixed.high < fitted.high
 
 
 def test_a_unit_is_never_parted():
     log, seen = shop(3, rows=400).assign(user=np.arange(400) % 40), []
-    eh.evaluate(
-        log,
-        Refitted(lambda rows: seen.append(set(rows["user"])) or dict.fromkeys(range(8), 1 / 8), blocks=4),
-        **NAMED,
-        unit="user",
-    )
+    policy = Refitted(lambda rows: seen.append(set(rows["user"])) or only(0, 8), blocks=4)
+    eh.evaluate(log, policy, **NAMED, unit="user")
     assert [len(users) for users in seen] == [10, 20, 30]
 
 

@@ -15,6 +15,7 @@ from evenhand.learners.functions import know
 from evenhand.quotas import DeadlineLearn, FairLearn
 from evenhand.saving.state import to_bytes
 from evenhand.studies import Operation, Store
+from evenhand.studies.log.codec import now
 from tests.service.conftest import Served
 
 SHARES = {"a": 0.2, "b": 0.3, "c": 0}
@@ -149,6 +150,27 @@ def test_a_study_goes_on_as_its_log_says_after_a_learner_failed(tmp_path, snapsh
         assert study.verify().ok
         assert inside(study.policy)["half"] == 5
         assert inside(study.policy)["asked"] == 6
+
+
+def test_a_ticket_is_closed_without_a_reward_where_the_learner_fails_at_that_of_expiry(tmp_path, monkeypatch):
+    policy = DeadlineLearn(adapter(), SHARES)
+    with eh.Study.create(tmp_path / "s.evenhand", policy, expire_after="1m", expire_reward=0) as study:
+        study.ask(count=4)
+        later = now() + 61_000_000
+        monkeypatch.setattr("evenhand.studies.log.transaction.now", lambda: later)
+        FAILING[:] = [2, -5]
+        failed, forgotten = study.perform([Operation("ask"), Operation("forget", 4)])
+        assert (type(failed), forgotten) == (ModelError, "already forgotten")
+        FAILING.clear()
+        study.tell(study.ask(), 1.0)
+        refused = [event.given.get("refused", "") for event in study.log.events() if event.kind == "expire"]
+        assert ["out of memory" in words for words in refused] == [False, True, True, True]
+        first = study.verify()
+        assert (first.problems, first.told, first.forgotten, first.open) == ((), 2, 3, 0)
+        (note,) = first.notes
+        assert note.startswith("tickets that expired without the study's reward for it: 3; the policy refused it")
+        assert [note] == list(study.statistics().notes) == [*study.verify(since=first).notes[1:]]
+        assert [rewards for _, rewards in inside(study.policy)["learned"]] == [0.0, 1.0]
 
 
 def test_a_batch_over_http_can_be_repeated_after_a_learner_failed():

@@ -116,13 +116,7 @@ def test_rows_are_put_in_order_first():
 @pytest.mark.parametrize(
     ("frame", "shares", "tolerance", "error", "words"),
     [
-        (
-            {"item": ["a", "b"]},
-            {"a": 0.5, "c": 0.1},
-            0,
-            UnknownArmError,
-            r"column 'item', row 2: expected an arm that has",
-        ),
+        ({"item": ["a", "b"]}, {"a": 0.5}, 0, UnknownArmError, "column 'item', row 2: expected an arm that has"),
         ({"other": ["a", "b"]}, 0.5, 0, TableError, r"column: expected one of \['other'\], got 'item'"),
         ({"item": []}, 0.5, 0, TableError, "column 'item': no rows"),
         ({"item": ["a", None]}, 0.5, 0, TableError, "column 'item', row 2: the cell is empty"),
@@ -244,7 +238,7 @@ def test_a_log_that_is_newest_first_is_turned_around_with_its_ties(order, round)
         found = audit(rows, arm="item", order=order, round=round, shares={"b": 0.5, "a": 0})
         assert found.kept
         assert any("40 of 40 rounds have the same day" in note for note in found.notes)
-        assert any("turned around" in note for note in found.notes) == turned
+        assert any("from its end" in note for note in found.notes) == turned
 
 
 def test_a_further_column_orders_what_is_tied():
@@ -252,7 +246,7 @@ def test_a_further_column_orders_what_is_tied():
     found = audit(log, arm="item", order=["day", "id"], shares={"b": 0.5, "a": 0})
     assert (found.kept, found.notes) == (True, ())
     again = audit(log, arm="item", order="day", shares={"b": 0.5, "a": 0})
-    assert any("name a further column to order them by, such as day,id" in note for note in again.notes)
+    assert any("name a further column, such as day,id" in note for note in again.notes)
 
 
 NO_DIFFERENCE = {
@@ -272,7 +266,22 @@ def test_ties_that_make_no_difference_are_not_spoken_of(columns):
 def test_ties_of_rounds_that_differ_otherwise_are_spoken_of(column):
     log = pd.DataFrame({"when": [1, 1, 1, 2], "item": ["a"] * 4, "other": ["a,b", "a", "a", "b,a"]})
     found = audit(log, arm="item", order="when", shares={"a": 0.1, "b": 0}, **{column: "other"})
-    assert any("3 of 4 rounds have the same when as others." in note for note in found.notes)
+    assert any("3 of 4 rounds have the same when as another," in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("promised", "words"),
+    [
+        ({"shares": {"b": 0.5, "a": 0}, "tolerance": 4}, "may change the answer"),
+        ({"shares": {"b": 0.5, "a": 0}, "tolerance": 5}, "The promise is kept in every order of them"),
+        ({"caps": {"b": 0.25}, "cap_tolerance": 10}, "may change the answer"),
+        ({"caps": {"b": 0.25}, "cap_tolerance": 12}, "The promise is kept in every order of them"),
+        ({"caps": {"b": 0.25}}, "The promise is broken in every order of them"),
+        ({"caps": 1, "windows": {"b": 4}}, "may change the answer"),
+    ],
+)
+def test_a_note_says_whether_the_order_of_ties_may_change_the_verdict(promised, words):
+    assert words in audit(DAYS, arm="item", order="day", **promised).notes[-1]
 
 
 def test_ties_in_logs_that_were_written_apart_are_spoken_of():

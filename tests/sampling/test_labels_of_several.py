@@ -503,14 +503,16 @@ def with_controls(path, tasks, answers):
 def test_a_label_that_was_left_open_is_not_taken_from_another_control(tasks, tmp_path):
     queue, (one, two, *_), file = tasks
     export = with_controls(tmp_path / "e.json", file, {one: {"label": "low", "sure": "high"}, two: {"sure": "high"}})
-    assert queue.read_labels(export) == {"told": 1, "rejected": 0, "left": 3}
+    assert queue.read_labels(export) == {"told": 1, "rejected": 0, "left": 3, "passed_over": 2}
     assert [(item, label) for item, _, label in told(queue)] == [(one, "low")]
+    alone = with_controls(tmp_path / "f.json", file, {one: {"label": "low"}, two: {"sure": "high"}})
+    assert queue.read_labels(alone)["passed_over"] == 1
 
 
 def test_the_control_is_named_or_refused(tasks, tmp_path):
     queue, (one, two, *_), file = tasks
     export = with_controls(tmp_path / "e.json", file, {one: {"tone": "low", "sure": "high"}, two: {"sure": "high"}})
-    with pytest.raises(errors.TableError, match=r"e.json, control: expected one of \['tone', 'sure'\], which were all"):
+    with pytest.raises(errors.TableError, match=r"e.json, control: expected which one of \['tone', 'sure'\] holds"):
         queue.read_labels(export)
     with pytest.raises(errors.TableError, match=r"control: expected one of .*'ton'; did you mean 'tone'"):
         queue.read_labels(export, control="ton")
@@ -518,8 +520,15 @@ def test_the_control_is_named_or_refused(tasks, tmp_path):
         queue.read_labels(export, control="")
     assert told(queue) == []
     assert queue.read_labels(export, control="tone")["told"] == 1
-    alone = with_controls(tmp_path / "f.json", file, {two: {"tone": "low"}})
-    assert queue.read_labels(alone) == {"told": 1, "rejected": 0, "left": 3}
+    alone = with_controls(tmp_path / "f.json", file, {two: {"sure": "low"}})
+    with pytest.raises(errors.TableError, match=r"f.json, control: expected which one of \['sure'\] .*pass label"):
+        queue.read_labels(alone)
+    assert queue.read_labels(alone, control="label") == {"told": 0, "rejected": 0, "left": 4, "passed_over": 1}
+    words = with_controls(alone, file, {two: {"label": "low"}}).read_text()
+    for value in ("rating", "text"):
+        alone.write_text(words.replace('{"choices":', f'{{"{value}":'))
+        with pytest.raises(errors.TableError, match=f"'{two}', control 'label': expected choices, got .*{value}"):
+            queue.read_labels(alone)
 
 
 def test_the_column_of_labels_is_named(tasks, tmp_path):

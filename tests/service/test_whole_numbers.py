@@ -9,9 +9,11 @@ import pytest
 
 import evenhand as eh
 from evenhand.client import Client
+from evenhand.data.json_files import to_json
 from evenhand.service.app import ENDPOINTS
-from evenhand.service.bodies import to_json
 from evenhand.studies import Study
+from evenhand.studies.files import flat
+from tests.cli.shell import call
 
 ARMS = [1161888007138312192 + k for k in (1, 2, 3)] + [-(2**53)]
 TEXTS = list(map(str, ARMS))
@@ -91,7 +93,20 @@ def test_a_client_gives_them_back_and_the_service_reads_them(big):
         study.retire(decision.arm)
         assert study.add(decision.arm, 0.1) == 0
         assert study.state()["arms"][0]["label"] == TEXTS[0]
-    assert list(Study.open(big.store, "big").statistics().labels) == ARMS
+        study.add(str(ARMS[0] + 7))
+    study = Study.open(big.store, "big")
+    assert list(study.statistics().labels) == [*ARMS, ARMS[0] + 7]
+    cell = json.loads(flat(study.frame())["decision"][0])
+    assert (cell["arm"], cell["index"]) == (TEXTS[0], 0)
+
+
+def test_the_shell_prints_them_as_text_and_reads_them(tmp_path):
+    path = tmp_path / "big.evenhand"
+    Study.create(path, eh.quotas.DeadlineLearn(eh.learners.UCB1(), dict.fromkeys(ARMS, 0.2)), name="big").close()
+    assert read(call("ask", path, "--available", TEXTS[1]).output)["arm"] == TEXTS[1]
+    assert read(call("add", path, str(EXACT), "--json").output)["arm"] == EXACT
+    shown = read(call("show", path, "--json").output)["arms"]
+    assert [arm["label"] for arm in shown] == [*TEXTS, EXACT]
 
 
 def test_the_document_of_the_routes_has_no_such_number(served):

@@ -220,32 +220,21 @@ def test_forgetting_is_said_once_and_again(served):
     assert answers == [{"ticket": ticket, "status": "forgotten"}, {"ticket": ticket, "status": "already forgotten"}]
 
 
-def test_tickets_expire_after_what_was_said_at_creation(served, monkeypatch):
+@pytest.mark.parametrize("reward", [None, 0])
+def test_tickets_expire_as_was_said_at_creation(served, monkeypatch, reward):
     clock = [1_800_000_000_000_000]
     monkeypatch.setattr("evenhand.studies.log.transaction.now", lambda: clock[0])
-    body = {"name": "brief", "policy": POLICY, "expire_after": "1m"}
+    body = {"name": "brief", "policy": POLICY, "expire_after": "1m", "expire_reward": reward}
     assert served.send("decide", "POST", "/studies", json=body).status_code == 201
     late = served.ask(name="brief").json()["ticket"]
     clock[0] += 60_000_000
     answer = served.tell({"ticket": late, "reward": 1.0}, name="brief")
     assert answer.status_code == 409
     assert "ticket 1 expired at 2027-01-15 08:01:00 UTC, 1 minute after" in answer.json()["error"]["message"]
-    assert served.read("/studies/brief/decisions")["decisions"][0]["status"] == "expired"
+    (decision,) = served.read("/studies/brief/decisions")["decisions"]
+    assert (decision["status"], decision["reward"]) == ("expired", reward)
     state = served.read("/studies/brief")
-    assert (state["open"], state["forgotten"]) == (0, 1)
-
-
-def test_silence_is_told_as_the_reward_that_was_said_at_creation(served, monkeypatch):
-    clock = [1_800_000_000_000_000]
-    monkeypatch.setattr("evenhand.studies.log.transaction.now", lambda: clock[0])
-    body = {"name": "clicks", "policy": POLICY, "expire_after": "1m", "expire_reward": 0}
-    assert served.send("decide", "POST", "/studies", json=body).status_code == 201
-    served.ask(name="clicks")
-    clock[0] += 60_000_000
-    served.ask(name="clicks")
-    (_, decision) = served.read("/studies/clicks/decisions")["decisions"]
-    assert (decision["status"], decision["reward"]) == ("expired", 0.0)
-    assert served.read("/studies/clicks")["reward"]["mean"] == 0.0
+    assert (state["open"], state["forgotten"], state["told"]) == ((0, 1, 0) if reward is None else (0, 0, 1))
     refused = served.send("decide", "POST", "/studies", json=body | {"name": "other", "expire_reward": 2})
     assert refused.status_code == 422
     assert "expire_reward: expected a number in [0, 1], got 2" in refused.json()["error"]["message"]

@@ -178,22 +178,27 @@ def test_a_fork_waits_for_the_transactions_of_other_threads(tmp_path):
     assert study.verify().ok
 
 
-def test_a_transaction_that_does_not_end_holds_up_a_fork_only_so_long(tmp_path, monkeypatch):
+def test_transactions_that_do_not_end_hold_up_a_fork_only_so_long_and_all_at_once(tmp_path, monkeypatch):
     monkeypatch.setattr("evenhand.studies.store.engine.FORKING", 0.01)
-    study, begun, done = created(tmp_path / "ads.evenhand"), threading.Event(), threading.Event()
+    ads, news = (created(tmp_path / f"{name}.evenhand") for name in ("ads", "news"))
+    begun, done, waited, wait_for = threading.Event(), threading.Event(), [], threading.Condition.wait_for
 
     def hang():
-        with study.store.reading():
+        with ads.store.reading(), news.store.reading():
             begun.set()
             done.wait()
 
     thread = threading.Thread(target=hang)
     thread.start()
     begun.wait()
-    assert "in the middle of a transaction" in forked(lambda: study.ask().id)[0]
+    noted = lambda state, free, seconds=None: wait_for(state, free, seconds) or waited.append(seconds)  # noqa: E731
+    monkeypatch.setattr(threading.Condition, "wait_for", noted)
+    for study in (ads, news):
+        assert "in the middle of a transaction" in forked(lambda study=study: study.ask().id)[0]
     done.set()
     thread.join()
-    assert study.ask().id == 1
+    assert waited[1] == 0 < waited[0]
+    assert ads.ask().id == news.ask().id == 1
 
 
 def test_what_a_child_has_decided_stays_when_its_parent_closes_the_file(tmp_path):

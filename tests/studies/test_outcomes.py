@@ -72,7 +72,7 @@ def test_an_export_for_evaluation_counts_what_it_leaves_out_in_the_file_itself(t
         for number, decision in enumerate(study.ask(count=400)):
             if number % 2:
                 study.tell(decision, number % 3 / 2)
-        assert bandit_frame(study)["decisions_left_out"].tolist() == [200] * 200
+        assert bandit_frame(study)["decisions_left_out"].tolist() == [1] * 200
     call("export", path, "--form", "bandit", "--out", out)
     log = pd.read_csv(out)
     words = "The log leaves out 200 decisions, which have no reward: the value stands for the 200 that have one"
@@ -80,6 +80,8 @@ def test_an_export_for_evaluation_counts_what_it_leaves_out_in_the_file_itself(t
     found = eh.evaluate(log, uniform, **named, propensity="propensity")
     replayed = eh.evaluate(log, eh.learners.UCB1(arms=list(SHARES), seed=1), **named)
     assert all(any(words in note for note in each.notes) for each in (found, replayed))
+    joined = eh.evaluate(pd.concat([log, log[:100]]), uniform, **named, propensity="propensity")
+    assert any("The log leaves out 300 decisions" in note for note in joined.notes)
     whole = eh.evaluate(log.drop(columns="decisions_left_out"), uniform, **named, propensity="propensity")
     assert not any("leaves out" in note for note in whole.notes)
 
@@ -95,5 +97,5 @@ def test_an_expired_decision_with_a_reward_is_in_the_export(tmp_path, monkeypatc
     time += 60_000_000
     study.ask()
     table = bandit_frame(study)
-    assert (table["reward"].tolist(), table["decisions_left_out"].tolist()) == ([0.0, 1.0, 0.0], [1, 1, 1])
+    assert (table["reward"].tolist(), table["decisions_left_out"].tolist()) == ([0.0, 1.0, 0.0], [0, 0, 1])
     assert table.attrs["left_out"] == {"open": 1}

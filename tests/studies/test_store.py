@@ -107,34 +107,6 @@ def test_what_is_no_place_is_refused(where):
         Store.at(where)
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "mysql://u:s3cret@host/db",
-        "postgresql+psycopg2://u:s3cret@host/db",
-        "postgresql+asyncpg://u:s3cret@host/db",
-        "sqlite+aiosqlite:///ads.evenhand",
-        "sqlite+nonsense:///ads.evenhand",
-        "sqlite://ads.evenhand",
-        "sqlite:///ads.evenhand?mode=ro",
-        "postgresql://u:s3cret@host:port/db",
-        "://u:s3cret@host",
-        "http://example.org/?password=s3cret",
-    ],
-)
-def test_what_is_no_url_of_a_store_is_refused_without_its_password(folder, url):
-    with pytest.raises(ArgumentError, match="store: expected a path such as") as refusal:
-        Store.at(url, create=True)
-    assert "s3cret" not in str(refusal.value)
-    assert refusal.value.__cause__ is None
-    assert list(folder.iterdir()) == []
-
-
-def test_two_slashes_are_answered_with_three():
-    with pytest.raises(ArgumentError, match="a file takes three slashes"):
-        Store.at("sqlite://ads.evenhand")
-
-
 @pytest.mark.parametrize("create", [False, True])
 def test_what_is_no_file_for_a_store_is_refused_and_left_alone(tmp_path, create):
     (tmp_path / "text").write_text("a, b\n1, 2\n")
@@ -277,17 +249,6 @@ def test_a_server_that_is_not_there_is_refused_without_the_password():
         with pytest.raises(StoreError, match="the store did not do it: connection failed") as refusal:
             Store.at(url)
         assert "s3cret" not in str(refusal.value)
-
-
-@pytest.mark.parametrize(
-    "url", ["postgresql://u:s3cret@h/db", "postgresql://u@h/db?password=s3cret&sslpassword=s3cret"]
-)
-def test_a_password_is_never_shown(url):
-    store = bare(url)
-    assert "s3cret" not in store.url
-    assert "s3cret" not in repr(store)
-    assert "u" in store.url
-    store.close()
 
 
 def test_a_database_that_is_not_there_or_another_programs(postgres, database):

@@ -17,7 +17,7 @@ from evenhand.kernels.deadlines import NEVER
 from evenhand.labels import by_label, is_by_label
 from evenhand.promises.clause import Clause
 from evenhand.promises.promise import Promise, read_promise
-from evenhand.promises.reading import is_set, key_of
+from evenhand.promises.reading import is_set, key_of, name_arms
 from evenhand.protocol import Label, as_label, distinct, find_label, places
 
 if TYPE_CHECKING:
@@ -86,14 +86,15 @@ def read_audited(
     if shares is None and caps is None and windows is None:
         raise SharesError(wanted("shares", "shares, caps or windows to check", None))
     by_arm = is_by_label(shares)
-    limits = {"caps": caps, "cap_tolerance": cap_tolerance, "windows": windows, "plays": plays, "audited": True}
+    limits: dict[str, Any] = {"caps": caps, "cap_tolerance": cap_tolerance, "windows": windows, "audited": True}
     if isinstance(shares, (list, tuple, np.ndarray)):
         raise SharesError(wanted("shares", "a dict arm -> share, or one number for every arm", shares))
     if rounds is None:
         check_constant(shares)
     entries = None if rounds is None else _entries(shares, rounds)
     if entries is not None:
-        promise, floors = _read_changes(entries, tolerance, plays, last)
+        limits["plays"] = min(plays, len({entry.arm for entry in entries}))  # more than all are refused with their row
+        promise, floors = _read_changes(entries, tolerance, limits["plays"], last)
         promise = read_promise(dict(zip(promise.arms, promise.shares, strict=True)), tolerance, **limits)
     else:
         rest: Rest = "refused" if by_arm else "free" if shares is None else "owed"
@@ -102,6 +103,7 @@ def read_audited(
         known = places(singles)
         arms = [*singles, *(kind for kind in kinds if find_label(kind, known) is None)]
         every = None if by_arm else in_natural_order(arms)
+        limits["plays"] = min(plays, len(name_arms(shares, caps, windows, arms=every)))
         promise = read_promise(0 if shares is None else shares, tolerance, arms=every, **limits)
         floors = _singles(promise, last)
     return _stated(promise, floors, last)
@@ -211,13 +213,11 @@ def _starts(dates: pd.Series[Any], rounds: Numbered) -> Ints:
     """Return the first round, counted from 0, of each date."""
     found = moments_of(dates, "from")
     if rounds.moments is None:
-        bad = np.flatnonzero(
-            (found.dtype.kind == "M") | (found.astype(np.float64) != np.floor(found.astype(np.float64)))
-        )
+        exact = found.astype(np.float64)
+        bad = np.flatnonzero((found.dtype.kind == "M") | (exact != np.floor(exact)))
         if bad.size or found.min() < 1:
-            raise TableError(
-                wanted("from", "numbers of rounds from 1, or order=", dates.iloc[bad[0] if bad.size else 0])
-            )
+            first = dates.iloc[bad[0] if bad.size else 0]
+            raise TableError(wanted("from", "numbers of rounds from 1, or order=", first))
         return found.astype(np.int64) - 1
     if (found.dtype.kind == "M") != (rounds.moments.dtype.kind == "M"):
         raise TableError(wanted("from", "values as in the column of order=", dates.iloc[0]))

@@ -65,13 +65,14 @@ class Ordered(NamedTuple):
     moments: NDArray[Any]
     turned: bool
 
-    def note(self, tied: int, total: int, what: str = "rounds") -> tuple[str, ...]:
-        """Return what is to be said where so many rows or rounds have the same values as others."""
+    def note(self, tied: int, total: int, what: str = "rounds", sure: str = "") -> tuple[str, ...]:
+        """Return what is to be said where so many rows or rounds have the same values as others; `sure` says it where
+        another order of these changes nothing."""
         names = ",".join(map(str, self.names))
-        way = ", which are turned around as the whole log, whose newest rows come first" if self.turned else ""
-        mend = f"name a further column to order them by, such as {names},id"
-        equal = f"{tied:,} of {total:,} {what} have the same {names} as others{way}"
-        return (f"{equal}. Another order of these could change the finding: {mend}.",) if tied else ()
+        way = ", from its end, as its newest rows come first" if self.turned else ""
+        mend = f"Another order of them may change the answer: name a further column, such as {names},id."
+        equal = f"{tied:,} of {total:,} {what} have the same {names} as another, and are taken as the log has them{way}"
+        return (f"{equal}. {sure or mend}",) if tied else ()
 
 
 class Numbered(NamedTuple):
@@ -87,7 +88,7 @@ class Numbered(NamedTuple):
         """The moments of the rounds, in the first column that orders them."""
         return None if self.ordered is None else self.ordered.moments[self.first_row]
 
-    def notes(self, log: Rounds) -> tuple[str, ...]:
+    def notes(self, log: Rounds, sure: str = "") -> tuple[str, ...]:
         """Return what is to be said of rounds that differ and have the same place in the order."""
         if self.ordered is None:
             return ()
@@ -97,7 +98,7 @@ class Numbered(NamedTuple):
             kinds = np.unique(kinds * (other.max() + 1) + other, return_inverse=True)[1]
         same = np.bincount(place)
         differ = np.bincount(place[np.unique(kinds, return_index=True)[1]], minlength=len(same)) > 1
-        return self.ordered.note(int(same[differ].sum()), total)
+        return self.ordered.note(int(same[differ].sum()), total, sure=sure)
 
 
 def read_plays(frame: pd.DataFrame, arm: str, owed: Any = None) -> Plays:

@@ -22,7 +22,7 @@ from evenhand.audit.decision_log import MEND, NONE, read_log, read_plays, read_r
 from evenhand.audit.findings import Audit, Entered, finding, looks_at, open_books
 from evenhand.data.csv_files import CsvFile
 from evenhand.data.files import format_of, read_table
-from evenhand.data.tables import column, in_natural_order
+from evenhand.data.tables import FILL, column, in_natural_order
 from evenhand.data.text_files import OPENERS
 from evenhand.errors import EvenhandError, TableError, UnknownArmError, wanted, wanted_label, wanted_one_of
 from evenhand.extras import optional
@@ -137,14 +137,15 @@ def may_be_lists(path: str, name: str) -> bool:
     return isinstance(first, str) and first.startswith("[")
 
 
-def batches(stretch: Stretch, columns: Sequence[str]) -> Iterator[tuple[pd.DataFrame, int]]:
-    """Yield the columns of a stretch as data frames, those of a CSV as text, and the rows of the file before each."""
+def batches(stretch: Stretch, columns: Sequence[str], *, warns: bool = False) -> Iterator[tuple[pd.DataFrame, int]]:
+    """Yield the columns of a stretch as data frames, those of a CSV as text, and the rows of the file before each; a
+    CSV with comments among its rows may warn of them."""
     row = stretch.before
     if stretch.groups is None and format_of(Path(stretch.path)) != "csv":
         yield read_table(stretch.path)[list(columns)], row
         return
     if stretch.groups is None:
-        for part in CsvFile.at(Path(stretch.path)).batches(columns, FRAME):
+        for part in CsvFile.at(Path(stretch.path))._replace(warns=warns).batches(columns, FRAME):
             yield part[list(columns)].reset_index(drop=True).astype("category"), row
             row += len(part)
         return
@@ -170,9 +171,7 @@ def numbered(stretch: Stretch, arm: str) -> Iterator[tuple[NDArray[Any], list[La
             values = batch.column(0)
             if values.null_count:
                 empty = row + int(np.argmax(values.is_null().to_numpy(zero_copy_only=False))) + 1
-                raise TableError(
-                    f"{stretch.path}, column {arm!r}, row {empty}: the cell is empty; fill it or drop the row"
-                )
+                raise TableError(f"{stretch.path}, column {arm!r}, row {empty}: the cell is empty; {FILL}")
             yield _numbers(values, arm, declared)
             row += len(values)
 
@@ -336,7 +335,7 @@ def _rounds(stretch: Stretch, columns: Columns, owed: AuditedPromise) -> Iterato
             yield Rounds(numbers, codes, NONE, NONE, everything), ()
         return
     named = dict.fromkeys(arms, 0)
-    for frame, row in batches(stretch, columns.names):
+    for frame, row in batches(stretch, columns.names, warns=True):
         try:
             plays, rows = read_plays(frame, columns.arm, named), read_rounds(frame, None, None)
             log = read_log(

@@ -1,9 +1,10 @@
 """Whether groups have the same mean, such as of rewards or of selections: a test that may be looked at at any time,
 beside the plain difference and its interval for one look at one table.
 
-The interval of one look is that of Welch for two means, or of units with several rows each (`evenhand.audit.units`),
-after a unit of zeros and one of ones were added to each side: its level then holds for few rows and rare events as
-well, and values that are all alike do not make it a point. The test for any number of looks takes one mean a unit.
+The interval of one look is that of Welch for two means, after a 0 and a 1 were added to each side: its level then holds
+for few rows and rare events as well, and values that are all alike do not make it a point. Where units have several
+rows each (`evenhand.audit.units`), a unit of zeros and one of ones are added, each as large as the side's units are on
+average. The test for any number of looks takes one mean a unit.
 
 Source: A. Agresti, B. Caffo, "Simple and effective confidence intervals for proportions and differences of proportions
 result from adding two successes and two failures", The American Statistician 54 (2000).
@@ -12,7 +13,7 @@ result from adding two successes and two failures", The American Statistician 54
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ import numpy as np
 
 from evenhand.arguments import real, whole
 from evenhand.audit.gaps import WITHIN, Gap, wealth_of
-from evenhand.audit.units import UnitMean, half_width, units_in
+from evenhand.audit.units import UnitMean, half_width, read_differently, units_in
 from evenhand.data.groupings import Grouping, groups_in, least_rows
 from evenhand.data.tables import column, column_names, in_column_order, numbers, places_in
 from evenhand.display.html import Card, HasCard, Table
@@ -28,6 +29,7 @@ from evenhand.errors import TableError, wanted
 from evenhand.frames import as_pandas
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.protocol import Label
+from evenhand.rng import Seed, draw_seed, generator
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,8 +58,8 @@ class Parity(HasCard):
         intervals as wide as 2/3, a third either way; and where fewer than a tenth as many rows could be compared as if
         the groups came in random order, as in a log that is sorted by group.
     groups : one row per group: `group`, `rows`, `mean`, `difference` from the mean of all others, its interval for one
-        look, `once_low` and `once_high`, `units` where they are named, `pairs`, and the interval for any number of
-        looks, `low` and `high`; those of all groups hold together.
+        look, `once_low` and `once_high`, `units` where they are named, each counted in one group, `pairs`, and the
+        interval for any number of looks, `low` and `high`; those of all groups hold together.
     level, tolerance, unit : as they were given.
     notes : what to know before trusting the result.
     """
@@ -101,7 +103,7 @@ class Parity(HasCard):
 
 def parity(
     frame: pd.DataFrame, *, group: str | Sequence[str], value: str, level: float = 0.95, tolerance: float = 0.0,
-    within: int = WITHIN, unit: str | None = None,
+    within: int = WITHIN, unit: str | None = None, seed: Seed = 0,
 ) -> Parity:  # fmt: skip
     """Test whether groups have the same mean of a value, after every row.
 
@@ -119,11 +121,14 @@ def parity(
     value : the column that is compared, numbers in [0, 1], such as rewards, or 0 and 1 for selected or not.
     level : the probability with which groups that are alike are never said to differ.
     tolerance : by how much means may differ.
-    within : how many rows apart the rows of a pair may lie; a longer span finds more pairs, and is wrong where means
-        change faster.
+    within : how many rows, or units, apart those of a pair may lie; a longer span finds more pairs, and is wrong where
+        means change faster.
     unit : the column that says which rows belong together, such as those of one person, ad or shop. The interval of one
-        look is then robust to that; the test for any number of looks takes the mean of each unit, in the order of their
-        first rows.
+        look is then robust to that, and still of the mean over rows. The test for any number of looks is of the mean
+        over units: each counts once, by the mean of its rows, in the order of their first rows. It holds if a unit
+        gets no more rows once it was looked at. A unit with rows in several groups counts there in the group of one of
+        its rows, drawn at random, by the mean of its rows in that group.
+    seed : seed of that draw; choose it before you look at the table.
 
     Raises
     ------
@@ -153,11 +158,12 @@ def parity(
     if len(names) < 2:
         raise TableError(wanted(f"column {grouped}", "at least two groups", names[0]))
     codes = places_in(labels, names)
-    of = np.arange(len(codes)) if unit is None else units_in(frame, unit)
+    of = None if unit is None else units_in(frame, unit)
     once = _once(codes, values, of, (1 - level) / (len(names) if len(names) > 2 else 1))
-    mixed = 0
-    if unit is not None:
-        codes, values, mixed = _units(codes, values, of)
+    mixed, by_unit = 0, once["difference"]
+    if of is not None:
+        by_unit = _by_unit(codes, values, of)
+        codes, values, mixed = _units(codes, values, of, draw_seed(seed))
         once["units"] = np.bincount(codes, minlength=len(names))
     sizes = np.bincount(codes, minlength=len(names))
     parts = np.split(np.argsort(codes, kind="stable"), np.cumsum(sizes)[:-1])
@@ -174,38 +180,49 @@ def parity(
     few = known._replace(judged=known.judged | in_runs)
     what = "rows" if unit is None else "units"
     notes = few.note(f"groups of {grouped}", f"have too few {what} to be compared closely", what)
-    if mixed:
-        notes += (
-            f"{mixed:,} units have rows in several groups: the test for any number of looks uses of each those in the "
-            "group of its first row.",
-        )
     if notes and len(gaps) > 1:
         notes += (f"All {len(gaps)} intervals hold together; without the rows of small groups others are narrower.",)
     if in_runs.any():
         least = int(np.where(in_runs, thin, np.inf).argmin())
-        notes = (_in_runs(names[least], 2 * int(table["pairs"][least]), usual[least]), *notes)
+        notes = (_in_runs(names[least], 2 * int(table["pairs"][least]), usual[least], what), *notes)
     enough = first > 0 or (known.enough and bool(thin.max() >= TOO_FEW))
     named, pairs = names[furthest], gaps[furthest].pairs
     low, high, gap, near, far = (float(row[n]) for n in ("low", "high", "difference", "once_low", "once_high"))
+    notes += tuple(_of_units(named, gap, float(by_unit[furthest]), mixed))
     return Parity(
         first > 0, first, low, high, named, pairs, gap, near, far, table, level, tolerance, unit, enough, notes
     )
 
 
-def _in_runs(group: Label, used: int, usual: float) -> str:
-    """Say that few of the rows could be used that could be if the groups came in random order."""
+def _in_runs(group: Label, used: int, usual: float, what: str) -> str:
+    """Say that few of the rows or units could be used that could be if the groups came in random order."""
     return (
-        f"Only {used:,} rows could be compared for group {group!r}; in random order about {usual:,.0f} could. Rows of "
-        "one group follow each other, as in batches or in a log that is sorted by group. Sort the log by time. If it "
-        "is sorted so, a difference between the groups cannot be distinguished from a change over time."
+        f"Only {used:,} {what} could be compared for group {group!r}; in random order about {usual:,.0f} could. Those "
+        "of one group follow each other, as in batches or in a log that is sorted by group. Sort the log by time. If "
+        "it is sorted so, a difference between the groups cannot be distinguished from a change over time."
     )
+
+
+def _of_units(group: Label, by_row: float, by_unit: float, mixed: int) -> Iterator[str]:
+    """Say which mean each interval is of where that makes a difference, and in which group units count that have rows
+    in several."""
+    if read_differently(by_row, by_unit):
+        yield (
+            f"Units have different numbers of rows. One look is of the means over rows, where group {group!r} "
+            f"differs by {by_row:.4g}; any number of looks is of those over units, where it differs by {by_unit:.4g}."
+        )
+    if mixed:
+        yield (
+            f"{mixed:,} units have rows in several groups. For any number of looks each counts in the group of one of "
+            "its rows, drawn at random (seed=, --seed), by the mean of its rows in that group."
+        )
 
 
 def _pairs(gap: Gap, mine: Ints, values: Floats) -> tuple[Floats, Ints]:
     """Return the difference of each pair of the group that has the rows `mine`, and the row, counted from 1, at which
     it was complete. The first row of each run is all that counts, so that many small groups take no time."""
     begins, ends = np.diff(mine, prepend=-2) > 1, np.diff(mine, append=len(values) + 1) > 1
-    others = np.concatenate([[0] if mine[0] else [], mine[ends] + 1]).astype(np.int64)
+    others = np.concatenate([[0] if mine[:1].any() else [], mine[ends] + 1]).astype(np.int64)
     starts = [(row, True) for row in mine[begins].tolist()]
     starts += [(row, False) for row in others[others < len(values)].tolist()]
     differences, rows, passed = [], [], 0
@@ -218,36 +235,61 @@ def _pairs(gap: Gap, mine: Ints, values: Floats) -> tuple[Floats, Ints]:
     return np.array(differences), np.array(rows, np.int64)
 
 
-def _once(codes: Ints, values: Floats, of: Ints, error: float) -> dict[str, Any]:
-    """Return the columns of the table that one look at all rows gives; `of` (n_rows,) says of which unit they are."""
-    found = []
-    for group in range(int(codes.max()) + 1):
-        inside = codes == group
-        units = int(of.max()) + 1
-        one, other = (_side(values[rows], of[rows], units, place) for place, rows in enumerate((inside, ~inside)))
-        half, middle = half_width(error, one, other), one.mean - other.mean
-        gap = values[inside].mean() - values[~inside].mean()
-        found.append((inside.sum(), values[inside].mean(), gap, max(middle - half, -1.0), min(middle + half, 1.0)))
-    names = "rows", "mean", "difference", "once_low", "once_high"
-    return dict(zip(names, map(np.array, zip(*found, strict=True)), strict=True))
+def _once(codes: Ints, values: Floats, of: Ints | None, error: float) -> dict[str, Any]:
+    """Return the columns of the table that one look at all rows gives; `of` (n_rows,) says of which unit they are, None
+    that each is one."""
+    from scipy.stats import t
+
+    own = np.array([np.bincount(codes, values**power) for power in (0, 1, 2)])
+    rows, sums, squares = np.array([own, own.sum(axis=1, keepdims=True) - own]).swapaxes(0, 1)
+    means = sums / rows
+    if of is None:
+        n, middles = rows + 2, (sums + 1) / (rows + 2)
+        variances = ((squares + 1) / n - middles**2) / (n - 1)
+        half = t.ppf(1 - error / 2, variances.sum(axis=0) ** 2 / (variances**2 / (n - 1)).sum(axis=0))
+        half *= np.sqrt(variances.sum(axis=0))
+        middle = middles[0] - middles[1]
+    else:
+        middle, half = _once_by_unit(codes, values, of, error)
+    found = {"rows": rows[0].astype(np.int64), "mean": means[0], "difference": means[0] - means[1]}
+    return found | {"once_low": np.maximum(middle - half, -1.0), "once_high": np.minimum(middle + half, 1.0)}
 
 
-def _side(values: Floats, of: Ints, units: int, place: int) -> UnitMean:
-    """Return the mean of the rows of one side, with a unit of zeros and one of ones, as large as its units are on
-    average. They follow those of both sides, and are not those of the other."""
-    sums, sizes = (np.bincount(of, part, units + 4).astype(np.float64) for part in (values, np.ones(len(of))))
-    added = units + 2 * place
-    sizes[added : added + 2] = sums[added] = len(values) / np.count_nonzero(sizes)
-    return UnitMean.of(sums, sizes)
+def _once_by_unit(codes: Ints, values: Floats, of: Ints, error: float) -> Floats:
+    """Return the middle and half of the width of each group's interval for one look (2, n_groups)."""
+
+    def side(tallies: Floats, place: int) -> UnitMean:
+        sums, sizes = np.pad(tallies, ((0, 0), (0, 4)))
+        added = units + 2 * place  # those of both sides come first, and what is added to one is not the other's
+        sizes[added : added + 2] = sums[added] = sizes.sum() / np.count_nonzero(sizes)
+        return UnitMean.of(sums, sizes)
+
+    units, found = int(of.max()) + 1, []
+    every = np.array([np.bincount(of, part) for part in (values, np.ones(len(of)))])
+    for rows in np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1]):
+        own = np.array([np.bincount(of[rows], part, units) for part in (values[rows], np.ones(len(rows)))])
+        one, other = side(own, 0), side(every - own, 1)
+        found.append((one.mean - other.mean, half_width(error, one, other)))
+    return np.array(found).T
 
 
-def _units(codes: Ints, values: Floats, of: Ints) -> tuple[Ints, Floats, int]:
-    """Return the group and the mean of each unit, and how many have rows in several groups: of these, the rows in the
-    group of the first one count, as a unit may be compared only once."""
-    _, first = np.unique(of, return_index=True)
-    mine = codes == codes[first][of]
-    means = np.bincount(of[mine], values[mine]) / np.bincount(of[mine])
-    return codes[first], means, len(np.unique(of[~mine]))
+def _by_unit(codes: Ints, values: Floats, of: Ints) -> Floats:
+    """Return by how much each group's mean differs from that of the others (n_groups,), where units count once."""
+    shares = 1 / np.bincount(of)[of]
+    own = np.array([np.bincount(codes, part) for part in (shares * values, shares)])
+    (sums, sizes), (others, other_sizes) = own, own.sum(axis=1, keepdims=True) - own
+    return np.asarray(sums / sizes - others / other_sizes)
+
+
+def _units(codes: Ints, values: Floats, of: Ints, seed: int) -> tuple[Ints, Floats, int]:
+    """Return the group and the mean of each unit, and how many have rows in several groups. As a unit may be compared
+    only once, these count by their rows in the group of one row, which is drawn whatever their order and values are:
+    each group then gets, on average, the part of the unit that is in it. Units that follow do not change the draw."""
+    sizes = np.bincount(of)
+    drawn = np.cumsum(sizes) - 1 - generator(seed).integers(sizes)
+    groups = codes[np.argsort(of, kind="stable")[drawn]]
+    mine = codes == groups[of]
+    return groups, np.bincount(of[mine], values[mine]) / np.bincount(of[mine]), len(np.unique(of[~mine]))
 
 
 def _table(names: list[Label], once: dict[str, Any], gaps: list[Gap], error: float) -> pd.DataFrame:

@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from evenhand.audit.audited_promise import read_audited
+from evenhand.audit.audited_promise import AuditedPromise, read_audited
 from evenhand.audit.decision_log import Numbered, Plays, read_log, read_plays, read_rounds
 from evenhand.audit.files import audit_files, in_turn
 from evenhand.audit.findings import Audit
 from evenhand.audit.separate_logs import ApartAudit, judge_all_orders
-from evenhand.data.tables import in_natural_order
+from evenhand.data.tables import in_natural_order, places_in
 from evenhand.errors import ArgumentError, wanted
 from evenhand.frames import as_pandas, frame_or_value
 from evenhand.promises.promise import Promise
+from evenhand.promises.round_kernels import Rounds
 from evenhand.protocol import distinct
 
 if TYPE_CHECKING:
@@ -142,8 +143,36 @@ def audit(
         for each in zip(tables, plays, rounds, strict=True)
     ]
     found = in_turn(logs, owed, logs[0][0].size) if frames is None else judge_all_orders(owed, logs)
-    said = [note for each, (log, _) in zip(rounds, logs, strict=True) for note in each.notes(log)]
+    sure = _in_every_order(rounds[0], logs[0][0], owed, found.kept) if frames is None else ""
+    said = [note for each, (log, _) in zip(rounds, logs, strict=True) for note in each.notes(log, sure)]
     return replace(found, notes=(*found.notes, *said))
+
+
+def _in_every_order(rounds: Numbered, log: Rounds, owed: AuditedPromise, kept: bool) -> str:
+    """Return that the verdict is the same in every order of the rounds with the same place, "" where it may not be.
+
+    A floor is at its worst where the others of a place come first, a cap where its own plays do; at the end of a place
+    no order matters.
+    """
+    if rounds.ordered is None or len(log.starts) or len(log.keys) or len(log.offers):
+        return ""
+    place = rounds.ordered.place[rounds.first_row]
+    sizes = np.bincount(place)
+    ends = np.cumsum(sizes)
+    for clause, start, end in owed.terms:
+        p, q = clause.share.as_integer_ratio()
+        if clause.kind == "window" or start or end < len(place) or q * (len(place) + clause.slack) >= 2**62:
+            if kept:
+                return ""
+            continue
+        mine = np.isin(log.codes, places_in(np.array(clause.arms, dtype=object), owed.promise.arms))
+        plays = np.bincount(place, mine, len(sizes)).astype(np.int64)
+        missed, more = p * ends - q * np.cumsum(plays), (q - p) * plays
+        if clause.kind == "cap":
+            missed, more = -missed, p * (sizes - plays)
+        if (missed + more * kept >= q * (clause.slack + 1)).any():
+            return "" if kept else "The promise is broken in every order of them."
+    return "The promise is kept in every order of them." if kept else ""
 
 
 def _most_at_once(plays: Plays, rounds: Numbered) -> int:

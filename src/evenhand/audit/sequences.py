@@ -126,6 +126,7 @@ def lower_bound(books: Sequence[Book], error: float, low: float, high: float, ch
     Parameters
     ----------
     books : of values with the same mean; E is the mean of theirs.
+    low, high : the bound is above `high` only where the rows refute that the mean is at most that.
     error : the probability with which the bound is ever above the running mean.
     chosen : the odds of which E is the mean; of those that suit one look, the bound holds at that look alone.
 
@@ -139,6 +140,8 @@ def lower_bound(books: Sequence[Book], error: float, low: float, high: float, ch
     wealth, enough = log_wealth(books, chosen), -math.log(error)
     if wealth(low) < enough:
         return low
+    while wealth(high) >= enough:
+        low, high = high, 3 * high - 2 * low
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         low, high = (middle, high) if wealth(middle) >= enough else (low, middle)

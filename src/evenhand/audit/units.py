@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from evenhand.data.tables import column
+from evenhand.data.tables import check_column, column
 from evenhand.errors import TableError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 
@@ -47,10 +47,16 @@ def units_in(frame: pd.DataFrame, name: str) -> Ints:
     """
     import pandas as pd
 
+    check_column(frame, name, "unit")
     found = np.asarray(pd.factorize(column(frame, name))[0], np.int64)
     if not found.any():
         raise TableError(wanted(f"column {name!r}", "at least two units", "one", "it says which rows belong together"))
     return found
+
+
+def read_differently(one: float, other: float) -> bool:
+    """Return whether two numbers differ in four digits, in which notes show them."""
+    return abs(one - other) > 1e-9 + 1e-3 * max(abs(one), abs(other))
 
 
 class UnitMean(NamedTuple):

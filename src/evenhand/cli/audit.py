@@ -16,7 +16,7 @@ from evenhand.audit.audited_promise import check_named
 from evenhand.audit.decision_log import read_plays
 from evenhand.audit.findings import Audit, when_broken
 from evenhand.audit.separate_logs import ApartAudit
-from evenhand.cli.inputs.inputs import changing_shares, named_shares, names_of, windows_of
+from evenhand.cli.inputs.inputs import changing_shares, columns_of, named_shares, windows_of
 from evenhand.cli.inputs.promises import promise_in
 from evenhand.cli.inputs.tables import read_log, read_table
 from evenhand.cli.options import JSON, with_options_of
@@ -35,7 +35,8 @@ Audited = partial[tuple[Any, Any]]
 def _audited(
     log: Annotated[list[Path], typer.Argument(metavar="LOG...")], *,
     share_texts: Annotated[list[str] | None, typer.Option("--shares")] = None, arm: str = "arm", tolerance: float = 0.0,
-    order: str = "", cap_texts: Annotated[list[str] | None, typer.Option("--cap")] = None, cap_tolerance: float = 0.0,
+    order: list[str] | None = None, cap_tolerance: float = 0.0,
+    cap_texts: Annotated[list[str] | None, typer.Option("--cap")] = None,
     window_texts: Annotated[list[str] | None, typer.Option("--window")] = None, promise: Path | None = None,
     segment: str = "", available: str = "", round: str = "",
 ) -> tuple[Any, Any]:  # fmt: skip
@@ -51,7 +52,8 @@ def _audited(
         change, also a column named from: a round, or a time in the column of --order.
     arm : The column with the arm of each decision, or the list of a round's arms.
     tolerance : By how many plays an arm may be behind its share.
-    order : A column to sort by first, such as a timestamp, or several: time,id sorts rows of one time by id.
+    order : A column to sort by first, such as a timestamp, or several: time,id sorts rows of one time by id, as does
+        --order time --order id.
     cap_texts : The most that an arm may have: 0.5, or a=0.5,b=1/3.
     cap_tolerance : By how many plays an arm may be ahead of its cap.
     window_texts : Least plays in any consecutive rounds: a=2/25,b=10 is twice in any 25, once in any 10.
@@ -73,7 +75,7 @@ def _audited(
         given_logs = {"frame": frame}
     else:
         frames, kinds = _written_apart(log, arm, texts, named)
-        given_logs = {"frames": frames}
+        frame, given_logs = frames[0], {"frames": frames}
     caps = named_shares(cap, "--cap") if "=" in cap else cap or None
     bounds = windows_of(window) if window else None
     stated = None if promise is None else promise_in(promise, kinds)
@@ -82,7 +84,8 @@ def _audited(
     check_named(told, kinds, "owed" if shares and named is None else "free")
     owed = (shares or None if changing is None else changing) if named is None else _with_every_arm(named, kinds)
     finding: Any = quotas.audit(
-        **given_logs, arm=arm, shares=owed, tolerance=tolerance, order=names_of(order) or None, caps=caps,
+        **given_logs, arm=arm, shares=owed, tolerance=tolerance, caps=caps,
+        order=columns_of(order, frame.columns) if order else None,
         cap_tolerance=cap_tolerance, windows=bounds, promise=stated, segment=segment or None,
         available=available or None, round=round or None,
     )  # fmt: skip
@@ -189,10 +192,8 @@ def _say(finding: Audit, log: Path, unit: str, segments: bool, several: bool) ->
         print_text(f"and {free} {'arm' if free == 1 else 'arms'} without a promise.")
     owes = dict(zip(finding.promise.arms, finding.promise.shares, strict=True))
     for name in finding.never_seen:
-        capped = not owes[name] and name not in finding.windows
-        print_text(
-            f"ATTENTION: arm {name} {'has a cap' if capped else 'is promised a share'} and never appears in the log."
-        )
+        what = "is promised a share" if owes[name] or name in finding.windows else "has a cap"
+        print_text(f"ATTENTION: arm {name} {what} and never appears in the log.")
     floors = finding.owed[finding.owed["promise"] == "floor"]
     when = "; no arm was ever behind its share" * (len(floors) > 0 and not finding.worst_round)
     if finding.worst_round and (finding.kept or floors["first_broken"].any()):

@@ -14,7 +14,7 @@ from evenhand.cli.output import as_json, print_text, records, say_notes
 
 def audit_parity(
     log: Path, *, group: str = "group", value: str = "reward", level: float = 0.95, tolerance: float = 0.0,
-    within: int = 20, unit: str = "", json: JSON = False,
+    within: int = 20, unit: str = "", seed: int = 0, json: JSON = False,
 ) -> None:  # fmt: skip
     """Test whether groups have the same mean, in one look and in any number of looks. Exit code 1 when any number of
     looks would show that they differ, 2 when too few rows can be compared, as with too many groups.
@@ -28,12 +28,15 @@ def audit_parity(
     tolerance : By how much means may differ.
     within : How many rows apart the rows of a pair may lie.
     unit : The column that says which rows belong together, such as a person's; without it rows must be independent.
+    seed : The seed of the draw of one group for each unit with rows in several.
     """
     from evenhand.audit import parity
 
     groups = names_of(group)
     frame = read_table(log, text=[*groups, *([unit] if unit else [])])
-    found = parity(frame, group=groups, value=value, level=level, tolerance=tolerance, within=within, unit=unit or None)
+    found = parity(
+        frame, group=groups, value=value, level=level, tolerance=tolerance, within=within, unit=unit or None, seed=seed
+    )
     if json:
         as_json(vars(found) | {"groups": found.groups.to_dict("records")}, found)
     else:

@@ -90,7 +90,7 @@ BESIDE = {
         "--read": "not --store --questions", "--gap": "--read", "--state --questions --auditor": "not --store",
         "--study": "--store",
     },
-    "choose": {"--seed": "--out"},
+    "choose": {"--seed": "--out"}, "audit-parity": {"--seed": "--unit"},
     "reproduce": {"--reduced": "not --quick"},
 }  # fmt: skip
 """Of each command: options, those beside one of which they count, and after `not` those beside which they do not."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from evenhand.cli.inputs.inputs import named_shares, names_of, numbers_by_name, shares_of
+from evenhand.cli.inputs.inputs import columns_of, named_shares, names_of, numbers_by_name, shares_of
 from evenhand.cli.inputs.policies import check_kept, policies_of
 from evenhand.cli.inputs.promises import UNDER, promise_in, with_and_without
 from evenhand.cli.inputs.tables import is_table, read_table
@@ -37,7 +37,7 @@ def evaluate(
     policy: Annotated[list[str] | None, typer.Option("--policy", "-p")] = None, shares: str = "",
     tolerance: float = 0.0, promise: Path | None = None, estimator: str = "dr", model: str = "",
     largest_weight: float | None = None, interval: str = "anytime", stationary: bool = False,
-    level: float = 0.95, contexts: str = "", position: str = "", order: str = "", unit: str = "",
+    level: float = 0.95, contexts: str = "", position: str = "", order: list[str] | None = None, unit: str = "",
     fit: list[str] | None = None, by: str = "", rounds: int | None = None, replays: int = 10, seed: int = 0,
     each: bool = False, at_least: float | None = None, picture: Path | None = None, json: JSON = False,
 ) -> None:  # fmt: skip
@@ -98,7 +98,8 @@ def evaluate(
         propensity=_propensity(propensity, frame), contexts=names_of(contexts) or columns or None,
         estimator=cast(Any, names_of(estimator)), interval=cast(Any, interval), level=level, each=each,
         stationary=stationary, model=_model(model), largest_weight=largest_weight, position=position or None,
-        order=names_of(order) or None, unit=unit or None, rounds=rounds, replays=replays, seed=seed, progress=not json,
+        order=columns_of(order or (), frame.columns) or None, unit=unit or None, rounds=rounds, replays=replays,
+        seed=seed, progress=not json,
     )  # fmt: skip
     every: dict[str, Evaluation] = found.evaluations if len(named) > 1 else {next(iter(named)): found}
     if picture is not None:
@@ -208,18 +209,7 @@ def _draw(found: Evaluation | Comparison, picture: Path, at_least: float | None)
 
 
 def _body(name: str, found: Evaluation) -> dict[str, Any]:
-    told = (
-        "value",
-        "low",
-        "high",
-        "rounds",
-        "effective_rounds",
-        "estimator",
-        "level",
-        "interval",
-        "unit",
-        "notes",
-    )
+    told = ("value", "low", "high", "rounds", "effective_rounds", "estimator", "level", "interval", "unit", "notes")
     body: dict[str, Any] = {"policy": name} | {one: getattr(found, one) for one in told}
     body["promise_kept"] = None if found.audit is None else found.audit.kept
     body["change"] = None if found.change is None else asdict(found.change)
@@ -233,10 +223,8 @@ def _say(
     rows = []
     for name, one in each.items():
         row = {"policy": name, "reward": one.value, "low": one.low, "high": one.high, "rounds": one.rounds}
-        kept = KEPT[None if one.audit is None else one.audit.kept]
-        rows.append(
-            row | ({"promise_kept": kept} if one.estimator == "replay" else {"effective": one.effective_rounds})
-        )
+        kept = {"promise_kept": KEPT[None if one.audit is None else one.audit.kept]}
+        rows.append(row | (kept if one.estimator == "replay" else {"effective": one.effective_rounds}))
     records(f"{log}: mean reward per round ({first.estimator})", rows)
     if found.estimates is not None:
         records("Estimators", found.estimates.to_dict("records"))

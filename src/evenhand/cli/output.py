@@ -175,8 +175,8 @@ def promise_sentence(when: str, kept: bool | None, worst_shortfall: float, arm: 
 
 
 def as_json(body: Any, about: Any = None) -> None:
-    """Print one JSON document; numbers that are not finite become null, times text as in ISO 8601. With an object that
-    it is about, `notes` are those of the object."""
+    """Print one JSON document; numbers that are not finite become null, whole ones beyond 2^53 texts, times text as in
+    ISO 8601. With an object that it is about, `notes` are those of the object."""
     from evenhand.display.html import notes_of
 
     noted = {} if about is None else {"notes": notes_of(about)}
@@ -263,13 +263,15 @@ def _clean(value: Any) -> Any:
         return [_clean(item) for item in value]
     import numpy as np
 
+    from evenhand.data.json_files import in_digits
+
     if isinstance(value, (np.generic, np.ndarray)):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, datetime):
         return value.isoformat()
-    return value
+    return in_digits(value)
 
 
 def _numeric(cell: Any) -> bool:

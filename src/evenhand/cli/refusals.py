@@ -48,7 +48,6 @@ OF_PYTHON: dict[str, Any] = {
     r"rescale the features with Scale\.of\(pool\).*": "begin the study with a scale in the file of --spec, the part "
     "similarity/scale with a centre and a unit for each feature",
     r"fit it to a pool with such people: Scale\.of\(pool\)": "begin a study whose scale has a larger unit",
-    "^sqlite:///": "",
 }
 """What the library says to programs, and how the shell says it."""
 NAMES = re.compile(r"^([a-z_]+(?:, [a-z_]+)*)(?:\[(.*?)\])?(?=[:,]| at )")

@@ -14,7 +14,7 @@ import typer
 from evenhand.audit.decision_log import read_plays, read_rounds
 from evenhand.audit.findings import when_broken
 from evenhand.cli.audit import Audited, promised_rows, taking_audited
-from evenhand.cli.inputs.inputs import names_of
+from evenhand.cli.inputs.inputs import columns_of
 from evenhand.cli.options import JSON, STUDY, is_store
 from evenhand.cli.output import answer, png, promise_verdict
 from evenhand.cli.refusals import typed_options
@@ -23,7 +23,7 @@ from evenhand.cli.studies.verify import in_words as in_sentences
 from evenhand.data.tables import numbers, places_in
 from evenhand.display.html import Table, notes_of
 from evenhand.display.report import page
-from evenhand.errors import ArgumentError, masked, wanted
+from evenhand.errors import ArgumentError, wanted
 from evenhand.promises.clause import in_words
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _of_log(audited: Audited, log: str, reward: str, again: str) -> Found:
     named, last, cost = audited.keywords, [], ["Not known: the log was read in batches."]
     if isinstance(frame, pd.DataFrame):
         cost = ["Not known: name the column of rewards with --reward."]
-        order = names_of(named["order"])
+        order = columns_of(named["order"] or (), frame.columns)
         rounds = read_rounds(frame, order or None, named["round"] or None)
         rows = frame.assign(round=rounds.of_row + 1).sort_values("round", kind="stable").tail(LATEST)
         shown = ("round", *order, named["arm"], named["segment"], named["available"], "reason", reward)
@@ -126,12 +126,13 @@ def _of_study(place: str, name: str | None) -> Found:
 
     from evenhand.studies import Study
     from evenhand.studies.statistics.state import summarize
+    from evenhand.studies.store.address import typed_address
 
     with Study.open(place, name) as running:
         found, statistics, frame = running.verify(), running.statistics(), running.frame()
         arms, clauses = summarize(running, statistics)["arms"], statistics.promise.clauses if statistics.promise else ()
         notes, of = notes_of(running.state.bare_copy()), running.name
-        store = masked(place)
+        store = typed_address(running.store.url)
     promise, changes, cost = statistics.promise, len(statistics.epochs) - 1, []
     arm = "arms" if "arms" in frame else "arm"
     last = frame[["ticket", "at", arm, "reason", "status", "reward"]].tail(LATEST)
@@ -163,7 +164,7 @@ def _of_study(place: str, name: str | None) -> Found:
             "last": [_table(last.assign(at=last["at"].dt.floor("s")))],
         }
     known = ["--known", found.digest] if found.digest else []
-    again = shlex.join(["evenhand", "verify", store, "--study", of, *known])
+    again = f"evenhand verify {store} {shlex.join(['--study', of, *known])}"
     kept = False if not found.ok else found.promise_kept if found.decisions else None
     return f"Study {of}", kept, verdict, again, parts
 

@@ -19,6 +19,8 @@ Label: TypeAlias = str | int
 Told: TypeAlias = Literal["told", "already told"]
 Role = Literal["decide", "report", "read"]
 NAME = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+CREATION = 120.0
+"""Seconds that the creation of a study may take: a new service compiles the policy first."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,13 @@ def post(
     """Return a request that writes; `read` takes what the response's body holds."""
     content = as_json(body, exact=not repeatable)  # what is not repeatable changes the promise
     return Call("POST", path, role, lambda sent: read(json.loads(sent)), content, None, key, repeatable, timeout)
+
+
+def creation(name: str, policy: Mapping[str, Any], expire_after: float | str | None, expire_reward: Any) -> Call:
+    """Return a request for a new study; `read` returns its name."""
+    expiry = {"expire_after": expire_after, "expire_reward": expire_reward}
+    body = {"name": read_name(name), "policy": policy, **expiry}
+    return post("/studies", "decide", body, lambda state: state["name"], repeatable=False, timeout=CREATION)
 
 
 def checked_key(key: str | None) -> str:

@@ -20,9 +20,6 @@ from evenhand.errors import ArgumentError, EvenhandError, wanted
 if TYPE_CHECKING:
     import httpx
 
-CREATION = 120.0
-"""Seconds that the creation of a study may take: a new service compiles the policy first."""
-
 
 class Client:
     """A connection to `evenhand serve`.
@@ -74,13 +71,7 @@ class Client:
         expire_reward: float | None = None,
     ) -> RemoteStudy:
         """Create a study; `policy` is a name with its arguments, as {"policy": "quotas/fair-ucb", "shares": ...}."""
-        body = {
-            "name": calls.read_name(name),
-            "policy": policy,
-            "expire_after": expire_after,
-            "expire_reward": expire_reward,
-        }
-        call = calls.post("/studies", "decide", body, lambda state: state["name"], repeatable=False, timeout=CREATION)
+        call = calls.creation(name, policy, expire_after, expire_reward)
         return self.study(self._send(call))
 
     def _send(self, call: Call) -> Any:
@@ -99,7 +90,7 @@ class Client:
             sleep(pause)
 
     def close(self) -> None:
-        """Close the connections of this process and, with asyncio, of this event loop."""
+        """Close the connections of this process and, with asyncio, of this event loop; others keep theirs."""
         for http in self._connection.ended():
             http.close()
 

@@ -76,9 +76,9 @@ class Connection:
             raise ArgumentError(wanted("seed", "a whole number, or None", seed))
         self._seed, self._random = seed, random.Random(seed)
         self._kind, self._transport, self._process = kind, transport, os.getpid()
-        self._closed = False
         self._clients: dict[asyncio.AbstractEventLoop | None, Any] = {None: self._made()}
-        """httpx's client of each event loop; under None, that of a client without asyncio, or of the first loop."""
+        """httpx's client of each event loop, None where it is closed; under None, that of a client without asyncio, or
+        of the first loop."""
         renew_in_child(self, Connection._forked)
 
     def http(self) -> Any:
@@ -87,22 +87,24 @@ class Connection:
         Raises
         ------
         ServiceError
-            If it is closed, or this process was forked and the client has a transport of its own.
+            If it is closed here, or this process was forked and the client has a transport of its own.
         """
-        if self._closed:
-            raise ServiceError("the client is closed; make a new one")
         loop = self._loop()
-        found = self._clients.get(loop)
-        if found is None:
+        if loop not in self._clients:
             for other in [one for one in list(self._clients) if one is not None and one.is_closed()]:
                 self._clients.pop(other, None)
-            found = self._clients.setdefault(loop, self._clients.pop(None, None) or self._made())
+            self._clients.setdefault(loop, self._clients.pop(None, None) or self._made())
+        found = self._clients[loop]
+        if found is None:
+            raise ServiceError("the client is closed; make a new one")
         return found
 
     def ended(self) -> list[Any]:
-        """Return httpx's clients that can be closed here, once; from now on there is none."""
-        self._closed = True
-        return [one for loop in (self._loop(), None) if (one := self._clients.pop(loop, None)) is not None]
+        """Return httpx's clients that can be closed here, once; here there is none from now on."""
+        loop, unused = self._loop(), self._clients.pop(None, None)
+        found = unused, self._clients.get(loop)
+        self._clients[loop] = None
+        return [one for one in found if one is not None]
 
     def _loop(self) -> asyncio.AbstractEventLoop | None:
         return asyncio.get_running_loop() if self._kind is self._httpx.AsyncClient else None
@@ -127,7 +129,8 @@ class Connection:
 
     def _forked(self) -> object:
         """Begin anew in a forked process; return the connections of its parent."""
-        inherited, self._clients = self._clients, {}
+        inherited = self._clients
+        self._clients = {loop: one for loop, one in inherited.items() if one is None}
         if self._seed is None:
             self._random.seed()
         return inherited

@@ -20,6 +20,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from time import monotonic
 from typing import Any, TypeVar
 
 from evenhand.client.answers import ServiceDecision
@@ -27,7 +28,6 @@ from evenhand.client.calls import read_sticky, ticket_of
 from evenhand.client.client import Client, RemoteStudy
 from evenhand.errors import (
     ArgumentError,
-    ClosedTicketError,
     EvenhandError,
     MissingExtraError,
     UnknownStudyError,
@@ -56,6 +56,8 @@ except ImportError as error:
 T = TypeVar("T")
 SWITCHES = {"true": True, "on": True, "false": False, "off": False}
 SHOWN = ("contexts", "groups", "available", "segment")
+UNKNOWN = 60.0
+"""Seconds for which the service is not asked again for a flag that it does not know: every page may send an event."""
 LOG = logging.getLogger(__name__)
 
 
@@ -92,6 +94,7 @@ class EvenhandProvider(AbstractProvider):
         self._client, self._sticky, self._events = client, read_sticky(sticky), dict(events or {})
         self._observe, self._remember = observe, remember
         self._tickets: OrderedDict[tuple[str, str], str] = OrderedDict()
+        self._unknown: dict[str, float] = {}
         self._begin()
         renew_in_child(self, EvenhandProvider._begin)
 
@@ -116,7 +119,8 @@ class EvenhandProvider(AbstractProvider):
         `ticket` in its attributes.
 
         It is sent in the background. The decision of a sticky provider may have been taken in another process. An event
-        that comes twice or too late changes nothing; one without a decision is logged as a warning.
+        that comes twice changes nothing; one that cannot be told is logged as a warning: it has no decision, comes too
+        late, or differs from what was told before.
         """
         details = tracking_event_details or TrackingEventDetails()
         flag = self._events.get(tracking_event_name, tracking_event_name)
@@ -130,8 +134,6 @@ class EvenhandProvider(AbstractProvider):
         try:
             ticket = ticket_of(self._decided(flag, target) if ticket is None else ticket)
             self._client.study(ticket.partition(".")[0]).tell(ticket, reward)
-        except ClosedTicketError as error:
-            LOG.debug("the event %r of %r came too late, or twice: %s", event, target, error)
         except EvenhandError as error:
             LOG.warning("the event %r of %r was not told: %s", event, target, error)
 
@@ -140,8 +142,14 @@ class EvenhandProvider(AbstractProvider):
         if not self._sticky or not target:
             mend = "a sticky provider finds those of other processes; elsewhere name the ticket in the attributes"
             raise UnknownTicketError(f"this process has no decision of {flag!r} for this targeting key; {mend}")
+        if monotonic() < self._unknown.get(flag, 0.0):
+            mend = "it is asked again after a minute; events= names the flags of events"
+            raise UnknownStudyError(f"the service has no study {flag!r}; {mend}")
         try:
             return _first(self._client.study(flag), _key(target))
+        except UnknownStudyError:
+            self._unknown[flag] = monotonic() + UNKNOWN
+            raise
         except ArgumentError as error:
             raise UnknownTicketError(f"the study {flag!r} has no decision for this targeting key") from error
 

@@ -6,6 +6,7 @@ import csv
 import io
 import os
 import re
+import sys
 import warnings
 from collections.abc import Callable, Container, Iterator
 from itertools import pairwise
@@ -70,7 +71,7 @@ COMMENTS = "comments"
 """Where the attributes of a frame hold how many lines of comment among its rows were left out."""
 FEW_COMMENTS = 5
 """So many comments among the rows, or one to ten rows, are left out; where there are more, they may be rows."""
-AS_ROW = "put its first cell in quotation marks if it is a row, else delete the line"
+AS_ROW = 'write the cell as "#..." in quotation marks where it begins a row, and delete comments'
 
 FORMULA = re.compile(r"['=+\-@\t\r\n＝＋－＠]")
 """How text begins that a spreadsheet takes for a formula, or that was kept from it."""
@@ -230,7 +231,10 @@ class CsvFile(NamedTuple):
             raise TableError(f"{self.name}: {what}; {AS_ROW}")
         if left_out and self.warns:
             lines = f"{left_out} comment line{'s' * (left_out > 1)} (# ...)"
-            warnings.warn(f"{self.name}: {lines} among the rows left out; {AS_ROW}", stacklevel=2)
+            level = 1
+            while sys._getframe(level).f_globals["__name__"].startswith("evenhand."):
+                level += 1
+            warnings.warn(f"{self.name}: {lines} among the rows left out; {AS_ROW}", stacklevel=level + 1)
 
     def _more_cells(self, where: str, found: int, wide: int) -> TableError:
         mend = f"name every column, row names too; quote cells with {named(self.form.sep)}; drop lines above the header"

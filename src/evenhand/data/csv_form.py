@@ -140,7 +140,7 @@ def is_comment(line: str, sep: str, width: int) -> bool:
     >>> [is_comment(line, ",", 3) for line in ("#sale,0.9", "# sale,,", "#end", "# of May, 2025", "# of May")]
     [False, False, True, False, True]
     """
-    text = line.strip()
+    text = line.strip("\r\n").lstrip(" \t".replace(sep, ""))  # a tab that separates makes an empty cell
     if width < 2 or not text.startswith("#"):
         return False
     cells = _first(text, sep)

@@ -12,7 +12,7 @@ from evenhand.data.csv_files import COMMENTS, CsvFile, like_data
 from evenhand.data.csv_form import CsvForm, detected, legacy_encoding, named
 from evenhand.data.json_files import first_signs, rows_of
 from evenhand.data.text_files import OPENERS, TRY, opened, text_of
-from evenhand.errors import EvenhandError, TableError, wanted, why_unreadable
+from evenhand.errors import EvenhandError, TableError, is_path, wanted, why_unreadable
 from evenhand.extras import optional
 from evenhand.frames import arrow_frame, typed
 
@@ -75,7 +75,7 @@ def read_table(
         If there is no such file, it is empty, or it cannot be read; a column that cannot be read alone is refused
         where it is wanted.
     """
-    if not isinstance(path, (str, os.PathLike)):
+    if not is_path(path):
         raise TableError(wanted("path", "the path of a file", path))
     file = Path(path)
     kind = given.format or named_format(file.name)

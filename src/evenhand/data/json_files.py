@@ -1,17 +1,25 @@
-"""Rows in JSON: objects one after another, as JSON lines have them, or one array of objects."""
+"""JSON: rows, as objects one after another (JSON lines) or one array of objects, and any value, written."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
+
+import numpy as np
+import orjson
 
 from evenhand.data.text_files import shown_encoding
 from evenhand.errors import TableError, wanted, why_unreadable
 
 BLANK = re.compile(r"[ \t\r\n]*")
 """What JSON has between values; other line separators of Unicode stand inside texts alone."""
+
+LARGEST = 2**53 - 1
+"""The largest whole number that JavaScript, and whoever reads numbers as floats, tells from its neighbours."""
+OPTIONS = orjson.OPT_STRICT_INTEGER | orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
 
 
 def each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -70,3 +78,30 @@ def _values(text: str, name: object) -> Iterator[tuple[str, Any]]:
         except (ValueError, RecursionError) as error:
             raise TableError(f"{name}, line {line + 1}: cannot be read as JSON: {error}") from error
         yield f"line {line + 1}", value
+
+
+def to_json(value: Any) -> bytes:
+    """Return a value in JSON; numbers that are not finite become null, and whole numbers beyond `LARGEST` texts, since
+    whoever reads them as floats would take several labels for one."""
+    try:
+        return orjson.dumps(value, _plain, OPTIONS)
+    except orjson.JSONEncodeError:
+        return orjson.dumps(in_digits(value), _plain, OPTIONS)
+
+
+def in_digits(value: Any) -> Any:
+    """Return a value with texts for whole numbers beyond `LARGEST`."""
+    if isinstance(value, int):
+        return value if abs(value) <= LARGEST else str(value)
+    if isinstance(value, dict):
+        return {name: in_digits(one) for name, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [in_digits(one) for one in value]
+    return in_digits(value.tolist()) if isinstance(value, (np.ndarray, np.generic)) else value
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON can hold of an array, a time of pandas, or another object of a table."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    return value.isoformat() if isinstance(value, datetime) else str(value)

@@ -25,13 +25,17 @@ SPELLED = {"True", "TRUE", "False", "FALSE"}
 """Texts that are the labels "true" and "false", written otherwise."""
 FEW_TEXTS = 6
 """Of so many texts a refusal says which numbers they might be."""
+FILL = "fill it or drop the row"
+"""How an empty cell is mended."""
 MONEY = re.compile(r"\(?[-+]?(?:[A-Z]{3}|[^\w\s.,]{0,3})\s*[-+]?\d[\d.,'’\s]*(?:[^\W\d]{1,3}|[^\w\s]{1,3})?\)?")
 """A number with what stands for its unit, such as $1.20, 1,200.50 EUR or 5 %."""
 _DIGITS = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 NUMBER = re.compile(f"[+-]?{_DIGITS}")
 _END = f"[+-]?(?:{_DIGITS}|inf)"
 BAND = re.compile(
-    rf"[\[(]({_END}), ?{_END}[\])]|(?:under|<) ?{_END}|({_END})(?: to (?:under )?| ?- ?){_END}|({_END})(?: or more|\+)"
+    rf"[\[(]({_END}), ?{_END}[\])]|(?:under|up to|<=?|≤) ?{_END}|({_END})(?: to (?:under )?| ?[-–] ?){_END}"
+    rf"|(?:over|>=?|≥) ?({_END})|({_END}) ?(?:(?:or|and) (?:more|over|older|above)|\+)",
+    re.IGNORECASE,
 )
 """Bands of numbers as pandas.cut, --cut and people write them; a group is where one begins, nowhere where it has no
 lower end."""
@@ -189,8 +193,8 @@ def _stated(values: pd.Series[Any]) -> bool:
     return bool(values.cat.ordered) or not (values.name in values.attrs.get(UNORDERED, ()) or sorted_unasked)
 
 
-def numbers(frame: pd.DataFrame, name: str, low: float = -np.inf, high: float = np.inf) -> Floats:
-    """Return a column of finite numbers (n_rows,) between `low` and `high`.
+def numbers(frame: pd.DataFrame, name: str, low: float = -np.inf, high: float = np.inf, empty: str = FILL) -> Floats:
+    """Return a column of finite numbers (n_rows,) between `low` and `high`; `empty` says how to mend an empty cell.
 
     Raises
     ------
@@ -200,7 +204,7 @@ def numbers(frame: pd.DataFrame, name: str, low: float = -np.inf, high: float = 
     """
     import pandas as pd
 
-    values = cells(frame, name)
+    values = cells(frame, name, empty)
     if holds_times(values):
         mend = "turn dates and durations into numbers first"
         raise TableError(wanted(f"column {name!r}", "finite numbers", values.iloc[0], mend))
@@ -233,7 +237,7 @@ def _as_numbers(texts: pd.Series[Any], bad: Any, found: pd.Series[Any]) -> str:
 
 
 LEFT_OUT = "decisions_left_out"
-"""The column of an exported log that says how many decisions are not in it, as they have no reward."""
+"""The column of an exported log that says how many decisions beside each are not in it, as they have no reward."""
 LEAST_CHANCE = 1e-100
 """Squares of 1 / p are added up, which must stay finite."""
 ROUNDING = 1e-9
@@ -279,13 +283,16 @@ def check_column(frame: pd.DataFrame, name: Any, use: str = "column") -> None:
     Raises
     ------
     TableError
-        If there is no such column.
+        If there is no such column, or values were given and no name.
     """
-    if not isinstance(name, Hashable) or name not in frame.columns:
+    if not isinstance(name, Hashable):
+        mend = "put the values into the table as one column, and name that"
+        raise TableError(wanted(use, "the name of a column", type(name).__name__, mend))
+    if name not in frame.columns:
         raise TableError(wanted_one_of(use, map(str, frame.columns), name))
 
 
-def cells(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
+def cells(frame: pd.DataFrame, name: str, empty: str = FILL) -> pd.Series[Any]:
     """Return a column as it stands, without an empty cell.
 
     Raises
@@ -305,11 +312,11 @@ def cells(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
         raise TableError(f"column {name!r}: appears {values.shape[1]} times; rename all but one")
     if not len(values):
         raise TableError(f"column {name!r}: no rows")
-    check_empty(name, values.isna())
+    check_empty(name, values.isna(), empty)
     return values
 
 
-def check_empty(name: Any, empty: Any, mend: str = "fill it or drop the row") -> None:
+def check_empty(name: Any, empty: Any, mend: str = FILL) -> None:
     """Refuse a column of whose cells some are empty (n_rows,): the first is named, and how many there are.
 
     Raises

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -20,18 +21,19 @@ LEAST = 1e-3
 
 
 def compared(
-    evaluations: Mapping[str, Evaluation], together: Mapping[str, Bounds], spreads: Mapping[str, float]
+    evaluations: Mapping[str, Evaluation], bounds: Mapping[str, Bounds], spreads: Mapping[str, float], *, each: bool
 ) -> Evaluation | Comparison:
     """Return the evaluation of a replayed policy, or the comparison of several with the first.
 
     Parameters
     ----------
-    together : intervals of the values that hold all at once, from which those of the differences follow.
+    bounds : intervals of the values, of which those of the differences follow: all at once, or of each pair.
     spreads : the standard deviation of each difference over the replays.
+    each : whether the intervals of `bounds` hold for each pair alone.
     """
     first, *others = evaluations
-    low, high = together[first]
-    found = _answer(evaluations, {name: (together[name][0] - high, together[name][1] - low) for name in others})
+    low, high = bounds[first]
+    found = _answer(evaluations, {name: (bounds[name][0] - high, bounds[name][1] - low) for name in others}, each)
     if isinstance(found, Evaluation):
         return found
     table = found.differences.assign(spread=[spreads[name] for name in others])
@@ -73,7 +75,7 @@ def follow(
     found = {name: curve.evaluation() for name, curve in curves.items()}
     share = (1 - level) / (1 if each else max(1, len(pairs)))
     apart = {name: pair.bounds(share, interval) for name, pair in pairs.items()}
-    return _answer(found, {name: (min(ends), max(ends)) for name, ends in apart.items()}, each=each)
+    return _answer(found, {name: (min(ends), max(ends)) for name, ends in apart.items()}, each)
 
 
 class Curve:
@@ -87,12 +89,15 @@ class Curve:
         self._crossed, self._moved = False, False
 
     def look(self) -> None:
-        """Add a point. Bounds that are crossed refute the chances: their hull is kept. Where the value is said to stay
-        the same, the intersection with the intervals before is kept, unless it is empty."""
+        """Add a point. Bounds that are crossed refute the chances: their hull is kept, as far as values can be there.
+        Where the value is said to stay the same, the intersection with the intervals before is kept, unless it is
+        empty."""
         value_curve = self.value_curve
         low, high = value_curve.bounds(1 - self.level, self.interval)
         self._crossed = low > high
         low, high = min(low, high), max(low, high)
+        if self.interval != "normal":
+            low, high = max(low, 0.0), min(high, 1.0)
         if self.stationary and value_curve.estimator != "dm":
             both = max(low, self._held[0]), min(high, self._held[1])
             self._moved = self._moved or both[0] > both[1]
@@ -158,7 +163,7 @@ class Pair:
     def __init__(self, one: ValueCurve, other: ValueCurve) -> None:
         self.one, self.other = one, other
         self.books = BettingProcess()
-        self._known = None if one.largest is None or other.largest is None else known_difference(one, other)
+        self._known = known_difference(one, other)
         self._products: Floats = np.zeros(4)
 
     def take(self, bounded: bool) -> None:
@@ -173,6 +178,8 @@ class Pair:
     def bounds(self, error: float, interval: Interval) -> Bounds:
         """Return the bounds of the difference; `error` is the probability with which they are wrong, at every row or
         once."""
+        if self.one.estimator == "dm":
+            return math.nan, math.nan
         if interval == "normal":
             return self._normal(error)
         chosen: Bools | slice = EVERY
@@ -228,9 +235,7 @@ def side_by_side(found: Sequence[Evaluation | Comparison]) -> Evaluation | Compa
     return replace(found[0], estimates=table if isinstance(found[0], Comparison) else table.drop(columns="policy"))
 
 
-def _answer(
-    evaluations: Mapping[str, Evaluation], apart: Mapping[str, Bounds], *, each: bool = False
-) -> Evaluation | Comparison:
+def _answer(evaluations: Mapping[str, Evaluation], apart: Mapping[str, Bounds], each: bool) -> Evaluation | Comparison:
     """Return the evaluation, or the comparison with the first; `apart` are the intervals of the differences from it."""
     import pandas as pd
 

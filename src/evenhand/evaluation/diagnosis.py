@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evenhand.audit.sequences import Book, refutes
+from evenhand.audit.units import read_differently
 from evenhand.errors import ArgumentError, TableError, wanted
 from evenhand.evaluation.estimators import Candidate
 from evenhand.evaluation.logged import Logged
-from evenhand.evaluation.propensities import doubts, fit_of, one_sided
+from evenhand.evaluation.propensities import doubts, fit_of
 from evenhand.evaluation.value_curve import ValueCurve
 from evenhand.kernels.arrays import Bools, Floats
 from evenhand.simulation.measures import REFUTED, shares_change
@@ -61,64 +62,75 @@ def check_log(logged: Logged, arm: str) -> None:
             raise TableError(wanted(f"column {arm!r}", what, f"arms that depend on context {number + 1}", mend))
 
 
-def known_weight(logged: Logged, candidate: Candidate) -> float | None:
-    """Return the largest weight that is possible where the log's chances never change, None elsewhere."""
-    if not logged.fixed or logged.every is None:
-        return None
-    every, mine = logged.every, candidate.probabilities
-    if candidate.by_row:
-        return float(1 / every[every > 0].min())
+def _over_chances(mine: Floats, every: Floats) -> Floats:
+    """Return pi / p of each arm, 0 where p is 0."""
     shape = np.broadcast_shapes(mine.shape, every.shape)
-    return float(np.divide(mine, every, out=np.zeros(shape), where=every > 0).max())
+    return np.asarray(np.divide(mine, every, out=np.zeros(shape), where=every > 0))
 
 
-def single_weight(logged: Logged, candidate: Candidate) -> float | None:
-    """Return the weight of every row that has one, where the candidate's chance over the log's is 0 or this for each
-    arm in each row, and rewards are 0 or 1: w R then takes two values. None elsewhere."""
-    if logged.every is None or not np.isin(logged.rewards, (0.0, 1.0)).all():
-        return None
-    mine = candidate.probabilities
-    if candidate.by_row or not logged.fixed or len(logged.places) > 1:
-        mine = mine[candidate.which]
-    every = logged.every[logged.at] if logged.fixed and len(logged.places) > 1 else logged.every
-    ratios = np.divide(mine, every, out=np.zeros(np.broadcast_shapes(mine.shape, every.shape)), where=every > 0)
-    found = ratios[ratios > 0]
-    return float(found[0]) if found.size and np.allclose(found, found[0], rtol=1e-9, atol=0.0) else None
-
-
-def known_difference(one: ValueCurve, other: ValueCurve) -> tuple[float, float, float]:
-    """Return the most by which a weight of one may be above that of the other and below it, both of whose largest are
-    known, and the most by which their plays may differ."""
-    logged, mine, theirs = one.logged, one.candidate, other.candidate
-    assert one.largest is not None
-    assert other.largest is not None
-    if mine.by_row or theirs.by_row or not logged.fixed or logged.every is None:
-        return one.largest, other.largest, 1.0
-    gap = mine.probabilities - theirs.probabilities
-    shape = np.broadcast_shapes(gap.shape, logged.every.shape)
-    ratios = np.divide(gap, logged.every, out=np.zeros(shape), where=logged.every > 0)
-    return float(max(ratios.max(), 0.0)), float(max(-ratios.min(), 0.0)), float(np.abs(gap).sum(axis=1).max() / 2)
-
-
-def check_normal(logged: Logged, candidate: Candidate) -> None:
-    """Refuse a normal interval where too few rows of the policy have a reward above 0, or one below 1.
+def known_weight(logged: Logged, candidate: Candidate, given: float | None = None) -> float | None:
+    """Return the largest weight that is possible: what is given, or where the log's chances never change, what these
+    say; else None.
 
     Raises
     ------
     ArgumentError
-        If these are fewer than 30.
+        If a row exceeds what is given, or the rows then refute that the mean weight is 1.
     """
-    mine = logged.rewards[candidate.probabilities[candidate.which, logged.codes] > 0]
-    for what, count in (("a reward above 0", int((mine > 0).sum())), ("a reward below 1", int((mine < 1).sum()))):
+    if given is not None:
+        _check_largest(given, candidate.weights(logged))
+        return given
+    if not logged.fixed or logged.every is None:
+        return None
+    if candidate.by_row:
+        return float(1 / logged.every[logged.every > 0].min())
+    return float(_over_chances(candidate.probabilities, logged.every).max())
+
+
+def single_weight(logged: Logged, candidate: Candidate) -> float | None:
+    """Return the weight of every row that has one, where pi / p is 0 or this for each arm in each row, and rewards are
+    0 or 1: w R then takes two values. None elsewhere, and where pi or p may depend on rewards: Clopper and Pearson's
+    interval is for independent rows."""
+    if not logged.fixed or logged.every is None or candidate.refitted or not np.isin(logged.rewards, (0, 1)).all():
+        return None
+    mine, every = candidate.probabilities, logged.every
+    if candidate.by_row:
+        mine, every = mine[candidate.which], every[logged.at]
+    ratios = _over_chances(mine, every)
+    found = ratios[ratios > 0]
+    return float(found[0]) if found.size and np.allclose(found, found[0], rtol=1e-9, atol=0.0) else None
+
+
+def known_difference(one: ValueCurve, other: ValueCurve) -> tuple[float, float, float] | None:
+    """Return the most by which a weight of one may be above that of the other and below it, and the most by which their
+    plays may differ; None where the largest weights are not known."""
+    logged, mine, theirs = one.logged, one.candidate, other.candidate
+    if one.largest is None or other.largest is None:
+        return None
+    if mine.by_row or theirs.by_row or not logged.fixed or logged.every is None:
+        return one.largest, other.largest, 1.0
+    gap = mine.probabilities - theirs.probabilities
+    ratios = _over_chances(gap, logged.every)
+    return float(max(ratios.max(), 0.0)), float(max(-ratios.min(), 0.0)), float(np.abs(gap).sum(axis=1).max() / 2)
+
+
+def check_normal(rewards: Floats) -> None:
+    """Refuse a normal interval of the rewards of a policy's rows if fewer than 30 are above 0, or below 1.
+
+    Raises
+    ------
+    ArgumentError
+        If so.
+    """
+    for what, count in (("above 0", int((rewards > 0).sum())), ("below 1", int((rewards < 1).sum()))):
         if count < ENOUGH:
-            got = f"'normal' where {count} of the policy's {len(mine)} rows have {what}"
+            got = f"'normal' where {count} of the policy's {len(rewards)} rows have a reward {what}"
             mend = f"a normal interval needs {ENOUGH} of them; for one look pass interval='once'"
             raise ArgumentError(wanted("interval", "'anytime' or 'once'", got, mend))
 
 
-def check_largest(largest: float, candidate: Candidate, logged: Logged) -> None:
+def _check_largest(largest: float, weights: Floats) -> None:
     """Refuse a largest weight that a row exceeds, or under which the rows refute that the mean weight is 1."""
-    weights = candidate.weights(logged)
     if weights.max() > largest * (1 + 1e-9):
         what = f"at least the weight of row {int(weights.argmax()) + 1}, {weights.max():.6g}"
         raise ArgumentError(wanted("largest_weight", what, largest))
@@ -169,16 +181,8 @@ def weights_of(logged: Logged, candidate: Candidate | None) -> pd.DataFrame:
     if candidate is not None:
         times = np.bincount(candidate.which, minlength=len(candidate.probabilities))
         mean = times @ candidate.probabilities / n
-    return pd.DataFrame(
-        {
-            "arm": list(logged.arms),
-            "pulls": pulls,
-            "share": pulls / n,
-            "probability": mean,
-            "calibration": sums / given,
-            "p_value": fit_of(logged),
-        }
-    )
+    table = {"arm": list(logged.arms), "pulls": pulls, "share": pulls / n, "probability": mean}
+    return pd.DataFrame(table | {"calibration": sums / given, "p_value": fit_of(logged)})
 
 
 def notes_on(value_curve: ValueCurve, table: pd.DataFrame) -> tuple[str, ...]:
@@ -192,6 +196,13 @@ def notes_on(value_curve: ValueCurve, table: pd.DataFrame) -> tuple[str, ...]:
     else:
         how = "each counts once, by the mean of its rows" if value_curve.last[0].size else "their rows may be alike"
         notes.append(f"The {value_curve.length} units ({logged.unit}) are taken to be independent; {how}.")
+        if np.isfinite(value_curve.value):
+            by_row, _, _, by_unit = (one.mean for one in value_curve.unit_means())
+            if read_differently(by_row, by_unit):
+                notes.append(
+                    "Units have different numbers of rows: a normal interval and its value are of the mean over rows, "
+                    f"here {by_row:.4g}, all others of the mean over units, here {by_unit:.4g}."
+                )
         if not logged.fixed:
             notes.append(
                 "No propensity may have been learned from what other units earned, or the interval does not hold."
@@ -207,12 +218,7 @@ def notes_on(value_curve: ValueCurve, table: pd.DataFrame) -> tuple[str, ...]:
         notes.append("No propensities are given: each arm's share of the log is used as its exact probability.")
     elif not logged.fixed:
         notes.append("The propensities of an arm change from row to row, as a learner's do; m is of the rows before.")
-    if one_sided(logged):
-        notes.append(
-            "Only arms that were played more often than their propensities say can be found, not ones played more "
-            "seldom, as only those of the arms that were played are known."
-        )
-    notes += doubts(logged, table["p_value"].to_numpy(), table["calibration"].to_numpy())
+    notes += doubts(logged, table)
     if value_curve.identified and logged.every is None and abs(value_curve.weight_errors) > FAR:
         notes.append(
             f"The mean weight is {value_curve.weight / n:.3g}, expected 1: propensities are wrong, or the log gives "

@@ -106,7 +106,8 @@ def _distribution(given: Any, logged: Logged, name: str) -> Floats:
     values = by_label(given, name, "a dict arm -> probability", logged.arms)
     if isinstance(values, list):
         if len(values) != len(logged.arms):
-            raise ArgumentError(wanted(name, f"a probability for each of {len(logged.arms)} arms", len(values)))
+            mend = "pass a dict arm -> probability, or a data frame with the arms as columns and the rows of the log"
+            raise ArgumentError(wanted(name, f"a probability for each of {len(logged.arms)} arms", len(values), mend))
         values = dict(zip(logged.arms, values, strict=True))
     named: dict[Label, float] = {}
     unnamed = [arm for arm in logged.arms if arm not in values]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Sized
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterator, Mapping, Sequence, Sized
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
@@ -11,16 +11,9 @@ from evenhand.arguments import one_of, real, whole, yes_or_no
 from evenhand.display.progress import ProgressBar
 from evenhand.errors import ArgumentError, wanted
 from evenhand.evaluation.comparison import follow, side_by_side
-from evenhand.evaluation.diagnosis import (
-    check_largest,
-    check_log,
-    check_normal,
-    known_weight,
-    single_weight,
-    uncovered,
-)
+from evenhand.evaluation.diagnosis import check_log, check_normal, known_weight, single_weight, uncovered
 from evenhand.evaluation.estimators import read_candidate, read_estimates
-from evenhand.evaluation.findings import INTERVALS, Interval
+from evenhand.evaluation.findings import Interval
 from evenhand.evaluation.logged import Logged, check_columns, read_logged
 from evenhand.evaluation.refitted import Refitted
 from evenhand.evaluation.replay import learns
@@ -35,7 +28,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Estimator = Literal["dr", "ips", "snips", "dm", "replay"]
-ESTIMATORS = ("dr", "ips", "snips", "dm", "replay")
 MODELLED = ("dr", "dm")
 
 
@@ -88,8 +80,9 @@ def evaluate(
     each : whether every interval of a difference holds with that probability by itself.
     interval : "anytime" holds at every row at once, so that it may be looked at as often as you like. "once" holds for
         one look at the whole log, whose length was fixed before; it is narrower. For a policy whose chances are 0 or
-        the same multiple of the log's, with rewards of 0 and 1, it is Clopper and Pearson's. "normal" is narrower
-        still, for one look at many rows: at least 30 of the policy's must have a reward above 0, and 30 one below 1.
+        the same multiple of the log's, where neither depends on rewards and these are 0 and 1, it is Clopper and
+        Pearson's. "normal" is narrower still, for one look at many rows: at least 30 of the policy's must have a reward
+        above 0, and 30 one below 1.
     stationary : whether the value is the same in every row. If so, the interval may be the intersection of those after
         fewer rows, and rows in which an arm of the policy had no chance may be left out. If not, the interval is for
         the mean over the rows so far, however rewards change over time.
@@ -97,8 +90,10 @@ def evaluate(
     order : a column by which the rows must be sorted, or several, such as ["time", "id"]; a log that is not sorted by
         them is refused, and a note says how many rows have equal values.
     unit : the column that says which rows belong together, such as those of one person. Each unit then counts once, by
-        the mean of its rows, in the order of their first rows; the normal interval is robust to units instead (CR2,
-        Student's quantile). Without it rows are taken to be independent.
+        the mean of its rows, in the order of their first rows, and may get no more rows once it was looked at. A normal
+        interval is of the mean over rows instead, and robust to units (CR2, Student's quantile). Where both means
+        differ a note says so. Without it rows are taken to be independent. A replay always takes them so, and
+        refuses it.
     model : for "dr": a classifier or regressor of scikit-learn, or the expected rewards themselves, a
         dict arm -> reward, a data frame with the arms as columns, or an array (n_rows, n_arms), in the order of the
         arms. Without it the means of the rows before are taken. A model is trained on earlier rows alone, or for a
@@ -141,7 +136,7 @@ def evaluate(
     level = real("level", level, above=0, below=1)
     if anytime is not None:
         interval = "anytime" if yes_or_no("anytime", anytime) else "once"
-    one_of("interval", interval, INTERVALS)
+    one_of("interval", interval, get_args(Interval))
     for name, value in {"stationary": stationary, "each": each, "progress": progress}.items():
         yes_or_no(name, value)
     whole("replays", replays, low=1)
@@ -154,7 +149,8 @@ def evaluate(
         if estimators not in (["dr"], ["replay"]):
             what = "'replay' for a policy that learns"
             raise ArgumentError(wanted("estimator", what, estimator, "the weights of a whole history multiply"))
-        _unused("where a policy is replayed", model=model, largest_weight=largest_weight, unit=unit)
+        _unused("where a policy is replayed", model=model, largest_weight=largest_weight)
+        _unused("where a policy is replayed, which takes all rows to be independent; keep one row a unit", unit=unit)
         settings = ReplaySettings(level, interval, stationary, rounds, replays, first, each)
         with ProgressBar("replays", replays * len(named), shown=progress) as bar:
             return evaluate_learners(named, logged, arm, settings, bar)
@@ -167,8 +163,7 @@ def evaluate(
         _unused("with interval='normal', which bounds no weight", largest_weight=largest_weight)
     check_log(logged, arm)
     found = []
-    for one in dict.fromkeys(estimators):
-        value_curves = _courses(named, logged, one, model, largest_weight, interval, stationary)
+    for value_curves in _value_curves(named, logged, estimators, model, largest_weight, interval, stationary):
         with ProgressBar("rows", next(iter(value_curves.values())).length, shown=progress) as bar:
             found.append(follow(value_curves, bar, level=level, interval=interval, stationary=stationary, each=each))
     return found[0] if len(found) == 1 else side_by_side(found)
@@ -178,8 +173,8 @@ def _estimators(given: Any) -> list[Any]:
     """Return the estimators that are asked for, one or several."""
     found = list(given) if isinstance(given, (list, tuple)) else [given]
     for one in found or [given]:
-        one_of("estimator", one, ESTIMATORS)
-    return found
+        one_of("estimator", one, get_args(Estimator))
+    return list(dict.fromkeys(found))
 
 
 def _all_learn(named: Mapping[str, Any]) -> bool:
@@ -191,54 +186,52 @@ def _all_learn(named: Mapping[str, Any]) -> bool:
     return kinds == {True}
 
 
-def _courses(
+def _value_curves(
     policies: Mapping[str, Any],
     logged: Logged,
-    estimator: Stationary,
+    estimators: Sequence[Stationary],
     model: Any,
     largest_weight: float | None,
     interval: Interval,
     stationary: bool,
-) -> dict[str, ValueCurve]:
-    """Return each distribution ready to be followed through the log, or through the rows that try all of them."""
+) -> Iterator[dict[str, ValueCurve]]:
+    """Yield for each estimator the distributions ready to be followed through the log, or through the rows that try
+    all of them."""
     # What is given row by row belongs to the rows as they were given; what is fitted sees them in the order of units.
     given, rows = logged, np.arange(len(logged.codes))
     if logged.units is not None:
         rows = np.argsort(logged.units, kind="stable")
         logged = logged.take(rows)
+    first = max((each.ends(logged)[0] for each in policies.values() if isinstance(each, Refitted)), default=0)
     candidates = {
-        name: each.candidate(logged) if isinstance(each, Refitted) else read_candidate(each, given).only(rows)
+        name: each.candidate(logged, first) if isinstance(each, Refitted) else read_candidate(each, given).only(rows)
         for name, each in policies.items()
     }
     estimates = None
-    modelled = estimator in MODELLED and model is not None
-    if modelled and isinstance(model, Model):
+    if isinstance(model, Model):
         estimates = read_estimates(model, logged, past_alone=interval != "normal" or not logged.fixed)
-    elif modelled:
+    elif model is not None:
         estimates = read_estimates(model, given, past_alone=True).only(rows)
-    if first := max((each.ends(logged)[0] for each in policies.values() if isinstance(each, Refitted)), default=0):
-        judged = np.arange(first, len(rows))
-        logged, estimates = logged.take(judged), None if estimates is None else estimates.only(judged)
-        candidates = {name: candidate.only(judged) for name, candidate in candidates.items()}
     without = {name: uncovered(logged, candidate) for name, candidate in candidates.items()}
+    used = np.arange(len(rows)) >= first
+    logged = logged.take(used) if first else logged
     if stationary and not logged.fixed:
         covered = ~np.logical_or.reduce(list(without.values()))
-        logged, estimates = logged.only(covered), None if estimates is None else estimates.only(covered)
-        candidates = {name: candidate.only(covered) for name, candidate in candidates.items()}
-        without = {name: rows[covered] for name, rows in without.items()}
-    value_curves = {}
+        logged, used = logged.only(covered[used]), used & covered
+    estimates = None if estimates is None else estimates.only(used)
+    candidates = {name: candidate.only(used) for name, candidate in candidates.items()}
+    weights: dict[str, Any] = {}
     for name, candidate in candidates.items():
         if interval == "normal":
-            check_normal(logged, candidate)
-        largest, identified = None, not without[name].any()
-        if identified and largest_weight is None:
-            largest = known_weight(logged, candidate)
-        elif identified and largest_weight is not None:
-            check_largest(largest_weight, candidate, logged)
-            largest = largest_weight
-        single = single_weight(logged, candidate) if identified else None
-        value_curves[name] = ValueCurve(logged, candidate, estimator, estimates, largest, single, identified=identified)
-    return value_curves
+            check_normal(logged.rewards[candidate.weights(logged) > 0])
+        if not without[name][used].any():
+            weights[name] = known_weight(logged, candidate, largest_weight), single_weight(logged, candidate)
+    for one in estimators:
+        more = one, estimates if one in MODELLED else None
+        yield {
+            name: ValueCurve(logged, mine, *more, *weights.get(name, (None, None)), identified=name in weights)
+            for name, mine in candidates.items()
+        }
 
 
 def _unused(where: str, **arguments: Any) -> None:
@@ -249,23 +242,24 @@ def _unused(where: str, **arguments: Any) -> None:
 
 
 def _named(policy: Any, logged: Logged) -> dict[str, Any]:
-    """Return the policies by their names; an estimator is one that is fitted to the log."""
+    """Return the policies by their names, those of a list by their classes; a list of numbers is one policy, and an
+    estimator is one that is fitted to the log."""
+    if isinstance(policy, (list, tuple)) and policy and all(map(_is_one, policy)):
+        kinds = ["distribution" if isinstance(one, Mapping) else type(one).__name__ for one in policy]
+        policy = dict(zip(numbered(kinds), policy, strict=True))
+    named = {"policy": policy}
+    if isinstance(policy, Mapping) and not (logged.positions and set(policy) == set(logged.places)):
+        check_columns("policy", policy, logged)
+        arrays = [isinstance(one, Sized) and not isinstance(one, str) for one in policy.values()]
+        several = all(array or _is_one(one) for array, one in zip(arrays, policy.values(), strict=True))
+        if policy and several and all(isinstance(name, str) for name in policy):
+            named = dict(policy)
     return {
         name: Refitted(one) if isinstance(one, Model) and not isinstance(one, Refitted | Policy) else one
-        for name, one in _by_name(policy, logged).items()
+        for name, one in named.items()
     }
 
 
-def _by_name(policy: Any, logged: Logged) -> dict[str, Any]:
-    """Return the policies by their names, those of a list by their classes; a list of numbers is one policy."""
-    if isinstance(policy, (list, tuple)) and all(learns(one) or isinstance(one, Mapping) for one in policy):
-        names = numbered([type(one).__name__ if learns(one) else "distribution" for one in policy])
-        policy = dict(zip(names, policy, strict=True))
-    if not isinstance(policy, Mapping) or not policy or (logged.positions and set(policy) == set(logged.places)):
-        return {"policy": policy}
-    check_columns("policy", policy, logged)
-    kinds = Refitted, Model, Sized
-    several = all(
-        learns(one) or callable(one) or (isinstance(one, kinds) and not isinstance(one, str)) for one in policy.values()
-    )
-    return dict(policy) if several and all(isinstance(name, str) for name in policy) else {"policy": policy}
+def _is_one(given: Any) -> bool:
+    """Return whether this is a policy, whatever the log is."""
+    return learns(given) or callable(given) or isinstance(given, (Mapping, Refitted, Model))

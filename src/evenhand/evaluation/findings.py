@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 
 Interval = Literal["anytime", "once", "normal"]
-INTERVALS = ("anytime", "once", "normal")
 FIRST, PER_OCTAVE = 16, 4
 PRECISE = {"xatol": 1e-9}
 """How closely the mean is found under which there is least evidence; that is convex in the mean."""
@@ -123,7 +122,8 @@ class Evaluation(HasCard):
         Only distributions are tested, with `interval="anytime"`.
     overlap : the share of the rows in which each arm had a chance; None where the log does not say.
     estimates : where several estimators are asked for, a row for each: `estimator`, `value`, `low`, `high`; else None.
-    unit : as it was given; but for normal intervals, `rounds` and the rounds of `curve` then count units.
+    unit : as it was given; but for normal intervals, the value and its interval are then means over units, and
+        `rounds` and the rounds of `curve` count units.
     """
 
     value: float

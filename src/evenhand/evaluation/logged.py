@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 MANY = 50
 """Rows per arm from which chances that were always the same are taken not to change."""
+SILENCE = "if silence means a reward, such as 0, fill it in: without its row the value stands for the other rows alone"
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ def read_logged(
     """
     given, frame = frame, as_pandas(frame, "log")
     _, contexts = in_step(("log", given), ("contexts", contexts), refusal=ContextError)
-    rewards = numbers(frame, reward, low=0.0, high=1.0)
+    rewards = numbers(frame, reward, low=0.0, high=1.0, empty=SILENCE)
     arms, codes = positions_in(frame, arm)
     if len(rewards) < 2:
         raise TableError(wanted("log", "at least two rows", "one row"))
@@ -203,7 +204,7 @@ def check_order(name: str, values: Floats, logged: Logged, mend: str) -> None:
     if not logged.ordered and np.ptp(values, axis=1).any():
         what = f"values by the names of the arms, as nothing states the order of {list(logged.arms)}"
         mend += ", or make the column a pandas.Categorical with its categories in your order"
-        raise ArgumentError(wanted(name, what, "values by position", mend))
+        raise ArgumentError(f"{name}: expected {what}, got values by position; {mend}")
 
 
 def row_table(given: Any, logged: Logged, name: str) -> Any:
@@ -233,7 +234,7 @@ def positions_in(frame: pd.DataFrame, name: str) -> tuple[tuple[Label, ...], Int
 
 def _left_out(frame: pd.DataFrame) -> Iterator[str]:
     """Yield for which decisions a value stands, where the log says that others are not in it."""
-    if LEFT_OUT in frame and (count := int(numbers(frame, LEFT_OUT, low=0.0).max())):
+    if LEFT_OUT in frame and (count := int(numbers(frame, LEFT_OUT, low=0.0).sum())):
         yield (
             f"The log leaves out {count:,} decisions, which have no reward: the value stands for the {len(frame):,} "
             "that have one, and is another where silence means a reward, such as 0."

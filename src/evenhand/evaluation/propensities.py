@@ -14,6 +14,8 @@ can be settled. Holm's method holds for all arms together.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +23,9 @@ from evenhand.audit.sequences import BETS, gains_of
 from evenhand.evaluation.logged import Logged
 from evenhand.kernels.arrays import Bools, Floats
 from evenhand.kernels.compose import entry
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ERROR = 1e-3
 """The probability with which true propensities of a log are doubted."""
@@ -33,48 +38,45 @@ def fit_of(logged: Logged) -> Floats:
         return np.ones(arms)
     if not logged.fixed:
         return _holm(np.array([_p_value(logged, code) for code in range(arms)]))
-    from scipy.stats import binom
-
     cell = logged.at * arms + logged.codes
-    plays = np.bincount(cell, minlength=places * arms)
     stated = np.full(places * arms, np.nan)
     stated[cell] = logged.chances
     if logged.every is not None:
         stated = logged.every.ravel()
     rows = np.bincount(logged.at, minlength=places).repeat(arms)
-    tails = np.minimum(binom.cdf(plays, rows, stated), binom.sf(plays - 1, rows, stated))
-    found = np.where(np.isnan(stated), 1.0, np.minimum(2 * tails, 1.0))
+    found = _binomial(np.bincount(cell, minlength=places * arms), rows, stated)
     return np.asarray(_holm(found).reshape(places, arms).min(axis=0))
 
 
+def _binomial(plays: Any, rows: Any, chances: Floats) -> Floats:
+    """Return twice the smaller tail of so many plays, 1 where the chance is not known."""
+    from scipy.stats import binom
+
+    tails = np.minimum(binom.cdf(plays, rows, chances), binom.sf(plays - 1, rows, chances))
+    return np.where(np.isnan(chances), 1.0, np.minimum(2 * tails, 1.0))
+
+
 def _p_value(logged: Logged, code: int) -> float:
-    """Return the p-value of the propensities of an arm that change."""
+    """Return the p-value of the propensities of an arm, where some change."""
     mine = logged.codes == code
     if logged.every is None:
-        logs = [_logs(1 / logged.chances[mine] - 1, len(mine) - int(mine.sum()))]
+        logs = _logs(1 / logged.chances[mine] - 1, ~mine)
     else:
         chance = logged.every[:, code]
         if chance.min() == chance.max():
-            from scipy.stats import binomtest
-
-            return float(binomtest(int(mine.sum()), len(mine), float(chance[0])).pvalue)
+            return float(_binomial(mine.sum(), len(mine), chance[:1])[0])
         given, open_ = chance > 0, (chance > 0) & (chance < 1)
-        more = _logs(1 / chance[given & mine] - 1, int((given & ~mine).sum()))
         odds = chance[open_ & ~mine]
-        logs = [more, _logs(odds / (1 - odds), int((open_ & mine).sum()))]
-    return min(1.0, math.exp(-min(float(_log_mean(np.array(logs))), 700.0)))
+        logs = np.append(_logs(1 / chance[mine] - 1, given & ~mine), _logs(odds / (1 - odds), open_ & mine))
+    return min(1.0, math.exp(math.log(logs.size) - max(float(np.logaddexp.reduce(logs)), -700.0)))
 
 
-def _logs(wins: Floats, losses: int) -> Floats:
-    """Return the logarithm of the wealth at each share c after these wins, of c times so much, and so many losses."""
-    gains = np.zeros(len(BETS))
-    entry(gains_of)(np.ascontiguousarray(wins, np.float64), BETS, gains)
-    return np.asarray(gains + losses * np.log1p(-BETS))
-
-
-def _log_mean(logs: Floats) -> float:
-    most = float(logs.max())
-    return most + math.log(float(np.exp(logs - most).mean()))
+def _logs(wins: Floats, lost: Bools) -> Floats:
+    """Return the logarithm of the wealth at each share c after these wins, of c times so much, and losses in the rows
+    that are `lost`."""
+    gains = lost.sum() * np.log1p(-BETS)
+    entry(gains_of)(wins, BETS, gains)
+    return np.asarray(gains)
 
 
 def _holm(found: Floats) -> Floats:
@@ -84,21 +86,20 @@ def _holm(found: Floats) -> Floats:
     return adjusted[np.argsort(order)]
 
 
-def one_sided(logged: Logged) -> bool:
-    """Return whether only arms that were played more often than stated can be found."""
-    return not logged.counted and not logged.fixed and logged.every is None
-
-
-def doubts(logged: Logged, fit: Floats, calibration: Floats) -> tuple[str, ...]:
-    """Return what speaks against the propensities, in sentences; `calibration` (n_arms,) is each arm's mean of
-    1{a} / p."""
-    wrong: Bools = fit < ERROR
-    if not wrong.any():
-        return ()
-    worst = int(fit.argmin())
-    which = "its propensity" if wrong.sum() == 1 else f"their propensities in {wrong.sum()} of {len(fit)} arms"
-    return (
-        f"The plays of arm {logged.arms[worst]!r} do not fit {which} (p = {fit[worst]:.2g}, its mean of 1{{a}} / p is "
-        f"{calibration[worst]:.3g}, expected 1): the column may be that of another policy, or rows may be repeated or "
-        "missing.",
-    )
+def doubts(logged: Logged, table: pd.DataFrame) -> Iterator[str]:
+    """Yield what speaks against the propensities, and what cannot be found, in sentences; `table` is that of the arms'
+    weights."""
+    if not logged.counted and not logged.fixed and logged.every is None:
+        yield (
+            "Only arms that were played more often than their propensities say can be found, not ones played more "
+            "seldom, as only those of the arms that were played are known."
+        )
+    wrong = int((table["p_value"] < ERROR).sum())
+    if wrong:
+        worst = int(table["p_value"].argmin())
+        which = "its propensity" if wrong == 1 else f"their propensities in {wrong} of {len(table)} arms"
+        yield (
+            f"The plays of arm {logged.arms[worst]!r} do not fit {which} (p = {table['p_value'][worst]:.2g}, its mean "
+            f"of 1{{a}} / p is {table['calibration'][worst]:.3g}, expected 1): the column may be that of another "
+            "policy, or rows may be repeated or missing."
+        )

@@ -71,22 +71,22 @@ class Refitted:
         firsts = [int(part[0]) for part in np.array_split(starts, self.blocks)]
         return [*firsts[1:], len(units)]
 
-    def candidate(self, logged: Logged) -> Candidate:
-        """Return the probabilities (n_rows, n_arms) of the policies in the rows that follow the first block, whose own
-        are 0.
+    def candidate(self, logged: Logged, first: int) -> Candidate:
+        """Return the probabilities (n_rows, n_arms) of the policies in the blocks that have rows after the first ones,
+        which judge nothing; those of the other blocks are 0.
 
         Raises
         ------
         ModelError
             If the function or the estimator fails.
         """
-        ends = self.ends(logged)
+        blocks = [(start, end) for start, end in pairwise(self.ends(logged)) if end > first]
         said = (
-            f"The policy is refitted before each of {len(ends) - 1} blocks, to the rows before: the value is the mean "
-            f"of these policies', over rows {ends[0] + 1:,} to {ends[-1]:,}."
+            f"The policy is refitted before each of {len(blocks)} blocks, to the rows before: the value is the mean "
+            f"of these policies', over rows {first + 1:,} to {len(logged.codes):,}."
         )
         found, notes = np.zeros((len(logged.codes), len(logged.arms))), {said: None}
-        for start, end in pairwise(ends):
+        for start, end in blocks:
             before, block = logged.take(np.arange(start)), logged.take(np.arange(start, end))
             try:
                 policy = self._fitted(before, block)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from evenhand.audit.sequences import BettingProcess, Book
 from evenhand.display.progress import ProgressBar
 from evenhand.errors import ArgumentError, TableError, wanted
 from evenhand.evaluation.comparison import compared
-from evenhand.evaluation.diagnosis import CHOSEN, check_log, overlap_of, weights_of
+from evenhand.evaluation.diagnosis import CHOSEN, check_log, check_normal, overlap_of, weights_of
 from evenhand.evaluation.findings import Comparison, Evaluation, Interval
 from evenhand.evaluation.logged import Logged
 from evenhand.evaluation.propensities import doubts
@@ -78,13 +78,16 @@ def evaluate_learners(
             what, mend = f"a number that some replay reaches; the longest had {longest}", "ask for fewer"
             raise TableError(wanted("rounds", what, rounds, mend if settings.rounds else f"pass rounds={longest}"))
     there = {name: [run for run in each if len(run.rewards) == rounds] for name, each in runs.items()}
+    if settings.interval == "normal":
+        for run in chain(*there.values()):
+            check_normal(run.rewards)
     notes = _notes(logged, settings, rounds, sure, most, min(map(len, there.values())), why)
     found = {name: _evaluation(ready[name], there[name], logged, rounds, notes, settings) for name in ready}
     error, last = (1 - settings.level) / (2 if settings.each else len(policies)), np.array([rounds])
-    bounds = {name: _bounds(_rewards(there[name]), error, settings.interval, last)[0] for name in ready}
-    together = {name: (float(low), float(high)) for name, (low, high) in bounds.items()}
+    bounds = {name: tuple(_bounds(_rewards(there[name]), error, settings.interval, last)[0].tolist()) for name in ready}
     first, *others = runs
-    return compared(found, together, {name: _spread(runs[name], runs[first], rounds) for name in others})
+    spreads = {name: _spread(runs[name], runs[first], rounds) for name in others}
+    return compared(found, bounds, spreads, each=settings.each)
 
 
 def _spread(runs: list[Replayed], others: list[Replayed], rounds: int) -> float:
@@ -212,7 +215,7 @@ def _evaluation(
         level=settings.level,
         interval="once" if settings.interval == "anytime" and len(runs) > 1 else settings.interval,
         weights=table,
-        notes=(*notes, *doubts(logged, table["p_value"].to_numpy(), table["calibration"].to_numpy())),
+        notes=(*notes, *doubts(logged, table)),
         overlap=overlap_of(logged),
     )
 

@@ -176,7 +176,7 @@ class ValueCurve:
     estimator : what `value` is.
     estimates : rewards that a model expects, None for the means of the rows before.
     largest : the largest weight, where it is known before the data.
-    single : the only weight above 0, where it is the same for all arms in all rows, and all rewards are 0 or 1.
+    single : the only weight above 0, where rows do not depend on earlier ones and all rewards are 0 or 1.
     identified : whether the log gives every arm of the distribution a chance in every row, so that the mean of w is 1.
 
     Attributes
@@ -287,9 +287,9 @@ class ValueCurve:
         if self.logged.units is not None:
             found = self.unit_means()[1]
             mean, error = found.mean, float(np.square(found.scores).sum()) ** 0.5
-            return (mean - 1) / error if error > 0 and abs(mean - 1) > 1e-6 else 0.0
-        mean = self.weight / self.rounds
-        error = (max(self.squares / self.rounds - mean**2, 0.0) / self.rounds) ** 0.5
+        else:
+            mean = self.weight / self.rounds
+            error = (max(self.squares / self.rounds - mean**2, 0.0) / self.rounds) ** 0.5
         return (mean - 1) / error if error > 0 and abs(mean - 1) > 1e-6 else 0.0
 
     def bounds(self, error: float, interval: Interval) -> Bounds:
@@ -311,7 +311,7 @@ class ValueCurve:
         times, n = round(self._totals[5] / weight), self.rounds
         low = float(beta.ppf(error / 2, times, n - times + 1)) if times else 0.0
         high = float(beta.isf(error / 2, times + 1, n - times)) if times < n else 1.0
-        return min(low * weight, 1.0), min(high * weight, 1.0)
+        return low * weight, min(high * weight, 1.0)
 
     def _normal(self, error: float) -> Bounds:
         """Return the normal interval."""
@@ -329,15 +329,16 @@ class ValueCurve:
         return max(low, 0.0), 1.0 - max(high, 0.0)
 
     def unit_means(self) -> tuple[UnitMean, ...]:
-        """Return the value, the mean of w and that of w R as means of units."""
+        """Return the value, the mean of w and that of w R as means over the rows of units, and the value as the mean
+        over units."""
         weights, paid, steps, expected, rows = np.concatenate(self._unit_sums, axis=1)
         x = {"dr": steps, "dm": expected}.get(self.estimator, paid)
         y = weights if self.estimator == "snips" else rows
-        return UnitMean.of(x, y), UnitMean.of(weights, rows), UnitMean.of(paid, rows)
+        return tuple(map(UnitMean.of, (x, weights, paid, x / rows), (y, rows, rows, y / rows)))
 
     def _normal_of_units(self, error: float) -> Bounds:
         """Return the interval that is robust to rows of one unit that resemble each other, for few units as well."""
-        value, weight, paid = self.unit_means()
+        value, weight, paid, _ = self.unit_means()
         if self.trusted:
             half = half_width(error, value)
             return value.mean - half, value.mean + half

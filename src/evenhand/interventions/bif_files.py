@@ -19,7 +19,7 @@ import numpy as np
 
 from evenhand.data.probabilities import summed
 from evenhand.data.text_files import text_of
-from evenhand.errors import TableError, wanted
+from evenhand.errors import TableError, is_path, wanted
 from evenhand.kernels.arrays import Floats
 
 KINDS = ("network", "variable", "probability")
@@ -61,7 +61,7 @@ def read_text(path: str | os.PathLike[str], encoding: str | None) -> tuple[Path,
     TableError
         If there is no such file, it cannot be read or unpacked, or it is not in this encoding.
     """
-    if not isinstance(path, (str, os.PathLike)):
+    if not is_path(path):
         raise TableError(wanted("path", "the name of a BIF file", path))
     source = Path(path)
     text = text_of(source, encoding)

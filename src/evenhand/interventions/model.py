@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from typing import Any, Self
 
 import numpy as np
@@ -26,7 +27,11 @@ def read_conditional_table(name: str, table: Any, axes: Sequence[Sequence[str | 
     """Return a conditional table as an array with the states of each axis in order, whose last axis is scaled to sum to
     one, and by how much it missed that."""
     shape = tuple(map(len, axes))
-    array = as_floats(in_order(table, axes, name))
+    parents = table.axes[0].nlevels if has_row_labels(table) else 1
+    rows = [axes[0]] if parents == 1 else [list(product(*axes[:parents]))]
+    array = as_floats(in_order(table, [*rows, *axes[parents:]], name))
+    if array is not None and parents > 1 and array.size == np.prod(shape):
+        array = array.reshape(shape)
     if array is None:
         raise ArgumentError(wanted(name, f"numbers of shape {shape}", table))
     if array.shape != shape:
@@ -129,7 +134,8 @@ class CausalModel:
         states : node -> its states, str or int.
         parents : node -> its parents.
         tables : node -> array with one axis per parent, in the order of `parents[node]`, and the node's own axis last.
-            A pandas Series or DataFrame whose labels are the states is read by them.
+            A pandas Series or DataFrame whose labels are the states is read by them; the rows of several parents have
+            a MultiIndex.
 
         Raises
         ------
@@ -218,14 +224,14 @@ class CausalModel:
             If it is no table of the node, or gives by position what stands in no order.
         """
         read, missed = read_conditional_table(name, table, self.axes(node))
-        named = [axis.tolist() for axis in table.axes] if has_row_labels(table) else []
+        named = [axis.tolist() for axis in table.axes for _ in range(axis.nlevels)] if has_row_labels(table) else []
         for place, axis in enumerate((*self.parents[node], node)):
             positions = named[place : place + 1] in ([], [list(range(len(self.states[axis])))])
             if axis in self.unordered and positions and np.ptp(read, axis=place).any():
                 what = f"a table by the states of {axis!r}, as nothing states the order of {list(self.states[axis])}"
                 mend = "pass a rule, or a data frame labelled by the states, or make the column a pandas.Categorical "
                 mend += "with its categories in your order"
-                raise ArgumentError(wanted(name, what, "a table by position", mend))
+                raise ArgumentError(f"{name}: expected {what}, got a table by position; {mend}")
         return read, missed
 
     def ancestors(self, nodes: Sequence[str], cut: Sequence[str] = ()) -> set[str]:

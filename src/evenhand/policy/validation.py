@@ -74,8 +74,8 @@ def _places_of(policy: Any, labels: list[Any]) -> list[int] | None:
     return None if None in found else found  # type: ignore[return-value]
 
 
-def checked_reward(reward: Any, low: float, high: float) -> float:
-    """Return a reward as a number in [low, high].
+def checked_reward(reward: Any, low: float, high: float, name: str = "reward") -> float:
+    """Return a reward as a number in [low, high]; refusals speak of `name`.
 
     Raises
     ------
@@ -84,15 +84,15 @@ def checked_reward(reward: Any, low: float, high: float) -> float:
     """
     if type(reward) is not float:
         if isinstance(reward, bool) or getattr(reward, "dtype", None) == np.bool_:
-            raise RewardError(wanted("reward", "a number", reward, "write 1.0 for yes and 0.0 for no"))
+            raise RewardError(wanted(name, "a number", reward, "write 1.0 for yes and 0.0 for no"))
         given, reward = reward, as_float(reward)
         if not math.isfinite(reward) and not isinstance(given, (float, np.floating)):
             one = "one number" if math.isinf(reward) or getattr(given, "shape", None) else "a number"
-            raise RewardError(wanted("reward", one, given))
+            raise RewardError(wanted(name, one, given))
     if not (low <= reward <= high and abs(reward) <= LARGEST):
         free = math.isinf(high)
         inside = f"a finite number, of at most {LARGEST:g}" if free else f"a number in [{low:g}, {high:g}]"
-        raise RewardError(wanted("reward", inside, reward, "" if free else "scale rewards to that range"))
+        raise RewardError(wanted(name, inside, reward, "" if free else "scale rewards to that range"))
     return reward
 
 

@@ -5,23 +5,19 @@ from __future__ import annotations
 import asyncio
 import gzip
 from collections.abc import Mapping
-from datetime import datetime
 from functools import partial
 from typing import Any
 
-import numpy as np
-import orjson
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 from starlette.types import ASGIApp, Receive, Scope
 
+from evenhand.data.json_files import to_json
 from evenhand.service.errors import Refusal
 from evenhand.service.jobs import run_detached
-from evenhand.service.routes.fields import LARGEST
 
 JSON = "application/json"
-OPTIONS = orjson.OPT_STRICT_INTEGER | orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
 LARGE = 2**16
 """Bytes beyond which a body is read, and a response compressed, on a thread, not in the event loop."""
 NO_STORE = {"Cache-Control": "no-store"}
@@ -76,32 +72,6 @@ async def _received(receive: Receive, declared: bytes | None, most: int) -> byte
 
 def _too_large(most: int) -> Refusal:
     return Refusal(413, f"the body is larger than {most} bytes; send smaller batches", headers={"Connection": "close"})
-
-
-def to_json(body: Any) -> bytes:
-    """Return a body in JSON; numbers that are not finite become null, and whole numbers beyond `LARGEST` texts, since
-    whoever reads them as floats would take several labels for one."""
-    try:
-        return orjson.dumps(body, _plain, OPTIONS)
-    except orjson.JSONEncodeError:
-        return orjson.dumps(_in_digits(body), _plain, OPTIONS)
-
-
-def _in_digits(value: Any) -> Any:
-    if isinstance(value, int):
-        return value if abs(value) <= LARGEST else str(value)
-    if isinstance(value, dict):
-        return {name: _in_digits(one) for name, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_in_digits(one) for one in value]
-    return _in_digits(value.tolist()) if isinstance(value, (np.ndarray, np.generic)) else value
-
-
-def _plain(value: Any) -> Any:
-    """Return what JSON can hold of an array, a time of pandas, or another object of a table."""
-    if isinstance(value, (np.ndarray, np.generic)):
-        return value.tolist()
-    return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
 def as_json(body: Any, headers: Mapping[str, str] | None = None, *, status: int = 200) -> Response:

@@ -202,6 +202,8 @@ def _print_addresses(store: Store, listening: socket.socket, host: str, page_key
 
     Without a page key, no key is printed or made.
     """
+    from evenhand.studies.store.address import typed_address
+
     shown = f"[{host}]" if ":" in host else host
     base = f"http://{shown}:{listening.getsockname()[1]}"
     names = store.names()
@@ -214,7 +216,7 @@ def _print_addresses(store: Store, listening: socket.socket, host: str, page_key
         f"  page    {base}/" + ("" if page_key is None else f"#key={page_key}"),
         f"  manual  {base}/docs",
         *(["Keys (shown only this once):", *made] if made else []),
-        f"More keys: evenhand keys {store.url} add --role decide|report|read. Stop with Ctrl-C.",
+        f"More keys: evenhand keys {typed_address(store.url)} add --role decide|report|read. Stop with Ctrl-C.",
     ]
     if host not in LOCAL:
         lines.append("Others can reach this address, and HTTP is not encrypted: put a TLS proxy in front of it.")

@@ -8,13 +8,12 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
-from urllib.parse import unquote
 
 from sqlalchemy import insert
 from sqlalchemy.exc import IntegrityError
 
 from evenhand import registry
-from evenhand.errors import ArgumentError, RewardError, wanted
+from evenhand.errors import ArgumentError, wanted
 from evenhand.policy.ask_tell import open_tickets_of
 from evenhand.policy.traits import traits_of
 from evenhand.policy.validation import checked_reward
@@ -28,7 +27,7 @@ from evenhand.studies.log.snapshots import latest_replay, write_snapshot
 from evenhand.studies.log.transaction import Transaction
 from evenhand.studies.log.versions import policy_version
 from evenhand.studies.signing import new_secret
-from evenhand.studies.store.address import read_address
+from evenhand.studies.store.address import read_address, shown_address
 from evenhand.studies.store.schema import STUDIES
 from evenhand.studies.store.storage import Storage
 from evenhand.studies.store.store import Store
@@ -99,10 +98,8 @@ def expiry_of_new(policy: Any, after: Any, reward: Any) -> dict[str, float]:
         what = "verdicts" if traits.audited else traits.feedback
         mend = "leave it out: tickets then expire without one"
         raise ArgumentError(wanted("expire_reward", "a policy that is told rewards alone", f"one told {what}", mend))
-    try:
-        return found | {"expire_reward": checked_reward(reward, *(traits.reward_range or (-math.inf, math.inf)))}
-    except RewardError as error:
-        raise ArgumentError(f"expire_{error}") from error
+    low, high = traits.reward_range or (-math.inf, math.inf)
+    return found | {"expire_reward": checked_reward(reward, low, high, "expire_reward")}
 
 
 def name_of_new(name: str | None, store: Storage | str | os.PathLike[str]) -> str:
@@ -133,7 +130,6 @@ def open_store(store: Storage | str | os.PathLike[str], *, create: bool = False)
 
 
 def _default(store: Storage | str | os.PathLike[str]) -> str:
-    text = store.url if isinstance(store, Storage) else unquote(str(read_address(store)))
+    text = store.url if isinstance(store, Storage) else shown_address(read_address(store))
     stem = os.path.basename(text).split(".", 1)[0]
-    on_disk = "://" not in text or text.startswith("sqlite:///")
-    return stem if on_disk and not text.endswith(":memory:") and stem else "study"
+    return stem if "://" not in text and text != ":memory:" and stem else "study"

@@ -99,7 +99,8 @@ def bandit_frame(study: Study) -> pd.DataFrame:
     probability with which the arm was taken, given all that had happened: 1.0 where nothing was drawn), `deterministic`
     (whether nothing was drawn), a column `context_<arm>_<feature>` for each number in the contexts, NaN where it was
     erased, and `available`, `groups` and `segment` where some round had them. The other decisions are left out: every
-    row says in `decisions_left_out` how many they are, so that `evaluate` can say for which decisions a value stands;
+    row says in `decisions_left_out` how many stood before it, the last one also how many after it, so that `evaluate`
+    can add them up, of joined exports too, and say for which decisions a value stands;
     `attrs["left_out"]` of the table counts them by status.
 
     A policy that decides without chance leaves nothing for inverse propensity weighting to correct: other arms could
@@ -127,10 +128,8 @@ def bandit_frame(study: Study) -> pd.DataFrame:
         raise ArgumentError(f"bandit feedback: expected decisions for one arm each, got those of {name}")
     may_draw = bool(table["random_state"].notna().any()) or not traits_of(policy).compiled
     if may_draw and told["propensity"].isna().any():
-        raise ArgumentError(
-            f"bandit feedback: {name} draws at random, or its learner may, and does not state the "
-            "probabilities; export the log instead"
-        )
+        what = "draws at random, or its learner may, and does not state the probabilities"
+        raise ArgumentError(f"bandit feedback: {name} {what}; export the log instead")
     feedback = pd.DataFrame(
         {
             "ticket": told["ticket"].to_numpy(),
@@ -160,7 +159,7 @@ def bandit_frame(study: Study) -> pd.DataFrame:
             feedback[name] = [given.get(name) for given in told["given"]]
     left_out = {**table.loc[~has_outcome, "status"].value_counts().to_dict(), "of no single arm": several}
     left_out = {status: int(count) for status, count in left_out.items() if count}
-    feedback[LEFT_OUT] = sum(left_out.values())
+    feedback[LEFT_OUT] = np.diff([0, *(told.index[:-1] + 1), len(table)])[: len(told)] - 1
     feedback.attrs["left_out"] = left_out
     return feedback
 

@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 import orjson
 
 from evenhand.data.csv_files import CsvFile
+from evenhand.data.json_files import to_json
 from evenhand.errors import TableError
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def flat(table: pd.DataFrame) -> pd.DataFrame:
         if cells.dtype != object and name not in NESTED:
             continue
         if name in NESTED or any(isinstance(cell, (list, tuple, dict)) for cell in cells):
-            table[name] = [None if _missing(cell) else _json(cell) for cell in cells]
+            table[name] = [None if _missing(cell) else to_json(cell).decode() for cell in cells]
         elif len({type(cell) for cell in cells if not _missing(cell)}) > 1:
             table[name] = [None if _missing(cell) else str(cell) for cell in cells]
     return table
@@ -43,7 +44,7 @@ def flat(table: pd.DataFrame) -> pd.DataFrame:
 def read_csv(source: str | os.PathLike[str] | IO[str]) -> pd.DataFrame:
     """Return the table that `evenhand export` or `/history` wrote as CSV, with times, lists and objects parsed.
 
-    Arms are text, whatever they were; `decision` holds them as they were.
+    Arms are text, whatever they were; `decision` holds them as they were, but for numbers beyond 2^53, which are text.
 
     Raises
     ------
@@ -76,7 +77,3 @@ def read_csv(source: str | os.PathLike[str] | IO[str]) -> pd.DataFrame:
 
 def _missing(cell: Any) -> bool:
     return cell is None or (isinstance(cell, float) and cell != cell)
-
-
-def _json(cell: Any) -> str:
-    return orjson.dumps(cell, option=orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS, default=str).decode()

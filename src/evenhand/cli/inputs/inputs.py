@@ -180,6 +180,11 @@ def names_of(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
+def columns_of(texts: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Read names of columns, one or several in each text; one with a comma is a column where the table has it."""
+    return [name for text in texts for name in ([text] if text in known else names_of(text))]
+
+
 def read_table_options(
     sep: str, decimal: str, encoding: str, format: str, header: str = "", values: str = ""
 ) -> TableOptions:

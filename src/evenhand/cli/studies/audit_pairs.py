@@ -16,11 +16,12 @@ from evenhand.cli.options import JSON
 from evenhand.cli.output import format_row, print_text
 from evenhand.cli.studies.pair_audit import CONTRADICTS, PairAudit
 from evenhand.data.tables import column, numbers
-from evenhand.errors import ArgumentError, TableError, VerdictError, masked, wanted
+from evenhand.errors import ArgumentError, TableError, VerdictError, wanted
 from evenhand.saving.state import load, save
 from evenhand.similarity import PairQueue
 from evenhand.similarity.verdicts import read_auditor
 from evenhand.studies import Study
+from evenhand.studies.store.address import typed_address
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,14 +81,14 @@ def audit_pairs(
         queue = PairQueue(people, rewards, people=frame[names].astype(str), **settings)
         queue.policy.notes[REWARD] = reward
     if store is not None:
-        Study.create(store, queue, name=study).close()
-        store = masked(store)
+        with Study.create(store, queue, name=study) as made:
+            store = made.store.url
         if json:
             format_row({"name": study, "store": store})
             return
-        print_text(
-            f"Created study {study!r} in {store}. Add a key for each auditor: evenhand keys {store} add --role both"
-        )
+        print_text(f"Created study {study!r} in {store}.")
+        store = typed_address(store)
+        print_text(f"Add a key for each auditor: evenhand keys {store} add --role both")
         link = f"/audit#study={study}&key=KEY&annotator=NAME"
         print_text(f"Serve it: evenhand serve --store {store}. Each auditor opens the page by the link {link}")
         return

@@ -12,7 +12,7 @@ from evenhand.cli.output import answer
 from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.policy.ask_tell import AskTell
 from evenhand.promises.versions import rows_of
-from evenhand.protocol import find_label
+from evenhand.protocol import label_among
 from evenhand.studies import Study
 
 
@@ -78,7 +78,6 @@ def _said(row: dict[str, Any]) -> str:
 
 
 def labels_of(texts: list[str], study: Study) -> list[Any]:
-    """Return the study's labels for their texts, which may be those of numbers; unknown texts as they are."""
+    """Return the study's labels for their texts, which may be those of numbers; see `label_among`."""
     arms = study.state.bare_copy().arms or ()
-    found = [find_label(text, arms) for text in texts]
-    return [text if place is None else arms[place] for text, place in zip(texts, found, strict=True)]
+    return [label_among(text, arms) for text in texts]

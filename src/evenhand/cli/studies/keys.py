@@ -9,7 +9,7 @@ import typer
 
 from evenhand.cli.options import JSON, STORE
 from evenhand.cli.output import answer, as_json, print_text, records
-from evenhand.errors import ArgumentError, masked, wanted
+from evenhand.errors import ArgumentError, wanted
 from evenhand.studies import Store
 from evenhand.studies.keys import ALLOWED, add_key, list_keys, revoke_key
 
@@ -56,6 +56,6 @@ def keys(
     elif action == "revoke":
         print_text(status)
     elif rows:
-        records(masked(store), rows)
+        records(place.url, rows)
     else:
-        print_text(f"{masked(store)}: no keys yet")
+        print_text(f"{place.url}: no keys yet")

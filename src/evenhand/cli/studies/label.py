@@ -30,28 +30,12 @@ MEND = "repeat what the state was begun with, or begin another --state"
 
 
 def label(
-    table: Path,
-    *,
-    id: str,
-    group: str,
-    features: str,
-    labels: str,
-    show: str = "",
-    state: Path = Path("labels.evenhand"),
-    annotator: str | None = None,
-    annotator_of: str | None = None,
-    annotators: int | None = None,
-    choice: str | None = None,
-    items: Annotated[int, typer.Option(min=1)] = 20,
-    tasks: Path | None = None,
-    read: Path | None = None,
-    control: str | None = None,
-    correct: str | None = None,
-    out: Path | None = None,
-    empty: EMPTY = "refuse",
-    seed: int | None = None,
-    json: JSON = False,
-) -> None:
+    table: Path, *, id: str, group: str, features: str, labels: str, show: str = "",
+    state: Path = Path("labels.evenhand"), annotator: str | None = None, annotator_of: str | None = None,
+    annotators: int | None = None, choice: str | None = None, items: Annotated[int, typer.Option(min=1)] = 20,
+    tasks: Path | None = None, read: Path | None = None, control: str | None = None, correct: str | None = None,
+    out: Path | None = None, empty: EMPTY = "refuse", seed: int | None = None, json: JSON = False,
+) -> None:  # fmt: skip
     """Write items of a pool for a labelling tool, and read its labels; items of the worst-off group come first.
 
     The same command starts and continues the work: the queue is saved in --state. To label in a browser, serve the
@@ -108,6 +92,7 @@ def label(
         words = f"{done['told']} labels read, {done['rejected']} items rejected, {done['left']} rows without a label"
         words += f", {done['repeated']} told before" if "repeated" in done else ""
         words += f", {done['others']} by somebody to whom the item was not handed" if "others" in done else ""
+        words += f", {done['passed_over']} answers of other controls passed over" if "passed_over" in done else ""
     elif correct is not None:
         item, new = _corrected(queue, correct, annotator)
         save(queue, state)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json as json_
-import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,13 +16,14 @@ from evenhand.cli.inputs.promises import described_promises
 from evenhand.cli.inputs.tables import read_log
 from evenhand.cli.options import JSON
 from evenhand.cli.output import as_json, print_text, say_notes
-from evenhand.errors import ArgumentError, masked, wanted
+from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions import CausalModel
 from evenhand.policy import deterministic
 from evenhand.policy.traits import traits_of
 from evenhand.promises.clause import in_words, listed
 from evenhand.studies import Study
 from evenhand.studies.specification import policy_from
+from evenhand.studies.store.address import typed_address
 
 ALONE = "No other arm is on offer; add arms with --arms, or with --arms-from LOG --arm COLUMN."
 BLIND = (
@@ -89,12 +89,12 @@ def new(
             as_json({"name": study.name, "policy": policy_name, "arms": labels, "seed": seeded})
             return
         other = "" if len(study.store.names()) == 1 else f" --study {study.name}"
-        print_text(f"Created study {study.name!r} ({policy_name}) in {masked(store)}")
+        print_text(f"Created study {study.name!r} ({policy_name}) in {study.store.url}")
         for line in _about(study, made, known):
             print_text(line)
         say_notes(made)
         shown = " --contexts FILE" if _sees_contexts(made) else ""
-        place = shlex.quote(masked(store))
+        place = typed_address(study.store.url)
         print_text(
             f"next: evenhand ask {place}{other}{shown}    then: evenhand tell {place}{other} TICKET {_told(made)}"
         )

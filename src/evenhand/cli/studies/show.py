@@ -210,7 +210,7 @@ def _sentences(found: dict[str, Any], every: bool) -> list[str]:
     if tickets:
         shown = tickets if every else tickets[:12]
         more = "" if len(shown) == len(tickets) else f" and {len(tickets) - len(shown)} more; --open lists all"
-        lines.append(f"Open tickets: {', '.join(map(str, shown))}{more}.")
+        lines.append(f"Open ticket{'s' * (len(tickets) > 1)}: {', '.join(map(str, shown))}{more}.")
     if found["expire_after"] is not None:
         told = "" if found["expire_reward"] is None else f" and are then told {found['expire_reward']:g}"
         lines.append(f"Tickets expire after {duration(found['expire_after'])}{told}.")

@@ -6,7 +6,6 @@ import typer
 
 from evenhand.cli.options import JSON, STORE, STUDY
 from evenhand.cli.output import answer, as_json, print_text, records
-from evenhand.errors import masked
 from evenhand.studies import Store, Study
 from evenhand.studies.statistics.state import outline
 
@@ -22,9 +21,9 @@ def studies(store: STORE, json: JSON = False) -> None:
     if json:
         as_json(rows)
     elif rows:
-        records(masked(store), rows)
+        records(place.url, rows)
     else:
-        print_text(f"{masked(store)}: no studies yet")
+        print_text(f"{place.url}: no studies yet")
 
 
 def snapshot(store: STORE, study: STUDY = None, json: JSON = False) -> None:

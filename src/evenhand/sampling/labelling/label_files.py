@@ -44,6 +44,7 @@ class Said(NamedTuple):
     users : the names under which the tool may know who labelled, the most telling first; () where it names nobody.
     text : what the record shows of the item, None where it shows nothing.
     own : whether the id is the queue's; else it may be a number that the tool gave.
+    passed_over : how many answers of other controls stand beside it, apart from free text.
     """
 
     place: str
@@ -52,6 +53,7 @@ class Said(NamedTuple):
     users: tuple[str, ...]
     text: str | None
     own: bool = True
+    passed_over: int = 0
 
 
 def labels_of(records: Iterable[tuple[str, Any]], name: str, control: str | None) -> list[Said]:
@@ -61,8 +63,8 @@ def labels_of(records: Iterable[tuple[str, Any]], name: str, control: str | None
     Raises
     ------
     TableError
-        If a record has another form, no record says anything, or several controls were answered and it is not clear
-        which of them holds the label.
+        If a record has another form, no record says anything, or controls were answered and it is not clear which of
+        them holds the label.
     """
     records = list(records)
     chosen = _chosen_control((record for _, record in records), name, control)
@@ -89,24 +91,28 @@ def _annotations(task: dict[str, Any]) -> list[dict[str, Any]]:
     return list(task.get("annotations") or task.get("completions") or ())
 
 
+def _answers(annotation: dict[str, Any]) -> list[tuple[Any, dict[str, Any]]]:
+    """Return the answers of an annotation, each with its control, None where the file names none."""
+    return [(one.get("from_name"), one["value"]) for one in annotation.get("result") or () if one.get("value")]
+
+
 def _chosen_control(records: Iterable[Any], name: str, control: str | None) -> Any:
-    """Return the control of Label Studio that holds the label: the one that is given, or called as the label is, or the
-    only one with choices; None where the file names none."""
+    """Return the control of Label Studio that holds the label: the one that is given, or called as the label is; None
+    where the file names none."""
     tasks = [record for record in records if isinstance(record, dict) and "data" in record]
-    found: list[Any] = []
+    names: list[Any] = []
     with suppress(TypeError, AttributeError):  # `_of_task` refuses what is no annotation, with its place
-        results = [result for task in tasks for one in _annotations(task) for result in one.get("result") or ()]
-        found = [result.get("from_name") for result in results if (result.get("value") or {}).get("choices")]
-    names = [one for one in dict.fromkeys(found) if one is not None]
+        answers = [answer for task in tasks for one in _annotations(task) for answer in _answers(one)]
+        names = list(dict.fromkeys(given for given, _ in answers if given is not None))
     if control is not None:
-        if names and control not in names:
+        if names and control not in (*names, *LABELS):
             raise TableError(wanted_one_of(f"{name}, control", names, control))
         return control
-    own = [one for one in LABELS if one in names][:1] or names
-    if len(own) > 1:
-        mend = "name the control that holds the label"
-        raise TableError(wanted(f"{name}, control", f"one of {own}, which were all answered", None, mend))
-    return own[0] if own else None
+    own = next((one for one in LABELS if one in names), None)
+    if names and own is None:
+        what = f"which one of {names} holds the label, as none of them is called label"
+        raise TableError(wanted(f"{name}, control", what, None, "if the label was left open in each task, pass label"))
+    return own
 
 
 def _of_task(task: dict[str, Any], place: str, control: Any) -> Iterator[Said]:
@@ -115,14 +121,17 @@ def _of_task(task: dict[str, Any], place: str, control: Any) -> Iterator[Said]:
         data = task["data"]
         item, text = data[OWN if OWN in data else "id"], data.get("text")
         for one in _annotations(task):
-            where = f"{place}, item {item!r}"
-            mine = [result for result in one.get("result") or () if result.get("from_name", control) == control]
-            values = [result.get("value") or {} for result in mine]  # a relation has none
-            chosen = [value.get("choices") or () for value in values]
+            where, given = f"{place}, item {item!r}", _answers(one)
+            mine = [value for name, value in given if name in (None, control)]
+            if odd := [value for value in mine if "choices" not in value]:
+                raise TableError(wanted(f"{where}, control {control or 'label'!r}", "choices", odd[0]))
+            chosen = [value["choices"] or () for value in mine]
             choices = [choice for some in chosen for choice in ([some] if isinstance(some, str) else some)]
             cancelled = _marked(one, CANCELLED, where)
             label = None if cancelled else _one(list(dict.fromkeys(choices)), where, "one choice per annotation")
-            yield Said(place, item, label, names_of(one.get("completed_by"), one.get("created_username")), text)
+            users = names_of(one.get("completed_by"), one.get("created_username"))
+            other = sum(name not in (None, control) and value.keys() != {"text"} for name, value in given)
+            yield Said(place, item, label, users, text, passed_over=other)
     except (KeyError, TypeError, AttributeError) as error:
         raise TableError(wanted(place, "data with an id, and annotations with choices", task)) from error
 

@@ -7,7 +7,6 @@ chosen, so that the risks the sampler looks at are those of the group and not th
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -17,7 +16,7 @@ import numpy as np
 from evenhand.arguments import in_sequence, is_whole, one_of, whole
 from evenhand.data.groupings import Grouping
 from evenhand.display.html import Table
-from evenhand.errors import ArgumentError, ExhaustedError, UnknownTicketError, first_few, wanted
+from evenhand.errors import ArgumentError, ExhaustedError, UnknownTicketError, first_few, is_path, wanted
 from evenhand.frames import is_frame
 from evenhand.labels import order_of
 from evenhand.parameters import require_fresh
@@ -261,7 +260,7 @@ class LabelQueue(AskTell):
         ArgumentError
             If the file's name ends otherwise.
         """
-        if not isinstance(path, (str, os.PathLike)):
+        if not is_path(path):
             raise ArgumentError(wanted("path", "the path of a file", path))
         chosen, texts = _name(annotator), self.content or [str(one) for one in self.ids]
         asked = [(p, who) for _, p, who in self._open.values() if chosen in (None, who)]
@@ -292,7 +291,8 @@ class LabelQueue(AskTell):
         name : what error messages call the file, or the data frame.
         encoding : how the text of the file is encoded; None for UTF-8, or for what its first bytes show.
         control : the control of Label Studio, or the column, that holds the label. Without it the one called "label" or
-            "labels" is read, or the only control; a file in which several others were answered is refused.
+            "labels" is read; a file in which only others were answered is refused. Where that one was answered too,
+            their answers are counted as "passed_over", apart from free text.
 
         Raises
         ------
@@ -307,7 +307,7 @@ class LabelQueue(AskTell):
         for one in annotator.values() if isinstance(annotator, Mapping) else [annotator]:
             _name(one)
         table = is_frame(path)
-        if not table and not isinstance(path, (str, os.PathLike)):
+        if not table and not is_path(path):
             raise ArgumentError(wanted("path", "the path of a file, or a data frame", path))
         if name is not None and not isinstance(name, str):
             raise ArgumentError(wanted("name", "what error messages call the file", name))

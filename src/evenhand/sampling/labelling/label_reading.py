@@ -43,8 +43,9 @@ def tell_file(
     control: str | None,
 ) -> dict[str, int]:
     """Tell what a file, or a data frame called `name`, says; return how many labels were "told" and "left" open, how
-    many items "rejected", how many of both had been told before, as "repeated", and how many labels are by "others"
-    than those to whom the item was handed, where there are some.
+    many items "rejected", and where there are some, how many of both had been told before, as "repeated", how many
+    labels are by "others" than those to whom the item was handed, and how many answers of other controls were
+    "passed_over".
 
     Parameters
     ----------
@@ -91,7 +92,8 @@ def tell_file(
     left = sum(one.label is LEFT_OPEN for one in said)
     told = outcomes["told"] + outcomes["others"]
     counts = {"told": told, "rejected": outcomes["rejected"], "left": left}
-    return counts | {name: outcomes[name] for name in ("repeated", "others") if outcomes[name]}
+    outcomes["passed_over"] = sum(one.passed_over for one in said)
+    return counts | {name: outcomes[name] for name in ("repeated", "others", "passed_over") if outcomes[name]}
 
 
 def _rows_of(
@@ -181,10 +183,8 @@ def _item(said: Said, ids: Sequence[Label], known: dict[Any, int], texts: dict[s
         other = f"its text is that of item {min(map(str, shown))!r}"
         raise UnknownTicketError(f"expected the id of an item of this queue; {other}")
     if not (said.own or shown):
-        mend = "export as JSON, which keeps the ids of the queue"
-        raise UnknownTicketError(
-            f"expected the id of an item of this queue, not Label Studio's number of a task; {mend}"
-        )
+        what = "not Label Studio's number of a task; export as JSON, which keeps the ids of the queue"
+        raise UnknownTicketError(f"expected the id of an item of this queue, {what}")
     return item
 
 

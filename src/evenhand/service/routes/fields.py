@@ -21,8 +21,6 @@ Name = Annotated[
 Named = Annotated[Name, AfterValidator(as_label)]
 Share = int | float | str
 Label = str | int | list[str | int]
-LARGEST = 2**53 - 1
-"""The largest whole number that JavaScript, and whoever reads numbers as floats, tells from its neighbours."""
 TICKET = "ads.17.5f0c2a9d41b7e683"
 Ticket = Annotated[
     str, Field(description="The ticket as ask returned it: it names the study and is signed.", examples=[TICKET])

@@ -11,6 +11,7 @@ from starlette.requests import Request
 from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.labels import by_label
 from evenhand.promises.versions import rows_of
+from evenhand.protocol import label_among
 from evenhand.service.routes.fields import Body, Named, Share
 from evenhand.service.routes.routing import Endpoint
 from evenhand.service.sessions import Session
@@ -35,9 +36,9 @@ class AddedOut(BaseModel):
 
 async def add(request: Request, session: Session, body: AddBody) -> dict[str, Any]:
     """Put a new arm on offer, or a retired one again."""
-    given = {"arm": body.arm, "share": body.share}
-    wait = await session.perform(Operation("add", given=given, actor=request.scope["key"]))
-    return {"status": "added", "arm": body.arm, "begins_after": wait}
+    arm = label_among(body.arm, await session.reads.run(partial(_labels, session)))
+    wait = await session.perform(Operation("add", given={"arm": arm, "share": body.share}, actor=request.scope["key"]))
+    return {"status": "added", "arm": arm, "begins_after": wait}
 
 
 class RetireBody(Body):

@@ -14,10 +14,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from evenhand.data.csv_files import write_csv
+from evenhand.data.json_files import LARGEST, to_json
 from evenhand.errors import ArgumentError, wanted
 from evenhand.extras import optional
-from evenhand.service.bodies import to_json
-from evenhand.service.routes.fields import LARGEST, Label, StudyPath, WorstCase
+from evenhand.service.routes.fields import Label, StudyPath, WorstCase
 from evenhand.service.routes.routing import Endpoint, unless_seen
 from evenhand.service.sessions import Session
 from evenhand.studies import Study

@@ -79,8 +79,10 @@ def plain(value: Any, name: str = "given", *, exact: bool = True) -> Any:
     ArgumentError
         If a part of it has no such form.
     """
-    if value is None or isinstance(value, (bool, str, int)):
+    if value is None or isinstance(value, (bool, int)):
         return value
+    if isinstance(value, str):
+        return str.__str__(value)  # JSON takes no member of class X(str, Enum) as a name
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else {"$float": str(float(value))}
     if isinstance(value, (np.generic, np.ndarray)) and value.dtype.kind not in "mM":
@@ -103,7 +105,7 @@ def plain(value: Any, name: str = "given", *, exact: bool = True) -> Any:
         return list(map(kept, value))
     if isinstance(value, Mapping):
         if all(isinstance(key, str) and not key.startswith("$") for key in value):
-            return {key: kept(item) for key, item in value.items()}
+            return {kept(key): kept(item) for key, item in value.items()}
         return {"$items": [[kept(key), kept(item)] for key, item in value.items()]}
     if has_row_labels(value):
         return {"$series": kept(value.tolist()), "$index": kept(value.index.tolist())}

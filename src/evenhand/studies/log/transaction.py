@@ -132,9 +132,22 @@ class Transaction:
         after = replay.expire_after
         if after is not None:
             due = replay.tickets.expired(self._connection, at, after)
-            for ask in [*due, *self._log.late(self._connection, numbers, at - after)]:
-                with suppress(ClosedTicketError):
-                    self._close("expire", ask.ticket, {"after": after / 1e6}, self._reward_of_silence(ask))
+            late = self._log.late(self._connection, numbers, at - after)
+            needed = [*numbers, *(ask.ticket or 0 for ask in due)]
+            for ask in [*due, *late]:
+                self._expire(ask, {"after": after / 1e6}, needed)
+
+    def _expire(self, ask: Entry, why: dict[str, Any], needed: Sequence[int]) -> None:
+        """Close a ticket that has expired; without its reward where the learner fails at that, since the study would
+        otherwise stop for good. `needed` are the tickets to remember still."""
+        try:
+            self._close("expire", ask.ticket, why, self._reward_of_silence(ask))
+        except ClosedTicketError:
+            return
+        except EvenhandError as failed:
+            self._replay_again()
+            self._replay.tickets.fetch(self._connection, needed, self._replay.sequence)
+            self._close("expire", ask.ticket, why | {"refused": str(failed)}, {})
 
     def _reward_of_silence(self, ask: Entry) -> dict[str, Any]:
         """Return what a ticket that expires is told: the study's reward for each of its arms, or nothing."""

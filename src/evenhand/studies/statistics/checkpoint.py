@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from evenhand.errors import ArgumentError, StateFileError, wanted
+from evenhand.errors import ArgumentError, EvenhandError, StateFileError, wanted
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies.log.chain import Entry
 from evenhand.studies.log.codec import arguments_of, from_text, promise_arguments, rewards_told
@@ -55,6 +55,7 @@ class Count:
             self.check.changed(entry.kind, arguments_of(entry.given), returned)
         elif entry.kind in ("forget", "expire"):
             self.forgotten += 1
+            self.outcomes.closed(from_text(entry.given))
 
     def notes(self) -> tuple[str, ...]:
         """Return what to know before believing the rewards, and how the promise was checked."""
@@ -91,11 +92,13 @@ def read_mark(data: Any, study: str) -> dict[str, Any]:
         mend = "pass the earlier Verification or its .mark"
         raise ArgumentError(wanted("since", f"{WHAT}, as bytes", data, mend))
     try:
-        mark = from_bytes(data, "since")
+        mark: dict[str, Any] = from_bytes(data, "since")
+        own = mark["study"] == study
+        Count(mark["policy"]).restore(mark["count"])
     except StateFileError as error:
         raise ArgumentError(wanted("since", WHAT, "no mark, or a damaged one")) from error
-    if not isinstance(mark, dict) or set(mark) != {"study", "policy", "count"}:
-        raise ArgumentError(wanted("since", WHAT, "no mark of this version"))
-    if mark["study"] != study:
+    except (AttributeError, LookupError, TypeError, ValueError, EvenhandError) as error:
+        raise ArgumentError(wanted("since", WHAT, "no mark of this version")) from error
+    if not own:
         raise ArgumentError(wanted("since", "a mark of this study", "another study's"))
     return mark

@@ -23,7 +23,7 @@ class Outcomes:
     """Counts the rewards of a log by their values."""
 
     def __init__(self) -> None:
-        self._rewards = 0
+        self._rewards = self._refused = 0
         self._times: dict[float, int] = {}
 
     def told(self, rewards: Iterable[Any]) -> None:
@@ -33,33 +33,44 @@ class Outcomes:
             if reward in self._times or len(self._times) < VALUES:
                 self._times[reward] = self._times.get(reward, 0) + 1
 
+    def closed(self, given: dict[str, Any]) -> None:
+        """Count a ticket that was closed without a reward; `given` is what the log says of it."""
+        self._refused += "refused" in given
+
     def notes(self, decisions: int, closed: int, open_tickets: int) -> tuple[str, ...]:
-        """Return a warning if nearly all rewards are equal and many decisions have none.
+        """Return a warning if nearly all rewards are equal and many decisions have none, and one of refused rewards.
 
         Parameters
         ----------
         decisions : how many there are; `closed` of them were closed without a reward, `open_tickets` are open.
         """
+        refused = (
+            f"tickets that expired without the study's reward for it: {self._refused:,}; the policy refused it, as "
+            "`refused` in their entries of the log says",
+        ) * bool(self._refused)
         silent = closed + open_tickets
         if self._rewards < LEAST or silent < SILENT * decisions:
-            return ()
+            return refused
         value = max(self._times, key=self._times.__getitem__)
         times = self._times[value]
         # Where both outcomes are told, most are often 0, as of clicks: then silence is not what hides the other one.
         if times < (ALIKE if value else 1) * self._rewards:
-            return ()
+            return refused
         which = "every reward is" if times == self._rewards else f"{times:,} of {self._rewards:,} rewards are"
         other = "a reward of 0" if value else "another reward"
         return (
             f"{which} {value:g}, and {silent:,} of {decisions:,} decisions have none ({closed:,} closed without one, "
-            f"{open_tickets:,} open): if silence means {other}, tell it, or create the study with expire_reward= "
-            "(--expire-reward); as it is, the policy may not learn which arm is best",
+            f"{open_tickets:,} open): if silence means {other}, tell it; a new study does so by itself with "
+            "expire_after= and expire_reward= (--expire-after, --expire-reward); as it is, the policy may not learn "
+            "which arm is best",
+            *refused,
         )
 
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restore` needs to continue exactly here."""
-        return {"rewards": self._rewards, "times": [[*each] for each in self._times.items()]}
+        return {"rewards": self._rewards, "refused": self._refused, "times": [[*each] for each in self._times.items()]}
 
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Continue from a snapshot."""
-        self._rewards, self._times = snapshot["rewards"], dict(snapshot["times"])
+        self._rewards, self._refused = snapshot["rewards"], snapshot["refused"]
+        self._times = dict(snapshot["times"])

@@ -143,6 +143,7 @@ class Statistics(PromiseCheck):
             self._begin_epoch(row.at, row.kind)
         elif row.kind in ("forget", "expire"):
             self.forgotten += 1
+            self._outcomes.closed(from_text(row.given))
             self.open.pop(row.ticket or 0, None)
             self._tickets_groups.pop(row.ticket or 0, None)
 

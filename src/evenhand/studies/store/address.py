@@ -1,9 +1,10 @@
-"""The address of a store: a path, or a URL of SQLite or PostgreSQL. `evenhand.errors.masked` prints one."""
+"""The address of a store: a path, or a URL of SQLite or PostgreSQL. All are read and printed here."""
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 from typing import Any
 
 from sqlalchemy import URL, make_url
@@ -11,20 +12,16 @@ from sqlalchemy.exc import ArgumentError as BadURL
 
 from evenhand.errors import ArgumentError, masked, wanted
 
-DRIVERS = {
-    "sqlite": "sqlite",
-    "postgres": "postgresql+psycopg",
-    "postgresql": "postgresql+psycopg",
-    "postgresql+psycopg": "postgresql+psycopg",
-}
+SERVER = "postgresql+psycopg"
+DRIVERS = {"sqlite": "sqlite", "postgres": SERVER, "postgresql": SERVER, SERVER: SERVER}
 KINDS = "a path such as ads.evenhand, sqlite:///ads.evenhand, sqlite:// (in memory) or postgresql://user@host/database"
-ESCAPE = "escape the special characters of a password: @ is %40, / is %2F, ? is %3F"
-NO_PATH = re.compile(
-    r"\s*(?:(?:jdbc:)?(?:postgres(?:ql)?|sqlite)(?:\+\w+)?:"
-    r"|(?:host|hostaddr|port|dbname|user|password|passfile|service|sslmode|connect_timeout)\s*=|[^/\\:]+:(?![/\\]).*@)",
-    re.IGNORECASE,
-)
-"""How other forms of a server's address begin, which may hold a password and would be the name of a file."""
+ESCAPE = "escape the special characters of the user's name and password: @ is %40, / is %2F, ? is %3F"
+SERVER_OR_FILE = "write a server as postgresql://user@host/database, a file with : or = in its name as /folder/name"
+MENDS = {"sqlite": "a file takes three slashes", "file": "write the path alone"}
+"""What to write in the place of what begins so."""
+NO_PATH = re.compile(r"(?!\w:)[\w+.-]*:|\w+\s*=|(?://)?[^/\\]*:(?://|(?![/\\]).*@)", re.DOTALL)
+"""How other forms of an address begin, which would be the name of a file: a scheme (but C: is a drive), name=value, or
+user:password@."""
 
 
 def read_address(where: Any) -> URL:
@@ -39,37 +36,43 @@ def read_address(where: Any) -> URL:
     if not isinstance(given, str) or not given.strip():
         mend = "os.fsdecode turns bytes into text" if isinstance(given, bytes) else ""
         raise ArgumentError(wanted("store", KINDS, where, mend))
-    if given == ":memory:":
-        given = "sqlite://"
-    scheme, slashes, rest = given.partition("://")
-    if not slashes:
-        if given is where and NO_PATH.match(given):
-            mend = "write the address of a server as postgresql://user@host:port/database"
-            raise ArgumentError(
-                wanted("store", KINDS, given.split(":", 1)[0] + ":..." if "@" in given else given, mend)
-            )
+    if given != given.strip():
+        raise _refusal(given.strip(), "leave out the blanks or line breaks around it")
+    scheme, slashes, rest = ("sqlite://" if given == ":memory:" else given).partition("://")
+    scheme, query = scheme.lower(), rest.partition("?")[2]
+    if not slashes or scheme not in DRIVERS:
+        if NO_PATH.match(given) or masked(given) != given:
+            raise _refusal(given, MENDS.get(given.partition(":")[0].lower(), SERVER_OR_FILE))
         return make_url("sqlite://").set(database=given)
-    scheme = scheme.lower()
-    shown = f"{scheme}://..."
     try:
-        url = make_url(f"{scheme}://{rest}")
+        url = make_url(f"{DRIVERS[scheme]}://{rest}")
     except (BadURL, ValueError):
-        raise ArgumentError(wanted("store", KINDS, shown, ESCAPE)) from None
-    if scheme not in DRIVERS:
-        raise ArgumentError(wanted("store", KINDS, shown))
-    url, query = url.set(drivername=DRIVERS[scheme]), rest.partition("?")[2]
-    if scheme == "sqlite" and (url.host or "?" in rest):
-        mend = "a file takes three slashes" if url.host else "write a ? in a file's name as %3F; nothing may follow a ?"
-        raise ArgumentError(wanted("store", KINDS, shown, mend))
+        raise _refusal(given, ESCAPE) from None
+    if scheme == "sqlite" and url.host:
+        raise _refusal(given, MENDS[scheme])
+    if scheme == "sqlite" and "?" in rest:
+        raise _refusal(given, "write a ? in a file's name as %3F; nothing may follow a ?")
     if scheme != "sqlite" and (rest.count("@") > 1 or "@" in query):
-        raise ArgumentError(
-            wanted("store", KINDS, shown, "escape the special characters of a password: @ is %40, ? %3F")
-        )
+        raise _refusal(given, ESCAPE)
     if query and not all("=" in part for part in query.split("&")):
-        raise ArgumentError(wanted("store", KINDS, shown, "after the ? stand names with values: name=value&name=value"))
+        raise _refusal(given, "after the ? stand names with values: name=value&name=value")
     return url
 
 
+def _refusal(given: str, mend: str) -> ArgumentError:
+    """Return the refusal of an address, of which it shows how it begins: nothing says where a password would be."""
+    first = re.findall(r"^[\w+.-]*[:=/]*", given)[0]
+    return ArgumentError(wanted("store", KINDS, f"{first}...", mend))
+
+
 def shown_address(url: URL) -> str:
-    """Return a URL without its passwords."""
-    return masked(url.set(drivername=url.get_backend_name()).render_as_string(hide_password=False))
+    """Return an address for people: the path of a file, or a URL without its passwords."""
+    if url.get_backend_name() == "sqlite" and url.database:
+        return url.database
+    server, mark, query = url.set(drivername=url.get_backend_name()).render_as_string().partition("?")
+    return f"{server}{mark}{query if masked(query) == query else '***'}"
+
+
+def typed_address(shown: str) -> str:
+    """Return a shown address as it is typed in the shell; one that holds a password is left to the reader."""
+    return "ADDRESS" if "***" in shown else shlex.quote(shown)

@@ -64,6 +64,8 @@ class Gate:
 
     left: ClassVar[set[str]] = set()
     """The files that were in use when this process was forked."""
+    until: ClassVar[float | None] = None
+    """When the fork that waits for the transactions on all files waits no longer."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine, self._file = engine, os.path.realpath(str(engine.url.database))
@@ -92,13 +94,15 @@ class Gate:
 
     def _rest(self) -> None:
         """Wait until no other thread is in a transaction, and close the connections."""
-        me = threading.get_ident()
+        me, at = threading.get_ident(), time.monotonic()
+        Gate.until = Gate.until or at + FORKING
         with self._state:
             self._resting = True
-            self._state.wait_for(lambda: self._inside.total() == self._inside[me], FORKING)
+            self._state.wait_for(lambda: self._inside.total() == self._inside[me], max(0.0, Gate.until - at))
         self._engine.dispose()
 
     def _resume(self) -> None:
+        Gate.until = None
         with self._state:
             self._resting = False
             self._state.notify_all()
@@ -106,6 +110,7 @@ class Gate:
     def _renew(self) -> Pool:
         if self._inside.total():
             Gate.left.add(self._file)
+        Gate.until = None
         self._begin()
         return _reconnect(self._engine)
 
