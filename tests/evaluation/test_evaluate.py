@@ -167,6 +167,29 @@ def test_a_model_that_fails_is_named():
 # ------------------------------------------------------------------ one entry for each row, or one for all
 
 
+def test_many_rows_that_say_as_much_as_few_are_no_case_for_a_normal_interval():
+    random = np.random.default_rng(3)
+    arms = random.choice(3, p=[0.5, 0.495, 0.005], size=2000)
+    log = pd.DataFrame(
+        {"arm": arms, "reward": (random.random(2000) < 0.3) * 1.0, "p": np.array([0.5, 0.495, 0.005])[arms]}
+    )
+    with pytest.raises(ArgumentError, match=r"rows have a reward above 0, and say as much as \d+ of equal weight"):
+        eh.evaluate(log, {0: 0.5, 1: 0.0, 2: 0.5}, **COLUMNS, interval="normal")
+
+
+@pytest.mark.parametrize(("interval", "said"), [("once", True), ("anytime", False), ("normal", False)])
+def test_one_look_without_a_known_weight_says_that_it_narrows_nothing(interval, said):
+    random = np.random.default_rng(1)
+    chances = random.choice([0.3, 0.7], size=400)
+    arms = (random.random(400) < chances) * 1
+    log = pd.DataFrame(
+        {"arm": arms, "reward": (random.random(400) < 0.5) * 1.0, "p": np.where(arms, chances, 1 - chances)}
+    )
+    notes = eh.evaluate(log, {0: 0.4, 1: 0.6}, **COLUMNS, interval=interval).notes
+    assert any("so one look narrows nothing" in note for note in notes) == said
+    assert any("the interval is that of ips" in note for note in notes) == (interval != "normal")
+
+
 @pytest.mark.parametrize("rows", [200, 201, 400])
 @pytest.mark.parametrize("estimator", ["dr", "ips", "snips"])
 def test_the_normal_interval_is_the_same_however_the_policy_and_the_model_are_given(rows, estimator):
