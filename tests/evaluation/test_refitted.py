@@ -141,9 +141,9 @@ def test_the_shell_fits_too(tmp_path):
     assert [one["policy"] for one in body["policies"]] == ["best by segment", "logistic by segment"]
     assert all(one["value"] > 0.4 for one in body["policies"])
     refused(ArgumentError, "--fit: expected best or logistic", "evaluate", path, *words, "--fit", "forest")
-    early = "--by: expected columns that are known before the decision, got click"
-    refused(ArgumentError, early, "evaluate", path, *words, "--fit", "best", "--by", "segment,click")
-    alone = "--fit: expected none beside --shares or --promise, got best"
+    early = "--by: expected columns that are known before the decision"
+    refused(ArgumentError, early, "evaluate", path, *words[:-1], "segment,click", "--fit", "best")
+    alone = "--fit: expected none beside --shares or --promise"
     refused(ArgumentError, alone, "evaluate", path, *words, "--fit", "best", "--shares", "0.1")
     refused(ArgumentError, "--by: expected --fit as well", "evaluate", path, *words, "--policy", "0=1")
     alone = json.loads(call("evaluate", path, *words[:-2], "--fit", "best", "--json").output)
@@ -164,7 +164,7 @@ def test_arms_that_are_text_are_fitted_by_their_names(fit):
 
 
 def test_a_policy_sees_neither_the_arm_nor_the_reward_of_the_rows_that_judge_it():
-    log = pd.DataFrame({"arm": [0, 1] * 50, "reward": [1.0, 0.0, 0.0, 1.0] * 25, "p": 0.5, "x": 1})
+    log = pd.DataFrame({"item": [0, 1] * 50, "click": [1.0, 0.0, 0.0, 1.0] * 25, "p": 0.5, "x": 1})
     seen = []
     play = lambda rows: seen.append(list(rows.columns)) or pd.DataFrame({0: 0.5, 1: 0.5}, index=rows.index)  # noqa: E731
     for policy in (play, Refitted(lambda rows: play, blocks=2), lambda rows: play(rows) is None or {0: 0.5, 1: 0.5}):

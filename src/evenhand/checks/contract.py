@@ -30,7 +30,7 @@ from evenhand.policy.traits import traits_of
 from evenhand.protocol import Decision, Policy, World
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.simulation.fit import check_world as check_playable
-from evenhand.simulation.loop import read_rewards
+from evenhand.simulation.loop import read_rewards, read_shown
 from evenhand.simulation.world import world_traits
 
 MOST_ROUNDS = 10**9
@@ -134,7 +134,7 @@ def check_world(world: Any, *, rounds: int = 200) -> list[Check]:
         arms = traits_of(one).arms or ()
         seen.append([])
         for t in range(1, rounds + 1):
-            seen[-1].append(plain(one.observe()))
+            seen[-1].append(plain(read_shown(one)))
             if arms:
                 index = t % len(arms)
                 happened = one.respond(Decision(t, t, arms[index], index, None, ""))

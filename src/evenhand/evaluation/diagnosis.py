@@ -128,7 +128,10 @@ def check_normal(rewards: Floats, weights: Floats) -> None:
         alike = weights[rows].sum() ** 2 / max((weights[rows] ** 2).sum(), 1e-300)
         if alike < ENOUGH:
             got = f"'normal' where {rows.sum()} of the policy's {len(rewards)} rows have a reward {what}"
-            got += f", and say as much as {alike:.0f} of equal weight" if rows.sum() > ENOUGH else ""
+            if rows.sum() >= ENOUGH:
+                got = (
+                    f"'normal' where {rows.sum()} rows with a reward {what} say as much as {alike:.0f} alike"
+                )
             mend = f"a normal interval needs {ENOUGH} of them; for one look pass interval='once'"
             raise ArgumentError(wanted("interval", "'anytime' or 'once'", got, mend))
 

@@ -257,10 +257,7 @@ def _step(run: _Run, books: ClauseCounts, first: int, last: int, row: int) -> in
     draw, note_row = entry(wait), entry(note)
     asks, slate, why = isinstance(policy, Policy), None, None
     for round in range(first, last + 1):
-        observed = world.observe()
-        if not isinstance(observed, tuple):
-            what = "observe to return a tuple of what the round shows, () for nothing"
-            raise ContractError(wanted(type(world).__name__, what, observed))
+        observed = read_shown(world)
         if asks:
             decision = policy.ask(*observed, **schedule.arguments(round))
             index, slate, why = (getattr(decision, name, None) for name in ("index", "slate", "reason_code"))
@@ -299,6 +296,21 @@ def _index(policy: Any, said: Any, index: Any, arms: Any) -> int:
         what = f"a decision whose index is a whole number from 0 to {len(arms) - 1}"
         raise ContractError(wanted(type(policy).__name__, what, said))
     return int(index)
+
+
+def read_shown(world: Any) -> tuple[Any, ...]:
+    """Begin a round of a world and return what it shows.
+
+    Raises
+    ------
+    ContractError
+        If that is no tuple.
+    """
+    observed = world.observe()
+    if not isinstance(observed, tuple):
+        what = "observe to return a tuple of what the round shows, () for nothing"
+        raise ContractError(wanted(type(world).__name__, what, observed))
+    return observed
 
 
 def read_rewards(world: Any, happened: Any, arms: int | None) -> list[float]:
