@@ -335,6 +335,46 @@ def test_a_world_that_does_not_follow_its_seed_is_caught():
         check_world(Moody([0.1, 0.2]))
 
 
+class Own:
+    """A world of one's own."""
+
+    arms, scores, totals, dimension, pays, shows = ("a", "b"), ("regret",), (0.0,), 0, (0.5,), ()
+
+    def __init__(self, **changed):
+        vars(self).update(changed)
+
+    def reset(self, seed):
+        pass
+
+    def observe(self):
+        return self.shows
+
+    def respond(self, decision):
+        return self.pays
+
+
+@pytest.mark.parametrize(
+    ("changed", "error", "words"),
+    [
+        ({"arms": None}, ArgumentError, "arms: expected a number of arms or a list of labels, got None"),
+        ({"arms": ("a",)}, ArgumentError, "arms: expected at least two arms"),
+        ({"arms": ("a", "a")}, ArgumentError, "arms: expected each label once"),
+        ({"totals": (float("nan"),)}, ArgumentError, "totals after reset are 1 numbers"),
+        ({"shows": None}, ContractError, "Own: expected observe to return a tuple"),
+        ({"pays": (2.0,)}, ContractError, r"rewards in \[0, 1\], got 2.0; a world with others states reward_range"),
+        *(({"pays": pays}, ContractError, "respond to return a tuple") for pays in (0.5, None, ("a",), (0.5, 0.5))),
+    ],
+)
+def test_a_world_that_cannot_be_simulated_is_refused_by_both(changed, error, words):
+    world = Own(**changed)
+    with pytest.raises(error, match=words):
+        check_world(world)
+    if changed.get("pays") != (2.0,):  # which only the policy refuses, if it does
+        with pytest.raises(error, match=words):
+            eh.simulate(eh.learners.UCB1(), world, rounds=3, replications=1)
+    assert check_world(Own(pays=(2.0,), reward_range=(0.0, 2.0)))
+
+
 @pytest.mark.parametrize("thing", [None, 3, object(), Stubborn(0)])
 def test_what_is_no_policy_is_refused_by_the_checker(thing):
     with pytest.raises(ArgumentError, match=r"policy: expected an object with ask\(\) and tell\(\)"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NoReturn, TypeVar
@@ -18,8 +19,9 @@ from evenhand.errors import EvenhandError
 
 T = TypeVar("T")
 HOOKS: WeakKeyDictionary[Any, tuple[Callable[[Any], object], ...]] = WeakKeyDictionary()
-REGISTERING = threading.RLock()
-"""Held by a thread that registers a hook or forks: `HOOKS` must not change while it is read."""
+FORKING, REGISTERING = threading.RLock(), threading.RLock()
+"""Held while a thread forks, and while one registers a hook or a process forks: `HOOKS` must not change meanwhile."""
+
 INHERITED: list[object] = []
 """What a forked process has from its parent and neither uses nor closes: the parent still uses it."""
 
@@ -96,30 +98,53 @@ def refuse_copy(what: str, mend: str) -> NoReturn:
     raise EvenhandError(f"{what} cannot be pickled or copied, since its connections belong to this process; {mend}")
 
 
-def _call(which: int) -> None:
-    """Call one of the hooks of each owner; one that fails does not keep the others from being called."""
-    failed: list[BaseException] = []
-    for owner, hooks in list(HOOKS.items()):
+def forking_for() -> float:
+    """Return for how many seconds the fork that is under way has waited, for all owners together."""
+    return time.monotonic() - _began
+
+
+_began = 0.0
+"""When the last fork began."""
+
+
+def _call(which: int, owners: list[Any]) -> list[Exception]:
+    """Call one of the hooks of each owner, and return what failed, which does not keep the others from being called."""
+    failed = []
+    for owner in owners:
         try:
-            left = hooks[which](owner)
+            left = HOOKS[owner][which](owner)
             if left is not None:
                 INHERITED.append(left)
         except Exception as error:
             failed.append(error)
+    return failed
+
+
+def _before() -> None:
+    global _began
+    FORKING.acquire()
+    _began = time.monotonic()
+    failed: list[Exception] = []
+    rested: list[Any] = []
+    REGISTERING.acquire()
+    while owners := [owner for owner in list(HOOKS) if not any(owner is other for other in rested)]:
+        # What is waited for here, such as a transaction of another thread, may itself register a hook.
+        REGISTERING.release()
+        failed += _call(0, owners)
+        rested += owners
+        REGISTERING.acquire()
     if failed:
         raise failed[0]
 
 
-def _before() -> None:
-    REGISTERING.acquire()
-    _call(0)
-
-
 def _after(which: int) -> None:
     try:
-        _call(which)
+        failed = _call(which, list(HOOKS))
     finally:
         REGISTERING.release()
+        FORKING.release()
+    if failed:
+        raise failed[0]
 
 
 if sys.platform != "win32":

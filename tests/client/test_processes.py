@@ -18,6 +18,7 @@ from openfeature.track import TrackingEventDetails
 from evenhand.client import AsyncClient, Client
 from evenhand.client.openfeature import EvenhandProvider
 from evenhand.errors import ArgumentError, EvenhandError, ServiceError
+from evenhand.processes import renew_in_child
 from tests.forks import forked
 from tests.waiting import until
 
@@ -321,3 +322,28 @@ def test_a_proxy_that_does_not_answer_is_named(proxied, unhurried):
         pytest.raises(ServiceError, match="that the proxy in ALL_PROXY works"),
     ):
         client.study("ads").ask()
+
+
+def test_a_hook_may_be_registered_while_a_fork_waits():
+    """As by a transaction of another thread, for which it waits."""
+
+    class Owner:
+        pass
+
+    first, second, begun, registered, said = Owner(), Owner(), threading.Event(), threading.Event(), []
+
+    def rest(_):
+        begun.set()
+        said.append(registered.wait(5))
+
+    def register():
+        begun.wait()
+        renew_in_child(second, lambda _: None, rest=lambda _: said.append("the second rests"))
+        registered.set()
+
+    thread = threading.Thread(target=register)
+    thread.start()
+    renew_in_child(first, lambda _: None, rest=rest)
+    forked(lambda: 1)
+    thread.join()
+    assert said == [True, "the second rests"]

@@ -153,6 +153,8 @@ def test_pictures_show_values_and_overlap(log):
     bars = plot_overlap(found["new"]).patches
     assert [round(bar.get_height(), 6) for bar in bars[3:]] == [0, 0, 1]
     assert "dr: " in plot_evaluation(found["new"]).get_legend().get_texts()[0].get_text()
+    once = plot_evaluation(eh.evaluate(frame, [0.5, 0.25, 0.25], **settings, interval="once"))
+    assert [len(lines.get_segments()) for lines in once.collections] == [1]  # at the last row alone
 
 
 NONE = dict.fromkeys("abc", 0)

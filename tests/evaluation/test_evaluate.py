@@ -140,7 +140,7 @@ def test_logs_of_learners_are_evaluated_from_past_rows():
     found = eh.evaluate(learned_log(3000, 1), POLICY, arm="arm", reward="reward", propensity=every)
     assert found.low <= VALUE <= found.high
     assert found.value == pytest.approx(VALUE, abs=0.12)
-    assert any("as a learner's do" in note for note in found.notes)
+    assert any("what is expected of one comes from those before" in note for note in found.notes)
 
 
 @pytest.mark.parametrize("model", [LinearRegression(), LogisticRegression()], ids=["regression", "classifier"])
@@ -165,6 +165,29 @@ def test_a_model_that_fails_is_named():
 
 
 # ------------------------------------------------------------------ one entry for each row, or one for all
+
+
+def test_many_rows_that_say_as_much_as_few_are_no_case_for_a_normal_interval():
+    random = np.random.default_rng(3)
+    arms = random.choice(3, p=[0.5, 0.495, 0.005], size=2000)
+    log = pd.DataFrame(
+        {"arm": arms, "reward": (random.random(2000) < 0.3) * 1.0, "p": np.array([0.5, 0.495, 0.005])[arms]}
+    )
+    with pytest.raises(ArgumentError, match=r"with a reward above 0 say as much as \d+ alike"):
+        eh.evaluate(log, {0: 0.5, 1: 0.0, 2: 0.5}, **COLUMNS, interval="normal")
+
+
+@pytest.mark.parametrize(("interval", "said"), [("once", True), ("anytime", False), ("normal", False)])
+def test_one_look_without_a_known_weight_says_that_it_narrows_nothing(interval, said):
+    random = np.random.default_rng(1)
+    chances = random.choice([0.3, 0.7], size=400)
+    arms = (random.random(400) < chances) * 1
+    log = pd.DataFrame(
+        {"arm": arms, "reward": (random.random(400) < 0.5) * 1.0, "p": np.where(arms, chances, 1 - chances)}
+    )
+    notes = eh.evaluate(log, {0: 0.4, 1: 0.6}, **COLUMNS, interval=interval).notes
+    assert any("so one look narrows nothing" in note for note in notes) == said
+    assert any("the interval is that of ips" in note for note in notes) == (interval != "normal")
 
 
 @pytest.mark.parametrize("rows", [200, 201, 400])
@@ -550,9 +573,13 @@ def test_one_chance_that_outweighs_the_log_is_named(rows, interval, estimator):
     log = drawn(rows, 2)
     row = int(np.flatnonzero((log["arm"] == "c") & (log["reward"] == 1))[5])
     log.loc[row, "p"] = 1e-5
+    if interval == "normal":
+        with pytest.raises(ArgumentError, match="with a reward above 0 say as much as 1 alike"):
+            eh.evaluate(log, POLICY, **COLUMNS, estimator=estimator, interval=interval)
+        return
     found = eh.evaluate(log, POLICY, **COLUMNS, estimator=estimator, interval=interval)
     assert any(note.startswith(f"Row {row + 1} alone has a weight of ") for note in found.notes)
-    assert 0 <= found.low <= found.high <= 1 or interval == "normal"
+    assert 0 <= found.low <= found.high <= 1
 
 
 def test_a_chance_that_rounding_puts_above_one_is_one():

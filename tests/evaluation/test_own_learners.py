@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import evenhand as eh
-from evenhand.errors import ArgumentError, TableError
+from evenhand.errors import ArgumentError, TableError, UnknownArmError
 from evenhand.evaluation.logged import read_logged
 from evenhand.evaluation.replay import least_chance, read_learner, replay
 from evenhand.learners import Adapter, from_sklearn
@@ -61,6 +61,20 @@ def log(rows=1200, seed=0):
     x, arm = random.normal(size=rows), random.integers(0, 2, rows)
     means = np.where((x > 0) == (arm == 0), BEST, 0.2)
     return pd.DataFrame({"x": x, "arm": np.array(["a", "b"])[arm], "p": 0.5, "y": (random.random(rows) < means) * 1})
+
+
+class Bare(Own):
+    """It returns the arm, not a decision."""
+
+    def ask(self, contexts):
+        return super().ask(contexts).arm
+
+
+def test_what_is_no_decision_is_refused():
+    with pytest.raises(
+        UnknownArmError, match=r"expected a decision for an arm of the log, got '[ab]'; ask returns an eh"
+    ):
+        eh.evaluate(log(100), Bare(), **NAMED, contexts=["x"])
 
 
 LEARNERS = {

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
@@ -14,6 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 import evenhand as eh
 from evenhand.errors import ArgumentError, ModelError
 from evenhand.evaluation import Refitted
+from evenhand.evaluation.refitted import best_by, logistic_by
 from tests.cli.shell import call, refused
 from tests.evaluation.logs import NAMED, only
 
@@ -140,6 +141,32 @@ def test_the_shell_fits_too(tmp_path):
     assert [one["policy"] for one in body["policies"]] == ["best by segment", "logistic by segment"]
     assert all(one["value"] > 0.4 for one in body["policies"])
     refused(ArgumentError, "--fit: expected best or logistic", "evaluate", path, *words, "--fit", "forest")
+    early = "--by: expected columns that are known before the decision"
+    refused(ArgumentError, early, "evaluate", path, *words[:-1], "segment,click", "--fit", "best")
+    alone = "--fit: expected none beside --shares or --promise"
+    refused(ArgumentError, alone, "evaluate", path, *words, "--fit", "best", "--shares", "0.1")
     refused(ArgumentError, "--by: expected --fit as well", "evaluate", path, *words, "--policy", "0=1")
     alone = json.loads(call("evaluate", path, *words[:-2], "--fit", "best", "--json").output)
     assert alone["policies"][0]["policy"] == "best"
+
+
+@pytest.mark.parametrize("fit", ["best", "logistic", "linear"])
+def test_arms_that_are_text_are_fitted_by_their_names(fit):
+    random = np.random.default_rng(4)
+    log = pd.DataFrame({"arm": random.choice(["a", "b", "c"], 900), "p": 1 / 3, "sex": random.choice(["f", "m"], 900)})
+    best = log["sex"].map({"f": "c", "m": "a"})
+    log["reward"] = (random.random(900) < np.where(log["arm"] == best, 0.9, 0.1)) * 1.0
+    fits = {"best": best_by(["sex"], "arm", "reward", ["a", "b", "c"]), "logistic": logistic_by(["sex"], "arm")}
+    policy = Refitted(fits[fit], blocks=5) if fit in fits else LinearRegression()
+    found = eh.evaluate(log, policy, arm="arm", reward="reward", propensity="p", contexts=["sex"], estimator="ips")
+    # with one coefficient an arm and none for pairs, a linear model plays one arm for all
+    assert abs(found.value - (0.9 if fit in fits else 0.5)) < 0.1
+
+
+def test_a_policy_sees_neither_the_arm_nor_the_reward_of_the_rows_that_judge_it():
+    log = pd.DataFrame({"item": [0, 1] * 50, "click": [1.0, 0.0, 0.0, 1.0] * 25, "p": 0.5, "x": 1})
+    seen = []
+    play = lambda rows: seen.append(list(rows.columns)) or pd.DataFrame({0: 0.5, 1: 0.5}, index=rows.index)  # noqa: E731
+    for policy in (play, Refitted(lambda rows: play, blocks=2), lambda rows: play(rows) is None or {0: 0.5, 1: 0.5}):
+        assert eh.evaluate(log, policy, **NAMED, estimator="ips").value == pytest.approx(0.5, abs=0.1)
+    assert seen == [["p", "x"]] * 3

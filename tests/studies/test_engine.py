@@ -169,12 +169,14 @@ def test_a_fork_waits_for_the_transactions_of_other_threads(tmp_path):
     threads = [threading.Thread(target=asking) for _ in range(2)]
     for thread in threads:
         thread.start()
-    for _ in range(5):
-        first, second = forked(lambda: study.ask().id, lambda: study.ask().id)
-        assert first != second
-    done.set()
-    for thread in threads:
-        thread.join()
+    try:
+        for _ in range(5):
+            first, second = forked(lambda: study.ask().id, lambda: study.ask().id)
+            assert first != second
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
     assert study.verify().ok
 
 

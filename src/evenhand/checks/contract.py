@@ -30,6 +30,8 @@ from evenhand.policy.traits import traits_of
 from evenhand.protocol import Decision, Policy, World
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.simulation.fit import check_world as check_playable
+from evenhand.simulation.loop import read_rewards, read_shown
+from evenhand.simulation.world import world_traits
 
 MOST_ROUNDS = 10**9
 """Of a check: nobody waits for more."""
@@ -116,13 +118,14 @@ def check_world(world: Any, *, rounds: int = 200) -> list[Check]:
     Raises
     ------
     ArgumentError
-        If it is no world, or its totals are not numbers, one for each of its scores.
+        If it is no world, its arms are not two labels or more, or its totals are not numbers, one for each of its
+        scores.
     ContractError
-        If it does not.
+        If two copies part, or it pays what is no number in its range.
     """
     if not isinstance(world, World):
         raise ArgumentError(wanted("world", "an object with reset, observe and respond", world))
-    if traits_of(world).arms is not None:
+    if hasattr(world, "arms"):
         check_playable(world)
     rounds = whole("rounds", rounds, low=1, high=MOST_ROUNDS)
     seen: list[list[Any]] = []
@@ -131,14 +134,25 @@ def check_world(world: Any, *, rounds: int = 200) -> list[Check]:
         arms = traits_of(one).arms or ()
         seen.append([])
         for t in range(1, rounds + 1):
-            seen[-1].append(plain(one.observe()))
+            seen[-1].append(plain(read_shown(one)))
             if arms:
                 index = t % len(arms)
-                seen[-1].append(plain(one.respond(Decision(t, t, arms[index], index))))
+                happened = one.respond(Decision(t, t, arms[index], index))
+                _check_reward(one, happened)
+                seen[-1].append(plain(happened))
     at = first_difference(*seen)
     if at is not None:
         raise ContractError(f"{type(world).__name__} breaks the contract: with the same seed, two copies part")
     return [Check("same seed")]
+
+
+def _check_reward(world: Any, happened: Any) -> None:
+    """See that a world pays one number, within the range that it states."""
+    (reward,) = read_rewards(world, happened, None)
+    low, high = world_traits(world).reward_range or (0.0, 1.0)
+    if not low <= reward <= high:
+        mend = "a world with others states reward_range = (low, high)"
+        raise ContractError(wanted(type(world).__name__, f"rewards in [{low:g}, {high:g}]", reward, mend))
 
 
 def check_registered(name: str) -> dict[str, list[Check]]:

@@ -71,7 +71,8 @@ def evaluate(
     unit : The column that says which rows belong together, such as a person's; without it rows must be independent.
     fit : best or logistic: the arm with the best mean reward, or with the best prediction of a logistic regression, for
         each value of --by; fitted to the rows before each of 20 blocks, which judges it.
-    by : The columns by which --fit chooses an arm, separated by commas.
+    by : The columns by which --fit chooses an arm, separated by commas; for values that are new, best plays the best
+        arm of all rows.
     rounds : The rounds of a replay; by default as many as are sure to be reached. More narrow the interval.
     replays : How many replays are averaged for a policy that learns.
     seed : The seed of a replay.
@@ -82,6 +83,12 @@ def evaluate(
     import evenhand as eh
 
     columns = names_of(by)
+    if clash := sorted({arm, reward} & set(columns)):
+        raise ArgumentError(wanted("--by", "columns that are known before the decision", clash[0]))
+    if fit and (shares or promise is not None):
+        raise ArgumentError(wanted("--fit", "none beside --shares or --promise", fit[0], "evaluate it by itself"))
+    if picture is not None and picture.suffix.lower() != ".png":
+        raise ArgumentError(wanted("--picture", "a file that ends in .png", str(picture)))
     frame = read_table(log, text=[name for name in (arm, position, unit, *columns) if name])
     named: dict[str, Any] = {}
     if policy or not fit:
@@ -203,8 +210,6 @@ def _model(text: str) -> Any:
 def _draw(found: Evaluation | Comparison, picture: Path, at_least: float | None) -> None:
     from evenhand.plots import plot_evaluation
 
-    if picture.suffix.lower() != ".png":
-        raise ArgumentError(wanted("--picture", "a file that ends in .png", str(picture)))
     draw(folder(picture.parent), picture.stem, partial(plot_evaluation, found, at_least=at_least))
 
 

@@ -123,7 +123,7 @@ class Curve:
             level=self.level,
             interval=self.interval,
             weights=table,
-            notes=(*self._doubts(change), *notes_on(value_curve, table)),
+            notes=(*self._doubts(change), *notes_on(value_curve, table, self.interval)),
             refuted=self._crossed,
             change=change,
             overlap=overlap_of(value_curve.logged),

@@ -10,6 +10,7 @@ from evenhand.audit.sequences import Book, refutes
 from evenhand.audit.units import read_differently
 from evenhand.errors import ArgumentError, TableError, wanted
 from evenhand.evaluation.estimators import Candidate
+from evenhand.evaluation.findings import Interval
 from evenhand.evaluation.logged import Logged
 from evenhand.evaluation.propensities import doubts, fit_of
 from evenhand.evaluation.value_curve import ValueCurve
@@ -114,17 +115,23 @@ def known_difference(one: ValueCurve, other: ValueCurve) -> tuple[float, float, 
     return float(max(ratios.max(), 0.0)), float(max(-ratios.min(), 0.0)), float(np.abs(gap).sum(axis=1).max() / 2)
 
 
-def check_normal(rewards: Floats) -> None:
-    """Refuse a normal interval of the rewards of a policy's rows if fewer than 30 are above 0, or below 1.
+def check_normal(rewards: Floats, weights: Floats) -> None:
+    """Refuse a normal interval of the rewards of a policy's rows if fewer than 30 are above 0, or below 1, or these say
+    no more than fewer rows of equal weight: (sum of w)^2 / sum of w^2.
 
     Raises
     ------
     ArgumentError
         If so.
     """
-    for what, count in (("above 0", int((rewards > 0).sum())), ("below 1", int((rewards < 1).sum()))):
-        if count < ENOUGH:
-            got = f"'normal' where {count} of the policy's {len(rewards)} rows have a reward {what}"
+    for what, rows in (("above 0", rewards > 0), ("below 1", rewards < 1)):
+        alike = weights[rows].sum() ** 2 / max((weights[rows] ** 2).sum(), 1e-300)
+        if alike < ENOUGH:
+            got = f"'normal' where {rows.sum()} of the policy's {len(rewards)} rows have a reward {what}"
+            if rows.sum() >= ENOUGH:
+                got = (
+                    f"'normal' where {rows.sum()} rows with a reward {what} say as much as {alike:.0f} alike"
+                )
             mend = f"a normal interval needs {ENOUGH} of them; for one look pass interval='once'"
             raise ArgumentError(wanted("interval", "'anytime' or 'once'", got, mend))
 
@@ -185,7 +192,7 @@ def weights_of(logged: Logged, candidate: Candidate | None) -> pd.DataFrame:
     return pd.DataFrame(table | {"calibration": sums / given, "p_value": fit_of(logged)})
 
 
-def notes_on(value_curve: ValueCurve, table: pd.DataFrame) -> tuple[str, ...]:
+def notes_on(value_curve: ValueCurve, table: pd.DataFrame, interval: Interval) -> tuple[str, ...]:
     """Return what to know before a value is believed, in sentences."""
     logged, n = value_curve.logged, value_curve.rounds
     notes = [*logged.notes, *value_curve.candidate.notes]
@@ -217,7 +224,9 @@ def notes_on(value_curve: ValueCurve, table: pd.DataFrame) -> tuple[str, ...]:
     if logged.counted:
         notes.append("No propensities are given: each arm's share of the log is used as its exact probability.")
     elif not logged.fixed:
-        notes.append("The propensities of an arm change from row to row, as a learner's do; m is of the rows before.")
+        notes.append(
+            "The propensities of an arm change from row to row: what is expected of one comes from those before."
+        )
     notes += doubts(logged, table)
     if value_curve.identified and logged.every is None and abs(value_curve.weight_errors) > FAR:
         notes.append(
@@ -238,8 +247,14 @@ def notes_on(value_curve: ValueCurve, table: pd.DataFrame) -> tuple[str, ...]:
         )
     if value_curve.estimator == "dm":
         notes.append("dm has no interval: what the model expects may be wrong by any amount, and no row corrects it.")
-    elif value_curve.largest is None and value_curve.identified and value_curve.estimator != "ips":
-        notes.append("No largest weight is known in advance, so the interval is that of ips.")
+    elif value_curve.largest is None and value_curve.identified and interval != "normal":
+        if value_curve.estimator != "ips":
+            notes.append("No largest weight is known in advance, so the interval is that of ips.")
+        if interval == "once":
+            notes.append(
+                "No largest weight is known in advance, so one look narrows nothing; largest_weight= can say it, such "
+                "as from the floor of a lottery."
+            )
     return tuple(notes)
 
 

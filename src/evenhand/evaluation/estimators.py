@@ -51,8 +51,9 @@ def read_candidate(policy: Any, logged: Logged) -> Candidate:
     Parameters
     ----------
     policy : a dict or Series arm -> probability, a list in the order of the log's arms, a dict position -> such a dict,
-        a data frame or an array (n_rows, n_arms), or a function of the log, or of its contexts where they are named,
-        that returns one. Lists and arrays are refused where the arms stand in no known order.
+        a data frame or an array (n_rows, n_arms), or a function of the log without its arms and rewards, or of its
+        contexts where they are named, that returns one of these. Lists and arrays are refused where the arms stand in
+        no known order.
 
     Raises
     ------
@@ -69,28 +70,30 @@ def read_candidate(policy: Any, logged: Logged) -> Candidate:
             mend = f"write {policy.__name__}()"
             raise ArgumentError(wanted("policy", "a distribution, a function or a policy, not its class", policy, mend))
         try:
-            found = policy(logged.frame if logged.contexts is None else logged.contexts)
+            found = policy(logged.undecided() if logged.contexts is None else logged.contexts)
         except Exception as error:
             raise ModelError(f"policy: the function failed: {error}") from error
-        return _by_row(found, logged, "policy(...)")
+        return _read(found, logged, "policy(...)")
+    return _read(policy, logged, "policy")
+
+
+def _read(policy: Any, logged: Logged, name: str) -> Candidate:
     if isinstance(policy, Mapping) and policy and all(isinstance(each, Mapping) for each in policy.values()):
-        given = dict(by_label(policy, "policy", "a dict position -> (arm -> probability)", logged.places))
+        given = dict(by_label(policy, name, "a dict position -> (arm -> probability)", logged.places))
         if not logged.positions or set(given) != set(logged.places):
             if not logged.positions:
                 mend = "name the column of the positions with position="
-                raise ArgumentError(
-                    wanted("policy", "one distribution, as the log has no positions", list(given), mend)
-                )
+                raise ArgumentError(wanted(name, "one distribution, as the log has no positions", list(given), mend))
             what = f"a distribution for each of the positions {list(logged.places)}"
-            raise ArgumentError(wanted("policy", what, list(given), "the positions must be those of the log"))
-        parts = [_distribution(given[place], logged, f"policy[{place!r}]") for place in logged.places]
-        return _candidate(np.array(parts), logged.at, lambda at: f"policy[{logged.places[at]!r}]")
+            raise ArgumentError(wanted(name, what, list(given), "the positions must be those of the log"))
+        parts = [_distribution(given[place], logged, f"{name}[{place!r}]") for place in logged.places]
+        return _candidate(np.array(parts), logged.at, lambda at: f"{name}[{logged.places[at]!r}]")
     if is_frame(policy) or dimensions(policy) == 2:
-        return _by_row(policy, logged, "policy")
-    found = _distribution(policy, logged, "policy")[None, :]
+        return _by_row(policy, logged, name)
+    found = _distribution(policy, logged, name)[None, :]
     if not is_by_label(policy):
-        check_order("policy", found, logged, "pass a dict arm -> probability")
-    return _candidate(found, np.zeros(len(logged.codes), np.int64), lambda _: "policy")
+        check_order(name, found, logged, "pass a dict arm -> probability")
+    return _candidate(found, np.zeros(len(logged.codes), np.int64), lambda _: name)
 
 
 def _candidate(found: Floats, which: Ints, name: Callable[[int], str], by_row: bool = False) -> Candidate:

@@ -75,14 +75,21 @@ class Logged:
     columns: list[str] | None = None
     """The names of the contexts, where they have any."""
     arm: str = ""
+    reward: str = ""
     shown: tuple[str, ...] = ()
-    """The column of the arms, and those of the contexts."""
+    """The columns of the arms, of the rewards, and those of the contexts."""
     ordered: bool = True
     """Whether it is known in which order its arms stand, so that what names none of them can be read by it."""
     unit: str | None = None
     """The column that says which rows belong together."""
     units: Ints | None = None
     """The unit of each row (n_rows,), numbered in the order of their first rows; None where no column names them."""
+
+    def undecided(self) -> Any:
+        """Return the log without the arms and rewards, which a policy does not know when it decides."""
+        import narwhals as nw
+
+        return nw.from_native(self.frame).drop([self.arm, self.reward]).to_native()
 
     def take(self, rows: Bools | Ints) -> Logged:
         """Return the log of some rows alone, or of all in another order."""
@@ -169,6 +176,7 @@ def read_logged(
         *(shown, given, position is not None, (*notes, *_left_out(frame))),
         columns=columns,
         arm=arm,
+        reward=reward,
         shown=named,
         ordered=order_is_known(arms, frame[arm]),
         unit=unit,

@@ -97,9 +97,9 @@ def doubts(logged: Logged, table: pd.DataFrame) -> Iterator[str]:
     wrong = int((table["p_value"] < ERROR).sum())
     if wrong:
         worst = int(table["p_value"].argmin())
-        which = "its propensity" if wrong == 1 else f"their propensities in {wrong} of {len(table)} arms"
+        more = f"; nor do those of {wrong - 1} of the {len(table) - 1} others" if wrong > 1 else ""
         yield (
-            f"The plays of arm {logged.arms[worst]!r} do not fit {which} (p = {table['p_value'][worst]:.2g}, its mean "
-            f"of 1{{a}} / p is {table['calibration'][worst]:.3g}, expected 1): the column may be that of another "
-            "policy, or rows may be repeated or missing."
+            f"The plays of arm {logged.arms[worst]!r} do not fit its propensity (p = {table['p_value'][worst]:.2g}, "
+            f"its mean of 1{{a}} / p is {table['calibration'][worst]:.3g}, expected 1){more}: the column may be that "
+            "of another policy, or rows may be repeated or missing."
         )

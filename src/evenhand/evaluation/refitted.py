@@ -101,7 +101,7 @@ class Refitted:
         rows, arms = len(block.codes), len(block.arms)
         if not isinstance(self.fit, Estimator):
             policy = self.fit(before.frame)
-            return policy(block.frame) if callable(policy) and not isinstance(policy, type) else policy
+            return policy(block.undecided()) if callable(policy) and not isinstance(policy, type) else policy
         if before.rewards.min() == before.rewards.max():  # a classifier cannot be fitted to one class
             return np.full((rows, arms), 1 / arms)
         from sklearn.base import clone
@@ -109,7 +109,14 @@ class Refitted:
         model = clone(self.fit)
         model.fit(_features(model, before, before.codes), before.rewards)
         each = [expected_by(model, _features(model, block, np.full(rows, arm))) for arm in range(arms)]
-        return np.eye(arms)[np.argmax(each, axis=0)]
+        return _always(np.argmax(each, axis=0), block.arms, block.frame)
+
+
+def _always(best: Any, arms: Sequence[Label], rows: Any) -> Any:
+    """Return the table of probabilities of playing one arm in each row."""
+    import pandas as pd
+
+    return pd.DataFrame(np.eye(len(arms))[np.asarray(best, np.int64)], index=rows.index, columns=list(arms))
 
 
 def _features(model: Any, logged: Logged, codes: Ints) -> Any:
@@ -129,21 +136,22 @@ def best_by(columns: Sequence[str], arm: str, reward: str, arms: Sequence[Label]
     """Return the function that finds the arm with the best mean reward for each value of some columns; for values that
     are new, and for equal means, the best of all rows, or the first."""
 
-    def fit(rows: Any) -> Callable[[Any], Floats]:
-        overall = rows.groupby(arm)[reward].mean().reindex(list(arms), fill_value=-np.inf).to_numpy()
-        if not columns:
-            return lambda new: np.tile(np.eye(len(arms))[overall.argmax()], (len(new), 1))
-        means = rows.groupby([*columns, arm])[reward].mean().unstack(arm).reindex(columns=list(arms))
-        chosen = {key: int(np.nanargmax(row)) for key, row in zip(means.index, means.to_numpy(), strict=True)}
-        return lambda new: np.eye(len(arms))[
-            [chosen.get(key if len(columns) > 1 else key[0], int(overall.argmax())) for key in _keys(new, columns)]
-        ]
+    def fit(rows: Any) -> Callable[[Any], Any]:
+        means = rows.groupby(arm)[reward].mean().reindex(list(arms), fill_value=-np.inf).to_numpy()
+        overall, chosen = int(means.argmax()), {}
+        if columns:
+            by = rows.groupby([*columns, arm])[reward].mean().unstack(arm).reindex(columns=list(arms))
+            chosen = {key: int(np.nanargmax(row)) for key, row in zip(by.index, by.to_numpy(), strict=True)}
+        return lambda new: _always([chosen.get(key, overall) for key in _keys(new, columns)], arms, new)
 
     return fit
 
 
-def _keys(rows: Any, columns: Sequence[str]) -> list[tuple[Any, ...]]:
-    return list(rows[list(columns)].itertuples(index=False, name=None))
+def _keys(rows: Any, columns: Sequence[str]) -> list[Any]:
+    """Return the values of some columns in each row; of one column the values themselves."""
+    if len(columns) == 1:
+        return list(rows[columns[0]])
+    return list(rows[list(columns)].itertuples(index=False, name=None)) if columns else [()] * len(rows)
 
 
 def logistic_by(columns: Sequence[str], arm: str) -> Any:

@@ -109,9 +109,12 @@ def _codes(policy: Any, logged: Logged) -> dict[Any, int]:
 
 
 def _code(decision: Any, known: dict[Any, int]) -> int:
-    code = find_label(decision.arm, known)
+    arm = getattr(decision, "arm", None)
+    code = None if arm is None else find_label(arm, known)
     if code is None:
-        raise UnknownArmError(wanted("policy", "a decision for an arm of the log", decision.arm))
+        mend = "" if arm is not None else "ask returns an eh.Decision, or an object with its id, arm and index"
+        got = decision if arm is None else arm
+        raise UnknownArmError(wanted("policy", "a decision for an arm of the log", got, mend))
     return code
 
 

@@ -80,7 +80,7 @@ def evaluate_learners(
     there = {name: [run for run in each if len(run.rewards) == rounds] for name, each in runs.items()}
     if settings.interval == "normal":
         for run in chain(*there.values()):
-            check_normal(run.rewards)
+            check_normal(run.rewards, np.ones(len(run.rewards)))
     notes = _notes(logged, settings, rounds, sure, most, min(map(len, there.values())), why)
     found = {name: _evaluation(ready[name], there[name], logged, rounds, notes, settings) for name in ready}
     error, last = (1 - settings.level) / (2 if settings.each else len(policies)), np.array([rounds])
@@ -136,9 +136,10 @@ def _lengths(policies: Mapping[str, Any], logged: Logged) -> tuple[int, int, str
 def _notes(
     logged: Logged, settings: ReplaySettings, rounds: int, sure: int, most: int, there: int, why: str
 ) -> tuple[str, ...]:
+    mean = "of one replay" if settings.replays == 1 else f"the mean of {settings.replays} replays"
     notes = [
-        f"The value is the mean of {settings.replays} replays, of the first {rounds} rounds; the interval is of the "
-        "mean expected reward of the decisions that were taken in them.",
+        f"The value is {mean}, of the first {rounds} rounds; the interval is of the mean expected reward of the "
+        "decisions that were taken in them.",
         CHOSEN,
         *logged.notes,
     ]
@@ -162,8 +163,8 @@ def _notes(
         )
     elif rounds > sure:
         notes.append(
-            f"Only {sure} rounds are sure to be reached; all {settings.replays} replays reached {rounds}, but if some "
-            "would not, the value is biased towards those that do."
+            f"Only {sure} rounds are sure to be reached; every replay reached {rounds}, but if some would not, the "
+            "value is biased towards those that do."
         )
     else:
         more = f"; up to {most} may be asked for, which narrows the interval" if most > sure else ""

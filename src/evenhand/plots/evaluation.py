@@ -26,11 +26,15 @@ def plot_evaluation(found: Evaluation | Comparison, *, at_least: float | None = 
         # By the narrowest interval: a wide one would flatten the others, and may leave the picture.
         ceiling = 2.5 * min(max(each.high, each.value) for each in several.values())
         ceiling = max(ceiling, *(1.2 * each.value for each in several.values()), 1.1 * (at_least or 0.0), 1e-9)
-        for (name, each), look in zip(several.items(), looks(list(several)).values(), strict=True):
+        for place, ((name, each), look) in enumerate(zip(several.items(), looks(list(several)).values(), strict=True)):
             curve, line = each.curve, {**look, "marker": ""}
             value = "not identified" if each.value != each.value else f"{each.value:.4g}"
             label = name or f"{each.estimator}: {value} [{each.low:.4g}, {each.high:.4g}]"
             axes.plot(curve["round"], curve["value"], **line, label=label)
+            if each.interval != "anytime":  # it holds at the last row alone; bars of several stand side by side
+                at = curve["round"].iloc[-1] * 1.02**place
+                axes.errorbar(at, each.value, [[each.value - each.low], [each.high - each.value]], capsize=3, **look)
+                continue
             axes.fill_between(curve["round"], curve["low"], curve["high"], color=look["color"], alpha=0.12, linewidth=0)
             for end in ("low", "high"):  # edges show two intervals where their areas cover each other
                 axes.plot(curve["round"], curve[end], **{**line, "linewidth": 0.8})

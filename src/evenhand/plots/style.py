@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import cycle
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -33,10 +32,15 @@ DASHED: dict[str, Any] = {"color": "black", "linewidth": 1.0, "linestyle": (0, (
 
 def looks(names: list[str]) -> dict[str, dict[str, Any]]:
     """Return line properties for each name, the same whenever the same names are drawn."""
-    ways = zip(cycle(SHADES), cycle(DASHES), cycle(MARKERS), strict=False)
     return {
-        name: {"color": shade, "linestyle": dash, "marker": marker, "markersize": 3.5, "linewidth": 1.6}
-        for name, (shade, dash, marker) in zip(names, ways, strict=False)
+        name: {
+            "color": SHADES[i % len(SHADES)],
+            "linestyle": DASHES[(i + i // len(SHADES)) % len(DASHES)],  # one that this shade did not have
+            "marker": MARKERS[i % len(MARKERS)],
+            "markersize": 3.5,
+            "linewidth": 1.6,
+        }
+        for i, name in enumerate(names)
     }
 
 
@@ -157,11 +161,11 @@ def finish(axes: Axes, title: str, across: str, up: str, *, legend: bool = True)
 
 def log_counts(axes: Axes) -> None:
     """Put counts on a logarithmic axis, with ticks at 1, 2, 5, 10, ...: two or three decades stay readable."""
-    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+    from matplotlib.ticker import EngFormatter, LogLocator, NullFormatter
 
     axes.set_xscale("log")
     axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     axes.xaxis.set_minor_formatter(NullFormatter())
 
 

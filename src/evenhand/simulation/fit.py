@@ -14,7 +14,7 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.learners.adapter import Adapter, asks_among
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
-from evenhand.protocol import Changeable, Decision, Policy
+from evenhand.protocol import Changeable, Decision, Policy, arm_labels
 from evenhand.simulation.loop import begins_anew, foreign_learner
 from evenhand.simulation.schedule import RoundSchedule
 from evenhand.simulation.world import KernelWorld, world_traits
@@ -40,11 +40,12 @@ def check_world(world: Any) -> None:
         mend = is_class or f"it lacks {', '.join(lacks)}; see evenhand.protocol.World"
         raise ArgumentError(wanted("world", what, world, mend))
     if needs is STEPPED and not isinstance(world, KernelWorld):
+        arm_labels(world.arms)
         trial = copy.deepcopy(world)
         trial.reset(0)
         totals = world_traits(trial).totals
         found = as_floats(() if totals is None else totals)
-        if found is None or found.shape != (len(world.scores),):
+        if found is None or found.shape != (len(world.scores),) or not np.isfinite(found).all():
             what = f"one whose totals after reset are {len(world.scores)} numbers, one for each of {list(world.scores)}"
             raise ArgumentError(wanted("world", what, "no totals" if totals is None else totals))
 

@@ -257,7 +257,7 @@ def _step(run: _Run, books: ClauseCounts, first: int, last: int, row: int) -> in
     draw, note_row = entry(wait), entry(note)
     asks, slate, why = isinstance(policy, Policy), None, None
     for round in range(first, last + 1):
-        observed = world.observe()
+        observed = read_shown(world)
         if asks:
             decision = policy.ask(*observed, **schedule.arguments(round))
             index, slate, why = (getattr(decision, name, None) for name in ("index", "slate", "reason_code"))
@@ -267,7 +267,7 @@ def _step(run: _Run, books: ClauseCounts, first: int, last: int, row: int) -> in
             chosen = next(iter(said_by(policy, observed, range(len(world.arms)))), None)
             indexes = [_index(policy, chosen, chosen, world.arms)]
             decision = Decision(round, round, world.arms[indexes[0]], indexes[0])
-        rewards = _rewards(world, world.respond(decision), None if slate is None else len(indexes))
+        rewards = read_rewards(world, world.respond(decision), None if slate is None else len(indexes))
         if asks:
             tell = partial(policy.tell, decision, rewards[0] if slate is None else rewards)
         else:
@@ -280,6 +280,8 @@ def _step(run: _Run, books: ClauseCounts, first: int, last: int, row: int) -> in
         sums.forced[0] += why == "forced"
         sums.reward[0] += sum(rewards)
         sums.totals[0] = world.totals
+        if not np.isfinite(sums.totals[0]).all():
+            raise ContractError(wanted(type(world).__name__, "finite totals", world.totals))
         if round == run.checkpoints[row]:
             note_row(run.trace, row, books.rates, books.counts, sums)
             row += 1
@@ -296,7 +298,29 @@ def _index(policy: Any, said: Any, index: Any, arms: Any) -> int:
     return int(index)
 
 
-def _rewards(world: Any, happened: Any, arms: int | None) -> list[float]:
+def read_shown(world: Any) -> tuple[Any, ...]:
+    """Begin a round of a world and return what it shows.
+
+    Raises
+    ------
+    ContractError
+        If that is no tuple.
+    """
+    observed = world.observe()
+    if not isinstance(observed, tuple):
+        what = "observe to return a tuple of what the round shows, () for nothing"
+        raise ContractError(wanted(type(world).__name__, what, observed))
+    return observed
+
+
+def read_rewards(world: Any, happened: Any, arms: int | None) -> list[float]:
+    """Return the reward that a world pays, or that of each of so many arms.
+
+    Raises
+    ------
+    ContractError
+        If these are no numbers, or not one for each.
+    """
     try:
         (given,) = happened
         rewards = [given] if arms is None else list(given)

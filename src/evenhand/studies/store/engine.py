@@ -20,7 +20,7 @@ from sqlalchemy.pool import StaticPool
 
 from evenhand.errors import StoreError
 from evenhand.extras import optional
-from evenhand.processes import renew_in_child
+from evenhand.processes import forking_for, renew_in_child
 from evenhand.studies.store.schema import VERSIONS
 
 if TYPE_CHECKING:
@@ -64,8 +64,6 @@ class Gate:
 
     left: ClassVar[set[str]] = set()
     """The files that were in use when this process was forked."""
-    until: ClassVar[float | None] = None
-    """When the fork that waits for the transactions on all files waits no longer."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine, self._file = engine, os.path.realpath(str(engine.url.database))
@@ -94,15 +92,13 @@ class Gate:
 
     def _rest(self) -> None:
         """Wait until no other thread is in a transaction, and close the connections."""
-        me, at = threading.get_ident(), time.monotonic()
-        Gate.until = Gate.until or at + FORKING
+        me, left = threading.get_ident(), FORKING - forking_for()
         with self._state:
             self._resting = True
-            self._state.wait_for(lambda: self._inside.total() == self._inside[me], max(0.0, Gate.until - at))
+            self._state.wait_for(lambda: self._inside.total() == self._inside[me], max(0.0, left))
         self._engine.dispose()
 
     def _resume(self) -> None:
-        Gate.until = None
         with self._state:
             self._resting = False
             self._state.notify_all()
@@ -110,7 +106,6 @@ class Gate:
     def _renew(self) -> Pool:
         if self._inside.total():
             Gate.left.add(self._file)
-        Gate.until = None
         self._begin()
         return _reconnect(self._engine)
 
