@@ -84,7 +84,7 @@ def test_open_tickets_keep_their_probability_in_a_file(tmp_path):
     again = eh.load(tmp_path / "policy")
     assert again.open_tickets
     for number in again.open_tickets:
-        assert again._open[number][2] == propensities[number]
+        assert again.tickets.open[number][2] == propensities[number]
 
 
 def test_a_learner_from_elsewhere_is_refused_and_not_asked():

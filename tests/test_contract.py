@@ -276,7 +276,7 @@ class ForgetsOpenTickets(FairUCB):
     @classmethod
     def restored(cls, snapshot):
         policy = super().restored(snapshot)
-        policy._open = {}
+        policy.tickets.open = {}
         return policy
 
 

@@ -202,8 +202,8 @@ def test_a_learner_that_fails_changes_nothing(policy):
         streams = [array.tolist() for array in policy._state if getattr(array, "dtype", None) == np.uint64]
         return (
             policy.round,
-            policy._next,
-            dict(policy._open),
+            policy.tickets.next,
+            dict(policy.tickets.open),
             policy._waiting.tolist(),
             streams,
             getattr(policy, "pulls", 0),

@@ -63,7 +63,7 @@ def test_nothing_is_answered_without_trials(make):
         search.forget(search.ask())
     assert search.recommend()[:2] == (None, "not_shown" if tested else "uncertified")
     empty = pd.DataFrame(columns=["candidate", "sex", *WORLD.problem.nodes])
-    search.tell(None, empty) if search._next == 1 else None
+    search.tell(None, empty) if search.tickets.next == 1 else None
     assert search.recommend().candidate is None
 
 

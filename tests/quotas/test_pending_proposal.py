@@ -86,7 +86,7 @@ def test_under_every_promise_the_learner_lives_through_an_ordinary_run(name):
     chances = np.random.default_rng(3).random(150)
     for t, random in enumerate(chances):
         decision = policy.ask()
-        chance, reward = policy._open[decision.id][2], float(random < MEANS[decision.arm])
+        chance, reward = policy.tickets.open[decision.id][2], float(random < MEANS[decision.arm])
         if chance:
             own = alone.ask()
             assert (own.arm, own.propensity) == (decision.arm, chance)
@@ -154,7 +154,7 @@ def test_an_adapter_says_it_for_the_learner_inside(plain):
 def test_late_rewards_are_those_of_granted_wishes_alone_and_a_file_keeps_which():
     policy = DeadlineLearn(Exp3(0.4), PROMISES["shares"]["shares"], seed=5)
     waiting = [(decision.id, reward) for decision, reward in rewards_of(policy, 60)]
-    silent = [number for number, _ in waiting if policy._open[number][2] == 0.0]
+    silent = [number for number, _ in waiting if policy.tickets.open[number][2] == 0.0]
     assert 20 < len(silent) < 50
     other = from_bytes(to_bytes(policy))
     for one in (policy, other):

@@ -78,7 +78,7 @@ def test_verdicts_agree_with_the_exact_risks():
 
 def test_conditional_losses_count_their_rows_alone():
     check, _ = judged(0.9, 3, loss="false_negative")
-    assert check.risks["rows"].sum() < 10 * (check._next - 1)
+    assert check.risks["rows"].sum() < 10 * (check.tickets.next - 1)
 
 
 def test_the_model_is_frozen():

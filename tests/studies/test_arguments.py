@@ -104,7 +104,7 @@ def test_a_study_takes_what_its_policy_takes_and_records_it(name):
         decision = study.ask(**first)
         told = dict(zip(happened, respond(decision), strict=True)) | extra
         alone = from_bytes(to_bytes(study.policy))
-        ticket = alone.by_number(decision.id) if hasattr(alone, "by_number") else decision.id
+        ticket = alone.tickets.by_number(decision.id) if hasattr(alone, "tickets") else decision.id
         own, through = both(study, "tell", alone, ticket, decision, **told)
         assert through == ("told" if own is None else own)
         assert {one for one, value in extra.items() if value} <= set(study.log.record(decision).told or {})

@@ -10,6 +10,7 @@ from evenhand import registry
 from evenhand.checks import examples
 from evenhand.errors import ArgumentError, ClosedTicketError, EvenhandError
 from evenhand.policy.kernel_policy import KernelPolicy
+from evenhand.policy.tickets import Tickets
 from evenhand.studies import Operation, Store, Study
 from evenhand.studies.log.durations import read_expiry
 from evenhand.studies.store.schema import SNAPSHOTS
@@ -162,13 +163,13 @@ def test_durations_are_read():
 def taken_up(monkeypatch):
     """The numbers of the tickets that a policy reads from the log, as it does."""
     numbers = []
-    take_up = KernelPolicy.restore_ticket
+    take_up = Tickets.restore
 
     def counted(self, number, *said):
         numbers.append(number)
         take_up(self, number, *said)
 
-    monkeypatch.setattr(KernelPolicy, "restore_ticket", counted)
+    monkeypatch.setattr(Tickets, "restore", counted)
     return numbers
 
 

@@ -11,7 +11,7 @@ from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies import Study
 from evenhand.studies.log.codec import as_decided, from_text, plain, revive, to_text
 
-APART = [entry.name for entry in registry.entries("policy") if getattr(entry.cls, "tickets_live_in_log", False)]
+APART = [entry.name for entry in registry.entries("policy") if getattr(entry.cls, "_tickets_live_in_log", False)]
 SHOWN = ("contexts", "groups")
 
 
@@ -53,19 +53,19 @@ def test_tickets_that_are_laid_aside_are_taken_up_again_from_the_log(name):
     for kind, ticket, shown in conversation(apart, world):
         seen.append((kind, to_text(as_decided(ticket))))
         if kind == "asked":
-            decided = {**as_decided(ticket), **apart.extra_log_fields(ticket.id)}
+            decided = {**as_decided(ticket), **apart.tickets.extra_log_fields(ticket.id)}
             given = dict(zip(SHOWN, shown, strict=False))
             log[ticket.id] = to_text(decided), to_text(plain(given))
-            apart.evict_tickets(0)
+            apart.tickets.evict(0)
             assert not apart.remembers(ticket.id)
         else:
             decided, given = log[ticket.id]
-            apart.restore_ticket(ticket.id, from_text(decided), revive(from_text(given)))
+            apart.tickets.restore(ticket.id, from_text(decided), revive(from_text(given)))
     assert seen == whole
     assert len(seen) > 2
     for number in policy.open_tickets:
         decided, given = log[number]
-        apart.restore_ticket(number, from_text(decided), revive(from_text(given)))
+        apart.tickets.restore(number, from_text(decided), revive(from_text(given)))
     assert to_bytes(apart) == to_bytes(policy)
 
 
@@ -75,17 +75,17 @@ def test_a_policy_is_saved_without_its_tickets_and_goes_on(name):
     list(conversation(policy, world))
     numbers = policy.open_tickets
     kept = numbers[:1]
-    with policy.only_tickets(kept):
+    with policy.tickets.only(kept):
         bare = to_bytes(policy)
     assert policy.open_tickets == numbers
     again = from_bytes(bare)
     assert again.open_tickets == kept
     assert len(bare) <= len(to_bytes(policy))
-    with policy.only_tickets(kept):
+    with policy.tickets.only(kept):
         assert to_bytes(again) == to_bytes(policy)
-    again.evict_tickets(0, kept)
+    again.tickets.evict(0, kept)
     assert again.open_tickets == kept
-    again.evict_tickets(0)
+    again.tickets.evict(0)
     assert again.open_tickets == []
 
 

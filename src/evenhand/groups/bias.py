@@ -19,7 +19,7 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.groups.problem import Groups
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.linear import Regressions
-from evenhand.policy.ask_tell import COPIED
+from evenhand.policy.tickets import COPIED
 from evenhand.protocol import Label
 
 if TYPE_CHECKING:

@@ -34,6 +34,7 @@ from evenhand.interventions.trial_tables import (
 from evenhand.interventions.worlds import SimulatedTrial
 from evenhand.kernels.arrays import Bools, Ints
 from evenhand.policy.ask_tell import AskTell, locked
+from evenhand.policy.tickets import Tickets
 
 OUTCOME_LOW = "outcome below the best fair one"
 OUTCOME_NEAR = "better than the certified candidate by at most the slack, if at all"
@@ -50,7 +51,7 @@ class Search(AskTell):
     (K,), the candidates last shown to be fair.
     """
 
-    tickets_live_in_log = True
+    _tickets_live_in_log = True
     hands_out = Allocation
     feedback = "samples"
     _noun = "search"
@@ -109,7 +110,7 @@ class Search(AskTell):
         where possible.
         """
         phase, plan = min(self.handed_out + 1, len(self._phases)), self.plan()
-        return self.allocation(self._hand_out(((phase, counts_of(plan)), phase, plan)))
+        return self.allocation(self.tickets.hand_out(((phase, counts_of(plan)), phase, plan)))
 
     @locked
     def allocation(self, ticket: int) -> Allocation:
@@ -120,12 +121,12 @@ class Search(AskTell):
         UnknownTicketError, ClosedTicketError
             If the ticket was never handed out, or was told or forgotten before.
         """
-        number, ((phase, _), _, plan) = self._ticket(ticket)
+        number, ((phase, _), _, plan) = self.tickets.find(ticket)
         frame = plan_frame(self.problem, number, plan, self._costs)
         why = f"phase {phase} of {len(self._phases)}: trials that inform most about the candidates that remain"
         said = (why, "explored") if plan.any() else ("no trials are left", "other")
         self._last = "trials", said[0]
-        return Allocation(number, phase, frame, plan.copy(), self._token, *said)
+        return Allocation(number, phase, frame, plan.copy(), self.tickets.token, *said)
 
     @locked
     def tell(self, allocation: Allocation | int | None, samples: Any) -> None:
@@ -150,12 +151,12 @@ class Search(AskTell):
         if allocation is None:
             self._take_log(samples, deployed=True)
             return
-        ticket, (_, _, plan) = self._ticket(allocation)
+        ticket, (_, _, plan) = self.tickets.find(allocation)
         samples = frame_or_value(samples, "samples")
         validate_ticket(self.problem.structure, samples, ticket)
         evidence = evidence_of(self.problem, samples)
         validate_size(self.problem, evidence, plan)
-        del self._open[ticket]
+        del self.tickets.open[ticket]
         self.absorb(evidence)
 
     @locked
@@ -178,7 +179,7 @@ class Search(AskTell):
         self._take_log(log, deployed=not (is_frame(log) and "candidate" in log))
 
     def _take_log(self, log: Any, deployed: bool) -> None:
-        if self._next > 1:
+        if self.tickets.next > 1:
             mend = "logged trials are told before the first ask"
             raise UnknownTicketError(wanted("allocation", "an Allocation or its id", None, mend))
         evidence = evidence_of(self.problem, log, deployed)
@@ -190,7 +191,7 @@ class Search(AskTell):
     @locked
     def forget(self, allocation: Allocation | int) -> None:
         """Close a ticket whose trials will never come; its phase ends without results."""
-        del self._open[self._ticket(allocation)[0]]
+        del self.tickets.open[self.tickets.find(allocation)[0]]
         self.absorb(self._nothing)
 
     @locked
@@ -263,8 +264,7 @@ class Search(AskTell):
         self._owed = np.zeros((1 + len(self.problem.groups), k))
         self._nothing = self.problem.cells.nothing()
         self._all = self._recent = self._used = self._nothing
-        self._open = {}
-        self._next = 1
+        self.tickets = Tickets(self)
 
     @property
     def told(self) -> Evidence:
@@ -400,7 +400,7 @@ class Search(AskTell):
         return {
             "config": {**self.config(), "problem": self.problem.snapshot()},
             "state": {name: vars(self)[name] for name in names},
-            "tickets": self._saved_tickets(),
+            "tickets": self.tickets.snapshot(),
             "dropped": [[number, *why] for number, why in self.dropped.items()],
             "evidence": [list(evidence) for evidence in (self._all, self._recent, self._used)],
         }
@@ -411,7 +411,7 @@ class Search(AskTell):
         config = snapshot["config"]
         search = cls(**{**config, "problem": Problem.restored(config["problem"])})
         vars(search).update(snapshot["state"])
-        search._resume(snapshot["tickets"])
+        search.tickets.restore_all(snapshot["tickets"])
         search.dropped = {number: (phase, why) for number, phase, why in snapshot["dropped"]}
         search._all, search._recent, search._used = (Evidence(*parts) for parts in snapshot["evidence"])
         return search

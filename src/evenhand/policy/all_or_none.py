@@ -26,7 +26,7 @@ def all_or_none(policy: Any) -> Iterator[None]:
     if policy._reversible or not policy._begun:  # within another such block, which takes back all
         yield
         return
-    arrays, tickets = [*flat(policy._state), policy._waiting], dict(policy._open)
+    arrays, tickets = [*flat(policy._state), policy._waiting], dict(policy.tickets.open)
     kept = [array.copy() for array in arrays]
     learner = None if policy.compiled else policy.learner
     try:
@@ -41,7 +41,7 @@ def all_or_none(policy: Any) -> Iterator[None]:
     except BaseException as error:
         for array, old in zip(arrays, kept, strict=True):
             array[...] = old
-        policy._open = tickets
+        policy.tickets.open = tickets
         if learner is not None:
             policy.learner = before
         error.add_note("nothing was recorded: the same call can be repeated")

@@ -10,8 +10,8 @@ import numpy as np
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, LazyKernel, entry, flat, kernel, names, packers
-from evenhand.policy.ask_tell import COPIED
 from evenhand.policy.kernel_set import WAITING, RewardContext, copied
+from evenhand.policy.tickets import COPIED
 from evenhand.protocol import Label
 
 NO_CONTEXTS: Floats = np.zeros((0, 0))
@@ -75,7 +75,8 @@ def bind_arrays(policy: Any) -> None:
 def twin_of(policy: Any) -> Any:
     """Return a policy in the same state that may be asked without a trace, and shares the machine code."""
     twin = object.__new__(type(policy))
-    vars(twin).update(vars(policy) | {"_open": {}})
+    vars(twin).update(vars(policy))
+    twin.tickets = policy.tickets.twin(twin, {})
     if policy._begun:
         twin._state, twin._waiting, twin._counts = copied(policy._state), policy._waiting.copy(), [*policy._counts]
         if "_arrays" in vars(policy):

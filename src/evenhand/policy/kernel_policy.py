@@ -59,7 +59,7 @@ class KernelPolicy(AskTell):
     where it is `contextual`, contexts of `self.dimension` numbers an arm, known from the first contexts on.
     """
 
-    tickets_live_in_log = True
+    _tickets_live_in_log = True
     kernels: Kernels
     transient = ("_ask_kernel", "_tell_kernel", "_arrays", "_read")
     reward_range: tuple[float, float] = (0.0, 1.0)
@@ -151,7 +151,7 @@ class KernelPolicy(AskTell):
             probability: float | LazyProbabilities
             index, why, probability = self._choose(shown)
             distribution = self.distribution(why)
-            number, self._next = self._next, self._next + 1
+            number, self.tickets.next = self.tickets.next, self.tickets.next + 1
             label, slate = self._labels[index], None
             if chances_of is not None and kept is not None:
                 given = (chances_of.of, self._params, self._state, shown, self.round, kept)
@@ -162,7 +162,7 @@ class KernelPolicy(AskTell):
             else:
                 chance = self._chance_of(probability)
             if self.plays == 1:
-                self._open[number] = (self.round, label, index), shown, probability
+                self.tickets.open[number] = (self.round, label, index), shown, probability
                 self._waiting[index] += 1
             else:
                 indexes = self._slate()
@@ -170,11 +170,11 @@ class KernelPolicy(AskTell):
                 if chance is not CERTAIN:
                     chance = Chance(chance.probabilities, self._slate_chance())
                 probability = math.nan if distribution is not None else probability
-                self._open[number] = (self.round, label, index), shown, probability, indexes
+                self.tickets.open[number] = (self.round, label, index), shown, probability, indexes
                 self._waiting[list(indexes)] += 1
             self._last = label if slate is None else slate[0], REASONS[why]
             reason, code = REASONS[why], CODES[why >> CODE_BITS]
-            return decided(number, self.round, label, index, chance, reason, code, slate, self._token)
+            return decided(number, self.round, label, index, chance, reason, code, slate, self.tickets.token)
 
     @locked
     def probabilities(
@@ -256,7 +256,7 @@ class KernelPolicy(AskTell):
             If the ticket was never handed out, was told or forgotten before, or is another policy's.
         """
         with self._lock:
-            number, ((round, _, index), shown, probability, *slate) = self._ticket(decision)
+            number, ((round, _, index), shown, probability, *slate) = self.tickets.find(decision)
             if slate:
                 tell_slate(self, slate[0], shown, reward, (round or 0, probability))
             else:
@@ -264,7 +264,7 @@ class KernelPolicy(AskTell):
                 chance = probability if type(probability) is float else self._chance(probability, index)
                 self._update(shown, index, reward, (round or 0, chance))
                 self._waiting[index] -= 1
-            del self._open[number]
+            del self.tickets.open[number]
 
     @locked
     def tell_all(self, decisions: Sequence[Decision | int], rewards: Sequence[Any]) -> None:
@@ -367,9 +367,9 @@ class KernelPolicy(AskTell):
     @locked
     def forget(self, decision: Decision | int) -> None:
         """Close a ticket whose reward will never come; the decision itself still counts as taken."""
-        number, ((_, _, index), _, _, *slate) = self._ticket(decision)
+        number, ((_, _, index), _, _, *slate) = self.tickets.find(decision)
         self._waiting[list(slate[0]) if slate else index] -= 1
-        del self._open[number]
+        del self.tickets.open[number]
 
     @locked
     def forget_older(self, rounds: int) -> list[int]:
@@ -386,7 +386,7 @@ class KernelPolicy(AskTell):
             If `rounds` is not a whole number >= 0.
         """
         first = self.round - whole_number("rounds", rounds, low=0)
-        old = [number for number, ((round, *_), *_) in self._open.items() if (round or first) < first]
+        old = [number for number, ((round, *_), *_) in self.tickets.open.items() if (round or first) < first]
         for number in old:
             self.forget(number)
         return old

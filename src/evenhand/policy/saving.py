@@ -17,7 +17,7 @@ def snapshot_of(policy: Any) -> dict[str, Any]:
     """Return everything that `restore` needs."""
     body: dict[str, Any] = {"config": policy.config(), "dimension": policy.dimension if policy._begun else None}
     if policy._begun:
-        body |= {"round": policy.round, "tickets": policy._saved_tickets(), "state": flat(policy._state)}
+        body |= {"round": policy.round, "tickets": policy.tickets.snapshot(), "state": flat(policy._state)}
         body["columns"] = policy._columns
         body["waiting"] = policy._waiting
     if policy.encoder is not None:
@@ -37,7 +37,7 @@ def restore(policy: Any, snapshot: dict[str, Any]) -> None:
     for name, own, saved in zip(names(policy._state), flat(policy._state), snapshot["state"], strict=True):
         fill(own, saved, f"state.{name}")
     policy._name_columns(snapshot["columns"])
-    policy._resume(snapshot["tickets"])
+    policy.tickets.restore_all(snapshot["tickets"])
     fill(policy._waiting, snapshot["waiting"], "waiting")
 
 

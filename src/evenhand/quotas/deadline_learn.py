@@ -343,7 +343,7 @@ class DeadlineLearn(QuotaPolicy):
             if self.round:
                 mend = "make a new policy and give a segment in every round"
                 raise ArgumentError(wanted("segment", f"None, as in the {self.round} rounds before", label, mend))
-            self._token  # noqa: B018, tickets handed out before and after are the same policy's
+            self.tickets.token  # noqa: B018, tickets handed out before and after are the same policy's
             self._rank()
             self._segments = Segments(self._state, self.promise)
         self._segments.enter(label, self._state, self.round)

@@ -284,12 +284,12 @@ class QuotaPolicy(KernelPolicy):
     def _chance_of(self, probability: float) -> Chance:
         return UNKNOWN if self.holds else super()._chance_of(probability)
 
-    def extra_log_fields(self, number: int) -> dict[str, Any]:
+    def _extra_log_fields(self, remembered: tuple[Any, ...]) -> dict[str, Any]:
         """Return with which probability the learner proposed the arm of an open decision, 0 if it did not and None
         where nobody knows; {} where proposals are not held."""
         if not self.holds:
-            return super().extra_log_fields(number)
-        chance = self._open[number][2]
+            return super()._extra_log_fields(remembered)
+        chance = remembered[2]
         return {"proposed": None if math.isnan(chance) else chance}
 
     def _ticket_from_log(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[Any, ...]:

@@ -312,7 +312,7 @@ def _of(version: _Version, standing: ClausePositions) -> ClausePositions:
 
 def _parts(policy: Any) -> list[_Part]:
     """Return where the clauses stand in each segment, or in all rounds where there are none."""
-    policy._token  # noqa: B018, tickets handed out before and after are the same policy's
+    policy.tickets.token  # noqa: B018, tickets handed out before and after are the same policy's
     own, params, segments = policy._state, policy._params, policy._segments
     found = [(None, policy.round, own._asdict(), policy._rounded)]
     if segments is not None:

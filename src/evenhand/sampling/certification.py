@@ -117,11 +117,11 @@ class Certification(Drawing):
         left = [z for z in range(len(self.groups)) if not self._dry[z]]
         undecided = [z for z in left if self._verdict(z) == "undecided"]
         if not left or (not undecided and self.verdict in ("undecided", "not_shown")):
-            waiting = f"; tell or forget the draws {self.open_tickets} first" if self._open else ""
+            waiting = f"; tell or forget the draws {self.open_tickets} first" if self.tickets.open else ""
             raise ExhaustedError(f"no rows are left to draw: no undecided group has fresh rows{waiting}")
         index = max(undecided or left, key=lambda z: (self._high[z], -self.counts[z]))
         why = f"risk between {self._low[index]:.3f} and {self._high[index]:.3f} so far"
-        return self._draw(self._next, index, self.batch, why)
+        return self._draw(self.tickets.next, index, self.batch, why)
 
     @locked
     def tell(self, draw: Draw | int, X: Any, y: Any) -> None:
@@ -134,11 +134,11 @@ class Certification(Drawing):
         ContextError, ArgumentError
             If the rows are not finite numbers, are too many, or are not as many as the labels.
         """
-        ticket, ((_, _, index, count),) = self._ticket(draw)
+        ticket, ((_, _, index, count),) = self.tickets.find(draw)
         # All that may refuse comes before the ticket closes: else rows that were refused could not be told again.
         table, codes = self._checked(X, y, count)
         wrong = self._predicted(table) != codes
-        del self._open[ticket]
+        del self.tickets.open[ticket]
         positive = codes == len(self.model.classes_) - 1
         counted = positive if self.loss == "false_negative" else ~positive
         if self.loss == "zero_one":
@@ -192,7 +192,7 @@ class Certification(Drawing):
     @locked
     def forget(self, draw: Draw | int) -> None:
         """Close a ticket whose rows will never come."""
-        del self._open[self._ticket(draw)[0]]
+        del self.tickets.open[self.tickets.find(draw)[0]]
 
     def _verdict(self, z: int) -> Verdict:
         if self._high[z] <= self.threshold:
@@ -200,7 +200,7 @@ class Certification(Drawing):
         if self._low[z] > self.threshold:
             return "refuted"
         # A group without fresh rows may still have draws open, and these may decide it.
-        waiting = any(index == z for ((_, _, index, _),) in self._open.values())
+        waiting = any(index == z for ((_, _, index, _),) in self.tickets.open.values())
         return "not_shown" if self._dry[z] and not waiting else "undecided"
 
     @property
@@ -256,7 +256,7 @@ class Certification(Drawing):
         return {
             "groups": list(self.groups), "model": self.model, "threshold": self.threshold, "delta": self.delta,
             "batch": self.batch, "loss": self.loss, "sums": self.sums, "counts": self.counts, "low": self._low,
-            "high": self._high, "dry": self._dry, "columns": self._columns, "tickets": self._saved_tickets(),
+            "high": self._high, "dry": self._dry, "columns": self._columns, "tickets": self.tickets.snapshot(),
         }  # fmt: skip
 
     @classmethod
@@ -269,7 +269,7 @@ class Certification(Drawing):
         own = {"sums": check.sums, "counts": check.counts, "low": check._low, "high": check._high, "dry": check._dry}
         fill_all(own, snapshot)
         check._columns = snapshot["columns"]
-        check._resume(snapshot["tickets"])
+        check.tickets.restore_all(snapshot["tickets"])
         return check
 
     @classmethod

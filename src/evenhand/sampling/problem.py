@@ -160,7 +160,7 @@ class Drawing(AskTell):
 
     def _draw(self, round: int, index: int, count: int, why: str) -> Draw:
         said = (round, self.groups[index], index, count)
-        draw = Draw(self._hand_out((said,)), *said, why, token=self._token)
+        draw = Draw(self.tickets.hand_out((said,)), *said, why, token=self.tickets.token)
         self._last = draw.group, why
         return draw
 

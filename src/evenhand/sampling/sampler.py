@@ -42,7 +42,7 @@ class Sampler(Drawing):
     arguments.
     """
 
-    tickets_live_in_log = True
+    _tickets_live_in_log = True
     in_turn = False
     """Whether the groups come in turn whatever their risks are."""
     _noun = "sampler"
@@ -151,7 +151,7 @@ class Sampler(Drawing):
         ticket, index, count = self._whole(draw, "tell the others by tell_rows")
         told = self._trainer.validate(X, y, count)
         self._trainer.learn(told, index, self.learned)
-        del self._open[ticket]
+        del self.tickets.open[ticket]
         self.rounds += 1
         self.labels += len(told.X)
         if len(told.X) < count:
@@ -174,7 +174,7 @@ class Sampler(Drawing):
         ContextError, ArgumentError
             As in `tell`, and if these are more rows than the draw still waits for.
         """
-        ticket, ((_, _, index, count),) = self._ticket(draw)
+        ticket, ((_, _, index, count),) = self.tickets.find(draw)
         told = self._trainer.validate(X, y, count - self._part.get(ticket, 0))
         if whole("trains", trains, low=0, high=MOST) > len(told.X):
             raise ArgumentError(wanted("trains", f"at most the {len(told.X)} rows told", trains))
@@ -194,7 +194,7 @@ class Sampler(Drawing):
         ArgumentError
             If these are more rows than the draw still waits for.
         """
-        ticket, ((_, _, index, count),) = self._ticket(draw)
+        ticket, ((_, _, index, count),) = self.tickets.find(draw)
         rows = whole("training", training, low=0, high=MOST) + whole("validation", validation, low=0, high=MOST)
         left = count - self._part.get(ticket, 0)
         if rows > left:
@@ -209,13 +209,13 @@ class Sampler(Drawing):
         if known < count:
             self._part[ticket] = known
         else:
-            del self._open[ticket]
+            del self.tickets.open[ticket]
             self.rounds += 1
 
     @locked
     def group_of(self, draw: Draw | int) -> Label:
         """Return the group of an open draw."""
-        _, ((_, group, *_),) = self._ticket(draw)
+        _, ((_, group, *_),) = self.tickets.find(draw)
         return group
 
     def read_label(self, label: Any) -> Label:
@@ -259,7 +259,7 @@ class Sampler(Drawing):
             If some rows of the draw were told by `tell_rows`.
         """
         ticket, index, count = self._whole(draw, "drop the others by drop_rows")
-        del self._open[ticket]
+        del self.tickets.open[ticket]
         self._draws[index] -= 1
         self._asked[index] -= self.batch
         self.spent -= count * float(self._cost[index])
@@ -411,7 +411,7 @@ class Sampler(Drawing):
         return {
             "config": config, **self._trainer.snapshot(), "stream": self._stream,
             "numbers": [self.round, self.rounds, self.labels], "spent": self.spent,
-            "tickets": self._saved_tickets(),
+            "tickets": self.tickets.snapshot(),
             "draws": self._draws, "asked": self._asked, "mask": self._open_mask, "notes": self._notes,
             "part": [list(pair) for pair in self._part.items()],
         }  # fmt: skip
@@ -423,7 +423,7 @@ class Sampler(Drawing):
         sampler._trainer.restore(snapshot)
         sampler.round, sampler.rounds, sampler.labels = snapshot["numbers"]
         sampler.spent, sampler._notes = float(snapshot["spent"]), list(snapshot["notes"])
-        sampler._resume(snapshot["tickets"])
+        sampler.tickets.restore_all(snapshot["tickets"])
         sampler._part = dict(snapshot["part"])
         own = {"stream": sampler._stream, "draws": sampler._draws, "asked": sampler._asked, "mask": sampler._open_mask}
         fill_all(own, snapshot)
@@ -433,7 +433,7 @@ class Sampler(Drawing):
 
     def _whole(self, draw: Draw | int, mend: str) -> tuple[int, int, int]:
         """Return the number, group and count of an open draw of which no row is told or dropped yet."""
-        ticket, ((_, _, index, count),) = self._ticket(draw)
+        ticket, ((_, _, index, count),) = self.tickets.find(draw)
         if self._part.get(ticket):
             got = f"{self._part[ticket]} of {count} rows are known"
             raise ArgumentError(wanted("draw", "one of which no row is known", got, mend))
@@ -455,9 +455,9 @@ class Sampler(Drawing):
         if not self.in_turn and budget < count * (self._first_rounds * once + float(self._cost.min())):
             why = f"draws of {count} rows, as many of each group: they are one uniform draw"
             notes.append(f"the budget pays only for {why}; choose a smaller batch")
-        if not self.in_turn and len(self._open) >= max(self.rounds, SAFE_START * m):
+        if not self.in_turn and len(self.tickets.open) >= max(self.rounds, SAFE_START * m):
             why = f"after {self.labels} labels" if self.labels else "without a label, which is nearly a uniform draw"
-            rows = sum(size - self._part.get(number, 0) for number, ((_, _, _, size),) in self._open.items())
+            rows = sum(size - self._part.get(number, 0) for number, ((_, _, _, size),) in self.tickets.open.items())
             notes.append(f"{rows} rows were chosen at once {why}; ask for fewer at a time")
         return notes
 
@@ -467,7 +467,7 @@ class Sampler(Drawing):
     def _reserved(self) -> float:
         return sum(
             (count - self._part.get(number, 0)) * float(self._cost[index])
-            for number, ((_, _, index, count),) in self._open.items()
+            for number, ((_, _, index, count),) in self.tickets.open.items()
         )
 
 

@@ -113,7 +113,7 @@ class LipschitzUCB(AskTell):
     / delta)). With a shared learner the k^2 of the first two terms is not needed.
     """
 
-    tickets_live_in_log = True
+    _tickets_live_in_log = True
     audited = True
     known_rewards = False
     """Whether the weights of the rewards must be given."""
@@ -205,11 +205,11 @@ class LipschitzUCB(AskTell):
             for _ in range(self._state.undecided[j, i]):
                 self.metric.log.record_fact(shown[i], shown[j], pair)
         said = (self.round, *ticket.drawn(self.select))
-        number = self._hand_out((said, ticket))
+        number = self.tickets.hand_out((said, ticket))
         why = (DRAWN, "drawn") if first >= 0 else (NOBODY, "other")
         if caveat := self.metric.caveat():
             why = f"{why[0]}; {caveat}", why[1]
-        decision = Decision(number, *said, Chance(ticket.probabilities.copy()), *why, token=self._token)
+        decision = Decision(number, *said, Chance(ticket.probabilities.copy()), *why, token=self.tickets.token)
         self._last = decision.arm, why[0]
         return decision
 
@@ -244,7 +244,7 @@ class LipschitzUCB(AskTell):
         UnknownTicketError, ClosedTicketError, ForeignTicketError
             If the ticket was never handed out, was told or forgotten before, or is another policy's.
         """
-        number, (_, ticket) = self._ticket(decision)
+        number, (_, ticket) = self.tickets.find(decision)
         doublings = self.metric.doublings
         rewards = read_rewards(reward, ticket)
         said = read_verdicts(ticket, named_pairs(self, number, violations), acceptable)
@@ -252,7 +252,7 @@ class LipschitzUCB(AskTell):
         learn_verdicts(self, ticket, said, read_auditor(auditor))
         for i, value in zip(np.flatnonzero(ticket.chosen), rewards, strict=True):
             self.kernels.learn_reward(ticket.contexts[i], value, flat(self._state))
-        del self._open[number]
+        del self.tickets.open[number]
         if self.exact is not before:
             warnings.warn(ROBUST_BELIEF_WARNING, stacklevel=3)
         else:
@@ -312,7 +312,7 @@ class LipschitzUCB(AskTell):
     @locked
     def forget(self, decision: Decision | int) -> None:
         """Close a ticket about which nothing will ever be told."""
-        del self._open[self._ticket(decision)[0]]
+        del self.tickets.open[self.tickets.find(decision)[0]]
 
     @property
     @locked
@@ -341,7 +341,7 @@ class LipschitzUCB(AskTell):
         A verdict leaves the part of a pair's interval on one side of the gap; pairs are sorted by how much any verdict
         is certain to remove. Pairs with probabilities 1 and 0 are among them, those treated equally are not.
         """
-        ticket = self._ticket(decision)[1][1]
+        ticket = self.tickets.find(decision)[1][1]
         x, gaps, value = ticket.contexts, ticket.gaps, {}
         for i, j, number in self.pairs(len(x)):
             worth = self.metric.value_of_asking(x[i], x[j], min(float(gaps[i, j]), 1.0), pair=number)
@@ -353,7 +353,7 @@ class LipschitzUCB(AskTell):
     def undecided(self, decision: Decision | int) -> set[tuple[int, int]]:
         """Return the pairs of an open decision whose distance was not yet known to the precision when it was
         taken."""
-        ticket = self._ticket(decision)[1][1]
+        ticket = self.tickets.find(decision)[1][1]
         return {(int(i), int(j)) for i, j in np.argwhere(ticket.undecided)}
 
     @locked
@@ -404,7 +404,7 @@ class LipschitzUCB(AskTell):
         """Return everything that `restored` needs to continue exactly here."""
         return {
             "config": {**self.config(), "metric": None}, "metric": self.metric, "exact": self.exact,
-            "columns": self._columns, "round": self.round, "tickets": self._saved_tickets(),
+            "columns": self._columns, "round": self.round, "tickets": self.tickets.snapshot(),
             "size": self._state.p.size, "mind": list(flat(self._state)), "notes": self.notes,
         }  # fmt: skip
 
@@ -416,7 +416,7 @@ class LipschitzUCB(AskTell):
         policy.adopt(learner)
         policy.exact, policy.notes, policy._columns = exact, snapshot["notes"], snapshot["columns"]
         policy.round = snapshot["round"]
-        policy._resume(snapshot["tickets"])
+        policy.tickets.restore_all(snapshot["tickets"])
         policy._state = new_state(policy.dimension, snapshot["size"], 1.0, stream(0))
         for own, kept in zip(flat(policy._state), snapshot["mind"], strict=True):
             own[...] = kept
@@ -438,9 +438,9 @@ class LipschitzUCB(AskTell):
         (round, _, _), ticket = remembered
         return round, *ticket
 
-    def extra_log_fields(self, number: int) -> dict[str, Any]:
+    def _extra_log_fields(self, remembered: tuple[Any, ...]) -> dict[str, Any]:
         """Return which pairs were undecided when an open decision was taken: a log must say it beside the decision."""
-        return {"undecided": np.argwhere(self._open[number][1].undecided).tolist()}
+        return {"undecided": np.argwhere(remembered[1].undecided).tolist()}
 
     def _ticket_from_log(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[Any, ...]:
         contexts, self._columns = self._read(shown["contexts"])

@@ -186,13 +186,13 @@ class PairQueue(AskTell):
         self.round += 1
         one, other, gap, _ = question
         said = (self.round, f"{one}-{other}", gap)
-        number = self._hand_out((said, question, who))
+        number = self.tickets.hand_out((said, question, who))
         why = "an answer teaches most about this pair"
         if self.policy.metric.error_rate > 0.0 and self.errors == 0.0:
             known = self.caveat or f"so distances are {self.policy.metric.guarantee}"
             why = f"{why}; some answers contradict each other, {known}"
         shown = {name: [str(self.people[row][name]) for row in (one, other)] for name in self.people[0]}
-        task = PairTask(number, *said, why, shown, (UNFAIR, ACCEPTABLE), token=self._token)
+        task = PairTask(number, *said, why, shown, (UNFAIR, ACCEPTABLE), token=self.tickets.token)
         self._last = said[1], why
         return task
 
@@ -210,7 +210,7 @@ class PairQueue(AskTell):
         ArgumentError
             If the answer is none of these, or there is none to withdraw.
         """
-        number, (_, question, asked) = self._ticket(ticket)
+        number, (_, question, asked) = self.tickets.find(ticket)
         who = read_auditor(annotator) or asked
         if isinstance(label, str) and label in (UNFAIR, ACCEPTABLE):
             x, y = self._rows[question.one], self._rows[question.other]
@@ -224,13 +224,13 @@ class PairQueue(AskTell):
             self._put(question, None)
         else:
             raise ArgumentError(wanted("label", '"unfair", "acceptable", "withdraw" or null', label))
-        del self._open[number]
+        del self.tickets.open[number]
 
     @locked
     def forget(self, ticket: PairTask | int) -> None:
         """Take back a question that was asked; it may be asked again."""
-        number, (_, question, _) = self._ticket(ticket)
-        del self._open[number]
+        number, (_, question, _) = self.tickets.find(ticket)
+        del self.tickets.open[number]
         self._put(question, None)
 
     # ------------------------------------------------------------------ what is known so far
@@ -400,7 +400,7 @@ class PairQueue(AskTell):
         plain = [[one, other, gap, list(answered)] for one, other, gap, answered in self._waiting]
         answers = [[told, [*question[:3], list(question.answered)], who] for told, question, who in self._answers]
         return {
-            "config": self.config(), "policy": self.policy, "round": self.round, "tickets": self._saved_tickets(),
+            "config": self.config(), "policy": self.policy, "round": self.round, "tickets": self.tickets.snapshot(),
             "waiting": plain, "answers": answers,
         }  # fmt: skip
 
@@ -411,7 +411,7 @@ class PairQueue(AskTell):
         queue.policy, queue.round = snapshot["policy"], snapshot["round"]
         queue._waiting = [_question(kept) for kept in snapshot["waiting"]]
         queue._answers = [(told, _question(asked), who) for told, asked, who in snapshot["answers"]]
-        queue._resume(snapshot["tickets"])
+        queue.tickets.restore_all(snapshot["tickets"])
         return queue
 
     def _facts(self) -> dict[str, Any]:

@@ -172,7 +172,7 @@ class LabelQueue(AskTell):
         if label is None:
             self._assignment.reject(position)
             self._drop(position)
-            self._open = {other: kept for other, kept in self._open.items() if kept[1] != position}
+            self.tickets.open = {other: kept for other, kept in self.tickets.open.items() if kept[1] != position}
             return
         checked = self.sampler.read_label(label)
         settled = self._annotations.add(position, who, checked)
@@ -182,7 +182,7 @@ class LabelQueue(AskTell):
             except BaseException:
                 self._annotations.take_back(position)
                 raise
-        del self._open[number]
+        del self.tickets.open[number]
         if settled is None:
             want_more(self, position)
 
@@ -218,7 +218,7 @@ class LabelQueue(AskTell):
     def forget(self, id: Task | Label) -> None:
         """Take back an item that was asked for, given as its id or its `Task`; it may be asked for again."""
         number, (_, position, _) = self._found(id, None)
-        del self._open[number]
+        del self.tickets.open[number]
         if not holders(self, position) and self._items.state[position] == OPEN and not self._annotations.by(position):
             self._assignment.take_back(position)
             self._drop(position)
@@ -263,7 +263,7 @@ class LabelQueue(AskTell):
         if not is_path(path):
             raise ArgumentError(wanted("path", "the path of a file", path))
         chosen, texts = _name(annotator), self.content or [str(one) for one in self.ids]
-        asked = [(p, who) for _, p, who in self._open.values() if chosen in (None, who)]
+        asked = [(p, who) for _, p, who in self.tickets.open.values() if chosen in (None, who)]
         return write_tasks(Path(path), [(self.ids[p], self._group(p), texts[p], who) for p, who in asked])
 
     @locked
@@ -319,12 +319,8 @@ class LabelQueue(AskTell):
     def open_items(self, *, annotator: str | None = None) -> list[Label]:
         """Return the ids of the items that were asked for and not told yet, all or one annotator's."""
         chosen = _name(annotator)
-        asked = [position for _, position, who in self._open.values() if chosen in (None, who)]
+        asked = [position for _, position, who in self.tickets.open.values() if chosen in (None, who)]
         return [self.ids[position] for position in dict.fromkeys(asked)]
-
-    def by_number(self, number: int) -> Task:
-        """Return what `tell` and `forget` take for the ticket of this number, which may be the id of an item."""
-        return Task(number, 0, "", "", "", "", "", ())
 
     # ------------------------------------------------------------------ what is known so far
 
@@ -358,7 +354,7 @@ class LabelQueue(AskTell):
         number, said = self._hand_to(position, annotator)
         shown = str(self.ids[position]) if self.content is None else self.content[position]
         choices = self.sampler.classes or ()
-        task = Task(number, *said, self._items.purpose(position), why, shown, choices, token=self._token)
+        task = Task(number, *said, self._items.purpose(position), why, shown, choices, token=self.tickets.token)
         self._last = task.item, why
         return task
 
@@ -366,7 +362,7 @@ class LabelQueue(AskTell):
         """Return the number of a new ticket of an item, and what it says."""
         self.round += 1
         said = (self.round, self.ids[position], self._group(position))
-        number = self._hand_out((said, position, annotator))
+        number = self.tickets.hand_out((said, position, annotator))
         if position in self._again and lacks(self, position) <= 0:
             self._again.remove(position)
         return number, said
@@ -387,8 +383,10 @@ class LabelQueue(AskTell):
 
     def _found(self, given: Any, annotator: str | None) -> tuple[int, Any]:
         """Return an open ticket, given as a `Task`, an item's id, or its number where no item has that id."""
-        known = isinstance(given, Task) or (is_whole(given) and int(given) not in self._items.places)
-        return self._ticket(given if known else open_ticket(self, given, annotator))
+        if isinstance(given, Task):
+            return self.tickets.find(given.id if given.token is None else given)
+        known = is_whole(given) and int(given) not in self._items.places
+        return self.tickets.find(given if known else open_ticket(self, given, annotator))
 
     # ------------------------------------------------------------------ files
 
@@ -405,10 +403,9 @@ class LabelQueue(AskTell):
         given = {"sampler": self.sampler.fresh(), "seed": self.seed if seed is None else seed}
         return type(self)(**{**self.config(), **given})
 
-    def _ticket(self, given: Any) -> tuple[int, Any]:
-        if isinstance(given, Task) and given.token is None:
-            return super()._ticket(given.id)
-        return super()._ticket(given)
+    def _ticket_by_number(self, number: int) -> Task:
+        """Return a task without a token, as the number may be the id of an item."""
+        return Task(number, 0, "", "", "", "", "", ())
 
     def _ticket_fields(self, ticket: Task) -> tuple[Any, ...]:
         return ticket.round, ticket.item, ticket.group
@@ -440,7 +437,7 @@ class LabelQueue(AskTell):
         config = self.config()
         del config["sampler"]
         return {
-            "config": config, "sampler": self.sampler, "round": self.round, "tickets": self._saved_tickets(),
+            "config": config, "sampler": self.sampler, "round": self.round, "tickets": self.tickets.snapshot(),
             **self._assignment.snapshot(), "again": list(self._again), "annotations": self._annotations.snapshot(),
             "users": self._users.snapshot(),
         }  # fmt: skip
@@ -451,7 +448,7 @@ class LabelQueue(AskTell):
         sampler = snapshot["sampler"]
         queue = cls(**snapshot["config"], sampler=sampler.fresh())
         queue._assignment.sampler, queue.round = sampler, snapshot["round"]
-        queue._resume(snapshot["tickets"])
+        queue.tickets.restore_all(snapshot["tickets"])
         queue._assignment.restore(snapshot)
         queue._again = list(snapshot["again"])
         queue._annotations.restore(snapshot["annotations"])

@@ -168,7 +168,8 @@ def _rehearsal(queue: Any) -> Any:
     trial._items.state = queue._items.state.copy()
     trial._assignment = Rehearsal(trial._items, queue.sampler)
     trial._annotations = copy.deepcopy(queue._annotations)
-    trial._open, trial._again = dict(queue._open), list(queue._again)
+    trial.tickets = queue.tickets.twin(trial, dict(queue.tickets.open))
+    trial._again = list(queue._again)
     return trial
 
 
@@ -204,7 +205,7 @@ def _annotators(queue: Any, said: Sequence[Said], given: Mapping[Any, str], user
     for name in {one.users[0]: None for one in said if one.users}:
         with suppress(ArgumentError):  # of a name that several users have, its record says so
             here[users.user(name)] = None
-    asked = {who for _, _, who in queue._open.values()}
+    asked = {who for _, _, who in queue.tickets.open.values()}
     everybody = asked.union(*(queue._annotations.by(position) for position in queue._annotations.given))
     known = {name: who for who in sorted(filter(None, everybody)) for name in names_of(who)}
     named = users.named(given, here)

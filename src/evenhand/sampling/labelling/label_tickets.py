@@ -10,7 +10,7 @@ from evenhand.sampling.labelling.label_items import LABELLED, OPEN, REJECTED
 
 def holders(queue: Any, position: int) -> list[str | None]:
     """Return who has an open ticket for an item."""
-    return [who for _, at, who in queue._open.values() if at == position]
+    return [who for _, at, who in queue.tickets.open.values() if at == position]
 
 
 def lacks(queue: Any, position: int) -> int:
@@ -27,9 +27,9 @@ def want_more(queue: Any, position: int) -> None:
 
 def pass_on(queue: Any, position: int, annotator: str) -> None:
     """Give the first open ticket of an item to somebody else, who answers in place of the one that was asked."""
-    number = next(number for number, (_, at, _) in queue._open.items() if at == position)
-    said, *_ = queue._open[number]
-    queue._open[number] = (said, position, annotator)
+    number = next(number for number, (_, at, _) in queue.tickets.open.items() if at == position)
+    said, *_ = queue.tickets.open[number]
+    queue.tickets.open[number] = (said, position, annotator)
 
 
 def repeated(queue: Any, annotator: str | None) -> tuple[int, str] | None:
@@ -54,8 +54,10 @@ def open_ticket(queue: Any, given: Any, annotator: str | None) -> int:
     """
     position = queue._items.position(given)
     # Her own ticket goes first: if she answered one of nobody's, hers would stay open and wait for a second label.
-    mine = [number for number, (_, at, who) in queue._open.items() if at == position and who == annotator]
-    free = [number for number, (_, at, who) in queue._open.items() if at == position and None in (who, annotator)]
+    mine = [number for number, (_, at, who) in queue.tickets.open.items() if at == position and who == annotator]
+    free = [
+        number for number, (_, at, who) in queue.tickets.open.items() if at == position and None in (who, annotator)
+    ]
     if mine or free:
         return (mine or free)[0]
     state = queue._items.state[position]

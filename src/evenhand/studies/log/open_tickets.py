@@ -41,8 +41,10 @@ class OpenTickets:
         self._tickets_live_in_log = is_apart(policy)
         self.not_in_log: frozenset[int] = frozenset()
         if self._tickets_live_in_log:
-            self.not_in_log = frozenset(number for number in policy.open_tickets if policy.extra_log_fields(number))
-            policy.evict_tickets(0, self.not_in_log)
+            self.not_in_log = frozenset(
+                number for number in policy.open_tickets if policy.tickets.extra_log_fields(number)
+            )
+            policy.tickets.evict(0, self.not_in_log)
         self._asked = 0
         self._none_before = 0
 
@@ -60,7 +62,7 @@ class OpenTickets:
         """
         if not self._tickets_live_in_log:
             return {}
-        missing = [number for number in numbers if 0 < number < LARGEST and not self._policy.remembers(number)]
+        missing = [number for number in numbers if 0 < number < LARGEST and not self._policy.tickets.remembers(number)]
         if not missing:
             return {}
         found = self._log.of_tickets(connection, missing, sequence)
@@ -75,15 +77,15 @@ class OpenTickets:
         forgotten, which needs no contexts."""
         for entries in self.fetch(connection, numbers, sequence).values():
             ask = entries[0]
-            if len(entries) == 1 and ask.kind == "ask" and not self._policy.remembers(ask.ticket):
+            if len(entries) == 1 and ask.kind == "ask" and not self._policy.tickets.remembers(ask.ticket):
                 arms, width = len(self._policy.arms or ()), self._policy.dimension or 0
-                self._policy.restore_ticket(ask.ticket, from_text(ask.decision), {"contexts": np.zeros((arms, width))})
+                self._policy.tickets.restore(ask.ticket, from_text(ask.decision), {"contexts": np.zeros((arms, width))})
 
     def asked(self, count: int) -> None:
         """Note that so many tickets were handed out; of many, the policy drops the oldest, which the log holds."""
         self._asked += count
         if self._tickets_live_in_log and self._asked >= REMEMBERED:
-            self._policy.evict_tickets(REMEMBERED, self.not_in_log)
+            self._policy.tickets.evict(REMEMBERED, self.not_in_log)
             self._asked = 0
 
     def advance_lower_bound(self, connection: Connection) -> None:
@@ -108,7 +110,7 @@ class OpenTickets:
             self.lower_bound = due[-1].ticket or 0
         self._none_before = left[0].at + after if left else at + after if whole and not due else 0
         for ask in due:
-            if self._tickets_live_in_log and not self._policy.remembers(ask.ticket):
+            if self._tickets_live_in_log and not self._policy.tickets.remembers(ask.ticket):
                 restore_from_log(self._policy, ask)
         return due
 
@@ -124,15 +126,15 @@ class OpenTickets:
 
 def is_apart(policy: Any) -> bool:
     """Return whether the log alone may hold the open tickets of a policy, which decides without a look at them."""
-    return isinstance(policy, AskTell) and policy.tickets_live_in_log
+    return isinstance(policy, AskTell) and policy.tickets.live_in_log
 
 
 def only_these_tickets(policy: Any, tickets: Collection[int] = ()) -> AbstractContextManager[None]:
     """Have a policy remember these open tickets alone, for a while; one that decides by them remembers all."""
-    return policy.only_tickets(tickets) if is_apart(policy) else nullcontext()
+    return policy.tickets.only(tickets) if is_apart(policy) else nullcontext()
 
 
 def restore_from_log(policy: Any, ask: Entry) -> None:
     """Have a policy remember an open ticket, from the entry of its ask."""
     assert ask.ticket is not None
-    policy.restore_ticket(ask.ticket, from_text(ask.decision), arguments_of(ask.given))
+    policy.tickets.restore(ask.ticket, from_text(ask.decision), arguments_of(ask.given))

@@ -15,6 +15,7 @@ from evenhand.policy.ask_tell import AskTell
 from evenhand.protocol import Changeable, Decision
 from evenhand.studies.log.chain import Entry
 from evenhand.studies.log.codec import arguments_of, as_decided, from_text, plain, to_text
+from evenhand.studies.log.open_tickets import is_apart
 
 CHANGES = ("add", "retire", "change")
 """The kinds of operations that change what a policy promises; they have no ticket."""
@@ -161,7 +162,7 @@ def apply(policy: Any, kind: str, ticket: Any, arguments: dict[str, Any]) -> Any
     if kind in NOTES:
         return None
     if type(ticket) is int and isinstance(policy, AskTell):
-        ticket = policy.by_number(ticket)
+        ticket = policy.tickets.by_number(ticket)
     if kind == "expire":
         arguments = {name: value for name, value in arguments.items() if name == "reward"}
     return policy.tell(ticket, **arguments) if kind == "tell" or arguments else policy.forget(ticket)
@@ -174,8 +175,8 @@ def _changes(policy: Any) -> dict[str, Callable[..., Any]]:
 
 def decision_text(policy: Any, decision: Any) -> str:
     """Return a new decision as the log keeps it, with the policy's notes about its ticket."""
-    noted = policy.extra_log_fields(decision.id) if isinstance(policy, AskTell) and policy.tickets_live_in_log else None
-    return to_text(as_decided(decision) | noted if noted else as_decided(decision))
+    noted = policy.tickets.extra_log_fields(decision.id) if is_apart(policy) else {}
+    return to_text(as_decided(decision) | noted)
 
 
 def returned_text(returned: Any) -> str | None:

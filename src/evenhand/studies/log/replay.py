@@ -128,6 +128,6 @@ class Replay:
         copy = self.copy()
         if is_apart(copy):
             for ask in self.log.open_asks(connection, self.tickets.lower_bound, LARGEST, up_to=self.sequence):
-                if not copy.remembers(ask.ticket):
+                if not copy.tickets.remembers(ask.ticket):
                     restore_from_log(copy, ask)
         return copy
