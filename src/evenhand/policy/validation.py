@@ -111,7 +111,7 @@ def slate_rewards(policy: Any, indexes: tuple[int, ...], reward: Any) -> list[tu
 def told_rewards(policy: Any, decisions: Any, rewards: Any) -> tuple[list[Any], list[Any]]:
     """Return decisions and their rewards, of which none is refused when it is told."""
     told = _one_each("decisions", decisions)
-    tickets = dict(map(policy._ticket, told))
+    tickets = dict(map(policy.tickets.find, told))
     if len(tickets) < len(told):
         raise ArgumentError(wanted("decisions", "each ticket once", f"{len(told)} of {len(tickets)} tickets"))
     _, rewards = in_step(("decisions", decisions), ("rewards", rewards), labels=list(tickets))
