@@ -326,7 +326,6 @@ CALLS = {
         contexts=None,
         groups=None,
         available=None,
-        segment=None,
         annotator=None,
         key=None,
         sticky=False,
@@ -363,7 +362,6 @@ ABSENT = {
 }
 """Calls about what is not there."""
 CALLED = {("collect", "test"), ("collect", "watch"), ("minimax_reweighting", "loss"), ("simulate", "offers")}
-CALLED |= {("simulate", "segments")}
 """Arguments that may be functions, whose own errors come through when they are called."""
 
 

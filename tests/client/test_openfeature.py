@@ -151,8 +151,6 @@ def details(client, flag, shown):
         {"contexts": [[9.0, 1.0], [9.0, 0.0]], "groups": {"red": "y", "blue": "x"}},
         {"contexts": [[9.0, 1.0], [9.0, 0.0]], "available": ["green"]},
         {"available": "red"},
-        {"segment": 7.5},
-        {"segment": "\ud800"},
         {"contexts": [[10**400, 1.0], [9.0, 0.0]]},
         {"contexts": [[1.0] * 20_000] * 100},
         {"contexts": object()},
@@ -189,7 +187,7 @@ def test_a_sticky_visitor_keeps_an_arm_that_is_off_offer_or_retired_and_others_d
     one = flags("red", "blue", "green", sticky=True)
     first = details(one.client, one.flag, {"available": ["red"]})
     one.study.retire("red")
-    for shown in ({"available": ["blue"]}, {"available": ["none"]}, {"available": []}, {"segment": "mobile"}, {}):
+    for shown in ({"available": ["blue"]}, {"available": ["none"]}, {"available": []}, {}):
         assert details(one.client, one.flag, shown) == first
     new = one.client.get_string_details(one.flag, "none", EvaluationContext("bob", {"available": ["red"]}))
     assert (new.value, new.error_code) == ("none", ErrorCode.INVALID_CONTEXT)

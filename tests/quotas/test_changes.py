@@ -402,9 +402,8 @@ def test_what_cannot_be_promised_is_refused_by_name(number):
         lambda policy: policy.add("q", 0.9),
         lambda policy: policy.change({"a": 1}),
         lambda policy: policy.ask(available=["nobody"]),
-        lambda policy: policy.ask(segment="late"),
     ],
-    ids=["retire", "add known", "add a list", "add too much", "change", "available", "segment"],
+    ids=["retire", "add known", "add a list", "add too much", "change", "available"],
 )
 def test_a_refused_change_leaves_everything_as_it_was(refused):
     policies = [DeadlineLearn(Thompson(), {"a": 0.3, "b": 0.2, "c": 0}, seed=3) for _ in range(2)]

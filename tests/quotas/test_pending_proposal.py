@@ -217,16 +217,6 @@ def test_a_retired_arm_is_no_longer_held_and_a_new_one_is_learned():
     policy.tell(policy.ask(), 1.0)
 
 
-@pytest.mark.parametrize("learner", [lambda: Exp3(0.4), Elsewhere])
-def test_segments_share_the_wish(learner, plain):
-    policy = DeadlineLearn(learner(), PROMISES["shares"]["shares"], seed=5)
-    for t in range(90):
-        decision = policy.ask(segment="xy"[t % 2])
-        policy.tell(decision, MEANS[decision.arm])
-    assert policy._state.learner.granted[0] > 15
-    assert policy.segments["x"].rounds == 45
-
-
 def test_by_lottery_nothing_is_held():
     policy = DeadlineLearn(Exp3(0.4), PROMISES["shares"]["shares"], lottery=0.5, seed=5)
     decision = policy.ask()

@@ -1,4 +1,4 @@
-"""Studies that promise more than shares of single arms: slates, arms on offer, segments, changes, caps, windows."""
+"""Studies that promise more than shares of single arms: slates, arms on offer, changes, caps, windows."""
 
 import random
 from fractions import Fraction as F
@@ -97,7 +97,6 @@ def test_a_refused_change_leaves_no_trace():
         (ArgumentError, lambda: study.change(object())),
         (ArgumentError, lambda: study.ask(available=[])),
         (ArgumentError, lambda: study.ask(available=["z"])),
-        (ArgumentError, lambda: study.ask(segment=0.5)),
     ]:
         with pytest.raises(refusal):
             change()
@@ -113,8 +112,8 @@ def test_a_policy_without_changes_refuses_them_by_name():
     for change in (lambda: study.add("c"), lambda: study.retire("a"), lambda: study.change({"a": 0.1, "b": 0.1})):
         with pytest.raises(ArgumentError, match="a policy whose promise can change, got 'FairUCB'"):
             change()
-    with pytest.raises(ArgumentError, match="segment"):
-        study.ask(segment="mobile")
+    with pytest.raises(ArgumentError, match="available"):
+        study.ask(available=["a"])
     assert study.log.sequence == 0
 
 
@@ -186,16 +185,6 @@ def test_every_promise_is_checked_and_kept(name):
     assert (found.ok, found.promise_kept) == (True, True)
     assert found.promise == "at every round"
     assert study.statistics().kept is True
-
-
-def test_segments_have_clocks_of_their_own():
-    study, rng = Study.create(":memory:", DeadlineLearn(UCB1(), SHARES)), random.Random(3)
-    for _ in range(60):
-        study.tell(study.ask(segment=rng.choice(["phone", "desk", "car"])), 1.0)
-    found = study.verify()
-    assert (found.ok, found.promise_kept) == (True, True)
-    assert study.policy.segments["phone"].rounds > 10
-    assert study.verify(since=found).ok
 
 
 def test_the_check_finds_broken_promises_and_impossible_arms():

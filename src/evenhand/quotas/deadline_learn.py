@@ -27,13 +27,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any
 
 from evenhand.arguments import real
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import bind, entry, packers
-from evenhand.kernels.deadlines import NEVER
 from evenhand.learners.adapter import learner_facts
 from evenhand.learners.indices import UCB1
 from evenhand.learners.random import Thompson
@@ -60,7 +59,6 @@ from evenhand.quotas.deadlines import (
 from evenhand.quotas.pending_proposal import always, has_room, with_pending_proposal
 from evenhand.quotas.quota_kernels import QuotaRule, RankingRule, rank_proposal, update_learner
 from evenhand.quotas.quota_policy import QuotaPolicy, Shares, read_owed
-from evenhand.quotas.segments import SegmentCounts, Segments, enter_stacked, read_segment
 from evenhand.quotas.versions import Rounded, add, change, retire
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
@@ -132,16 +130,12 @@ class DeadlineLearn(QuotaPolicy):
     Source: the head of this module.
     """
 
-    segment_kernel = enter_stacked
     retired: tuple[Label, ...] = ()
     """The arms that were taken off offer."""
-    _segments: Segments | None = None
     _rounded: Rounded = ()
     """By how much the position of each arm, and set, was rounded up since the promise last changed; () for nothing."""
     _partial = False
     """Whether some arms are not on offer in the round to be decided."""
-    _in_segment = False
-    """Whether the round to be decided names its segment."""
 
     def __init__(
         self,
@@ -263,8 +257,7 @@ class DeadlineLearn(QuotaPolicy):
         """Put a new arm on offer, or a retired one again, and return after how many rounds its promise begins.
 
         All other clauses continue. The arm's own clause counts from then on, or w rounds later where plays owed to
-        others fill the next rounds: w is at most ceil(n_arms / share) with one play a round and floors alone. With
-        segments, it is w rounds of each segment seen so far, and none in later segments.
+        others fill the next rounds: w is at most ceil(n_arms / share) with one play a round and floors alone.
 
         Raises
         ------
@@ -296,8 +289,8 @@ class DeadlineLearn(QuotaPolicy):
 
         A floor's shortfall is carried over to the new floor of the same arms where that can be kept, the largest first.
         What could not be carried over, less than alpha + 1 plays per floor, is returned: a dict arm -> plays, a set of
-        arms as a tuple; with segments a dict segment -> such a dict. Caps and windows begin anew. New shares leave the
-        rest of the promise as it is; a new promise replaces all of it, for the same arms and plays a round.
+        arms as a tuple. Caps and windows begin anew. New shares leave the rest of the promise as it is; a new promise
+        replaces all of it, for the same arms and plays a round.
 
         Raises
         ------
@@ -308,46 +301,12 @@ class DeadlineLearn(QuotaPolicy):
         """
         return change(self, shares)
 
-    @property
-    @locked
-    def segments(self) -> dict[Label, SegmentCounts]:
-        """The rounds of each segment and its arms' pulls inside it."""
-        return {} if self._segments is None else self._segments.report()
-
-    @locked
-    def behind_over_segments(self) -> dict[Label, tuple[float, float]]:
-        """Return by how many pulls each arm is behind its share of all rounds in which it was on offer, and the most by
-        which it may be now, given the promise inside each segment."""
-        return {} if self._segments is None else self._segments.behind(self._params, self._state, self.round)
-
-    def _set_round(self, available: list[int] | None, segment: Any) -> None:
-        label = None if segment is None else read_segment(segment)
-        if available is not None:
-            self._check_offer(available)
-        if label is not None:
-            self._enter_segment(label)
+    def _set_round(self, available: list[int]) -> None:
+        self._check_offer(available)
         self._rank()
-        if available is not None:
-            self._partial = True
-            self._state.offered[:] = 0
-            self._state.offered[available] = 1
-
-    def _unseen(self) -> Any:
-        """Return the rule's state, without a learner, at the start of a segment."""
-        state = self.quota_memory(())
-        state.cap_whole[[self._labels.index(arm) for arm in self.retired]] = NEVER
-        return state
-
-    def _enter_segment(self, label: Label) -> None:
-        if self._segments is None:
-            if self.round:
-                mend = "make a new policy and give a segment in every round"
-                raise ArgumentError(wanted("segment", f"None, as in the {self.round} rounds before", label, mend))
-            self._token  # noqa: B018, tickets handed out before and after are the same policy's
-            self._rank()
-            self._segments = Segments(self._state, self.promise)
-        self._segments.enter(label, self._state, self.round)
-        self._in_segment = True
+        self._partial = True
+        self._state.offered[:] = 0
+        self._state.offered[available] = 1
 
     def _check_offer(self, available: list[int]) -> None:
         offered, always = [self._labels[arm] for arm in available], self.promise.offers
@@ -372,25 +331,13 @@ class DeadlineLearn(QuotaPolicy):
             self._state.learner.proposal[0] = -1
 
     def _choose(self, shown: Floats) -> tuple[int, int, float]:
-        if self._segments is None and not self._partial:
+        if not self._partial:
             return QuotaPolicy._choose(self, shown)
-        if self._segments is not None and not self._in_segment:
-            raise ArgumentError(wanted("segment", "one, as earlier rounds had", None))
         try:
-            chosen = QuotaPolicy._choose(self, shown)
-            if self._segments is not None:
-                self._segments.count(list(self._slate()))
-            return chosen
+            return QuotaPolicy._choose(self, shown)
         finally:
-            self._in_segment = False
-            if self._partial:
-                self._partial = False
-                self.reset_offer()
-
-    def _twin(self) -> Self:
-        twin = super()._twin()
-        twin._segments = self._segments and self._segments.twin()
-        return twin
+            self._partial = False
+            self.reset_offer()
 
     def _can_rank(self) -> bool:
         self._rank()
@@ -412,16 +359,11 @@ class DeadlineLearn(QuotaPolicy):
             self._rank()
         self.retired = tuple(snapshot.get("retired", ()))
         self._rounded = tuple(snapshot.get("rounded", ()))
-        if "segments" in snapshot:
-            self._segments = Segments(self._unseen(), self.promise)
-            self._segments.restore(snapshot["segments"])
 
     @locked
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs to continue exactly here."""
         retired: dict[str, Any] = {"retired": list(self.retired)} if self.retired else {}
-        if self._segments is not None:
-            retired["segments"] = self._segments.save()
         if any(self._rounded):
             retired["rounded"] = list(self._rounded)
         return super().snapshot() | {"composed": self._composed} | retired

@@ -5,7 +5,7 @@ later by that of round ceil(x + n / r). For r = p/q in lowest terms nothing chan
 1/p, which the kernels' integers hold. By how much it was rounded is kept, so that the next change starts from x itself.
 
 Promises that change in mid-run: arms that come, arms that go, and other promises, each with what holds over the
-change. Every change makes a version, and in every segment each clause is counted by version.
+change. Every change makes a version, and each clause is counted by version.
 
 - Retiring an arm leaves more plays to the others, whose clauses run on. Sets of arms go on by the arms that stay.
 - A new arm starts its clock as soon as all clauses can be kept with it, w rounds late. With one play a round and floors
@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -64,10 +64,10 @@ class ClausePositions(NamedTuple):
     left: dict[Members, list[int]]
 
 
-def read_positions(promise: Promise, params: Any, part: Mapping[str, Any], rounded: Rounded) -> ClausePositions:
+def read_positions(promise: Promise, params: Any, state: Any, rounded: Rounded) -> ClausePositions:
     """Return where the clauses stand by the arrays of a rule."""
     owners, numerators = forest_of(promise)[0], params.numerators.tolist()
-    columns = part["whole"].tolist(), part["rest"].tolist(), numerators, rounded or (0,) * len(owners)
+    columns = state.whole.tolist(), state.rest.tolist(), numerators, rounded or (0,) * len(owners)
     floors = {
         members: whole + Fraction(rest, n) - by
         for members, whole, rest, n, by in zip(owners, *columns, strict=True)
@@ -77,10 +77,10 @@ def read_positions(promise: Promise, params: Any, part: Mapping[str, Any], round
     left: dict[Members, list[int]] = {}
     for place, cap in enumerate(promise.caps or ()):
         if cap is not None:
-            rest = Fraction(int(part["cap_rest"][place]), int(params.cap_numerators[place]))
-            caps[promise.arms[place]] = int(part["cap_whole"][place]) + rest
+            rest = Fraction(int(state.cap_rest[place]), int(params.cap_numerators[place]))
+            caps[promise.arms[place]] = int(state.cap_whole[place]) + rest
     if promise.windows:
-        for token, rounds in zip(tokens_of(promise), part["left"].tolist(), strict=True):
+        for token, rounds in zip(tokens_of(promise), state.left.tolist(), strict=True):
             left.setdefault(token.members, []).append(rounds)
     return ClausePositions(floors, caps, left)
 
@@ -88,7 +88,7 @@ def read_positions(promise: Promise, params: Any, part: Mapping[str, Any], round
 def fresh(promise: Promise, now: int) -> ClausePositions:
     """Return where the clauses stand if they begin after round `now`."""
     params, state = _begin(promise)
-    begun = read_positions(promise, params, state._asdict(), ())
+    begun = read_positions(promise, params, state, ())
     floors = {members: at + now for members, at in begun.floors.items()}
     return ClausePositions(floors, {arm: at + now for arm, at in begun.caps.items()}, begun.left)
 
@@ -151,15 +151,6 @@ class _Version(NamedTuple):
         return bool((interpreted if small else entry)(look)(params, state, now - 1) >= 0)
 
 
-class _Part(NamedTuple):
-    """A segment, or all rounds where there are none."""
-
-    segment: Label | None
-    now: int
-    """The number of rounds, of all segments, when its clocks stopped."""
-    standing: ClausePositions
-
-
 def _version(promise: Promise, retired: Sequence[Label]) -> _Version:
     """Return what is promised, where a rule is known that keeps it with the arms that stay.
 
@@ -191,12 +182,12 @@ def retire(policy: Any, label: Label) -> None:
             stay = f"one without which {min(due, before.plays)} of {members} stay on offer, as their window needs"
             raise SharesError(wanted("arm", stay, label, "promise another window first with change()"))
     version = _version(promise, (*policy.retired, arm))
-    parts = [part._replace(standing=_of(version, part.standing)) for part in _parts(policy)]
+    standing = _of(version, _standing(policy))
     bound = promise.windows or promise.caps is not None
-    if bound and not all(version.is_feasible(part.standing, part.now) for part in parts):
+    if bound and not version.is_feasible(standing, policy.round):
         mend = "try again some rounds later"
         raise ArgumentError(wanted("arm", "one without which all clauses can be kept now", label, mend))
-    _enter(policy, version, parts)
+    _enter(policy, version, standing)
 
 
 def add(policy: Any, label: Label, share: Any) -> int:
@@ -216,30 +207,25 @@ def add(policy: Any, label: Label, share: Any) -> int:
     place = len(before.arms) if known is None else known
     promise = joined(before, labels[place], part)
     version = _version(promise, [arm for arm in policy.retired if arm != labels[place]])
-    parts, wait = [], 0
-    owed = (promise.slack + 1) / part if part else None
-    for one in _parts(policy):
-        standing = _of(version, one.standing)
-        if owed is not None:
-            wait = _wait(version, one._replace(standing=standing), labels[place], one.now + owed, wait)
-        parts.append(one._replace(standing=standing))
-    if owed is not None:
-        for one in parts:
-            one.standing.floors[(labels[place],)] = one.now + owed + wait
+    standing, wait = _of(version, _standing(policy)), 0
+    if part:
+        first = policy.round + (promise.slack + 1) / part
+        wait = _wait(version, standing, labels[place], first, policy.round)
+        standing.floors[(labels[place],)] = first + wait
     if known is None:
         _grow(policy, labels)
-    _enter(policy, version, parts, begins=place)
+    _enter(policy, version, standing)
     return wait
 
 
-def _wait(version: _Version, part: _Part, arm: Label, first: Fraction, least: int) -> int:
-    """Return after how many rounds, `least` or more, the first play of a new arm may begin to fall due."""
+def _wait(version: _Version, standing: ClausePositions, arm: Label, first: Fraction, now: int) -> int:
+    """Return after how many rounds the first play of a new arm may begin to fall due."""
 
     def late_enough(wait: int) -> bool:
-        part.standing.floors[(arm,)] = first + wait
-        return version.is_feasible(part.standing, part.now)
+        standing.floors[(arm,)] = first + wait
+        return version.is_feasible(standing, now)
 
-    low, wait = least - 1, least
+    low, wait = -1, 0
     while not late_enough(wait):
         low, wait = wait, 2 * wait + 1
         if wait > LONGEST_WAIT:
@@ -255,24 +241,18 @@ def change(policy: Any, shares: Any) -> dict[Any, Any]:
     """Begin a new version; return by how many plays floors were behind that cannot be carried over."""
     version = _version(changed(policy.promise, policy.retired, shares), policy.retired)
     check_tolerance(version.promise)
-    parts, dropped = [], {}
-    for part in _parts(policy):
-        begun = fresh(version.promise, part.now)
-        lost = _carry(version, begun, _claims(policy, part), part.now)
-        parts.append(part._replace(standing=begun))
-        if lost:
-            dropped[part.segment] = {key_of(members): float(lag) for members, lag in lost.items()}
-    segmented = policy._segments is not None
-    _enter(policy, version, parts, begins="all")
-    return dropped if segmented else dropped.get(None, {})
+    begun = fresh(version.promise, policy.round)
+    dropped = _carry(version, begun, _claims(policy), policy.round)
+    _enter(policy, version, begun)
+    return {key_of(members): float(lag) for members, lag in dropped.items()}
 
 
-def _claims(policy: Any, part: _Part) -> dict[Members, Fraction]:
+def _claims(policy: Any) -> dict[Members, Fraction]:
     """Return by how many plays each floor is behind, by those of its arms that are on offer."""
     found: dict[Members, Fraction] = {}
     owed = shares_of(policy.promise)
-    for members, at in part.standing.floors.items():
-        lag = max(Fraction(0), policy.promise.slack + 1 - owed[members] * (at - part.now))
+    for members, at in _standing(policy).floors.items():
+        lag = max(Fraction(0), policy.promise.slack + 1 - owed[members] * (at - policy.round))
         stay = tuple(arm for arm in members if arm not in policy.retired)
         found[stay] = max(lag, found.get(stay, Fraction(0)))
     return {members: lag for members, lag in found.items() if lag and members}
@@ -310,37 +290,21 @@ def _of(version: _Version, standing: ClausePositions) -> ClausePositions:
     )
 
 
-def _parts(policy: Any) -> list[_Part]:
-    """Return where the clauses stand in each segment, or in all rounds where there are none."""
+def _standing(policy: Any) -> ClausePositions:
+    """Return where the clauses stand now."""
     policy._token  # noqa: B018, tickets handed out before and after are the same policy's
-    own, params, segments = policy._state, policy._params, policy._segments
-    found = [(None, policy.round, own._asdict(), policy._rounded)]
-    if segments is not None:
-        found = list(segments.parts(own, policy.round))
-    return [
-        _Part(label, now, read_positions(policy.promise, params, part, rounded)) for label, now, part, rounded in found
-    ]
+    return read_positions(policy.promise, policy._params, policy._state, policy._rounded)
 
 
-def _enter(policy: Any, version: _Version, parts: list[_Part], begins: int | str | None = None) -> None:
-    """Go on with another promise from where its clauses stand; `begins` says for which arm, or for all, anew."""
+def _enter(policy: Any, version: _Version, standing: ClausePositions) -> None:
+    """Go on with another promise from where its clauses stand."""
     before = policy._state
-    states, roundeds = {}, {}
-    for part in parts:
-        _, state, rounded = write_positions(version.promise, part.standing, version.retired)
-        states[part.segment] = part.now, state
-        roundeds[part.segment] = rounded
+    _, state, policy._rounded = write_positions(version.promise, standing, version.retired)
     policy.promise, policy.retired, policy._composed = version.promise, version.retired, True
-    learner = policy._state.learner
-    params = policy._params, policy.quota_parameters(policy._params.learner)
-    policy._params = params[1]
-    if policy._segments is None:
-        state, policy._rounded = states[None][1], roundeds[None]
-    else:
-        state = policy._segments.renewed(version.promise, params, policy._unseen(), states, roundeds, begins)
+    policy._params = policy.quota_parameters(policy._params.learner)
     state.pulls[: before.pulls.size] = before.pulls
     kept = {} if policy.lottery is None else {"stream": before.stream}
-    policy._state = state._replace(learner=learner, **kept)
+    policy._state = state._replace(learner=before.learner, **kept)
     policy.reset_offer()
     if policy.compiled:
         policy.kernels = policy._bound(policy.learner.kernels)
