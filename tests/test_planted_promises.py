@@ -47,5 +47,4 @@ def test_the_search_finds(broken, only_these):
 def test_every_kind_is_tried_where_a_class_takes_it(only_these):
     report = check_promise(eh.quotas.DeadlineLearn, rounds=100, cases=8)
     assert report.kinds == PARTS[1:]
-    assert check_promise(eh.quotas.WindowLearn, rounds=100, cases=8).kinds == ("windows",)
     assert check_promise(eh.quotas.FairUCB, rounds=50, cases=20).kinds == ()

@@ -180,8 +180,6 @@ CALLS = {
     "FairLearn": call(quotas.FairLearn, **QUOTA),
     "HorizonFairUCB": call(quotas.HorizonFairUCB, shares={"a": 0.2, "b": 0.2}, horizon=10),
     "DeadlineLearn": call(quotas.DeadlineLearn, **QUOTA),
-    "LotteryLearn": call(quotas.LotteryLearn, **QUOTA),
-    "WindowLearn": call(quotas.WindowLearn, learner=learners.UCB1(), windows={"a": (1, 4)}, arms=ARMS),
     "LFG": call(quotas.LFG, shares={"a": 0.2, "b": 0.2}),
     "BernoulliArms": call(quotas.BernoulliArms, means={"a": 0.2, "b": 0.3}),
     "ChangingArms": call(quotas.ChangingArms, means=[[0.2, 0.3], [0.3, 0.2]], changes=[5]),

@@ -56,8 +56,8 @@ def test_a_flag_is_a_decision_of_the_study_of_its_name(flags):
 
 def test_a_drawn_arm_has_its_propensity(served, flags):
     one = flags("red", "blue")
-    policy = {"policy": "quotas/lottery-learn", "learner": "learners/ucb1", "shares": {"red": 0.3, "blue": 0.2}}
-    study = one.provider._client.create("lottery", {**policy, "seed": 1})
+    policy = {"policy": "quotas/deadline-learn", "learner": "learners/ucb1", "shares": {"red": 0.3, "blue": 0.2}}
+    study = one.provider._client.create("lottery", {**policy, "lottery": 0.5, "seed": 1})
     details = one.client.get_string_details("lottery", "none", ANN)
     row = study.record(1)
     assert details.flag_metadata["propensity"] == pytest.approx(row["probabilities"][row["index"]])

@@ -291,8 +291,8 @@ BESIDE = {
     "fair-learn": lambda promise: eh.quotas.FairLearn(UCB1(), promise, tolerance=3),
     "horizon-fair-ucb": lambda promise: eh.quotas.HorizonFairUCB(promise, 10, tolerance=3),
     "lfg": lambda promise: eh.quotas.LFG(promise, plays=2),
-    "windows of slates": lambda promise: eh.quotas.WindowLearn(UCB1(), promise, plays=2),
-    "windows and caps": lambda promise: eh.quotas.WindowLearn(UCB1(), promise, caps={"b": 0.5}),
+    "plays": lambda promise: eh.quotas.DeadlineLearn(UCB1(), promise, plays=2),
+    "caps": lambda promise: eh.quotas.DeadlineLearn(UCB1(), promise, caps={"b": 0.5}),
 }
 
 

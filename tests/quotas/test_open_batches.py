@@ -6,7 +6,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.learners import UCB1, LinUCB, Thompson
-from evenhand.quotas import DeadlineLearn, WindowLearn, audit
+from evenhand.quotas import DeadlineLearn, audit
 from evenhand.studies import Study
 
 ARMS = ("a", "b", "c", "d")
@@ -23,7 +23,7 @@ KINDS = {
         {"shares": {("a", "b"): 0.6, **SHARES}},
     ),
     "windows": (
-        lambda learner: WindowLearn(learner, {"a": (2, 9), "d": 20}, arms=ARMS),
+        lambda learner: DeadlineLearn(learner, 0, windows={"a": (2, 9), "d": 20}, arms=ARMS),
         {"windows": {"a": (2, 9), "d": 20}},
     ),
     "arms on offer": (lambda learner: DeadlineLearn(learner, SHARES), {"shares": SHARES, "available": "available"}),

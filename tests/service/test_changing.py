@@ -133,7 +133,8 @@ def test_changes_need_the_role_and_the_policy(served):
 def test_windows_caps_and_sets_come_over_http(served):
     served.create("regions", {**ONE, "sets": [{"arms": [0, 1], "share": 0.5}], "shares": {"0": 0, "1": 0.1, "2": 0.1}})
     served.create(
-        "rows", {"policy": "quotas/window-learn", "learner": "learners/ucb1", "windows": {"a": 4, "b": [2, 9]}}
+        "rows",
+        {"policy": "quotas/deadline-learn", "learner": "learners/ucb1", "promise": {"windows": {"a": 4, "b": [2, 9]}}},
     )
     served.create("capped", {**ONE, "caps": {"0": 0.6}})
     served.ask("regions"), served.ask("rows"), served.ask("capped")

@@ -8,7 +8,7 @@ import pytest
 import evenhand as eh
 from evenhand.errors import ArgumentError, ClosedTicketError, ContradictionError, RewardError, SharesError
 from evenhand.learners import UCB1, Thompson
-from evenhand.quotas import DeadlineLearn, WindowLearn
+from evenhand.quotas import DeadlineLearn, Promise
 from evenhand.studies import Operation, Store, Study, bandit_frame
 from evenhand.studies.statistics.promise_check import PromiseCheck
 from evenhand.studies.statistics.state import summarize
@@ -169,8 +169,8 @@ POLICIES = {
     "slates": DeadlineLearn(UCB1(), {"a": 0.5, "b": 0.7, "c": 0.3, "d": 0.1}, plays=2),
     "caps": DeadlineLearn(UCB1(), {"a": 0.3, "b": 0.0, "c": 0.1}, 1.0, caps={"b": 0.4}),
     "sets": DeadlineLearn(UCB1(), {("a", "b"): "1/2", ("a", "b", "c"): "2/3", "c": 0.1}, arms=list("abcd")),
-    "windows": WindowLearn(UCB1(), {"a": 4, "b": (2, 9)}, ["a", "b", "c"]),
-    "windows by periods": WindowLearn(UCB1(), {0: 7, 1: 50, 2: 60, 3: 70}),
+    "windows": DeadlineLearn(UCB1(), Promise(dict.fromkeys("abc", 0), windows={"a": 4, "b": (2, 9)}, offers="all")),
+    "windows by periods": DeadlineLearn(UCB1(), Promise(windows={0: 7, 1: 50, 2: 60, 3: 70}, offers="all")),
 }
 
 

@@ -177,15 +177,9 @@ class DeadlineLearn(QuotaPolicy):
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments; the promise as a whole where they cannot express it."""
         config = super().config()
-        if self._has_words(config):
+        if self.promise.offers == settle_offers(self.promise, None) and (self.windows is None or "windows" in config):
             return config
-        first = next(name for name in config if name in ARGUMENTS)
-        return {name: value for name, value in config.items() if name not in ARGUMENTS} | {first: self.promise}
-
-    def _has_words(self, config: dict[str, Any]) -> bool:
-        """Return whether the constructor's arguments say the promise without a `Promise`."""
-        said = ("windows" in config or self.windows is None) and ("cap_tolerance" in config or not self.cap_tolerance)
-        return said and self.promise.offers == settle_offers(self.promise, None)
+        return {name: value for name, value in config.items() if name not in ARGUMENTS} | {"shares": self.promise}
 
     def _must_hold(self, learner: Any) -> bool:
         if self.lottery is not None or not learner_facts(learner).own_choices:
@@ -393,5 +387,7 @@ class DeadlineLearn(QuotaPolicy):
         yield drawn, BernoulliArms({"a": 0.3, "b": 0.8, "c": 0.5})
         spaced = cls(Thompson(), {"a": 0.25, "b": 0.0, "c": 0.0}, windows={"c": 4})
         yield spaced, BernoulliArms({"a": 0.3, "b": 0.8, "c": 0.5})
+        rotating = cls(Thompson(), Promise(windows={0: 7, 1: 50, 2: 60, 3: 70}, offers="all"))
+        yield rotating, BernoulliArms([0.2, 0.9, 0.4, 0.3])
         of_sets = cls(UCB1(), {("a", "b"): 1.2, "c": 0.4, "d": 0.0}, plays=2)
         yield of_sets, BernoulliArms({"a": 0.3, "b": 0.8, "c": 0.5, "d": 0.9})
