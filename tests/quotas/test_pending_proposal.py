@@ -12,7 +12,7 @@ import evenhand as eh
 from evenhand.errors import ArgumentError
 from evenhand.kernels.compose import bind, interpreted
 from evenhand.learners import Adapter, Exp3
-from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn, quota_policy
+from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn, proposer
 from evenhand.rng import child
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies import Study
@@ -38,7 +38,7 @@ def weights_of(policy):
 @pytest.fixture
 def plain(monkeypatch):
     """The rule around learners from elsewhere as plain Python, which need not be compiled for each promise."""
-    monkeypatch.setattr(quota_policy, "entry", lambda template, **names: interpreted(bind(template, **names)))
+    monkeypatch.setattr(proposer, "entry", lambda template, **names: interpreted(bind(template, **names)))
 
 
 class Elsewhere:
@@ -126,7 +126,7 @@ def test_machine_code_holds_the_wishes_of_a_learner_from_elsewhere(monkeypatch):
         return found, policy.learner.heard
 
     compiled = played()
-    monkeypatch.setattr(quota_policy, "entry", lambda template, **names: interpreted(bind(template, **names)))
+    monkeypatch.setattr(proposer, "entry", lambda template, **names: interpreted(bind(template, **names)))
     assert played() == compiled
 
 
