@@ -250,13 +250,6 @@ def told_by_arm(reward):
     return policy.open_tickets
 
 
-def in_segments(*segments):
-    policy = made()
-    for segment in segments:
-        policy.ask(segment=segment)
-    return {name: part.rounds for name, part in policy.segments.items()}
-
-
 def spec(**settings):
     return policy_from({"policy": "quotas/deadline-learn", "learner": "learners/ucb1", "seed": 1} | settings)
 
@@ -284,7 +277,7 @@ def classes_told(classes, labels):
 
 
 def here(offers, arms):
-    return read_given([offers], None, None, rounds=1, replications=1, arms=arms).offers.tolist()
+    return read_given([offers], None, rounds=1, replications=1, arms=arms).offers.tolist()
 
 
 SAME_ANSWER = {
@@ -297,7 +290,6 @@ SAME_ANSWER = {
     ),
     "several tables of a promise": (lambda one, two: Promise(ARMS, caps={one: 0.9}, offers="all").arms, (1, 2, 3)),
     "sets beside arms": (lambda one, two: Promise({1: 0.1, 2: 0.1, (one, two): 0.5}).arms, (1, 2)),
-    "segments": (lambda one, two: in_segments(1, 2, one, two), {1: 2, 2: 2}),
     "groups of a round": (
         lambda one, two: Groups.read({1: "f", 2: "m"}).of_round({one: "m", two: "f"}).tolist(),
         [1.0, 0.0],

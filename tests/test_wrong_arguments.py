@@ -180,8 +180,6 @@ CALLS = {
     "FairLearn": call(quotas.FairLearn, **QUOTA),
     "HorizonFairUCB": call(quotas.HorizonFairUCB, shares={"a": 0.2, "b": 0.2}, horizon=10),
     "DeadlineLearn": call(quotas.DeadlineLearn, **QUOTA),
-    "LotteryLearn": call(quotas.LotteryLearn, **QUOTA),
-    "WindowLearn": call(quotas.WindowLearn, learner=learners.UCB1(), windows={"a": (1, 4)}, arms=ARMS),
     "LFG": call(quotas.LFG, shares={"a": 0.2, "b": 0.2}),
     "BernoulliArms": call(quotas.BernoulliArms, means={"a": 0.2, "b": 0.3}),
     "ChangingArms": call(quotas.ChangingArms, means=[[0.2, 0.3], [0.3, 0.2]], changes=[5]),
@@ -326,7 +324,6 @@ CALLS = {
         contexts=None,
         groups=None,
         available=None,
-        segment=None,
         annotator=None,
         key=None,
         sticky=False,
@@ -363,7 +360,6 @@ ABSENT = {
 }
 """Calls about what is not there."""
 CALLED = {("collect", "test"), ("collect", "watch"), ("minimax_reweighting", "loss"), ("simulate", "offers")}
-CALLED |= {("simulate", "segments")}
 """Arguments that may be functions, whose own errors come through when they are called."""
 
 

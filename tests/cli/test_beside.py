@@ -10,7 +10,7 @@ EVERYWHERE = {"--json", "--study", "--out"}
 COUNTS = {
     "new": "--policy --shares --arms-from --tolerance --groups --sensitive --seed --name --expire-after "
     "--set --spec --promise",
-    "ask": "--contexts --available --groups --segment --annotator --count --key --subject",
+    "ask": "--contexts --available --groups --annotator --count --key --subject",
     "tell": "--values --violations --acceptable --rows --samples --annotator --auditor",
     "add": "--share",
     "change": "--shares --promise",

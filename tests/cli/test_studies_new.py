@@ -51,7 +51,6 @@ def test_a_new_study_says_who_is_on_offer_what_is_promised_and_what_its_log_will
         (["-p", "thompson", "--arms", "a,b"], False),
         (["-p", "deadline-learn+thompson", "--shares", "a=0.2,b=0"], True),
         (["-p", "deadline-learn+thompson", "--shares", "a=0.2,b=0", "--set", "lottery=0.5"], False),
-        (["-p", "lottery-learn+ucb1", "--shares", "a=0.2,b=0.2"], False),
         (["-p", "sampling/optimistic", "--set", 'groups=["u", "v"]'], False),
     ],
     ids=named,

@@ -12,7 +12,7 @@ import evenhand as eh
 from evenhand.errors import ArgumentError
 from evenhand.kernels.compose import bind, interpreted
 from evenhand.learners import Adapter, Exp3
-from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn, quota_policy
+from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn, proposer
 from evenhand.rng import child
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies import Study
@@ -38,7 +38,7 @@ def weights_of(policy):
 @pytest.fixture
 def plain(monkeypatch):
     """The rule around learners from elsewhere as plain Python, which need not be compiled for each promise."""
-    monkeypatch.setattr(quota_policy, "entry", lambda template, **names: interpreted(bind(template, **names)))
+    monkeypatch.setattr(proposer, "entry", lambda template, **names: interpreted(bind(template, **names)))
 
 
 class Elsewhere:
@@ -126,7 +126,7 @@ def test_machine_code_holds_the_wishes_of_a_learner_from_elsewhere(monkeypatch):
         return found, policy.learner.heard
 
     compiled = played()
-    monkeypatch.setattr(quota_policy, "entry", lambda template, **names: interpreted(bind(template, **names)))
+    monkeypatch.setattr(proposer, "entry", lambda template, **names: interpreted(bind(template, **names)))
     assert played() == compiled
 
 
@@ -215,16 +215,6 @@ def test_a_retired_arm_is_no_longer_held_and_a_new_one_is_learned():
     assert policy.pulls["d"] > 150
     policy.change({"a": 0.2, "c": 0.2, "d": 0.1})
     policy.tell(policy.ask(), 1.0)
-
-
-@pytest.mark.parametrize("learner", [lambda: Exp3(0.4), Elsewhere])
-def test_segments_share_the_wish(learner, plain):
-    policy = DeadlineLearn(learner(), PROMISES["shares"]["shares"], seed=5)
-    for t in range(90):
-        decision = policy.ask(segment="xy"[t % 2])
-        policy.tell(decision, MEANS[decision.arm])
-    assert policy._state.learner.granted[0] > 15
-    assert policy.segments["x"].rounds == 45
 
 
 def test_by_lottery_nothing_is_held():

@@ -136,7 +136,7 @@ def _of_study(place: str, name: str | None) -> Found:
     promise, changes, cost = statistics.promise, len(statistics.epochs) - 1, []
     arm = "arms" if "arms" in frame else "arm"
     last = frame[["ticket", "at", arm, "reason", "status", "reward"]].tail(LATEST)
-    said = _promised(promise, "segment" if statistics.segmented else "") if promise is not None else []
+    said = _promised(promise) if promise is not None else []
     said += [f"changed {changes} times; each round was checked against the promise in force"] if changes > 0 else []
     if promise is not None:
         told = frame.loc[frame["reward"].notna(), [arm, "reward"]].explode([arm, "reward"])
@@ -169,7 +169,7 @@ def _of_study(place: str, name: str | None) -> Found:
     return f"Study {of}", kept, verdict, again, parts
 
 
-def _promised(promise: Promise, inside: str) -> list[str]:
+def _promised(promise: Promise, inside: str = "") -> list[str]:
     """Return all that is promised, a line for each part, and inside each of what."""
     plays = [f"{promise.plays} arms are played per round"] if promise.plays > 1 else []
     return [*in_words(promise.clauses), *plays, *([f"all of this inside each {inside}"] if inside else [])]

@@ -59,7 +59,7 @@ def simulate(
     shares : Promised share of each arm: 0.02, or a=0.2,b=1/3, or a CSV with columns arm, share.
     tolerance : By how many plays an arm may be behind its share.
     promise : A promise file as for `evenhand new --promise`; each learner runs with and without it.
-    log : A log whose offers and segments are replayed, from its columns available and segment, or given.
+    log : A log whose offers are replayed, from its column available or given.
     delay : Rounds until a reward arrives: 50, one of 0,3,12 drawn each round, or geometric:MEAN.
     rounds : The number of rounds in each replication.
     replications : The number of independent replications.
@@ -83,10 +83,10 @@ def simulate(
         bias, few = table_bias(played)
         if not json:
             say_bias(bias, few, reward)
-    replayed: dict[str, Any] = {} if log is None else _replayed(log)
-    rounds = min([rounds, *map(len, replayed.values())])
+    offers = None if log is None else _offers_of(log)
+    rounds = rounds if offers is None else min(rounds, len(offers))
     history = eh.simulate(
-        policies, played, rounds=rounds, **replayed, replications=replications, seed=seed, delay=delay_of(delay),
+        policies, played, rounds=rounds, offers=offers, replications=replications, seed=seed, delay=delay_of(delay),
         jobs=jobs, progress=not json, store=None if out is None else folder(out) / "partial",
     )  # fmt: skip
     if traits.groups is not None and not of_table:
@@ -94,18 +94,18 @@ def simulate(
     _report(history, policies, bias, out, json, of_table=of_table)
 
 
-def _replayed(path: Path) -> dict[str, Any]:
-    """Return the offers and the segments that a log says."""
+def _offers_of(path: Path) -> list[Any]:
+    """Return the offers that a log says."""
     from evenhand.simulation.schedule import said_in
 
-    table = read_table(path, text=["available", "segment", "given"])
-    said = {"offers": said_in(table, "available"), "segments": said_in(table, "segment")}
-    if all(column is None for column in said.values()):
+    table = read_table(path, text=["available", "given"])
+    offers = said_in(table, "available")
+    if offers is None:
         if "given" in table.columns:
-            raise ArgumentError("--log: none of its rounds has an offer or a segment; leave --log out")
-        what = "a log with a column available, segment or given, as `evenhand export` writes it"
+            raise ArgumentError("--log: none of its rounds has an offer; leave --log out")
+        what = "a log with a column available or given, as `evenhand export` writes it"
         raise ArgumentError(wanted("--log", what, list(table.columns)))
-    return {name: column for name, column in said.items() if column is not None}
+    return offers
 
 
 def _grouped(data: Path, arm: str, group: str, reward: str, features: str, sensitive: str) -> Any:

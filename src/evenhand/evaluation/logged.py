@@ -145,7 +145,7 @@ def read_logged(
         raise TableError(wanted("log", "at least two rows", "one row"))
     if len(arms) < 2:
         only = f"{arms[0]!r} in every row"
-        mend = "a log of one arm says nothing about others; run an experiment with quotas.LotteryLearn"
+        mend = "a log of one arm says nothing about others; run an experiment with DeadlineLearn(lottery=0.5)"
         raise TableError(wanted(f"column {arm!r}", "at least two arms", only, mend))
     places: tuple[Label, ...] = (0,)
     at = np.zeros(len(codes), np.int64)
@@ -269,7 +269,7 @@ def _check_drawn(chances: Floats, name: str) -> None:
     if (chances == 1).all():
         what = "chances below 1, as of a rule that draws"
         mend = "a log without randomness cannot be weighted; leave propensity= out and replay a policy "
-        mend += "that learns, or run an experiment with quotas.LotteryLearn first"
+        mend += "that learns, or run an experiment with DeadlineLearn(lottery=0.5) first"
         raise TableError(wanted(f"column {name!r}", what, "1 in every row", mend))
 
 

@@ -173,10 +173,7 @@ class Grouped(KernelPolicy):
         """The group of each arm."""
         return self.membership.as_dict()
 
-    def ask(
-        self, contexts: Any = None, groups: Membership | None = None, *, available: Any = None,
-        segment: Label | None = None,
-    ) -> Decision:  # fmt: skip
+    def ask(self, contexts: Any = None, groups: Membership | None = None, *, available: Any = None) -> Decision:
         """Take the next decision and hand out its ticket.
 
         Parameters
@@ -184,7 +181,7 @@ class Grouped(KernelPolicy):
         contexts : the context of each arm, numbers (n_arms, d).
         groups : the arms' groups in this round, where they differ from the policy's: a list, or a dict of the arms
             that differ.
-        available, segment : None; every arm is on offer, and there are no segments.
+        available : None; every arm is on offer.
 
         Raises
         ------
@@ -195,17 +192,12 @@ class Grouped(KernelPolicy):
         ArgumentError
             If the policy's horizon is over; simulations go on, with t instead of the horizon.
         """
-        return super().ask(
-            contexts if groups is None else ShownArms(contexts, groups), available=available, segment=segment
-        )
+        return super().ask(contexts if groups is None else ShownArms(contexts, groups), available=available)
 
-    def round_shown(
-        self, contexts: Any = None, groups: Membership | None = None, *, available: Any = None,
-        segment: Label | None = None,
-    ) -> Any:  # fmt: skip
+    def round_shown(self, contexts: Any = None, groups: Membership | None = None, *, available: Any = None) -> Any:
         """Return what a round shows as the policy reads it, equal for two rounds that show the same."""
         codes = self.membership.codes if groups is None else self.membership.of_round(groups)
-        return list(codes), super().round_shown(contexts, available=available, segment=segment)
+        return list(codes), super().round_shown(contexts, available=available)
 
     def begin(self, dimension: int) -> None:
         """Prepare for contexts (n_arms, dimension).

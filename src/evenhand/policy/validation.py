@@ -16,7 +16,7 @@ from evenhand.errors import ArgumentError, ContextError, RewardError, wanted, wa
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import by_label, listed
 from evenhand.policy.compiled import NO_CONTEXTS
-from evenhand.protocol import find_label, label_of, places, writing
+from evenhand.protocol import find_label, places
 
 NO_LABELS = {bool, np.bool_}
 """Types of what says which arms are on offer by their order, and names none."""
@@ -132,14 +132,14 @@ def _one_each(name: str, given: Any) -> list[Any]:
     return list(given)
 
 
-def round_shown(policy: Any, contexts: Any, available: Any, segment: Any) -> Any:
+def round_shown(policy: Any, contexts: Any, available: Any) -> Any:
     """Return what a round shows as the policy reads it, equal for two rounds that show the same."""
     arms, shown = policy.arms or (), None
     if contexts is not None:
         known, dimension = policy._columns, policy.dimension
         shown = read_shown(contexts, arms, columns=known, dimension=dimension, encoder=policy.encoder)[0].tolist()
     on_offer = [arm for arm in arms if arm not in policy.retired] if available is None else available
-    return shown, set(positions(policy, on_offer)), None if segment is None else writing(label_of(segment))
+    return shown, set(positions(policy, on_offer))
 
 
 def checked_encoder(policy: Any, encoder: Any) -> Encoder | Transformer:

@@ -233,8 +233,8 @@ class Promise(HasCard):
         """Return one promise for each of several processes that decide at the same time without communicating.
 
         Whatever the order in which their logs are merged, and wherever one of them ends, the whole promise holds at
-        every round, inside every segment. Each part is an ordinary promise with a whole-number tolerance and windows of
-        one play, and no one of these numbers could be larger by one. To `add`, `retire` or `change`, split anew.
+        every round. Each part is an ordinary promise with a whole-number tolerance and windows of one play, and no one
+        of these numbers could be larger by one. To `add`, `retire` or `change`, split anew.
 
         Parameters
         ----------

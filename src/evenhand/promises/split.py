@@ -7,8 +7,7 @@ lowest terms, with the whole tolerance a, N(t) >= floor(r t) - a, it is D = N - 
 As N is whole, N >= floor(x) - a iff N + a + 1 > x. So the floor is D > -(a + 1), which is D >= -(a + 1 - 1/q). No
 rounding is left, and D adds over logs. Where an arm is not always on offer, t counts only the rounds in which it was.
 The floor of a set of arms is the same of their plays together, with one play a round or several. A cap N <= ceil(c t) +
-b is c t - N >= -(b + 1 - 1/q). Segments have clocks and balances of their own, and every process its whole tolerance in
-each of them.
+b is c t - N >= -(b + 1 - 1/q).
 
 Theorem 1 (all merge orders at once). Every merge order keeps a floor or a cap iff
 

@@ -14,7 +14,7 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.learners.adapter import Adapter, asks_among
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
-from evenhand.protocol import Changeable, Decision, Policy, arm_labels
+from evenhand.protocol import Changeable, Decision, Label, Policy, arm_labels
 from evenhand.simulation.loop import begins_anew, foreign_learner
 from evenhand.simulation.schedule import RoundSchedule
 from evenhand.simulation.world import KernelWorld, world_traits
@@ -93,13 +93,13 @@ def check_given(name: str, policy: Any, schedule: RoundSchedule) -> list[Any]:
     Raises
     ------
     ArgumentError
-        If the policy takes no offers, segments or changes, or not these.
+        If the policy takes no offers or changes, or not these.
     """
     trial: Any = policy.fresh(arms=schedule.arms) if begins_anew(policy) else policy
-    asked, own = schedule.arguments(1), f"a {type(policy).__name__}, which takes none"
-    if asked and not _takes(trial, schedule, asked):
-        what = f"a policy that takes {' and '.join('offers' if key == 'available' else 'segments' for key in asked)}"
-        raise ArgumentError(wanted(name, what, own, "play the learner under DeadlineLearn, with shares of 0 for none"))
+    own = f"a {type(policy).__name__}, which takes none"
+    if schedule.offers is not None and not _takes_offers(trial, schedule.arms):
+        mend = "play the learner under DeadlineLearn, with shares of 0 for none"
+        raise ArgumentError(wanted(name, "a policy that takes offers", own, mend))
     if schedule.changes and not isinstance(trial, Changeable):
         raise ArgumentError(wanted(name, "a policy whose promise can change", own, "DeadlineLearn has change()"))
     last, promises = 1, [traits_of(trial).promise]
@@ -116,16 +116,15 @@ def check_given(name: str, policy: Any, schedule: RoundSchedule) -> list[Any]:
     return promises
 
 
-def _takes(trial: Any, schedule: RoundSchedule, asked: dict[str, Any]) -> bool:
+def _takes_offers(trial: Any, arms: tuple[Label, ...]) -> bool:
     if isinstance(trial, KernelPolicy):
-        every = None if schedule.offers is None else list(range(len(schedule.arms)))
         try:
-            trial.fresh()._set_round(every, asked.get("segment"))
+            trial.fresh()._set_round(list(range(len(arms))))
         except ArgumentError:
             return False
         return True
     try:
-        inspect.signature(trial.ask).bind_partial(**asked)
+        inspect.signature(trial.ask).bind_partial(available=arms)
     except (AttributeError, TypeError, ValueError):
         return False
     return True
@@ -140,9 +139,8 @@ def _check_offers(name: str, trial: Any, schedule: RoundSchedule, first: int, en
     words = np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8))).view(np.uint64)
     alike = words[:, 0] if words.shape[1] == 1 else words
     for at in sorted(np.unique(alike, axis=0, return_index=True)[1].tolist()):
-        segment = schedule.arguments(first + at).get("segment")
         try:
-            trial._set_round(np.flatnonzero(rows[at]).tolist(), segment)
+            trial._set_round(np.flatnonzero(rows[at]).tolist())
         except ArgumentError as error:
             raise ArgumentError(f"{name}, offers of round {first + at}: {error}") from error
 

@@ -51,7 +51,6 @@ def simulate(
     spacing: Literal["even", "log"] = "even",
     delay: Any = None,
     offers: Any = None,
-    segments: Any = None,
     changes: Any = None,
     jobs: int = -1,
     backend: str | None = None,
@@ -82,8 +81,6 @@ def simulate(
         the labels on offer, a list for each round; a log with a column `available` or `given`, as `study.frame()` has
         them; or a function (round, rng) -> labels or a mask. None for all arms in every round. `regret` is then
         against the best arm on offer, `offered` counts the rounds of each arm, and there is no `r_regret`.
-    segments : the segment to which each round belongs, for a promise inside each segment: labels (rounds,), a log with
-        a column `segment` or `given`, or a function (round, rng) -> label.
     changes : another promise from a round on: a dict round -> `eh.Promise` or shares, which `policy.change` takes
         before that round.
     jobs : the number of processes or threads; -1 for all cores.
@@ -107,7 +104,7 @@ def simulate(
     ArgumentError
         If a number is not positive, the checkpoints are not rounds, a policy has begun already, or it does not fit the
         world: other arms or groups, contexts on one side only, rewards out of its range, another kind of ticket; or if
-        offers, segments or changes do not match the number of rounds, or a policy does not support them.
+        offers or changes do not match the number of rounds, or a policy does not support them.
     SimulationInterrupted
         On Ctrl-C; its `partial` holds the finished replications.
 
@@ -137,9 +134,9 @@ def simulate(
         raise ArgumentError(wanted("delay", what, delay))
     kept = _checkpoints(checkpoints, spacing, int(rounds))
     folder = _read_folder(store)
-    given = read_given(offers, segments, changes, **counts, arms=tuple(world.arms))
+    given = read_given(offers, changes, **counts, arms=tuple(world.arms))
     if given is not None and own:
-        name = "offers" if offers is not None else "segments" if segments is not None else "changes"
+        name = "changes" if offers is None else "offers"
         raise ArgumentError(wanted(name, f"None in {type(world).__name__}, which plays rounds of its own", "some"))
     if replications > 1 and not own:
         _warn_of_shared_randomness(named)

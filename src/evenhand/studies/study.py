@@ -142,7 +142,7 @@ class Study:
         Parameters
         ----------
         observed, named : the arguments of the policy's own `ask`, by position or by name: `contexts` (n_arms, d),
-            `groups`, `available`, `segment`, `annotator`, whichever it takes.
+            `groups`, `available`, `annotator`, whichever it takes.
         key : your own name for this request: asking again with the same key returns the same decision. An ask with
             other arguments under it is refused. What the arguments mean counts, not how they are written: the order of
             `available` makes no difference, and naming all arms is the same as naming none.
@@ -230,7 +230,7 @@ class Study:
 
     def change(self, shares: Any) -> dict[Any, Any]:
         """Promise other shares, or another `eh.Promise`, from now on; return the shortfalls of arms and sets of arms,
-        in plays, that are not carried over, by segment where rounds have segments.
+        in plays, that are not carried over.
 
         Raises
         ------

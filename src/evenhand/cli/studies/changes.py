@@ -73,8 +73,7 @@ def change(
 
 def _said(row: dict[str, Any]) -> str:
     who = " with ".join(map(str, row["label"])) if isinstance(row["label"], list) else row["label"]
-    inside = f" in {row['segment']}" if "segment" in row else ""
-    return f"{who}{inside} {row['plays']:.4g}"
+    return f"{who} {row['plays']:.4g}"
 
 
 def labels_of(texts: list[str], study: Study) -> list[Any]:

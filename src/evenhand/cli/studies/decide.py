@@ -26,7 +26,7 @@ NAMED = 12
 
 def ask(
     store: STORE, *, study: STUDY = None, contexts: str = "", available: str = "", groups: str = "",
-    segment: str | None = None, annotator: str | None = None, count: Annotated[int, typer.Option(min=1)] = 1,
+    annotator: str | None = None, count: Annotated[int, typer.Option(min=1)] = 1,
     key: str | None = None, sticky: bool = False, subject: str | None = None, json: JSON = False,
 ) -> None:  # fmt: skip
     """Take a decision. It is saved with its reason before it is printed as one line of JSON.
@@ -36,7 +36,6 @@ def ask(
     contexts : The contexts, one row per arm: [[1.0, 0.2], ...] or [{"age": 30}, ...], a JSON or CSV file, or -.
     available : The arms on offer in this round, if not all are: a,b, or JSON such as ["a,b", 17].
     groups : The groups of the arms, if they differ in this round: a=men,b=women, a JSON file, object or list.
-    segment : The segment of this round, such as mobile.
     annotator : The name of the person who labels, so that nobody gets an item twice.
     count : How many decisions to take in one transaction.
     key : Your own name for this request; the same key returns the same decisions again.
@@ -51,8 +50,7 @@ def ask(
                 given["available"] = labels_of(labels_in(available, "--available"), running)
             if groups:
                 given["groups"] = groups_of(groups, running)
-            more = ("segment", segment), ("annotator", annotator)
-            return given | {name: value for name, value in more if value is not None}
+            return given if annotator is None else given | {"annotator": annotator}
 
         given, refusal = given_or_refusal(read, sticky=sticky)
         asks = [Operation("ask", None, given, key, None, number, subject, sticky, refusal) for number in range(count)]

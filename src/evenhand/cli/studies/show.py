@@ -222,8 +222,6 @@ def _beyond_shares(promise: dict[str, Any], decisions: int) -> list[str]:
     lines = []
     if promise["worst_arm"] is None and promise["kept"] is not None:
         lines.append(f"{promise_verdict(promise['when'], promise['kept'], decisions)}.")
-    if "segments" in promise:
-        lines.append("The whole promise holds inside each segment.")
     if "plays" in promise:
         lines.append(f"{promise['plays']} arms are played per round.")
     if promise.get("retired"):

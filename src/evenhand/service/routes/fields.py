@@ -30,7 +30,6 @@ EXPECTED: dict[str, tuple[type[ArgumentError], str]] = {
     "contexts": (ContextError, "a list of rows of numbers, or of objects column -> value"),
     "groups": (ArgumentError, "a list of groups, or an object arm -> group"),
     "available": (ArgumentError, "a list of the labels of arms"),
-    "segment": (ArgumentError, "a text or a whole number"),
     "annotator": (ArgumentError, "a name"),
     "auditor": (ArgumentError, "a name"),
     "label": (ArgumentError, "a text or a whole number, or null"),

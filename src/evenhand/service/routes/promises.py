@@ -78,7 +78,6 @@ class LagOut(BaseModel):
 
     label: str | int | list[str | int]
     plays: float
-    segment: str | int | None = Field(None, description="In which segment, where rounds have segments.")
 
 
 class ChangedOut(BaseModel):

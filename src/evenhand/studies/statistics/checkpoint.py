@@ -58,9 +58,8 @@ class Count:
             self.outcomes.closed(from_text(entry.given))
 
     def notes(self) -> tuple[str, ...]:
-        """Return what to know before believing the rewards, and how the promise was checked."""
-        inside = ("the promise was checked inside each segment",) if self.check.segmented and self.check.when else ()
-        return *self.outcomes.notes(self.decisions, self.forgotten, self.open), *inside
+        """Return what to know before believing the rewards."""
+        return self.outcomes.notes(self.decisions, self.forgotten, self.open)
 
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restore` needs to continue exactly here."""
