@@ -39,7 +39,7 @@ def test_every_segment_has_its_own_exact_promise(form, tmp_path):
         for arm in decision.arms:
             pulls[arm] += 1
         counts[segment][0] = rounds + 1
-        assert policy.promise.kept(list(pulls.values()), rounds + 1), (segment, counts)
+        assert policy.promise.is_kept(list(pulls.values()), rounds + 1), (segment, counts)
     assert {label: tuple(found) for label, found in policy.segments.items()} == {
         label: (rounds, pulls) for label, (rounds, pulls) in counts.items()
     }

@@ -52,7 +52,7 @@ class LotteryLearn(DeadlineLearn):
     ...     policy.tell(decision, 1.0 if decision.arm == "blue" else 0.0)
     >>> {arm: round(chance, 3) for arm, chance in policy.probabilities().items()}
     {'red': 0.495, 'green': 0.1, 'blue': 0.405}
-    >>> policy.promise.kept(policy.pulls, 20)
+    >>> policy.promise.is_kept(policy.pulls, 20)
     True
 
     Source: the head of `evenhand.promises.lottery`.

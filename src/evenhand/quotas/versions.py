@@ -34,13 +34,14 @@ import numpy as np
 from evenhand.errors import ArgumentError, SharesError, UnknownArmError, figure, wanted, wanted_one_of
 from evenhand.kernels.compose import entry, interpreted
 from evenhand.kernels.deadlines import NEVER
+from evenhand.labels import Labels
 from evenhand.promises.feasible import forest_of, settle_offers, tokens_of
 from evenhand.promises.laminar import look
 from evenhand.promises.promise import Promise
 from evenhand.promises.reading import Members, key_of, read_share
 from evenhand.promises.rule_arrays import rule_parameters, rule_state
 from evenhand.promises.versions import among, changed, joined, without
-from evenhand.protocol import Label, arm_labels, find_label
+from evenhand.protocol import Label, arm_labels
 from evenhand.quotas.deadlines import check_tolerance
 
 PLAIN_WORK = 1_000_000
@@ -175,7 +176,7 @@ def _version(promise: Promise, retired: Sequence[Label]) -> _Version:
 def retire(policy: Any, label: Label) -> None:
     """Take an arm off offer for good; what it was owed is the others' to win."""
     before = policy.promise
-    place = find_label(label, before.arms)
+    place = Labels(before.arms).place(label)
     if place is None:
         raise UnknownArmError(wanted_one_of("arm", before.arms, label))
     arm = before.arms[place]
@@ -202,7 +203,7 @@ def retire(policy: Any, label: Label) -> None:
 def add(policy: Any, label: Label, share: Any) -> int:
     """Put a new arm on offer and return after how many rounds its promise begins."""
     before = policy.promise
-    known = find_label(label, before.arms)
+    known = Labels(before.arms).place(label)
     if known is not None and before.arms[known] not in policy.retired:
         raise ArgumentError(wanted("arm", "a new label, or that of a retired arm", label, "use change(shares)"))
     part = read_share(share, "share")
