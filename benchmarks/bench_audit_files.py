@@ -42,7 +42,7 @@ def once(folder: Path, rows: int) -> list[Measure]:
     size = path.stat().st_size
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started, used = time.perf_counter(), time.process_time()
-    finding = eh.quotas.audit(str(path), arm="item", shares=SHARE)
+    finding = eh.audit.promise(str(path), arm="item", shares=SHARE)
     wall, used = time.perf_counter() - started, time.process_time() - used
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     path.unlink()
@@ -62,10 +62,10 @@ def turns(folder: Path, rows: int, repetitions: int) -> list[Measure]:
     frame = pd.read_parquet(path)
 
     def files() -> float:
-        return seconds(lambda: eh.quotas.audit(str(path), arm="item", shares=SHARE, jobs=1))
+        return seconds(lambda: eh.audit.promise(str(path), arm="item", shares=SHARE, jobs=1))
 
     def memory() -> float:
-        return seconds(lambda: eh.quotas.audit(frame, arm="item", shares=SHARE))
+        return seconds(lambda: eh.audit.promise(frame, arm="item", shares=SHARE))
 
     found = interleaved({"files": files, "memory": memory}, repetitions)
     speed = [rows / np.median(found[name]) / 1e6 for name in ("files", "memory")]

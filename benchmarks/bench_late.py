@@ -20,7 +20,7 @@ from tests.studies.postgres import server
 
 import evenhand as eh
 from benchmarks.timing import Measure, interleaved, report
-from evenhand.studies import Operation, Study
+from evenhand.studies import Ask, Study
 
 SHARES = {"ads": 0.2, "news": 0.3, "sports": 0.1}
 
@@ -45,7 +45,7 @@ def main() -> None:
 def filled(place: str, decisions: int) -> Study:
     study = Study.create(place, eh.quotas.FairUCB(SHARES, seed=1), name="ads")
     for _ in range(decisions // 1_000):
-        study.perform([Operation("ask")] * 1_000)
+        study.run([Ask()] * 1_000)
     return study
 
 

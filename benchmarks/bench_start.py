@@ -16,10 +16,10 @@ FIRST = "from evenhand.quotas import FairUCB; policy = FairUCB([0.05] * 10); pol
 NEW_STUDY = f"""
 import sys
 import evenhand as eh
-from evenhand.studies import Operation
+from evenhand.studies import Ask
 with eh.Study.create(sys.argv[1], eh.quotas.FairUCB([0.3, 0.3, 0.3]), name="open") as study:
     for _ in range({DECISIONS} // 1000):
-        study.perform([Operation("ask")] * 1000)
+        study.run([Ask()] * 1000)
 """
 
 

@@ -28,7 +28,7 @@ from optuna.storages.journal import JournalFileBackend
 import evenhand as eh
 from benchmarks.converse import SHARES, Talker
 from benchmarks.timing import Measure, interleaved, ratio, report
-from evenhand.studies import Operation, Study
+from evenhand.studies import Ask, Study, Tell
 
 ROW = "x" * 330
 """As long as the entries of a decision and of its report are on average."""
@@ -106,8 +106,8 @@ def evenhand_batch(place: Path | str) -> Callable[[int], None]:
 
     def converse(size: int) -> None:
         for _ in range(size // 100):
-            asked = study.perform([Operation("ask")] * 100)
-            study.perform([Operation("tell", decision.id, {"reward": 0.5}) for decision in asked])
+            asked = study.run([Ask()] * 100)
+            study.run([Tell(ticket=decision.id, given={"reward": 0.5}) for decision in asked])
 
     return converse
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import evenhand as eh
 from benchmarks.timing import Measure, report
 from evenhand.service.sessions import Session
-from evenhand.studies import Operation, Study
+from evenhand.studies import Ask, Study, Tell
 
 SHARES = {"ads": 0.2, "news": 0.3, "sports": 0.1}
 BATCH = 500
@@ -41,8 +41,8 @@ def main() -> None:
 def measures(place: Path, decisions: int) -> list[Measure]:
     with Study.create(place, eh.quotas.FairUCB(SHARES, seed=1), name="ads") as study:
         for _ in range(decisions // BATCH):
-            asked = study.perform([Operation("ask")] * BATCH)
-            study.perform([Operation("tell", one, {"reward": float(one.id % 3 == 0)}) for one in asked])
+            asked = study.run([Ask()] * BATCH)
+            study.run([Tell(ticket=one, given={"reward": float(one.id % 3 == 0)}) for one in asked])
     found = []
     parts = {"from the log": (view, None), "from a summary": (view, 1.0), "an audit": (audit, 10.0)}
     for what, (done, limit) in parts.items():

@@ -52,7 +52,7 @@ def problems():
     model = eh.interventions.CausalModel.fit(frame, "sex -> dose -> cured")
     assert set(model.states) == {"sex", "dose", "cured"}
     log = pd.DataFrame({"item": ["a", "b"] * 200, "click": [1, 0, 0, 1] * 100, "p": 0.5})
-    assert eh.quotas.audit(log, arm="item", shares={"a": 0.4, "b": 0.4}, tolerance=1).kept
+    assert eh.audit.promise(log, arm="item", shares={"a": 0.4, "b": 0.4}, tolerance=1).kept
     assert not eh.audit.parity(log, group="item", value="click").rejected
     shares = {"a": 0.9, "b": 0.1}
     assert 0 < eh.evaluate(log, shares, arm="item", reward="click", propensity="p").value < 1

@@ -136,8 +136,8 @@ def valued_by_function(frame):
 
 
 DOORS = {
-    "audit": (PEOPLE, lambda frame: str(eh.quotas.audit(frame, arm="arm", shares=SHARES, tolerance=3, order="day"))),
-    "audit, shares": (CHANGED, lambda frame: str(eh.quotas.audit(PEOPLE, arm="arm", shares=frame))),
+    "audit": (PEOPLE, lambda frame: str(eh.audit.promise(frame, arm="arm", shares=SHARES, tolerance=3, order="day"))),
+    "audit, shares": (CHANGED, lambda frame: str(eh.audit.promise(PEOPLE, arm="arm", shares=frame))),
     "logged arms": (PEOPLE, lambda frame: LoggedArms(frame, "arm", "reward", propensity="chance").means.tolist()),
     "parity": (PEOPLE, lambda frame: str(eh.audit.parity(frame, group="sex", value="reward"))),
     "evaluate": (PEOPLE, lambda frame: valued(frame, contexts=["age"], order="day")),
@@ -198,7 +198,7 @@ def test_types_of_polars_become_those_of_pandas():
 def test_categories_that_another_frame_of_polars_has_are_not_of_this_one():
     pl.Series(["x", "y", "z"], dtype=pl.Categorical)
     frame = pl.DataFrame({"arm": pl.Series(["x", "y", "x"], dtype=pl.Categorical)})
-    assert eh.quotas.audit(frame, arm="arm", shares=0.3).promise.arms == ("x", "y")
+    assert eh.audit.promise(frame, arm="arm", shares=0.3).promise.arms == ("x", "y")
 
 
 TWICE = pa.Table.from_arrays([pa.array([0.5]), pa.array([0.5])], names=["a", "a"])
@@ -256,7 +256,7 @@ SHIFTED = {
     "several": shifted(",,"),
 }
 REFUSING = {
-    "audit": lambda frame: eh.quotas.audit(frame, shares=0.3, arm="arm"),
+    "audit": lambda frame: eh.audit.promise(frame, shares=0.3, arm="arm"),
     "evaluate": lambda frame: eh.evaluate(frame, {"a": 1, "b": 0}, arm="arm", reward="reward", propensity="p"),
     "parity": lambda frame: parity(frame, group="arm", value="reward"),
     "pool": lambda frame: TablePool(frame, features=["p"], label="reward", group="arm"),

@@ -47,7 +47,7 @@ def test_a_promise_counts_no_row_of_a_log(learner):
     assert len(told) in (0, 100)
     for t in range(1, 60):
         again.tell(again.ask(), 0.0)
-        assert again.promise.kept(list(again.pulls.values()), t)
+        assert again.promise.is_kept(list(again.pulls.values()), t)
 
 
 def test_a_warm_start_changes_the_first_decisions():

@@ -8,13 +8,14 @@ import pytest
 from typer.testing import CliRunner
 
 import evenhand as eh
+from evenhand import audit
 from evenhand.cli import app
 from evenhand.errors import ArgumentError, UnknownArmError
 from evenhand.interventions import CausalModel, Problem
-from evenhand.quotas import BernoulliArms, FairUCB, LoggedArms, audit
+from evenhand.quotas import BernoulliArms, FairUCB, LoggedArms
 from evenhand.sampling import OptimisticSampler, UniformSampler
 from evenhand.saving.state import from_bytes, to_bytes
-from evenhand.studies import Operation, Study
+from evenhand.studies import Ask, Study
 from tests.service.conftest import serving
 
 __all__ = ["serving"]
@@ -70,7 +71,7 @@ def test_labels_meet_whichever_form_each_side_has(mine, theirs):
     OptimisticSampler([mine, "b"], costs={theirs: 1.0, "b": 2.0})
     assert candidates(mine, "b").number(theirs) == 0
     frame = pd.DataFrame({"arm": [mine, theirs, "b", C, D], "reward": [0.0, 1.0, 1.0, 0.0, 0.0]})
-    assert audit(frame, arm="arm", shares={theirs: 0.4, "b": 0.2}).arms["pulls"].tolist() == [4, 1]
+    assert audit.promise(frame, arm="arm", shares={theirs: 0.4, "b": 0.2}).arms["pulls"].tolist() == [4, 1]
     assert set(LoggedArms(frame, arm="arm", reward="reward").arms) == {"b", C}
     with pytest.raises(UnknownArmError):
         policy.ask(shown, groups={"caf": "M"})
@@ -103,7 +104,7 @@ def test_a_study_knows_one_label_from_every_door(tmp_path, serving):
 def test_a_key_is_one_key_in_both_forms():
     study = Study.create(":memory:", FairUCB([0.2, 0.3], seed=1), name="ads")
     assert study.ask(key=D) == study.ask(key=C) == study.ask(key=D)
-    batch = study.perform([Operation("ask", key=form, number=3) for form in (C, D)])
+    batch = study.run([Ask(key=form, number=3) for form in (C, D)])
     assert batch[0] == batch[1]
     assert study.log.sequence == 2
 

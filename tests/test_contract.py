@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import evenhand as eh
-from evenhand import registry
+from evenhand import Promise, registry
 from evenhand.checks import check_policy, check_registered, check_world, examples
 from evenhand.errors import (
     ArgumentError,
@@ -22,7 +22,7 @@ from evenhand.errors import (
 from evenhand.policy.ask_tell import locked
 from evenhand.processes import Lock
 from evenhand.protocol import Decision
-from evenhand.quotas import BernoulliArms, FairLearn, FairUCB, Promise
+from evenhand.quotas import BernoulliArms, FairLearn, FairUCB
 from tests.naming import at_night, timed
 from tests.strategies import Stubborn
 

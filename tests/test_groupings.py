@@ -183,7 +183,7 @@ def log_of(segments, seed=1):
     ids=["one row each", "a tail", "most in a tail", "long"],
 )
 def test_segments_in_which_nothing_could_be_broken_are_said(segments, enough, words):
-    found = eh.quotas.audit(log_of(segments), arm="arm", shares=0.2, tolerance=9, segment="where")
+    found = eh.audit.promise(log_of(segments), arm="arm", shares=0.2, tolerance=9, segment="where")
     assert (found.kept, found.enough) == (True, enough)
     assert words in found.notes[0] if words else not found.notes
 
@@ -193,8 +193,8 @@ def test_files_are_audited_with_the_same_doubts(tmp_path):
     log_of(range(400)).to_parquet(tmp_path / "log.parquet")
     promised = {"arm": "arm", "shares": 0.2, "tolerance": 9}
     for more in ({"segment": "where"}, {}):
-        whole = eh.quotas.audit(log_of(range(400)), **promised, **more)
-        parts = eh.quotas.audit(str(tmp_path / "log.parquet"), **promised, **more)
+        whole = eh.audit.promise(log_of(range(400)), **promised, **more)
+        parts = eh.audit.promise(str(tmp_path / "log.parquet"), **promised, **more)
         assert (parts.enough, parts.notes) == (whole.enough, whole.notes)
         assert (whole.enough, bool(whole.notes)) == ("segment" not in more, "segment" in more)
 
@@ -214,8 +214,8 @@ def test_files_are_audited_with_the_same_doubts(tmp_path):
 def test_a_log_is_too_short_up_to_the_round_that_can_break_the_promise(promise, first):
     """Before it even the worst decisions keep the promise, and a note says so; from it on they break it."""
     for rounds in (first - 1, first):
-        worst = eh.quotas.audit(pd.DataFrame({"arm": ["a"] * rounds}), arm="arm", **promise)
-        mild = eh.quotas.audit(pd.DataFrame({"arm": (["b", "a"] * rounds)[:rounds]}), arm="arm", **promise)
+        worst = eh.audit.promise(pd.DataFrame({"arm": ["a"] * rounds}), arm="arm", **promise)
+        mild = eh.audit.promise(pd.DataFrame({"arm": (["b", "a"] * rounds)[:rounds]}), arm="arm", **promise)
         assert worst.kept is (rounds < first)
         assert (mild.kept, mild.enough) == (True, True)
         assert [bool(found.notes) for found in (worst, mild)] == [rounds < first] * 2
@@ -228,7 +228,7 @@ def test_a_log_is_too_short_up_to_the_round_that_can_break_the_promise(promise, 
 )
 @pytest.mark.parametrize("segment", [{}, {"segment": "where"}])
 def test_where_nothing_is_promised_the_log_is_not_said_to_be_too_short(promise, segment):
-    found = eh.quotas.audit(log_of(["x", "y"] * 50), arm="arm", shares={"a": 0, "b": 0}, **promise, **segment)
+    found = eh.audit.promise(log_of(["x", "y"] * 50), arm="arm", shares={"a": 0, "b": 0}, **promise, **segment)
     assert (found.kept, found.enough) == (True, True)
     assert found.notes == ("Nothing is promised that could be broken, such as a share above 0.",)
 
@@ -236,7 +236,7 @@ def test_where_nothing_is_promised_the_log_is_not_said_to_be_too_short(promise, 
 @pytest.mark.parametrize(("rounds", "enough"), [(9, False), (10, True)])
 def test_segments_of_so_many_rounds_are_enough(rounds, enough):
     log = pd.DataFrame({"arm": (["b", "a"] * rounds)[:rounds] * 3, "where": np.repeat(list("xyz"), rounds)})
-    assert eh.quotas.audit(log, arm="arm", shares=0.1, segment="where").enough is enough
+    assert eh.audit.promise(log, arm="arm", shares=0.1, segment="where").enough is enough
 
 
 # ------------------------------------------------------------------ the shell

@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
-from evenhand import registry
+from evenhand import audit, registry
 from evenhand.checks.contract import examples
 from evenhand.checks.play import plain, state_of
 from evenhand.display.html import Card, Table, said, shortened
 from evenhand.learners import UCB1, EpsilonGreedy, Thompson
-from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn, FairUCB, audit
+from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn, FairUCB
 from evenhand.sampling import LabelQueue, OptimisticSampler
 from evenhand.similarity import LipschitzUCB, PairQueue
 
@@ -243,10 +243,10 @@ def study():
 
 SHOWN = {
     "policy": (lambda: played(FairUCB({EVIL: 0.2, "b": 0.3}), BernoulliArms({EVIL: 0.5, "b": 0.2})), "promised share"),
-    "audit": (lambda: audit(LOG, arm="item", shares={EVIL: 0.6, "b": 0.4}), "first broken"),
-    "audit of windows": (lambda: audit(LOG, arm="item", windows={EVIL: 1}), "2 fewer|1 fewer"),
+    "audit": (lambda: audit.promise(LOG, arm="item", shares={EVIL: 0.6, "b": 0.4}), "first broken"),
+    "audit of windows": (lambda: audit.promise(LOG, arm="item", windows={EVIL: 1}), "2 fewer|1 fewer"),
     "audit that finds nothing": (
-        lambda: audit(LOG, arm="item", shares={EVIL: 0.2, "b": 0.3, "c": 0.0}),
+        lambda: audit.promise(LOG, arm="item", shares={EVIL: 0.2, "b": 0.3, "c": 0.0}),
         "kept in each of",
     ),
     "parity": (lambda: eh.audit.parity(LOG, group="item", value="click"), "not shown to differ|differ by more"),
@@ -303,7 +303,7 @@ def test_a_history_is_shown_by_xarray_and_escaped():
 
 
 def test_text_says_what_html_says():
-    found = audit(LOG, arm="item", shares={EVIL: 0.6, "b": 0.4})
+    found = audit.promise(LOG, arm="item", shares={EVIL: 0.6, "b": 0.4})
     assert repr(found).splitlines()[:2] == ["Audit", f"  finding: {found.verdict}"]
     assert str(found.first_breach) in repr(found)
     evaluated = evaluation({EVIL: 0.9, "b": 0.1})

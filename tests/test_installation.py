@@ -48,7 +48,7 @@ def test_all_that_pip_installs_alone_is_enough_for_all_that_is_promised_of_it():
     ("module", "extra", "use"),
     [
         ("pyarrow", "data", lambda folder: read_table(folder / "log.parquet")),
-        ("pyarrow", "data", lambda folder: eh.quotas.audit(str(folder / "*.parquet"), arm="arm", shares=0.1)),
+        ("pyarrow", "data", lambda folder: eh.audit.promise(str(folder / "*.parquet"), arm="arm", shares=0.1)),
         ("pooch", "data", lambda folder: fetching.fetch("nothing", "0", "http://localhost/nothing")),
         ("highspy", "interventions", lambda folder: PROBLEM.allocate([1, 1], 10)),
         ("sqlalchemy", "studies", lambda folder: eh.studies.__getattr__("Study")),

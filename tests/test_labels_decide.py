@@ -4,13 +4,14 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
+from evenhand import Promise, audit
 from evenhand.errors import ArgumentError, ContextError, SharesError
 from evenhand.groups import BiasedLinearArms, TopInterval
 from evenhand.groups.problem import Groups
 from evenhand.interventions import CausalModel, Problem
-from evenhand.labels import by_label, in_columns, in_order
+from evenhand.labels import Labels, in_columns, in_order
 from evenhand.protocol import arm_labels
-from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairLearn, FairUCB, HorizonFairUCB, Promise, audit
+from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairLearn, FairUCB, HorizonFairUCB
 from evenhand.sampling import OptimisticSampler, ProportionalSampler
 from evenhand.similarity import LipschitzUCB
 from evenhand.studies import Study
@@ -25,7 +26,7 @@ QUOTAS = {
     "FairLearn": lambda shares: FairLearn(Stubborn(0), shares),
     "DeadlineLearn": lambda shares: DeadlineLearn(Stubborn(0), shares),
     "Promise": Promise,
-    "audit": lambda shares: audit(pd.DataFrame({"arm": ["a", "b"]}), arm="arm", shares=shares),
+    "audit": lambda shares: audit.promise(pd.DataFrame({"arm": ["a", "b"]}), arm="arm", shares=shares),
 }
 
 
@@ -49,7 +50,7 @@ def test_an_audit_refuses_a_list_of_shares_for_arms_that_it_does_not_order():
     log = pd.DataFrame({"arm": ["b", "a"]})
     for listed in ([0.2, 0.3], (0.2, 0.3)):
         with pytest.raises(SharesError, match="a dict arm -> share, or one number for every arm"):
-            audit(log, arm="arm", shares=listed)
+            audit.promise(log, arm="arm", shares=listed)
 
 
 MEMBERS = pd.Series({"b": "M", "a": "F"})
@@ -212,8 +213,8 @@ def test_a_study_replays_what_was_read_by_label(tmp_path):
 
 
 def test_the_readers_take_what_has_no_labels_by_position():
-    assert by_label((1, 2), "x", "numbers") == [1, 2]
-    assert by_label({"b": 1}.values(), "x", "numbers") == [1]
+    assert Labels().read((1, 2), "x", "numbers") == [1, 2]
+    assert Labels().read({"b": 1}.values(), "x", "numbers") == [1]
     assert in_order([3, 4], [("a", "b")], "x") == [3, 4]
     assert in_order(pd.Series([3, 4]), [("a", "b")], "x").tolist() == [3, 4]
     assert in_columns([[1]], ["x"], "contexts") == ([[1]], ["x"])

@@ -21,7 +21,7 @@ CELLS = {
     "history": "history",
     "audit": """
         import pandas as pd
-        eh.quotas.audit(pd.DataFrame({"item": ["ads", "news"] * 5}), arm="item", shares={"ads": 0.5, "news": 0.5})
+        eh.audit.promise(pd.DataFrame({"item": ["ads", "news"] * 5}), arm="item", shares={"ads": 0.5, "news": 0.5})
     """,
     "picture": """
         %matplotlib inline

@@ -137,8 +137,8 @@ CAUSES = [
     "cured",
 ]
 COMMANDS = {
-    "audit": (eh.quotas.Audit, ["log.csv", "--shares", "0.1"]),
-    "report": (eh.quotas.Audit, ["log.csv", "--shares", "0.1"]),
+    "audit": (eh.audit.Audit, ["log.csv", "--shares", "0.1"]),
+    "report": (eh.audit.Audit, ["log.csv", "--shares", "0.1"]),
     "audit-parity": (eh.audit.Parity, ["log.csv", "--group", "sex"]),
     "evaluate": (eh.evaluation.Evaluation, ["log.csv", "-p", "a=0.5,b=0.5"]),
     "recommend": (

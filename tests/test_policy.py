@@ -137,7 +137,7 @@ def test_the_promise_counts_decisions_that_no_reward_has_come_back_for():
     pulls = [0, 0]
     for t in range(1, 200):
         pulls[policy.ask().index] += 1
-        assert policy.promise.kept(pulls, t)
+        assert policy.promise.is_kept(pulls, t)
 
 
 def test_a_policy_without_contexts_refuses_them(policy):

@@ -60,7 +60,7 @@ def test_a_lock_that_the_forking_thread_holds_is_held_by_its_child():
 def test_a_study_that_another_thread_was_using_reads_its_log_anew_in_a_child(tmp_path):
     study = Study.create(tmp_path / "ads.evenhand", policy(), name="ads")
     study.ask()
-    with used_elsewhere(study.state.turn):
+    with used_elsewhere(study.state.lock):
         study.state.seen.policy.ask()  # half of a transaction
         assert forked(lambda: study.ask().id, lambda: len(study.open_tickets)) in ([2, 1], [2, 2])
     study.state.seen = None

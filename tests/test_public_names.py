@@ -26,10 +26,11 @@ DOCUMENTED = {
         "quotas",
         "__version__",
     ],
+    "evenhand.audit": ["promise", "Audit", "ApartAudit", "parity", "Parity"],
     "evenhand.learners": ["UCB1", "KLUCB", "MOSS", "Thompson", "EpsilonGreedy", "Adapter"],
     "evenhand.quotas": [
         *("FairLearn", "FairUCB", "DeadlineLearn", "LFG", "HorizonFairUCB"),
-        *("BernoulliArms", "LoggedArms", "audit"),
+        *("BernoulliArms", "LoggedArms"),
     ],
     "evenhand.plots": ["plot_regret", "plot_shares", "plot_shortfall", "plot_cost", "plot_audit"],
 }
@@ -57,7 +58,7 @@ SIGNATURES = {
     eh.quotas.HorizonFairUCB: ["shares", "horizon", "*tolerance=0.0"],
     eh.quotas.BernoulliArms: ["means"],
     eh.quotas.LoggedArms: ["frame", "arm", "reward"],
-    eh.quotas.audit: ["frame", "*arm", "*shares", "*tolerance=0.0"],
+    eh.audit.promise: ["frame", "*arm", "*shares", "*tolerance=0.0"],
     eh.learners.MOSS: ["horizon=None"],
     eh.learners.EpsilonGreedy: ["epsilon=0.1"],
     eh.simulate: [

@@ -176,7 +176,7 @@ def test_a_row_that_begins_like_a_comment_stays(text, rows, write):
 
 AT_EVERY_DOOR = {
     "a table": lambda file: read_table(file, text=EVERY),
-    "an audit": lambda file: eh.quotas.audit(file, arm="arm", shares=0, caps=1),
+    "an audit": lambda file: eh.audit.promise(file, arm="arm", shares=0, caps=1),
     "an export": read_csv,
     "labels": lambda file: read_labels(file, None, "labels"),
 }
@@ -203,7 +203,7 @@ def test_a_few_comments_are_left_out_and_a_warning_says_so(door, write):
 
 def test_rows_that_begin_like_a_comment_are_audited_as_those_of_a_frame(write):
     log = write("arm,reward,note\n" + "plain,0.4,ok\n#sale,0.9\n" * 30)
-    assert not eh.quotas.audit(log, arm="arm", shares={"plain": 0.6, "#sale": 0}).kept
+    assert not eh.audit.promise(log, arm="arm", shares={"plain": 0.6, "#sale": 0}).kept
     assert json.loads(call("audit", log, "--shares", "plain=0.6,#sale=0", "--json").stdout)["rounds"] == 60
 
 
@@ -287,13 +287,13 @@ FORMS = {
 @pytest.mark.parametrize("name", FORMS)
 def test_an_audit_in_batches_reads_what_one_of_the_whole_reads(name, write):
     path = write(FORMS[name], name=name)
-    found = eh.quotas.audit(str(path), arm="arm", shares=0.2, tolerance=1)
-    expected = eh.quotas.audit(read_table(path, text=["arm"]), arm="arm", shares=0.2, tolerance=1)
+    found = eh.audit.promise(str(path), arm="arm", shares=0.2, tolerance=1)
+    expected = eh.audit.promise(read_table(path, text=["arm"]), arm="arm", shares=0.2, tolerance=1)
     pd.testing.assert_frame_equal(found.arms, expected.arms)
     assert found.arms["arm"].tolist() == ["=1", "a", "b"]
     wide = write(b"arm,reward\na,1\nb,0\na,1,z\n", name="wide.csv")
     with pytest.raises(TableError, match=r"wide\.csv: row 3 has 3 cells, more cells than the header"):
-        eh.quotas.audit(str(wide), arm="arm", shares=0.2)
+        eh.audit.promise(str(wide), arm="arm", shares=0.2)
 
 
 LOGS = {
@@ -328,11 +328,11 @@ def test_files_of_any_format_are_audited_by_name(write, tmp_path):
         pd.DataFrame(mine).to_feather(tmp_path / f"p{part}.arrow")
     frame = pd.DataFrame(rows)
     frame.to_parquet(tmp_path / "all")
-    expected = eh.quotas.audit(frame, arm="arm", shares=0.4)
+    expected = eh.audit.promise(frame, arm="arm", shares=0.4)
     for pattern in ("p*.json", "p*.txt", "p*.arrow", "all"):
-        same(eh.quotas.audit(tmp_path / pattern, arm="arm", shares=0.4), expected)
+        same(eh.audit.promise(tmp_path / pattern, arm="arm", shares=0.4), expected)
     with pytest.raises(TableError, match="column: expected one of"):
-        eh.quotas.audit(tmp_path / "p0.json", arm="item", shares=0.4)
+        eh.audit.promise(tmp_path / "p0.json", arm="item", shares=0.4)
 
 
 def test_segments_of_a_csv_are_read_as_written(write):

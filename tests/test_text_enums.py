@@ -12,7 +12,8 @@ import pytest
 import evenhand as eh
 from evenhand.groups import Ledger
 from evenhand.interventions import CausalModel, Problem
-from evenhand.protocol import composed, find_label, label_of, writing
+from evenhand.labels import Labels
+from evenhand.protocol import composed, label_of, writing
 from evenhand.quotas import DeadlineLearn
 from evenhand.sampling import ArrayPool, LabelQueue, OptimisticSampler
 from evenhand.studies import Study
@@ -87,7 +88,7 @@ DOORS = {
     ),
     "available": (lambda: deadline().ask(available=[BLUE]).arm, "blue"),
     "change": (changed, {"red": 0.0, "blue": 0.5, "caf\u00e9": 0.1}),
-    "audit": (lambda: eh.quotas.audit(LOG, arm="arm", shares={RED: 0.2, BLUE: 0.3}).promise.arms, ("red", "blue")),
+    "audit": (lambda: eh.audit.promise(LOG, arm="arm", shares={RED: 0.2, BLUE: 0.3}).promise.arms, ("red", "blue")),
     "evaluate": (
         lambda: replayed("p").value,
         eh.evaluate(LOG, {"red": 1, "blue": 0}, arm="arm", reward="click", propensity="p").value,
@@ -116,7 +117,7 @@ def test_a_member_equals_the_arm_that_it_names_and_its_other_forms_stay_as_they_
     assert [label_of(one) for one in (RED, Size.LARGE, Rate.WHOLE, Named.RED, Plain.RED)] == ["red", 2, 1, "red", None]
     assert [type(label_of(one)) for one in (RED, Size.LARGE, Colour.CAFE)] == [str, int, str]
     assert writing(Colour.CAFE) == composed(Colour.CAFE) == "caf\u00e9"
-    assert find_label(RED, ["blue", "red"]) == 1 == find_label("red", [BLUE, RED])
+    assert Labels(["blue", "red"]).place(RED) == 1 == Labels([BLUE, RED]).place("red")
     with pytest.raises(eh.errors.ArgumentError, match=r"labels that are str or int, got <Rate\.HALF: 0.5>"):
         eh.learners.UCB1(arms=[Rate.WHOLE, Rate.HALF])
 

@@ -73,16 +73,16 @@ def study_of(arms, keys):
 def test_an_export_is_read_and_audited_in_every_format(tmp_path, arms, keys):
     with study_of(arms, keys) as study:
         frame = study.frame()
-        expected = eh.quotas.audit(frame, arm="arm", shares=0.1)
+        expected = eh.audit.promise(frame, arm="arm", shares=0.1)
         bandit = bandit_frame(study)
         for form, format in product(("log", "bandit"), ("csv", "parquet", "json")):
             path = tmp_path / f"log.{format}"
             path.write_bytes(export_log(study, format, form)[0])
             read = read_table(path, text=["arm", "key"])
             assert read["arm"].tolist() == frame["arm"].tolist()
-            same(eh.quotas.audit(read, arm="arm", shares=0.1), expected)
+            same(eh.audit.promise(read, arm="arm", shares=0.1), expected)
             if format in ("csv", "parquet"):
-                same(eh.quotas.audit(str(path), arm="arm", shares=0.1), expected)
+                same(eh.audit.promise(str(path), arm="arm", shares=0.1), expected)
             if format == "csv":
                 again = read_csv(path)
                 assert again["arm"].tolist() == frame["arm"].tolist()

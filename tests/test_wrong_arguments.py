@@ -20,7 +20,7 @@ import evenhand as eh
 from evenhand import audit, evaluation, groups, interventions, learners, quotas, sampling, similarity, simulation
 from evenhand.client import Client
 from evenhand.errors import EvenhandError
-from evenhand.studies import Operation, Study, bandit_frame
+from evenhand.studies import Ask, Study, bandit_frame
 
 WRONG = {
     "None": None,
@@ -159,7 +159,7 @@ def relabelled(**given):
 
 CALLS = {
     "audit.parity": call(audit.parity, frame=PEOPLE, group="sex", value="y"),
-    "quotas.audit": call(quotas.audit, frame=LOG, arm="arm", shares={"a": 0.2, "b": 0.2}, order="t"),
+    "audit.promise": call(audit.promise, frame=LOG, arm="arm", shares={"a": 0.2, "b": 0.2}, order="t"),
     "evaluate": call(
         eh.evaluate,
         log=LOG,
@@ -172,7 +172,7 @@ CALLS = {
     ),
     "under_shares": call(evaluation.under_shares, distribution={"a": 0.5, "b": 0.5}, shares={"a": 0.2, "b": 0.2}),
     "Promise": call(eh.Promise, shares={"a": 0.2, "b": 0.2}),
-    "Promise.kept": call(POLICY.promise.kept, pulls=[1, 1], round=2),
+    "Promise.is_kept": call(POLICY.promise.is_kept, pulls=[1, 1], round=2),
     "Promise.owed": call(POLICY.promise.owed, round=2),
     "Promise.split": call(eh.Promise({"a": 0.2, "b": 0.2}, tolerance=5).split, workers=2),
     "Promise.from_dict": call(eh.Promise.from_dict, data=POLICY.promise.to_dict()),
@@ -341,7 +341,7 @@ CALLS = {
     "Study.retire": call(of_study("retire"), arm="a"),
     "Study.erase": call(of_study("erase"), subject="one", older_than=None),
     "Study.verify": call(of_study("verify"), known=None, since=None, progress=False),
-    "Study.perform": call(of_study("perform"), operations=[Operation("ask")]),
+    "Study.run": call(of_study("run"), operations=[Ask()]),
     "bandit_frame": call(bandit_frame, study=None),
     "reset": call(quotas.BernoulliArms([0.2, 0.3]).reset, seed=1),
     "pool.reset": call(sampling.ArrayPool(X, Y, group=G).reset, seed=1),

@@ -6,13 +6,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, TypeGuard
 
 import numpy as np
 
 from evenhand.errors import ArgumentError, ContextError, of_one_type, wanted, wanted_one_of
 from evenhand.frames import ArrowColumn, Column, dimensions, has_row_labels, is_frame
-from evenhand.protocol import Label, as_label, composed, find_label, places
+from evenhand.protocol import FALSE, TRUE, Label, as_label, composed, label_of, labels_of_texts, writing
 
 
 def as_given(
@@ -67,43 +68,111 @@ def listed(values: Any) -> list[Any]:
     return list(kind.to_pylist(values) if issubclass(kind, ArrowColumn) else values)
 
 
-def by_label(
-    values: Any, name: str, what: str, among: Iterable[Any] = (), *, refusal: type[ArgumentError] = ArgumentError
-) -> dict[Any, Any] | list[Any]:
-    """Like `from_plain`, by the labels of `among` that the keys are, and others as they are: see `find_label`. A tuple
-    or a frozenset names several.
+class Labels:
+    """Labels in their order, such as those of the arms, by which all that is given by label is read.
 
-    >>> by_label({"1": 0.2, ("2", "b"): 0.3}, "shares", "a dict arm -> share", [1, 2])
-    {1: 0.2, (2, 'b'): 0.3}
+    Which values are the same label stands in a table in docs/conversation.md.
 
-    Raises
-    ------
-    ArgumentError
-        As `from_plain` does, and if two keys are the same label.
+    Attributes
+    ----------
+    names : the labels.
+    exact : where each label stands, by the very same one alone.
+
+    Examples
+    --------
+    >>> labels = Labels([1, "b"])
+    >>> [labels.place(value) for value in (1, 1.0, "1", "01", "b", True)]
+    [0, 0, 0, None, 1, None]
     """
-    given = as_given(values, name, what, refusal=refusal)
-    if isinstance(given, list):
-        return given
-    named = list(among)
-    known = places(named)
 
-    def known_as(key: Any) -> Any:
-        place = find_label(key, known)
-        if place is not None:
-            return named[place]
-        if isinstance(key, (tuple, frozenset)):
-            return type(key)(map(known_as, key))
-        return as_label(key)
+    def __init__(self, names: Iterable[Any] = ()) -> None:
+        self.names = tuple(names)
+        self.exact = {name: place for place, name in enumerate(self.names)}
 
-    labels = {key: known_as(key) for key in given}
-    several = Counter(labels.values())
-    if len(several) < len(labels):
-        twice = next(label for label, times in several.items() if times > 1)
-        forms = [key for key, label in labels.items() if label == twice]
-        unicode = len(set(map(composed, forms))) == 1
-        how = "in two forms of Unicode" if unicode else f"as {forms[0]!r} and as {forms[1]!r}"
-        raise refusal(wanted(name, "each label once", twice, f"it appears twice, {how}"))
-    return {labels[key]: value for key, value in given.items()}
+    @cached_property
+    def _written(self) -> dict[Any, int]:
+        """Where the label of each writing stands that no other has. Where all are the numbers 0 and 1, 1 is true and 0
+        is false."""
+        written = list(map(writing, self.names))
+        several = Counter(written)
+        found = {text: place for place, text in enumerate(written) if several[text] == 1}
+        truths = {TRUE if text == "1" else FALSE: place for text, place in found.items()}
+        return found | truths if several.keys() <= {"0", "1"} else found
+
+    def place(self, value: Any) -> int | None:
+        """Return the position of the label that a value is, None where it is none: the very same one, else the only
+        one of the same writing."""
+        if isinstance(value, (bool, np.bool_)):  # equal to 0 or 1 for Python
+            value = label_of(value)
+        try:
+            place = self.exact.get(value)
+            return self._written.get(writing(value)) if place is None else place
+        except TypeError:  # such as a list or an array, which is no label
+            return None
+
+    def places(self, values: Iterable[Any]) -> list[int]:
+        """Return the position of each value, -1 where it is no label."""
+        return [-1 if place is None else place for place in map(self.place, values)]
+
+    def __contains__(self, value: Any) -> bool:
+        return self.place(value) is not None
+
+    def label(self, value: Any) -> Any:
+        """Return the label that a value is, or one that is none as it is."""
+        place = self.place(value)
+        return value if place is None else self.names[place]
+
+    def typed(self, text: Any) -> Any:
+        """Return the label that a text is; one that is none as it is, or where all labels are numbers and it is written
+        as a whole one, that number.
+
+        >>> Labels([1, 2]).typed("1"), Labels([1, 2]).typed("3"), Labels([1, "b"]).typed("3"), Labels([1]).typed("03")
+        (1, 3, '3', '03')
+        """
+        numbers = isinstance(text, str) and self.names and all(isinstance(name, int) for name in self.names)
+        return labels_of_texts([text])[0] if numbers and text not in self else self.label(text)
+
+    def order(self, others: Sequence[Any]) -> list[int] | None:
+        """Return the position of each of these labels; None unless they are the same ones, each once.
+
+        >>> Labels(["b", "a"]).order(("a", "b")), Labels(["2", "1"]).order((1, 2)), Labels(["b", "b"]).order(("a", "b"))
+        ([1, 0], [1, 0], None)
+        """
+        found = self.places(others) if len(others) == len(self.names) else [-1]
+        return found if -1 not in found and len(set(found)) == len(found) else None
+
+    def read(
+        self, values: Any, name: str, what: str, *, refusal: type[ArgumentError] = ArgumentError
+    ) -> dict[Any, Any] | list[Any]:
+        """Return what is given for each label as `as_given` does, by these labels; other keys stay as they are, and a
+        tuple or a frozenset names several.
+
+        >>> Labels([1, 2]).read({"1": 0.2, ("2", "b"): 0.3}, "shares", "a dict arm -> share")
+        {1: 0.2, (2, 'b'): 0.3}
+
+        Raises
+        ------
+        ArgumentError
+            As `as_given` does, and if two keys are the same label.
+        """
+        given = as_given(values, name, what, refusal=refusal)
+        if isinstance(given, list):
+            return given
+        labels = {key: self._key(key) for key in given}
+        several = Counter(labels.values())
+        if len(several) < len(labels):
+            twice = next(label for label, times in several.items() if times > 1)
+            forms = [key for key, label in labels.items() if label == twice]
+            unicode = len(set(map(composed, forms))) == 1
+            how = "in two forms of Unicode" if unicode else f"as {forms[0]!r} and as {forms[1]!r}"
+            raise refusal(wanted(name, "each label once", twice, f"it appears twice, {how}"))
+        return {labels[key]: value for key, value in given.items()}
+
+    def _key(self, key: Any) -> Any:
+        place = self.place(key)
+        if place is None and isinstance(key, (tuple, frozenset)):
+            return type(key)(map(self._key, key))
+        return as_label(key) if place is None else self.names[place]
 
 
 def in_order(
@@ -130,42 +199,17 @@ def in_order(
         if order is None or named == list(order):
             continue
         numbered = named == list(range(len(named)))
-        known = {label: place for place, label in enumerate(order)} if numbered else places(order)
-        at = [find_label(label, known) for label in named]
-        if None not in at and len(set(at)) == len(at) == len(order):
+        known = Labels(order)
+        at = [known.exact.get(label, -1) for label in named] if numbered else known.places(named)
+        if -1 not in at and len(set(at)) == len(at) == len(order):
             table = table.take(np.argsort(np.array(at)), axis=axis)
         elif not numbered:
             mend = "reset_index(drop=True) matches rows by position" if axis == 0 else ""
-            strange = [label for label, place in zip(named, at, strict=True) if place is None][:1]
+            strange = [label for label, place in zip(named, at, strict=True) if place < 0][:1]
             if strange and not of_one_type(order, strange[0]):
                 raise refusal(wanted_one_of(name, order, strange[0], what="one entry for each of", mend=mend))
             raise refusal(wanted(name, f"one entry for each of {list(order)}", f"the labels {named}", mend))
     return table
-
-
-def order_of(given: Sequence[Any], labels: Sequence[Any]) -> list[int] | None:
-    """Return where among the labels `given` each of `labels` stands; None unless both hold the same ones, each once.
-
-    >>> order_of(["b", "a"], ("a", "b")), order_of(["2", "1"], (1, 2)), order_of(["b", "b"], ("a", "b"))
-    ([1, 0], [1, 0], None)
-    """
-    if len(given) != len(labels):
-        return None
-    known: dict[Any, int] = {label: place for place, label in enumerate(given)}
-    if not all(label in known for label in labels):
-        known = places(given)
-    found = [find_label(label, known) for label in labels]
-    order = [place for place in found if place is not None]
-    return order if len(set(order)) == len(given) else None
-
-
-def same_labels(given: Sequence[Any], labels: Sequence[Any]) -> bool:
-    """Return whether two sequences hold the same labels in the same order, however they are written.
-
-    >>> same_labels(["1", "2"], (1, 2)), same_labels(["2", "1"], (1, 2))
-    (True, False)
-    """
-    return order_of(given, labels) == list(range(len(labels)))
 
 
 def in_columns(table: Any, columns: list[str] | None, name: str) -> tuple[Any, list[str] | None]:

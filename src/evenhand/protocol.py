@@ -31,8 +31,6 @@ LARGEST_LABEL = 2**63 - 1
 TRUE, FALSE = "true", "false"
 TRUTHS = {form: text for text in (TRUE, FALSE) for form in (text, text.title(), text.upper())}
 """How truth values are written."""
-WRITTEN = object()
-"""Marks a label's writing beside the labels themselves."""
 WHOLE = re.compile("0|-?[1-9][0-9]*")
 FRACTION = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
@@ -462,52 +460,6 @@ def distinct(labels: Iterable[Any]) -> list[Any]:
     """
     names: dict[Any, Any] = {}
     return list(dict.fromkeys(first_named(label, names) for label in labels))
-
-
-def places(labels: Iterable[Any]) -> dict[Any, int]:
-    """Return where each label stands, for many calls of `find_label`: by itself, and by its writing, marked as such,
-    where no other label is written so. Where all are the numbers 0 and 1, 1 is true and 0 is false."""
-    named = list(labels)
-    written = [writing(label) for label in named]
-    several = Counter(written)
-    found = {text: n for n, text in enumerate(written) if several[text] == 1}
-    if several.keys() <= {"0", "1"}:
-        found |= {TRUE if text == "1" else FALSE: n for text, n in found.items()}
-    exact: dict[Any, int] = {label: n for n, label in enumerate(named)}
-    return exact | {(WRITTEN, text): n for text, n in found.items()}
-
-
-def find_label(label: Any, labels: Sequence[Any] | dict[Any, int]) -> int | None:
-    """Return the position of the label among `labels` that a value is, None where it is none of them: the very same
-    one, else the only one of the same writing. The table of what is the same stands in docs/conversation.md.
-
-    >>> [find_label(value, [1, "b"]) for value in (1, 1.0, "1", "01", "b", True)]
-    [0, 0, 0, None, 1, None]
-    """
-    if not isinstance(labels, dict) and type(label) in (str, int) and label in labels:  # mostly
-        return labels.index(label)
-    known = labels if isinstance(labels, dict) else places(labels)
-    if isinstance(label, (bool, np.bool_)):  # equal to 0 or 1 for Python
-        label = label_of(label)
-    try:
-        place = known.get(label)
-        return known.get((WRITTEN, writing(label))) if place is None else place
-    except TypeError:  # such as a list or an array, which is no label
-        return None
-
-
-def label_among(text: Any, labels: Sequence[Any]) -> Any:
-    """Return the label among `labels` that a text is; what is none of them as it is, or where all of them are numbers
-    and it is written as a whole one, that number.
-
-    >>> label_among("1", [1, 2]), label_among("3", [1, 2]), label_among("3", [1, "b"]), label_among("03", [1, 2])
-    (1, 3, '3', '03')
-    """
-    place = find_label(text, labels)
-    if place is not None:
-        return labels[place]
-    numbers = isinstance(text, str) and labels and all(isinstance(label, int) for label in labels)
-    return labels_of_texts([text])[0] if numbers else text
 
 
 def labels_of_texts(texts: Sequence[Any]) -> list[Any]:

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from evenhand.studies import Operation, Study
+from evenhand.studies import Ask, Study, Tell
 from tests.cli.shell import answer
 
 
@@ -51,7 +51,7 @@ def played(store):
     with Study.open(store) as study:
         rng = np.random.default_rng(3)
         for _ in range(3):
-            decisions = study.perform([Operation("ask")] * 20)
-            study.perform([Operation("tell", d.id, {"reward": float(rng.random() < 0.5)}) for d in decisions[:-1]])
+            decisions = study.run([Ask()] * 20)
+            study.run([Tell(ticket=d.id, given={"reward": float(rng.random() < 0.5)}) for d in decisions[:-1]])
         study.forget(20)
     return store

@@ -96,7 +96,7 @@ def test_an_audit_of_a_broken_promise_is_exit_code_1_with_the_finding(log, share
     result = call("audit", log, "--arm", "item", "--shares", shares, "--json")
     assert result.exit_code == 1
     body = json.loads(result.output)
-    finding = eh.quotas.audit(pd.read_csv(log), arm="item", shares={"a": "45%", "b": "1/2"})
+    finding = eh.audit.promise(pd.read_csv(log), arm="item", shares={"a": "45%", "b": "1/2"})
     assert body["kept"] is False
     assert tuple(body["first_violation"]) == finding.first_violation
     assert body["worst_shortfall"] == finding.worst_shortfall
@@ -396,6 +396,16 @@ def test_a_bad_reward_in_the_users_log_names_row_and_column(tmp_path):
 def process(*arguments):
     command = [sys.executable, "-m", "evenhand", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_an_audit_imports_no_study(log, tmp_path):
+    promise = tmp_path / "promise.toml"
+    promise.write_text("[shares]\na = 0.3\nb = 0.3\n")
+    words = ["audit", log, "--arm", "item", "--promise", promise]
+    command = [sys.executable, "-X", "importtime", "-m", "evenhand", *map(str, words)]
+    imported = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    assert "evenhand.audit.promises" in imported
+    assert "evenhand.studies" not in imported
 
 
 @pytest.mark.slow

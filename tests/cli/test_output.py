@@ -10,7 +10,7 @@ import evenhand as eh
 from evenhand.cli import main
 from evenhand.cli.output import picture, visible
 from evenhand.plots.style import figure
-from evenhand.studies import Operation
+from evenhand.studies import Ask
 from tests.cli.shell import answer, evenhand
 
 
@@ -84,7 +84,7 @@ READ = ["export ads.evenhand --out -", "show ads.evenhand --json", "show ads.eve
 @pytest.mark.parametrize("words", READ)
 def test_a_reader_who_leaves_is_no_failure(words, files):
     with eh.Study.open("ads.evenhand") as study:
-        study.perform([Operation("ask")] * 2000)
+        study.run([Ask()] * 2000)
     with evenhand(*words.split(), stderr=subprocess.PIPE) as running:
         running.stdout.close()
         said = running.stderr.read()

@@ -10,12 +10,12 @@ import evenhand as eh
 from evenhand.cli.studies.show import bars, pictures
 from evenhand.errors import ArgumentError, StateFileError
 from evenhand.plots.style import figure
-from evenhand.studies import Operation, Study
+from evenhand.studies import Ask, Study, Tell
 from tests.cli.shell import answer, asked, call, cells, refused
 
 
 def test_a_set_is_drawn_as_one_more_arm_and_a_cap_as_a_level(tmp_path):
-    promise = eh.quotas.Promise({"a": 0.1, "b": 0, "c": 0, ("a", "b"): 0.3}, caps={"c": 0.6})
+    promise = eh.Promise({"a": 0.1, "b": 0, "c": 0, ("a", "b"): 0.3}, caps={"c": 0.6})
     with Study.create(tmp_path / "s.evenhand", eh.quotas.DeadlineLearn(eh.learners.UCB1(), promise)) as study:
         for _ in range(40):
             study.tell(study.ask(), 1.0)
@@ -57,8 +57,8 @@ def test_the_last_decisions_are_found_behind_many_reports(store):
     asked(store, "--count", "3")
     assert [row["id"] for row in json.loads(answer("show", store, "--json"))["latest"]] == [1, 2, 3]
     with Study.open(store) as study:
-        decisions = study.perform([Operation("ask")] * 297)
-        study.perform([Operation("tell", n, {"reward": 0.5}) for n in range(1, 301)])
+        decisions = study.run([Ask()] * 297)
+        study.run([Tell(ticket=n, given={"reward": 0.5}) for n in range(1, 301)])
     latest = json.loads(answer("show", store, "--json"))["latest"]
     assert [row["id"] for row in latest] == [decision.id for decision in decisions[-5:]]
     assert "Mean reward 0.5; of the last 200 told 0.5." in answer("show", store)
@@ -134,7 +134,7 @@ def test_an_export_is_a_row_a_decision(played, tmp_path):
     assert json.loads(log["told"][0]) == {"reward": log["reward"][0]}
     printed = answer("export", played, "--out", "-")
     assert printed == (tmp_path / "log.csv").read_text()
-    assert eh.quotas.audit(log, arm="arm", shares={"a": 0.2, "b": 0.3}).kept
+    assert eh.audit.promise(log, arm="arm", shares={"a": 0.2, "b": 0.3}).kept
 
 
 def test_labels_of_several_kinds_are_exported_as_text(tmp_path):

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import evenhand as eh
-from evenhand.quotas import DeadlineLearn, Promise
+from evenhand import Promise
+from evenhand.quotas import DeadlineLearn
 
 PAGE = Path(__file__).parents[2] / "docs" / "promises.md"
 KINDS = ("lottery", "windows", "sets", "plays", "caps", "available", "change")

@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
+from evenhand import Promise
 from evenhand.errors import ArgumentError, EvenhandError, TableError, UnknownArmError
 from evenhand.evaluation import under_shares
 from evenhand.plots import plot_evaluation, plot_overlap
-from evenhand.quotas import Promise
 from tests.cli.shell import call, refused
 
 COLUMNS = ["--arm", "item", "--reward", "click", "--propensity", "p"]

@@ -14,7 +14,7 @@ from evenhand.learners import Adapter
 from evenhand.learners.functions import know
 from evenhand.quotas import DeadlineLearn, FairLearn
 from evenhand.saving.state import to_bytes
-from evenhand.studies import Operation, Store
+from evenhand.studies import Ask, Forget, Store, Tell
 from evenhand.studies.log.codec import now
 from tests.service.conftest import Served
 
@@ -137,15 +137,15 @@ def test_a_study_goes_on_as_its_log_says_after_a_learner_failed(tmp_path, snapsh
         if snapshots:
             study.state.snapshot()
         FAILING[:] = [2]
-        reports = [Operation("tell", decision, {"reward": 0.5}) for decision in decisions]
-        outcomes = study.perform(reports)
+        reports = [Tell(ticket=decision, given={"reward": 0.5}) for decision in decisions]
+        outcomes = study.run(reports)
         assert outcomes[0] == "told"
         assert all(isinstance(one, ModelError) for one in outcomes[1:])
         FAILING[:] = [-6]
         with pytest.raises(ModelError):
             study.ask()
         FAILING.clear()
-        assert study.perform(reports) == ["already told", *["told"] * 4]
+        assert study.run(reports) == ["already told", *["told"] * 4]
         study.ask()
         assert study.verify().ok
         assert inside(study.policy)["half"] == 5
@@ -159,7 +159,7 @@ def test_a_ticket_is_closed_without_a_reward_where_the_learner_fails_at_that_of_
         later = now() + 61_000_000
         monkeypatch.setattr("evenhand.studies.log.transaction.now", lambda: later)
         FAILING[:] = [2, -5]
-        failed, forgotten = study.perform([Operation("ask"), Operation("forget", 4)])
+        failed, forgotten = study.run([Ask(), Forget(ticket=4)])
         assert (type(failed), forgotten) == (ModelError, "already forgotten")
         FAILING.clear()
         study.tell(study.ask(), 1.0)

@@ -59,7 +59,7 @@ def made():
         "history": history,
         "alike": alike,
         "value": value,
-        "finding": eh.quotas.audit(log, arm="arm", shares=0.5),
+        "finding": eh.audit.promise(log, arm="arm", shares=0.5),
         "found": search.recommend(),
         "sensitivity": TRIAL.sensitivity(tolerance=0.1),
         "grouped": grouped.assign_coords(group=["x", "y"], arm_share=("group", [0.5, 0.5])),

@@ -12,7 +12,7 @@ from tests.naming import named
 WORLD = eh.quotas.BernoulliArms({"a": 0.7, "b": 0.5, "c": 0.4})
 POLICY = eh.quotas.FairUCB({"a": 0.2, "b": 0.3, "c": 0.1})
 WANTED = {
-    "plot_audit": "finding: expected what eh.quotas.audit returns, got",
+    "plot_audit": "finding: expected what eh.audit.promise returns, got",
     "plot_bias": "table: expected what the policy's bias() returns, got",
     "plot_candidates": "recommendation: expected what recommend() or best() returns, got",
     "plot_collection": "frame: expected what eh.sampling.collect returns, got",

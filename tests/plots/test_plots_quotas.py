@@ -22,7 +22,7 @@ def history():
 
 @pytest.fixture(scope="module")
 def finding():
-    return eh.quotas.audit(pd.DataFrame({"arm": list("aaabab")}), arm="arm", shares=0.5)
+    return eh.audit.promise(pd.DataFrame({"arm": list("aaabab")}), arm="arm", shares=0.5)
 
 
 DRAWINGS = {
@@ -174,7 +174,7 @@ AUDITS = {
 @pytest.mark.parametrize("name", AUDITS)
 def test_the_picture_of_an_audit_names_every_promise_that_was_broken(name, tmp_path):
     arguments, said = AUDITS[name]
-    finding = eh.quotas.audit(LOG, **({"arm": "arm"} | arguments))
+    finding = eh.audit.promise(LOG, **({"arm": "arm"} | arguments))
     drawn, axes = figure()
     plots.plot_audit(finding, ax=axes)
     (listed,) = axes.texts
@@ -190,7 +190,7 @@ def lines_of(axes):
 
 
 def test_caps_have_a_line_and_their_own_limit():
-    finding = eh.quotas.audit(LOG, arm="arm", shares={"a": 0, "b": 0.2}, caps={"a": 0.5}, cap_tolerance=2)
+    finding = eh.audit.promise(LOG, arm="arm", shares={"a": 0, "b": 0.2}, caps={"a": 0.5}, cap_tolerance=2)
     lines = lines_of(plots.plot_audit(finding, ax=figure()[1]))
     played = np.cumsum(LOG["arm"] == "a")
     np.testing.assert_allclose(lines["ahead of a cap"].get_ydata(), played - 0.5 * np.arange(1, 13))
@@ -199,13 +199,13 @@ def test_caps_have_a_line_and_their_own_limit():
 
 
 def test_what_promises_nothing_has_no_line():
-    lines = lines_of(plots.plot_audit(eh.quotas.audit(LOG, arm="arm", windows={"b": 4}), ax=figure()[1]))
+    lines = lines_of(plots.plot_audit(eh.audit.promise(LOG, arm="arm", windows={"b": 4}), ax=figure()[1]))
     assert not any("behind" in name or "ahead" in name for name in lines)
 
 
 def test_the_rounds_in_which_a_promise_was_broken_are_shaded():
     log = pd.DataFrame({"arm": list("aabaabbbba")})
-    finding = eh.quotas.audit(log, arm="arm", shares={"a": 0, "b": 0.5})
+    finding = eh.audit.promise(log, arm="arm", shares={"a": 0, "b": 0.5})
     assert finding.verdict == "The promise was broken in 4 of 10 rounds, first at round 2"
     (shade,) = plots.plot_audit(finding, ax=figure()[1]).collections
     (path,) = shade.get_paths()
@@ -215,5 +215,5 @@ def test_the_rounds_in_which_a_promise_was_broken_are_shaded():
 
 def test_an_audit_of_short_segments_says_that_nothing_was_tested():
     log = pd.DataFrame({"arm": list("ab"), "person": ["x", "y"]})
-    finding = eh.quotas.audit(log, arm="arm", shares={"a": 0.5, "b": 0}, segment="person")
+    finding = eh.audit.promise(log, arm="arm", shares={"a": 0.5, "b": 0}, segment="person")
     assert finding.verdict.startswith("The promise was not put to the test")

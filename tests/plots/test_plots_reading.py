@@ -93,7 +93,7 @@ def test_names_stand_where_lines_end_on_any_scale():
 
 @pytest.mark.parametrize("rows", [3, 4, 7, 40])
 def test_rows_of_an_audit_are_whole_numbers(rows):
-    finding = eh.quotas.audit(pd.DataFrame({"arm": ["a", "b"] * rows}).iloc[:rows], arm="arm", shares=0.3)
+    finding = eh.audit.promise(pd.DataFrame({"arm": ["a", "b"] * rows}).iloc[:rows], arm="arm", shares=0.3)
     drawn, axes = figure()
     plots.plot_audit(finding, ax=axes)
     drawn.canvas.draw()

@@ -10,14 +10,13 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
+from evenhand.descriptions.policies import policy_from
 from evenhand.errors import ArgumentError
 from evenhand.learners import UCB1
-from evenhand.promises.promise import Promise
 from evenhand.quotas import DeadlineLearn
 from evenhand.studies import Study
 from evenhand.studies.files import flat, read_csv
 from evenhand.studies.log.codec import plain, revive
-from evenhand.studies.specification import policy_from
 from evenhand.studies.statistics.promise_check import PromiseCheck
 from tests.cli.shell import answer
 from tests.fuzzing import many
@@ -113,10 +112,6 @@ def played(study_or_policy, promise, rounds=60, told=True):
     return log, decisions
 
 
-def test_the_public_name_is_the_value():
-    assert eh.Promise is eh.quotas.Promise is Promise
-
-
 def fresh(promise):
     return PromiseCheck(DeadlineLearn(UCB1(), promise))
 
@@ -158,7 +153,7 @@ def test_an_audit_counts_what_the_definition_counts(promise):
         rounds = careless(promise, random.Random(seed), 40)
         cells = [list(arms) if promise.plays > 1 else arms[0] for arms, _ in rounds]
         log = pd.DataFrame({"arm": cells, "offered": [list(offered) for _, offered in rounds]})
-        found = eh.quotas.audit(log, arm="arm", available="offered", promise=promise)
+        found = eh.audit.promise(log, arm="arm", available="offered", promise=promise)
         first = next(iter(rounds_broken(promise, rounds)), None)
         assert found.kept == (first is None)
         assert (None if found.first_breach is None else found.first_breach.round) == first
@@ -310,9 +305,9 @@ def test_parts_beside_a_promise_are_refused_by_name():
     promise, log = eh.Promise({"a": 0.5, "b": 0.25}), pd.DataFrame({"arm": list("abab")})
     for beside in ({"shares": {"a": 0.5}}, {"tolerance": 1}, {"caps": 0.5}, {"windows": {"a": 3}}):
         with pytest.raises(ArgumentError, match=f"{next(iter(beside))}: expected nothing together with a promise"):
-            eh.quotas.audit(log, arm="arm", promise=promise, **beside)
+            eh.audit.promise(log, arm="arm", promise=promise, **beside)
     with pytest.raises(ArgumentError, match=r"promise: expected an eh\.Promise"):
-        eh.quotas.audit(log, arm="arm", promise={"shares": {"a": 0.5}})
+        eh.audit.promise(log, arm="arm", promise={"shares": {"a": 0.5}})
     described = {"policy": "quotas/deadline-learn", "learner": "learners/ucb1", "promise": promise.to_dict()}
     with pytest.raises(ArgumentError, match="tolerance: expected nothing together with a promise"):
         policy_from(described | {"tolerance": 1})
@@ -326,6 +321,6 @@ def test_files_are_audited_as_frames_are(promise, tmp_path):
     arms = ["a", "b", "c", "d", "d", "a"] * 5
     log = pd.DataFrame({"arm": arms if promise.plays == 1 else [[arm, "a" if arm != "a" else "b"] for arm in arms]})
     log.to_parquet(tmp_path / "log.parquet")
-    whole, files = (eh.quotas.audit(of, arm="arm", promise=promise) for of in (log, str(tmp_path / "*.parquet")))
+    whole, files = (eh.audit.promise(of, arm="arm", promise=promise) for of in (log, str(tmp_path / "*.parquet")))
     assert (whole.kept, whole.first_violation) == (files.kept, files.first_violation)
     pd.testing.assert_frame_equal(whole.arms, files.arms)

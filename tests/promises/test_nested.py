@@ -101,7 +101,7 @@ def test_sets_are_kept_at_every_round_of_a_simulation(learner):
     world = BernoulliArms({"a": 0.1, "b": 0.5, "c": 0.4, "d": 0.9})
     history = eh.simulate(policy, world, rounds=500, seed=1, checkpoints=500)
     for round, pulls in enumerate(history.pulls.values[0, 0].tolist(), 1):
-        assert policy.promise.kept(pulls, round)
+        assert policy.promise.is_kept(pulls, round)
     assert history.pulls.values[0, 0, -1, 3] > 150
 
 

@@ -85,7 +85,7 @@ promise = read_promise({"a": "1/5", "b": 0}, starts={"b": (2, 5)}, audited=True)
 print(promise)
 assert promise_of(promise.to_dict()).clauses == promise.clauses
 for arms in ("abab", "ababa", "aaaba", "aaabab"):
-    finding = eh.quotas.audit(pd.DataFrame({"arm": list(arms)}), arm="arm", promise=promise)
+    finding = eh.audit.promise(pd.DataFrame({"arm": list(arms)}), arm="arm", promise=promise)
     print(arms, finding.kept, finding.first_breach, finding.promises["rounds_in_violation"].tolist())
 for make in (lambda: eh.Promise({"a": "1/5"}, starts={"a": (2, 5)}), lambda: promise.split(2)):
     try:

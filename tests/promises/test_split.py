@@ -8,10 +8,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+import evenhand as eh
+from evenhand import Promise
 from evenhand.errors import ArgumentError, SharesError
 from evenhand.promises.plain_data import promise_fields
 from evenhand.promises.split import lengths
-from evenhand.quotas import DeadlineLearn, Promise
+from evenhand.quotas import DeadlineLearn
 from tests.fuzzing import many
 from tests.promises.generated_promises import drawn_promise
 from tests.reference.balance import Balance, room

@@ -2,8 +2,8 @@
 
 import pytest
 
+from evenhand import Promise
 from evenhand.errors import SharesError
-from evenhand.quotas import Promise
 
 PLAIN = {"a": 0, "b": 0.2, "c": 0}
 

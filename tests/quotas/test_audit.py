@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evenhand import Promise, audit
 from evenhand.errors import ArgumentError, SharesError, TableError, UnknownArmError
-from evenhand.quotas import FairUCB, LoggedArms, Promise, audit
+from evenhand.quotas import FairUCB, LoggedArms
 from evenhand.simulation.counting import empty_trace, note, open_books
 from tests.fuzzing import many
 from tests.naming import named
@@ -29,7 +30,8 @@ def test_an_audit_finds_what_counting_in_fractions_finds(shares, tolerance, rows
     codes = generator.choice(k, size=rows, p=generator.dirichlet(np.full(k, leaning))).tolist()
     labels = [f"arm {i}" for i in range(k)]
     named = dict(zip(labels, shares, strict=True))
-    finding = audit(pd.DataFrame({"who": [labels[i] for i in codes]}), arm="who", shares=named, tolerance=tolerance)
+    log = pd.DataFrame({"who": [labels[i] for i in codes]})
+    finding = audit.promise(log, arm="who", shares=named, tolerance=tolerance)
     promise = Promise(named, tolerance)
     expected = slow.audit(promise.shares, tolerance, codes)
 
@@ -86,20 +88,20 @@ def test_the_log_of_a_fair_policy_passes():
         decision = policy.ask()
         policy.tell(decision, 1.0 if decision.arm == "b" else 0.0)
         rows.append(decision.arm)
-    finding = audit(pd.DataFrame({"arm": rows}), arm="arm", shares=policy.shares)
+    finding = audit.promise(pd.DataFrame({"arm": rows}), arm="arm", shares=policy.shares)
     assert (finding.kept, finding.rounds_in_violation, finding.first_violation) == (True, 0, None)
     assert finding.worst_shortfall < 1
 
 
 def test_one_share_serves_every_arm_of_the_log_and_whole_numbers_stay_numbers():
-    finding = audit(pd.DataFrame({"item": [3, 1, 3, 1, 1, 1]}), arm="item", shares=0.5)
+    finding = audit.promise(pd.DataFrame({"item": [3, 1, 3, 1, 1, 1]}), arm="item", shares=0.5)
     assert finding.arms["arm"].tolist() == [1, 3]
     assert finding.first_violation == (6, 3)
     assert isinstance(finding.worst_arm, int)
 
 
 def test_an_arm_that_the_log_never_chose_is_missed():
-    finding = audit(pd.DataFrame({"item": ["a"] * 10}), arm="item", shares={"a": 0.5, "b": 0.2})
+    finding = audit.promise(pd.DataFrame({"item": ["a"] * 10}), arm="item", shares={"a": 0.5, "b": 0.2})
     assert finding.first_violation == (5, "b")
     assert finding.rounds_in_violation == 6
     assert (finding.worst_arm, finding.worst_round, finding.worst_shortfall) == ("b", 10, 2.0)
@@ -107,10 +109,10 @@ def test_an_arm_that_the_log_never_chose_is_missed():
 
 def test_rows_are_put_in_order_first():
     log = pd.DataFrame({"item": ["b", "a", "b", "a"], "when": [4, 1, 3, 2]})
-    assert audit(log, arm="item", shares={"a": 0.5, "b": 0.5}).kept
-    assert audit(log, arm="item", shares={"a": 0.5, "b": 0.5}, order="when").first_violation == (2, "b")
+    assert audit.promise(log, arm="item", shares={"a": 0.5, "b": 0.5}).kept
+    assert audit.promise(log, arm="item", shares={"a": 0.5, "b": 0.5}, order="when").first_violation == (2, "b")
     with pytest.raises(TableError, match=r"order: expected one of \['item', 'when'\], got 'time'"):
-        audit(log, arm="item", shares=0.5, order="time")
+        audit.promise(log, arm="item", shares=0.5, order="time")
 
 
 @pytest.mark.parametrize(
@@ -128,7 +130,7 @@ def test_rows_are_put_in_order_first():
 )
 def test_what_cannot_be_audited_is_refused(frame, shares, tolerance, error, words):
     with pytest.raises(error, match=words):
-        audit(pd.DataFrame(frame), arm="item", shares=shares, tolerance=tolerance)
+        audit.promise(pd.DataFrame(frame), arm="item", shares=shares, tolerance=tolerance)
 
 
 SHARES = {"a": 0.5, "b": 0.5}
@@ -148,9 +150,9 @@ SHARES = {"a": 0.5, "b": 0.5}
 )
 def test_rows_are_put_in_order_by_numbers_and_by_times(when):
     log = pd.DataFrame({"item": ["a", "a", "b", "b"], "when": when})
-    finding = audit(log, arm="item", shares=SHARES, order="when")
+    finding = audit.promise(log, arm="item", shares=SHARES, order="when")
     assert finding.first_violation == (2, "b")
-    assert audit(log.iloc[[0, 2, 1, 3]], arm="item", shares=SHARES, order="when").first_violation == (2, "b")
+    assert audit.promise(log.iloc[[0, 2, 1, 3]], arm="item", shares=SHARES, order="when").first_violation == (2, "b")
 
 
 @pytest.mark.parametrize(
@@ -164,25 +166,25 @@ def test_rows_are_put_in_order_by_numbers_and_by_times(when):
 )
 def test_an_order_that_is_none_is_refused(when, words):
     with pytest.raises(TableError, match=words):
-        audit(pd.DataFrame({"item": ["a", "b", "a"], "when": when}), arm="item", shares=SHARES, order="when")
+        audit.promise(pd.DataFrame({"item": ["a", "b", "a"], "when": when}), arm="item", shares=SHARES, order="when")
 
 
 def test_an_unknown_arm_is_named_with_its_row_in_the_file():
     log = pd.DataFrame({"item": ["z", "a", "b"], "when": [3, 2, 1]})
     with pytest.raises(UnknownArmError, match="column 'item', row 1"):
-        audit(log, arm="item", shares=SHARES, order="when")
+        audit.promise(log, arm="item", shares=SHARES, order="when")
 
 
 def test_labels_of_several_types_match_their_shares():
     mixed = pd.DataFrame({"item": pd.Series([1, "a", 1, "a"], dtype=object)})
-    assert audit(mixed, arm="item", shares={1: 0.5, "a": 0.5}).arms["pulls"].tolist() == [2, 2]
-    assert audit(mixed, arm="item", shares=0.5).arms["arm"].tolist() == [1, "a"]
+    assert audit.promise(mixed, arm="item", shares={1: 0.5, "a": 0.5}).arms["pulls"].tolist() == [2, 2]
+    assert audit.promise(mixed, arm="item", shares=0.5).arms["arm"].tolist() == [1, "a"]
     kinds = pd.DataFrame({"item": pd.Categorical([2, 1, 2, 1])})
-    assert audit(kinds, arm="item", shares={1: 0.5, 2: 0.5}).arms["pulls"].tolist() == [2, 2]
+    assert audit.promise(kinds, arm="item", shares={1: 0.5, 2: 0.5}).arms["pulls"].tolist() == [2, 2]
 
 
 def test_arms_that_are_promised_and_never_appear_are_named():
-    finding = audit(pd.DataFrame({"item": ["a", "a"]}), arm="item", shares={"a": 0.1, "b": 0.1, "c": 0})
+    finding = audit.promise(pd.DataFrame({"item": ["a", "a"]}), arm="item", shares={"a": 0.1, "b": 0.1, "c": 0})
     assert finding.never_seen == ("b",)
 
 
@@ -190,19 +192,19 @@ LEVELS = pd.DataFrame({"who": pd.Categorical(["a", "b", "a", "b"], categories=["
 
 
 def test_levels_that_a_column_declares_and_never_holds_are_owed_the_share_of_every_arm():
-    finding = audit(LEVELS, arm="who", shares=0.25)
+    finding = audit.promise(LEVELS, arm="who", shares=0.25)
     assert finding.promise.arms == ("a", "b", "never")
     assert (finding.kept, finding.first_violation, finding.never_seen) == (False, (4, "never"), ("never",))
-    assert audit(LEVELS, arm="who", shares={"a": 0.4, "b": 0.4}).kept
+    assert audit.promise(LEVELS, arm="who", shares={"a": 0.4, "b": 0.4}).kept
     with pytest.raises(SharesError, match="more than 1"):
-        audit(LEVELS, arm="who", shares=0.4)
+        audit.promise(LEVELS, arm="who", shares=0.4)
 
 
 @pytest.mark.parametrize("arms", [[10, 9, 2], ["10", "9", "2"], ["10", "b", "9", "a"]], ids=str)
 def test_arms_that_are_numbers_are_in_the_order_of_numbers(arms):
     frame = pd.DataFrame({"who": arms * 2})
     expected = {int: (2, 9, 10), str: ("2", "9", "10")}[type(arms[0])] if len(arms) == 3 else ("9", "10", "a", "b")
-    assert audit(frame, arm="who", shares=0.01).promise.arms == expected
+    assert audit.promise(frame, arm="who", shares=0.01).promise.arms == expected
     assert LoggedArms(frame.assign(pay=0.5), arm="who", reward="pay").arms == expected
 
 
@@ -214,14 +216,14 @@ def test_a_column_of_true_and_false_is_read_as_rewards_of_one_and_zero():
 def test_a_log_of_one_arm_is_audited():
     log = pd.DataFrame({"item": ["a"] * 5})
     for owed in ({"shares": 0.5}, {"shares": {"a": 1}}, {"windows": {"a": 2}}, {"shares": {2: {"a": 0.5}}}):
-        finding = audit(log, arm="item", **owed)
+        finding = audit.promise(log, arm="item", **owed)
         assert finding.kept
         assert finding.arms["pulls"].tolist() == [5]
 
 
 @pytest.mark.parametrize(("ahead", "kept"), [(0, False), (1, True)])
 def test_a_cap_of_zero_says_that_an_arm_is_never_played(ahead, kept):
-    finding = audit(pd.DataFrame({"item": list("aabaa")}), arm="item", caps={"b": 0}, cap_tolerance=ahead)
+    finding = audit.promise(pd.DataFrame({"item": list("aabaa")}), arm="item", caps={"b": 0}, cap_tolerance=ahead)
     assert finding.kept == kept
     if not kept:
         assert str(finding.first_breach) == "after round 3, the plays of arm 'b' were 1 more than the cap 0 allows"
@@ -235,7 +237,7 @@ DAYS = pd.DataFrame({"day": np.repeat(["2025-01-01", "2025-01-02"], 20), "item":
 def test_a_log_that_is_newest_first_is_turned_around_with_its_ties(order, round):
     log = DAYS.assign(hour=7, n=np.arange(40))
     for rows, turned in ((log, False), (log[::-1], True)):
-        found = audit(rows, arm="item", order=order, round=round, shares={"b": 0.5, "a": 0})
+        found = audit.promise(rows, arm="item", order=order, round=round, shares={"b": 0.5, "a": 0})
         assert found.kept
         assert any("40 of 40 rounds have the same day" in note for note in found.notes)
         assert any("from its end" in note for note in found.notes) == turned
@@ -243,9 +245,9 @@ def test_a_log_that_is_newest_first_is_turned_around_with_its_ties(order, round)
 
 def test_a_further_column_orders_what_is_tied():
     log = DAYS.assign(id=np.arange(40)).sample(frac=1, random_state=1)
-    found = audit(log, arm="item", order=["day", "id"], shares={"b": 0.5, "a": 0})
+    found = audit.promise(log, arm="item", order=["day", "id"], shares={"b": 0.5, "a": 0})
     assert (found.kept, found.notes) == (True, ())
-    again = audit(log, arm="item", order="day", shares={"b": 0.5, "a": 0})
+    again = audit.promise(log, arm="item", order="day", shares={"b": 0.5, "a": 0})
     assert any("name a further column, such as day,id" in note for note in again.notes)
 
 
@@ -258,14 +260,14 @@ NO_DIFFERENCE = {
 @pytest.mark.parametrize("columns", NO_DIFFERENCE.values(), ids=NO_DIFFERENCE)
 def test_ties_that_make_no_difference_are_not_spoken_of(columns):
     log = pd.DataFrame({"when": [1, 1, 2, 2], **columns})
-    said = audit(log, arm="item", round="n" if "n" in columns else None, caps=1).notes
-    assert audit(log, arm="item", order="when", round="n" if "n" in columns else None, caps=1).notes == said
+    said = audit.promise(log, arm="item", round="n" if "n" in columns else None, caps=1).notes
+    assert audit.promise(log, arm="item", order="when", round="n" if "n" in columns else None, caps=1).notes == said
 
 
 @pytest.mark.parametrize("column", ["available", "segment"])
 def test_ties_of_rounds_that_differ_otherwise_are_spoken_of(column):
     log = pd.DataFrame({"when": [1, 1, 1, 2], "item": ["a"] * 4, "other": ["a,b", "a", "a", "b,a"]})
-    found = audit(log, arm="item", order="when", shares={"a": 0.1, "b": 0}, **{column: "other"})
+    found = audit.promise(log, arm="item", order="when", shares={"a": 0.1, "b": 0}, **{column: "other"})
     assert any("3 of 4 rounds have the same when as another," in note for note in found.notes)
 
 
@@ -281,22 +283,22 @@ def test_ties_of_rounds_that_differ_otherwise_are_spoken_of(column):
     ],
 )
 def test_a_note_says_whether_the_order_of_ties_may_change_the_verdict(promised, words):
-    assert words in audit(DAYS, arm="item", order="day", **promised).notes[-1]
+    assert words in audit.promise(DAYS, arm="item", order="day", **promised).notes[-1]
 
 
 def test_ties_in_logs_that_were_written_apart_are_spoken_of():
-    found = audit(frames=[DAYS, DAYS], arm="item", order="day", shares={"b": 0.1, "a": 0})
+    found = audit.promise(frames=[DAYS, DAYS], arm="item", order="day", shares={"b": 0.1, "a": 0})
     assert sum("40 of 40 rounds" in note for note in found.notes) == 2
 
 
 def test_floats_that_cannot_hold_nanoseconds_are_refused_as_an_order():
     when = 1_700_000_000_000_000_000 + np.arange(4)
     log = pd.DataFrame({"item": ["a", "b", "a", "b"], "when": when})
-    assert audit(log, arm="item", order="when", shares=0.5).notes == ()
-    assert audit(log.astype({"when": str}), arm="item", order="when", shares=0.5).notes == ()
+    assert audit.promise(log, arm="item", order="when", shares=0.5).notes == ()
+    assert audit.promise(log.astype({"when": str}), arm="item", order="when", shares=0.5).notes == ()
     for bad in (log.astype({"when": float}), log.assign(when=[*map(float, when)])):
         with pytest.raises(TableError, match="column 'when', row 1: expected values that floats hold exactly, below"):
-            audit(bad, arm="item", order="when", shares=0.1)
+            audit.promise(bad, arm="item", order="when", shares=0.1)
 
 
 @pytest.mark.parametrize(
@@ -304,4 +306,4 @@ def test_floats_that_cannot_hold_nanoseconds_are_refused_as_an_order():
 )
 def test_an_order_of_no_column_is_refused(order, words):
     with pytest.raises(TableError, match=words):
-        audit(DAYS, arm="item", order=order, shares=0.1)
+        audit.promise(DAYS, arm="item", order=order, shares=0.1)

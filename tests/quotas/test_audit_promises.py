@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evenhand import audit
 from evenhand.errors import ArgumentError, SharesError, TableError, UnknownArmError
 from evenhand.learners import UCB1
-from evenhand.quotas import DeadlineLearn, audit
+from evenhand.quotas import DeadlineLearn
 from tests.fuzzing import many
 from tests.naming import named
 from tests.reference import quotas as slow
@@ -72,7 +73,7 @@ def test_caps_windows_and_sets_are_found_as_by_counting(seed, slack, ahead):
     caps = {} if sets else caps  # no rule keeps both
     limits = [("cap", (arm,), caps[arm], ahead, None, 1, end) for arm in ARMS if arm in caps]
     limits += [("window", (arm,), window, 0, None, 1, end) for arm, window in windows.items()]
-    finding = audit(
+    finding = audit.promise(
         pd.DataFrame({"who": codes}),
         arm="who",
         shares=shares | sets,
@@ -103,7 +104,7 @@ def test_slates_segments_and_own_clocks_are_found_as_by_counting(seed, slack, wa
         shares = {arm: share / 2 for arm, share in shares.items()}
     places = sorted({where for _, _, where in rounds}) if segments else [None]
     clauses = [("floor", (arm,), shares[arm], slack, where, 1, 99) for arm in ARMS for where in places]
-    finding = audit(
+    finding = audit.promise(
         frame,
         arm="arm",
         shares=shares,
@@ -147,7 +148,7 @@ def test_shares_that_change_count_from_their_dates(seed, slack, way):
         frame, order = frame.assign(when=day[1 : end + 1]).sample(frac=1, random_state=seed % 99), "when"
         given = given.assign(**{"from": [str(day[start]) for start in given["from"]]})
     compare(
-        audit(frame, arm="who", shares=given, tolerance=slack, order=order),
+        audit.promise(frame, arm="who", shares=given, tolerance=slack, order=order),
         [((arm,), ARMS, None) for arm in codes],
         clauses,
     )
@@ -156,20 +157,21 @@ def test_shares_that_change_count_from_their_dates(seed, slack, way):
 def test_an_arm_that_comes_later_is_owed_from_its_own_date():
     log = pd.DataFrame({"who": list("aabbabcacb")})
     shares = {1: {"a": 0.5, "b": 0.3}, 6: {"c": 0.2}, 9: {"a": 0}}
-    table = audit(log, arm="who", shares=shares).promises
+    table = audit.promise(log, arm="who", shares=shares).promises
     owed = [["a", 1, "1/2"], ["b", 1, "3/10"], ["c", 6, "1/5"], ["a", 9, "0"]]
     assert table[["arm", "since", "limit"]].values.tolist() == owed
     with pytest.raises(SharesError, match=r"from 6: shares: they sum to 1\.1"):
-        audit(log, arm="who", shares={1: {"a": 0.5, "b": 0.3, "c": 0}, 6: {"c": 0.3}})
+        audit.promise(log, arm="who", shares={1: {"a": 0.5, "b": 0.3, "c": 0}, 6: {"c": 0.3}})
 
 
 def test_lists_may_be_written_as_json_and_labels_that_look_like_lists_stay_labels():
     rounds = [["a", "b"], ["b", "c"], ["a", "c"]]
     lists, texts = pd.DataFrame({"arm": rounds}), pd.DataFrame({"arm": [json.dumps(one) for one in rounds]})
     shares = {"a": 0.5, "b": 0.5, "c": 0.5}
-    assert audit(texts, arm="arm", shares=shares).arms.equals(audit(lists, arm="arm", shares=shares).arms)
+    one, other = (audit.promise(log, arm="arm", shares=shares).arms for log in (texts, lists))
+    assert one.equals(other)
     groups = pd.DataFrame({"group": ['["F", "M"]', "F & M", '["F", "M"]']})
-    assert audit(groups, arm="group", shares={'["F", "M"]': 0.5, "F & M": 0.2}).rounds == 3
+    assert audit.promise(groups, arm="group", shares={'["F", "M"]': 0.5, "F & M": 0.2}).rounds == 3
 
 
 def test_the_logs_of_policies_pass():
@@ -179,20 +181,20 @@ def test_the_logs_of_policies_pass():
         decision = policy.ask(available=offered)
         policy.tell(decision, [0.0] * len(decision.arms))
         rows.append({"arm": list(decision.arms), "offered": offered})
-    assert audit(pd.DataFrame(rows), arm="arm", shares=policy.shares, available="offered").kept
+    assert audit.promise(pd.DataFrame(rows), arm="arm", shares=policy.shares, available="offered").kept
     capped = DeadlineLearn(UCB1(), {"a": 0.3, "b": 0.1, "c": 0}, caps={"c": 0.4}, cap_tolerance=1)
     arms = [capped.ask().arm for _ in range(200)]
     options = {"arm": "arm", "shares": capped.shares, "caps": capped.caps}
-    assert audit(pd.DataFrame({"arm": arms}), **options, cap_tolerance=1).kept
+    assert audit.promise(pd.DataFrame({"arm": arms}), **options, cap_tolerance=1).kept
     rotating = DeadlineLearn(UCB1(), 0, windows={"a": (2, 7), "b": 5}, arms=["a", "b", "c"])
     arms = [rotating.ask().arm for _ in range(200)]
-    finding = audit(pd.DataFrame({"arm": arms}), arm="arm", windows=rotating.windows)
+    finding = audit.promise(pd.DataFrame({"arm": arms}), arm="arm", windows=rotating.windows)
     assert finding.kept
     assert finding.promises["promise"].tolist() == ["floor"] * 3 + ["window"] * 2
 
 
 def test_a_window_that_the_log_never_serves_is_named():
-    finding = audit(pd.DataFrame({"who": ["a", "b"] * 10}), arm="who", windows={"c": (2, 5)})
+    finding = audit.promise(pd.DataFrame({"who": ["a", "b"] * 10}), arm="who", windows={"c": (2, 5)})
     assert finding.never_seen == ("c",)
     said = "after round 5, the plays of arm 'c' were 2 fewer than the 2 owed in any 5 consecutive rounds"
     assert str(finding.first_breach) == said
@@ -237,10 +239,10 @@ TWICE = pd.DataFrame({"from": [1, 1], "arm": ["a", "a"], "share": [0.1, 0.2]})
 )
 def test_what_cannot_be_audited_is_refused_by_name(options, error, words):
     if error is None:
-        audit(pd.DataFrame(LOG), arm="who", **options)
+        audit.promise(pd.DataFrame(LOG), arm="who", **options)
         return
     with pytest.raises(error, match=words):
-        audit(pd.DataFrame(LOG), arm="who", **options)
+        audit.promise(pd.DataFrame(LOG), arm="who", **options)
 
 
 @pytest.mark.parametrize(
@@ -259,4 +261,4 @@ def test_what_cannot_be_audited_is_refused_by_name(options, error, words):
 )
 def test_a_log_that_contradicts_itself_is_refused(frame, options, words):
     with pytest.raises((TableError, UnknownArmError), match=words):
-        audit(pd.DataFrame(frame), arm="arm", **{"shares": 0.1} | options)
+        audit.promise(pd.DataFrame(frame), arm="arm", **{"shares": 0.1} | options)

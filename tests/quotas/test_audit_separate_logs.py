@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
+from evenhand import Promise, audit
 from evenhand.errors import ArgumentError, SharesError, TableError, UnknownArmError
-from evenhand.quotas import Promise, audit
 from tests.promises.generated_promises import drawn_promise
 from tests.promises.test_split import KINDS, merged, played, splittable
 
@@ -67,7 +67,7 @@ def test_the_finding_is_that_of_the_worst_of_all_orders(kinds):
         promise = drawn_promise(kinds, np.random.default_rng(seed))
         sizes = chance.choice([(3, 2, 2), (4, 3), (1, 1, 1, 2)])
         logs = [anything(promise, size, chance, offering) for size in sizes]
-        finding = audit(frames=[frame(log) for log in logs], arm="arm", promise=promise, available="on")
+        finding = audit.promise(frames=[frame(log) for log in logs], arm="arm", promise=promise, available="on")
         worst = {clause: max(broken_by(clause, order) for order in orders(logs)) for clause in promise.clauses}
         found = {(row.promise, row.arm): row.broken_by for row in finding.promises.itertuples()}
         for clause, most in worst.items():
@@ -83,16 +83,16 @@ def test_logs_of_a_split_promise_keep_it_as_does_every_merge(kinds):
     promise, parts = next(filter(None, (splittable(kinds, seed, 3) for seed in range(99))))
     logs = [played(part, 40, chance, "arms on offer" in kinds) for part in parts]
     frames = [frame(log) for log in logs]
-    assert audit(frames=frames, arm="arm", promise=promise, available="on").kept
+    assert audit.promise(frames=frames, arm="arm", promise=promise, available="on").kept
     for _ in range(5):
         whole = frame(merged(logs, chance))
-        assert audit(whole, arm="arm", promise=promise, available="on").kept
+        assert audit.promise(whole, arm="arm", promise=promise, available="on").kept
 
 
 def test_segments_are_judged_each_by_itself():
     first = pd.DataFrame({"arm": list("bab"), "shop": list("xyx")})
     logs = [first, pd.DataFrame({"arm": list("bb"), "shop": list("xz")})]
-    finding = audit(frames=logs, arm="arm", shares={"a": 0.5, "b": 0.5}, segment="shop")
+    finding = audit.promise(frames=logs, arm="arm", shares={"a": 0.5, "b": 0.5}, segment="shop")
     assert finding.promises[["arm", "segment", "plays", "broken_by"]].values.tolist() == [
         ["a", "x", 0, 1],
         ["a", "y", 1, 0],
@@ -101,7 +101,7 @@ def test_segments_are_judged_each_by_itself():
         ["b", "y", 0, 0],
         ["b", "z", 1, 0],
     ]
-    alone = audit(first, arm="arm", shares={"a": 0.5, "b": 0.5}, segment="shop").promises
+    alone = audit.promise(first, arm="arm", shares={"a": 0.5, "b": 0.5}, segment="shop").promises
     rows = finding.promises[finding.promises["segment"] != "z"]
     assert alone[["arm", "segment"]].values.tolist() == rows[["arm", "segment"]].values.tolist()
 
@@ -109,13 +109,13 @@ def test_segments_are_judged_each_by_itself():
 def test_one_log_is_found_as_it_is_alone():
     log = pd.DataFrame({"arm": list("aabbbaab")})
     promised = {"shares": {"a": 0.5, "b": 0.4}, "caps": {"a": 0.5}, "windows": {"b": 2}}
-    alone, apart = audit(log, arm="arm", **promised), audit(frames=[log], arm="arm", **promised)
+    alone, apart = audit.promise(log, arm="arm", **promised), audit.promise(frames=[log], arm="arm", **promised)
     assert apart.promises["broken_by"].tolist() == alone.promises["broken_by"].tolist()
     assert apart.rounds == (8,)
 
 
 def test_the_finding_says_that_the_order_is_unknown():
-    finding = audit(frames=[pd.DataFrame({"arm": ["a"]})] * 2, arm="arm", shares={"a": 0.5, "b": 0.5})
+    finding = audit.promise(frames=[pd.DataFrame({"arm": ["a"]})] * 2, arm="arm", shares={"a": 0.5, "b": 0.5})
     assert not finding.kept
     assert "promises: broken in some order of the logs" in str(finding)
     assert "need not have been broken in the one that happened" in str(finding)
@@ -139,8 +139,8 @@ LOG = pd.DataFrame({"arm": ["a"], "day": [1]})
 )
 def test_what_is_no_list_of_logs_or_no_promise_of_them_is_refused(given, kind, words):
     with pytest.raises(kind, match=words):
-        audit(arm="arm", **{"shares": {"a": 0.5, "b": 0.1}} | given)
+        audit.promise(arm="arm", **{"shares": {"a": 0.5, "b": 0.1}} | given)
 
 
 def test_it_is_a_name_of_the_library():
-    assert isinstance(audit(frames=[LOG], arm="arm", shares={"a": 1}), eh.quotas.ApartAudit)
+    assert isinstance(audit.promise(frames=[LOG], arm="arm", shares={"a": 1}), eh.audit.ApartAudit)

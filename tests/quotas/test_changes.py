@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import evenhand as eh
+from evenhand import Promise
 from evenhand.errors import ArgumentError, EvenhandError, RewardError, SharesError, UnknownArmError
+from evenhand.labels import Labels
 from evenhand.learners import UCB1, EpsilonGreedy, Exp3, Thompson
-from evenhand.protocol import places
-from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairUCB, Promise
+from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairUCB
 from tests.fuzzing import many
 
 
@@ -277,7 +278,7 @@ def test_lotteries_and_windows_change(made, more, tmp_path):
         policy.tell(decision, dict.fromkeys(decision.arms, 1.0) if len(decision.arms) > 1 else 1.0)
         assert "b" not in decision.arms or step < 30
     since = {arm: pulls - before[arm] for arm, pulls in policy.pulls.items()}
-    assert promise.kept(since, 30)
+    assert promise.is_kept(since, 30)
     assert promise.owes
 
 
@@ -295,7 +296,7 @@ def test_a_promise_of_another_kind_is_kept_from_its_change_on():
 
 def test_labels_on_offer_are_looked_up_in_a_table_made_once(monkeypatch):
     made = []
-    monkeypatch.setattr("evenhand.policy.validation.places", lambda labels: made.append(1) or places(labels))
+    monkeypatch.setattr("evenhand.policy.validation.Labels", lambda labels: made.append(1) or Labels(labels))
     policy = DeadlineLearn(UCB1(), dict.fromkeys([*"abc", "e\u0301"], "1/8"))
     for _ in range(20):
         policy.ask(available=["a", "c", "\u00e9"])
@@ -443,7 +444,7 @@ def test_caps_far_ahead_are_refused_and_sets_may_be_frozen():
 @pytest.mark.parametrize(("pulls", "round"), [([1], 3), (None, 3), ([1, 1], None), ([1, 1.5], 3), ({"z": 1}, 3)])
 def test_pulls_that_cannot_be_judged_are_refused(pulls, round):
     with pytest.raises(ArgumentError, match=r"pulls|round"):
-        DeadlineLearn(UCB1(), {"a": 0.2, "b": 0.3}).promise.kept(pulls, round)
+        DeadlineLearn(UCB1(), {"a": 0.2, "b": 0.3}).promise.is_kept(pulls, round)
 
 
 @pytest.mark.parametrize("learner", [UCB1(), UCB1(arms=["a", "b"]), Thompson(arms=["a", "b"])], ids=str)

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import evenhand as eh
+from evenhand import Promise
 from evenhand.kernels.compose import LazyKernel
-from evenhand.quotas import DeadlineLearn, Promise
+from evenhand.quotas import DeadlineLearn
 from evenhand.quotas.deadlines import count, granted, must_play
 from tests.fuzzing import many
 from tests.quotas.board import Board, every_conversation, quietly

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evenhand import Promise, audit
 from evenhand.audit import files
 from evenhand.cli.inputs import tables
 from evenhand.errors import ArgumentError, SharesError, TableError, UnknownArmError
-from evenhand.quotas import Promise, audit
 from tests.cli.shell import call
 from tests.fuzzing import many
 
@@ -51,8 +51,8 @@ def test_any_cut_gives_the_findings_of_the_whole(tmp_path_factory, seed):
     tolerance = float(random.choice([0.0, 1.5, 4.0]))
     cuts = sorted(set(random.integers(1, rows, size=random.integers(0, 6)).tolist()))
     pattern = written(frame, tmp_path_factory.mktemp("logs"), cuts, int(random.integers(1, 60)))
-    expected = audit(frame, arm="item", shares=shares, tolerance=tolerance)
-    same(audit(pattern, arm="item", shares=shares, tolerance=tolerance, jobs=1), expected)
+    expected = audit.promise(frame, arm="item", shares=shares, tolerance=tolerance)
+    same(audit.promise(pattern, arm="item", shares=shares, tolerance=tolerance, jobs=1), expected)
 
 
 @pytest.mark.parametrize(
@@ -64,17 +64,17 @@ def test_labels_are_those_of_a_data_frame(tmp_path, labels):
     frame = pd.DataFrame({"item": labels})
     frame = pd.concat([frame] * 40, ignore_index=True).astype(frame.dtypes)
     pattern = written(frame, tmp_path / "logs", [17, 60])
-    same(audit(pattern, arm="item", shares=0.2), audit(frame, arm="item", shares=0.2))
+    same(audit.promise(pattern, arm="item", shares=0.2), audit.promise(frame, arm="item", shares=0.2))
 
 
 def test_threads_and_other_backends_find_the_same(tmp_path):
     frame = pd.DataFrame({"item": np.random.default_rng(1).integers(5, size=3000)})
     pattern = written(frame, tmp_path / "logs", [700, 1900], 250)
-    expected = audit(frame, arm="item", shares=0.19)
+    expected = audit.promise(frame, arm="item", shares=0.19)
     assert not expected.kept
-    same(audit(pattern, arm="item", shares=0.19, jobs=2), expected)
+    same(audit.promise(pattern, arm="item", shares=0.19, jobs=2), expected)
     with joblib.parallel_config("threading", n_jobs=2):
-        same(audit(pattern, arm="item", shares=0.19), expected)
+        same(audit.promise(pattern, arm="item", shares=0.19), expected)
 
 
 @pytest.mark.slow
@@ -87,14 +87,14 @@ def test_a_dask_cluster_finds_the_same(tmp_path):
         distributed.Client(cluster),
         joblib.parallel_config("dask"),
     ):
-        same(audit(pattern, arm="item", shares=0.19), audit(frame, arm="item", shares=0.19))
+        same(audit.promise(pattern, arm="item", shares=0.19), audit.promise(frame, arm="item", shares=0.19))
 
 
 def test_an_arm_that_the_log_never_chose_is_missed(tmp_path):
     frame = pd.DataFrame({"item": ["a"] * 100 + ["b"] * 20})
     pattern = written(frame, tmp_path / "logs", [30])
     shares = {"c": 0.1, "a": 0.5, "b": 0.2}
-    same(audit(pattern, arm="item", shares=shares), audit(frame, arm="item", shares=shares))
+    same(audit.promise(pattern, arm="item", shares=shares), audit.promise(frame, arm="item", shares=shares))
 
 
 @pytest.mark.parametrize(
@@ -113,24 +113,24 @@ def test_an_arm_that_the_log_never_chose_is_missed(tmp_path):
 def test_what_cannot_be_audited_is_refused(tmp_path, arguments, error, words):
     pattern = written(pd.DataFrame({"item": list("abab")}), tmp_path / "logs", [2])
     with pytest.raises(error, match=words):
-        audit(pattern, **{"arm": "item", **arguments})
+        audit.promise(pattern, **{"arm": "item", **arguments})
 
 
 def test_files_that_cannot_be_read_are_refused(tmp_path):
     with pytest.raises(TableError, match="no such files"):
-        audit(str(tmp_path / "*.parquet"), arm="item", shares=0.1)
+        audit.promise(str(tmp_path / "*.parquet"), arm="item", shares=0.1)
     pattern = written(pd.DataFrame({"item": ["a", "b", None, "a"]}), tmp_path / "logs", [], 2)
     with pytest.raises(TableError, match=r"000.parquet, column 'item', row 3: the cell is empty"):
-        audit(pattern, arm="item", shares=0.1)
+        audit.promise(pattern, arm="item", shares=0.1)
     (tmp_path / "logs" / "log.parquet.csv").write_text("item\na\n")
     with pytest.raises(TableError, match="expected only Parquet files, or none"):
-        audit(str(tmp_path / "*/*.parquet*"), arm="item", shares=0.1)
+        audit.promise(str(tmp_path / "*/*.parquet*"), arm="item", shares=0.1)
     (tmp_path / "log.json").write_text("{}")
     with pytest.raises(TableError, match=r"log\.json: no rows"):
-        audit(str(tmp_path / "log.json"), arm="item", shares=0.1)
+        audit.promise(str(tmp_path / "log.json"), arm="item", shares=0.1)
     (tmp_path / "bad.parquet").write_text("none")
     with pytest.raises(TableError, match=r"bad.parquet: cannot be read as Parquet"):
-        audit(str(tmp_path / "bad.parquet"), arm="item", shares=0.1)
+        audit.promise(str(tmp_path / "bad.parquet"), arm="item", shares=0.1)
 
 
 def test_the_command_audits_files_by_their_pattern(tmp_path):
@@ -185,9 +185,9 @@ def test_every_kind_of_clause_is_found_as_in_a_data_frame(tmp_path, monkeypatch,
         for part, start in enumerate(range(0, rows, 150)):
             text.iloc[start : start + 150].to_csv(tmp_path / f"{part}.csv", index=False)
         pattern = str(tmp_path / "*.csv")
-    expected = audit(frame, arm="item", **columns, **promised)
+    expected = audit.promise(frame, arm="item", **columns, **promised)
     assert not expected.kept
-    same(audit(pattern, arm="item", jobs=1, **columns, **promised), expected)
+    same(audit.promise(pattern, arm="item", jobs=1, **columns, **promised), expected)
 
 
 def test_rows_that_cannot_be_read_are_named_by_their_file(tmp_path, monkeypatch):
@@ -199,13 +199,13 @@ def test_rows_that_cannot_be_read_are_named_by_their_file(tmp_path, monkeypatch)
         with pytest.raises(
             TableError, match=rf"log.{ending}, in the rows after row 50: column 'offered', row 21: expected"
         ):
-            audit(str(tmp_path / f"log.{ending}"), arm="item", shares={"a": 0.1, "b": 0}, available="offered")
+            audit.promise(str(tmp_path / f"log.{ending}"), arm="item", shares={"a": 0.1, "b": 0}, available="offered")
     (tmp_path / "log.csv").write_text("item\na\n\xff\n", encoding="latin-1")
     with pytest.raises(TableError, match=r"log.csv: is not UTF-8"):
-        audit(str(tmp_path / "log.csv"), arm="item", shares=0.1)
+        audit.promise(str(tmp_path / "log.csv"), arm="item", shares=0.1)
     (tmp_path / "log.csv").write_text("item\na\nb,c\n")
     with pytest.raises(TableError, match=r"log.csv: row 2 has 2 cells, more cells than the header"):
-        audit(str(tmp_path / "log.csv"), arm="item", shares=0.1)
+        audit.promise(str(tmp_path / "log.csv"), arm="item", shares=0.1)
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
@@ -245,4 +245,4 @@ def test_the_command_reads_a_csv_of_another_form_as_a_whole(tmp_path, monkeypatc
 def test_lists_as_json_are_read_as_in_a_data_frame(tmp_path):
     frame = pd.DataFrame({"item": ['["a", "b"]', '["b", "c"]', '["c"]'] * 20})
     pattern, shares = written(frame, tmp_path / "logs", [17]), {"a": 0.5, "b": 0.1, "c": 0.9}
-    same(audit(pattern, arm="item", shares=shares), audit(frame, arm="item", shares=shares))
+    same(audit.promise(pattern, arm="item", shares=shares), audit.promise(frame, arm="item", shares=shares))

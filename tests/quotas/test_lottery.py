@@ -35,7 +35,7 @@ def check_round(policy, wishes):
     twin = slow.lottery_learn(promise.shares, promise.slack, F(policy.lottery), pulls, t, wishes)
     decision = policy.ask()
     check(decision, *twin, promise.shares, policy.lottery)
-    assert promise.kept(policy.pulls, t + 1)
+    assert promise.is_kept(policy.pulls, t + 1)
     return decision
 
 
@@ -72,7 +72,7 @@ def test_every_decision_is_the_twin_s_whatever_the_learner_wishes(shares, tolera
         twin = slow.lottery_learn(promise.shares, promise.slack, F(floor), pulls, t, named(wished[0], len(shares)))
         expected, allowed = twin
         check(decision, expected, allowed, promise.shares, floor)
-        assert promise.kept(policy.pulls, t + 1)
+        assert promise.is_kept(policy.pulls, t + 1)
 
 
 @pytest.mark.parametrize("tolerance", [0.0, 1.5, 5.0])

@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
+from evenhand import audit
 from evenhand.learners import UCB1, LinUCB, Thompson
-from evenhand.quotas import DeadlineLearn, audit
+from evenhand.quotas import DeadlineLearn
 from evenhand.studies import Study
 
 ARMS = ("a", "b", "c", "d")
@@ -40,7 +41,7 @@ def test_a_batch_before_any_reward_keeps_every_promise(kind, learner):
         decision = policy.ask(available=offered)
         rows += [{"arm": arm, "round": round, "available": ",".join(offered or ARMS)} for arm in decision.arms]
     assert len(policy.open_tickets) == 240
-    assert audit(pd.DataFrame(rows), arm="arm", round="round", **owed).kept
+    assert audit.promise(pd.DataFrame(rows), arm="arm", round="round", **owed).kept
 
 
 @pytest.mark.parametrize("kind", ["floors", "slates", "caps", "sets", "windows"])

@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import evenhand as eh
+from evenhand import Promise
 from evenhand.errors import ArgumentError, SharesError
 from evenhand.learners import MOSS, EpsilonGreedy
 from evenhand.promises.promise import read_promise
 from evenhand.promises.reading import read_share, read_tolerance
-from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairLearn, FairUCB, HorizonFairUCB, Promise
+from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairLearn, FairUCB, HorizonFairUCB
 from tests.naming import named
 from tests.promises.promise_game import check_promise
 from tests.strategies import Stubborn, any_shares
@@ -79,8 +80,8 @@ def test_what_is_owed_is_not_rounded_in_floating_point():
     assert int(0.29 * 100) == 28  # what the promise must not fall into
     promise = Promise([0.07, 0.14, 0.29])
     assert promise.owed(100) == [7, 14, 29]
-    assert not promise.kept([7, 65, 28], 100)
-    assert promise.kept([7, 64, 29], 100)
+    assert not promise.is_kept([7, 65, 28], 100)
+    assert promise.is_kept([7, 64, 29], 100)
 
 
 @given(shares=any_shares(), tolerance=st.floats(0, 50), t=st.integers(1, 10**6))

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evenhand import Promise
 from evenhand.errors import SharesError
 from evenhand.kernels.deadlines import NEVER, advance, pace, position
-from evenhand.quotas import DeadlineLearn, FairLearn, HorizonFairUCB, Promise
+from evenhand.quotas import DeadlineLearn, FairLearn, HorizonFairUCB
 from tests.fuzzing import many
 from tests.quotas.board import Board, every_conversation, quietly
 from tests.reference import quotas as slow

@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import evenhand as eh
+from evenhand import Promise
 from evenhand.errors import ArgumentError, SharesError
 from evenhand.learners import UCB1
-from evenhand.quotas import DeadlineLearn, Promise
+from evenhand.quotas import DeadlineLearn
 from evenhand.studies import Study
 from tests.fuzzing import many
 from tests.reference.versions import Versions

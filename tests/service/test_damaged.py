@@ -8,7 +8,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.service import sessions as sessions_module
-from evenhand.studies import Operation, Store, Study
+from evenhand.studies import Ask, Store, Study
 from evenhand.studies.log.reader import Reader
 from tests.fuzzing import many
 from tests.service.conftest import Served
@@ -38,7 +38,7 @@ def stores(tmp_path_factory):
                 team.tell(decision, n % 2)
         team.close()
         sound = Study.create(folder / "ads.evenhand", eh.quotas.FairUCB(SHARES, seed=1), name="sound")
-        for decision in sound.perform([Operation("ask")] * 30):
+        for decision in sound.run([Ask()] * 30):
             sound.tell(decision, 0.5)
         sound.close()
     return folder

@@ -253,7 +253,7 @@ def test_a_store_that_is_gone_is_503(one, monkeypatch):
     def gone(*_):
         raise StoreError("postgresql://somebody@db.example/ads: the store did not do it: connection refused")
 
-    monkeypatch.setattr(one.app.state.sessions.open("ads").study, "perform", gone)
+    monkeypatch.setattr(one.app.state.sessions.open("ads").study, "run", gone)
     answer = one.ask()
     assert (answer.status_code, answer.json()["error"]["name"]) == (503, "StoreError")
     assert answer.headers["Retry-After"] == "1"
@@ -271,7 +271,7 @@ def test_a_defect_shows_nothing_of_itself_but_is_logged(one, monkeypatch):
     def broken(*_):
         raise RuntimeError("the secret is 42")
 
-    monkeypatch.setattr(one.app.state.sessions.open("ads").study, "perform", broken)
+    monkeypatch.setattr(one.app.state.sessions.open("ads").study, "run", broken)
     answer = one.ask()
     assert (answer.status_code, answer.json()["error"]["name"]) == (500, "DefectError")
     assert "42" not in answer.text

@@ -8,6 +8,7 @@ import threading
 import pytest
 from sqlalchemy import select
 
+from evenhand.descriptions.policies import policy_from
 from evenhand.errors import UnknownStudyError
 from evenhand.groups import LinearThompson
 from evenhand.kernels.compose import LazyKernel
@@ -15,9 +16,8 @@ from evenhand.quotas import FairUCB
 from evenhand.service.routes.system import gauges_of
 from evenhand.service.routes.views import SERIES, series_of
 from evenhand.service.sessions import Session, Sessions, warm_up
-from evenhand.studies import Operation, Store, Study
+from evenhand.studies import Ask, Store, Study
 from evenhand.studies.log.state import LivePolicy
-from evenhand.studies.specification import policy_from
 from evenhand.studies.store.schema import SNAPSHOTS
 from tests.waiting import until
 
@@ -76,7 +76,7 @@ def test_studies_that_wrote_keep_their_state_when_the_service_stops(store):
     sessions = Sessions(store)
     writer = sessions.open("wrote").writer
     sessions.open("idle")
-    asyncio.run(writer.perform([Operation("ask")] * 3))
+    asyncio.run(writer.run([Ask()] * 3))
     sessions.stop()
     with store.reading() as connection:
         kept = connection.execute(select(SNAPSHOTS.c.study, SNAPSHOTS.c.sequence).order_by(*SNAPSHOTS.primary_key))
@@ -96,7 +96,7 @@ def test_reading_many_studies_leaves_no_thread(store):
     sessions, before = Sessions(store), threading.active_count()
     assert len(asyncio.run(gauges_of(sessions))) == 20
     until(lambda: threading.active_count() <= before)
-    asyncio.run(sessions.open("n3").writer.perform([Operation("ask")]))
+    asyncio.run(sessions.open("n3").writer.run([Ask()]))
     assert threading.active_count() == before + 1
     sessions.stop()
     assert threading.active_count() == before

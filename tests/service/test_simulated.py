@@ -145,9 +145,9 @@ def test_a_seed_happens_in_another_process_to_the_letter():
 
 def answered_before_it_is_saved():
     """A request that is alone in its group is answered before its transaction ends."""
-    honest, done, alone = writer._perform, Transaction.done, {}
+    honest, done, alone = writer._run, Transaction.run, {}
 
-    def perform(study, group):
+    def run(study, group):
         here = threading.get_ident()
         alone[here] = group if len(group) == 1 else []
         try:
@@ -162,7 +162,7 @@ def answered_before_it_is_saved():
                 waiting.loop.call_soon_threadsafe(waiting.answer, outcomes)
         return outcomes
 
-    return [patch.object(writer, "_perform", perform), patch.object(Transaction, "done", early)]
+    return [patch.object(writer, "_run", run), patch.object(Transaction, "run", early)]
 
 
 def results_of_a_cancelled_request_go_to_the_next():
@@ -177,39 +177,39 @@ def results_of_a_cancelled_request_go_to_the_next():
 
 def a_group_is_dropped_when_its_store_fails():
     """Only the first of a group hears that the disk was full."""
-    honest = writer._perform
+    honest = writer._run
 
-    def perform(study, group):
+    def run(study, group):
         done = honest(study, group)
         failed = any(isinstance(outcome, StoreError) for _, outcome in done)
         return done[:1] if failed else done
 
-    return [patch.object(writer, "_perform", perform)]
+    return [patch.object(writer, "_run", run)]
 
 
 def a_group_fails_with_one_of_its_operations():
     """All of a group are refused where one is, though they were saved."""
-    honest = writer._perform
+    honest = writer._run
 
-    def perform(study, group):
+    def run(study, group):
         done = honest(study, group)
         refusals = [one for _, outcome in done if isinstance(outcome, list) for one in outcome]
         refusal = next((one for one in refusals if isinstance(one, EvenhandError)), None)
         return done if refusal is None else [(waiting, refusal) for waiting in group]
 
-    return [patch.object(writer, "_perform", perform)]
+    return [patch.object(writer, "_run", run)]
 
 
 def outcomes_of_a_group_are_shifted():
-    honest = writer._perform
+    honest = writer._run
 
-    def perform(study, group):
+    def run(study, group):
         done = honest(study, group)
         outcomes = [outcome for _, outcome in done]
         same = len(done) > 1 and all(isinstance(one, list) and len(one) == 1 for one in outcomes)
         return list(zip(group, outcomes[1:] + outcomes[:1], strict=True)) if same else done
 
-    return [patch.object(writer, "_perform", perform)]
+    return [patch.object(writer, "_run", run)]
 
 
 def stopping_drops_the_queue():
@@ -230,7 +230,7 @@ def stopping_refuses_what_was_accepted():
         group = honest(self)
         if self._stopping and group:
             with suppress(EvenhandError):
-                self.study.perform([operation for waiting in group for operation in waiting.operations])
+                self.study.run([operation for waiting in group for operation in waiting.operations])
             refusal = writer.Refusal(503, "the service is stopping; nothing was done: try again")
             for waiting in group:
                 waiting.loop.call_soon_threadsafe(waiting.answer, refusal)
@@ -241,7 +241,7 @@ def stopping_refuses_what_was_accepted():
 
 
 def a_queue_never_empties():
-    """Operations that were performed still count as waiting."""
+    """Operations that were run still count as waiting."""
     honest = Writer._next
 
     def following(self):
@@ -262,7 +262,7 @@ def a_full_queue_takes_one_more():
         except writer.Refusal:
             if not self._stopping:
                 with suppress(EvenhandError):
-                    self.study.perform(operations)
+                    self.study.run(operations)
             raise
 
     return [patch.object(Writer, "submit", submit)]
@@ -274,7 +274,7 @@ def a_wake_up_is_lost():
 
     def following(self):
         if not self._queue and not self._stopping:
-            with self._turn:
+            with self._lock:
                 self._woken = False
                 self._arrived.clear()
             self._arrived.wait()
@@ -297,16 +297,16 @@ def all_wait_for_the_one_that_reads_the_keys():
 
 def an_outage_ends_the_writer():
     """The thread that writes ends with the first transaction that its store refuses."""
-    honest = writer._perform
+    honest = writer._run
 
-    def perform(study, group):
+    def run(study, group):
         done = honest(study, group)
         for _, outcome in done:
             if isinstance(outcome, StoreError):
                 raise outcome
         return done
 
-    return [patch.object(writer, "_perform", perform)]
+    return [patch.object(writer, "_run", run)]
 
 
 def a_commit_is_lost():
@@ -338,16 +338,16 @@ def a_promise_counted_from_a_stale_snapshot():
 
 def a_report_overtakes_its_ask():
     """Who only reports does not look at what other processes wrote before."""
-    honest, follow, only = LivePolicy.perform, LivePolicy._follow, set()
+    honest, follow, only = LivePolicy.run, LivePolicy._follow, set()
 
-    def perform(self, operations, *, whole=False):
+    def run(self, operations, *, whole=False):
         only.add(self) if all(operation.kind == "tell" for operation in operations) else only.discard(self)
         return honest(self, operations, whole=whole)
 
     def following(self, connection):
         return self.seen if self in only and self.seen is not None else follow(self, connection)
 
-    return [patch.object(LivePolicy, "perform", perform), patch.object(LivePolicy, "_follow", following)]
+    return [patch.object(LivePolicy, "run", run), patch.object(LivePolicy, "_follow", following)]
 
 
 def what_others_decided_does_not_count():

@@ -379,14 +379,14 @@ def test_what_is_null_is_absent(served):
 def test_a_client_that_asks_for_10000_at_a_time_holds_up_no_other(served, monkeypatch):
     """The other client's ask is in the next transaction, of which the batches have the rest."""
     study = served.app.state.sessions.open("ads").study
-    perform, begun, go = study.perform, threading.Event(), threading.Event()
+    run, begun, go = study.run, threading.Event(), threading.Event()
 
     def held(operations):
         begun.set()
         go.wait(60)
-        return perform(operations)
+        return run(operations)
 
-    monkeypatch.setattr(study, "perform", held)
+    monkeypatch.setattr(study, "run", held)
     writer = served.app.state.sessions.open("ads").writer
     with ThreadPoolExecutor(4) as pool:
         batches = [pool.submit(served.ask, json={"count": 10_000}) for _ in range(3)]

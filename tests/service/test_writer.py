@@ -20,7 +20,7 @@ class Counting:
         self.free.set()
         self.entered = threading.Event()
 
-    def perform(self, operations):
+    def run(self, operations):
         self.entered.set()
         self.free.wait()
         if "poison" in operations:
@@ -33,12 +33,12 @@ class Counting:
 
 
 async def together(study, writer, first, *others):
-    """Perform the others in one group, behind the first."""
+    """Run the others in one group, behind the first."""
     study.free.clear()
     study.entered.clear()
-    tasks = [asyncio.create_task(writer.perform(first))]
+    tasks = [asyncio.create_task(writer.run(first))]
     await asyncio.to_thread(study.entered.wait)
-    tasks += [asyncio.create_task(writer.perform(one)) for one in others]
+    tasks += [asyncio.create_task(writer.run(one)) for one in others]
     await asyncio.sleep(0)
     study.free.set()
     return await asyncio.gather(*tasks, return_exceptions=True)
@@ -110,7 +110,7 @@ def test_stopping_completes_a_batch_of_several_transactions(study):
 
     async def stopped():
         study.free.clear()
-        batch = asyncio.create_task(writer.perform(range(95)))
+        batch = asyncio.create_task(writer.run(range(95)))
         await asyncio.to_thread(study.entered.wait)
         stopping = asyncio.create_task(asyncio.to_thread(writer.stop))
         while not writer._stopping:
@@ -133,7 +133,7 @@ def test_batches_that_fill_the_queue_leave_room_for_small_requests(study):
 def test_an_answer_comes_only_after_the_commit(study, writer):
     async def asked():
         study.free.clear()
-        task = asyncio.create_task(writer.perform(["one"]))
+        task = asyncio.create_task(writer.run(["one"]))
         await asyncio.to_thread(study.entered.wait)
         before = task.done(), list(study.committed)
         study.free.set()
@@ -166,13 +166,13 @@ def test_stopping_does_and_answers_what_was_accepted_and_nothing_more(study):
 
     async def stopped():
         study.free.clear()
-        tasks = [asyncio.create_task(writer.perform([i])) for i in range(5)]
+        tasks = [asyncio.create_task(writer.run([i])) for i in range(5)]
         await asyncio.to_thread(study.entered.wait)
         stopping = asyncio.create_task(asyncio.to_thread(writer.stop))
         while not writer._stopping:
             await asyncio.sleep(0)
         with pytest.raises(Refusal, match="stopping") as refused:
-            await writer.perform(["late"])
+            await writer.run(["late"])
         study.free.set()
         outcomes = await asyncio.gather(*tasks)
         await stopping
@@ -193,9 +193,9 @@ def test_too_much_that_waits_is_refused(study):
 def test_who_goes_away_does_not_hold_up_the_others(study, writer):
     async def left():
         study.free.clear()
-        gone = asyncio.create_task(writer.perform(["gone away"]))
+        gone = asyncio.create_task(writer.run(["gone away"]))
         await asyncio.to_thread(study.entered.wait)
-        stays = asyncio.create_task(writer.perform(["stays"]))
+        stays = asyncio.create_task(writer.run(["stays"]))
         await asyncio.sleep(0)
         gone.cancel()
         study.free.set()
@@ -204,10 +204,10 @@ def test_who_goes_away_does_not_hold_up_the_others(study, writer):
     assert asyncio.run(left()) == ["did stays"]
 
 
-def test_what_comes_first_is_done_before_anything_is_performed(study):
+def test_what_comes_first_is_done_before_anything_is_run(study):
     seen = []
     one = Writer(study, first=lambda: seen.append(list(study.committed)))
-    assert asyncio.run(one.perform(["ask"])) == ["did ask"]
+    assert asyncio.run(one.run(["ask"])) == ["did ask"]
     one.stop()
     assert seen == [[]]
 

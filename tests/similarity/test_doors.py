@@ -360,7 +360,7 @@ BODIES = [
 
 @pytest.mark.parametrize("body", BODIES, ids=str)
 def test_policies_from_plain_data_are_refused_by_name(body):
-    from evenhand.studies.specification import policy_from
+    from evenhand.descriptions.policies import policy_from
 
     with pytest.raises(ArgumentError) as refusal:
         policy_from({"policy": "similarity/lipschitz-ucb", "dimension": 2, **body})

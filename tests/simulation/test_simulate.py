@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import evenhand as eh
+from evenhand import Promise
 from evenhand.errors import ArgumentError, MissingExtraError, TableError
 from evenhand.learners import UCB1, Adapter, Thompson
-from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairLearn, FairUCB, LoggedArms, Promise
+from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairLearn, FairUCB, LoggedArms
 from tests.fuzzing import many
 from tests.naming import named
 from tests.reference import quotas as slow

@@ -25,7 +25,7 @@ from evenhand.sampling import LabelQueue
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.service.routes.decisions import AskBody, TellBody
 from evenhand.similarity import PairQueue
-from evenhand.studies import Operation
+from evenhand.studies import Ask
 from evenhand.studies.export import bandit_frame
 from evenhand.studies.files import flat, read_csv
 from evenhand.studies.log.codec import as_decided
@@ -123,7 +123,7 @@ def test_several_tasks_of_a_label_queue_are_tickets_of_their_own_and_fewer_where
             study.ask(n=2, count=3)
         with pytest.raises(ArgumentError, match="n: expected a whole number"):
             study.ask(n=0)
-        (refusal,) = study.perform([Operation("ask", given={"n": 3})])
+        (refusal,) = study.run([Ask(given={"n": 3})])
         assert str(refusal).startswith("ask: expected annotator, got 'n'")
         assert study.verify().ok
 

@@ -8,8 +8,8 @@ import pytest
 import evenhand as eh
 from evenhand.errors import ArgumentError, ClosedTicketError, ContradictionError, RewardError, SharesError
 from evenhand.learners import UCB1, Thompson
-from evenhand.quotas import DeadlineLearn, Promise
-from evenhand.studies import Operation, Store, Study, bandit_frame
+from evenhand.quotas import DeadlineLearn
+from evenhand.studies import Ask, Change, Store, Study, bandit_frame
 from evenhand.studies.statistics.promise_check import PromiseCheck
 from evenhand.studies.statistics.state import summarize
 
@@ -119,7 +119,7 @@ def test_a_policy_without_changes_refuses_them_by_name():
 
 def test_who_changed_a_promise_is_on_record():
     study = changing()
-    outcome = study.perform([Operation("retire", given={"arm": "b"}, actor="ab12"), Operation("ask")])
+    outcome = study.run([Change(kind="retire", given={"arm": "b"}, actor="ab12"), Ask()])
     assert outcome[0] is None
     assert [event.actor for event in study.log.events()] == ["ab12", None]
 

@@ -9,7 +9,7 @@ from sqlalchemy import create_engine, text
 import evenhand as eh
 from evenhand.errors import EvenhandError
 from evenhand.saving.state import from_bytes, to_bytes
-from evenhand.studies import Operation, Study
+from evenhand.studies import Ask, Study
 from tests.fuzzing import many
 
 SHARES = {"ads": 0.2, "news": 0.3}
@@ -157,7 +157,7 @@ def test_what_the_database_finds_wrong_with_itself_is_a_problem(study, monkeypat
 def test_an_index_of_postgresql_that_lost_an_entry_is_named(database, index):
     """An index that was not kept for a while leads past the rows that were written then."""
     study = Study.create(database, eh.quotas.FairUCB(SHARES, seed=1), name="ads")
-    study.perform([Operation("ask", key=f"order {n}") for n in range(40)])
+    study.run([Ask(key=f"order {n}") for n in range(40)])
     ready = f"UPDATE pg_index SET indisready = :on WHERE indexrelid = '{index}'::regclass"
     assert study.verify().ok
     for on in (False, True):
@@ -166,7 +166,7 @@ def test_an_index_of_postgresql_that_lost_an_entry_is_named(database, index):
         if not on:
             study.store.close()
             other = Study.open(database)
-            other.perform([Operation("ask", key=f"more {n}") for n in range(3)])
+            other.run([Ask(key=f"more {n}") for n in range(3)])
             other.store.close()
     finding = Study.open(database).verify()
     assert any("the database is damaged: the index of events" in problem for problem in finding.problems)

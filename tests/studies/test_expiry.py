@@ -11,7 +11,7 @@ from evenhand.checks import examples
 from evenhand.errors import ArgumentError, ClosedTicketError, EvenhandError
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.tickets import Tickets
-from evenhand.studies import Operation, Store, Study
+from evenhand.studies import Forget, Store, Study, Tell
 from evenhand.studies.log.durations import read_expiry
 from evenhand.studies.store.schema import SNAPSHOTS
 
@@ -188,7 +188,7 @@ def test_ten_thousand_open_tickets_are_neither_loaded_nor_written(tmp_path, take
         assert one.ask().id == 10_001
         assert len(one.state.now().policy.open_tickets) == 1
         assert taken_up == []
-        assert one.perform([Operation("tell", number, {"reward": 1.0}) for number in (7, 9_000)]) == ["told"] * 2
+        assert one.run([Tell(ticket=number, given={"reward": 1.0}) for number in (7, 9_000)]) == ["told"] * 2
         assert sorted(set(taken_up)) == [7, 9_000]
         assert len(one.open_tickets) == 9_999
         assert len(one.policy.open_tickets) == 9_999
@@ -271,7 +271,7 @@ def test_a_policy_takes_the_reward_of_silence_or_the_study_is_refused(name, cloc
     world.reset(seed=3)
     study.ask(*world.observe())
     clock.pass_by(MINUTE)
-    study.state.perform([Operation("forget", 1)])
+    study.state.run([Forget(ticket=1)])
     assert (study.log.record(1).told, study.verify().problems) == ({"reward": 0.5}, ())
 
 

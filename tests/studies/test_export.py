@@ -12,7 +12,7 @@ from evenhand.checks import examples
 from evenhand.data.tables import LEFT_OUT
 from evenhand.errors import ArgumentError
 from evenhand.protocol import Decision
-from evenhand.studies import Operation, Study
+from evenhand.studies import Ask, Study
 from evenhand.studies.export import bandit_frame
 from tests.cli.shell import call
 
@@ -66,7 +66,7 @@ def test_a_row_a_decision():
     before = datetime.now(UTC)
     study = talked(eh.quotas.FairUCB(SHARES, seed=1), [1.0, None, 0.25])
     study.forget(study.ask())
-    study.perform([Operation("ask", key="k", actor="cron")])
+    study.run([Ask(key="k", actor="cron")])
     table = study.frame()
     assert list(table.columns) == COLUMNS
     assert table["ticket"].tolist() == table["round"].tolist() == [1, 2, 3, 4, 5]

@@ -14,7 +14,7 @@ from evenhand.cli import app
 from evenhand.data.csv_files import write_csv
 from evenhand.errors import TableError
 from evenhand.service.routes.views import export_log
-from evenhand.studies import Operation, Study
+from evenhand.studies import Ask, Study
 from evenhand.studies.export import bandit_frame
 from evenhand.studies.files import read_csv
 
@@ -29,7 +29,7 @@ def spoken(arms):
     """A study with these arms, each asked for, some told."""
     study = Study.create(":memory:", eh.learners.UCB1(arms=arms, seed=1), name="ads")
     for n in range(2 * len(arms)):
-        decision = study.perform([Operation("ask", key=f"={n}", actor="-x")])[0]
+        decision = study.run([Ask(key=f"={n}", actor="-x")])[0]
         if n % 5 < 4:
             study.tell(decision, 0.5)
     return study
@@ -52,7 +52,7 @@ def by_shell(study, tmp_path, form):
     copy = Study.create(tmp_path / "ads.evenhand", eh.learners.UCB1(arms=list(study.policy.arms), seed=1), name="ads")
     for event in study.log.events():
         if event.kind == "ask":
-            copy.perform([Operation("ask", key=event.key, actor=event.actor)])
+            copy.run([Ask(key=event.key, actor=event.actor)])
         else:
             copy.tell(event.ticket, event.given["reward"])
     copy.close()

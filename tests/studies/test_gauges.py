@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import evenhand as eh
-from evenhand.studies import Operation, Study
+from evenhand.studies import Ask, Study, Tell
 from evenhand.studies.statistics import gauges, statistics
 from evenhand.studies.statistics.gauges import LATE, gauges_of, overdue_of
 from evenhand.studies.statistics.statistics import RECENT
@@ -23,7 +23,7 @@ SECOND = 1_000_000
 
 def played(policy, indices):
     study = Study.create(":memory:", policy, name="ads")
-    study.perform([Operation("ask", given={"index": index}) for index in indices])
+    study.run([Ask(given={"index": index}) for index in indices])
     return study
 
 
@@ -51,7 +51,7 @@ def test_the_last_rewards_have_their_mean(scripted):
     rewards = [chance.randrange(8) / 8 for _ in range(300)]
     for number in (1, RECENT, 300):
         done = study.statistics().told
-        study.perform([Operation("tell", ticket=n + 1, given={"reward": rewards[n]}) for n in range(done, number)])
+        study.run([Tell(ticket=n + 1, given={"reward": rewards[n]}) for n in range(done, number)])
         found = gauges_of(study.statistics())
         assert found["recent_reward"] == pytest.approx(fmean(rewards[:number][-RECENT:]))
         assert found["open_tickets"] == 300 - number

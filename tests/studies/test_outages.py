@@ -9,7 +9,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 import evenhand as eh
 from evenhand.errors import StoreError, UnreachableError
-from evenhand.studies import Operation, Study
+from evenhand.studies import Ask, Study
 from evenhand.studies.keys import add_key, list_keys
 from evenhand.studies.store.schema import EVENTS
 from evenhand.studies.store.store import is_outage
@@ -48,7 +48,7 @@ def stopping():
     try:
         server.make()
         study = Study.create(f"postgresql://postgres@/postgres?host={server.home}", POLICY, name="ads")
-        study.perform([Operation("ask")] * 1_500)
+        study.run([Ask()] * 1_500)
         yield server, study
         study.store.close()
     finally:
@@ -134,7 +134,7 @@ def test_a_verification_that_a_server_cuts_off_finds_nothing_out(running, monkey
 
 def test_a_verification_that_a_file_cuts_off_finds_nothing_out(tmp_path, monkeypatch):
     study = Study.create(tmp_path / "ads.evenhand", POLICY, name="ads")
-    study.perform([Operation("ask")] * 1_500)
+    study.run([Ask()] * 1_500)
 
     def interrupt():
         busy.set_progress_handler(lambda: 1, 1)

@@ -42,7 +42,7 @@ def silent_study(place, rewards=(1.0,) * 25, *, decisions=100, forgotten=60):
 )
 def test_it_is_said_where_rewards_could_teach_nothing(rewards, closed, open_tickets, said):
     outcomes = Outcomes()
-    outcomes.told(rewards)
+    outcomes.add(rewards)
     again = Outcomes()
     again.restore(json.loads(json.dumps(outcomes.snapshot())))
     notes = outcomes.notes(len(rewards) + closed + open_tickets, closed, open_tickets)

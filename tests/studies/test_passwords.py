@@ -110,7 +110,7 @@ def test_an_address_that_cannot_be_read_is_refused_without_its_password(wrong, m
     schemeless = re.match(r"[\w@]+:\w+@", wrong)
     for command in TAKES if schemeless else COMMANDS:
         assert "2026geheim" not in printed(command, wrong), command
-    for door in (eh.load, lambda it: eh.save(policy(), it), lambda it: eh.quotas.audit(it, arm="a", shares={"a": 0.1})):
+    for door in (eh.load, lambda it: eh.save(policy(), it), lambda it: eh.audit.promise(it, arm="a", shares=0.1)):
         for given in (wrong, Path(wrong)) if "geheim" in wrong and not schemeless else ():
             with pytest.raises(EvenhandError) as refusal:
                 door(given)

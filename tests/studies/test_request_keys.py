@@ -10,7 +10,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.errors import ArgumentError, ContradictionError, ExhaustedError
-from evenhand.studies import Operation, Study
+from evenhand.studies import Ask, Study
 from evenhand.studies.log import request_keys
 from tests.cli.shell import asked, refused
 
@@ -25,13 +25,11 @@ def study(place):
 WAYS = {
     "ask": lambda study, key, count: [study.ask(key=key)],
     "ask with a count": lambda study, key, count: study.ask(key=key, count=count),
-    "perform": lambda study, key, count: study.perform([Operation("ask", key=key, number=i) for i in range(count)]),
-    "perform backwards": lambda study, key, count: study.perform(
-        [Operation("ask", key=key, number=i) for i in reversed(range(count))]
-    )[::-1],
-    "perform one by one": lambda study, key, count: [
-        study.perform([Operation("ask", key=key, number=i)])[0] for i in range(count)
+    "run": lambda study, key, count: study.run([Ask(key=key, number=i) for i in range(count)]),
+    "run backwards": lambda study, key, count: study.run([Ask(key=key, number=i) for i in reversed(range(count))])[
+        ::-1
     ],
+    "run one by one": lambda study, key, count: [study.run([Ask(key=key, number=i)])[0] for i in range(count)],
 }
 
 
@@ -93,7 +91,7 @@ def test_what_is_no_count_is_refused(study, count):
 
 @pytest.mark.parametrize("number", [-1, 1.0, True, "3", None])
 def test_what_is_no_number_is_refused(study, number):
-    (refusal,) = study.perform([Operation("ask", key="k", number=number)])
+    (refusal,) = study.run([Ask(key="k", number=number)])
     assert isinstance(refusal, ArgumentError)
     assert str(refusal).startswith("number: expected a whole number >= 0")
     assert study.log.sequence == 0
@@ -112,8 +110,8 @@ def test_a_key_is_for_one_question_in_one_transaction_as_well():
     grouped = eh.groups.TopInterval({"a": "m", "b": "w"}, horizon=50, seed=1)
     study = Study.create(":memory:", grouped)
     ones, twos = [[1.0], [1.0]], [[2.0], [2.0]]
-    asks = [Operation("ask", given={"contexts": shown}, key="k") for shown in (ones, ones, twos)]
-    first, same, other = study.perform(asks)
+    asks = [Ask(given={"contexts": shown}, key="k") for shown in (ones, ones, twos)]
+    first, same, other = study.run(asks)
     assert first == same
     assert isinstance(other, ContradictionError)
     assert study.log.sequence == 1
@@ -174,8 +172,8 @@ def test_a_key_without_sticky_is_for_one_ask_and_the_refusal_names_the_way_out(s
 
 def test_of_sticky_asks_at_the_same_moment_one_decides(shown):
     study, _ = shown
-    bobs = [Operation("ask", given={"contexts": one}, key="bob", sticky=True) for one in (ONES, TWOS, "nonsense")]
-    assert study.perform(bobs) == [study.ask(TWOS, key="bob", sticky=True)] * 3
+    bobs = [Ask(given={"contexts": one}, key="bob", sticky=True) for one in (ONES, TWOS, "nonsense")]
+    assert study.run(bobs) == [study.ask(TWOS, key="bob", sticky=True)] * 3
     with ThreadPoolExecutor(4) as threads:
         asks = [threads.submit(study.ask, [[x], [1.0]], key="cid", sticky=True) for x in range(8)]
         assert len({one.result().id for one in asks}) == 1
@@ -198,9 +196,8 @@ def test_sticky_is_true_or_false(study, sticky):
     assert study.log.sequence == 1
 
 
-@pytest.mark.parametrize("operation", [Operation("ask", sticky=True), Operation("forget", 1, sticky=True)])
-def test_sticky_needs_an_ask_with_a_key(study, operation):
-    (refusal,) = study.perform([operation])
+def test_sticky_needs_a_key(study):
+    (refusal,) = study.run([Ask(sticky=True)])
     assert isinstance(refusal, ArgumentError)
     assert str(refusal).startswith("sticky: expected an ask with a key")
     assert study.log.sequence == 0

@@ -9,7 +9,7 @@ from sqlalchemy.dialects import sqlite
 from sqlalchemy.dialects.postgresql import psycopg
 
 import evenhand as eh
-from evenhand.studies import Operation, Study
+from evenhand.studies import Ask, Study, Tell
 from evenhand.studies.log.chain import Entry
 from evenhand.studies.log.log import ALL, SOME
 from evenhand.studies.store.schema import EVENTS
@@ -41,9 +41,9 @@ class Counted:
 
 def filled(size, **settings):
     study = Study.create(":memory:", eh.quotas.FairUCB(SHARES, seed=1), **settings)
-    study.perform([Operation("ask", key=f"order {n}") for n in range(10)])
+    study.run([Ask(key=f"order {n}") for n in range(10)])
     for _ in range(size // 1_000):
-        study.perform([Operation("ask")] * 1_000)
+        study.run([Ask()] * 1_000)
     for ticket in range(size - 100, size):
         study.tell(ticket, 0.5)
     study.tell(15, 0.25), study.forget(16), study.ask(key="order 1")  # what is rehearsed once
@@ -56,8 +56,8 @@ CALLS = {
     "ask again": lambda study, ticket: study.ask(key="order 3"),
     "tell": lambda study, ticket: study.tell(ticket, 1.0),
     "tell again": lambda study, ticket: study.tell(15, 0.25),
-    "tell one in a batch": lambda study, ticket: study.perform([Operation("tell", ticket, {"reward": 1.0})] * 2),
-    "tell by arm": lambda study, ticket: study.perform([Operation("tell", ticket, {"reward": {"a": 1.0}})]),
+    "tell one in a batch": lambda study, ticket: study.run([Tell(ticket=ticket, given={"reward": 1.0})] * 2),
+    "tell by arm": lambda study, ticket: study.run([Tell(ticket=ticket, given={"reward": {"a": 1.0}})]),
     "forget": lambda study, ticket: study.forget(ticket),
     "record": lambda study, ticket: study.log.record(ticket),
     "latest": lambda study, ticket: study.log.latest(3),
@@ -94,7 +94,7 @@ def test_the_counter_sees_a_statement_that_reads_the_whole_log(studies, monkeypa
 def test_a_server_finds_the_entries_of_a_ticket_by_their_index(database):
     study = Study.create(database, eh.quotas.FairUCB(SHARES, seed=1))
     for _ in range(3):
-        study.perform([Operation("ask")] * 1_000)
+        study.run([Ask()] * 1_000)
     with study.store.writing() as connection:
         connection.exec_driver_sql("ANALYZE events")
     said = []

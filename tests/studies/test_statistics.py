@@ -12,7 +12,7 @@ from evenhand.checks import examples
 from evenhand.errors import ArgumentError
 from evenhand.promises.promise import Promise
 from evenhand.protocol import Decision
-from evenhand.studies import Operation, Study
+from evenhand.studies import Ask, Forget, Study, Tell
 from evenhand.studies.statistics.state import summarize
 from evenhand.studies.statistics.statistics import MOMENTS, Statistics
 from tests.reference.studies import shown
@@ -113,14 +113,15 @@ def test_any_conversation_is_followed(shares, tolerance, steps):
         for step, number in steps:
             if step == "ask":
                 reason = "forced" if number % 3 == 0 else "other"
-                operations.append(Operation("ask", given={"index": number % len(shares), "reason_code": reason}))
+                operations.append(Ask(given={"index": number % len(shares), "reason_code": reason}))
             elif step != "look":
-                operations.append(Operation(step, number + 1, {"reward": number / 40} if step == "tell" else {}))
+                tell = Tell(ticket=number + 1, given={"reward": number / 40})
+                operations.append(tell if step == "tell" else Forget(ticket=number + 1))
             else:
-                study.perform(operations)
+                study.run(operations)
                 operations.clear()
                 looks.append(study.statistics())
-        study.perform(operations)
+        study.run(operations)
         compared(study, study.statistics(), study.policy.promise)
         whole = Statistics(study.policy)
         with study.store.reading() as connection:
@@ -149,7 +150,7 @@ def test_long_logs_are_thinned_and_keep_their_ends(scripted):
     study = Study.create(":memory:", scripted([0.5, 0.25]), name="long")
     asked = 0
     for upto in (1, 2, 799, 800, 801, 1601, 2500, 3333):
-        study.perform([Operation("ask", given={"index": t % 2}) for t in range(asked, upto)])
+        study.run([Ask(given={"index": t % 2}) for t in range(asked, upto)])
         asked = upto
         moments = study.statistics().moments
         rounds = [moment.round for moment in moments]
@@ -168,9 +169,9 @@ def test_long_logs_are_thinned_and_keep_their_ends(scripted):
 def test_rewards_of_each_moment_and_the_recent_ones(scripted):
     study = Study.create(":memory:", scripted([0.5, 0.25]), name="long")
     for start in range(0, 600, 100):
-        asks = [Operation("ask", given={"index": 0})] * 100
-        tells = [Operation("tell", start + n + 1, {"reward": float(start >= 300)}) for n in range(100)]
-        study.perform([one for pair in zip(asks, tells, strict=True) for one in pair])
+        asks = [Ask(given={"index": 0})] * 100
+        tells = [Tell(ticket=start + n + 1, given={"reward": float(start >= 300)}) for n in range(100)]
+        study.run([one for pair in zip(asks, tells, strict=True) for one in pair])
     statistics = study.statistics()
     assert statistics.reward == (0.5, 1.0)
     at = {moment.round: moment[3:5] for moment in statistics.moments}
@@ -185,7 +186,7 @@ def test_a_promise_is_checked_between_all_moments(scripted):
     arms = [n % 3 for n in range(4500)]
     arms[4322:4324] = [0, 2]
     study = Study.create(":memory:", scripted(["1/3", "1/3", "1/3"]), name="long")
-    study.perform([Operation("ask", given={"index": arm}) for arm in arms])
+    study.run([Ask(given={"index": arm}) for arm in arms])
     statistics = study.statistics()
     assert (statistics.violations, statistics.first_violation, statistics.kept) == (1, (4323, 2), False)
     assert statistics.worst == (pytest.approx(1.0), 2, 4323)
@@ -203,10 +204,10 @@ def test_a_promise_is_checked_between_all_moments(scripted):
 )
 def test_late_and_forgotten_reports(policy):
     study = Study.create(":memory:", policy)
-    study.perform([Operation("ask")] * 12)
-    study.perform([Operation("tell", ticket, {"reward": ticket / 12}) for ticket in (12, 3, 7, 1)])
-    study.perform([Operation("forget", ticket) for ticket in (2, 11)])
-    study.perform([Operation("ask")] * 3)
+    study.run([Ask()] * 12)
+    study.run([Tell(ticket=ticket, given={"reward": ticket / 12}) for ticket in (12, 3, 7, 1)])
+    study.run([Forget(ticket=ticket) for ticket in (2, 11)])
+    study.run([Ask()] * 3)
     twin = compared(study, study.statistics(), getattr(policy, "promise", None))
     assert (twin["told"], twin["forgotten"], len(twin["open"])) == (4, 2, 9)
 
@@ -405,7 +406,7 @@ def test_eight_threads_on_one_study_and_on_two_of_one_store(kind, tmp_path):
 def test_whoever_reads_the_events_can_write_and_holds_nobody_up(kind, tmp_path):
     place = ":memory:" if kind == "memory" else tmp_path / "ads.evenhand"
     study = Study.create(place, eh.quotas.FairUCB([0.3, 0.3], seed=1))
-    study.perform([Operation("ask")] * 3)
+    study.run([Ask()] * 3)
     for event in study.log.events():
         study.tell(event.ticket, 1.0)
     assert study.log.sequence == 6

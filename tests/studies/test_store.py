@@ -14,7 +14,7 @@ from sqlalchemy import create_engine, event, inspect, text
 
 import evenhand as eh
 from evenhand.errors import ArgumentError, MissingExtraError, StoreError
-from evenhand.studies import Operation, Store, Study
+from evenhand.studies import Ask, Store, Study
 from evenhand.studies.store.address import read_address
 from evenhand.studies.store.engine import ways_of
 from evenhand.studies.store.schema import METADATA, VERSION
@@ -219,7 +219,7 @@ def test_a_full_disk_is_said_and_changes_nothing(tmp_path):
     decision = study.ask()
     full[0] = True
     with pytest.raises(StoreError, match="database or disk is full"):
-        study.perform([Operation("ask")] * 50)
+        study.run([Ask()] * 50)
     assert study.log.sequence == 1
     with pytest.raises(StoreError, match="database or disk is full"):
         deque(iter(study.ask, None))

@@ -21,7 +21,7 @@ from evenhand.errors import (
     UnknownTicketError,
 )
 from evenhand.saving.state import from_bytes, to_bytes
-from evenhand.studies import Operation, Store, Study
+from evenhand.studies import Ask, Forget, Store, Study, Tell
 from evenhand.studies.log.codec import decision_from
 from tests.fuzzing import many
 
@@ -226,16 +226,16 @@ def test_a_key_is_for_one_question():
 
 
 def test_many_in_one_transaction_each_with_its_own_outcome(study):
-    first, second = study.perform([Operation("ask"), Operation("ask", key="k", actor="cron")])
-    outcomes = study.perform(
+    first, second = study.run([Ask(), Ask(key="k", actor="cron")])
+    outcomes = study.run(
         [
-            Operation("tell", first.id, {"reward": 1.0}),
-            Operation("tell", second.id, {"reward": 7.0}),
-            Operation("tell", first.id, {"reward": 1.0}),
-            Operation("ask", key="k"),
-            Operation("tell", 99, {"reward": 1.0}),
-            Operation("forget", second.id),
-            Operation("forget", second.id),
+            Tell(ticket=first.id, given={"reward": 1.0}),
+            Tell(ticket=second.id, given={"reward": 7.0}),
+            Tell(ticket=first.id, given={"reward": 1.0}),
+            Ask(key="k"),
+            Tell(ticket=99, given={"reward": 1.0}),
+            Forget(ticket=second.id),
+            Forget(ticket=second.id),
         ]
     )
     assert [type(one).__name__ for one in outcomes] == [

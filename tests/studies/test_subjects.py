@@ -12,7 +12,7 @@ from sqlalchemy import delete, select, text
 
 import evenhand as eh
 from evenhand.errors import ArgumentError, ClosedTicketError, ContradictionError, MissingExtraError
-from evenhand.studies import Operation, Store, Study, bandit_frame
+from evenhand.studies import Store, Study, bandit_frame
 from evenhand.studies.log import subjects as module
 from evenhand.studies.store.schema import EVENTS, SNAPSHOTS, SUBJECTS
 
@@ -323,12 +323,6 @@ def test_what_cannot_be_erased_is_refused(store, given, words):
     with pytest.raises(ArgumentError, match=words):
         study.erase(**given)
     assert study.verify().notes == ()
-
-
-def test_a_report_has_no_subject(store):
-    study = talked(store)
-    (outcome,) = study.perform([Operation("tell", 1, {"reward": 1.0}, subject=NAME)])
-    assert "subject: expected none: tell shows nothing of one" in str(outcome)
 
 
 def test_without_cryptography_it_is_said_what_to_install(store, monkeypatch):

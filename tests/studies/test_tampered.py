@@ -6,7 +6,7 @@ from sqlalchemy import text
 
 import evenhand as eh
 from evenhand.errors import ErasedError, EvenhandError, StoreError
-from evenhand.studies import Operation, Study
+from evenhand.studies import Ask, Study, Tell
 
 SHARES = {"a": 0.2, "b": 0.3}
 ROWS = [[0.1, 0.2], [0.3, 0.4]]
@@ -54,15 +54,15 @@ def test_a_bad_row_of_one_person_stops_this_person_alone(people, damage, fresh):
         Study.open(people.store).ask(ROWS, subject="Eve")
     run(people, f"{damage} WHERE name = 'Ben'")
     study = Study.open(people.store) if fresh else people
-    asks = [Operation("ask", None, {"contexts": ROWS}, subject=name) for name in ("Ann", "Ben", None)]
-    first, second, third = study.perform(asks)
+    asks = [Ask(given={"contexts": ROWS}, subject=name) for name in ("Ann", "Ben", None)]
+    first, second, third = study.run(asks)
     assert not isinstance(first, EvenhandError)
     assert not isinstance(third, EvenhandError)
     if damage.startswith("UPDATE"):
         assert isinstance(second, StoreError)
         assert "its secret is damaged" in str(second)
-    tells = [Operation("tell", number, {"reward": 1.0}) for number in (7, 8)]
-    told, refused = study.perform(tells)
+    tells = [Tell(ticket=number, given={"reward": 1.0}) for number in (7, 8)]
+    told, refused = study.run(tells)
     assert told == "told"
     if fresh:
         assert isinstance(refused, ErasedError)

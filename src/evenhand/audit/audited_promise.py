@@ -14,11 +14,11 @@ from evenhand.errors import SharesError, TableError, nearest, of_one_type, wante
 from evenhand.frames import has_row_labels, is_frame
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.deadlines import NEVER
-from evenhand.labels import by_label, is_by_label
+from evenhand.labels import Labels, is_by_label
 from evenhand.promises.clause import Clause
 from evenhand.promises.promise import Promise, read_promise
 from evenhand.promises.reading import is_set, key_of, name_arms
-from evenhand.protocol import Label, as_label, distinct, find_label, places
+from evenhand.protocol import Label, as_label, distinct
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,10 +99,8 @@ def read_audited(
     else:
         rest: Rest = "refused" if by_arm else "free" if shares is None else "owed"
         check_named({"shares": shares, "caps": caps, "windows": windows}, kinds, rest)
-        singles = distinct([*_labels_in(caps), *_labels_in(windows)])
-        known = places(singles)
-        arms = [*singles, *(kind for kind in kinds if find_label(kind, known) is None)]
-        every = None if by_arm else in_natural_order(arms)
+        singles = Labels(distinct([*_labels_in(caps), *_labels_in(windows)]))
+        every = None if by_arm else in_natural_order([*singles.names, *(kind for kind in kinds if kind not in singles)])
         limits["plays"] = min(plays, len(name_arms(shares, caps, windows, arms=every)))
         promise = read_promise(0 if shares is None else shares, tolerance, arms=every, **limits)
         floors = _singles(promise, last)
@@ -140,14 +138,13 @@ def check_named(given: Mapping[str, Any], kinds: Sequence[Label], rest: Rest) ->
         If there are such; nothing would be promised to an arm of the log.
     """
     told = [(name, label) for name, promised in given.items() for label in _labels_in(promised)]
-    arms = distinct(label for _, label in told)
-    known = places(arms)
-    others = [kind for kind in kinds if find_label(kind, known) is None]
+    arms = Labels(distinct(label for _, label in told))
+    others = [kind for kind in kinds if kind not in arms]
     if others and rest == "refused":
         return
-    known = places([*arms, *others])
-    met = {find_label(kind, known) for kind in kinds}
-    absent = [(name, label) for name, label in told if find_label(label, known) not in met]
+    known = Labels([*arms.names, *others])
+    met = set(map(known.place, kinds))
+    absent = [(name, label) for name, label in told if known.place(label) not in met]
     for name, label in absent:
         twin = twin_of(label, others if of_one_type(kinds, label) else kinds)
         if twin is not None:
@@ -192,7 +189,8 @@ def _entries(shares: Any, rounds: Numbered) -> list[ShareEntry] | None:
         what = "a dict from -> (arm -> share)"
         flat: list[tuple[Any, Any, Any]] = []
         for when, owed in shares.items():
-            by_arm = dict(by_label(owed, "shares", what, {arm: 0 for _, arm, _ in flat}, refusal=SharesError))
+            before = Labels(dict.fromkeys(arm for _, arm, _ in flat))
+            by_arm = dict(before.read(owed, "shares", what, refusal=SharesError))
             flat += [(when, arm, share) for arm, share in by_arm.items()]
         if not flat or any(isinstance(arm, tuple) for _, arm, _ in flat):
             got = "none" if not flat else "a set of arms"

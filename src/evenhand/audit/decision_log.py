@@ -22,8 +22,9 @@ from evenhand.data.tables import (
 )
 from evenhand.errors import TableError, UnknownArmError, wanted, wanted_label
 from evenhand.kernels.arrays import Bools, Ints
+from evenhand.labels import Labels
 from evenhand.promises.round_kernels import Rounds
-from evenhand.protocol import Label, find_label, label_of, places, writing
+from evenhand.protocol import Label, label_of, writing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -294,7 +295,7 @@ def _offers(frame: pd.DataFrame, name: str, arms: Sequence[Label]) -> Bools:
     """Return whether each arm was on offer in each row (n_rows, n_arms)."""
     import pandas as pd
 
-    known, numbers = places(arms), {writing(arm) for arm in arms} <= {"0", "1"}
+    known, numbers = Labels(arms), {writing(arm) for arm in arms} <= {"0", "1"}
     given = _lists_in(cells(frame, name))
     held = given.to_numpy(dtype=object, copy=True)
     for row, cell in enumerate(held):
@@ -307,7 +308,7 @@ def _offers(frame: pd.DataFrame, name: str, arms: Sequence[Label]) -> Bools:
         parts = [part.strip() for part in kind.split(",")] if isinstance(kind, str) else parts
         for part in parts:
             mask = numbers and isinstance(part, (bool, np.bool_))  # [true, false] says which of two arms, not 1 and 0
-            place = None if mask else find_label(part, known)
+            place = None if mask else known.place(part)
             if place is None:
                 where = f"column {name!r}, row {int(np.argmax(codes == code)) + 1}"
                 raise UnknownArmError(wanted_label(where, "arms that have a share", arms, part, MEND))

@@ -28,11 +28,11 @@ from evenhand.errors import EvenhandError, TableError, UnknownArmError, wanted, 
 from evenhand.extras import optional
 from evenhand.jobs import run_all
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.labels import is_by_label
+from evenhand.labels import Labels, is_by_label
 from evenhand.promises.books import StretchCounts, join
 from evenhand.promises.promise import Promise
 from evenhand.promises.round_kernels import Counts, Rounds
-from evenhand.protocol import Label, find_label, first_named, places
+from evenhand.protocol import Label, first_named
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,6 +44,8 @@ FRAME = 1 << 17
 """Rows of several columns, or of lists, likewise."""
 MOST_WHOLE = 1 << 12
 """Whole numbers from 0 up to this are their own dictionary."""
+Part = tuple[Rounds, tuple[Label, ...]]
+"""Rounds, and the labels that their keys stand for, () where there are no segments."""
 
 
 class Stretch(NamedTuple):
@@ -215,11 +217,10 @@ class StretchSummary(NamedTuple):
 
     def among(self, arms: Sequence[Label]) -> StretchSummary:
         """Return it with the plays by these arms, which the labels of the log are; others are left out."""
-        known, plays = places(arms), Counter[Label]()
+        known, plays = Labels(arms), Counter[Label]()
         for label, times in self.plays.items():
-            place = find_label(label, known)
-            if place is not None:
-                plays[arms[place]] += times
+            if label in known:
+                plays[known.label(label)] += times
         return self._replace(plays=plays)
 
 
@@ -278,10 +279,6 @@ def _summarize_stretch(stretch: Stretch, columns: Columns, named: Mapping[Any, A
     return StretchSummary(plays, most, rounds)
 
 
-Part = tuple[Rounds, tuple[Label, ...]]
-"""Rounds, and the labels that their keys stand for, () where there are no segments."""
-
-
 def audit_files(
     pattern: str,
     *,
@@ -317,8 +314,8 @@ def audit_files(
     if not columns.plain:
         return in_turn((part for one in found for part in _rounds(one, columns, owed)), owed, seen.rounds)
     arms = owed.promise.arms
-    played = [label for label, times in seen.plays.items() if times]
-    strange = in_natural_order(label for label in played if find_label(label, arms) is None)
+    known = Labels(arms)
+    strange = in_natural_order(label for label, times in seen.plays.items() if times and label not in known)
     if strange:
         raise UnknownArmError(wanted_label(f"column {arm!r}", "an arm that has a share", arms, strange[0], MEND))
     return _side_by_side(found, columns, owed, [one.among(arms) for one in by_stretch], jobs)
@@ -328,11 +325,9 @@ def _rounds(stretch: Stretch, columns: Columns, owed: AuditedPromise) -> Iterato
     """Yield the rounds of each batch."""
     arms = owed.promise.arms
     if columns.plain:
-        known, everything = places(arms), np.zeros((0, len(arms)), np.bool_)
+        known, everything = Labels(arms), np.zeros((0, len(arms)), np.bool_)
         for numbers, labels in numbered(stretch, columns.arm):
-            at = [find_label(label, known) for label in labels]
-            codes = np.array([-1 if place is None else place for place in at], np.int64)
-            yield Rounds(numbers, codes, NONE, NONE, everything), ()
+            yield Rounds(numbers, np.array(known.places(labels), np.int64), NONE, NONE, everything), ()
         return
     named = dict.fromkeys(arms, 0)
     for frame, row in batches(stretch, columns.names, warns=True):
@@ -372,7 +367,7 @@ def _side_by_side(
 
 
 def _count(stretch: Stretch, columns: Columns, owed: AuditedPromise, before: int) -> StretchCounts:
-    """Return where books that were empty before a stretch stand after it."""
+    """Return the counts after a stretch that starts from zero."""
     books = open_books(owed, 1, rounds=before)
     for rounds, _ in _rounds(stretch, columns, owed):
         books.follow(rounds)

@@ -22,6 +22,10 @@ from evenhand.protocol import Label
 if TYPE_CHECKING:
     import pandas as pd
 
+LOOKS = 1000
+FOREVER = 2**62
+"""Ticks of a clock after which all is broken that can be."""
+
 
 @dataclass(frozen=True)
 class Breach:
@@ -143,11 +147,6 @@ class Audit(HasCard):
         if self.promises is not None and (self.promises["promise"] != "floor").any():
             tables.append(Table.of(self.promises, "Promises"))
         return Card("Audit", facts, tables)
-
-
-LOOKS = 1000
-FOREVER = 2**62
-"""Ticks of a clock after which all is broken that can be."""
 
 
 class Entered(NamedTuple):

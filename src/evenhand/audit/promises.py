@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @overload
-def audit(
+def promise(
     frame: pd.DataFrame | str | os.PathLike[str], *, arm: str, shares: Any = ..., tolerance: float = ...,
     order: str | Sequence[str] | None = ..., caps: Any = ..., cap_tolerance: float = ..., windows: Any = ...,
     promise: Promise | None = ..., segment: str | None = ..., available: str | None = ..., round: str | None = ...,
@@ -39,14 +39,14 @@ def audit(
 
 
 @overload
-def audit(
+def promise(
     *, frames: Sequence[pd.DataFrame], arm: str, shares: Any = ..., tolerance: float = ...,
     order: str | Sequence[str] | None = ..., caps: Any = ..., cap_tolerance: float = ..., windows: Any = ...,
     promise: Promise | None = ..., segment: str | None = ..., available: str | None = ..., round: str | None = ...,
 ) -> ApartAudit: ...  # fmt: skip
 
 
-def audit(
+def promise(
     frame: pd.DataFrame | str | os.PathLike[str] | None = None,
     *,
     frames: Sequence[pd.DataFrame] | None = None,
@@ -110,10 +110,10 @@ def audit(
     --------
     >>> import pandas as pd
     >>> log = pd.DataFrame({"item": ["a", "a", "a", "b", "a", "b"]})
-    >>> finding = audit(log, arm="item", shares={"a": 0.5, "b": 0.5})
+    >>> finding = promise(log, arm="item", shares={"a": 0.5, "b": 0.5})
     >>> finding.kept, finding.first_violation, finding.rounds_in_violation
     (False, (2, 'b'), 5)
-    >>> str(audit(log, arm="item", windows={"b": 3}).first_breach)
+    >>> str(promise(log, arm="item", windows={"b": 3}).first_breach)
     "after round 3, the plays of arm 'b' were 1 fewer than the 1 owed in any 3 consecutive rounds"
     """
     promised = {
@@ -142,10 +142,10 @@ def audit(
         read_log(*each, owed.promise.arms, arm=arm, available=available, segment=segment)
         for each in zip(tables, plays, rounds, strict=True)
     ]
-    found = in_turn(logs, owed, logs[0][0].size) if frames is None else judge_all_orders(owed, logs)
-    sure = _in_every_order(rounds[0], logs[0][0], owed, found.kept) if frames is None else ""
-    said = [note for each, (log, _) in zip(rounds, logs, strict=True) for note in each.notes(log, sure)]
-    return replace(found, notes=(*found.notes, *said))
+    finding = in_turn(logs, owed, logs[0][0].size) if frames is None else judge_all_orders(owed, logs)
+    sure = _in_every_order(rounds[0], logs[0][0], owed, finding.kept) if frames is None else ""
+    notes = [note for each, (log, _) in zip(rounds, logs, strict=True) for note in each.notes(log, sure)]
+    return replace(finding, notes=(*finding.notes, *notes))
 
 
 def _in_every_order(rounds: Numbered, log: Rounds, owed: AuditedPromise, kept: bool) -> str:

@@ -20,11 +20,12 @@ from evenhand.audit.findings import row_of
 from evenhand.data.tables import in_natural_order
 from evenhand.display.html import Card, HasCard, Table
 from evenhand.kernels.arrays import Bools, Ints
+from evenhand.labels import Labels
 from evenhand.promises.clause import Clause
 from evenhand.promises.feasible import check_kinds
 from evenhand.promises.promise import Promise
 from evenhand.promises.round_kernels import Rounds, position_of
-from evenhand.protocol import Label, distinct, find_label, places
+from evenhand.protocol import Label, distinct
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,11 +113,11 @@ def judge_all_orders(owed: AuditedPromise, logs: Sequence[tuple[Rounds, tuple[La
     import pandas as pd
 
     check_kinds(owed.promise.clauses)
-    known, rows = places(owed.promise.arms), []
+    known, rows = Labels(owed.promise.arms), []
     segments = in_natural_order(distinct(name for _, names in logs for name in names)) or [None]
     inside = {one: [Inside(log, _rounds_of(one, log, names)) for log, names in logs] for one in segments}
     for clause in (term.clause for term in owed.terms):
-        mine = [known[arm] for arm in clause.arms]
+        mine = known.places(clause.arms)
         for segment in segments:
             each = [log.played(mine) for log in inside[segment]]
             plays = sum(len(log.ticks) for log in each)
@@ -130,8 +131,7 @@ def _rounds_of(segment: Label | None, log: Rounds, names: tuple[Label, ...]) -> 
     """Return which rounds of a log are of a segment, all of them where there are none (n_rounds,)."""
     if segment is None:
         return np.ones(log.size, np.bool_)
-    known = find_label(segment, names)
-    mine: Bools = log.keys == (-1 if known is None else known)
+    mine: Bools = log.keys == Labels(names).places([segment])[0]
     return mine
 
 

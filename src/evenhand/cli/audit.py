@@ -24,9 +24,9 @@ from evenhand.cli.output import as_json, cell, draw, folder, number, print_text,
 from evenhand.data.csv_files import write_csv
 from evenhand.data.tables import in_natural_order
 from evenhand.errors import ArgumentError, SharesError, wanted
-from evenhand.labels import by_label
+from evenhand.labels import Labels
 from evenhand.promises.clause import AT_MOST
-from evenhand.protocol import distinct, find_label, places
+from evenhand.protocol import distinct
 
 Audited = partial[tuple[Any, Any]]
 """What audits the log that the options of a command name, with these options as its `keywords`."""
@@ -64,7 +64,7 @@ def _audited(
     """
     given = (share_texts, cap_texts, window_texts)
     shares, cap, window = (",".join(texts or ()) for texts in given)
-    from evenhand import quotas
+    from evenhand import audit
 
     changing: Any = changing_shares(shares)
     named = named_shares(shares) if changing is None and shares else None
@@ -83,7 +83,7 @@ def _audited(
     told["--promise"] = {arm: 0 for clause in (stated.clauses if stated else ()) for arm in clause.arms}
     check_named(told, kinds, "owed" if shares and named is None else "free")
     owed = (shares or None if changing is None else changing) if named is None else _with_every_arm(named, kinds)
-    finding: Any = quotas.audit(
+    finding: Any = audit.promise(
         **given_logs, arm=arm, shares=owed, tolerance=tolerance, caps=caps,
         order=columns_of(order, frame.columns) if order else None,
         cap_tolerance=cap_tolerance, windows=bounds, promise=stated, segment=segment or None,
@@ -155,9 +155,9 @@ def _show_apart(finding: ApartAudit, logs: list[Path], out: Path | None, json: b
 
 def _with_every_arm(named: dict[str, Any], kinds: Any) -> dict[Any, Any]:
     """Return the shares by the arms' labels in the log, 0 for those that are not named."""
-    owed = dict(by_label(named, "--shares", "ARM=SHARE", kinds, refusal=SharesError))
-    known = places(owed)
-    return owed | {kind: 0 for kind in kinds if find_label(kind, known) is None}
+    owed = dict(Labels(kinds).read(named, "--shares", "ARM=SHARE", refusal=SharesError))
+    known = Labels(owed)
+    return owed | {kind: 0 for kind in kinds if kind not in known}
 
 
 def _write(finding: Audit, out: Path, several: bool) -> None:

@@ -13,7 +13,7 @@ from evenhand.cli.output import as_json, print_text, records
 from evenhand.cli.sample import COLLECTION, labelled_rows
 from evenhand.display.html import notes_of
 from evenhand.errors import ArgumentError, TableError, first_few, wanted, wanted_one_of
-from evenhand.protocol import find_label, places
+from evenhand.labels import Labels
 from evenhand.sampling import ArrayPool, Certification, Sampler, TablePool
 from evenhand.saving.state import load
 
@@ -119,8 +119,8 @@ def _check_labels(where: str, y: Any, index: Any, pool: TablePool) -> None:
         If there is one.
     """
     classes = sorted(set(pool.y.tolist()))
-    at = places(classes)
-    odd = [(row + 1, label) for row, label in zip(index, y.tolist(), strict=True) if find_label(label, at) is None]
+    known = Labels(classes)
+    odd = [(row + 1, label) for row, label in zip(index, y.tolist(), strict=True) if label not in known]
     if odd:
         rows = f"row{'s' * (len(odd) > 1)} {first_few([row for row, _ in odd], SHOWN)}"
         raise TableError(wanted_one_of(f"{where}, {rows}", classes, odd[0][1], what="labels among"))

@@ -98,13 +98,13 @@ def promised_cells(clauses: Iterable[Clause], arms: Sequence[Label]) -> dict[tup
     >>> promised_cells([Clause("floor", ("b",), Fraction(1, 4)), Clause("floor", ("a", "b"), Fraction(1, 2))], "ab")
     {(0,): {'promised': None}, (1,): {'promised': 0.25}, (0, 1): {'promised': 0.5}}
     """
-    from evenhand.protocol import find_label, places
+    from evenhand.labels import Labels
 
-    of, clauses = places(arms), list(clauses)
+    known, clauses = Labels(arms), list(clauses)
     columns = list(dict.fromkeys(PROMISED.get(clause.kind, clause.kind) for clause in clauses))
     cells: dict[tuple[int, ...], dict[str, Any]] = {(place,): dict.fromkeys(columns) for place in range(len(arms))}
     for clause in clauses:
-        found = tuple(place for arm in clause.arms if (place := find_label(arm, of)) is not None)
+        found = tuple(place for place in known.places(clause.arms) if place >= 0)
         rate = clause.rate_as_text if isinstance(clause.rate, tuple) else float(clause.rate)
         cells.setdefault(found, dict.fromkeys(columns))[PROMISED.get(clause.kind, clause.kind)] = rate
     return cells

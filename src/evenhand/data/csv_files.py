@@ -23,6 +23,21 @@ if TYPE_CHECKING:
 
 
 LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
+COMMENTS = "comments"
+"""Where the attributes of a frame hold how many lines of comment among its rows were left out."""
+FEW_COMMENTS = 5
+"""So many comments among the rows, or one to ten rows, are left out; where there are more, they may be rows."""
+AS_ROW = 'write the cell as "#..." in quotation marks where it begins a row, and delete comments'
+FORMULA = re.compile(r"['=+\-@\t\r\n＝＋－＠]")
+"""How text begins that a spreadsheet takes for a formula, or that was kept from it."""
+GUARDED = re.compile(f"'{FORMULA.pattern}")
+PLAIN = re.compile(r"(\w|'[^;\t|\r\n])[^;\t|\r\n]*(?<!\s)")
+"""A name of a column that a header can hold without quotation marks, whatever else a file may have above it."""
+EMPTY = (
+    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"),
+    *("NULL", "NaN", "None", "n/a", "nan", "null"),
+)
+"""How programs write that a cell is empty, in columns that are not read as text."""
 
 
 class NulError(Exception):
@@ -65,24 +80,6 @@ class WithoutComments(io.TextIOBase):
             return True
         self._quoted ^= goes_on
         return False
-
-
-COMMENTS = "comments"
-"""Where the attributes of a frame hold how many lines of comment among its rows were left out."""
-FEW_COMMENTS = 5
-"""So many comments among the rows, or one to ten rows, are left out; where there are more, they may be rows."""
-AS_ROW = 'write the cell as "#..." in quotation marks where it begins a row, and delete comments'
-
-FORMULA = re.compile(r"['=+\-@\t\r\n＝＋－＠]")
-"""How text begins that a spreadsheet takes for a formula, or that was kept from it."""
-GUARDED = re.compile(f"'{FORMULA.pattern}")
-PLAIN = re.compile(r"(\w|'[^;\t|\r\n])[^;\t|\r\n]*(?<!\s)")
-"""A name of a column that a header can hold without quotation marks, whatever else a file may have above it."""
-EMPTY = (
-    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"),
-    *("NULL", "NaN", "None", "n/a", "nan", "null"),
-)
-"""How programs write that a cell is empty, in columns that are not read as text."""
 
 
 class _Every:

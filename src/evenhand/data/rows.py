@@ -8,7 +8,7 @@ from typing import Any
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.frames import has_row_labels
-from evenhand.labels import order_of
+from evenhand.labels import Labels
 from evenhand.protocol import writing
 
 
@@ -56,10 +56,11 @@ def in_step(
             found.append(thing)
         else:
             listed = index.tolist()
-            order = next((order for one in known if (order := order_of(listed, one)) is not None), None)
+            named = Labels(listed)
+            order = next((order for one in known if (order := named.order(one)) is not None), None)
             if order is not None:
                 thing = _moved(name, thing, order, by)
-            elif not _is_numbered(index) or (not known and order_of(listed, own.tolist())):
+            elif not _is_numbered(index) or (not known and named.order(own.tolist())):
                 raise refusal(_refused(name, listed, by, known[0] if known else own.tolist(), bool(labels)))
             found.append(thing)
     return tuple(found)

@@ -14,7 +14,8 @@ from evenhand.arguments import in_sequence
 from evenhand.errors import TableError, wanted, wanted_one_of
 from evenhand.frames import UNORDERED, holds_categories
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.protocol import TRUTHS, Label, composed, distinct, find_label, label_of, places, writing
+from evenhand.labels import Labels
+from evenhand.protocol import TRUTHS, Label, composed, distinct, label_of, writing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,6 +40,12 @@ BAND = re.compile(
 )
 """Bands of numbers as pandas.cut, --cut and people write them; a group is where one begins, nowhere where it has no
 lower end."""
+LEFT_OUT = "decisions_left_out"
+"""The column of an exported log that says how many decisions beside each are not in it, as they have no reward."""
+LEAST_CHANCE = 1e-100
+"""Squares of 1 / p are added up, which must stay finite."""
+ROUNDING = 1e-9
+"""By how much a chance may be above 1: sums of chances are rounded."""
 
 
 def column(frame: pd.DataFrame, name: str) -> NDArray[Any]:
@@ -98,13 +105,11 @@ def _label_or_text(value: Any) -> Label:
 
 def places_in(labels: NDArray[Any], known: Sequence[Any]) -> Ints:
     """Return the position among `known` of each label that `column` read (n_rows,), -1 where it is none of them; see
-    `evenhand.protocol.find_label`."""
+    `evenhand.labels.Labels.place`."""
     import pandas as pd
 
     codes, met = pd.factorize(labels)
-    at = places(known)
-    found = [find_label(label, at) for label in met.tolist()]
-    return np.array([-1 if place is None else place for place in found], np.int64)[codes]
+    return np.array(Labels(known).places(met.tolist()), np.int64)[codes]
 
 
 def in_natural_order(labels: Iterable[Any]) -> list[Any]:
@@ -234,14 +239,6 @@ def _as_numbers(texts: pd.Series[Any], bad: Any, found: pd.Series[Any]) -> str:
     known = sorted({text for text in texts if isinstance(text, str)}, key=lambda text: (text[:1] not in "nN", text))
     numbered = {text: number for number, text in enumerate(known)}
     return f"turn its texts into numbers first, such as {numbered}" if 1 < len(known) <= FEW_TEXTS else ""
-
-
-LEFT_OUT = "decisions_left_out"
-"""The column of an exported log that says how many decisions beside each are not in it, as they have no reward."""
-LEAST_CHANCE = 1e-100
-"""Squares of 1 / p are added up, which must stay finite."""
-ROUNDING = 1e-9
-"""By how much a chance may be above 1: sums of chances are rounded."""
 
 
 def chances(frame: pd.DataFrame, name: str) -> Floats:

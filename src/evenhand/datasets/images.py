@@ -11,6 +11,29 @@ from numpy.typing import NDArray
 
 from evenhand.datasets.fetching import fetch, folder
 
+FASHION_URL = "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"
+FASHION_FILES = {
+    "train-images-idx3-ubyte.gz": "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
+    "train-labels-idx1-ubyte.gz": "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845",
+    "t10k-images-idx3-ubyte.gz": "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073",
+    "t10k-labels-idx1-ubyte.gz": "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5",
+}
+CLOTHES = (
+    "T-shirt", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot",
+)  # fmt: skip
+CIFAR10_URL = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"
+CIFAR10_SHA256 = "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"
+CIFAR10_SUBSET = "cifar10/cifar10_subset.npz"
+CIFAR10_SUBSET_SHA256 = "1151916349a3921ba151a5bb129f59ff8ee2a779d30961fd838ced563ce348ad"
+CIFAR10_NAMES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+UTKFACE_SUBSET = "utkface/utkface_50x50_subset.npz"
+UTKFACE_SUBSET_SHA256 = "eaaccdb4e9238a461b0a2f8f498c723dfbb23a40a0bba19b3e5ee32483c8daa2"
+ETHNICITIES = ("White", "Black", "Asian", "Indian", "Others")
+UTKFACE_HOW = (
+    "it holds at most 700 faces for each gender and ethnicity of the publisher's folder crop_part1, reduced to "
+    "50 x 50 pixels; ask the publisher for the pictures"
+)
+
 
 class Images(NamedTuple):
     """Pictures (n, channels, height, width) as bytes with their classes (n,), for training and for testing, and the
@@ -32,18 +55,6 @@ def scaled(images: NDArray[np.uint8]) -> NDArray[np.float32]:
     [-1.0, 1.0]
     """
     return np.asarray(images / np.float32(127.5) - np.float32(1.0), np.float32)
-
-
-FASHION_URL = "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/"
-FASHION_FILES = {
-    "train-images-idx3-ubyte.gz": "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
-    "train-labels-idx1-ubyte.gz": "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845",
-    "t10k-images-idx3-ubyte.gz": "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073",
-    "t10k-labels-idx1-ubyte.gz": "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5",
-}
-CLOTHES = (
-    "T-shirt", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot",
-)  # fmt: skip
 
 
 def load_fashion_mnist() -> Images:
@@ -70,13 +81,6 @@ def _read_idx(name: str) -> NDArray[np.uint8]:
     axes = data[3]
     shape = tuple(int.from_bytes(data[4 + 4 * i : 8 + 4 * i], "big") for i in range(axes))
     return np.frombuffer(data, np.uint8, offset=4 + 4 * axes).reshape(shape)
-
-
-CIFAR10_URL = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"
-CIFAR10_SHA256 = "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"
-CIFAR10_SUBSET = "cifar10/cifar10_subset.npz"
-CIFAR10_SUBSET_SHA256 = "1151916349a3921ba151a5bb129f59ff8ee2a779d30961fd838ced563ce348ad"
-CIFAR10_NAMES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 
 
 def load_cifar10(*, subset: bool | None = None) -> Images:
@@ -117,15 +121,6 @@ def _read_batch(archive: tarfile.TarFile, name: str) -> tuple[NDArray[np.uint8],
     assert member is not None
     rows = np.frombuffer(member.read(), np.uint8).reshape(-1, 1 + 3 * 32 * 32)
     return rows[:, 1:].reshape(-1, 3, 32, 32), rows[:, 0]
-
-
-UTKFACE_SUBSET = "utkface/utkface_50x50_subset.npz"
-UTKFACE_SUBSET_SHA256 = "eaaccdb4e9238a461b0a2f8f498c723dfbb23a40a0bba19b3e5ee32483c8daa2"
-ETHNICITIES = ("White", "Black", "Asian", "Indian", "Others")
-UTKFACE_HOW = (
-    "it holds at most 700 faces for each gender and ethnicity of the publisher's folder crop_part1, reduced to "
-    "50 x 50 pixels; ask the publisher for the pictures"
-)
 
 
 class Faces(NamedTuple):

@@ -22,6 +22,27 @@ ADULT_FEATURES = (
     "age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship", "race",
     "sex", "capital-gain", "capital-loss", "hours-per-week", "native-country",
 )  # fmt: skip
+COMPAS_FEATURES = (
+    "sex", "juv_fel_count", "decile_score", "juv_misd_count", "juv_other_count", "priors_count",
+    "days_b_screening_arrest", "c_days_from_compas", "c_charge_degree", "is_recid", "r_charge_degree",
+    "is_violent_recid", "vr_charge_degree", "event",
+)  # fmt: skip
+"""The features of that paper's experiment."""
+COMPAS_FILE = "groupfairtreatment/compas_filtered.csv"
+COMPAS_SHA256 = "f59f324ec55e3ed3a18758b98ea06537482bdbaa48b08744bd83a7c1a454da41"
+COMPAS_URL = "https://raw.githubusercontent.com/candiceschumann/groupfairtreatment/master/compas/compas_filtered.csv"
+INCOME_FILE = "family_income/Family_Income_and_Expenditure.csv.gz"
+INCOME_SHA256 = "8d9279be728d64c6ce2408b0e4f4dfd96961d760cf1f4a38a614980ba398d0aa"
+INCOME_HOW = "download it from Kaggle, grosvenpaul/family-income-and-expenditure, and gzip the CSV"
+GERMAN_URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/statlog/german/german.data"
+GERMAN_SHA256 = "b21f3d81db8071257d5ff1deaeba1fd4303b62712e6fcc9715c7a86202cb5871"
+GERMAN_FEATURES = (
+    "status", "duration", "history", "purpose", "amount", "savings", "employment", "rate", "personal", "debtors",
+    "residence", "property", "age", "plans", "housing", "credits", "job", "dependents", "telephone", "foreign",
+)  # fmt: skip
+FEMALE = ("A92", "A95")
+HEPAR2_SHA256 = "f98d4a65c496b79d76b15797e6a6cbeafaff32a17d66a844d8e5b9506d379fcd"
+HEPAR2_URL = "https://www.bnlearn.com/bnrepository/hepar2/hepar2.bif.gz"
 
 
 class Adult(NamedTuple):
@@ -69,18 +90,6 @@ def _read_adult(name: str, skip: int) -> pd.DataFrame:
     sex = np.where(frame["sex"] == "Male", "men", "women")
     frame["group"] = [f"{c} {s}" for c, s in zip(colour, sex, strict=True)]
     return frame
-
-
-COMPAS_FEATURES = (
-    "sex", "juv_fel_count", "decile_score", "juv_misd_count", "juv_other_count", "priors_count",
-    "days_b_screening_arrest", "c_days_from_compas", "c_charge_degree", "is_recid", "r_charge_degree",
-    "is_violent_recid", "vr_charge_degree", "event",
-)  # fmt: skip
-"""The features of that paper's experiment."""
-
-COMPAS_FILE = "groupfairtreatment/compas_filtered.csv"
-COMPAS_SHA256 = "f59f324ec55e3ed3a18758b98ea06537482bdbaa48b08744bd83a7c1a454da41"
-COMPAS_URL = "https://raw.githubusercontent.com/candiceschumann/groupfairtreatment/master/compas/compas_filtered.csv"
 
 
 def load_compas() -> pd.DataFrame:
@@ -138,11 +147,6 @@ def load_diabetes() -> pd.DataFrame:
     return frame.drop(columns="target").assign(group=group, need=need)
 
 
-INCOME_FILE = "family_income/Family_Income_and_Expenditure.csv.gz"
-INCOME_SHA256 = "8d9279be728d64c6ce2408b0e4f4dfd96961d760cf1f4a38a614980ba398d0aa"
-INCOME_HOW = "download it from Kaggle, grosvenpaul/family-income-and-expenditure, and gzip the CSV"
-
-
 def load_family_income(bands: int = 5) -> pd.DataFrame:
     """Return the households as published, one row for each, with `age_band`, the head's age in bands of equal width.
 
@@ -166,15 +170,6 @@ def load_family_income(bands: int = 5) -> pd.DataFrame:
     cut = pd.cut(frame["Household Head Age"], bands)
     labels = {band: f"{int(band.left) + 1:02d} to {int(band.right):02d}" for band in cut.cat.categories}
     return frame.assign(age_band=cut.map(labels).astype(str))
-
-
-GERMAN_URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/statlog/german/german.data"
-GERMAN_SHA256 = "b21f3d81db8071257d5ff1deaeba1fd4303b62712e6fcc9715c7a86202cb5871"
-GERMAN_FEATURES = (
-    "status", "duration", "history", "purpose", "amount", "savings", "employment", "rate", "personal", "debtors",
-    "residence", "property", "age", "plans", "housing", "credits", "job", "dependents", "telephone", "foreign",
-)  # fmt: skip
-FEMALE = ("A92", "A95")
 
 
 def load_german() -> pd.DataFrame:
@@ -203,10 +198,6 @@ def load_german() -> pd.DataFrame:
     frame["bad"] = frame["bad"] - 1
     frame["group"] = np.where(frame["personal"].isin(FEMALE), "women", "men")
     return frame
-
-
-HEPAR2_SHA256 = "f98d4a65c496b79d76b15797e6a6cbeafaff32a17d66a844d8e5b9506d379fcd"
-HEPAR2_URL = "https://www.bnlearn.com/bnrepository/hepar2/hepar2.bif.gz"
 
 
 def fetch_hepar2() -> Path:

@@ -12,7 +12,7 @@ from evenhand.audit.sequences import EVERY, BettingProcess, Values, odds_for
 from evenhand.audit.units import half_width
 from evenhand.display.progress import ProgressBar
 from evenhand.evaluation.diagnosis import known_difference, notes_on, overlap_of, weights_of
-from evenhand.evaluation.findings import Change, Comparison, Evaluation, Interval, change_in, split_rows
+from evenhand.evaluation.findings import Comparison, Evaluation, Interval, MeanChange, change_in, split_rows
 from evenhand.evaluation.value_curve import Bounds, ValueCurve, look_rounds
 from evenhand.kernels.arrays import Bools, Floats
 
@@ -130,7 +130,7 @@ class Curve:
             unit=value_curve.logged.unit,
         )
 
-    def _doubts(self, change: Change | None) -> Iterator[str]:
+    def _doubts(self, change: MeanChange | None) -> Iterator[str]:
         """Say what the intervals contradict."""
         _, value, low, high = self._points[-1]
         if self._crossed:

@@ -20,10 +20,13 @@ from evenhand.errors import ArgumentError, ModelError, UnknownArmError, none_for
 from evenhand.evaluation.logged import Logged, check_columns, check_order, row_table
 from evenhand.frames import dimensions, is_frame
 from evenhand.kernels.arrays import Bools, Floats, Ints
-from evenhand.labels import by_label, is_by_label
+from evenhand.labels import Labels, is_by_label
 from evenhand.protocol import Estimator, Label, gives_probabilities
 
 WHAT = "probabilities that sum to 1"
+FOLDS = 5
+PAST_BLOCKS = 10
+"""A model that sees the past alone is trained anew so many times, before blocks of rows of equal size."""
 
 
 class Candidate(NamedTuple):
@@ -79,7 +82,7 @@ def read_candidate(policy: Any, logged: Logged) -> Candidate:
 
 def _read(policy: Any, logged: Logged, name: str) -> Candidate:
     if isinstance(policy, Mapping) and policy and all(isinstance(each, Mapping) for each in policy.values()):
-        given = dict(by_label(policy, name, "a dict position -> (arm -> probability)", logged.places))
+        given = dict(Labels(logged.places).read(policy, name, "a dict position -> (arm -> probability)"))
         if not logged.positions or set(given) != set(logged.places):
             if not logged.positions:
                 mend = "name the column of the positions with position="
@@ -106,7 +109,7 @@ def _candidate(found: Floats, which: Ints, name: Callable[[int], str], by_row: b
 
 
 def _distribution(given: Any, logged: Logged, name: str) -> Floats:
-    values = by_label(given, name, "a dict arm -> probability", logged.arms)
+    values = Labels(logged.arms).read(given, name, "a dict arm -> probability")
     if isinstance(values, list):
         if len(values) != len(logged.arms):
             mend = "pass a dict arm -> probability, or a data frame with the arms as columns and the rows of the log"
@@ -151,11 +154,6 @@ def _by_row(given: Any, logged: Logged, name: str) -> Candidate:
     return read
 
 
-FOLDS = 5
-PAST_BLOCKS = 10
-"""A model that sees the past alone is trained anew so many times, before blocks of rows of equal size."""
-
-
 class RewardEstimates(NamedTuple):
     """Expected rewards (n, n_arms), which of them belong to each row (n_rows,), and the largest they may be there,
     known before the row (n_rows,)."""
@@ -193,7 +191,7 @@ def read_estimates(model: Any, logged: Logged, *, past_alone: bool) -> RewardEst
         found = as_floats(row_table(model, logged, "model"))
     elif is_by_label(model):
         check_columns("model", model, logged)
-        given = dict(by_label(model, "model", "a dict arm -> expected reward", logged.arms))
+        given = dict(Labels(logged.arms).read(model, "model", "a dict arm -> expected reward"))
         lacking = [arm for arm in logged.arms if arm not in given]
         if lacking:
             got = none_for(lacking[0], given, logged.arms)

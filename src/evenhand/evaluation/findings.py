@@ -21,7 +21,7 @@ from evenhand.kernels.arrays import Floats
 if TYPE_CHECKING:
     import pandas as pd
 
-    from evenhand.quotas import Audit
+    from evenhand.audit import Audit
 
 
 Interval = Literal["anytime", "once", "normal"]
@@ -31,7 +31,7 @@ PRECISE = {"xatol": 1e-9}
 
 
 @dataclass(frozen=True)
-class Change:
+class MeanChange:
     """A mean reward that is shown to change over the rows of a log.
 
     Attributes
@@ -59,7 +59,7 @@ def split_rows(rows: int) -> list[int]:
     return found
 
 
-def change_in(whole: BettingProcess, splits: dict[int, BettingProcess], error: float) -> Change | None:
+def change_in(whole: BettingProcess, splits: dict[int, BettingProcess], error: float) -> MeanChange | None:
     """Return the change of a mean in [0, 1], None where it is not shown at this error.
 
     Parameters
@@ -86,7 +86,7 @@ def change_in(whole: BettingProcess, splits: dict[int, BettingProcess], error: f
         return None
     clearest = int(logs.argmax())
     low, high = after[clearest].interval(error / len(logs), 0.0, 1.0)
-    return Change(math.exp(min(found, 700.0)), list(splits)[clearest], min(low, high), max(low, high))
+    return MeanChange(math.exp(min(found, 700.0)), list(splits)[clearest], min(low, high), max(low, high))
 
 
 def _wealth(many: Sequence[Sequence[Book]]) -> Callable[[float], Floats]:
@@ -139,7 +139,7 @@ class Evaluation(HasCard):
     weights: pd.DataFrame
     notes: tuple[str, ...] = ()
     refuted: bool = False
-    change: Change | None = None
+    change: MeanChange | None = None
     overlap: pd.Series[float] | None = None
     unit: str | None = None
     estimates: pd.DataFrame | None = None

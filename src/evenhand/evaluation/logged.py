@@ -27,7 +27,7 @@ from evenhand.data.tables import chances as read_chances
 from evenhand.errors import ArgumentError, ContextError, TableError, UnknownArmError, none_for, wanted, wanted_one_of
 from evenhand.frames import ENCODE, as_pandas, frame_or_value, is_frame
 from evenhand.kernels.arrays import Bools, Floats, Ints
-from evenhand.labels import by_label, in_order, order_of
+from evenhand.labels import Labels, in_order
 from evenhand.protocol import Label, composed
 
 if TYPE_CHECKING:
@@ -195,7 +195,8 @@ def check_columns(name: str, given: Any, logged: Logged) -> None:
     ArgumentError
         If a value is a column with a number for each row of the log.
     """
-    values = given.values() if isinstance(given, Mapping) and order_of(list(given), logged.arms) is not None else ()
+    by_arm = isinstance(given, Mapping) and Labels(given).order(logged.arms) is not None
+    values = given.values() if by_arm else ()
     if values and all(np.shape(one) == logged.codes.shape for one in values):
         mend = "pass a data frame of them"
         raise ArgumentError(wanted(name, "a number for each arm", "a column for each arm", mend))
@@ -277,7 +278,7 @@ def _all_chances(
     frame: pd.DataFrame, given: Mapping[Label, str], arms: Sequence[Label], codes: Ints
 ) -> tuple[Floats, tuple[str, ...]]:
     """Return the chances of all arms (n_rows, n_arms), scaled to sum to 1, and what is to be known of them."""
-    columns = dict(by_label(given, "propensity", "a column, or a dict arm -> column", arms))
+    columns = dict(Labels(arms).read(given, "propensity", "a column, or a dict arm -> column"))
     for label in columns:
         if label not in arms:
             raise UnknownArmError(wanted_one_of("propensity", arms, label, what="arms of the log,"))

@@ -20,10 +20,10 @@ from evenhand.data.probabilities import summed
 from evenhand.data.tables import column
 from evenhand.errors import ArgumentError, UnknownArmError, wanted, wanted_one_of
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.labels import by_label
+from evenhand.labels import Labels
 from evenhand.promises.clause import AT_MOST, Clause, in_words
 from evenhand.promises.promise import Promise, read_promise
-from evenhand.protocol import Label, find_label, places
+from evenhand.protocol import Label
 from evenhand.rng import generator
 
 if TYPE_CHECKING:
@@ -91,9 +91,9 @@ def shares_in(log: pd.DataFrame, arm: str, position: str | None, arms: Sequence[
     """
     import pandas as pd
 
-    by, known = column(log, position) if position else np.zeros(len(log)), places(arms)
+    by, known = column(log, position) if position else np.zeros(len(log)), Labels(arms)
     shares = pd.crosstab(by, column(log, arm), normalize="index")
-    labels = [label if (place := find_label(label, known)) is None else arms[place] for label in shares]
+    labels = list(map(known.label, shares))
     rows = zip(shares.index, shares.to_numpy().tolist(), strict=True)
     found = {at: dict.fromkeys(arms, 0.0) | dict(zip(labels, row, strict=True)) for at, row in rows}
     return found if position else found[0.0]
@@ -120,7 +120,7 @@ def under_shares(distribution: Mapping[Label, float], shares: Any) -> dict[Label
         If an arm that is owed a share has no probability.
     """
     what = "a dict arm -> probability"
-    given = by_label(distribution, "distribution", what)
+    given = Labels().read(distribution, "distribution", what)
     if not isinstance(given, dict) or not given:
         raise ArgumentError(wanted("distribution", what, distribution))
     chances = np.array([as_float(chance) for chance in given.values()])
@@ -129,7 +129,7 @@ def under_shares(distribution: Mapping[Label, float], shares: Any) -> dict[Label
     read = summed(chances[None, :])
     if read.wrong is not None:
         raise ArgumentError(wanted("distribution", "probabilities that sum to 1", dict(distribution), read.mend(0)))
-    named = by_label(shares, "shares", "a dict arm -> share", given) if isinstance(shares, Mapping) else {}
+    named = Labels(given).read(shares, "shares", "a dict arm -> share") if isinstance(shares, Mapping) else {}
     owed = shares.arms if isinstance(shares, Promise) else named
     for label in owed:
         if label not in given:

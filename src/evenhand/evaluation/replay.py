@@ -24,9 +24,10 @@ from evenhand.errors import ArgumentError, ContextError, UnknownArmError, none_f
 from evenhand.evaluation.logged import Logged
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import flat
+from evenhand.labels import Labels
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
-from evenhand.protocol import Label, Learner, Policy, find_label, places
+from evenhand.protocol import Label, Learner, Policy
 from evenhand.quotas import DeadlineLearn
 from evenhand.rng import generator, stream
 from evenhand.simulation.loop import begins_anew
@@ -86,9 +87,10 @@ def read_learner(name: str, policy: Any, logged: Logged) -> Any:
         policy = policy.fresh(arms=list(logged.arms))
         arms = policy.arms
     if arms is not None:
-        codes = _codes(policy, logged)
-        lacking = [arm for code, arm in enumerate(logged.arms) if code not in codes.values()]
-        untried = [arm for arm in arms if arm not in codes]
+        places = Labels(arms).places(logged.arms)
+        codes = {place: code for code, place in reversed([*enumerate(places)]) if place >= 0}
+        lacking = [arm for code, arm in enumerate(logged.arms) if codes.get(places[code]) != code]
+        untried = [arm for place, arm in enumerate(arms) if place not in codes]
         if lacking:
             got, mend = none_for(lacking[0], arms), "make the policy for the arms of the log"
             raise UnknownArmError(wanted(name, "a policy that knows every arm of the log", got, mend))
@@ -98,23 +100,18 @@ def read_learner(name: str, policy: Any, logged: Logged) -> Any:
     return policy
 
 
-def _codes(policy: Any, logged: Logged) -> dict[Any, int]:
-    """Return the code of each arm of a policy in the log, of a policy without arms those of the log."""
-    arms = traits_of(policy).arms
-    if arms is None:
-        return places(logged.arms)
-    known = places(arms)
-    found = [find_label(arm, known) for arm in logged.arms]
-    return {arms[place]: code for code, place in reversed([*enumerate(found)]) if place is not None}
+def _arms_of(policy: Any, logged: Logged) -> Labels:
+    """Return the arms of the log in their order, under the names that a policy has for them."""
+    return Labels(map(Labels(traits_of(policy).arms or ()).label, logged.arms))
 
 
-def _code(decision: Any, known: dict[Any, int]) -> int:
+def _code(decision: Any, arms: Labels) -> int:
     try:
         arm = decision.arm
     except AttributeError:
         mend = "ask returns an eh.Decision, or an object with its id, arm and index"
         raise UnknownArmError(wanted("policy", "a decision for an arm of the log", decision, mend)) from None
-    code = find_label(arm, known)
+    code = arms.place(arm)
     if code is None:
         raise UnknownArmError(wanted("policy", "a decision for an arm of the log", arm))
     return code
@@ -129,8 +126,7 @@ def rounds_of(policy: Any, logged: Logged) -> tuple[int, int]:
     if promise is None or promise.sets or traits_of(policy).kept != "at every round":
         return least, rows
     shares = promise.floats()
-    known = _codes(policy, logged)
-    counts = counts[[known[arm] for arm in promise.arms]]
+    counts = counts[_arms_of(policy, logged).places(promise.arms)]
 
     def owed(round: int) -> Any:
         return np.maximum(np.floor(shares * round * (1 - 1e-12)) - promise.slack, 0)
@@ -170,7 +166,7 @@ def _by_queues(policy: Any, logged: Logged, rows: Ints, rounds: int) -> Replayed
     counts = np.bincount(codes, minlength=len(logged.arms))
     order = rows[np.argsort(codes, kind="stable")]
     queues = [iter(part) for part in np.split(logged.rewards[order], np.cumsum(counts)[:-1])]
-    known = _codes(policy, logged)
+    known = _arms_of(policy, logged)
     arms: list[Label] = []
     rewards: list[float] = []
     while len(arms) < rounds:
@@ -188,7 +184,7 @@ def _by_rejection(policy: Any, logged: Logged, taken: Ints, rounds: int) -> Repl
     """Play a policy on the rows that the coin lets pass. One that looks at no contexts decides once and waits for a row
     of its arm, which comes at the same rate whatever the arm."""
     looks, ours = bool(traits_of(policy).contextual), isinstance(policy, KernelPolicy)
-    known = _codes(policy, logged)
+    known = _arms_of(policy, logged)
     arms: list[Label] = []
     rewards: list[float] = []
     decision: Any = None if looks else policy.ask()
@@ -214,11 +210,11 @@ def _by_rejection(policy: Any, logged: Logged, taken: Ints, rounds: int) -> Repl
     return Replayed(arms, np.array(rewards))
 
 
-def _shown(policy: Any, logged: Logged, row: int, known: dict[Any, int]) -> Floats:
+def _shown(policy: Any, logged: Logged, row: int, known: Labels) -> Floats:
     """Return the contexts of a row (n_arms, dimension) in the order of the policy's arms."""
     assert logged.contexts is not None
     shown: Floats = logged.contexts[row]
-    order = [known[arm] for arm in traits_of(policy).arms or logged.arms]
+    order = known.places(traits_of(policy).arms or logged.arms)
     return shown[order] if shown.ndim == 2 else np.tile(shown, (len(order), 1))
 
 

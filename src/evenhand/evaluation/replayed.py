@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from evenhand import audit
 from evenhand.arguments import whole
 from evenhand.audit.sequences import BettingProcess, Book
 from evenhand.display.progress import ProgressBar
@@ -21,9 +22,6 @@ from evenhand.evaluation.replay import Replayed, least_chance, read_learner, rep
 from evenhand.evaluation.value_curve import look_rounds
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.policy.traits import traits_of
-
-if TYPE_CHECKING:
-    from evenhand.quotas import Audit
 
 
 class ReplaySettings(NamedTuple):
@@ -221,15 +219,13 @@ def _evaluation(
     )
 
 
-def _audited(policy: Any, runs: list[Replayed]) -> Audit | None:
+def _audited(policy: Any, runs: list[Replayed]) -> audit.Audit | None:
     """Return the audit of a policy's promise in all rounds of the first replay that broke it, of the first replay if
     none did; None where it promises nothing that holds at every round."""
     import pandas as pd
 
-    from evenhand.quotas import audit
-
     promise = traits_of(policy).promise
     if traits_of(policy).kept != "at every round" or not promise.clauses:
         return None
-    found = [audit(pd.DataFrame({"arm": pd.Series(run.arms)}), arm="arm", promise=promise) for run in runs]
+    found = [audit.promise(pd.DataFrame({"arm": pd.Series(run.arms)}), arm="arm", promise=promise) for run in runs]
     return next((one for one in found if not one.kept), found[0])

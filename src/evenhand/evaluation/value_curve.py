@@ -15,6 +15,18 @@ from evenhand.evaluation.logged import Logged
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import entry, kernel
 
+SHOWN = 3.0
+"""Standard deviations by which the arms' means must differ more than chance makes them, before they are told apart."""
+Bounds = tuple[float, float]
+Stationary = Literal["dr", "ips", "snips", "dm"]
+UNEVEN = 3.0
+"""Standard errors from 1 at which a mean is remarked upon."""
+CHUNK = 1 << 15
+"""Rows that are weighed at once."""
+LOOKS = 60
+FEW = 4096
+"""So many products of a distribution and expected rewards are computed beforehand."""
+
 
 class LoggedRows(NamedTuple):
     """Consecutive rows of a log and of a candidate (n_rows,), and the candidate's probabilities (n, n_arms)."""
@@ -33,10 +45,6 @@ class PastMeans(NamedTuple):
     sums: Floats
     counts: Floats
     totals: Floats
-
-
-SHOWN = 3.0
-"""Standard deviations by which the arms' means must differ more than chance makes them, before they are told apart."""
 
 
 @kernel
@@ -148,17 +156,6 @@ def add_up(
     totals[8] += paid_w
     totals[9] += ww
     totals[10] = most
-
-
-Bounds = tuple[float, float]
-Stationary = Literal["dr", "ips", "snips", "dm"]
-UNEVEN = 3.0
-"""Standard errors from 1 at which a mean is remarked upon."""
-CHUNK = 1 << 15
-"""Rows that are weighed at once."""
-LOOKS = 60
-FEW = 4096
-"""So many products of a distribution and expected rewards are computed beforehand."""
 
 
 def look_rounds(rounds: int) -> list[int]:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 
 CLEAR = 3.0
+HOMES = ("quotas", "groups", "sampling", "similarity", "interventions")
 
 
 @dataclass(frozen=True)
@@ -138,9 +139,6 @@ def critical_value(runs: int) -> float:
 def _size(settings: Any, name: str) -> float:
     value = settings[name] if isinstance(settings, Mapping) else getattr(settings, name)
     return max(value) if isinstance(value, (tuple, list)) else value
-
-
-HOMES = ("quotas", "groups", "sampling", "similarity", "interventions")
 
 
 @dataclass(frozen=True)

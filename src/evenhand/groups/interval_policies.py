@@ -1,21 +1,17 @@
-"""What the interval policies share: their settings, and what their kernels make of them.
+"""The interval policies: what they share, `IntervalChaining` and `TopInterval`.
+
+IntervalChaining passes over no arm whose interval overlaps, directly or through others, with the best one. TopInterval
+pulls the arm whose interval ends highest, blind to groups.
 
 Two readings of the paper are offered. `preset="paper"`: N(0, v) has variance v, so a width is z sqrt(v); an arm's
 level is delta / (2 n t); a regression counts from d samples on, before that its width is infinite. `preset="authors"`,
 the program published with the paper: a width is z v; every level has the horizon T; a regression counts from its first
 sample on, by the least squares solution of smallest norm; ties go to the first arm.
 
-IntervalChaining: no arm is passed over whose interval overlaps, directly or through others, with the best one.
-
-Source: M. Joseph, M. Kearns, J. Morgenstern, A. Roth, "Fairness in Learning: Classic and Contextual Bandits", NeurIPS
-2016; as compared with in C. Schumann, Z. Lang, N. Mattei, J. P. Dickerson, "Group Fairness in Bandits with Biased
-Feedback", AAMAS 2022.
-
-TopInterval: the arm whose confidence interval ends highest, blind to groups.
-
-Source: C. Schumann, Z. Lang, N. Mattei, J. P. Dickerson, "Group Fairness in Bandits with Biased Feedback", AAMAS 2022,
-after M. Joseph, M. Kearns, J. Morgenstern, S. Neel, A. Roth, "Fair Algorithms for Infinite and Contextual
-Bandits" (2018).
+Sources: C. Schumann, Z. Lang, N. Mattei, J. P. Dickerson, "Group Fairness in Bandits with Biased Feedback", AAMAS
+2022, who compare with both; M. Joseph, M. Kearns, J. Morgenstern, A. Roth, "Fairness in Learning: Classic and
+Contextual Bandits", NeurIPS 2016, for the chain; M. Joseph, M. Kearns, J. Morgenstern, S. Neel, A. Roth, "Fair
+Algorithms for Infinite and Contextual Bandits" (2018), for the top interval.
 """
 
 from __future__ import annotations

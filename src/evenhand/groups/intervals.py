@@ -1,4 +1,5 @@
-"""Intervals from regressions of arms and of groups.
+"""Intervals from regressions of arms and of groups, and who is pulled by them: the arm with the top interval, or one
+of a chain that starts there.
 
 Arm i has the interval beta_i'x +- w_i. An arm of a group P that is corrected has beta_i'x - psi_P'x + psi_target'x
 +- (w_i + b_P + b_target), with
@@ -10,12 +11,8 @@ psi_P the regression over all pulls of the group, and the target either a refere
 all pulls, or a scalar rho for psi_target'x (then without a width). With probability t^(-p) a random arm is pulled
 instead, p = 1/3 in the paper.
 
-Source: Schumann, Lang, Mattei, Dickerson (2022), Algorithm 1. Printed there is the Gram matrix in b_P where its
-inverse is meant.
-
-Who is pulled by their intervals: the top one, or one of a chain that starts there.
-
-Source: Schumann, Lang, Mattei, Dickerson (2022), Algorithm 1; Joseph, Kearns, Morgenstern, Roth (2016) for the chain.
+Sources: Schumann, Lang, Mattei, Dickerson (2022), Algorithm 1, where the Gram matrix in b_P is printed and its inverse
+is meant; Joseph, Kearns, Morgenstern, Roth (2016) for the chain.
 """
 
 from __future__ import annotations
@@ -34,6 +31,13 @@ SAFE = 1.0 + 1e-9
 """By which factor a bound on a width is raised, far above its rounding."""
 EXACTLY = -1.0
 """In place of a length: the width itself, not a bound."""
+EXPLORED = reason("explored at random", "explored")
+HIGHEST = reason("highest upper end of its interval", "optimistic")
+UNKNOWN = reason("no interval yet", "untried")
+CHAINED = reason("drawn from intervals that overlap in a chain", "drawn")
+TOP, CHAIN, CHAIN_WITHIN, TWO_SWEEPS = 0, 1, 2, 3
+"""Who is pulled: the top interval; one of its chain; one of its chain inside its group; one of the authors' program's
+two sweeps."""
 
 
 class IntervalParams(NamedTuple):
@@ -140,15 +144,6 @@ def half_at_most(params: IntervalParams, state: IntervalState, contexts: Floats,
         length += contexts[arm, j] * contexts[arm, j]
     # Without the factor a bound that rounding put below the width would drop an arm that ties with the best.
     return half(params, state, contexts, arm, math.sqrt(length) * SAFE)
-
-
-EXPLORED = reason("explored at random", "explored")
-HIGHEST = reason("highest upper end of its interval", "optimistic")
-UNKNOWN = reason("no interval yet", "untried")
-CHAINED = reason("drawn from intervals that overlap in a chain", "drawn")
-TOP, CHAIN, CHAIN_WITHIN, TWO_SWEEPS = 0, 1, 2, 3
-"""Who is pulled: the top interval; one of its chain; one of its chain inside its group; one of the authors' program's
-two sweeps."""
 
 
 choose_eligible = OPEN

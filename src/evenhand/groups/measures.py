@@ -23,8 +23,8 @@ from evenhand.errors import ArgumentError, UnknownArmError, wanted, wanted_one_o
 from evenhand.frames import is_frame
 from evenhand.groups.problem import Groups, Membership
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.labels import by_label, in_order
-from evenhand.protocol import Label, find_label
+from evenhand.labels import in_order
+from evenhand.protocol import Label
 from evenhand.simulation.measures import arm_share, group_share, selection_rate_ratio
 
 
@@ -105,7 +105,7 @@ class Ledger:
         ArgumentError
             If expected rewards are given by label, as in a dict or Series, and the labels are not the arms'.
         """
-        index = find_label(arm, self.membership.arms)
+        index = self.membership.labels.place(arm)
         if index is None:
             raise UnknownArmError(wanted_one_of("arm", self.membership.arms, arm, what="one of the arms"))
         biased, true = (self._means(means, name) for name, means in (("biased", biased), ("true", true)))
@@ -119,7 +119,7 @@ class Ledger:
             return np.full(len(arms), np.nan)
         if not isinstance(means, Mapping):
             return in_order(means, [arms], name)
-        given = dict(by_label(means, name, "an expected reward for each arm", arms))
+        given = dict(self.membership.labels.read(means, name, "an expected reward for each arm"))
         if set(given) != set(arms):
             raise ArgumentError(wanted(name, f"an expected reward for each of the arms {list(arms)}", means))
         return [given[arm] for arm in arms]

@@ -21,9 +21,9 @@ import numpy as np
 
 from evenhand.errors import ArgumentError, ContextError, UnknownArmError, wanted, wanted_one_of
 from evenhand.kernels.arrays import Floats
-from evenhand.labels import as_given, combined_label, combined_labels
+from evenhand.labels import Labels, as_given, combined_label, combined_labels
 from evenhand.policy.kernel_policy import KernelPolicy
-from evenhand.protocol import Decision, Label, arm_labels, as_label, find_label, places
+from evenhand.protocol import Decision, Label, arm_labels, as_label
 
 MOST_MEMORY = 2**33
 """How many bytes the regressions of a policy may take."""
@@ -99,7 +99,7 @@ class Groups:
         """
         own = _attributes(group, name)
         for label in (combined_label(own, as_json=True), combined_label(own)):
-            position = find_label(label, self._codes)
+            position = self._codes.place(label)
             if position is not None:
                 return position
         raise UnknownArmError(wanted_one_of(name, self.names, group, what="one of the groups"))
@@ -119,7 +119,7 @@ class Groups:
         groups = _membership(groups)
         if isinstance(groups, Mapping):
             for arm, group in groups.items():
-                position = find_label(arm, self._places)
+                position = self.labels.place(arm)
                 if position is None:
                     raise UnknownArmError(wanted_one_of("groups", self.arms, arm, what="a dict over the arms"))
                 codes[position] = self.code(group)
@@ -130,12 +130,13 @@ class Groups:
         return np.array([self.code(group) for group in groups], dtype=np.float64)
 
     @cached_property
-    def _codes(self) -> dict[Label, int]:
-        return places(self.names)
+    def _codes(self) -> Labels:
+        return Labels(self.names)
 
     @cached_property
-    def _places(self) -> dict[Label, int]:
-        return places(self.arms)
+    def labels(self) -> Labels:
+        """The labels of the arms, by which all that is given for each arm is read."""
+        return Labels(self.arms)
 
     def sizes(self) -> Floats:
         """Return the number of arms of each group (n_groups,)."""

@@ -1,20 +1,17 @@
-"""The bias that a table shows: each group's regression less that of the others, with intervals over the table's rows.
+"""Arms from a table, which show one random row of their own each round; and the bias that the table shows.
 
-With A = X (X'X)^+, h the leverages and e the residuals of a group's least squares, coefficient j has the variance
+The bias is each group's regression less that of the others, with intervals over the table's rows. With A = X (X'X)^+,
+h the leverages and e the residuals of a group's least squares, coefficient j has the variance
 sum_i A_ij^2 e_i^2 / (1 - h_i) (HC2), which needs neither equal noise nor a true linear model; where that is larger,
 s^2 sum_i A_ij^2 with the mean squared residual s^2 of both sides is taken, as where few rows happen to be alike. Two
 groups share no rows, so that variances add. Student's quantile has Bell and McCaffrey's degrees of freedom. The errors
 of all intervals add up to 1 - level, so that all hold together: half is the intercepts', whose interval is then as
 narrow with many features as with few.
 
-Source: R. Bell, D. McCaffrey, "Bias reduction in standard errors for linear regression with multi-stage samples",
+Sources: R. Bell, D. McCaffrey, "Bias reduction in standard errors for linear regression with multi-stage samples",
 Survey Methodology 28 (2002); G. Imbens, M. Kolesar, "Robust standard errors in small samples", Review of Economics and
-Statistics 98 (2016).
-
-Arms from a table: each round every arm shows one random row of its own.
-
-Source: C. Schumann, Z. Lang, N. Mattei, J. P. Dickerson, "Group Fairness in Bandits with Biased Feedback", AAMAS 2022,
-the experiments on real data.
+Statistics 98 (2016); C. Schumann, Z. Lang, N. Mattei, J. P. Dickerson, "Group Fairness in Bandits with Biased
+Feedback", AAMAS 2022, the experiments on real data.
 """
 
 from __future__ import annotations

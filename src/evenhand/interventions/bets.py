@@ -44,6 +44,10 @@ from evenhand.kernels.arrays import Bools, Floats
 
 Contrast = tuple[tuple[int, int | None, int], ...]
 """A sum of expected outcomes; of each the candidate, the value of S or None where S comes as it does, and 1 or -1."""
+STAKES = np.geomspace(0.002, 0.95, 16)
+HALVINGS = 24
+NEAR = 1e-12
+"""No bet at limits this near to the least X: rounding alone would decide it."""
 
 
 def outcome(k: int, sign: int = 1) -> Contrast:
@@ -124,14 +128,8 @@ def _mean_of_y(seen: Floats, scores: Floats) -> Floats:
     return np.asarray(_law(seen) @ scores)
 
 
-STAKES = np.geomspace(0.002, 0.95, 16)
-HALVINGS = 24
-NEAR = 1e-12
-"""No bet at limits this near to the least X: rounding alone would decide it."""
-
-
 class BetRows(NamedTuple):
-    """Rows that speak of one number: X of each kind of row, how many there were, and which kinds there can be."""
+    """Weighted rows that estimate one quantity: X of each kind of row, how many there were, which can occur."""
 
     values: Floats
     times: Floats

@@ -29,6 +29,9 @@ _SKIPPED = re.compile(
 )
 _NO_TEXT = re.compile("[\0\x80-\x84\x86-\x9f\ufffd]")
 _TOKEN = re.compile(r'"([^"]*)"|("|/\*)|([{}()\[\];|]|[^\s{}()\[\];,|"]+)')
+States = dict[str, tuple[str, ...]]
+Table = Floats
+Network = tuple[States, dict[str, tuple[str, ...]], dict[str, Table]]
 
 
 class Statement(NamedTuple):
@@ -116,11 +119,6 @@ def _fail(source: Path, text: str, place: int, message: str) -> NoReturn:
     token = next(islice(_TOKEN.finditer(text), place, None))
     line = text.count("\n", 0, token.start()) + 1
     raise TableError(f"{source}, line {line}: {message}")
-
-
-States = dict[str, tuple[str, ...]]
-Table = Floats
-Network = tuple[States, dict[str, tuple[str, ...]], dict[str, Table]]
 
 
 def read_bif(path: str | os.PathLike[str], encoding: str | None = None) -> Network:

@@ -18,9 +18,12 @@ from evenhand.interventions.edges import read_latent
 from evenhand.interventions.fitting import fitted
 from evenhand.interventions.inference import eliminate
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.labels import in_order
-from evenhand.protocol import as_label, find_label, writing
+from evenhand.labels import Labels, in_order
+from evenhand.protocol import as_label, writing
 from evenhand.rng import Seed, draw_seed, generator
+
+State = str | int
+MOST_ROWS = 10**9
 
 
 def read_conditional_table(name: str, table: Any, axes: Sequence[Sequence[str | int]]) -> tuple[Floats, float]:
@@ -52,10 +55,6 @@ def rounded_tables(whose: str, missed: Mapping[Any, float]) -> tuple[str, ...]:
     rounded = [name for name, by in missed.items() if scaled_note("", by)]
     names = ", ".join(map(repr, rounded[:3])) + (", ..." if len(rounded) > 3 else "")
     return scaled_note(f"The tables of {whose} ({names})", max(missed.values(), default=0.0))
-
-
-State = str | int
-MOST_ROWS = 10**9
 
 
 class CausalModel:
@@ -301,7 +300,7 @@ class CausalModel:
 
     def code(self, node: str, state: Any, name: str) -> int:
         """Return the position of a state."""
-        position = find_label(state, self.states[node])
+        position = Labels(self.states[node]).place(state)
         if position is None:
             raise ArgumentError(wanted_one_of(name, self.states[node], state, what=f"a state of {node!r}:"))
         return position

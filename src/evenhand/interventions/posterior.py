@@ -24,6 +24,13 @@ from evenhand.rng import Seed, draw_seed, generator
 if TYPE_CHECKING:
     from evenhand.interventions import Problem
 
+MOST_DRAWS = 100_000
+AT_ONCE = 250
+MORE = np.geomspace(1.05, 1000.0, 120)
+"""How many times the rows of data are tried."""
+MISSED = 0.001
+"""How often a bound from draws may be too high."""
+
 
 def unseen_rows(problem: Problem) -> Any:
     """Return the rows (node, given, mass, candidates) that some candidate reaches by states that were all seen, or by
@@ -62,14 +69,6 @@ def _row_masses(problem: Problem, parents: tuple[str, ...], candidates: Any, tab
     sizes = {node: len(states) for node, states in model.states.items()} | {CANDIDATE: len(problem.candidates)}
     masses = eliminate(factors, [CANDIDATE, *others, *parents], sizes)
     return masses.max(axis=tuple(range(1, 1 + len(others)))) if others else masses
-
-
-MOST_DRAWS = 100_000
-AT_ONCE = 250
-MORE = np.geomspace(1.05, 1000.0, 120)
-"""How many times the rows of data are tried."""
-MISSED = 0.001
-"""How often a bound from draws may be too high."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,8 +33,8 @@ from evenhand.interventions.structure import (
 )
 from evenhand.interventions.trial_tables import coded_log
 from evenhand.kernels.arrays import Floats
-from evenhand.labels import by_label
-from evenhand.protocol import Label, find_label
+from evenhand.labels import Labels
+from evenhand.protocol import Label
 from evenhand.rng import Seed
 
 ROUNDING = 1e-12
@@ -143,7 +143,7 @@ class Problem:
 
     def number(self, label: Label) -> int:
         """Return a candidate's position."""
-        position = find_label(label, self.candidates)
+        position = Labels(self.candidates).place(label)
         if position is None:
             raise ArgumentError(wanted_one_of("candidate", self.candidates, label))
         return position
@@ -305,7 +305,7 @@ class Problem:
         if costs is None:
             return np.array([0.0] + [1.0] * (len(self.candidates) - 1))
         what = f"{len(self.candidates)} finite numbers >= 0, or a dict candidate -> cost"
-        given = by_label(costs, "costs", what, self.candidates)
+        given = Labels(self.candidates).read(costs, "costs", what)
         if isinstance(given, dict):
             unknown = [label for label in given if label not in self.candidates]
             missing = [label for label in self.candidates if label not in given]

@@ -20,6 +20,7 @@ Ends = tuple[Any, ...]
 """Estimates, lower ends, upper ends."""
 
 Status = Literal["certified", "not_shown", "none_is_fair", "uncertified", "no_fair_candidate"]
+EXACT = "Computed from the model's tables, which are taken as exact."
 
 
 class Found(NamedTuple):
@@ -80,9 +81,6 @@ def report(
     columns["phase"] = pd.array([phase for phase, _ in why], dtype="Int64")
     columns["reason"] = [words for _, words in why]
     return pd.DataFrame(columns).set_index("candidate")
-
-
-EXACT = "Computed from the model's tables, which are taken as exact."
 
 
 def of_tests(delta: float) -> str:

@@ -12,8 +12,8 @@ import numpy as np
 from evenhand.errors import ArgumentError, wanted, wanted_one_of
 from evenhand.interventions.model import CausalModel, read_conditional_table
 from evenhand.kernels.arrays import Floats
-from evenhand.labels import by_label
-from evenhand.protocol import find_label, label_of, value_of
+from evenhand.labels import Labels
+from evenhand.protocol import label_of, value_of
 
 States = Sequence[Any]
 UNQUOTED = ("'null'", "'None'")
@@ -96,7 +96,7 @@ def _entry(name: str, rule: Any, given: dict[str, Any], model: CausalModel, own:
     """Return what a mapping, or mappings one inside the other, say for given states of the parents."""
     if isinstance(rule, Mapping) and any(isinstance(key, tuple) for key in rule):
         rows = set(product(*(model.states[parent] for parent in given)))
-        entries = dict(by_label(rule, name, "a rule", rows))
+        entries = dict(Labels(rows).read(rule, name, "a rule"))
         odd = [key for key in entries if key not in rows]
         if odd:
             raise ArgumentError(wanted(name, f"every key a tuple of states of {list(given)}", odd[0]))
@@ -118,7 +118,7 @@ def _entry(name: str, rule: Any, given: dict[str, Any], model: CausalModel, own:
 
 def _by_state(name: str, given: Mapping[Any, Any], states: States, what: str) -> dict[Any, Any]:
     """Return a mapping by states; in JSON a state that is a number stands as text."""
-    found = dict(by_label(given, name, what, states))
+    found = dict(Labels(states).read(given, name, what))
     odd = [key for key in found if key not in states]
     if odd:
         mend = f"the model has no state {odd[0]!r}: leave it out" if set(states) <= set(found) else ""
@@ -128,14 +128,14 @@ def _by_state(name: str, given: Mapping[Any, Any], states: States, what: str) ->
 
 def _is_among(given: Mapping[Any, Any], states: States) -> bool:
     """Return whether all keys of a mapping are states."""
-    return bool(given) and all(find_label(key, states) is not None for key in given)
+    return bool(given) and -1 not in Labels(states).places(given)
 
 
 def _row(name: str, decided: Any, own: States, where: str) -> tuple[Floats, float]:
     if isinstance(decided, Mapping):
         shares = _by_state(name, decided, own, f"probabilities by state {where}")
         return read_conditional_table(f"{name} {where}", [shares.get(state, 0.0) for state in own], [own])
-    place = find_label(decided, own)
+    place = Labels(own).place(decided)
     if place is None:
         what = f"one of the states {list(own)}, probabilities by state, or a whole table of numbers"
         mend = "write null (in Python None) without quotation marks for the model's own table"

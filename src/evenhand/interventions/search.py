@@ -54,6 +54,15 @@ class Search(AskTell):
     _tickets_live_in_log = True
     hands_out = Allocation
     feedback = "samples"
+    constrained: ClassVar[bool] = True
+    """Whether there is a tolerance."""
+    certifies: ClassVar[bool] = False
+    """Whether only a candidate that was shown to be fair is named, and none where none was."""
+    tested = False
+    """Whether answers rest on tests at a stated level, `delta`."""
+    delta: float | None = None
+    example: ClassVar[dict[str, Any]] = {}
+    """The arguments of the search that `examples` yields."""
     _noun = "search"
     _all: Evidence
     _recent: Evidence
@@ -332,16 +341,6 @@ class Search(AskTell):
         else:
             best = highest(estimates, shown)
         return best, "certified" if shown[best] else "uncertified"
-
-    constrained: ClassVar[bool] = True
-    """Whether there is a tolerance."""
-    certifies: ClassVar[bool] = False
-    """Whether only a candidate that was shown to be fair is named, and none where none was."""
-    tested = False
-    """Whether answers rest on tests at a stated level, `delta`."""
-    delta: float | None = None
-    example: ClassVar[dict[str, Any]] = {}
-    """The arguments of the search that `examples` yields."""
 
     def deliver(self, evidence: Evidence, *, logged: bool) -> None:
         """Keep what a search that tests must know of a delivery."""

@@ -25,7 +25,7 @@ from evenhand.interventions.inference import eliminate, placed
 from evenhand.interventions.model import CausalModel, read_conditional_table, rounded_tables
 from evenhand.interventions.rules import is_rule, rule_table
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.labels import by_label
+from evenhand.labels import Labels
 from evenhand.protocol import Label, value_of
 
 
@@ -113,7 +113,7 @@ def read_candidates(
     A table with a zero where another table has mass is refused; a rule gives some values never on purpose. Of saved
     candidates, which are tables, `kinds` says which were rules and which the model's own.
     """
-    given = by_label(candidates, "candidates", "a dict label -> table, or a list of tables")
+    given = Labels().read(candidates, "candidates", "a dict label -> table, or a list of tables")
     named = given if isinstance(given, dict) else dict(enumerate(given))
     labels, tables = tuple(named), list(named.values())
     if len(labels) < 2 or not all(type(label) in (str, int) for label in labels):
@@ -162,7 +162,7 @@ def read_scores(model: CausalModel, outcome: str, values: Mapping[Any, float] | 
     mend = f"such as {{{', '.join(f'{state!r}: {number}' for number, state in enumerate(states[:3]))}}}"
     given: Any = {state: _number(state) for state in states}
     if values is not None:
-        given = by_label(values, "values", what, states)
+        given = Labels(states).read(values, "values", what)
     if not isinstance(given, dict) or set(given) - set(states):
         raise ArgumentError(wanted("values", what, values, mend))
     named = [given.get(state) for state in states]

@@ -16,10 +16,16 @@ from evenhand.interventions.cells import Evidence
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.structure import Structure, cell_density
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.protocol import find_label, label_of, places
+from evenhand.labels import Labels
+from evenhand.protocol import label_of
 
 if TYPE_CHECKING:
     from evenhand.interventions import Problem
+
+COUNT = "count"
+"""A column of samples may say how often a row was seen."""
+TICKET = "ticket"
+"""A column of plans and samples says to which allocation a row belongs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,12 +57,6 @@ def counts_of(plan: Any) -> tuple[Any, ...]:
     """Return a plan as a tuple that says its shape and its counts, to be compared."""
     counts = np.asarray(plan)
     return counts.shape, *counts.ravel().tolist()
-
-
-COUNT = "count"
-"""A column of samples may say how often a row was seen."""
-TICKET = "ticket"
-"""A column of plans and samples says to which allocation a row belongs."""
 
 
 def held(attribute: str) -> str:
@@ -122,12 +122,11 @@ def coded(samples: Any, name: str, states: tuple[Any, ...]) -> Ints:
 
 def _found(values: Any, states: tuple[Any, ...]) -> Ints:
     """Return the position of each value among these states, -1 where it is none of them."""
-    known = places(states)
     if values.dtype == object:  # in which True would be taken for 1
         values = values.map(_plain)
     codes, met = values.factorize()
-    found = [find_label(value, known) for value in [*met, ""]]  # a gap is written as no text
-    return np.array([-1 if place is None else place for place in found], np.int64)[codes]
+    found = Labels(states).places([*met, ""])  # a gap is written as no text
+    return np.array(found, np.int64)[codes]
 
 
 def _plain(value: Any) -> Any:

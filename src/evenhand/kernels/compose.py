@@ -31,6 +31,8 @@ of compilation."""
 
 OPEN: Any = None
 """What the open names of a template stand for until `bind` fills them."""
+DEEPEST = 4_000
+"""The depth of Python's calls that compiling needs."""
 
 
 class Kernel:
@@ -52,10 +54,6 @@ class Kernel:
         module = sys.modules.get(self.__module__)
         by_name = self.__module__ != "__main__" and getattr(module, self.__name__, None) is self
         return self.__name__ if by_name else (Kernel, (self.function, self.inline))
-
-
-DEEPEST = 4_000
-"""The depth of Python's calls that compiling needs."""
 
 
 class EntryPoint:

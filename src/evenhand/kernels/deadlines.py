@@ -1,10 +1,9 @@
-"""When is an arm owed its next pull: exact, in integers that never overflow, one addition a pull.
+"""When is an arm owed its next pull, and which arms may be played so that every floor can still be kept: exact, in
+integers that never overflow, one addition a pull.
 
 With a share r = R/D (a fraction in lowest common terms) and whole tolerance a, the position (N + a) D / R is the time
 up to which N pulls are enough. It is kept as whole + rest/R: a pull moves it by D/R, that is by `step` and
 `remainder`/R. No product of a share and a round is ever formed, so there is no horizon at which 64 bits end.
-
-Which arms may be played so that every floor can still be kept: the exact test, in integers.
 
 Arm i is owed N_i >= floor(r_i A_i) - a plays, where A_i counts the rounds in which it was on offer; m arms are played a
 round. Let
@@ -60,6 +59,11 @@ from evenhand.kernels.compose import kernel, routine
 
 NEVER = 1 << 61
 """Stands for a time that no conversation reaches."""
+PATIENCE = 1 << 20
+BEYOND = 3 * NEVER
+"""Later than any deadline: as CLEAR, g >= 1 for ever."""
+MEMO = 6
+CLEAR, DUE, LEAST, ZERO, DOUBT, EARLIEST = range(MEMO)
 
 
 class Pace(NamedTuple):
@@ -111,13 +115,6 @@ def fall_due(numerators: Ints, steps: Ints, remainders: Ints, whole: Ints, rest:
     if rest[arm] > 0:
         rest[arm] -= numerators[arm]
         whole[arm] += 1
-
-
-PATIENCE = 1 << 20
-BEYOND = 3 * NEVER
-"""Later than any deadline: as CLEAR, g >= 1 for ever."""
-MEMO = 6
-CLEAR, DUE, LEAST, ZERO, DOUBT, EARLIEST = range(MEMO)
 
 
 def outlook(arms: int) -> tuple[Ints, Ints, Ints, Ints]:

@@ -1,4 +1,5 @@
-"""Least squares that learns row by row, at a cost that does not grow with the rows: several regressions side by side.
+"""Least squares that learns row by row, at a cost that does not grow with the rows: several regressions side by side;
+and linear systems with positive definite matrices, solved by Cholesky factors.
 
 For rows X and answers y a regression keeps beta = X^+ y, the least squares solution of smallest norm, and a square
 root S of the inverse Gram matrix, (X'X)^+ = S S'. A row x that lies in the span of earlier ones is Potter's square
@@ -16,8 +17,6 @@ has one coefficient more than there are features: every row ends with a 1 that n
 
 Sources: T. N. E. Greville, "Some Applications of the Pseudoinverse of a Matrix", SIAM Review 2 (1960); J. E. Potter's
 update as in G. J. Bierman, "Factorization Methods for Discrete Sequential Estimation" (1977), section II.
-
-Cholesky factors of positive definite matrices, and linear systems solved by them.
 """
 
 from __future__ import annotations
@@ -32,6 +31,8 @@ from evenhand.kernels.compose import kernel
 
 OUTSIDE = 1e-20
 """The square of the relative size from which on a row's part outside the span of earlier rows counts."""
+LEAST = 1e-15
+"""The least pivot, as a part of its diagonal entry: below it is rounding."""
 
 
 class Regressions(NamedTuple):
@@ -166,10 +167,6 @@ def outside(basis: Floats, rank: int, x: Floats, part: Floats, features: int) ->
                 part[j] -= along * basis[i, j]
     size = dot(part, part)
     return size if size > OUTSIDE * whole else 0.0
-
-
-LEAST = 1e-15
-"""The least pivot, as a part of its diagonal entry: below it is rounding."""
 
 
 @kernel

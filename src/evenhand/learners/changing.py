@@ -35,6 +35,10 @@ LONGEST = 10**9
 """The longest horizon that sets a discount; beyond it 1 - gamma would be lost in rounding."""
 FORGOTTEN = 1e-300
 """A discounted count below this is as good as none."""
+WINDOW = 1000
+WIDEST = 10**7
+"""The largest window: each reward in it takes 16 bytes."""
+NONE_IN_WINDOW = reason("no reward within the window", "untried")
 
 
 def read_changes(name: str, own: Any, horizon: int | None, changes: int) -> tuple[int | None, int]:
@@ -142,12 +146,6 @@ class DiscountedUCB(KernelPolicy):
     def memory(self) -> DiscountedState:
         k = len(self._labels)
         return DiscountedState(np.zeros(k, np.int64), np.zeros(k), np.zeros(k), np.zeros(1))
-
-
-WINDOW = 1000
-WIDEST = 10**7
-"""The largest window: each reward in it takes 16 bytes."""
-NONE_IN_WINDOW = reason("no reward within the window", "untried")
 
 
 class WindowParams(NamedTuple):

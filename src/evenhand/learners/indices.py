@@ -38,6 +38,14 @@ from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed
 
+UNTRIED = reason("never tried before", "untried")
+UNSEEN = reason("no reward seen yet", "untried")
+HIGHEST = reason("highest upper confidence bound", "optimistic")
+MARGIN = 1.0 + 1e-9
+"""By which factor the leader must win for the shortcut to count: far above rounding, so that decisions are those of the
+plain rule."""
+ANYTIME = (1.0 + 1.35) / 2.0
+
 
 @kernel
 def untried(pulls: Ints, waiting: Ints) -> int:
@@ -73,10 +81,6 @@ def tried(pulls: Ints, waiting: Ints, round: int, arm: int) -> bool:
         known += pulls[other] + waiting[other]
     return waiting[arm] > 0 or known < round - 1
 
-
-UNTRIED = reason("never tried before", "untried")
-UNSEEN = reason("no reward seen yet", "untried")
-HIGHEST = reason("highest upper confidence bound", "optimistic")
 
 index: Any = OPEN
 
@@ -133,11 +137,6 @@ def rank_by_index(params: Any, state: Any, contexts: Floats, round: int, waiting
 def by_index(index: Any, update: Any) -> Kernels:
     """Return the kernels of a learner with this index."""
     return Kernels(bind(choose_highest, index=index), update, rank=bind(rank_by_index, index=index))
-
-
-MARGIN = 1.0 + 1e-9
-"""By which factor the leader must win for the shortcut to count: far above rounding, so that decisions are those of the
-plain rule."""
 
 
 class UCB1Params(NamedTuple):
@@ -333,9 +332,6 @@ class KLUCB(KernelPolicy):
 
     def memory(self) -> Means:
         return Means.of(len(self._labels))
-
-
-ANYTIME = (1.0 + 1.35) / 2.0
 
 
 class MOSSParams(NamedTuple):

@@ -41,6 +41,10 @@ from evenhand.registry import register
 from evenhand.rng import Seed
 
 SAMPLED = reason("highest sampled mean", "sampled")
+EXPLORED = reason("explored at random", "explored")
+BEST_MEAN = reason("highest mean so far", "greedy")
+EXPLORATION = 0.1
+DRAWN = reason("drawn by exponential weights", "drawn")
 
 
 class ThompsonParams(NamedTuple):
@@ -134,10 +138,6 @@ class Thompson(KernelPolicy):
     def memory(self) -> ThompsonState:
         k = len(self._labels)
         return ThompsonState(np.zeros(k, np.int64), np.zeros(k, np.int64), self.stream())
-
-
-EXPLORED = reason("explored at random", "explored")
-BEST_MEAN = reason("highest mean so far", "greedy")
 
 
 class GreedyParams(NamedTuple):
@@ -245,10 +245,6 @@ class EpsilonGreedy(KernelPolicy):
     def memory(self) -> GreedyState:
         k = len(self._labels)
         return GreedyState(np.zeros(k, np.int64), np.zeros(k), self.stream())
-
-
-EXPLORATION = 0.1
-DRAWN = reason("drawn by exponential weights", "drawn")
 
 
 class Exp3Params(NamedTuple):

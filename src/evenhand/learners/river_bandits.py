@@ -12,10 +12,10 @@ from evenhand.arguments import is_whole, whole
 from evenhand.errors import ArgumentError, ContextError, wanted
 from evenhand.extras import optional
 from evenhand.kernels.arrays import Floats
-from evenhand.labels import combined_label
+from evenhand.labels import Labels, combined_label
 from evenhand.learners.adapter import Adapter, read_features
 from evenhand.learners.functions import know
-from evenhand.protocol import Label, arm_labels, find_label, label_of, places
+from evenhand.protocol import Label, arm_labels, label_of
 from evenhand.rng import Seed, draw_seed
 from evenhand.saving.objects import described, rebuilt
 
@@ -137,11 +137,10 @@ know(*FUNCTIONS.values())
 
 def _ids(argument: str, what: str, known: list[Any], labels: Sequence[Any], given: Any) -> list[Any]:
     """Return under which id a bandit knows, or will know, each label; all that it has learned under must be there."""
-    ids, at = dict(enumerate(labels)), places(labels)
-    named = [combined_label(one) for one in known]
-    found = [find_label(one, at) for one in named]
-    ids |= {place: one for place, one in zip(found, known, strict=True) if place is not None}
-    if None in found or len(set(found)) < len(found):
+    ids, named = dict(enumerate(labels)), list(map(combined_label, known))
+    found = Labels(labels).places(named)
+    ids |= {place: one for place, one in zip(found, known, strict=True) if place >= 0}
+    if -1 in found or len(set(found)) < len(found):
         shown = [one if label_of(one) is None else label_of(one) for one in named]
         mend = "name them all, or pass policy.clone(), which has learned nothing"
         raise ArgumentError(wanted(argument, f"the {what} that the bandit has learned with, {shown}", given, mend))

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+DIMENSIONS = ("policy", "replication", "round")
+GAP = 0.06
+"""Between two texts, in heights of the picture."""
+
 
 def axes_of(ax: Axes | None) -> Axes:
     """Return the axes to draw in: `ax`, or the current axes.
@@ -98,9 +102,6 @@ def _opened(width: float = WIDTH, height: float = HEIGHT, columns: int = 1) -> A
         return figure.subplots(1, columns)
 
 
-DIMENSIONS = ("policy", "replication", "round")
-
-
 def check_history(history: Any, *variables: str) -> None:
     """Refuse what is no history of `eh.simulate` with these variables.
 
@@ -146,10 +147,6 @@ def require_columns(name: str, frame: Any, columns: Sequence[str], what: str) ->
     if table is None or not set(columns) <= set(table.columns):
         raise ArgumentError(wanted(name, what, frame if table is None else list(table.columns)))
     return table
-
-
-GAP = 0.06
-"""Between two texts, in heights of the picture."""
 
 
 def name_ends(axes: Axes, texts: Mapping[Any, str], ends: Any, looked: Mapping[Any, dict[str, Any]]) -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
-    from evenhand.quotas import Audit
+    from evenhand.audit import Audit
 
 KINDS = {"floor": "share"}
 """What a kind of promise is called in a picture, where that is not its name."""
@@ -127,7 +127,7 @@ def _stretched(history: xr.Dataset, variable: str) -> xr.Dataset:
 def plot_audit(finding: Audit, *, ax: Axes | None = None) -> Axes:
     """Draw an audited log: the plays behind shares and above caps, round by round, the limits beyond which this breaks
     the promise, the rounds in which the promise was broken (shaded), and each promise's first breach."""
-    check_finding("finding", finding, "timeline", "what eh.quotas.audit returns")
+    check_finding("finding", finding, "timeline", "what eh.audit.promise returns")
     axes = axes_of(ax)
     seen, promise = finding.timeline, finding.promise
     worst = f" (at most {short(finding.worst_shortfall)}: {_named(finding.worst_arm)})" if finding.worst_round else ""

@@ -29,6 +29,7 @@ from evenhand.display.html import Table
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import LazyKernel, flat, interpreted
+from evenhand.labels import Labels
 from evenhand.policy import saving, validation, warm_start
 from evenhand.policy.all_or_none import all_or_none, tell_slate
 from evenhand.policy.ask_tell import AskTell, locked
@@ -68,7 +69,7 @@ class KernelPolicy(AskTell):
     dimension: int | None
     _counts: list[int]
     """How often each arm was decided for since the policy was made or loaded."""
-    _table: tuple[Any, dict[Any, int], bool] | None = None
+    _arm_labels: Labels | None = None
     """The arms, the position of each label, and whether all are texts, once they were looked up."""
     _told = False
     """Whether it was told anything without a ticket."""

@@ -14,9 +14,8 @@ from evenhand.data.encoding import Encoder, Transformer, as_encoder
 from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, ContextError, RewardError, wanted, wanted_one_of
 from evenhand.kernels.arrays import Floats
-from evenhand.labels import by_label, listed
+from evenhand.labels import Labels, listed
 from evenhand.policy.compiled import NO_CONTEXTS
-from evenhand.protocol import find_label, places
 
 NO_LABELS = {bool, np.bool_}
 """Types of what says which arms are on offer by their order, and names none."""
@@ -49,7 +48,8 @@ def positions(policy: Any, available: Any) -> list[int]:
     except TypeError:
         labels, found = [available], None
     if found is None:
-        unknown = next((label for label in labels if find_label(label, arms) is None), available)
+        known = Labels(arms)
+        unknown = next((label for label in labels if label not in known), available)
         raise ArgumentError(wanted_one_of("available", arms, unknown, what="labels of the arms"))
     if not found:
         raise ArgumentError(wanted("available", "at least one arm", available))
@@ -57,21 +57,18 @@ def positions(policy: Any, available: Any) -> list[int]:
 
 
 def _places_of(policy: Any, labels: list[Any]) -> list[int] | None:
-    """Return the position of each label, None where one is no arm's; the table of labels is made once."""
+    """Return the position of each label, None where one is no arm's; the labels of the arms are made once."""
     arms = policy.arms or ()
-    if policy._table is None or policy._table[0] is not policy.arms:
-        policy._table = policy.arms, places(arms), not any(isinstance(arm, int) for arm in arms)
-    _, known, texts = policy._table
+    if policy._arm_labels is None or policy._arm_labels.names is not arms:
+        policy._arm_labels = Labels(arms)
     # True == 1 and hash alike: where arms are numbers, a mask such as [True, False] would be read as the arms 1 and 0.
-    if texts or NO_LABELS.isdisjoint(map(type, labels)):
-        try:
-            return list(map(known.__getitem__, labels))
-        except KeyError:  # the same label may be written otherwise
-            pass
     if not NO_LABELS.isdisjoint(map(type, labels)):
         return None
-    found = [find_label(label, known) for label in labels]
-    return None if None in found else found  # type: ignore[return-value]
+    try:
+        return list(map(policy._arm_labels.exact.__getitem__, labels))
+    except KeyError:  # the same label may be written otherwise
+        found: list[int] = policy._arm_labels.places(labels)
+        return None if -1 in found else found
 
 
 def checked_reward(reward: Any, low: float, high: float, name: str = "reward") -> float:
@@ -100,7 +97,7 @@ def slate_rewards(policy: Any, indexes: tuple[int, ...], reward: Any) -> list[tu
     """Return the reward of each arm of a round, or refuse them all."""
     labels = [policy._labels[index] for index in indexes]
     what = "a list in the order of decision.arms, or a dict arm -> reward"
-    given = by_label(reward, "reward", what, policy._labels, refusal=RewardError)
+    given = Labels(policy._labels).read(reward, "reward", what, refusal=RewardError)
     unnamed = isinstance(given, dict) and set(given) != set(labels)
     if len(given) != len(labels) or unnamed:
         raise RewardError(wanted("reward", f"one for each of the arms {labels}", reward))

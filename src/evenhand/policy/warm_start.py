@@ -13,8 +13,9 @@ from evenhand.errors import ContextError, TableError, wanted, wanted_one_of
 from evenhand.frames import as_pandas
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import flat
+from evenhand.labels import Labels
 from evenhand.policy.all_or_none import all_or_none
-from evenhand.protocol import Label, find_label, places
+from evenhand.protocol import Label
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,9 +88,8 @@ def _rows_of(
         If a column is missing or a cell is none of an arm, a reward within `pays`, a probability, or a number of at
         most `LARGEST`; its row is named.
     """
-    known = places(arms)
-    labels = column(log, arm).tolist()
-    indexes = {label: find_label(label, known) for label in set(labels)}
+    known, labels = Labels(arms), column(log, arm).tolist()
+    indexes = {label: known.place(label) for label in set(labels)}
     for row, label in enumerate(labels):
         if indexes[label] is None:
             where = f"column {arm!r}, row {row + 1}"

@@ -34,7 +34,7 @@ MOST_SLATES = 10_000
 
 @kernel
 def open_round(params: Any, state: Any, now: int) -> int:
-    """Let the clocks of what is not on offer stand still, and open the arms whose cap has room; return how many are."""
+    """Pause clauses without an arm on offer, mark arms below their cap as playable, and return how many are."""
     arms, owners, count = state.offered.size, state.ticks.size, 0
     for owner in range(owners):
         state.ticks[owner] = 0

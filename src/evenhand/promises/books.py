@@ -25,6 +25,8 @@ from evenhand.protocol import Label
 FIRSTS = {"begun": ("begun",), "first": ("first_by", "first")}
 LARGEST = {"most": "most_at", "worst": "worst_at"}
 SHOWN = ("begun", "times", "first", "first_by", "most", "most_at", "worst", "worst_at", "clock", "plays", "broken")
+BY_KEY = ("tick", "next", "wrong", "round")
+NONE = np.zeros(0, np.int64)
 
 
 class StretchCounts(NamedTuple):
@@ -48,8 +50,8 @@ class StretchCounts(NamedTuple):
         return cls(np.array([rounds]), np.array([round]), clock, seen, plays, np.zeros((*plays.shape, 1), np.int64))
 
     def then(self, later: StretchCounts, windows: Ints) -> StretchCounts:
-        """Return where books are after a stretch that stands like this one and then one that stood like `later`, both
-        counted from nothing; `windows` (n_clauses,) are the plays that each window looks at."""
+        """Return the counts of this stretch followed by `later`; each was counted from zero. `windows` (n_clauses,) are
+        the plays that each window looks at."""
         recent = self.recent.copy()
         for key, q in np.argwhere(np.broadcast_to(windows > 0, self.plays.shape)):
             fresh = min(int(later.plays[key, q]), n := int(windows[q]))
@@ -88,10 +90,6 @@ def join(parts: Sequence[Counts]) -> Counts:
         whole.times[:] += part.times
         whole.broken[0] += part.broken[0]
     return whole
-
-
-BY_KEY = ("tick", "next", "wrong", "round")
-NONE = np.zeros(0, np.int64)
 
 
 class ClauseCounts:

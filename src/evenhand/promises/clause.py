@@ -1,8 +1,8 @@
 """One thing that is promised: a floor, a cap or a window of an arm, or of arms together.
 
-Another kind is added here, with its words; in `reading` and `plain`, as users write it; in `promise`, as an argument;
-and in `round_kernels`, as it is counted. Logs are then audited against it. Where a rule is to keep it, `feasible` says
-when it can be kept, and until then refuses to promise it.
+Another kind is added here, with its words; in `reading` and `plain_data`, as users write it; in `promise`, as an
+argument; and in `round_kernels`, as it is counted. Logs are then audited against it. Where a rule is to keep it,
+`feasible` says when it can be kept, and until then refuses to promise it.
 """
 
 from __future__ import annotations

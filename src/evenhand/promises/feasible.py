@@ -12,11 +12,12 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from evenhand.errors import SharesError, figure, wanted
+from evenhand.labels import Labels
 from evenhand.promises.clause import Clause
 from evenhand.promises.reading import MOST_TOKENS, Members, key_of, overlap, scale_down
 from evenhand.promises.window_schedules import find_schedule
 from evenhand.promises.windows import chain, safe_states
-from evenhand.protocol import Label, find_label
+from evenhand.protocol import Label
 
 KEPT = ("floor", "cap", "window")
 """The kinds of clauses that a rule keeps."""
@@ -141,10 +142,10 @@ def _read_offers(given: Any, arms: tuple[Label, ...], plays: int) -> Any:
     what = f'"any", "all", or a list of arms of which every offer contains {plays}, as many as are played'
     if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
         raise SharesError(wanted("offers", what, given))
-    places = [find_label(arm, arms) for arm in given]
-    if len(places) < plays or None in places or len(set(places)) < len(places):
+    places = Labels(arms).places(given)
+    if len(places) < plays or -1 in places or len(set(places)) < len(places):
         raise SharesError(wanted("offers", what, given, f"the arms are {list(arms)}"))
-    return tuple(arms[place] for place in sorted(place for place in places if place is not None))
+    return tuple(arms[place] for place in sorted(places))
 
 
 # ---------------------------------------------------------------------- whatever is on offer

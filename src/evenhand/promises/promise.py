@@ -30,7 +30,7 @@ from evenhand.display.html import Card, HasCard, Table
 from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.deadlines import NEVER, Pace, pace, position
-from evenhand.labels import by_label
+from evenhand.labels import Labels
 from evenhand.promises.clause import Clause, in_words, listed
 from evenhand.promises.feasible import check_sums, settle_offers
 from evenhand.promises.plain_data import ARGUMENTS, TABLES, from_plain, promise_fields, to_plain
@@ -268,12 +268,12 @@ class Promise(HasCard):
         round = whole("round", round, low=0)
         return [max(0, share.numerator * round // share.denominator - self.slack) for share in self.shares]
 
-    def kept(self, pulls: Any, round: int) -> bool:
+    def is_kept(self, pulls: Any, round: int) -> bool:
         """Return whether pulls, a list or a dict arm -> pulls, keep the floors and caps at the end of round t, where
         every arm was on offer.
 
         >>> promise = Promise([0.5, 0.25])
-        >>> promise.kept([1, 1], 4), promise.kept({0: 2, 1: 1}, 4)
+        >>> promise.is_kept([1, 1], 4), promise.is_kept({0: 2, 1: 1}, 4)
         (False, True)
 
         Raises
@@ -281,7 +281,7 @@ class Promise(HasCard):
         ArgumentError
             If there is not one number of pulls for each arm, or the round is not a whole number >= 0.
         """
-        counts = by_label(pulls, "pulls", "a number for each arm: a list, or a dict arm -> pulls", self.arms)
+        counts = Labels(self.arms).read(pulls, "pulls", "a number for each arm: a list, or a dict arm -> pulls")
         if isinstance(counts, dict):
             counts = [counts.get(arm) for arm in self.arms]
         if len(counts) != len(self.arms) or not all(map(is_whole, counts)):

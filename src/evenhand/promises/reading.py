@@ -15,8 +15,8 @@ import numpy as np
 
 from evenhand.arguments import as_float, is_whole
 from evenhand.errors import ArgumentError, SharesError, figure, of_one_type, wanted, wanted_one_of
-from evenhand.labels import by_label, is_by_label
-from evenhand.protocol import Label, arm_labels, find_label, label_of, places
+from evenhand.labels import Labels, is_by_label
+from evenhand.protocol import Label, arm_labels, as_label
 
 Members = tuple[Label, ...]
 Window = tuple[int, int]
@@ -30,6 +30,10 @@ MOST_BITS = 4096
 """Of a common denominator: floats alone, the smallest included, never need more."""
 SMALLEST, LARGEST = -60, 2
 """Powers of ten outside these are a slip of the keyboard, not a share, not even in percent."""
+LONGEST = 1_000_000
+"""Rounds of a window."""
+MOST_TOKENS = 10_000
+"""Plays in all windows."""
 
 
 def read_share(
@@ -107,12 +111,6 @@ def read_tolerance(tolerance: Any, name: str = "tolerance", mend: str = "use 0.0
     return value
 
 
-LONGEST = 1_000_000
-"""Rounds of a window."""
-MOST_TOKENS = 10_000
-"""Plays in all windows."""
-
-
 def read_window(window: Any, name: str) -> Window:
     """Return a window (c, a): at least c plays in any a consecutive rounds; a number alone is (1, a).
 
@@ -161,35 +159,27 @@ def name_arms(*given: Any, arms: int | Sequence[Label] | None = None) -> tuple[L
     for one in given:
         if one is None or in_all(one):
             continue
-        by_arm = by_label(one, "shares", "a list, or a dict arm -> share", named, refusal=SharesError)
+        by_arm = Labels(named).read(one, "shares", "a list, or a dict arm -> share", refusal=SharesError)
         keys = list(by_arm) if isinstance(by_arm, dict) else list(range(0 if named else len(by_arm)))
-        known = list(dict.fromkeys([*named, *(_name(key) for key in keys if not is_set(key))]))
-        at = places(known)
+        known = Labels(dict.fromkeys([*named, *(as_label(key) for key in keys if not is_set(key))]))
         for key in keys:
             members: Any = sorted(key, key=str) if isinstance(key, frozenset) else key if is_set(key) else [key]
-            found = [find_label(member, at) for member in members]
-            named += [_name(one) if place is None else known[place] for one, place in zip(members, found, strict=True)]
+            named += [as_label(known.label(member)) for member in members]
     if not named:
         raise SharesError(wanted("shares", "a list, or a dict arm -> share", given[0] if given else None))
     return arm_labels(list(dict.fromkeys(named)), least=1)
 
 
-def _name(key: Any) -> Any:
-    label = label_of(key)
-    return key if label is None else label
-
-
-def read_members(key: Any, arms: tuple[Label, ...], name: str, known: dict[Any, int] | None = None) -> Members:
-    """Return the arms that a key names, in the order of `arms`; `known` are their places, for many keys.
+def read_members(key: Any, labels: Labels, name: str) -> Members:
+    """Return the arms that a key names, in the order of the labels.
 
     Raises
     ------
     SharesError
         If a set is empty, or names an arm that is not known or one twice.
     """
-    at = [find_label(arm, known or arms) for arm in (key if is_set(key) else (key,))]
-    found = sorted(place for place in at if place is not None)
-    if len(found) < len(at) or len(set(found)) < len(found) or (is_set(key) and len(found) < 2):
+    arms, found = labels.names, sorted(labels.places(key if is_set(key) else (key,)))
+    if -1 in found or len(set(found)) < len(found) or (is_set(key) and len(found) < 2):
         if not is_set(key):
             if not of_one_type(arms, key):
                 raise SharesError(wanted_one_of(name, arms, key, what="arms among"))
@@ -299,15 +289,15 @@ def _countable(shares: list[Fraction], exact: list[bool], plays: int) -> list[Fr
 
 def _by_members(given: Any, labels: tuple[Label, ...], name: str, what: str) -> dict[Members, Any]:
     """Return what is given for arms and sets of arms, by their members."""
-    by_arm = by_label(given, name, what, refusal=SharesError)
+    by_arm = Labels().read(given, name, what, refusal=SharesError)
     if isinstance(by_arm, list):
         if len(by_arm) != len(labels):
             raise SharesError(wanted(name, f"{len(labels)}, one for each arm", f"{len(by_arm)} of them"))
         by_arm = dict(zip(labels, by_arm, strict=True))
     found: dict[Members, Any] = {}
-    known = places(labels)
+    known = Labels(labels)
     for key, value in by_arm.items():
-        members = read_members(key, labels, name, known)
+        members = read_members(key, known, name)
         if members in found:
             raise SharesError(wanted(name, "each set of arms once", f"the arms of {key!r} twice"))
         found[members] = value

@@ -27,6 +27,9 @@ from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.deadlines import NEVER
 from evenhand.promises.clause import Clause
 
+FLOOR, CAP, WINDOW = range(3)
+KINDS = {"floor": FLOOR, "cap": CAP, "window": WINDOW}
+
 
 class Rates(NamedTuple):
     """What is promised, an entry for each clause (n_clauses,)."""
@@ -109,10 +112,6 @@ class Rounds(NamedTuple):
     def size(self) -> int:
         """How many they are."""
         return len(self.starts) - 1 if len(self.starts) else len(self.codes)
-
-
-FLOOR, CAP, WINDOW = range(3)
-KINDS = {"floor": FLOOR, "cap": CAP, "window": WINDOW}
 
 
 def position_of(clause: Clause, plays: int, clock: int, moments: list[int]) -> tuple[int, int, int]:

@@ -10,9 +10,10 @@ from fractions import Fraction
 from typing import Any
 
 from evenhand.errors import ArgumentError, wanted
+from evenhand.labels import Labels
 from evenhand.promises.promise import Promise, read_promise
 from evenhand.promises.reading import Members, is_set, key_of
-from evenhand.protocol import Label, find_label, places
+from evenhand.protocol import Label
 
 
 def without(promise: Promise, arm: Label, retired: Sequence[Label]) -> Promise:
@@ -68,10 +69,8 @@ def changed(promise: Promise, retired: Sequence[Label], shares: Any) -> Promise:
 
 
 def named_as(promise: Promise, labels: Sequence[Label]) -> Promise:
-    """Return a promise of the same arms by their names among these labels; others keep their own. See `find_label`."""
-    known = places(labels)
-    found = [find_label(arm, known) for arm in promise.arms]
-    names = [arm if place is None else labels[place] for arm, place in zip(promise.arms, found, strict=True)]
+    """Return a promise of the same arms by their names among these labels; others keep their own."""
+    names = list(map(Labels(labels).label, promise.arms))
     if len(set(names)) < len(names):
         return promise
     of = dict(zip(promise.arms, names, strict=True))

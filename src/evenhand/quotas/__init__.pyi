@@ -7,4 +7,4 @@ from .worlds import (
 from .deadline_learn import DeadlineLearn as DeadlineLearn
 from .paper_rules import FairLearn as FairLearn, FairUCB as FairUCB, HorizonFairUCB as HorizonFairUCB
 from .lfg import LFG as LFG
-from .promise import ApartAudit as ApartAudit, Audit as Audit, Promise as Promise, audit as audit
+from .former_names import audit as audit

@@ -108,7 +108,7 @@ class DeadlineLearn(QuotaPolicy):
     >>> for _ in range(20):
     ...     decision = policy.ask()
     ...     policy.tell(decision, 1.0 if decision.arm == "blue" else 0.0)
-    >>> policy.promise.kept(list(policy.pulls.values()), 20)
+    >>> policy.promise.is_kept(list(policy.pulls.values()), 20)
     True
 
     Three places a round, of which "d" is always owed one half, while some arms are not on offer:

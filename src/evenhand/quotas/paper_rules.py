@@ -131,7 +131,7 @@ class FairLearn(QuotaPolicy):
     >>> for _ in range(10):
     ...     decision = policy.ask()
     ...     policy.tell(decision, 1.0 if decision.arm == "news" else 0.0)
-    >>> policy.pulls, policy.promise.kept(list(policy.pulls.values()), 10)
+    >>> policy.pulls, policy.promise.is_kept(list(policy.pulls.values()), 10)
     ({'ads': 5, 'news': 5}, True)
 
     Source: Patil, Ghalme, Nair, Narahari (2021), Algorithm 1; proof of the promise at the head of this module.

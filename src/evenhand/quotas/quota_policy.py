@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, Self
 from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import bind
-from evenhand.labels import is_by_label, same_labels
+from evenhand.labels import Labels, is_by_label
 from evenhand.learners.adapter import Adapter, learner_facts
 from evenhand.parameters import require_fresh
 from evenhand.policy.ask_tell import locked
@@ -96,7 +96,7 @@ class QuotaPolicy(KernelPolicy):
             require_fresh("learner", learner, "pass learner.fresh()")
         self._check_free(learner)
         own = learner.arms if isinstance(learner, (KernelPolicy, Adapter)) else None
-        if own is not None and not same_labels(own, promise.arms):
+        if own is not None and Labels(own).order(promise.arms) != [*range(len(own))]:
             mend = "name the same arms, in the same order"
             raise ArgumentError(wanted("learner", f"one for the arms {promise.arms}", own, mend))
         if isinstance(learner, KernelPolicy):

@@ -21,7 +21,7 @@ from evenhand.frames import as_pandas, is_frame
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.random import uniform
-from evenhand.labels import by_label
+from evenhand.labels import Labels
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.simulation.measures import shares_change
@@ -76,7 +76,7 @@ class BernoulliArms(KernelWorld):
     reward_range = (0.0, 1.0)
 
     def __init__(self, means: Sequence[float] | Mapping[Label, float]) -> None:
-        given = by_label(means, "means", "a probability for each arm: a list, or a dict arm -> mean")
+        given = Labels().read(means, "means", "a probability for each arm: a list, or a dict arm -> mean")
         super().__init__(list(given) if isinstance(given, dict) else len(given))
         values = list(given.values()) if isinstance(given, dict) else given
         self.means = np.array([as_float(mean) for mean in values])
@@ -370,7 +370,7 @@ class DriftingArms(MovingArms):
     def __init__(
         self, means: Any, amplitude: Any = 0.2, *, period: float, shape: str = "sine", phases: Any = None
     ) -> None:
-        given = by_label(means, "means", "a probability for each arm: a list, or a dict arm -> mean")
+        given = Labels().read(means, "means", "a probability for each arm: a list, or a dict arm -> mean")
         super().__init__(list(given) if isinstance(given, dict) else len(given))
         self.means = self._numbers("means", given)
         each = amplitude if isinstance(amplitude, Sized) else [amplitude] * len(self.arms)
@@ -387,7 +387,7 @@ class DriftingArms(MovingArms):
 
     def _numbers(self, name: str, given: Any) -> Floats:
         what = "a number for each arm: a list, or a dict arm -> number"
-        found = by_label(given, name, what, self.arms)
+        found = Labels(self.arms).read(given, name, what)
         if len(found) != len(self.arms) or (isinstance(found, dict) and set(found) != set(self.arms)):
             raise ArgumentError(wanted(name, f"one for each of the arms {list(self.arms)}", given))
         values = [found[arm] for arm in self.arms] if isinstance(found, dict) else list(found)

@@ -21,9 +21,9 @@ from evenhand.data.rows import in_step
 from evenhand.display.html import Table
 from evenhand.errors import ArgumentError, ContextError, ExhaustedError, StateFileError, wanted, wanted_one_of
 from evenhand.kernels.arrays import Ints
-from evenhand.labels import in_columns
+from evenhand.labels import Labels, in_columns
 from evenhand.policy.ask_tell import locked
-from evenhand.protocol import Label, arm_labels, find_label, places
+from evenhand.protocol import Label, arm_labels
 from evenhand.registry import name_of, register
 from evenhand.sampling.measures import confidence_sequence
 from evenhand.sampling.models.classifier import Classifier
@@ -158,12 +158,12 @@ class Certification(Drawing):
         X, columns = in_columns(X, self._columns, "X")
         table = read_rows(X, None, count, keep=isinstance(self.model, Classifier) and self.model.keeps_types)
         classes = self.model.classes_.tolist()
-        labels, at = read_labels(y, known=classes), places(classes)
+        labels = read_labels(y, known=classes)
         if len(labels) != len(table):
             raise ArgumentError(wanted("y", f"{len(table)} labels, one for each row of X", len(labels)))
-        codes = [find_label(label, at) for label in labels]
-        if None in codes:
-            raise ArgumentError(wanted_one_of("y", classes, labels[codes.index(None)], what="labels among"))
+        codes = Labels(classes).places(labels)
+        if -1 in codes:
+            raise ArgumentError(wanted_one_of("y", classes, labels[codes.index(-1)], what="labels among"))
         self._columns = columns
         return table, np.array(codes, np.int64)
 

@@ -22,9 +22,9 @@ from evenhand.arguments import real
 from evenhand.errors import ArgumentError, ContextError, UnknownArmError, wanted, wanted_one_of
 from evenhand.frames import ENCODE, as_array, is_frame
 from evenhand.kernels.arrays import Floats
-from evenhand.labels import by_label
+from evenhand.labels import Labels
 from evenhand.policy.ask_tell import AskTell
-from evenhand.protocol import Label, find_label
+from evenhand.protocol import Label
 
 Groups = int | Sequence[Label]
 """A number of groups, or their labels."""
@@ -67,7 +67,7 @@ def group_index(groups: tuple[Label, ...], draw: Draw) -> int:
     UnknownArmError
         If the world has no such group.
     """
-    position = find_label(draw.group, groups)
+    position = Labels(groups).place(draw.group)
     if position is not None:
         return position
     if draw.group == draw.index < len(groups) and all(isinstance(label, str) for label in groups):
@@ -88,7 +88,7 @@ def per_group(name: str, values: Mapping[Label, float] | Sequence[float], groups
     ArgumentError
         If a group is missing or a number is negative or not finite.
     """
-    given = by_label(values, name, "a list with a number for each group, or a dict group -> number", groups)
+    given = Labels(groups).read(values, name, "a list with a number for each group, or a dict group -> number")
     if isinstance(given, dict):
         known = set(groups)
         unknown = [label for label in given if label not in known]
@@ -172,7 +172,7 @@ class Drawing(AskTell):
         UnknownArmError
             If there is no such group.
         """
-        index = find_label(group, self.groups)
+        index = Labels(self.groups).place(group)
         if index is None:
             raise UnknownArmError(wanted_one_of("group", self.groups, group))
         return index

@@ -81,8 +81,8 @@ class Sampler(Drawing):
         """Return the index of the group to draw next and why."""
         raise NotImplementedError
 
-    def learned(self, index: int) -> None:
-        """Take note that rows of a group were told and the model was refitted."""
+    def on_refit(self, index: int) -> None:
+        """Called after each refit with the group whose rows arrived."""
 
     # ------------------------------------------------------------------ the conversation
 
@@ -150,7 +150,7 @@ class Sampler(Drawing):
         """
         ticket, index, count = self._whole(draw, "tell the others by tell_rows")
         told = self._trainer.validate(X, y, count)
-        self._trainer.learn(told, index, self.learned)
+        self._trainer.learn(told, index, self.on_refit)
         del self.tickets.open[ticket]
         self.rounds += 1
         self.labels += len(told.X)
@@ -178,7 +178,7 @@ class Sampler(Drawing):
         told = self._trainer.validate(X, y, count - self._part.get(ticket, 0))
         if whole("trains", trains, low=0, high=MOST) > len(told.X):
             raise ArgumentError(wanted("trains", f"at most the {len(told.X)} rows told", trains))
-        self._trainer.learn(told._replace(trains=trains), index, self.learned)
+        self._trainer.learn(told._replace(trains=trains), index, self.on_refit)
         self.labels += len(told.X)
         self._known(ticket, len(told.X), count)
 

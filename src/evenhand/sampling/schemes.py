@@ -34,6 +34,10 @@ from evenhand.sampling.problem import MOST, Groups, per_group
 from evenhand.sampling.sampler import Costs, Sampler, fewest
 from evenhand.sampling.worlds import SyntheticModel1, SyntheticModel2
 
+WINDOW = 20
+"""How many of a group's last accuracies the trend looks at."""
+TIES = {"random": sampling.RANDOM, "first": sampling.FIRST, "least": sampling.LEAST}
+
 
 def mann_kendall(values: Any) -> tuple[int, float, float]:
     """Return the Mann-Kendall trend (S, variance, z) of a series (n,), the variance corrected for ties.
@@ -129,11 +133,6 @@ def theory_bounds(risks: Floats, samples: Ints, deviation: Callable[[float], flo
         return np.full(len(samples), np.inf)
     mixture = samples / samples.sum()
     return np.nan_to_num(risks, nan=np.inf) + deviations + 2 * constant / mixture * (mixture @ deviations)
-
-
-WINDOW = 20
-"""How many of a group's last accuracies the trend looks at."""
-TIES = {"random": sampling.RANDOM, "first": sampling.FIRST, "least": sampling.LEAST}
 
 
 @register("sampling/optimistic")
@@ -235,7 +234,7 @@ class OptimisticSampler(Sampler):
         index = _largest(bounds, available, TIES[self.ties], self._asked, self._cost, self._stream)
         return index, f"highest upper bound on the risk: {bounds[index]:.4f}"
 
-    def learned(self, index: int) -> None:
+    def on_refit(self, index: int) -> None:
         """Note the accuracy of the group for the trend."""
         if self.trend > 0.0:
             sums, counts = self.validation_losses()

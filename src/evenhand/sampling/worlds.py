@@ -26,6 +26,11 @@ from evenhand.sampling.problem import MOST, Draw, group_index
 
 NODES = 60
 """Points of the Gauss-Hermite quadrature; the margins are Gaussian, the loss is smooth."""
+INSTANCES: dict[str, dict[Label, list[list[float]]]] = {
+    "I": {"u": [[-2.0, 2.0], [2.0, -2.0]], "v": [[-1.0, -1.0], [1.0, 1.0]]},
+    "II": {"u": [[-1.5, 1.5], [1.5, -1.5]], "v": [[-2.0, -2.0], [2.0, 2.0]]},
+}
+"""The means (label 0, label 1) of the two groups in the paper's two instances."""
 
 
 def logistic_optimum(means: Floats, mixture: Floats) -> tuple[Floats, float]:
@@ -88,13 +93,6 @@ def fair_mixture(risks: Callable[[Floats], Floats], groups: int) -> Floats:
     options = {"xatol": 1e-5, "fatol": 1e-9, "maxiter": 400 * groups}
     tries = [minimize(worst, start, method="Nelder-Mead", options=options) for start in starts]
     return np.asarray(softmax(min(tries, key=lambda result: float(result.fun)).x))
-
-
-INSTANCES: dict[str, dict[Label, list[list[float]]]] = {
-    "I": {"u": [[-2.0, 2.0], [2.0, -2.0]], "v": [[-1.0, -1.0], [1.0, 1.0]]},
-    "II": {"u": [[-1.5, 1.5], [1.5, -1.5]], "v": [[-2.0, -2.0], [2.0, 2.0]]},
-}
-"""The means (label 0, label 1) of the two groups in the paper's two instances."""
 
 
 class Synthetic:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from evenhand.protocol import find_label
+from evenhand.labels import Labels
 from evenhand.studies.log.chain import Entry
 
 
@@ -63,7 +63,7 @@ class Index:
         open: bool | None = None,
     ) -> Iterator[int]:
         """Yield the tickets that match, the newest or the oldest first."""
-        wanted_arm = None if arm is None else find_label(f"arm {arm}", list(self._codes))
+        wanted_arm = None if arm is None else Labels(self._codes).place(f"arm {arm}")
         if arm is not None and wanted_arm is None:
             return
         wanted_reason = None if reason is None else self._codes.get(f"reason {reason}", -1)

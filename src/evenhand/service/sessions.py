@@ -47,14 +47,14 @@ class Session:
         self._index = Index()
         self._statistics: Statistics | None = None
         self._kept = 0
-        self._turn, self._audit = threading.Lock(), threading.Lock()
+        self._lock, self._audit = threading.Lock(), threading.Lock()
         self._audited: tuple[int, Any] | None = None
         self._began: float | None = None
         self._failed = False
 
-    async def perform(self, operation: Operation) -> Any:
-        """Perform one operation and return its outcome; raise what refuses it."""
-        (outcome,) = await self.writer.perform([operation])
+    async def run(self, operation: Operation) -> Any:
+        """Run one operation and return its outcome; raise what refuses it."""
+        (outcome,) = await self.writer.run([operation])
         if isinstance(outcome, EvenhandError):
             raise outcome
         return outcome
@@ -62,7 +62,7 @@ class Session:
     @contextmanager
     def reading(self) -> Iterator[tuple[Any, Index]]:
         """Provide the study's statistics and index as of now, to one reader at a time."""
-        with self._turn:
+        with self._lock:
             self._began = time.monotonic()
             try:
                 statistics = self._follow()
@@ -96,7 +96,7 @@ class Session:
 
     def keep(self, least: int) -> None:
         """Store what the last view showed if `least` entries, and a twentieth of all, are new to the store; one that
-        cannot be written stays as it is. Only for whoever has the turn."""
+        cannot be written stays as it is. Only for whoever holds the lock."""
         statistics = self._statistics
         if statistics is not None and statistics.sequence - self._kept >= max(least, statistics.sequence // 20):
             self._kept = statistics.sequence
@@ -110,13 +110,13 @@ class Session:
         return self._failed or (began is not None and time.monotonic() - began > self.reads.seconds)
 
     def end(self) -> None:
-        """Perform the operations that were accepted, and store the state if it has changed."""
+        """Run the operations that were accepted, and store the state if it has changed."""
         self.writer.stop()
         self.study.state.snapshot_if_small()
-        # A reader that hangs keeps the turn; waiting for it would keep the whole service from ending.
-        if self._turn.acquire(blocking=False):
+        # A reader that hangs keeps the lock; waiting for it would keep the whole service from ending.
+        if self._lock.acquire(blocking=False):
             self.keep(1_000)
-            self._turn.release()
+            self._lock.release()
 
     @cached_property
     def plays(self) -> int:
@@ -153,7 +153,7 @@ class Sessions:
         self._sessions: dict[str, Session] = {}
         self._openings: dict[str, Lane] = {}
         self.listing = Lane("listing the studies", READERS, SECONDS)
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
 
     def open(self, name: str) -> Session:
         """Return the session of a study; open the study if needed, which may take long.
@@ -172,7 +172,7 @@ class Sessions:
             opened = Session(Study.open(self.store, name))
         except UnknownStudyError as error:
             raise UnknownStudyError(f"no study is named {name[:100]!r}; GET /studies lists all studies") from error
-        with self._turn:  # of two that opened it at the same time, the first counts
+        with self._lock:  # of two that opened it at the same time, the first counts
             return self._sessions.setdefault(name, opened)
 
     async def reach(self, name: str) -> Session:
@@ -213,7 +213,7 @@ class Sessions:
         return sum(session.in_trouble for session in self._sessions.values())
 
     def stop(self) -> None:
-        """Accept no more operations, perform those accepted, and store the states that have changed.
+        """Accept no more operations, run those accepted, and store the states that have changed.
 
         A study that hangs is left after `STOPPING` seconds: what was answered is on disk.
         """

@@ -1,4 +1,4 @@
-"""Group commit: one thread per study performs all waiting operations in one transaction, and answers after it."""
+"""Group commit: one thread per study runs all waiting operations in one transaction, and answers after it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Writer:
 
     Parameters
     ----------
-    study : the study that performs the operations.
+    study : the study that runs the operations.
     most : the most operations in one transaction, which bounds how long a new operation waits. Every request that waits
         has a fair share of the next transaction, so that a large batch takes several, and holds up nobody.
     queue : the most operations that may wait; further ones are refused with 503.
@@ -47,17 +47,17 @@ class Writer:
         self._queue: deque[_Waiting] = deque()
         self._waiting = 0
         self._woken = False
-        self._turn, self._arrived = threading.Lock(), threading.Event()
+        self._lock, self._arrived = threading.Lock(), threading.Event()
         self._stopping = False
-        self._thread = threading.Thread(target=self._run, name="evenhand writer", daemon=True)
+        self._thread = threading.Thread(target=self._write, name="evenhand writer", daemon=True)
 
     def start(self) -> None:
         """Start the thread, if it has not been started."""
-        with self._turn:
+        with self._lock:
             if self._thread.ident is None and not self._stopping:
                 self._thread.start()
 
-    async def perform(self, operations: Sequence[Any]) -> list[Any]:
+    async def run(self, operations: Sequence[Any]) -> list[Any]:
         """Return the outcomes of the operations once they are committed, see `submit`."""
         answer: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
         self.submit(operations, partial(_settle, answer))
@@ -78,7 +78,7 @@ class Writer:
             raise Refusal(503, "too many operations wait; nothing was done: try again", headers={"Retry-After": "1"})
 
     def submit(self, operations: Sequence[Any], answer: Callable[[Any], None]) -> None:
-        """Have operations performed; call `answer` in this event loop with the outcomes, or with why there are none.
+        """Have operations run; call `answer` in this event loop with the outcomes, or with why there are none.
 
         Raises
         ------
@@ -88,7 +88,7 @@ class Writer:
         if self._thread.ident is None:
             self.start()
         loop = asyncio.get_running_loop()
-        with self._turn:
+        with self._lock:
             if self._stopping:
                 raise Refusal(503, "the service is stopping; nothing was done: try again", headers={"Retry-After": "2"})
             self.check_room(len(operations))
@@ -99,19 +99,19 @@ class Writer:
             loop.call_soon(self._arrived.set)
 
     def stop(self, timeout: float | None = None) -> None:
-        """Accept no more operations, perform and answer those accepted, and end the thread."""
-        with self._turn:
+        """Accept no more operations, run and answer those accepted, and end the thread."""
+        with self._lock:
             # Under the lock: a request is either in the queue by now, and is answered, or is refused. None is lost.
             self._stopping = True
         self._arrived.set()
         if self._thread.ident is not None:
             self._thread.join(timeout)
 
-    def _run(self) -> None:
+    def _write(self) -> None:
         if self._first is not None:
             self._first()
         while group := self._next():
-            done = self._ended(_perform(self.study, group))
+            done = self._ended(_run(self.study, group))
             # Answer only after the commit: otherwise a client could hold a decision that a crash has undone.
             # See test_an_answer_comes_only_after_the_commit.
             loops = {waiting.loop for waiting, _ in done}
@@ -126,7 +126,7 @@ class Writer:
         The lock is not held by a thread that wakes up, since the loop would wait for it as long as that takes.
         """
         while True:
-            with self._turn:
+            with self._lock:
                 if self._queue or self._stopping:
                     return self._take()
                 self._woken = False
@@ -147,7 +147,7 @@ class Writer:
     def _ended(self, done: list[tuple[_Waiting, Any]]) -> list[tuple[_Waiting, Any]]:
         """Queue requests again of which operations are left; return the others with all their outcomes."""
         ended = []
-        with self._turn:
+        with self._lock:
             for waiting, outcome in done:
                 if isinstance(outcome, BaseException):
                     self._waiting -= len(waiting.left)
@@ -160,10 +160,10 @@ class Writer:
         return ended
 
 
-def _perform(study: Study, group: list[_Waiting]) -> list[tuple[_Waiting, Any]]:
-    """Return the outcomes of each request in the group, or the error because of which none was performed."""
+def _run(study: Study, group: list[_Waiting]) -> list[tuple[_Waiting, Any]]:
+    """Return the outcomes of each request in the group, or the error because of which none was run."""
     try:
-        outcomes = study.perform([operation for waiting in group for operation in waiting.operations])
+        outcomes = study.run([operation for waiting in group for operation in waiting.operations])
     # The store refused the whole transaction: trying each request alone would wait for a dead store again and again.
     except EvenhandError as error:
         return [(waiting, error) for waiting in group]
@@ -172,7 +172,7 @@ def _perform(study: Study, group: list[_Waiting]) -> list[tuple[_Waiting, Any]]:
             return [(group[0], error)]
         # The transaction was undone, so each request is tried alone: only the one with the defect fails.
         # See test_a_defect_hits_only_the_request_that_brings_it.
-        return [done for waiting in group for done in _perform(study, [waiting])]
+        return [done for waiting in group for done in _run(study, [waiting])]
     done, start = [], 0
     for waiting in group:
         end = start + len(waiting.operations)

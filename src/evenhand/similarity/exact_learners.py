@@ -62,6 +62,12 @@ from evenhand.similarity.oracles import read_matrix
 
 DEEPEST = 0.9
 """Cuts deeper than this are taken at this depth, which keeps more, so that no axis collapses in floating point."""
+BURN, KEEP = 20, 60
+"""Steps of the walk per coordinate: before the first point counts, and those that count."""
+SWEEPS = 30
+"""At most so many sweeps of rotations; eight are enough as a rule."""
+FLATTEST = 1e-12
+"""An axis in S is never taken to be shorter: the linear programs are no more exact."""
 
 
 @routine
@@ -131,16 +137,6 @@ class EllipsoidDistance(DistanceLearner):
 
     def prior_radius(self, m: int) -> tuple[float, float]:
         return 1.0, 1.0
-
-
-BURN, KEEP = 20, 60
-"""Steps of the walk per coordinate: before the first point counts, and those that count."""
-
-SWEEPS = 30
-"""At most so many sweeps of rotations; eight are enough as a rule."""
-
-FLATTEST = 1e-12
-"""An axis in S is never taken to be shorter: the linear programs are no more exact."""
 
 
 @routine

@@ -28,6 +28,7 @@ PROGRAM_WORK = 30
 pack_state = packer(rule.new_state(1, 2, 1.0, stream(0)))
 pack_params = packer(rule.RoundParams(True, True, 0.1, 0.1, 1.0, 1.0, True, rule.ALL, np.zeros(0)))
 decide = learn = OPEN
+PROGRAMS, U = MetricState._fields.index("programs"), MetricState._fields.index("u")
 
 
 @kernel
@@ -124,6 +125,3 @@ def pair_work(plain_work: int, metric: tuple[Any, ...]) -> int:
     """Return about how many array entries a kernel touches for a pair, with this flat state of a metric learner."""
     programs, m = metric[PROGRAMS], metric[U].size
     return plain_work * int(m) ** 2 * (PROGRAM_WORK if programs else 1)
-
-
-PROGRAMS, U = MetricState._fields.index("programs"), MetricState._fields.index("u")

@@ -46,6 +46,8 @@ MOST_NUMBERS = 2**32
 class DistanceLearner(Configured):
     """The common part of the metric learners; a subclass names its kernel `cut` and how it begins."""
 
+    state: MetricState
+    """The kernels' state, once the dimension is known."""
     cut: ClassVar[Any]
     plain_work: ClassVar[int] = 30
     """About how many array entries `cut` and what is around it touch for each pair of coordinates."""
@@ -242,9 +244,6 @@ class DistanceLearner(Configured):
         return self.radius if self.dimension is None else float(self.state.radius.max())
 
     # ------------------------------------------------------------------ for policies
-
-    state: MetricState
-    """The kernels' state, once the dimension is known."""
 
     @property
     def arrays(self) -> tuple[Any, ...]:

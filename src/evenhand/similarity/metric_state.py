@@ -18,6 +18,12 @@ from evenhand.rng import stream
 from evenhand.saving.saved import fill
 
 Structure = Literal["symmetric", "full", "diagonal"] | Sequence[Sequence[int]]
+TEACHING, CONTRADICTING = 0, 1
+"""Where `MetricState.tally` counts the verdicts that taught, and those that contradicted every metric."""
+KEPT = 64
+"""How many vertices are kept for the next linear programs: of twice as many, few more would be near."""
+UNSAVED = ("simplex.basis", "simplex.order", "simplex.exact")
+"""Scratch that is always written before it is read."""
 
 
 def coordinates(dimension: int, structure: Structure) -> tuple[Ints, Ints, Floats]:
@@ -83,14 +89,6 @@ def _blocks(dimension: int, structure: Structure) -> list[Sequence[int]]:
     if sum(map(len, structure)) != dimension:
         raise ArgumentError(wanted("structure", f"blocks that name each of {dimension} features once", structure))
     return list(structure)
-
-
-TEACHING, CONTRADICTING = 0, 1
-"""Where `MetricState.tally` counts the verdicts that taught, and those that contradicted every metric."""
-
-
-KEPT = 64
-"""How many vertices are kept for the next linear programs: of twice as many, few more would be near."""
 
 
 class MetricState(NamedTuple):
@@ -227,9 +225,6 @@ pack_metric = packer(
 """The kernel that builds a `MetricState` from its flat fields."""
 
 # ------------------------------------------------------------------ files
-
-UNSAVED = ("simplex.basis", "simplex.order", "simplex.exact")
-"""Scratch that is always written before it is read."""
 
 
 def saved_arrays(state: MetricState) -> dict[str, NDArray[Any]]:

@@ -26,6 +26,12 @@ from evenhand.similarity.reading import LARGEST_FEATURE, LARGEST_REWARD
 from evenhand.similarity.scale import Scale, read_scale
 from evenhand.similarity.verdicts import read_auditor
 
+UNFAIR, ACCEPTABLE, WITHDRAW = "unfair", "acceptable", "withdraw"
+ROUNDS = 20
+"""After so many rounds without a question nothing is left to ask."""
+WAITING = 12
+"""The most questions that wait; the least telling ones are dropped."""
+
 
 @dataclass(frozen=True, slots=True)
 class PairTask:
@@ -58,22 +64,14 @@ def read_people(people: Any, features: Floats) -> list[dict[str, str]]:
     if people is None:
         return [{f"feature {a}": f"{value:g}" for a, value in enumerate(row)} for row in features]
     people = as_pandas(people, "people").to_dict("records") if is_frame(people) else people
-    told = list(people) if isinstance(people, (list, tuple)) else []
-    if len(told) != len(features) or not all(isinstance(one, Mapping) and one for one in told):
+    rows = list(people) if isinstance(people, (list, tuple)) else []
+    if len(rows) != len(features) or not all(isinstance(person, Mapping) and person for person in rows):
         raise ArgumentError(wanted("people", f"{len(features)} dicts of what is shown, one per person", people))
-    names = [str(name) for name in told[0]]
-    for row, one in enumerate(told):
-        if [str(name) for name in one] != names:
-            raise ArgumentError(wanted(f"people[{row}]", f"the names {', '.join(names)}", list(one)))
-    return [{str(name): str(value) for name, value in one.items()} for one in told]
-
-
-UNFAIR, ACCEPTABLE, WITHDRAW = "unfair", "acceptable", "withdraw"
-ROUNDS = 20
-"""After so many rounds without a question nothing is left to ask."""
-
-WAITING = 12
-"""The most questions that wait; the least telling ones are dropped."""
+    names = [str(name) for name in rows[0]]
+    for number, person in enumerate(rows):
+        if [str(name) for name in person] != names:
+            raise ArgumentError(wanted(f"people[{number}]", f"the names {', '.join(names)}", list(person)))
+    return [{str(name): str(value) for name, value in person.items()} for person in rows]
 
 
 class Question(NamedTuple):

@@ -23,6 +23,8 @@ PASSES = 4
 """How often a round's program may be solved again because a certificate moved one of its tight pairs."""
 
 learn = OPEN
+EXPLICIT, ALL, FIRST = range(3)
+"""Silence means nothing; or that the pair was treated acceptably; or that, where no pair at all is named."""
 
 
 class RoundParams(NamedTuple):
@@ -45,10 +47,6 @@ class RoundParams(NamedTuple):
     """What it means that nothing is said about a pair: `EXPLICIT`, `ALL` or `FIRST`."""
     theta: Floats
     """The rewards' weights where they are known (d,), else (0,)."""
-
-
-EXPLICIT, ALL, FIRST = range(3)
-"""Silence means nothing; or that the pair was treated acceptably; or that, where no pair at all is named."""
 
 
 class PolicyState(NamedTuple):

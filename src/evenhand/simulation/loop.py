@@ -48,29 +48,29 @@ ROUNDS_A_CALL = 1 << 22
 
 
 observe = choose = probability = respond = learn = deliver = score = OPEN
-offer = places = arm_at = OPEN
+offer = slots = arm_at = OPEN
 
 
 @kernel
-def one_place(state: Any) -> int:
+def one_slot(state: Any) -> int:
     return 1
 
 
 @kernel
-def all_places(state: Any) -> int:
+def all_slots(state: Any) -> int:
     """Return how many arms a policy plays together, which it leaves in its state."""
     size: int = state.chosen.size
     return size
 
 
 @kernel
-def same_arm(state: Any, arm: int, place: int) -> int:
+def same_arm(state: Any, arm: int, slot: int) -> int:
     return arm
 
 
 @kernel
-def arm_there(state: Any, arm: int, place: int) -> int:
-    there: int = state.chosen[place]
+def arm_there(state: Any, arm: int, slot: int) -> int:
+    there: int = state.chosen[slot]
     return there
 
 
@@ -82,7 +82,7 @@ def play(
 ) -> int:  # fmt: skip
     """Play rounds first .. last and note the checkpoints on the way; return the next checkpoint's row.
 
-    The policy plays `places` arms; one of the places may be free, -1. `learn` passes a reward on at once, or puts it
+    The policy plays `slots` arms; one of the slots may be free, -1. `learn` passes a reward on at once, or puts it
     into `pending`, from where `deliver` tells it when it is due.
 
     An arm that is none ends the loop. To know that arms are not negative also saves a fifth of the time: the compiler
@@ -96,8 +96,8 @@ def play(
         paused = offer(offers, state, rates, counts, round)
         first_arm, why = choose(params, state, contexts, round, waiting)
         played = 0
-        for place in range(places(state)):
-            arm = arm_at(state, first_arm, place)
+        for slot in range(slots(state)):
+            arm = arm_at(state, first_arm, slot)
             if arm >= trace.pulls.shape[1]:
                 return NO_SUCH_ARM
             if arm >= 0:
@@ -213,8 +213,8 @@ def _play(run: _Run, books: ClauseCounts, first: int, last: int, row: int) -> in
     named = {"choose": kernels.choose, "probability": kernels.probability, **world.kernels._asdict()}
     named["learn"] = bind(learn_at_once if pending is None else learn_later, update=kernels.update)
     named["deliver"] = nothing_due if pending is None else bind(tell_due, update=kernels.update)
-    places, arm_at = (one_place, same_arm) if policy.plays == 1 else (all_places, arm_there)
-    named |= {"places": places, "arm_at": arm_at}
+    slots, arm_at = (one_slot, same_arm) if policy.plays == 1 else (all_slots, arm_there)
+    named |= {"slots": slots, "arm_at": arm_at}
     named["offer"] = set_offer if len(offers) else all_offered
     function = entry(play, **named)
     if not run.compiled:

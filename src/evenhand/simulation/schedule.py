@@ -19,8 +19,8 @@ from evenhand.arguments import is_whole
 from evenhand.errors import ArgumentError, ContractError, wanted
 from evenhand.frames import as_pandas, is_frame
 from evenhand.kernels.arrays import Bools, Floats, Ints
-from evenhand.labels import listed
-from evenhand.protocol import Label, find_label, places
+from evenhand.labels import Labels, listed
+from evenhand.protocol import Label, first_named, label_of
 from evenhand.rng import generator
 from evenhand.simulation.world import world_traits
 
@@ -214,10 +214,8 @@ def _row(
     if mask and TRUTH.isdisjoint(arms):  # no arm is called so
         here[:] = listed if len(listed) == len(arms) else False
     else:
-        known = places(arms)
-        found = [find_label(label, known) for label in listed]
-        at = [place for place in found if place is not None]
-        here[at] = len(set(at)) == len(found)
+        found = Labels(arms).places(listed)
+        here[found] = -1 not in found and len(set(found)) == len(found)
     if not here.any():
         what = f"at least one of the arms {list(arms)[:5]}, each once"
         raise error(wanted(f"{name}, round {round}", what, given))

@@ -17,7 +17,7 @@ from evenhand.display.progress import ProgressBar
 from evenhand.errors import ArgumentError, SimulationInterrupted, wanted
 from evenhand.jobs import parallel_jobs
 from evenhand.kernels.arrays import Ints
-from evenhand.labels import numbered, same_labels
+from evenhand.labels import Labels, numbered
 from evenhand.parameters import require_fresh
 from evenhand.policy.traits import traits_of
 from evenhand.protocol import Learner, Policy
@@ -280,7 +280,7 @@ def _named(policies: Any) -> dict[str, Any]:
 def _check_fit(named: dict[str, Any], world: Any) -> None:
     for name, policy in named.items():
         arms = traits_of(policy).arms
-        if arms is not None and not same_labels(arms, world.arms):
+        if arms is not None and Labels(arms).order(world.arms) != [*range(len(arms))]:
             both = len(arms) == len(world.arms)
             got = f"{list(arms)[:5]}" if both else f"{len(arms)} arms"
             want = f"the world's arms {list(world.arms)[:5]}" if both else f"{len(world.arms)} arms, as the world has"

@@ -13,6 +13,6 @@ _attribute, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> Any:
-    if name in __all__:  # descriptions of policies as plain data, which are modules of this package, need no database
+    if name in __all__:
         optional("sqlalchemy", "a study")
     return _attribute(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -19,7 +20,7 @@ from evenhand.studies.creation import expiry_of_new, name_of_new, open_store, st
 from evenhand.studies.log.chain import Birth
 from evenhand.studies.log.codec import moment
 from evenhand.studies.log.log import Log
-from evenhand.studies.log.operations import Operation, given_or_refusal
+from evenhand.studies.log.operations import Ask, Change, Forget, Operation, Tell, given_or_refusal
 from evenhand.studies.log.reader import Reader
 from evenhand.studies.log.state import LivePolicy
 from evenhand.studies.log.subjects import Erasure
@@ -167,12 +168,12 @@ class Study:
         several = given.pop(arguments.several, None)
         if several is not None and count is not None:
             raise ArgumentError(wanted("count", f"None together with {arguments.several}={several}", count))
+        ask = Ask(given=given, key=key, subject=subject, sticky=sticky, refusal=refusal)
         if several is None and count is None:
-            return self._do(Operation("ask", None, given, key, None, 0, subject, sticky, refusal))
+            return self._run(ask)
         name, number = ("count", count) if several is None else (arguments.several, several)
         number = whole(name, number, low=1, high=MOST)
-        asks = [Operation("ask", None, given, key, None, i, subject, sticky, refusal) for i in range(number)]
-        decided = self.state.perform(asks, whole=several is None)
+        decided = self.state.run([replace(ask, number=i) for i in range(number)], whole=several is None)
         taken = [one for one in decided if not isinstance(one, EvenhandError)]
         if not taken:
             raise decided[0]
@@ -202,11 +203,11 @@ class Study:
         arguments = self.state.arguments
         if ticket is None:
             ticket = named.pop(arguments.ticket, None)
-        return self._do(Operation("tell", ticket, arguments.named("tell", happened, named)))
+        return self._run(Tell(ticket=ticket, given=arguments.named("tell", happened, named)))
 
     def forget(self, ticket: Any) -> Literal["forgotten", "already forgotten"]:
         """Close a ticket whose reward will never be known."""
-        return self._do(Operation("forget", ticket))
+        return self._run(Forget(ticket=ticket))
 
     def add(self, arm: Label, share: Any = 0) -> int:
         """Put a new arm on offer, or a retired one back; return the number of rounds after which its promise begins.
@@ -216,7 +217,7 @@ class Study:
         ArgumentError
             If the policy's promise cannot change, or the policy refuses the arm or its share; nothing has changed.
         """
-        return int(self._do(Operation("add", given={"arm": arm, "share": share})))
+        return int(self._run(Change(kind="add", given={"arm": arm, "share": share})))
 
     def retire(self, arm: Label) -> None:
         """Retire an arm: it is no longer offered, but its open tickets can still be told.
@@ -226,7 +227,7 @@ class Study:
         ArgumentError
             If the policy's promise cannot change, or the policy refuses to retire the arm; nothing has changed.
         """
-        self._do(Operation("retire", given={"arm": arm}))
+        self._run(Change(kind="retire", given={"arm": arm}))
 
     def change(self, shares: Any) -> dict[Any, Any]:
         """Promise other shares, or another `eh.Promise`, from now on; return the shortfalls of arms and sets of arms,
@@ -237,11 +238,15 @@ class Study:
         ArgumentError
             If the policy's promise cannot change, or the shares cannot be promised; nothing has changed.
         """
-        dropped: dict[Any, Any] = self._do(Operation("change", given={"shares": shares}))
+        dropped: dict[Any, Any] = self._run(Change(kind="change", given={"shares": shares}))
         return dropped
 
-    def perform(self, operations: Sequence[Operation]) -> list[Any]:
-        """Perform many operations in one transaction; all are saved when this returns.
+    def run(self, operations: Sequence[Operation]) -> list[Any]:
+        """Run many operations in one transaction; all are saved when this returns.
+
+        Parameters
+        ----------
+        operations : each an `evenhand.studies.Ask`, `Tell`, `Forget` or `Change`.
 
         Returns
         -------
@@ -252,15 +257,15 @@ class Study:
         Raises
         ------
         ArgumentError
-            If one of them is no `Operation`; nothing has changed.
+            If one of them is something else; nothing has changed.
         """
-        what = "a list of evenhand.studies.Operation"
+        what = "a list of evenhand.studies.Ask, Tell, Forget and Change"
         if not isinstance(operations, (list, tuple)):
             raise ArgumentError(wanted("operations", what, operations))
         for operation in operations:
             if not isinstance(operation, Operation):
                 raise ArgumentError(wanted("operations", what, operation))
-        return self.state.perform(operations)
+        return self.state.run(operations)
 
     def erase(self, subject: str | None = None, *, older_than: float | str | timedelta | None = None) -> Erasure:
         """Make the contexts of a subject, or all that are older than a duration, unreadable for ever.
@@ -358,7 +363,7 @@ class Study:
         """Return shares, shortfalls and rewards over time, up to the present end of the log."""
         from evenhand.studies.statistics.summaries import begin
 
-        with self.state.turn:
+        with self.state.lock:
             statistics = begin(self.store, self.log)[0] if self._statistics is None else self._statistics.copy()
             statistics.advance(self.log.entries(statistics.sequence))
             self._statistics = statistics
@@ -396,8 +401,8 @@ class Study:
 
     # ------------------------------------------------------------------ inside
 
-    def _do(self, operation: Operation) -> Any:
-        outcome = self.perform([operation])[0]
+    def _run(self, operation: Operation) -> Any:
+        outcome = self.run([operation])[0]
         if isinstance(outcome, EvenhandError):
             raise outcome
         return outcome

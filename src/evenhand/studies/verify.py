@@ -340,7 +340,7 @@ class _Verifier:
 
     def compare(self, state: LivePolicy) -> list[str]:
         """Compare the state reached with the one that the study works with, if nothing was added meanwhile."""
-        with state.turn:
+        with state.lock:
             try:
                 live = state.now()
             except UnreachableError:

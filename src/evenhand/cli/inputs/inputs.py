@@ -15,11 +15,13 @@ from evenhand.data.json_files import each_once
 from evenhand.data.tables import NUMBER, cells, column
 from evenhand.data.text_files import read_encoding
 from evenhand.errors import ArgumentError, SharesError, TableError, wanted, wanted_one_of, why_unreadable
-from evenhand.labels import by_label
+from evenhand.labels import Labels
 from evenhand.protocol import Label
 
 Pairs = Iterable[tuple[str, Any]]
 A_NUMBER = "a number such as 0.1, 1/10 or 10%"
+COMMA = re.compile(r"[+-]?\d*,\d+\s*%?")
+"""A number with a decimal comma; lists have commas between numbers."""
 
 
 def shares_of(text: str, arms: Sequence[Label]) -> dict[Label, Any]:
@@ -27,7 +29,7 @@ def shares_of(text: str, arms: Sequence[Label]) -> dict[Label, Any]:
     given = named_shares(text)
     if given is None:
         return dict.fromkeys(arms, text)
-    named = dict(by_label(given, "--shares", "ARM=SHARE,ARM=SHARE", arms, refusal=SharesError))
+    named = dict(Labels(arms).read(given, "--shares", "ARM=SHARE,ARM=SHARE", refusal=SharesError))
     known = set(arms)
     unknown = [name for name in named if name not in known]
     if unknown:
@@ -80,10 +82,6 @@ def windows_of(text: str) -> dict[str, Any]:
             raise SharesError(wanted("--window", "ARM=ROUNDS or ARM=PLAYS/ROUNDS", window))
         found[name] = int(least or 1), int(rounds)
     return found
-
-
-COMMA = re.compile(r"[+-]?\d*,\d+\s*%?")
-"""A number with a decimal comma; lists have commas between numbers."""
 
 
 def named_shares(text: str, option: str = "--shares") -> dict[str, Any] | None:

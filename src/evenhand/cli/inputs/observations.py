@@ -27,9 +27,10 @@ from evenhand.errors import (
     why_unreadable,
 )
 from evenhand.frames import rows_frame
+from evenhand.labels import Labels
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
-from evenhand.protocol import Label, find_label, labels_of_texts
+from evenhand.protocol import Label, labels_of_texts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,8 +102,9 @@ def _in_table(frame: pd.DataFrame, name: str, study: Study) -> Any:
 
 def _column_of_arms(frame: pd.DataFrame, arms: list[Label]) -> Any:
     """Return the name of a column of texts that are all arms; None if there is none."""
+    known = Labels(arms)
     for place, name in enumerate(frame.columns):
-        if all(isinstance(cell, str) and find_label(cell, arms) is not None for cell in frame.iloc[:, place]):
+        if all(isinstance(cell, str) and cell in known for cell in frame.iloc[:, place]):
             return name
     return None
 

@@ -9,6 +9,7 @@ from typing import Any
 from evenhand import registry
 from evenhand.errors import ArgumentError, RegistryError, nearest, wanted
 from evenhand.policy.traits import traits_of
+from evenhand.promises.promise import Promise
 from evenhand.protocol import Label
 
 FOR_GROUPS = ("group-fair-top-interval", "top-interval", "interval-chaining", "naive-fair")
@@ -57,7 +58,7 @@ def policies_of(
     specs: Sequence[str], world: Any, shares: dict[Label, Any] | None, tolerance: float, horizon: int
 ) -> dict[str, Any]:
     """Return the policies named by `--policy`, for this world; some that fit it where none is named."""
-    from evenhand.studies.specification import build
+    from evenhand.descriptions.policies import build
 
     found = {}
     for spec in specs or _default(world, shares, tolerance):
@@ -130,8 +131,6 @@ def _default(world: Any, shares: dict[Label, Any] | None, tolerance: float) -> S
         return FOR_GROUPS if shares is None else (*FOR_GROUPS, "deadline-learn+group-fair-top-interval")
     if shares is None:
         return "ucb1", "thompson"
-    from evenhand.quotas import Promise
-
     promise = Promise(shares, tolerance)
     equal = max(promise.shares) * len(promise.arms) <= 1
     return "fair-ucb" if equal else "deadline-learn+ucb1", "deadline-learn+thompson", "ucb1", "thompson"

@@ -10,13 +10,14 @@ from typing import Any
 from evenhand.cli.inputs.inputs import read_object
 from evenhand.cli.inputs.policies import FOR_GROUPS, describe, fit
 from evenhand.cli.inputs.tables import text_in
+from evenhand.descriptions.promises import promise_from, with_sets
 from evenhand.errors import ArgumentError, TableError, nearest, wanted, wanted_one_of, why_unreadable
+from evenhand.labels import Labels
 from evenhand.policy.traits import traits_of
 from evenhand.promises.plain_data import ARGUMENTS
 from evenhand.promises.promise import Promise
 from evenhand.promises.reading import is_set
-from evenhand.protocol import Label, find_label, places
-from evenhand.studies.specification import build, promise_from, with_sets
+from evenhand.protocol import Label
 
 UNDER = " under the promise"
 """What the name of a learner ends with where it keeps the promise of a file."""
@@ -65,15 +66,16 @@ def described_promises(
 
 def _check_arms(where: str, named: Sequence[Label], known: Sequence[Label]) -> None:
     """Refuse an arm that there is not: what is promised to it could not be kept."""
-    of = places(known)
+    labels = Labels(known)
     for arm in named:
-        if find_label(arm, of) is None:
+        if arm not in labels:
             raise ArgumentError(wanted_one_of(where, known, arm, what="arms among"))
 
 
 def with_and_without(path: Path, specs: Sequence[str], world: Any, horizon: int) -> dict[str, Any]:
     """Return each learner twice, by its name with nothing promised and under the promise in a file; the file's own
     learner where none is named, or in a world with groups one for these."""
+    from evenhand.descriptions.policies import build
     from evenhand.quotas import DeadlineLearn
 
     found: dict[str, Any] = {}
@@ -144,9 +146,9 @@ def _with_every_arm(stated: dict[str, Any], arms: Any) -> dict[str, Any]:
         return stated
     labels = [*(range(arms) if isinstance(arms, int) else arms if isinstance(arms, list) else ())]
     labels += [*(windows if isinstance(windows, dict) else ()), *(arm for row in rows for arm in row["arms"])]
-    alone = [row["arms"][0] if len(row["arms"]) == 1 else None for row in rows]
+    alone = Labels(row["arms"][0] if len(row["arms"]) == 1 else None for row in rows)
     found: dict[Any, dict[str, Any]] = {}
     for arm in labels:
-        place = find_label(arm, alone)
+        place = alone.place(arm)
         found[str(arm) if place is None else place] = {"arms": [str(arm)], "value": 0} if place is None else rows[place]
     return stated | {"shares": list((found | dict(enumerate(rows))).values())}

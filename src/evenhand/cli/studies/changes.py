@@ -10,9 +10,9 @@ from evenhand.cli.inputs.promises import promise_in
 from evenhand.cli.options import JSON, STORE, STUDY
 from evenhand.cli.output import answer
 from evenhand.errors import ArgumentError, SharesError, wanted
+from evenhand.labels import Labels
 from evenhand.policy.ask_tell import AskTell
 from evenhand.promises.versions import rows_of
-from evenhand.protocol import label_among
 from evenhand.studies import Study
 
 
@@ -77,6 +77,5 @@ def _said(row: dict[str, Any]) -> str:
 
 
 def labels_of(texts: list[str], study: Study) -> list[Any]:
-    """Return the study's labels for their texts, which may be those of numbers; see `label_among`."""
-    arms = study.state.bare_copy().arms or ()
-    return [label_among(text, arms) for text in texts]
+    """Return the study's labels for their texts, which may be those of numbers; see `Labels.typed`."""
+    return list(map(Labels(study.state.bare_copy().arms or ()).typed, texts))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -16,7 +17,7 @@ from evenhand.cli.output import answer, as_json, format_row, print_text
 from evenhand.cli.studies.changes import labels_of
 from evenhand.errors import ArgumentError, EvenhandError, StoreError, file_said, wanted
 from evenhand.policy.traits import traits_of
-from evenhand.studies import Operation, Study
+from evenhand.studies import Ask, Study, Tell
 from evenhand.studies.log.codec import as_decided
 from evenhand.studies.log.operations import given_or_refusal
 
@@ -53,8 +54,8 @@ def ask(
             return given if annotator is None else given | {"annotator": annotator}
 
         given, refusal = given_or_refusal(read, sticky=sticky)
-        asks = [Operation("ask", None, given, key, None, number, subject, sticky, refusal) for number in range(count)]
-        outcomes = running.perform(asks)
+        one = Ask(given=given, key=key, subject=subject, sticky=sticky, refusal=refusal)
+        outcomes = running.run([replace(one, number=number) for number in range(count)])
         try:
             for outcome in outcomes:
                 if isinstance(outcome, EvenhandError):
@@ -108,9 +109,7 @@ def tell(
         if not ticket and not samples:
             raise ArgumentError(wanted("TICKET", "a decision's number or its signed ticket", ticket))
         number = observations.ticket_of(ticket) if ticket else None
-        (status,) = running.perform([Operation("tell", number, given)])
-        if isinstance(status, EvenhandError):
-            raise status
+        status = running.tell(number, **given)
         answer({"ticket": number, "status": status}, status, json)
 
 
@@ -132,7 +131,8 @@ def _tell_many(study: Study, file: str, json: bool) -> None:
     given = read_rewards(file, several_of(study))
     readable = [(text, reward) for text, reward in given if not isinstance(reward, EvenhandError)]
     # a row that cannot be read is not sent, so that the others are told; its refusal keeps its place in the list
-    done = iter(study.perform([Operation("tell", ticket_of(text), {"reward": reward}) for text, reward in readable]))
+    reports = [Tell(ticket=ticket_of(text), given={"reward": reward}) for text, reward in readable]
+    done = iter(study.run(reports))
     outcomes = [reward if isinstance(reward, EvenhandError) else next(done) for _, reward in given]
     refused = [
         {"row": row, "ticket": text, "error": str(outcome)}

@@ -16,13 +16,13 @@ from evenhand.cli.inputs.promises import described_promises
 from evenhand.cli.inputs.tables import read_log
 from evenhand.cli.options import JSON
 from evenhand.cli.output import as_json, print_text, say_notes
+from evenhand.descriptions.policies import policy_from
 from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions import CausalModel
 from evenhand.policy import deterministic
 from evenhand.policy.traits import traits_of
 from evenhand.promises.clause import in_words, listed
 from evenhand.studies import Study
-from evenhand.studies.specification import policy_from
 from evenhand.studies.store.address import typed_address
 
 ALONE = "No other arm is on offer; add arms with --arms, or with --arms-from LOG --arm COLUMN."

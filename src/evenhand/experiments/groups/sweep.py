@@ -30,6 +30,18 @@ if TYPE_CHECKING:
 
 SEED = 20220519
 FEW = 12
+FEWER = {
+    "a": (100, 300, 1000),
+    "b": (10, 50, 100),
+    "c": (0, 10, 20),
+    "d": (1, 5, 9),
+    "spread": (2, 10),
+    "dimension": (2, 20),
+    "delta": (0.001, 0.5),
+}
+FAIR, BLIND, CHAINING, NAIVE = "GroupFairTopInterval", "TopInterval", "IntervalChaining", "NaiveFair"
+POOLED, NAIVE_SIZE, PROMPT = "pooled form (ours)", "NaiveFair, odds by size", "GroupFairTopInterval, minimum norm"
+SENSITIVE = "sensitive"
 
 
 @dataclass(frozen=True)
@@ -73,21 +85,7 @@ SWEEPS = {
     "dimension": Sweep("dimension", (2, 4, 6, 8, 10, 15, 20, 25, 30, 35, 40)),
     "delta": Sweep("delta", (0.001, 0.01, 0.1, 0.2, 0.3, 0.4, 0.5)),
 }
-FEWER = {
-    "a": (100, 300, 1000),
-    "b": (10, 50, 100),
-    "c": (0, 10, 20),
-    "d": (1, 5, 9),
-    "spread": (2, 10),
-    "dimension": (2, 20),
-    "delta": (0.001, 0.5),
-}
 QUICK = {knob: replace(SWEEPS[knob], values=values, replications=FEW) for knob, values in FEWER.items()}
-
-
-FAIR, BLIND, CHAINING, NAIVE = "GroupFairTopInterval", "TopInterval", "IntervalChaining", "NaiveFair"
-POOLED, NAIVE_SIZE, PROMPT = "pooled form (ours)", "NaiveFair, odds by size", "GroupFairTopInterval, minimum norm"
-SENSITIVE = "sensitive"
 
 
 def rivals(world: BiasedLinearArms | TableArms, sensitive: Any, shared: dict[str, Any]) -> dict[str, Any]:

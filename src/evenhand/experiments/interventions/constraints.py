@@ -62,6 +62,23 @@ REMARK = (
     "best fair candidate 0.06 ahead of the second; no "
     "gap nearer to the tolerance than the margin. Errors are shares of runs over all instances."
 )
+LOW, HIGH = (0.0, 10.0), (10.0, 50.0)
+RANGES = {"low": (LOW, LOW), "outcome": (HIGH, LOW), "gap": (LOW, HIGH), "both": (HIGH, HIGH)}
+LABELS = {"low": "M low, D low", "outcome": "M high, D low", "gap": "M low, D high", "both": "M high, D high"}
+SHOWN = {
+    "M low, D low": "both divergences low",
+    "M high, D low": "outcome divergence M high",
+    "M low, D high": "gap divergence D high",
+    "M high, D high": "both divergences high",
+}
+"""What the picture calls them."""
+LOWER = Claim(
+    "the lower the divergences, the lower the error",
+    "Figure 6",
+    "mean error of CSR-V2 over budgets: both low < one high < both high, each within 0.02",
+    NEEDS,
+)
+SETTINGS = {"tolerance": 0.1, "fair": 22, "outcome_gap": 0.02, "margin": 0.02}
 
 
 def settings_of(conditions: Conditions) -> dict[str, dict[str, Any]]:
@@ -145,25 +162,6 @@ def no_fair_candidate(settings: dict[str, Any], runner: Runner) -> Report:
         ),
     ]
     return reported(curves, "No candidate is fair, and one was named", verdicts)
-
-
-LOW, HIGH = (0.0, 10.0), (10.0, 50.0)
-RANGES = {"low": (LOW, LOW), "outcome": (HIGH, LOW), "gap": (LOW, HIGH), "both": (HIGH, HIGH)}
-LABELS = {"low": "M low, D low", "outcome": "M high, D low", "gap": "M low, D high", "both": "M high, D high"}
-SHOWN = {
-    "M low, D low": "both divergences low",
-    "M high, D low": "outcome divergence M high",
-    "M low, D high": "gap divergence D high",
-    "M high, D high": "both divergences high",
-}
-"""What the picture calls them."""
-LOWER = Claim(
-    "the lower the divergences, the lower the error",
-    "Figure 6",
-    "mean error of CSR-V2 over budgets: both low < one high < both high, each within 0.02",
-    NEEDS,
-)
-SETTINGS = {"tolerance": 0.1, "fair": 22, "outcome_gap": 0.02, "margin": 0.02}
 
 
 @experiment(

@@ -27,19 +27,6 @@ INSTANCE_1 = {
     "counting from 0": (0.80, 0.79, 0.78, 0.77, 0.76, 0.75, 0.74, 0.73, 0.72, 0.71),
 }
 SHARES_1 = (0.05,) * 10
-
-
-@dataclass(frozen=True)
-class Fig2:
-    """Cost of fairness against the tolerance."""
-
-    rounds: int
-    replications: int
-    seed: int = 2
-    tolerances: tuple[float, ...] = (0.0, 0.02, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
-    """As parts of r T, so that the grid reaches from the strict promise to none."""
-
-
 FALLS = Claim(
     "Conventional regret falls as the tolerance grows",
     "Figure 2, section 6",
@@ -62,6 +49,17 @@ LINEAR = Claim(
     "mean regret within 5 % of sum_i Delta_i max(N_i of UCB1, r_i T - alpha) all over the grid",
     {"rounds": 1_000_000},
 )
+
+
+@dataclass(frozen=True)
+class Fig2:
+    """Cost of fairness against the tolerance."""
+
+    rounds: int
+    replications: int
+    seed: int = 2
+    tolerances: tuple[float, ...] = (0.0, 0.02, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
+    """As parts of r T, so that the grid reaches from the strict promise to none."""
 
 
 @experiment(

@@ -21,6 +21,52 @@ if TYPE_CHECKING:
 
 INSTANCE_2 = (0.7, 0.5, 0.4)
 SHARES_2 = (0.2, 0.3, 0.25)
+COMPARABLE = Claim(
+    "Fair-UCB and LFG have comparable r-regret",
+    "Figure 3, section 6",
+    "the r-regrets at T are within a factor of two of each other for at least one eta",
+    {"rounds": 1_000_000},
+)
+EVERY_ETA = Claim(
+    "... whatever eta (the text gives none)",
+    "Figure 3, section 6",
+    "the r-regrets at T are within a factor of two of each other for every eta tried",
+    {"rounds": 1_000_000},
+)
+BOUND = Claim(
+    "r-regret of Fair-UCB is at most the bound of Theorem 2",
+    "Theorem 2",
+    "mean r-regret at every checkpoint below the bound",
+)
+LOGARITHMIC = Claim(
+    "r-regret of Fair-UCB grows at most logarithmically once the quotas bind",
+    "Theorem 2, Figure 3",
+    "mean r-regret at T at most twice that at T/10",
+    {"rounds": 1_000_000},
+)
+BELOW = Claim(
+    "Fair-UCB's violation stays below alpha + 1 at every round",
+    "Figure 4, Theorem 1",
+    "largest shortfall over all rounds and replications below alpha + 1, and floor(r_i t) - N_i(t) <= alpha always",
+)
+LARGER = Claim(
+    "LFG's violation grows far beyond Fair-UCB's",
+    "Figure 4, section 6",
+    "LFG's worst shortfall at least ten times Fair-UCB's, for every eta",
+    {"rounds": 10_000, "replications": 20},
+)
+ZERO = Claim(
+    "LFG's violation goes to zero as time passes",
+    "section 6",
+    "mean shortfall at T at most a tenth of its largest value, for every eta",
+    {"rounds": 10_000, "replications": 20},
+)
+VANISHES = Claim(
+    "LFG's violation per round, violation/t, vanishes",
+    "section 6",
+    "violation/t at T at most a fifth of its value at T/10, for every eta",
+    {"rounds": 10_000, "replications": 20},
+)
 
 
 @dataclass(frozen=True)
@@ -47,31 +93,6 @@ def lfg_etas(settings: Fig3) -> dict[str, float]:
     """Return LFG's eta by the policy's name."""
     etas = [eta * math.sqrt(settings.rounds) for eta in settings.etas]
     return {f"LFG, eta = {eta:.0f}": eta for eta in etas}
-
-
-COMPARABLE = Claim(
-    "Fair-UCB and LFG have comparable r-regret",
-    "Figure 3, section 6",
-    "the r-regrets at T are within a factor of two of each other for at least one eta",
-    {"rounds": 1_000_000},
-)
-EVERY_ETA = Claim(
-    "... whatever eta (the text gives none)",
-    "Figure 3, section 6",
-    "the r-regrets at T are within a factor of two of each other for every eta tried",
-    {"rounds": 1_000_000},
-)
-BOUND = Claim(
-    "r-regret of Fair-UCB is at most the bound of Theorem 2",
-    "Theorem 2",
-    "mean r-regret at every checkpoint below the bound",
-)
-LOGARITHMIC = Claim(
-    "r-regret of Fair-UCB grows at most logarithmically once the quotas bind",
-    "Theorem 2, Figure 3",
-    "mean r-regret at T at most twice that at T/10",
-    {"rounds": 1_000_000},
-)
 
 
 def theorem_2(gaps: np.ndarray, shares: np.ndarray, tolerance: float, rounds: np.ndarray) -> np.ndarray:
@@ -155,31 +176,6 @@ def _draw_3(histories: dict[str, Any]) -> Figure:
     panels[1].set_ylabel("")
     one_legend(drawn, 3)
     return drawn
-
-
-BELOW = Claim(
-    "Fair-UCB's violation stays below alpha + 1 at every round",
-    "Figure 4, Theorem 1",
-    "largest shortfall over all rounds and replications below alpha + 1, and floor(r_i t) - N_i(t) <= alpha always",
-)
-LARGER = Claim(
-    "LFG's violation grows far beyond Fair-UCB's",
-    "Figure 4, section 6",
-    "LFG's worst shortfall at least ten times Fair-UCB's, for every eta",
-    {"rounds": 10_000, "replications": 20},
-)
-ZERO = Claim(
-    "LFG's violation goes to zero as time passes",
-    "section 6",
-    "mean shortfall at T at most a tenth of its largest value, for every eta",
-    {"rounds": 10_000, "replications": 20},
-)
-VANISHES = Claim(
-    "LFG's violation per round, violation/t, vanishes",
-    "section 6",
-    "violation/t at T at most a fifth of its value at T/10, for every eta",
-    {"rounds": 10_000, "replications": 20},
-)
 
 
 @experiment(

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from evenhand import audit
 from evenhand.datasets.tables import load_diabetes
 from evenhand.learners import Thompson
 from evenhand.protocol import Decision
-from evenhand.quotas import Audit, DeadlineLearn, LoggedArms, audit
+from evenhand.quotas import DeadlineLearn, LoggedArms
 from evenhand.rng import child
 from evenhand.simulation import simulate
 
@@ -35,7 +36,7 @@ class Programme:
     decisions: list[Decision]
     log: pd.DataFrame
     """One row per decision: `round`, `arm`, `need`, `reason`."""
-    finding: Audit
+    finding: audit.Audit
     history: xr.Dataset
     """Replications of the same programme, with the promise and without."""
 
@@ -73,7 +74,7 @@ def run(*, places: int = 1000, replications: int = 200, seed: int = 442, jobs: i
         seed=seed,
         jobs=jobs,
     )
-    return Programme(shares, decisions, log, audit(log, arm="arm", shares=shares), history)
+    return Programme(shares, decisions, log, audit.promise(log, arm="arm", shares=shares), history)
 
 
 def draw(programme: Programme) -> Figure:

@@ -65,6 +65,16 @@ MIXTURE = Claim(
 LEVEL = Claim(
     "A_opt reaches an accuracy of 0.936 on the worst-off pair", "Table 1, FashionMNIST", "within 0.01 of it", NEEDS
 )
+PAIRS = {
+    "fashion-mnist": (
+        ("T-shirt", "Shirt"), ("Trouser", "Dress"), ("Pullover", "Coat"), ("Sandal", "Bag"),
+        ("Sneaker", "Ankle boot"),
+    ),
+    "cifar10": (("airplane", "ship"), ("automobile", "truck"), ("bird", "cat"), ("deer", "dog"), ("frog", "horse")),
+}  # fmt: skip
+QUICK: dict[str, Any] = {"trials": 1, "rounds": 3, "batch": 10, "test_rows": 200, "checkpoints": 3}
+REDUCED: dict[str, Any] = {"trials": 3, "rounds": 200, "mixed_precision": True}
+SCHEMES = (*ADAPTIVE, "Uniform", "Uncurated", "A_opt+")
 
 
 def image_report(frame: pd.DataFrame, settings: ImageTrials) -> Report:
@@ -134,15 +144,6 @@ def _mixture_verdict(frame: pd.DataFrame, settings: ImageTrials) -> ClaimVerdict
     return MIXTURE.verdict(all(hits), f"in {sum(hits)} of {len(hits)} trials; {said or UNFINISHED}", trials)
 
 
-PAIRS = {
-    "fashion-mnist": (
-        ("T-shirt", "Shirt"), ("Trouser", "Dress"), ("Pullover", "Coat"), ("Sandal", "Bag"),
-        ("Sneaker", "Ankle boot"),
-    ),
-    "cifar10": (("airplane", "ship"), ("automobile", "truck"), ("bird", "cat"), ("deer", "dog"), ("frog", "horse")),
-}  # fmt: skip
-
-
 class ImageTask(NamedTuple):
     """A pool to draw from, held-out rows, and the network's shape."""
 
@@ -192,10 +193,6 @@ def shortened(task: ImageTask, settings: ImageTrials) -> ImageTask:
     return task._replace(X=task.X[kept], y=task.y[kept], group=task.group[kept])
 
 
-QUICK: dict[str, Any] = {"trials": 1, "rounds": 3, "batch": 10, "test_rows": 200, "checkpoints": 3}
-REDUCED: dict[str, Any] = {"trials": 3, "rounds": 200, "mixed_precision": True}
-
-
 def _sizes(data: str, rounds: int, batch: int) -> dict[str, ImageTrials]:
     """Return the settings of each size. The reduced size draws fewer rows at a time of CIFAR-10 and UTKFace, as their
     files hold a part of the pictures."""
@@ -235,9 +232,6 @@ def _schemes(settings: ImageTrials, task: ImageTask) -> dict[str, Scheme]:
         )
     }
     return {**schemes_for(groups, task.pool.proportions, **more), **plus}
-
-
-SCHEMES = (*ADAPTIVE, "Uniform", "Uncurated", "A_opt+")
 
 
 def _run(settings: ImageTrials, runner: Runner, task_for: TaskFor) -> Report:

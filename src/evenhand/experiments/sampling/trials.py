@@ -16,6 +16,11 @@ from evenhand.sampling.labelling.collection import Test, collect
 if TYPE_CHECKING:
     import pandas as pd
 
+Scheme = Callable[[int], Any]
+"""From a seed to a sampler."""
+Place = Callable[[int], tuple[Any, Test]]
+"""From a seed to a world that was reset and the test of a model in it."""
+
 
 @dataclass(frozen=True)
 class Curves:
@@ -64,12 +69,6 @@ class ImageTrials:
     device: str = "auto"
     mixed_precision: bool = False
     seed: int = 2021
-
-
-Scheme = Callable[[int], Any]
-"""From a seed to a sampler."""
-Place = Callable[[int], tuple[Any, Test]]
-"""From a seed to a world that was reset and the test of a model in it."""
 
 
 def run_trials(

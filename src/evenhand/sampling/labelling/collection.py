@@ -10,7 +10,7 @@ import numpy as np
 from evenhand.arguments import as_floats, as_whole_numbers, is_whole, whole, yes_or_no
 from evenhand.errors import ArgumentError, ExhaustedError, wanted
 from evenhand.kernels.arrays import Floats
-from evenhand.labels import by_label
+from evenhand.labels import Labels
 from evenhand.protocol import Label, World
 from evenhand.sampling.pools.labels import predicted_rows
 from evenhand.sampling.problem import MOST
@@ -125,7 +125,7 @@ def _note(sampler: Any, test: Test | None, final: bool) -> list[dict[str, Any]]:
 def _tested(test: Test, model: Any, groups: Sequence[Label]) -> Floats:
     """Return the risks (m,) that a test finds, in the order of the groups."""
     what = f"a number for each of the groups {list(groups)}, in this order or by group"
-    risks = by_label(test(model), "test(...)", what, groups)
+    risks = Labels(groups).read(test(model), "test(...)", what)
     if isinstance(risks, dict) and risks.keys() == set(groups):
         risks = [risks[group] for group in groups]
     found = as_floats(risks)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import ArgumentError, ExhaustedError, wanted
-from evenhand.labels import order_of
+from evenhand.labels import Labels
 from evenhand.protocol import Label
 from evenhand.sampling.labelling.label_items import LABELLED, OPEN, PURPOSES, REJECTED, WAITING, Items
 from evenhand.sampling.sampler import Sampler
@@ -34,7 +34,7 @@ class Assignment:
         self.items, self.sampler, self._choice = items, sampler, choice
         self.slots: list[tuple[int, str]] = []
         self.places = np.full((len(items.ids), 2), -1, np.int64)
-        self._group = dict(zip(sampler.groups, order_of(items.groups, sampler.groups) or (), strict=True))
+        self._group = dict(zip(sampler.groups, Labels(items.groups).order(sampler.groups) or (), strict=True))
 
     def next_item(self) -> tuple[int, str]:
         """Return the item that fills the next row of a draw, and why; it is open from now on.

@@ -15,10 +15,13 @@ from evenhand.data.rows import in_step
 from evenhand.data.tables import in_natural_order, places_in
 from evenhand.errors import ArgumentError, UnknownTicketError, wanted
 from evenhand.kernels.arrays import Ints
-from evenhand.labels import by_label
-from evenhand.protocol import Label, find_label, label_of, places
+from evenhand.labels import Labels
+from evenhand.protocol import Label, label_of
 from evenhand.rng import generator
 from evenhand.sampling.problem import MOST, read_rows
+
+WAITING, OPEN, LABELLED, REJECTED = range(4)
+PURPOSES = ("training", "validation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +52,6 @@ class Task:
     token: str | None = field(default=None, kw_only=True, repr=False, compare=False)
 
 
-WAITING, OPEN, LABELLED, REJECTED = range(4)
-PURPOSES = ("training", "validation")
-
-
 class Items:
     """Items 0 .. n - 1 with ids, features (n, ...), groups (n,) as indexes of the sorted group labels, and what people
     see of them, None for the ids.
@@ -66,7 +65,7 @@ class Items:
 
     def __init__(self, ids: Any, features: Any, groups: Any, content: Any, seed: int) -> None:
         self.ids = _ids(ids)
-        self.places = places(self.ids)
+        self.labels = Labels(self.ids)
         groups, content = (_by_id(value, self.ids, name) for name, value in (("groups", groups), ("content", content)))
         _, features, groups, content = in_step(
             ("ids", ids), ("features", features), ("groups", groups), ("content", content), labels=self.ids
@@ -102,7 +101,7 @@ class Items:
         UnknownTicketError
             If no item has this id.
         """
-        found = find_label(item, self.places)
+        found = self.labels.place(item)
         if found is None:
             raise UnknownTicketError(wanted("id", "the id of an item of this queue", item))
         return found
@@ -138,7 +137,7 @@ def _by_id(values: Any, ids: Sequence[Label], name: str) -> Any:
     """Return the values of a dict id -> value in the order of the ids, anything else as it is."""
     if not isinstance(values, Mapping):
         return values
-    given = dict(by_label(values, name, "a dict id -> value", ids))
+    given = dict(Labels(ids).read(values, name, "a dict id -> value"))
     if given.keys() != set(ids):
         odd = next((f"none for {item!r}" for item in ids if item not in given), None)
         raise ArgumentError(wanted(name, "one entry for each id", odd or next(key for key in given if key not in ids)))

@@ -18,7 +18,7 @@ from evenhand.data.groupings import Grouping
 from evenhand.display.html import Table
 from evenhand.errors import ArgumentError, ExhaustedError, UnknownTicketError, first_few, is_path, wanted
 from evenhand.frames import is_frame
-from evenhand.labels import order_of
+from evenhand.labels import Labels
 from evenhand.parameters import require_fresh
 from evenhand.policy.ask_tell import AskTell, locked
 from evenhand.protocol import Label
@@ -86,6 +86,7 @@ class LabelQueue(AskTell):
 
     hands_out = Task
     feedback = "labels"
+    asks_several = "n"
     _noun = "queue"
 
     def __init__(
@@ -115,7 +116,7 @@ class LabelQueue(AskTell):
             return OptimisticSampler(self.groups, seed=child(self.seed, 1))
         if not isinstance(sampler, Sampler):
             raise ArgumentError(wanted("sampler", "a sampler such as OptimisticSampler(groups), or None", sampler))
-        if order_of(self.groups, sampler.groups) is None:
+        if Labels(self.groups).order(sampler.groups) is None:
             raise ArgumentError(wanted("sampler", f"one of the groups {list(self.groups)}", list(sampler.groups)))
         if self.choice == "uncertainty" and sampler.model.certain:
             mend = "use choice='uniform'"
@@ -123,8 +124,6 @@ class LabelQueue(AskTell):
         return require_fresh("sampler", sampler, "pass sampler.fresh()").fresh(seed=sampler.seed)
 
     # ------------------------------------------------------------------ the conversation
-
-    asks_several = "n"
 
     @locked
     def ask(self, n: int | None = None, *, annotator: str | None = None) -> Any:
@@ -385,7 +384,7 @@ class LabelQueue(AskTell):
         """Return an open ticket, given as a `Task`, an item's id, or its number where no item has that id."""
         if isinstance(given, Task):
             return self.tickets.find(given.id if given.token is None else given)
-        known = is_whole(given) and int(given) not in self._items.places
+        known = is_whole(given) and int(given) not in self._items.labels.exact
         return self.tickets.find(given if known else open_ticket(self, given, annotator))
 
     # ------------------------------------------------------------------ files

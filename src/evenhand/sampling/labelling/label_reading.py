@@ -10,7 +10,8 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from evenhand.errors import ArgumentError, ContradictionError, ModelError, UnknownTicketError, first_few, wanted
-from evenhand.protocol import Label, find_label, places
+from evenhand.labels import Labels
+from evenhand.protocol import Label
 from evenhand.sampling.labelling.label_assignment import Rehearsal
 from evenhand.sampling.labelling.label_files import LEFT_OPEN, Said, read_labels
 from evenhand.sampling.labelling.label_items import LABELLED, OPEN, REJECTED
@@ -101,7 +102,7 @@ def _rows_of(
 ) -> tuple[list[Row], list[tuple[str, ArgumentError]]]:
     """Return the labels by the queue's own ids and names, then the items to reject; and where the others are, and what
     refuses them. What they say of users is added to these."""
-    ids, texts = places(queue.ids), _texts(queue)
+    texts = _texts(queue)
     default, given = (None, annotator) if isinstance(annotator, Mapping) else (annotator, {})
     whose = _annotators(queue, said, given, users)
     rows: list[Row] = []
@@ -110,7 +111,7 @@ def _rows_of(
     classes: list[Label] = []
     for one in said:
         try:
-            item = _item(one, queue.ids, ids, texts)
+            item = _item(one, queue._items.labels, texts)
             if one.label is LEFT_OPEN:
                 continue
             user = users.user(one.users[0]) if one.users else None
@@ -173,12 +174,11 @@ def _rehearsal(queue: Any) -> Any:
     return trial
 
 
-def _item(said: Said, ids: Sequence[Label], known: dict[Any, int], texts: dict[str, set[Label]]) -> Label:
+def _item(said: Said, ids: Labels, texts: dict[str, set[Label]]) -> Label:
     """Return the item that a label is about; a tool's own number is not taken for an id, where that can be seen."""
-    place = find_label(said.item, known)
-    if place is None:
+    if said.item not in ids:
         raise UnknownTicketError("expected the id of an item of this queue")
-    item = ids[place]
+    item: Label = ids.label(said.item)
     shown = set() if said.text is None else texts.get(str(said.text), set())
     if shown and item not in shown:
         other = f"its text is that of item {min(map(str, shown))!r}"

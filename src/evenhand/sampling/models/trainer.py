@@ -20,6 +20,9 @@ from evenhand.sampling.models.losses import Loss, read_loss, row_losses, summed_
 from evenhand.sampling.pools.rows import Examples, Rows, Told
 from evenhand.sampling.problem import MOST
 
+MANY = 10
+"""Validation rows of a group that should have shown its risk."""
+
 
 def as_model(model: Any) -> Classifier:
     """Return the model behind a sampler's argument: logistic regression for None, a classifier of scikit-learn
@@ -41,7 +44,7 @@ def as_model(model: Any) -> Classifier:
     return EstimatorModel(model)
 
 
-def untaught_model(model: Any) -> Any:
+def unfitted_model(model: Any) -> Any:
     """Return a model, or what is made one, that was not trained yet: samplers train it from the start.
 
     Raises
@@ -68,10 +71,6 @@ def raise_named(model: Any, error: BaseException) -> None:
     raise ModelError(f"{shown} failed; nothing has changed: {type(error).__name__}: {error}") from error
 
 
-MANY = 10
-"""Validation rows of a group that should have shown its risk."""
-
-
 class Trainer:
     """The current model, its rows and its losses on the validation rows, computed once for each draw."""
 
@@ -84,7 +83,7 @@ class Trainer:
         self.validation_rows = None if recent is None else whole("validation_rows", recent, low=1, high=MOST)
         self.examples = Examples(len(groups), classes)
         self._seed = seed
-        self.model = untaught_model(model).fresh(seed)
+        self.model = unfitted_model(model).fresh(seed)
         if self.loss == "log" and self.model.certain:
             raise ArgumentError(wanted("loss", "one that needs no probabilities, for a model without them", loss))
         self.model.begin(self.classes)

@@ -13,7 +13,8 @@ from evenhand.data.tables import in_column_order, in_natural_order, places_in
 from evenhand.errors import ArgumentError, of_one_type, wanted, wanted_one_of
 from evenhand.frames import holds_categories
 from evenhand.kernels.arrays import Ints
-from evenhand.protocol import LARGEST_LABEL, Label, find_label, label_of, places
+from evenhand.labels import Labels
+from evenhand.protocol import LARGEST_LABEL, Label, label_of
 
 TRUTH = (0, 1)
 """What False and True are as labels to learn, where no others are known."""
@@ -47,11 +48,10 @@ class Classes:
         _check_named(labels, name)
         if len(labels) != rows:
             raise ArgumentError(wanted("y", f"{rows} labels, one for each row of X", len(labels)))
-        allowed, own = set(self.known), places(self.known)
+        allowed, own = set(self.known), Labels(self.known)
         for row, label in enumerate(labels):
-            position = find_label(label, own) if label not in allowed else None
-            if position is not None:  # it is written otherwise
-                labels[row] = label = self.known[position]
+            if label not in allowed:  # it may be written otherwise
+                labels[row] = label = own.label(label)
             if label not in allowed:
                 if self.closed or len(allowed) == 2:
                     among = sorted(allowed, key=str)
@@ -76,7 +76,7 @@ def _check_named(labels: Sequence[Label], name: str) -> None:
 
 def read_labels(y: Any, name: str = "y", known: Sequence[Label] = TRUTH) -> list[Label]:
     """Return labels as a list of text or whole numbers: 1.0 is 1, and True is the label among those `known` that it is
-    the same as, 1 in itself; see `evenhand.protocol.find_label`.
+    the same as, 1 in itself; see `evenhand.labels.Labels.place`.
 
     >>> read_labels(np.array([0.0, 1.0])), read_labels(["no", "yes"]), read_labels([True], known=())
     ([0, 1], ['no', 'yes'], ['true'])
@@ -92,8 +92,8 @@ def read_labels(y: Any, name: str = "y", known: Sequence[Label] = TRUTH) -> list
         raise ArgumentError(wanted(name, "labels, one per row", got, mend))
     if values.dtype.kind == "i":
         return values.tolist()
-    at = places(known)
-    return [_label(value, name, known, at) for value in values.tolist()]
+    labels = Labels(known)
+    return [_label(value, name, labels) for value in values.tolist()]
 
 
 def grouped(groups: Any, name: str) -> tuple[tuple[Label, ...], Ints]:
@@ -130,13 +130,11 @@ def as_predicted(y: Any, model: Any, predicted: Any) -> NDArray[Any]:
     """
     classes = np.asarray(getattr(model, "classes_", np.unique(np.asarray(predicted)))).tolist()
     classes = list(TRUTH) if set(TRUTH).issuperset(classes) else classes
-    at, named = places(classes), []
-    for label in read_labels(y, known=classes):
-        place = find_label(label, at)
-        if place is None and not of_one_type(classes, label):
+    known, labels = Labels(classes), read_labels(y, known=classes)
+    for label in labels:
+        if label not in known and not of_one_type(classes, label):
             raise ArgumentError(wanted_one_of("y", classes, label, what="labels among"))
-        named.append(label if place is None else classes[place])
-    return np.array(named)
+    return np.array(list(map(known.label, labels)))
 
 
 def predicted_rows(
@@ -163,9 +161,8 @@ def predicted_rows(
     return predicted, labels, named, codes
 
 
-def _label(plain: Any, name: str, known: Sequence[Label], at: dict[Any, int]) -> Label:
-    place = find_label(plain, at) if isinstance(plain, (bool, np.bool_)) else None
-    label = label_of(plain) if place is None else known[place]
+def _label(plain: Any, name: str, known: Labels) -> Label:
+    label = label_of(known.label(plain) if isinstance(plain, (bool, np.bool_)) else plain)
     if isinstance(label, str) or (label is not None and abs(label) <= LARGEST_LABEL):
         return label
     mend = "decode it to text" if isinstance(plain, bytes) else "turn each class into a name or a number"

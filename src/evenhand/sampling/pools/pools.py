@@ -19,8 +19,8 @@ from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, UnknownArmError, wanted, wanted_one_of
 from evenhand.frames import as_array, frame_or_value
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.labels import by_label
-from evenhand.protocol import Label, find_label, places
+from evenhand.labels import Labels
+from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import generator
 from evenhand.sampling.pools.labels import grouped, read_labels
@@ -123,7 +123,7 @@ class ArrayPool:
         UnknownArmError, ArgumentError
             If a group is not in the pool, or a count is not a whole number >= 0.
         """
-        given = dict(by_label(counts, "counts", "a dict group -> number of rows", self.groups))
+        given = dict(Labels(self.groups).read(counts, "counts", "a dict group -> number of rows"))
         unknown = [label for label in given if label not in self.groups]
         if unknown:
             raise UnknownArmError(wanted_one_of("counts", self.groups, unknown[0], what="groups among"))
@@ -223,12 +223,12 @@ def label_pairs(
         raise ArgumentError(wanted("pairs", "a dict group -> (class, class)", pairs))
     parts: list[tuple[Ints, ...]] = []
     owners: dict[int, Label] = {}
-    known = places(classes)
+    known = Labels(classes)
     for name, pair in pairs.items():
         if not isinstance(pair, (list, tuple)) or len(pair) != 2:
             raise ArgumentError(wanted(f"pairs[{name!r}]", "two classes", pair))
         for code, value in enumerate(pair):
-            place = find_label(value, known)
+            place = known.place(value)
             if place is None:
                 raise ArgumentError(wanted_one_of(f"pairs[{name!r}]", classes, value, what="classes that occur, among"))
             if place in owners:

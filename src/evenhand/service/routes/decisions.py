@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any, Literal
 
@@ -10,6 +11,7 @@ from pydantic import BaseModel, Field, WithJsonSchema
 from starlette.requests import Request
 from starlette.responses import Response
 
+from evenhand.descriptions.limits import check_pairs, check_shown
 from evenhand.errors import ArgumentError, ContextError, EvenhandError, wanted
 from evenhand.frames import rows_frame
 from evenhand.policy.kernel_policy import KernelPolicy
@@ -31,8 +33,7 @@ from evenhand.service.routes.fields import (
 )
 from evenhand.service.routes.routing import Endpoint, off_loop, parse
 from evenhand.service.sessions import Session
-from evenhand.studies import Operation, Study
-from evenhand.studies.limits import check_pairs, check_shown
+from evenhand.studies import Ask, Forget, Operation, Study, Tell
 from evenhand.studies.log.codec import as_decided
 from evenhand.studies.log.operations import given_or_refusal
 
@@ -164,25 +165,25 @@ async def ask(
     operations = await off_loop(
         count > MANY, lambda: _operations(session.study, rows, headers.key, actor, state.max_batch)
     )
-    outcomes = await _performed(session, operations)
+    outcomes = await _run_all(session, operations)
     return await off_loop(len(outcomes) > MANY, lambda: _decided(request, session.study, outcomes))
 
 
-def _ask_operation(session: Session, body: AskBody, headers: AskHeaders, actor: str) -> Operation:
+def _ask_operation(session: Session, body: AskBody, headers: AskHeaders, actor: str) -> Ask:
     def read() -> dict[str, Any]:
         shown = _shown(session.study, body)
         check_shown(session.study.log.birth.policy, [shown])
         return shown
 
     shown, refusal = given_or_refusal(read, sticky=body.sticky)
-    return Operation("ask", None, shown, headers.key, actor, 0, body.subject, body.sticky, refusal)
+    return Ask(given=shown, key=headers.key, subject=body.subject, sticky=body.sticky, refusal=refusal, actor=actor)
 
 
 def _operations(
     study: Study, rows: Sequence[AskBody], key: str | None, actor: str, most: int
-) -> list[Operation | EvenhandError]:
+) -> list[Ask | EvenhandError]:
     """Return an operation for each decision, or what refuses it; the i-th has the number i under the request's key."""
-    operations: list[Operation | EvenhandError] = []
+    operations: list[Ask | EvenhandError] = []
     for row in rows:
         count, own = row.count or 1, row.key if isinstance(row, AskRow) else None
         if count > most:
@@ -195,11 +196,10 @@ def _operations(
         except ContextError as error:
             operations += [error] * count
             continue
-        operations += [
-            Operation("ask", None, dict(shown), own or key, actor, 0 if own else i, row.subject, row.sticky, refusal)
-            for i in range(len(operations), len(operations) + count)
-        ]
-    given = (operation.given for operation in operations if isinstance(operation, Operation))
+        one = Ask(given=shown, key=own or key, subject=row.subject, sticky=row.sticky, refusal=refusal, actor=actor)
+        start = 0 if own else len(operations)
+        operations += [replace(one, number=number) for number in range(start, start + count)]
+    given = (operation.given for operation in operations if isinstance(operation, Ask))
     check_shown(study.log.birth.policy, given)
     return operations
 
@@ -331,18 +331,18 @@ async def tell(request: Request, session: Session, body: TellBody | TellBatch) -
         len(body.batch) > MANY,
         lambda: [_report(session, row, f"batch[{i}]", actor) for i, row in enumerate(body.batch)],
     )
-    outcomes = await _performed(session, reports)
+    outcomes = await _run_all(session, reports)
     return await off_loop(len(outcomes) > MANY, lambda: _told_all(request, session.study, body.batch, outcomes))
 
 
-def _tell_operation(session: Session, body: TellBody, actor: str) -> Operation:
+def _tell_operation(session: Session, body: TellBody, actor: str) -> Tell:
     """Return the operation of a report; a policy that plays one arm a round takes no rewards by arm."""
     if isinstance(body.reward, dict) and session.plays == 1:
         raise ArgumentError(wanted("reward", EXPECTED["reward"][1], body.reward))
-    return Operation("tell", body.ticket, body.told(), None, actor)
+    return Tell(ticket=body.ticket, given=body.told(), actor=actor)
 
 
-def _report(session: Session, row: dict[str, Any], where: str, actor: str) -> Operation | EvenhandError:
+def _report(session: Session, row: dict[str, Any], where: str, actor: str) -> Tell | EvenhandError:
     """Return the operation of one row of a batch, or the error that refuses it."""
     try:
         return _tell_operation(session, parse(TellBody, row, where), actor)
@@ -369,23 +369,24 @@ class ForgetBody(Body):
 
 async def forget(request: Request, session: Session, body: ForgetBody) -> dict[str, Any]:
     """Close a ticket whose outcome will never be known."""
-    return await _alone(request, session, Operation("forget", body.ticket, actor=request.scope["key"]))
+    return await _alone(request, session, Forget(ticket=body.ticket, actor=request.scope["key"]))
 
 
-async def _performed(session: Session, operations: Sequence[Operation | EvenhandError]) -> list[Any]:
-    """Perform operations in one transaction; return their outcomes, a refusal as it is."""
-    sound = [operation for operation in operations if isinstance(operation, Operation)]
-    done = iter(await session.writer.perform(sound) if sound else [])
-    return [next(done) if isinstance(operation, Operation) else operation for operation in operations]
+async def _run_all(session: Session, operations: Sequence[Operation | EvenhandError]) -> list[Any]:
+    """Run operations in one transaction; return their outcomes, a refusal as it is."""
+    sound = [operation for operation in operations if not isinstance(operation, EvenhandError)]
+    done = iter(await session.writer.run(sound) if sound else [])
+    return [operation if isinstance(operation, EvenhandError) else next(done) for operation in operations]
 
 
-async def _alone(request: Request, session: Session, operation: Operation) -> dict[str, Any]:
-    """Perform one operation, count it and return its answer; raise what refused it."""
-    outcome = await session.perform(operation)
-    if operation.kind == "ask" or outcome in ("told", "forgotten"):
-        request.app.state.metrics.count(operation.kind, session.study.name, 1)
-    if operation.kind == "ask":
+async def _alone(request: Request, session: Session, operation: Ask | Tell | Forget) -> dict[str, Any]:
+    """Run one operation, count it and return its answer; raise what refused it."""
+    outcome, name = await session.run(operation), session.study.name
+    if isinstance(operation, Ask):
+        request.app.state.metrics.count("ask", name, 1)
         return _decision(session.study, outcome)
+    if outcome in ("told", "forgotten"):
+        request.app.state.metrics.count("tell" if isinstance(operation, Tell) else "forget", name, 1)
     return {"ticket": operation.ticket, "status": outcome}
 
 

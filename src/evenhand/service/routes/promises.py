@@ -8,15 +8,14 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 from starlette.requests import Request
 
+from evenhand.descriptions.promises import promise_from
 from evenhand.errors import ArgumentError, SharesError, wanted
-from evenhand.labels import by_label
+from evenhand.labels import Labels
 from evenhand.promises.versions import rows_of
-from evenhand.protocol import label_among
 from evenhand.service.routes.fields import Body, Named, Share
 from evenhand.service.routes.routing import Endpoint
 from evenhand.service.sessions import Session
-from evenhand.studies import Operation
-from evenhand.studies.specification import promise_from
+from evenhand.studies import Change
 
 
 class AddBody(Body):
@@ -36,8 +35,8 @@ class AddedOut(BaseModel):
 
 async def add(request: Request, session: Session, body: AddBody) -> dict[str, Any]:
     """Put a new arm on offer, or a retired one again."""
-    arm = label_among(body.arm, await session.reads.run(partial(_labels, session)))
-    wait = await session.perform(Operation("add", given={"arm": arm, "share": body.share}, actor=request.scope["key"]))
+    arm = Labels(await session.reads.run(partial(_labels, session))).typed(body.arm)
+    wait = await session.run(Change(kind="add", given={"arm": arm, "share": body.share}, actor=request.scope["key"]))
     return {"status": "added", "arm": arm, "begins_after": wait}
 
 
@@ -56,7 +55,7 @@ class RetiredOut(BaseModel):
 
 async def retire(request: Request, session: Session, body: RetireBody) -> dict[str, Any]:
     """Take an arm off offer; all other promises go on."""
-    await session.perform(Operation("retire", given={"arm": body.arm}, actor=request.scope["key"]))
+    await session.run(Change(kind="retire", given={"arm": body.arm}, actor=request.scope["key"]))
     return {"status": "retired", "arm": body.arm}
 
 
@@ -94,10 +93,10 @@ async def change(request: Request, session: Session, body: ChangeBody) -> dict[s
     labels = await session.reads.run(partial(_labels, session))
     shares: Any = body.shares
     if isinstance(shares, dict):
-        shares = by_label(shares, "shares", "an object arm -> share", labels, refusal=SharesError)
+        shares = Labels(labels).read(shares, "shares", "an object arm -> share", refusal=SharesError)
     if body.promise is not None:
         shares = promise_from(body.promise, labels, bounded=True)
-    dropped = await session.perform(Operation("change", given={"shares": shares}, actor=request.scope["key"]))
+    dropped = await session.run(Change(kind="change", given={"shares": shares}, actor=request.scope["key"]))
     return {"status": "changed", "dropped": rows_of(dropped)}
 
 

@@ -11,6 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from starlette.requests import Request
 from starlette.responses import Response
 
+from evenhand.descriptions.policies import policy_from
 from evenhand.errors import ArgumentError
 from evenhand.service.bodies import NO_STORE, as_json
 from evenhand.service.errors import Refusal
@@ -18,7 +19,6 @@ from evenhand.service.routes.fields import Body, Label, WorstCase
 from evenhand.service.routes.routing import Endpoint, unless_seen, unlimited
 from evenhand.service.sessions import Session, Sessions
 from evenhand.studies import Study
-from evenhand.studies.specification import policy_from
 from evenhand.studies.statistics.state import outline, summarize
 
 

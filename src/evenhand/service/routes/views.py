@@ -29,6 +29,20 @@ from evenhand.studies.statistics.statistics import Moment, Statistics
 if TYPE_CHECKING:
     import pandas as pd
 
+SERIES = 50_000
+"""The most labels times rounds of one series: with many labels there are fewer rounds."""
+Format = Literal["csv", "parquet", "json"]
+KINDS: dict[Format, str] = {
+    "csv": "text/csv; charset=utf-8",
+    "parquet": "application/vnd.apache.parquet",
+    "json": "application/json",
+}
+CONTENT: dict[str, Any] = {
+    "text/csv": {"schema": {"type": "string"}},
+    KINDS["parquet"]: {"schema": {"type": "string", "format": "binary"}},
+    "application/json": {"schema": {"type": "array", "items": {"type": "object"}}},
+}
+
 
 class SeriesQuery(BaseModel):
     """How much of a study's course to return."""
@@ -66,10 +80,6 @@ async def series(request: Request, query: SeriesQuery, session: Session) -> Any:
     if last is not None and last < first:
         raise ArgumentError(wanted("last", f"a round >= first, which is {first}", last))
     return await request.app.state.closeups.run(partial(close_up, session, first, last, query.points))
-
-
-SERIES = 50_000
-"""The most labels times rounds of one series: with many labels there are fewer rounds."""
 
 
 def series_of(session: Session, points: int) -> dict[str, Any]:
@@ -243,19 +253,6 @@ def forced(request: Request, query: ForcedQuery, session: Session) -> dict[str, 
             for one in records
         ]
     }
-
-
-Format = Literal["csv", "parquet", "json"]
-KINDS: dict[Format, str] = {
-    "csv": "text/csv; charset=utf-8",
-    "parquet": "application/vnd.apache.parquet",
-    "json": "application/json",
-}
-CONTENT: dict[str, Any] = {
-    "text/csv": {"schema": {"type": "string"}},
-    KINDS["parquet"]: {"schema": {"type": "string", "format": "binary"}},
-    "application/json": {"schema": {"type": "array", "items": {"type": "object"}}},
-}
 
 
 class HistoryQuery(BaseModel):

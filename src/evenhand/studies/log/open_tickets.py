@@ -89,20 +89,20 @@ class OpenTickets:
             self._asked = 0
 
     def advance_lower_bound(self, connection: Connection) -> None:
-        """Raise the floor towards the first open ticket."""
+        """Raise `lower_bound` towards the first open ticket."""
         self._open(connection, 1)
 
     def expired(self, connection: Connection, at: int, after: int) -> list[Entry]:
         """Return the asks of the first open tickets that are older than `after` microseconds at the time `at`.
 
-        They are to be closed in this transaction: the floor is raised above them.
+        They are to be closed in this transaction: `lower_bound` is raised above them.
         """
         if at < self._none_before:
             return []
         asks, whole = self._open(connection, EXPIRED + 1)
         due = [ask for ask in asks if ask.at + after <= at][:EXPIRED]
         left = asks[len(due) :]
-        # Raise the floor past what is closed now. Otherwise every search would begin at the first ticket, and take
+        # Raise it past what is closed now. Otherwise every search would begin at the first ticket, and take
         # longer the longer the log is: test_ten_thousand_open_tickets_are_neither_loaded_nor_written.
         if left:
             self.lower_bound = (left[0].ticket or 0) - 1
@@ -116,7 +116,7 @@ class OpenTickets:
 
     def _open(self, connection: Connection, most: int) -> tuple[list[Entry], bool]:
         """Return the asks of the first open tickets among the next, and whether there were no more to search; raise
-        the floor to where they begin."""
+        `lower_bound` to where they begin."""
         last = max(self._log.last_tickets(connection), default=0)
         upper = min(last, self.lower_bound + SEARCHED)
         asks = self._log.open_asks(connection, self.lower_bound, upper, most)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
+from evenhand.arguments import one_of
 from evenhand.errors import ArgumentError, ErasedError, EvenhandError, ReplayError, wanted
 from evenhand.policy.ask_tell import AskTell
 from evenhand.protocol import Changeable, Decision
@@ -23,31 +24,90 @@ NOTES = ("set", "erase")
 """The kinds of entries that are about the study and not for its policy: a setting, what was erased."""
 
 
-class Operation(NamedTuple):
-    """One thing to do, in a transaction of many.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Request:
+    """What all operations have.
 
     Attributes
     ----------
-    kind : "ask", "tell" or "forget"; "add", "retire" or "change" for a policy whose promise can change.
-    ticket : the decision, its number or its signed text; only for tell and forget.
-    given : the arguments of the policy's method of that name, such as {"reward": 1.0}.
-    key : for ask: the caller's own name for this request; the same key again returns the same decision.
     actor : who does it, as the log shows it.
-    number : for ask: which of the decisions under this key, 0, 1, ...; number i is the same however many are asked for.
-    subject : for ask: whom the contexts are about; they are then encrypted, and can be erased.
-    sticky : for ask: whether the key alone counts: its first decision is returned, whatever is given now.
-    refusal : for a sticky ask: the error that `given` could not be read; raised unless the key has a decision already.
     """
 
-    kind: Literal["ask", "tell", "forget", "add", "retire", "change"]
-    ticket: Any = None
-    given: dict[str, Any] = {}  # noqa: RUF012
-    key: str | None = None
     actor: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ask(Request):
+    """Take a decision.
+
+    Attributes
+    ----------
+    given : the arguments of the policy's `ask`.
+    key : the caller's own name for this request; the same key again returns the same decision.
+    number : which of the decisions under this key, 0, 1, ...; number i is the same however many are asked for.
+    subject : whom the contexts are about; they are then encrypted, and can be erased.
+    sticky : whether the key alone counts: its first decision is returned, whatever is given now.
+    refusal : of a sticky ask, the error that `given` could not be read; raised unless the key has a decision already.
+    """
+
+    given: dict[str, Any] = field(default_factory=dict)
+    key: str | None = None
     number: int = 0
     subject: str | None = None
     sticky: bool = False
     refusal: EvenhandError | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tell(Request):
+    """Report what happened after a decision.
+
+    Attributes
+    ----------
+    ticket : the decision, its number or its signed text; None for a report without a ticket, such as of logged trials.
+    given : the other arguments of the policy's `tell`, such as {"reward": 1.0}.
+    """
+
+    ticket: Any = None
+    given: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Forget(Request):
+    """Close a ticket on which nobody will report.
+
+    Attributes
+    ----------
+    ticket : the decision, its number or its signed text.
+    """
+
+    ticket: Any
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Change(Request):
+    """Change the promise of a policy whose promise can change.
+
+    Attributes
+    ----------
+    kind : "add", "retire" or "change", the policy's method.
+    given : its arguments, such as {"arm": "c", "share": 0.1}.
+
+    Raises
+    ------
+    ArgumentError
+        If it is of another kind.
+    """
+
+    kind: Literal["add", "retire", "change"]
+    given: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        one_of("kind", self.kind, CHANGES)
+
+
+Operation = Ask | Tell | Forget | Change
+"""One thing to do, in a transaction of many."""
 
 
 def given_or_refusal(
@@ -125,11 +185,9 @@ class Arguments:
         ArgumentError
             If an argument is unknown or missing, or cannot be kept in a log.
         """
-        if kind in CHANGES and kind not in self._takes:
+        if kind not in self._takes:
             mend = "DeadlineLearn takes new arms and new shares"
             raise ArgumentError(wanted(kind, "a policy whose promise can change", self._policy, mend))
-        if kind not in self._takes:
-            raise ArgumentError(wanted("kind", f"one of {', '.join(self._takes)}", kind))
         takes = self._defaults[kind]
         if not given and not self._needed[kind]:
             return {}

@@ -42,13 +42,13 @@ class LivePolicy:
 
     Attributes
     ----------
-    turn : a lock, held while the policy is used.
+    lock : held while the policy is used.
     seen : the replay as far as this process has followed the log, None before.
     """
 
     def __init__(self, store: Store, log: Log, number_of: Callable[[Any], int]) -> None:
         self._store, self._log, self._number_of = store, log, number_of
-        self.turn = threading.RLock()
+        self.lock = threading.RLock()
         self.seen: Replay | None = None
         self._added = False
         renew_in_child(self, LivePolicy._forked)
@@ -62,40 +62,40 @@ class LivePolicy:
 
     def now(self) -> Replay:
         """Return the replay of the whole log, with what others did."""
-        with self.turn, self._reading() as (_, replay):
+        with self.lock, self._reading() as (_, replay):
             return replay
 
     def copy(self) -> Any:
         """Return a copy of the policy as it is now, with all its open tickets."""
-        with self.turn, self._reading() as (connection, replay):
+        with self.lock, self._reading() as (connection, replay):
             return replay.whole_copy(connection)
 
     def bare_copy(self) -> Any:
         """Return a copy of the policy as it is now, without its open tickets, however many there are."""
-        with self.turn:
+        with self.lock:
             return self.now().copy()
 
     def open_tickets(self) -> list[int]:
         """Return the numbers of the tickets that are neither told nor forgotten nor expired."""
-        with self.turn, self._reading() as (connection, replay):
+        with self.lock, self._reading() as (connection, replay):
             return self._log.open_tickets(connection, replay.tickets.lower_bound)
 
     def compile(self) -> None:
         """Compile the policy's decisions now, where it can be."""
-        with self.turn:
+        with self.lock:
             policy = self._now_or_earlier().policy
             if isinstance(policy, KernelPolicy):
                 policy.compile()
 
     # ------------------------------------------------------------------ what adds to the log
 
-    def perform(self, operations: Sequence[Operation], *, whole: bool = False) -> list[Any]:
-        """Perform operations in one transaction, and return the outcome or the refusal of each; with `whole`, the first
+    def run(self, operations: Sequence[Operation], *, whole: bool = False) -> list[Any]:
+        """Run operations in one transaction, and return the outcome or the refusal of each; with `whole`, the first
         refusal is raised and undoes all."""
-        with self.turn, self.writing() as (connection, replay):
+        with self.lock, self.writing() as (connection, replay):
             before = replay.sequence
             transaction = self.transaction(connection, replay)
-            outcomes = transaction.done(operations)
+            outcomes = transaction.run(operations)
             refusal = next((one for one in outcomes if isinstance(one, EvenhandError)), None)
             if whole and refusal is not None:
                 raise refusal
@@ -133,7 +133,7 @@ class LivePolicy:
         after = None if older_than is None else read_expiry(older_than, "older_than")
         if (subject is None) == (after is None) or (subject is not None and not isinstance(subject, str)):
             raise ArgumentError(wanted("subject, older_than", "one of them", subject if after is None else older_than))
-        with self.turn, self.writing() as (connection, replay):
+        with self.lock, self.writing() as (connection, replay):
             before = None if after is None else now() - round(after * 1e6)
             found = Subjects(connection, self._log.study).find(name=subject, before=before)
             if not found:
@@ -156,12 +156,12 @@ class LivePolicy:
         replace evenhand or the policy's own code, if a process may have been killed: the new code then continues from
         here even if it would have decided otherwise before.
         """
-        with self.turn, self.writing() as (connection, replay):
+        with self.lock, self.writing() as (connection, replay):
             self._snapshot(connection, replay)
 
     def snapshot_if_small(self) -> None:
         """Take a snapshot if this object added entries since the last one and the state is small; this never fails."""
-        with self.turn, suppress(EvenhandError):
+        with self.lock, suppress(EvenhandError):
             if self._added and self.seen is not None and len(self.seen.bytes()) <= SMALL:
                 self.snapshot()
 
@@ -173,11 +173,11 @@ class LivePolicy:
 
     def _forked(self) -> None:
         """Read the log anew in a process that was forked while another thread was using the policy."""
-        if is_left_held(self.turn):
-            self.turn, self.seen = threading.RLock(), None
+        if is_left_held(self.lock):
+            self.lock, self.seen = threading.RLock(), None
 
     def _now_or_earlier(self) -> Replay:
-        with self.turn:
+        with self.lock:
             return self.seen or self.now()
 
     @contextmanager

@@ -35,7 +35,7 @@ from evenhand.studies.log.codec import (
 )
 from evenhand.studies.log.durations import duration
 from evenhand.studies.log.log import LARGEST, Log, record_of
-from evenhand.studies.log.operations import CHANGES, Operation, apply, decision_text, returned_text
+from evenhand.studies.log.operations import Ask, Change, Forget, Operation, Tell, apply, decision_text, returned_text
 from evenhand.studies.log.replay import Replay
 from evenhand.studies.log.request_keys import LONGEST, same_ask, text_of
 from evenhand.studies.log.snapshots import latest_replay, save_latest
@@ -43,7 +43,6 @@ from evenhand.studies.log.subjects import Subjects, sealed_under
 
 MANY = 1_000
 """The most subjects that one entry says to be erased."""
-DONE = {"tell": "told", "forget": "forgotten"}
 
 
 class Transaction:
@@ -56,20 +55,20 @@ class Transaction:
         self._named: dict[str, tuple[dict[str, Any], Any]] = {}
         """The arguments and decisions of earlier asks, by the keys of these operations."""
 
-    def done(self, operations: Sequence[Operation]) -> list[Any]:
-        """Perform the operations; return the outcome or the refusal of each. `write` saves them."""
+    def run(self, operations: Sequence[Operation]) -> list[Any]:
+        """Run the operations; return the outcome or the refusal of each. `write` saves them."""
         self._prepare(operations)
         outcomes: list[Any] = []
         for place, operation in enumerate(operations, 1):
             try:
-                outcomes.append(self._done(operation))
+                outcomes.append(self._run(operation))
             except EvenhandError as refusal:
                 outcomes.append(refusal)
                 policy = self._replay.policy
                 if isinstance(refusal, ModelError) and isinstance(policy, KernelPolicy) and not policy.compiled:
                     self._replay_again()
                     self._prepare(operations[place:])
-        self._replay.tickets.asked(sum(operation.kind == "ask" for operation in operations))
+        self._replay.tickets.asked(sum(isinstance(operation, Ask) for operation in operations))
         return outcomes
 
     def _replay_again(self) -> None:
@@ -118,11 +117,10 @@ class Transaction:
         texts: list[str] = []
         numbers: list[int] = []
         for operation in operations:
-            if operation.key is None and operation.ticket is None:
-                continue
             with suppress(ArgumentError, StoreError):  # it is refused in its turn, and the others are not
-                texts += self._texts(operation)
-                if operation.kind != "ask" and operation.ticket is not None:
+                if isinstance(operation, Ask):
+                    texts += self._texts(operation)
+                elif isinstance(operation, Tell | Forget) and operation.ticket is not None:
                     numbers.append(self._number_of(operation.ticket))
         if texts:
             for text, event in self._log.of_keys(self._connection, texts).items():
@@ -163,71 +161,86 @@ class Transaction:
         apply(self._replay.policy, kind, number, told)
         self._enter(kind, number, to_text(why | told), started, random_state=drawn_from)
 
-    def _done(self, operation: Operation) -> Any:
-        kind, ticket, given, key, actor, _, subject, sticky, refusal = operation
-        replay = self._replay
-        if actor is not None:
-            _check_name("actor", actor, 100)
-        texts = () if key is None and subject is None else self._texts(operation)
-        if subject is not None:
-            self._subjects.check(subject)
-        before = next((self._named[text] for text in texts if text in self._named), None) if texts else None
-        if yes_or_no("sticky", sticky) and (kind != "ask" or key is None):
-            raise ArgumentError(wanted("sticky", "an ask with a key", kind if key else "no key"))
+    def _run(self, operation: Operation) -> Any:
+        if operation.actor is not None:
+            _check_name("actor", operation.actor, 100)
+        if isinstance(operation, Ask):
+            return self._run_ask(operation)
+        if isinstance(operation, Tell):
+            return self._run_tell(operation)
+        return self._run_forget(operation) if isinstance(operation, Forget) else self._run_change(operation)
+
+    def _run_ask(self, ask: Ask) -> Any:
+        replay, texts = self._replay, self._texts(ask)
+        if ask.subject is not None:
+            self._subjects.check(ask.subject)
+        before = next((self._named[text] for text in texts if text in self._named), None)
+        if yes_or_no("sticky", ask.sticky) and ask.key is None:
+            raise ArgumentError(wanted("sticky", "an ask with a key", "no key"))
         # Before the arguments are validated: arms may have changed since, and a sticky ask must not fail for that.
-        if sticky and before is not None:
+        if ask.sticky and before is not None:
             return before[1]
-        if refusal is not None:
-            raise refusal
-        given = replay.arguments.validate(kind, given)
-        free = kind in ("ask", *CHANGES) or (ticket is None and kind == "tell")
-        number = None if free else self._number_of(ticket)
-        if key is not None and kind != "ask":
-            raise ArgumentError(wanted("key", f"none: {kind} counts once without one", key))
-        if kind == "tell" and number is not None and isinstance(given.get("reward"), dict):
-            given = given | {"reward": self._in_order(number, given["reward"])}
+        if ask.refusal is not None:
+            raise ask.refusal
+        given = replay.arguments.validate("ask", ask.given)
         if before is not None:
             if not same_ask(before[0], given, replay.policy):
                 mend = "use a new key, or pass sticky to get the decision of this one"
-                raise ContradictionError(f"key {key!r} was used before for a different ask; {mend}")
+                raise ContradictionError(f"key {ask.key!r} was used before for a different ask; {mend}")
             return before[1]
-        if kind in CHANGES:
-            return self._changed(kind, given, actor)
         begun = not isinstance(replay.policy, KernelPolicy) or replay.policy.dimension is not None
         # Saved before the policy draws: replay starts each decision from this state, and would draw other numbers if it
         # were saved afterwards.
         drawn_from, text = random_state_of(replay.policy), to_text(given)
         started = time.perf_counter()
-        try:
-            told = revive(given) if "$" in text else given
-            decided = apply(replay.policy, kind, number if id_of(ticket) is ticket else ticket, told)
-        except ClosedTicketError as closed:
-            assert number is not None
-            return self._closed_before(closed, kind, number, given)
-        if kind != "ask":
-            self._enter(kind, number, text, started, random_state=drawn_from, actor=actor)
-            return DONE[kind]
+        decision = apply(replay.policy, "ask", None, revive(given) if "$" in text else given)
         if not begun:
             drawn_from = first_random_state(replay.policy)
         name = texts[0] if texts else None
-        if subject is not None:
+        if ask.subject is not None:
             replay.sealed = True
-            text = self._subjects.seal(subject, given)
-            name = None if key is None else self._subjects.hide(subject, str(_text(operation)))
-        words = decision_text(replay.policy, decided)
-        self._enter(kind, decided.id, text, started, decision=words, random_state=drawn_from, key=name, actor=actor)
+            text = self._subjects.seal(ask.subject, given)
+            name = None if ask.key is None else self._subjects.hide(ask.subject, str(_text(ask)))
+        words, actor = decision_text(replay.policy, decision), ask.actor
+        self._enter("ask", decision.id, text, started, decision=words, random_state=drawn_from, key=name, actor=actor)
         if name is not None:
-            self._named[name] = given, decided
-        return decided
+            self._named[name] = given, decision
+        return decision
 
-    def _changed(self, kind: str, given: dict[str, Any], actor: str | None) -> Any:
+    def _run_tell(self, tell: Tell) -> str:
+        given = self._replay.arguments.validate("tell", tell.given)
+        number = None if tell.ticket is None else self._number_of(tell.ticket)
+        if number is not None and isinstance(given.get("reward"), dict):
+            given = given | {"reward": self._in_order(number, given["reward"])}
+        return self._report(tell, number, given)
+
+    def _run_forget(self, forget: Forget) -> str:
+        return self._report(forget, self._number_of(forget.ticket), {})
+
+    def _report(self, operation: Tell | Forget, number: int | None, given: dict[str, Any]) -> str:
+        """Apply what is said of a ticket, or return that the same was said before."""
+        kind, done = ("tell", "told") if isinstance(operation, Tell) else ("forget", "forgotten")
+        policy, text = self._replay.policy, to_text(given)
+        drawn_from, started = random_state_of(policy), time.perf_counter()
+        ticket = number if id_of(operation.ticket) is operation.ticket else operation.ticket
+        try:
+            apply(policy, kind, ticket, revive(given) if "$" in text else given)
+        except ClosedTicketError as closed:
+            assert number is not None
+            return self._closed_before(closed, kind, number, given)
+        self._enter(kind, number, text, started, random_state=drawn_from, actor=operation.actor)
+        return done
+
+    def _run_change(self, change: Change) -> Any:
         """Change the policy's promise; a copy goes first, so that a refusal leaves no trace."""
-        replay, started = self._replay, time.perf_counter()
+        replay, kind = self._replay, change.kind
+        given = replay.arguments.validate(kind, change.given)
+        started = time.perf_counter()
         # The copy is thrown away: a change that fails half-way would leave the live policy with half of a promise.
         apply(replay.copy(), kind, None, revive(given))
         drawn_from = random_state_of(replay.policy)
         returned = apply(replay.policy, kind, None, revive(given))
-        words = returned_text(returned)
+        words, actor = returned_text(returned), change.actor
         self._enter(kind, None, to_text(given), started, decision=words, random_state=drawn_from, actor=actor)
         return returned
 
@@ -295,15 +308,14 @@ class Transaction:
             ) from closed
         raise ClosedTicketError(f"ticket {number} was {record.status} before; nothing has changed") from closed
 
-    def _texts(self, operation: Operation) -> tuple[str, ...]:
+    def _texts(self, ask: Ask) -> tuple[str, ...]:
         """Return the keys under which the log may hold the decision; those of a subject say nothing of it."""
-        subject, text = operation.subject, _text(operation)
-        if subject is None:
-            return () if text is None else (text,)
-        if operation.kind != "ask":
-            raise ArgumentError(wanted("subject", f"none: {operation.kind} shows nothing of one", subject))
-        _check_name("subject", subject, LONGEST)
-        return () if text is None else tuple(self._subjects.hidden(subject, text))
+        text = _text(ask)
+        if ask.subject is not None:
+            _check_name("subject", ask.subject, LONGEST)
+        if text is None:
+            return ()
+        return (text,) if ask.subject is None else tuple(self._subjects.hidden(ask.subject, text))
 
 
 def _said(told: dict[str, Any]) -> str:
@@ -315,9 +327,9 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _text(operation: Operation) -> str | None:
+def _text(ask: Ask) -> str | None:
     """Return the key under which the log holds the decision, None without a key."""
-    key, number = operation.key, operation.number
+    key, number = ask.key, ask.number
     if key is None:
         return None
     _check_name("key", key, LONGEST)

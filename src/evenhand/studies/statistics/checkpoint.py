@@ -47,7 +47,7 @@ class Count:
             return
         self.open -= entry.ticket is not None
         rewards = [] if entry.kind not in ("tell", "expire") else rewards_told(from_text(entry.given))
-        self.outcomes.told(rewards)
+        self.outcomes.add(rewards)
         if entry.kind == "tell" or rewards:
             self.told += 1
         elif entry.kind in CHANGES:

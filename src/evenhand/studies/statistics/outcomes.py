@@ -26,7 +26,7 @@ class Outcomes:
         self._rewards = self._refused = 0
         self._times: dict[float, int] = {}
 
-    def told(self, rewards: Iterable[Any]) -> None:
+    def add(self, rewards: Iterable[Any]) -> None:
         """Count the rewards of a decision."""
         for reward in rewards:
             self._rewards += 1

@@ -15,6 +15,7 @@ import numpy as np
 
 from evenhand.errors import ReplayError, wanted
 from evenhand.kernels.arrays import Floats
+from evenhand.labels import Labels
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
 from evenhand.promises.books import ClauseCounts, StretchCounts
@@ -23,7 +24,7 @@ from evenhand.promises.promise import promise_of
 from evenhand.promises.reading import read_share
 from evenhand.promises.round_kernels import Rounds
 from evenhand.promises.versions import changed, joined, without
-from evenhand.protocol import Label, as_label, find_label, places
+from evenhand.protocol import Label, as_label, first_named, label_of
 
 BATCH = 2**16
 """Rounds times arms that are entered at once."""
@@ -47,7 +48,7 @@ class PromiseCheck:
         self.retired: list[Label] = list(policy.retired) if isinstance(policy, KernelPolicy) else []
         self._horizon: int | None = traits.horizon
         self._labels: list[Label] = [] if self.promise is None else list(policy.arms)
-        self._known: tuple[dict[Any, int], tuple[Label, ...]] = {}, ()
+        self._known = Labels()
         """The positions of the labels, of which there may come more, and the labels themselves."""
         self._violations, self._rounds = 0, 0
         self._first: tuple[int, Subject] | None = None
@@ -99,11 +100,10 @@ class PromiseCheck:
 
     def _places(self, labels: Any) -> list[int]:
         """Return the positions of labels, without those of unknown ones."""
-        if len(self._known[1]) != len(self._labels):
-            self._known = places(self._labels), tuple(self._labels)
-        known, given = self._known[0], [labels] if isinstance(labels, (str, int)) else labels
-        found = [find_label(label, known) for label in given]
-        return [place for place in found if place is not None]
+        if len(self._known.names) != len(self._labels):
+            self._known = Labels(self._labels)
+        given = [labels] if isinstance(labels, (str, int)) else labels
+        return [place for place in self._known.places(given) if place >= 0]
 
     def flush(self) -> None:
         """Enter all rounds that are not in the books yet."""

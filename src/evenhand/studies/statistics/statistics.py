@@ -217,7 +217,7 @@ class Statistics(PromiseCheck):
             self._recent.append(float(value))
             self.rewards[index] += value
             self.rewarded[index] += 1
-            self._outcomes.told([value])
+            self._outcomes.add([value])
         for group, value in zip(self._tickets_groups.pop(ticket, ()), values, strict=False):
             if self.gaps is not None:
                 self.gaps.take(group, min(max((value - self._low) / (self._high - self._low), 0.0), 1.0))

@@ -62,7 +62,7 @@ class Store:
         url = self._engine.url
         self.url, self.serial = shown_address(url), url.get_backend_name() == "sqlite"
         self.in_memory = self.serial and url.database in MEMORY
-        self._turn: AbstractContextManager[Any] = threading.RLock() if self.in_memory else nullcontext()
+        self._lock: AbstractContextManager[Any] = threading.RLock() if self.in_memory else nullcontext()
         self._process = os.getpid()
 
     @classmethod
@@ -173,7 +173,7 @@ class Store:
         if self.in_memory and self._process != os.getpid():  # the child would decide by itself, and its log be lost
             raise StoreError(f"{self.url}: a store in memory belongs to the process that made it; name a file")
         try:
-            with self._turn, self._ways.passing(), way.engine.begin() as connection:
+            with self._lock, self._ways.passing(), way.engine.begin() as connection:
                 begin(connection, way.first)
                 try:
                     yield connection

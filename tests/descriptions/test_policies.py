@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 import evenhand as eh
 from evenhand import registry
+from evenhand.descriptions.policies import FROM_PYTHON, policy_from
 from evenhand.errors import ArgumentError, EvenhandError, RegistryError, SharesError
-from evenhand.studies.specification import FROM_PYTHON, policy_from
 from tests.naming import named
 
 GROUPS = {"ann": "F", "bob": "M", "cid": "M"}

@@ -18,13 +18,11 @@ from typing import Any
 import numpy as np
 
 from evenhand import registry
-from evenhand.arguments import is_whole
-from evenhand.errors import ArgumentError, EvenhandError, nearest, wanted
+from evenhand.descriptions.limits import check_encoded, check_sizes
+from evenhand.descriptions.promises import check_names, parts_of, promise_from, with_sets
+from evenhand.errors import ArgumentError, EvenhandError, wanted
 from evenhand.policy.kernel_policy import KernelPolicy
-from evenhand.promises.plain_data import ARGUMENTS, TABLES
-from evenhand.promises.promise import Promise
-from evenhand.promises.versions import named_as
-from evenhand.studies.limits import check_encoded, check_sizes
+from evenhand.promises.plain_data import ARGUMENTS
 
 OBJECTS = {"learner": "policy", "inner": "policy", "metric": "part", "model": "part", "scale": "part"}
 """Arguments that take an object, and its kind."""
@@ -107,7 +105,7 @@ def _made(spec: Any, kind: registry.Kind, where: str, depth: int, bounded: bool)
     made = _called(entry.name, entry.cls, arguments)
     if encoder is not None:
         own = f"{where}.encoder" if where else "encoder"
-        described = {"part": "learners/encoder", **_parts(encoder, own, ("columns", "unseen"), optional=("unseen",))}
+        described = {"part": "learners/encoder", **parts_of(encoder, own, ("columns", "unseen"), optional=("unseen",))}
         made.encode_with(_made(described, "part", own, depth, bounded))
         if bounded:
             check_encoded(made)
@@ -119,7 +117,7 @@ def _arguments(
 ) -> dict[str, Any]:
     """Return the constructor's arguments, each checked by its annotation, objects made."""
     takes = inspect.signature(entry.cls).parameters
-    _only(entry.name, given, takes)
+    check_names(entry.name, given, takes)
     missing = [name for name, p in takes.items() if p.default is p.empty and given.get(name) is None]
     if missing:
         raise ArgumentError(f"{where or 'policy'}: {entry.name} needs {', '.join(missing)}")
@@ -139,28 +137,11 @@ def _arguments(
     return arguments
 
 
-def promise_from(data: Any, labels: Any = None, where: str = "promise", *, bounded: bool = False) -> Promise:
-    """Return the promise of plain data, whose arms are among these labels where they are given; see
-    `eh.Promise.from_dict`.
-
-    Raises
-    ------
-    ArgumentError, SharesError
-        If it cannot be read, or cannot be kept.
-    """
-    if not isinstance(data, dict):
-        raise ArgumentError(wanted(where, f"an object with {', '.join(ARGUMENTS)}", data))
-    for name in TABLES if bounded else ():
-        check_sizes(name, {"shares": data.get(name)})
-    known = range(labels) if is_whole(labels) else labels or ()
-    return named_as(Promise.from_dict(data), list(known))
-
-
 def _problem(spec: Any, where: str, bounded: bool) -> Any:
     from evenhand.interventions import CausalModel, Problem
 
-    parts = _parts(spec, where, PROBLEM, optional=("values",))
-    tables = _parts(parts["model"], f"{where}.model", MODEL)
+    parts = parts_of(spec, where, PROBLEM, optional=("values",))
+    tables = parts_of(parts["model"], f"{where}.model", MODEL)
     for name, part in (*((f"model.{n}", tables[n]) for n in MODEL), ("candidates", parts["candidates"])):
         if not isinstance(part, dict):
             raise ArgumentError(wanted(f"{where}.{name}", "an object", part))
@@ -172,25 +153,6 @@ def _problem(spec: Any, where: str, bounded: bool) -> Any:
     return _called(where, Problem, {**parts, "model": model})
 
 
-def _parts(spec: Any, where: str, names: tuple[str, ...], optional: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return an object that has exactly these names."""
-    if not isinstance(spec, dict):
-        raise ArgumentError(wanted(where, f"an object with {', '.join(names)}", spec))
-    _only(where, spec, names)
-    missing = [name for name in names if name not in optional and spec.get(name) is None]
-    if missing:
-        raise ArgumentError(f"{where}: needs {', '.join(missing)}")
-    return dict(spec)
-
-
-def _only(where: str, given: Any, takes: Any) -> None:
-    for name in given:
-        if name not in takes:
-            near = nearest(name, takes, likeness=0.7)
-            mend = f"did you mean {near[0]!r}?" if near else ""
-            raise ArgumentError(wanted(where, f"arguments among {', '.join(takes)}", name, mend))
-
-
 def _called(name: str, cls: Any, arguments: dict[str, Any]) -> Any:
     """Call a constructor with plain data; any error about the data becomes an ArgumentError."""
     try:
@@ -200,28 +162,6 @@ def _called(name: str, cls: Any, arguments: dict[str, Any]) -> Any:
         raise
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise ArgumentError(f"{name}: cannot be built from these arguments: {error}") from error
-
-
-def with_sets(shares: Any, sets: Any, where: str) -> dict[Any, Any]:
-    """Return shares beside those of sets of arms, [{"arms": ["a", "b"], "share": 0.5}], which have tuples as keys.
-
-    Raises
-    ------
-    ArgumentError
-        If they are not written so.
-    """
-    what = 'a list of objects {"arms": [labels], "share": number} beside an object of shares'
-    if not isinstance(shares, dict) or not isinstance(sets, list) or not all(isinstance(one, dict) for one in sets):
-        raise ArgumentError(wanted(where, what, sets))
-    found = dict(shares)
-    for one in sets:
-        part = _parts(one, where, ("arms", "share"))
-        arms = part["arms"]
-        key = tuple(arms) if isinstance(arms, list) else ()
-        if not key or not all(type(arm) in (str, int) for arm in key) or key in found:
-            raise ArgumentError(wanted(f"{where}: arms", "a list of labels, each set once", arms))
-        found[key] = part["share"]
-    return found
 
 
 def _of_kind(value: Any, hint: Any, where: str) -> Any:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from evenhand.descriptions.limits import check_pairs, check_shown
 from evenhand.errors import ArgumentError
-from evenhand.studies.limits import check_pairs, check_shown
 
 
 def shown(rows, features):

@@ -1,0 +1,1 @@
+"""Policies and promises that plain data describe, such as JSON and TOML."""
