@@ -8,7 +8,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-import evenhand as eh
 from evenhand import Promise
 from evenhand.errors import ArgumentError, SharesError
 from evenhand.promises.plain_data import promise_fields

@@ -6,6 +6,7 @@ from fractions import Fraction as F
 import pytest
 
 import evenhand as eh
+from evenhand import Promise
 from evenhand.errors import ArgumentError, ClosedTicketError, ContradictionError, RewardError, SharesError
 from evenhand.learners import UCB1, Thompson
 from evenhand.quotas import DeadlineLearn

@@ -34,6 +34,7 @@ from evenhand.errors import ArgumentError, SharesError, UnknownArmError, figure,
 from evenhand.kernels.arrays import Words
 from evenhand.kernels.compose import entry, interpreted
 from evenhand.kernels.deadlines import NEVER
+from evenhand.labels import Labels
 from evenhand.promises.allowed import selection_kernels
 from evenhand.promises.feasible import forest_of, settle_offers, tokens_of
 from evenhand.promises.laminar import look
@@ -42,7 +43,7 @@ from evenhand.promises.reading import Members, key_of, read_share
 from evenhand.promises.rule_arrays import RuleParams, RuleState, rule_parameters, rule_state
 from evenhand.promises.rule_arrays import look_work as composed_work
 from evenhand.promises.versions import among, changed, joined, without
-from evenhand.protocol import Label, arm_labels, find_label
+from evenhand.protocol import Label, arm_labels
 from evenhand.quotas.deadlines import (
     DEADLINE_RULE,
     DeadlineState,
@@ -239,7 +240,7 @@ class PromiseState:
         """Return what is promised without an arm after round `now`, and where its clauses stand; the arm's share is
         released."""
         before = self.promise
-        place = find_label(label, before.arms)
+        place = Labels(before.arms).place(label)
         if place is None:
             raise UnknownArmError(wanted_one_of("arm", before.arms, label))
         arm = before.arms[place]
@@ -265,7 +266,7 @@ class PromiseState:
         """Return what is promised with one more arm after round `now`, where its clauses stand, and after how many
         rounds the arm's own begins."""
         before = self.promise
-        known = find_label(label, before.arms)
+        known = Labels(before.arms).place(label)
         if known is not None and before.arms[known] not in self.retired:
             raise ArgumentError(wanted("arm", "a new label, or that of a retired arm", label, "use change(shares)"))
         part = read_share(share, "share")

@@ -20,7 +20,7 @@ from evenhand.errors import ArgumentError, ContractError, wanted
 from evenhand.frames import as_pandas, is_frame
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.labels import Labels, listed
-from evenhand.protocol import Label, first_named, label_of
+from evenhand.protocol import Label
 from evenhand.rng import generator
 from evenhand.simulation.world import world_traits
 

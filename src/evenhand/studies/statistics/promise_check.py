@@ -24,7 +24,7 @@ from evenhand.promises.promise import promise_of
 from evenhand.promises.reading import read_share
 from evenhand.promises.round_kernels import Rounds
 from evenhand.promises.versions import changed, joined, without
-from evenhand.protocol import Label, as_label, first_named, label_of
+from evenhand.protocol import Label, as_label
 
 BATCH = 2**16
 """Rounds times arms that are entered at once."""
