@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -11,6 +12,9 @@ from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import JSON
 from evenhand.cli.output import as_json, print_text, records, say_notes
 from evenhand.display.digits import number
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 INTERVALS = (
     ("one look", "once_low", "once_high"),
@@ -22,7 +26,7 @@ INTERVALS = (
 
 def audit_parity(
     log: Path, *, group: str = "group", value: str = "reward", level: float = 0.95, tolerance: float = 0.0,
-    within: int = 20, unit: str = "", seed: int = 0, given: str = "", json: JSON = False,
+    within: int = 20, unit: str = "", seed: int = 0, given: str = "", rates: bool = False, json: JSON = False,
 ) -> None:  # fmt: skip
     """Test whether groups have the same mean, in one look and in any number of looks. Exit code 1 when any number of
     looks would show that they differ, 2 when too few rows can be compared, as with too many groups. With --given, and
@@ -39,11 +43,16 @@ def audit_parity(
     unit : The column that says which rows belong together, such as a person's; without it rows must be independent.
     seed : The seed of the draw of one group for each unit with rows in several.
     given : Features: what do they explain, and what is the gap between similar people? Standard error: HC2.
+    rates : Compare rates with the best group's instead, as the four-fifths rule does: of 1 among 0 and 1, or of scores
+        above the median; with several groups of each, and of all combinations.
     """
     from evenhand.audit import parity
 
     groups = names_of(group)
     frame = read_table(log, text=[*groups, *([unit] if unit else [])])
+    if rates:
+        _rates(frame, groups, value, level, unit or None, json)
+        return
     found = parity(
         frame,
         group=groups,
@@ -69,3 +78,19 @@ def audit_parity(
         records(f"{log}: mean {value} by {group}, and its difference from all others", rows)
     if found.rejected or not found.enough:
         raise typer.Exit(1 if found.rejected else 2)
+
+
+def _rates(frame: pd.DataFrame, groups: list[str], value: str, level: float, unit: str | None, json: bool) -> None:
+    """Print the ratios to the best group's rate."""
+    from evenhand.audit import rates
+
+    found = rates(frame, group=groups, value=value, level=level, unit=unit)
+    rows = found.groups.to_dict("records")
+    if json:
+        as_json(vars(found) | {"groups": rows}, found)
+        return
+    print_text(str(found))
+    say_notes(found)
+    for name in dict.fromkeys(row["column"] for row in rows):
+        own = [{key: cell for key, cell in row.items() if key != "column"} for row in rows if row["column"] == name]
+        records(f"Rates of {value} by {name}, and their ratios to the best group's", own, empty=False)

@@ -90,7 +90,10 @@ BESIDE = {
         "--read": "not --store --questions", "--gap": "--read", "--state --questions --auditor": "not --store",
         "--study": "--store",
     },
-    "choose": {"--seed": "--out"}, "audit-parity": {"--seed": "--unit not --given", "--within": "not --given"},
+    "choose": {"--seed": "--out"},
+    "audit-parity": {
+        "--seed": "--unit not --given --rates", "--within": "not --given --rates", "--tolerance --given": "not --rates"
+    },
     "reproduce": {"--reduced": "not --quick"},
 }  # fmt: skip
 """Of each command: options, those beside one of which they count, and after `not` those beside which they do not."""
