@@ -34,7 +34,7 @@ COUNTS = {
     "recommend": "--edges --intervene --sensitive --outcome --candidates --values --tolerance --budget --trial",
     "audit-pairs": "--features --reward --individuals --errors --store --auditors --seed",
     "choose": "--state --places --reward",
-    "audit-parity": "--group --value --level --tolerance --within --unit",
+    "audit-parity": "--group --value --level --unit --rates",
     "reproduce": "--quick --trials --rounds --device --finished-only --jobs --strict",
     "demo": "--seed",
 }

@@ -20,9 +20,10 @@ from evenhand.cli.inputs.inputs import changing_shares, columns_of, named_shares
 from evenhand.cli.inputs.promises import promise_in
 from evenhand.cli.inputs.tables import read_log, read_table
 from evenhand.cli.options import JSON, with_options_of
-from evenhand.cli.output import as_json, cell, draw, folder, number, print_text, records, say_notes
+from evenhand.cli.output import as_json, cell, draw, folder, print_text, records, say_notes
 from evenhand.data.csv_files import write_csv
 from evenhand.data.tables import in_natural_order
+from evenhand.display.digits import number
 from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.labels import Labels
 from evenhand.promises.clause import AT_MOST

@@ -10,10 +10,11 @@ import typer
 
 from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import JSON, STUDY, is_store
-from evenhand.cli.output import as_json, number, print_text, records, say_notes
+from evenhand.cli.output import as_json, print_text, records, say_notes
 from evenhand.cli.studies.audit_pairs import REWARD
 from evenhand.data.csv_files import write_csv
 from evenhand.data.tables import numbers
+from evenhand.display.digits import number
 from evenhand.errors import ArgumentError, wanted
 from evenhand.rng import draw_seed
 

@@ -11,7 +11,7 @@ import typer
 
 import evenhand as eh
 from evenhand import plots, quotas, registry
-from evenhand.cli.groups import learned_bias, say_bias, show_bias, table_bias, write_bias
+from evenhand.cli.groups import learned_bias, say_gaps, show_bias, table_bias, write_bias
 from evenhand.cli.inputs.inputs import delay_of, names_of, numbers_of, shares_of
 from evenhand.cli.inputs.policies import check_kept, policies_of
 from evenhand.cli.inputs.promises import UNDER, with_and_without
@@ -80,9 +80,9 @@ def simulate(
     bias: Any = None
     traits = traits_of(played)
     if of_table := traits.bias is not None:
-        bias, few = table_bias(played)
+        bias, gaps, few = table_bias(played)
         if not json:
-            say_bias(bias, few, reward)
+            say_gaps(played, gaps, few, reward)
     offers = None if log is None else _offers_of(log)
     rounds = rounds if offers is None else min(rounds, len(offers))
     history = eh.simulate(
@@ -195,7 +195,7 @@ def _show_policies(summary: list[dict[str, Any]]) -> None:
     first = "Rewards" if "forced_share" in blank else "Promises at every round, and rewards"
     for title, columns in (
         (f"{first} (means over replications)", of_policies),
-        ("Shares of the decisions by group; smallest over largest selection rate", ["policy", *of_groups]),
+        ("Shares of each rule's decisions by group; smallest over largest rate of choosing", ["policy", *of_groups]),
     ):
         cells: list[Any] = [[k.replace("_", " ") for k in columns], *([row[k] for k in columns] for row in told)]
         if len(columns) > WIDEST:  # a row of each, as a line has no room for so many columns

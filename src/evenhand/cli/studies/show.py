@@ -18,7 +18,6 @@ from evenhand.cli.output import (
     as_json,
     draw,
     folder,
-    number,
     print_text,
     promise_sentence,
     promise_verdict,
@@ -27,6 +26,7 @@ from evenhand.cli.output import (
     table,
 )
 from evenhand.data.csv_files import write_csv
+from evenhand.display.digits import number
 from evenhand.display.html import notes_of
 from evenhand.promises.clause import Clause
 from evenhand.studies import Study
