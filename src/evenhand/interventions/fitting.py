@@ -54,16 +54,16 @@ def prior_means(counts: Floats) -> Floats:
 
     seen = np.argwhere(counts.sum(-1) > 0) if counts.any() else np.argwhere(np.ones(above))
     columns = [np.eye(size)[:, int(size == 2) :] for size in above]
-    design = np.hstack([column[at] for column, at in zip(columns, seen.T, strict=True)])
+    design = np.hstack([code[at] for code, at in zip(columns, seen.T, strict=True)])
     # One observation, spread evenly, keeps every state possible, also one that was never seen.
     times = counts[tuple(seen.T)] + 1.0 / (len(seen) * states)
     model = LogisticRegression(max_iter=10_000, tol=1e-6)
     model.fit(np.repeat(design, states, axis=0), np.tile(np.arange(states), len(seen)), times.reshape(-1))
     score, first = np.broadcast_to(model.intercept_, (*above, len(model.intercept_))), 0
-    for axis, column in enumerate(columns):
-        effect = column @ model.coef_[:, first : first + column.shape[1]].T
+    for axis, code in enumerate(columns):
+        effect = code @ model.coef_[:, first : first + code.shape[1]].T
         score = score + effect.reshape([len(effect) if at == axis else 1 for at in range(len(above))] + [-1])
-        first += column.shape[1]
+        first += code.shape[1]
     return np.asarray(softmax(np.concatenate([0.0 * score, score], -1) if states == 2 else score, -1))
 
 

@@ -133,8 +133,8 @@ class Posterior:
             If c of m draws agree, the answer's posterior probability is at least `confidence`, the .001 quantile of
             Beta(c, m - c + 1), except once in 1,000 times by chance. The status is "certified" or "none_is_fair"
             where it is at least `level`; else "not_shown", with the most probable answer as its candidate. Where the
-            data contradict the graph it is "graph_refuted", whatever the draws show; `refuted` says how. The table has intervals of posterior probability `level`, each by itself, and the shares `fair` and `best` of the
-            draws.
+            data contradict the graph it is "graph_refuted", whatever the draws show; `refuted` says how. The table has
+            intervals of posterior probability `level`, each by itself, and the shares `fair` and `best` of the draws.
 
         Raises
         ------
