@@ -14,6 +14,7 @@ from evenhand.arguments import as_float, real
 from evenhand.errors import ArgumentError, wanted, wanted_one_of
 from evenhand.interventions.cells import Cells
 from evenhand.interventions.estimators import Clipped, Mixture, gap_divergence, inverse, outcome_divergence
+from evenhand.interventions.graph_tests import graph_tests
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.posterior import Posterior, drawn_posterior
 from evenhand.interventions.program import AllocationProgram, Plan, TrialNeeds
@@ -159,20 +160,29 @@ class Problem:
         means = self.scale * self._exact().means
         return self.by_pair(lambda a, b: means[:, a] - means[:, b])
 
-    def posterior(self, *, draws: int = 4000, seed: Seed = None) -> Posterior:
+    def posterior(self, *, draws: int = 4000, seed: Seed = None, smoothing: float | None = None) -> Posterior:
         """Draw outcomes and gaps from the posterior of the tables of a fitted model.
 
         Parameters
         ----------
         draws : how many draws; fewer than 135 can show nothing at a level of 0.95.
         seed : the same seed gives the same draws.
+        smoothing : another weight of the prior than the model's, to see what hangs on it.
 
         Raises
         ------
         ArgumentError
-            If the model was not fitted to data, or the number of draws is not from 1 to 100,000.
+            If the model was not fitted to data, the number of draws is not from 1 to 100,000, or the weight is not a
+            number > 0.
         """
-        return drawn_posterior(self, draws, seed)
+        return drawn_posterior(self, draws, seed, smoothing)
+
+    @cached_property
+    def graph_tests(self) -> Any:
+        """What the data of a fitted model say of each independence that its graph asserts: a data frame with the
+        columns `earlier`, `later`, `given`, `strata`, `dropped` (those without a contrast), `p` and `refuted` (by
+        Holm's method, at .05 over all rows)."""
+        return graph_tests(self.model, self.structure)
 
     def sensitivity(self, *, tolerance: float, between: tuple[str, str] = ("V", "Y")) -> Sensitivity:
         """Say how strong an unobserved cause has to be to change the answer.
