@@ -47,6 +47,7 @@ def sample(
     loss: str = "zero_one",
     trend: float = 0.0,
     reweighted: bool = False,
+    mixture: bool = False,
     multiclass: bool = False,
     empty: EMPTY = "refuse",
     seed: int | None = None,
@@ -68,24 +69,27 @@ def sample(
     loss : zero_one, log, false_negative or false_positive.
     trend : The weight of the trend term in the optimistic scheme.
     reweighted : Apply minimax reweighting at the end.
+    mixture : Mix 60 models at the end, for groups that no single model serves.
     multiclass : Take more than two labels, with scikit-learn's logistic regression.
     seed : The seed; by default drawn and reported.
     out : Folder for the rows, the mixture and the picture.
     """
+    if reweighted and mixture:
+        raise ArgumentError(wanted("--mixture", "nothing together with --reweighted", True))
     columns, groups = names_of(features) or None, names_of(group)
     frame = labelled_rows(pool, groups, label, columns, empty)
     world = TablePool(frame, group=groups, label=label, features=columns)
     world.grouping.refuse("group")
     paid = numbers_by_name(named_shares(costs, "--costs"), "--costs") if costs else None
     options: dict[str, Any] = {"batch": batch, "loss": loss, "costs": paid, "budget": budget}
-    options |= {"seed": seed} | _classes(world, loss, multiclass=multiclass, reweighted=reweighted)
+    options |= {"seed": seed} | _classes(world, loss, multiclass=multiclass, reweighted=reweighted or mixture)
     sampler = _sampler(scheme, world, options, trend)
     folder(out)
     for note in (said := sampler.notes):
         typer.echo(f"Before it is spent: {note}", err=True)
     world.reset(sampler.seed)
     history = _run(sampler, world, budget, quiet=json)
-    finished: Collected = sampler.finish(reweighted=reweighted)
+    finished: Collected = sampler.finish(reweighted=reweighted, mixture=mixture)
     finished.notes = (*world.notes, *finished.notes)
     if len(world.chosen) == len(world.y) and finished.cost < budget:
         left = f"{budget - finished.cost:g} of the budget of {budget:g} is left, as every pool is used up"
@@ -97,7 +101,7 @@ def sample(
     write_csv(history, out / "history.csv")
     save({"sampler": sampler, "model": finished.model, "pool": world}, out / COLLECTION)
     draw(out, "sample", partial(plot_collection, history), width=9.5, height=3.6, columns=2)
-    found = compared(sampler, finished, world, reweighted=reweighted)
+    found = compared(sampler, finished, world, reweighted=reweighted, mixture=mixture)
     if json:
         body = {"rounds": finished.rounds, "labels": finished.labels, "cost": finished.cost, "seed": sampler.seed}
         as_json(body | {"groups": risks.to_dict("records"), **found, "folder": str(out)}, finished)
@@ -183,7 +187,7 @@ def _classes(world: TablePool, loss: str, *, multiclass: bool, reweighted: bool)
     if loss in ("false_negative", "false_positive"):
         raise ArgumentError(wanted("--loss", f"zero_one or log for {len(labels)} labels", loss))
     if reweighted:
-        raise ArgumentError(wanted("--reweighted", "two labels", len(labels)))
+        raise ArgumentError(wanted("--reweighted or --mixture", "two labels", len(labels)))
     from sklearn.linear_model import LogisticRegression
 
     return {"classes": labels, "model": EstimatorModel(LogisticRegression(max_iter=1000))}

@@ -37,6 +37,7 @@ MEND = "repeat what the state was begun with, or begin another --state"
 def audit_pairs(
     table: Path, *, features: str, reward: str, individuals: int | None = None,
     questions: Annotated[int | None, typer.Option(min=1)] = None, errors: float | None = None,
+    check: Annotated[int | None, typer.Option(min=0)] = None,
     state: Path | None = None, read: Path | None = None, gap: float | None = None, auditor: str | None = None,
     store: str | None = None, study: str = "audit", auditors: Annotated[int | None, typer.Option(min=1)] = None,
     seed: int | None = None, json: JSON = False,
@@ -55,6 +56,7 @@ def audit_pairs(
     individuals : How many people compete in a round; 4, or as in --state.
     questions : Stop after this many questions; by default when no question is left.
     errors : The share of your answers that may be wrong; 0, or as in --state.
+    check : How many proposed differences you see at the end, to test what was supposed; 10, or as in --state.
     state : File in which every answer is saved at once; pairs.evenhand by default.
     read : Answers to read: columns one, other (rows of TABLE, from 1) and answer, unfair or acceptable.
     gap : The difference of chances that the answers in --read are about: 0.2.
@@ -66,7 +68,7 @@ def audit_pairs(
     """
     names, frame = list(dict.fromkeys(names_of(features))), read_table(table)
     people, rewards = frame[[]].assign(**{name: numbers(frame, name) for name in names}), numbers(frame, reward)
-    given = {"individuals": individuals, "errors": errors, "auditors": auditors, "seed": seed}
+    given = {"individuals": individuals, "errors": errors, "check": check, "auditors": auditors, "seed": seed}
     if read is not None and gap is None:
         mend = "0.2 asks whether it would be unfair if the chances of the two differed by 20 percentage points"
         raise ArgumentError(wanted("--gap", "a number together with --read", None, mend))
