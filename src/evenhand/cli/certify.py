@@ -19,7 +19,7 @@ from evenhand.data.tables import column
 from evenhand.display.html import notes_of
 from evenhand.errors import ArgumentError, TableError, first_few, wanted, wanted_one_of
 from evenhand.labels import Labels
-from evenhand.protocol import find_label, labels_of_texts, places
+from evenhand.protocol import labels_of_texts
 from evenhand.sampling import ArrayPool, Certification, Sampler, TablePool, certify_once
 from evenhand.sampling.once import rows_needed
 from evenhand.saving.state import load
