@@ -17,7 +17,7 @@ from evenhand.cli.options import JSON
 from evenhand.cli.output import KEPT, as_json, draw, folder, print_text, records, say_notes
 from evenhand.cli.refusals import typed_options
 from evenhand.data.tables import column, numbers
-from evenhand.errors import ArgumentError, TableError, wanted
+from evenhand.errors import ArgumentError, TableError, Wording, wanted
 from evenhand.evaluation import Comparison, Evaluation, Refitted, under_shares
 from evenhand.evaluation.logged import positions_in
 from evenhand.evaluation.promise_cost import shares_in
@@ -99,7 +99,7 @@ def evaluate(
     if learners := [one for one in named.values() if learns(one)]:
         check_kept(shares, learners)
     elif idle := [typed[own] for own in ("replays", "seed", "tolerance") if own in typed]:
-        raise ArgumentError(wanted(idle[0], "a --policy that learns", "none"))
+        raise ArgumentError(wanted(idle[0], "a --policy that learns", Wording("none")))
     found = eh.evaluate(
         frame, named if len(named) > 1 else next(iter(named.values())), arm=arm, reward=reward,
         propensity=_propensity(propensity, frame), contexts=names_of(contexts) or columns or None,

@@ -17,7 +17,7 @@ from evenhand.cli.recommendation import show
 from evenhand.cli.refusals import typed_options
 from evenhand.data.csv_files import write_csv
 from evenhand.display.progress import ProgressBar
-from evenhand.errors import ArgumentError, TableError, wanted, why_unreadable
+from evenhand.errors import ArgumentError, TableError, Wording, wanted, why_unreadable
 from evenhand.interventions import Problem, SimulatedTrial
 from evenhand.interventions.search import Search
 from evenhand.rng import draw_seed
@@ -93,7 +93,8 @@ def recommend(
         running.learn(read_texts(log))
     if tell is not None:
         if not running.open_tickets and not running.handed_out:
-            raise ArgumentError(wanted("--tell", "results of an open allocation", "none is open", "use --ask first"))
+            none = Wording("none is open")
+            raise ArgumentError(wanted("--tell", "results of an open allocation", none, "use --ask first"))
         seen = read_texts(tell)
         running.tell(_ticket(running, seen), seen)
     if ask is not None and not running.finished:
@@ -147,7 +148,7 @@ def _problem(
         raise ArgumentError(f"{', '.join(missing)}: missing; add {them}, or --trial FILE to continue a trial")
     if not edges and is_table(str(asked["MODEL"])):
         what = "the graph over the columns of the data, such as 'sex -> dose -> cured'"
-        raise ArgumentError(wanted("--edges", what, "none"))
+        raise ArgumentError(wanted("--edges", what, Wording("none")))
     model = fitted_model(asked["MODEL"], edges, smoothing, cuts) if edges else model_in(asked["MODEL"])
     body = read_object(asked["--candidates"])
     study = body if isinstance(body.get("candidates"), dict) else {"candidates": body}

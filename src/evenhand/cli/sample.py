@@ -127,7 +127,7 @@ def labelled_rows(
         why = f"every cell is empty; {mend}" if label else mend
         raise ArgumentError(wanted(option, "a column with labels", label or None, why))
     if label not in frame.columns:
-        raise ArgumentError(wanted_one_of(option, list(frame.columns), label, what="one of the columns", mend=mend))
+        raise ArgumentError(wanted_one_of(option, list(frame.columns), label, what="one of the columns", hint=mend))
     others = features or [name for name in frame.columns if name not in (*groups, label)]
     frame = without_empty_cells(frame, [*groups, label], others, empty)
     if list(frame.columns).count(label) == 1:

@@ -8,7 +8,7 @@ import numpy as np
 
 from evenhand.audit.sequences import Book, refutes
 from evenhand.audit.units import read_differently
-from evenhand.errors import ArgumentError, TableError, wanted
+from evenhand.errors import ArgumentError, TableError, Wording, argument, wanted
 from evenhand.evaluation.estimators import Candidate
 from evenhand.evaluation.findings import Interval
 from evenhand.evaluation.logged import Logged
@@ -24,6 +24,7 @@ FAR = 6.0
 """Standard errors of the mean weight from 1 at which it is remarked upon."""
 ENOUGH = 30
 """Rows with a reward above 0, and with one below 1, that a normal interval needs."""
+NAME = Wording("name the column of the propensities with ", argument("propensity"))
 CHOSEN = (
     "The policy is taken not to have been chosen with these rows: the best of many on the same rows looks better than "
     "it is. To judge a choice, make it anew before each block of rows: see the page on evaluation."
@@ -43,7 +44,7 @@ def check_log(logged: Logged, arm: str) -> None:
     if not logged.counted:
         return
     if shares_change(logged.codes, len(logged.arms)):
-        mend = "name the column of the propensities with propensity=, or replay a policy with estimator='replay'"
+        mend = Wording(NAME, ", or replay a policy with ", argument("estimator", "replay"))
         what = "arms drawn with the same chances from first to last, as there are no propensities"
         raise TableError(wanted(f"column {arm!r}", what, "shares that change, as a learner's do", mend))
     shown = logged.contexts
@@ -58,7 +59,7 @@ def check_log(logged: Logged, arm: str) -> None:
         if len(parts) < 2 or any(np.ptp(part) == 0 for part in parts):
             continue
         if f_oneway(*parts).pvalue < REFUTED:
-            mend = "name the column of the propensities with propensity=; without them the log is confounded"
+            mend = Wording(NAME, "; without them the log is confounded")
             what = "arms drawn independently of the contexts, as there are no propensities"
             raise TableError(wanted(f"column {arm!r}", what, f"arms that depend on context {number + 1}", mend))
 
@@ -129,10 +130,9 @@ def check_normal(rewards: Floats, weights: Floats) -> None:
         if alike < ENOUGH:
             got = f"'normal' where {rows.sum()} of the policy's {len(rewards)} rows have a reward {what}"
             if rows.sum() >= ENOUGH:
-                got = (
-                    f"'normal' where {rows.sum()} rows with a reward {what} say as much as {alike:.0f} alike"
-                )
-            mend = f"a normal interval needs {ENOUGH} of them; for one look pass interval='once'"
+                got = f"'normal' where {rows.sum()} rows with a reward {what} say as much as {alike:.0f} alike"
+            once = argument("interval", "once")
+            mend = Wording(f"a normal interval needs {ENOUGH} of them; for one look pass ", once)
             raise ArgumentError(wanted("interval", "'anytime' or 'once'", got, mend))
 
 

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Self, TypeVar, cast
 
 from evenhand.arguments import is_whole
 from evenhand.display.html import Card, Table, card_with_notes, said, shortened
-from evenhand.errors import ClosedTicketError, ForeignTicketError, UnknownTicketError, wanted
+from evenhand.errors import ClosedTicketError, ForeignTicketError, UnknownTicketError, Wording, wanted
 from evenhand.parameters import Parameters
 from evenhand.processes import Lock
 from evenhand.protocol import Decision, Label, Renewable
@@ -158,8 +158,8 @@ class AskTell(Configured):
             if 1 <= number < self._next:
                 raise ClosedTicketError(f"ticket {number} was told or forgotten before; nothing has changed")
             latest = f"the last one was {self._next - 1}" if self._next > 1 else "none was so far"
-            last = f"{latest}; if a study decides, tell the study: {COPIED}"
-            raise UnknownTicketError(f"ticket {number} was never handed out; {last}")
+            never = f"ticket {number} was never handed out; {latest}"
+            raise UnknownTicketError(Wording(f"{never}; if a study decides, tell the study: {COPIED}", shell=never))
         if handed and not all(map(_agrees, self._ticket_fields(given), found[0])):
             raise foreign
         return number, found

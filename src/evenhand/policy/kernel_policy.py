@@ -26,7 +26,7 @@ from evenhand.arguments import is_whole
 from evenhand.arguments import whole as whole_number
 from evenhand.data.encoding import Encoder, Transformer
 from evenhand.display.html import Table
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, Wording, wanted
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import LazyKernel, flat, interpreted
 from evenhand.policy import saving, validation, warm_start
@@ -454,7 +454,7 @@ class KernelPolicy(AskTell):
             more = type(self)(**config)
         except (TypeError, ArgumentError) as error:
             what = f"one that {type(self).__name__} knows"
-            raise ArgumentError(wanted("arm", what, "a new one", "make a new policy")) from error
+            raise ArgumentError(wanted("arm", what, Wording("a new one"), "make a new policy")) from error
         more.begin(self.dimension or 0)
         more.round = self.round
         for mine, theirs in zip(flat(more._state), flat(self._state), strict=True):

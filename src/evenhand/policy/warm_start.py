@@ -9,7 +9,7 @@ import numpy as np
 
 from evenhand.data.contexts import LARGEST, feature_columns
 from evenhand.data.tables import column, numbers
-from evenhand.errors import ContextError, TableError, wanted, wanted_one_of
+from evenhand.errors import ContextError, TableError, Wording, wanted, wanted_one_of
 from evenhand.frames import as_pandas
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import flat
@@ -65,7 +65,8 @@ def _columns_of(names: Any, contextual: bool, dimension: int | None, known: list
     if known is None:
         return listed
     if set(listed) != set(known):
-        raise ContextError(wanted("contexts", f"the columns {known}, as before", names, "rename the log's columns"))
+        what = Wording("the columns ", known, ", as before")
+        raise ContextError(wanted("contexts", what, names, "rename the log's columns"))
     return known
 
 

@@ -30,7 +30,7 @@ from fractions import Fraction
 from typing import Any, Self
 
 from evenhand.arguments import real
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, Wording, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import bind, entry, packers
 from evenhand.kernels.deadlines import NEVER
@@ -352,12 +352,13 @@ class DeadlineLearn(QuotaPolicy):
     def _check_offer(self, available: list[int]) -> None:
         offered, always = [self._labels[arm] for arm in available], self.promise.offers
         if always == "all" and len(available) < len(self._labels) - len(self.retired):
-            mend = "the promise holds only while all are on offer; for arms that come and go, pass offers= to Promise"
+            mend = Wording("pass offers= to Promise", shell="say offers in the file of --promise")
+            mend = Wording("the promise holds only while all are on offer; for arms that come and go, ", mend)
             raise ArgumentError(wanted("available", "every arm", offered, mend))
         if not isinstance(always, str):
             held, least = [arm for arm in offered if arm in always], min(self.plays, len(offered))
             if len(held) < least:
-                what = f"at least {least} of {list(always)}, as the promise says"
+                what = Wording(f"at least {least} of ", list(always), ", as the promise says")
                 raise ArgumentError(wanted("available", what, offered))
         gone = self.retired and [self._labels[arm] for arm in available if self._labels[arm] in self.retired]
         if gone:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, Wording, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import flat
 from evenhand.learners.adapter import asks_among, learner_facts, wishes_of
@@ -46,7 +46,7 @@ def proposals(policy: Any, shown: Floats, arms: list[int] | None = None) -> list
     among = (_on_offer(policy) if arms is None else arms) if asks_among(learner) else range(len(policy._labels))
     said = wishes_of(learner, [shown] if policy.contextual else [], among, "learner.choose()")
     if policy.round != round:
-        raise ArgumentError(wanted("learner.choose()", "to decide without asking its own policy", "an ask"))
+        raise ArgumentError(wanted("learner.choose()", "to decide without asking its own policy", Wording("an ask")))
     return said
 
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from evenhand.errors import ArgumentError, SharesError, wanted
+from evenhand.errors import ArgumentError, SharesError, Wording, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import bind, entry, flat, interpreted, packers
 from evenhand.labels import is_by_label, same_labels
@@ -57,6 +57,7 @@ Kept = Literal["at every round", "at the horizon", "in the long run"]
 
 SILENT = {"tolerance": 0.0, "plays": 1, "cap_tolerance": 0.0}
 """What arguments of a promise are that say nothing; the others are None."""
+DEADLINE_LEARN = Wording("DeadlineLearn", shell="--policy deadline-learn")
 
 
 def read_owed(learner: Any, shares: Any, said: Mapping[str, Any], arms: int | Sequence[Label] | None) -> Promise:
@@ -79,7 +80,7 @@ def read_owed(learner: Any, shares: Any, said: Mapping[str, Any], arms: int | Se
             raise ArgumentError(wanted(name, "nothing together with a promise, which states it", value, mend))
     stated = shares if arms is None else named_as(shares, arm_labels(arms))
     if arms is not None and set(arm_labels(arms)) != set(stated.arms):
-        raise ArgumentError(wanted("arms", f"the arms of the promise {list(shares.arms)}", arms))
+        raise ArgumentError(wanted("arms", Wording("the arms of the promise ", list(shares.arms)), arms))
     return stated
 
 
@@ -89,7 +90,7 @@ def promise_over(
     """Do what `read_owed` does for policies that promise shares of single arms alone."""
     promise = read_owed(learner, shares, {"tolerance": tolerance, "plays": plays}, arms)
     if promise.sets or promise.windows or promise.caps or promise.plays != plays or promise.offers != "any":
-        mend = "DeadlineLearn keeps every promise"
+        mend = Wording(DEADLINE_LEARN, " keeps every promise")
         raise SharesError(wanted("shares", "only shares of single arms", str(promise), mend))
     return promise
 
@@ -120,7 +121,7 @@ class QuotaPolicy(KernelPolicy):
         own = learner.arms if isinstance(learner, (KernelPolicy, Adapter)) else None
         if own is not None and not same_labels(own, promise.arms):
             mend = "name the same arms, in the same order"
-            raise ArgumentError(wanted("learner", f"one for the arms {promise.arms}", own, mend))
+            raise ArgumentError(wanted("learner", Wording("one for the arms ", promise.arms), own, mend))
         if isinstance(learner, KernelPolicy):
             self.learner = self._pristine = learner.fresh()
             self.contextual, self.reward_range = learner.contextual, learner.reward_range

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.errors import ArgumentError, SharesError, UnknownArmError, figure, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, SharesError, UnknownArmError, Wording, figure, wanted, wanted_one_of
 from evenhand.kernels.compose import entry, interpreted
 from evenhand.kernels.deadlines import NEVER
 from evenhand.promises.feasible import forest_of, settle_offers, tokens_of
@@ -208,7 +208,7 @@ def add(policy: Any, label: Label, share: Any) -> int:
     part = read_share(share, "share")
     left = before.plays - sum(before.shares)
     if part > left:
-        mend = "lower the others first with change(shares)"
+        mend = Wording("lower the others first with ", Wording("change(shares)", shell="evenhand change"))
         raise SharesError(
             wanted("share", f"at most {figure(float(left))}, what the other shares leave", float(part), mend)
         )

@@ -14,7 +14,7 @@ import numpy as np
 from evenhand.arguments import as_whole_numbers, is_whole, one_of, yes_or_no
 from evenhand.display.html import notes_of
 from evenhand.display.progress import ProgressBar
-from evenhand.errors import ArgumentError, SimulationInterrupted, wanted
+from evenhand.errors import ArgumentError, SimulationInterrupted, Wording, wanted
 from evenhand.jobs import parallel_jobs
 from evenhand.kernels.arrays import Ints
 from evenhand.labels import numbered, same_labels
@@ -285,8 +285,9 @@ def _check_fit(named: dict[str, Any], world: Any) -> None:
         arms = traits_of(policy).arms
         if arms is not None and not same_labels(arms, world.arms):
             both = len(arms) == len(world.arms)
-            got = f"{list(arms)[:5]}" if both else f"{len(arms)} arms"
-            want = f"the world's arms {list(world.arms)[:5]}" if both else f"{len(world.arms)} arms, as the world has"
+            got = Wording(list(arms)[:5]) if both else Wording(f"{len(arms)} arms")
+            want: str = f"{len(world.arms)} arms, as the world has"
+            want = Wording("the world's arms ", list(world.arms)[:5]) if both else want
             raise ArgumentError(wanted(f"policies[{name!r}]", want, got))
     for name, policy in named.items():
         check_fit(f"policies[{name!r}]", policy, world)

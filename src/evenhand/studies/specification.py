@@ -19,7 +19,7 @@ import numpy as np
 
 from evenhand import registry
 from evenhand.arguments import is_whole
-from evenhand.errors import ArgumentError, EvenhandError, nearest, wanted
+from evenhand.errors import ArgumentError, EvenhandError, Wording, nearest, wanted
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.promises.plain_data import ARGUMENTS, TABLES
 from evenhand.promises.promise import Promise
@@ -69,7 +69,8 @@ def policy_from(spec: Any, *, bounded: bool = True) -> Any:
     """
     policy = build(_plain(spec, "policy"), bounded=bounded)
     if isinstance(policy, KernelPolicy) and policy.arms is None:
-        raise ArgumentError(wanted("arms", "a number of arms or a list of labels", None, 'such as "arms": ["a", "b"]'))
+        mend = Wording('such as "arms": ["a", "b"]', shell="such as --arms a,b")
+        raise ArgumentError(wanted("arms", "a number of arms or a list of labels", None, mend))
     return policy
 
 
@@ -122,7 +123,9 @@ def _arguments(
     _only(entry.name, given, takes)
     missing = [name for name, p in takes.items() if p.default is p.empty and given.get(name) is None]
     if missing:
-        raise ArgumentError(f"{where or 'policy'}: {entry.name} needs {', '.join(missing)}")
+        lacks = ", ".join(missing)
+        lacks = Wording(lacks, shell=f"--{lacks}") if lacks == "groups" else lacks
+        raise ArgumentError(Wording(f"{where or 'policy'}: {entry.name} needs ", lacks))
     hints = typing.get_type_hints(entry.cls.__init__)
     arguments: dict[str, Any] = {}
     for name, value in given.items():

@@ -14,7 +14,7 @@ from evenhand.cli.inputs.tables import read_texts
 from evenhand.cli.options import JSON, STORE, STUDY
 from evenhand.cli.output import answer, as_json, format_row, print_text
 from evenhand.cli.studies.changes import labels_of
-from evenhand.errors import ArgumentError, EvenhandError, StoreError, file_said, wanted
+from evenhand.errors import ArgumentError, EvenhandError, StoreError, Wording, file_said, wanted
 from evenhand.policy.traits import traits_of
 from evenhand.studies import Operation, Study
 from evenhand.studies.log.codec import as_decided
@@ -98,7 +98,7 @@ def tell(
             given |= {option: observations.pairs_of(pairs, f"--{option}")} if pairs else {}
         if not (samples or rows or reward):
             what = "the outcome: a reward, null for none, --rows or --samples"
-            raise ArgumentError(wanted("REWARD", what, "nothing"))
+            raise ArgumentError(wanted("REWARD", what, Wording("nothing")))
         if samples:
             given["samples"] = read_texts(samples)
         if rows:

@@ -16,7 +16,7 @@ from evenhand.cli.inputs.promises import described_promises
 from evenhand.cli.inputs.tables import read_log
 from evenhand.cli.options import JSON
 from evenhand.cli.output import as_json, print_text, say_notes
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, Wording, wanted
 from evenhand.interventions import CausalModel
 from evenhand.policy import deterministic
 from evenhand.policy.traits import traits_of
@@ -66,7 +66,8 @@ def new(
     if promise is not None:
         if policy or described or shares or tolerance is not None:
             mend = "the file holds them; only --arms can be added"
-            raise ArgumentError(wanted("--promise", "without --policy, --spec, --shares and --tolerance", "both", mend))
+            what = "without --policy, --spec, --shares and --tolerance"
+            raise ArgumentError(wanted("--promise", what, Wording("both"), mend))
         described = described_promises(promise, arms=labels)
     if policy:
         named = describe(policy)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 from starlette.requests import Request
 
-from evenhand.errors import ArgumentError, SharesError, wanted
+from evenhand.errors import ArgumentError, SharesError, Wording, wanted
 from evenhand.labels import by_label
 from evenhand.promises.versions import rows_of
 from evenhand.protocol import label_among
@@ -91,7 +91,8 @@ class ChangedOut(BaseModel):
 async def change(request: Request, session: Session, body: ChangeBody) -> dict[str, Any]:
     """Replace the promise from now on: rounds and decisions are counted from this change."""
     if (body.shares is None) == (body.promise is None):
-        raise ArgumentError(wanted("shares", "either shares or promise", "neither" if body.promise is None else "both"))
+        got = Wording("neither" if body.promise is None else "both")
+        raise ArgumentError(wanted("shares", "either shares or promise", got))
     labels = await session.reads.run(partial(_labels, session))
     shares: Any = body.shares
     if isinstance(shares, dict):

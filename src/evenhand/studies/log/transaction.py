@@ -18,6 +18,7 @@ from evenhand.errors import (
     EvenhandError,
     ModelError,
     StoreError,
+    Wording,
     wanted,
 )
 from evenhand.policy.kernel_policy import KernelPolicy
@@ -173,7 +174,7 @@ class Transaction:
             self._subjects.check(subject)
         before = next((self._named[text] for text in texts if text in self._named), None) if texts else None
         if yes_or_no("sticky", sticky) and (kind != "ask" or key is None):
-            raise ArgumentError(wanted("sticky", "an ask with a key", kind if key else "no key"))
+            raise ArgumentError(wanted("sticky", "an ask with a key", kind if key else Wording("no key")))
         # Before the arguments are validated: arms may have changed since, and a sticky ask must not fail for that.
         if sticky and before is not None:
             return before[1]
