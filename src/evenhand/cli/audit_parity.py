@@ -8,10 +8,11 @@ import typer
 
 from evenhand.cli.inputs.inputs import names_of
 from evenhand.cli.inputs.tables import read_table
-from evenhand.cli.options import JSON
+from evenhand.cli.options import JSON, Options
 from evenhand.cli.output import as_json, print_text, records, say_notes
 
 
+@Options(tables="log", beside={"--seed": "--unit"})
 def audit_parity(
     log: Path, *, group: str = "group", value: str = "reward", level: float = 0.95, tolerance: float = 0.0,
     within: int = 20, unit: str = "", seed: int = 0, json: JSON = False,

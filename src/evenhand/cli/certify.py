@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from evenhand.cli.options import EMPTY, JSON
+from evenhand.cli.options import EMPTY, FORM, JSON, Options
 from evenhand.cli.output import as_json, print_text, records
 from evenhand.cli.refusals import in_shell
 from evenhand.cli.sample import COLLECTION, labelled_rows
@@ -23,6 +23,7 @@ SHOWN = 12
 """How many rows a refusal names."""
 
 
+@Options(tables="fresh", beside={f"--empty {FORM}": "--fresh"})
 def certify(
     folder: Path,
     *,

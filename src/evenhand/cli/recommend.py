@@ -12,7 +12,7 @@ from evenhand import registry
 from evenhand.cli.inputs.causal_data import fitted_model, model_in, show_answer
 from evenhand.cli.inputs.inputs import named_shares, numbers_by_name, read_object
 from evenhand.cli.inputs.tables import is_table, read_texts
-from evenhand.cli.options import JSON
+from evenhand.cli.options import JSON, WRITTEN, Options
 from evenhand.cli.recommendation import show
 from evenhand.cli.refusals import typed_options
 from evenhand.data.csv_files import write_csv
@@ -28,6 +28,15 @@ AT_ANY_TIME = {"trial", "log", "tell", "ask", "out", "json", "sep", "decimal", "
 """What may be given to a trial that goes on."""
 
 
+@Options(
+    tables="model tell log",
+    beside={
+        "--cut --smoothing": "--edges", "--delta": "--edges --budget --trial", "--seed": "not --trial",
+        "--search --pooled --slack": "--budget --trial", "--ask --tell --log": "--trial",
+        WRITTEN: "MODEL --candidates --tell --log",
+    },
+    arguments={"costs": "--candidates", "latent": "--edges", "parents": "--edges"},
+)  # fmt: skip
 def recommend(
     context: typer.Context, model: Path | None = None, *, edges: str = "", intervene: str = "",
     sensitive: list[str] | None = None, outcome: str = "", candidates: Path | None = None, values: str = "",

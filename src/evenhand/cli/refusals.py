@@ -6,7 +6,6 @@ import json
 import re
 from typing import Any
 
-from evenhand.cli.options import TABLE_COMMANDS
 from evenhand.errors import SHOWN, EvenhandError, Refusal, Wording, file_said, masked, shown
 
 ONE_OF = "one of "
@@ -15,11 +14,6 @@ WORD = re.compile(r"\s*(?:[,;\n]|<?-+>|<-+)\s*")
 """What stands between the names of columns in an option."""
 FILES = ("--promise", "--spec")
 """Options of files that hold what other options say too."""
-ELSEWHERE = {
-    "classes": "--labels", "costs": "--candidates", "latent": "--edges", "parents": "--edges", "learner": "--policy",
-    "policies": "--policy",
-}  # fmt: skip
-"""Options that lead to an argument of another name."""
 
 
 def name_options(error: EvenhandError, context: Any) -> None:
@@ -55,7 +49,7 @@ def _typed(name: str, options: dict[str, str], context: Any) -> str:
     """Return what was typed, or left out, for an argument of the library; "" where nothing is known to stand for it."""
     given, own = typed_options(context).values(), f"--{name.replace('_', '-')}"
     exact = options.get(name, own if own in options.values() else "")
-    alike = [exact] if exact else [f"{own}s", own.removesuffix("s"), ELSEWHERE.get(name, "")]
+    alike = [exact] if exact else [f"{own}s", own.removesuffix("s"), context.command.said.arguments.get(name, "")]
     typed = [option for option in alike if option in given]
     argument = [_long(one) for one in context.command.params if one.name == name and name not in options]
     file = [f"{option}, {name}" for option in FILES if option in given]
@@ -70,7 +64,7 @@ def _of_column(refusal: Refusal, options: dict[str, str], context: Any) -> str:
     given = {option: context.params.get(own) for own, option in options.items()}
     asked = [one for one, value in given.items() if isinstance(value, str) and name in WORD.split(value.strip())]
     if len(asked) != 1:
-        tables = [context.params.get(one) for one in TABLE_COMMANDS.get(context.info_name, "").split()]
+        tables = [context.params.get(one) for one in context.command.said.tables.split()]
         files = ", ".join(file_said(path) for path in tables if path and not isinstance(path, list))
         return f"{files or 'table'}: expected a column {name!r}, got the columns {known}{hint}"
     if asked[0] not in typed_options(context).values():
@@ -81,8 +75,8 @@ def _of_column(refusal: Refusal, options: dict[str, str], context: Any) -> str:
 def in_shell(words: Any) -> str:
     """Return words of the library, or those of an error, as the shell says them.
 
-    >>> in_shell(wanted("values", Wording("a number for each of ", ["no", "yes"]), {"no": 0.0}))
-    'values: expected a number for each of no,yes, got no=0'
+    >>> in_shell(Wording("a number for each of ", ["no", "yes"], ", as ", {"no": 0.0}))
+    'a number for each of no,yes, as no=0'
     """
     words = words.args[0] if isinstance(words, EvenhandError) and words.args else words
     if isinstance(words, Refusal):

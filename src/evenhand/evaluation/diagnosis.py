@@ -8,7 +8,7 @@ import numpy as np
 
 from evenhand.audit.sequences import Book, refutes
 from evenhand.audit.units import read_differently
-from evenhand.errors import ArgumentError, TableError, Wording, argument, wanted
+from evenhand.errors import NOTHING, ArgumentError, TableError, Wording, argument, wanted
 from evenhand.evaluation.estimators import Candidate
 from evenhand.evaluation.findings import Interval
 from evenhand.evaluation.logged import Logged
@@ -144,7 +144,7 @@ def _check_largest(largest: float, weights: Floats) -> None:
     book = Book()
     book.add(-weights, largest)
     if refutes([book], -1.0, REFUTED):
-        what = "None, as the log does not try everything that the policy plays"
+        what = Wording(NOTHING, ", as the log does not try everything that the policy plays")
         mend = "a largest weight bounds the value only where every arm of the policy has a chance in every row"
         got = f"{largest:g} and a mean weight of {weights.mean():.3g}"
         raise ArgumentError(wanted("largest_weight", what, got, mend))

@@ -26,7 +26,7 @@ from evenhand.arguments import is_whole
 from evenhand.arguments import whole as whole_number
 from evenhand.data.encoding import Encoder, Transformer
 from evenhand.display.html import Table
-from evenhand.errors import ArgumentError, Wording, wanted
+from evenhand.errors import NOTHING, ArgumentError, Wording, wanted
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import LazyKernel, flat, interpreted
 from evenhand.policy import saving, validation, warm_start
@@ -514,7 +514,7 @@ class KernelPolicy(AskTell):
         name, got = "segment", segment
         if available is not None:
             name, got = "available", [self._labels[arm] for arm in available]
-        what = f"None: {type(self).__name__} assumes that every arm is on offer and has no segments"
+        what = Wording(NOTHING, f": {type(self).__name__} assumes that every arm is on offer and has no segments")
         raise ArgumentError(wanted(name, what, got, "DeadlineLearn supports both"))
 
     def forget_machine_code(self) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from evenhand.data.contexts import LARGEST, feature_columns
 from evenhand.data.tables import column, numbers
-from evenhand.errors import ContextError, TableError, Wording, wanted, wanted_one_of
+from evenhand.errors import NOTHING, ContextError, TableError, Wording, wanted, wanted_one_of
 from evenhand.frames import as_pandas
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import flat
@@ -57,7 +57,7 @@ def _columns_of(names: Any, contextual: bool, dimension: int | None, known: list
     if names is None and not contextual:
         return []
     if not contextual:
-        raise ContextError(wanted("contexts", "None: this policy sees no contexts", names))
+        raise ContextError(wanted("contexts", Wording(NOTHING, ": this policy sees no contexts"), names))
     what = f"a list of {dimension or 'column'} column names, for the contexts of the arm that was played"
     listed = list(names) if isinstance(names, Sequence) and not isinstance(names, str) else []
     if not listed or not all(isinstance(name, str) for name in listed) or len(listed) != (dimension or len(listed)):

@@ -30,7 +30,7 @@ from fractions import Fraction
 from typing import Any, Self
 
 from evenhand.arguments import real
-from evenhand.errors import ArgumentError, Wording, wanted
+from evenhand.errors import NOTHING, ArgumentError, Wording, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import bind, entry, packers
 from evenhand.kernels.deadlines import NEVER
@@ -342,7 +342,9 @@ class DeadlineLearn(QuotaPolicy):
         if self._segments is None:
             if self.round:
                 mend = "make a new policy and give a segment in every round"
-                raise ArgumentError(wanted("segment", f"None, as in the {self.round} rounds before", label, mend))
+                raise ArgumentError(
+                    wanted("segment", Wording(NOTHING, f", as in the {self.round} rounds before"), label, mend)
+                )
             self._token  # noqa: B018, tickets handed out before and after are the same policy's
             self._rank()
             self._segments = Segments(self._state, self.promise)

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from evenhand.arguments import as_float, whole
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import NOTHING, ArgumentError, Wording, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
 from evenhand.learners.indices import learn_mean
@@ -139,7 +139,7 @@ class LFG(KernelPolicy):
 
     def _set_round(self, available: list[int] | None, segment: Any) -> None:
         if segment is not None or available is None:
-            raise ArgumentError(wanted("segment", "None: LFG knows no segments", segment))
+            raise ArgumentError(wanted("segment", Wording(NOTHING, ": LFG knows no segments"), segment))
         self._state.offered[:] = 0
         self._state.offered[available] = 1
 

@@ -13,7 +13,7 @@ from sqlalchemy import insert
 from sqlalchemy.exc import IntegrityError
 
 from evenhand import registry
-from evenhand.errors import ArgumentError, Wording, argument, wanted
+from evenhand.errors import NOTHING, ArgumentError, Wording, argument, wanted
 from evenhand.policy.ask_tell import open_tickets_of
 from evenhand.policy.traits import traits_of
 from evenhand.policy.validation import checked_reward
@@ -92,7 +92,9 @@ def expiry_of_new(policy: Any, after: Any, reward: Any) -> dict[str, float]:
     if reward is None:
         return found
     if seconds is None:
-        raise ArgumentError(wanted("expire_reward", "None without expire_after", reward, "say when tickets expire"))
+        raise ArgumentError(
+            wanted("expire_reward", Wording(NOTHING, " without expire_after"), reward, "say when tickets expire")
+        )
     traits = traits_of(policy)
     if traits.feedback != "reward" or traits.audited:
         what = "verdicts" if traits.audited else traits.feedback

@@ -12,7 +12,7 @@ import typer
 from evenhand.arguments import real
 from evenhand.cli.inputs.inputs import names_of
 from evenhand.cli.inputs.tables import read_table
-from evenhand.cli.options import JSON
+from evenhand.cli.options import JSON, Options
 from evenhand.cli.output import format_row, print_text
 from evenhand.cli.refusals import in_shell
 from evenhand.cli.studies.pair_audit import CONTRADICTS, PairAudit
@@ -35,6 +35,13 @@ REWARD = "reward"
 MEND = "repeat what the state was begun with, or begin another --state"
 
 
+@Options(
+    tables="table",
+    beside={
+        "--read": "not --store --questions", "--gap": "--read", "--state --questions --auditor": "not --store",
+        "--study": "--store",
+    },
+)  # fmt: skip
 def audit_pairs(
     table: Path, *, features: str, reward: str, individuals: int | None = None,
     questions: Annotated[int | None, typer.Option(min=1)] = None, errors: float | None = None,

@@ -12,7 +12,7 @@ import typer
 from evenhand.cli.inputs.empty_cells import without_empty_cells
 from evenhand.cli.inputs.inputs import labels_in, names_of
 from evenhand.cli.inputs.tables import GIVEN, label_file, read_as_written
-from evenhand.cli.options import EMPTY, JSON
+from evenhand.cli.options import EMPTY, JSON, Options
 from evenhand.cli.output import as_json, print_text, records, say_notes
 from evenhand.cli.refusals import in_shell
 from evenhand.data.csv_files import write_csv
@@ -30,6 +30,14 @@ if TYPE_CHECKING:
 MEND = "repeat what the state was begun with, or begin another --state"
 
 
+@Options(
+    tables="table",
+    beside={
+        "--annotator": "--tasks --read --correct", "--annotator-of --control": "--read", "--items": "--tasks",
+        "--read": "not --tasks", "--correct": "not --tasks --read",
+    },
+    arguments={"classes": "--labels"},
+)  # fmt: skip
 def label(
     table: Path, *, id: str, group: str, features: str, labels: str, show: str = "",
     state: Path = Path("labels.evenhand"), annotator: str | None = None, annotator_of: str | None = None,

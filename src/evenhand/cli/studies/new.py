@@ -14,7 +14,7 @@ from evenhand.cli.inputs.inputs import labels_in, named_shares, read_object, sha
 from evenhand.cli.inputs.policies import describe, lifted, put
 from evenhand.cli.inputs.promises import described_promises
 from evenhand.cli.inputs.tables import read_log
-from evenhand.cli.options import JSON
+from evenhand.cli.options import FORM, JSON, Options
 from evenhand.cli.output import as_json, print_text, say_notes
 from evenhand.errors import ArgumentError, Wording, wanted
 from evenhand.interventions import CausalModel
@@ -32,6 +32,14 @@ BLIND = (
 )
 
 
+@Options(
+    tables="shares",
+    beside={
+        "--arms": "not --arms-from", "--arm": "--arms-from", "--expire-reward": "--expire-after",
+        FORM: "--shares --arms-from --spec --promise --groups",
+    },
+    arguments={"learner": "--policy", "policies": "--policy"},
+)  # fmt: skip
 def new(
     store: str, *, policy: Annotated[str, typer.Option("--policy", "-p")] = "", shares: str = "", arms: str = "",
     arms_from: Path | None = None, arm: str = "arm", tolerance: float | None = None, groups: str = "",

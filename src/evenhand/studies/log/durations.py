@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from evenhand.arguments import as_float
-from evenhand.errors import ArgumentError, Wording, wanted
+from evenhand.errors import NOTHING, ArgumentError, Wording, wanted
 
 UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 WORDS = {"w": "week", "d": "day", "h": "hour", "m": "minute", "s": "second"}
@@ -39,7 +39,8 @@ def read_expiry(after: Any, name: str = "expire_after") -> float | None:
     else:
         seconds = as_float(after)
     if not 1e-6 <= seconds <= LONGEST:
-        raise ArgumentError(wanted(name, WHAT, after, "None means never" if name == "expire_after" else ""))
+        never = Wording(NOTHING, " means never") if name == "expire_after" else ""
+        raise ArgumentError(wanted(name, WHAT, after, never))
     return seconds
 
 
