@@ -342,9 +342,8 @@ class DeadlineLearn(QuotaPolicy):
         if self._segments is None:
             if self.round:
                 mend = "make a new policy and give a segment in every round"
-                raise ArgumentError(
-                    wanted("segment", Wording(NOTHING, f", as in the {self.round} rounds before"), label, mend)
-                )
+                what = Wording(NOTHING, f", as in the {self.round} rounds before")
+                raise ArgumentError(wanted("segment", what, label, mend))
             self._token  # noqa: B018, tickets handed out before and after are the same policy's
             self._rank()
             self._segments = Segments(self._state, self.promise)

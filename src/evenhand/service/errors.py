@@ -48,18 +48,10 @@ NAMES: dict[int, str] = {
 class Refusal(Exception):
     """An error response: its status, its name, and a message that says what to do."""
 
-    def __init__(
-        self,
-        status: int,
-        message: str,
-        *,
-        name: str = "",
-        headers: Mapping[str, str] | None = None,
-        parts: errors.Refusal | None = None,
-    ) -> None:
+    def __init__(self, status: int, message: str, *, name: str = "", headers: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
         self.status, self.message, self.headers = status, message, headers or {}
-        self.name, self.parts = name or NAMES[status], parts
+        self.name = name or NAMES[status]
 
     def response(self) -> Response:
         """Return the response, which no cache may keep."""
@@ -80,7 +72,7 @@ def refusal_of(error: BaseException) -> Refusal:
             later = {"Retry-After": "1"}
             return Refusal(503, "the store cannot be reached; try again", name="StoreError", headers=later)
         if kind in STATUS and isinstance(error, EvenhandError):
-            return Refusal(STATUS[kind], str(error), name=type(error).__name__, parts=error.refusal)
+            return Refusal(STATUS[kind], error.refusal or str(error), name=type(error).__name__)
     return Refusal(500, "internal error: this is a bug in evenhand; see its log under this request's id")
 
 
@@ -111,8 +103,9 @@ def from_validation(
 def envelope(error: BaseException) -> dict[str, Any]:
     """Return the {"name", "message"} of an error, which every refusal contains, and what it says of an argument."""
     refusal = refusal_of(error)
-    said, parts = {"name": refusal.name, "message": refusal.message}, refusal.parts
-    if parts is None:
+    said: dict[str, Any] = {"name": refusal.name, "message": refusal.message}
+    parts = refusal.message
+    if not isinstance(parts, errors.Refusal):
         return said
     got = parts.got if len(repr(parts.got)) <= SHOWN else shown(parts.got)
     return said | {"expected": parts.expected, "got": got, "hint": parts.hint or None}

@@ -187,9 +187,7 @@ def _check_rewards(refuse: Callable[..., None], policy: Any, world: Any) -> None
     if pays is not None and takes is not None and not (takes[0] <= pays[0] and pays[1] <= takes[1]):
         got = Wording(f"a {type(policy).__name__}, which takes rewards from {takes[0]:g} to {takes[1]:g}")
         mend = "scale the rewards, or take another policy"
-        refuse(
-            f"a policy for the rewards of {type(world).__name__}, from {pays[0]:g} to {pays[1]:g}", Wording(got), mend
-        )
+        refuse(f"a policy for the rewards of {type(world).__name__}, from {pays[0]:g} to {pays[1]:g}", got, mend)
 
 
 def _check_groups(refuse: Callable[..., None], policy: Any, world: Any) -> None:

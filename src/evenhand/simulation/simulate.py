@@ -133,16 +133,15 @@ def simulate(
     notes = [*notes_of(world), *(f"{name}: {note}" for name, policy in named.items() for note in notes_of(policy))]
     own, late = world_traits(world).replicate is not None, read_delay(delay)
     if late is not None and own:
-        what = Wording(NOTHING, f": {type(world).__name__} plays rounds of its own, whose answers come at once")
+        what: str = Wording(NOTHING, f": {type(world).__name__} plays rounds of its own, whose answers come at once")
         raise ArgumentError(wanted("delay", what, delay))
     kept = _checkpoints(checkpoints, spacing, int(rounds))
     folder = _read_folder(store)
     given = read_given(offers, segments, changes, **counts, arms=tuple(world.arms))
     if given is not None and own:
         name = "offers" if offers is not None else "segments" if segments is not None else "changes"
-        raise ArgumentError(
-            wanted(name, Wording(NOTHING, f" in {type(world).__name__}, which plays rounds of its own"), "some")
-        )
+        what = Wording(NOTHING, f" in {type(world).__name__}, which plays rounds of its own")
+        raise ArgumentError(wanted(name, what, "some"))
     if replications > 1 and not own:
         _warn_of_shared_randomness(named)
     promises = _promises(named, given is not None and bool(given.changes))
