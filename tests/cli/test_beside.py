@@ -2,7 +2,7 @@
 
 import pytest
 
-from evenhand.cli.command import BESIDE, COMMANDS, command_of
+from evenhand.cli.command import COMMANDS, command_of
 from evenhand.errors import ArgumentError
 from tests.cli.shell import refused
 
@@ -41,8 +41,8 @@ COUNTS = {
 """The options that count whatever else is typed, or of which the command itself says by their values when they do."""
 FORM = {"--sep", "--decimal", "--encoding", "--format", "--header", "--values"}
 RULES = {
-    command: {option: rule for options, rule in rules.items() for option in options.split()}
-    for command, rules in BESIDE.items()
+    command: {option: rule for options, rule in command_of(command).said.beside.items() for option in options.split()}
+    for command in COMMANDS
 }
 EVERY = [(command, option, rule.partition("not ")) for command in RULES for option, rule in RULES[command].items()]
 NEEDED = [(command, option, needed.split()) for command, option, (needed, _, _) in EVERY if needed]
@@ -68,15 +68,11 @@ def typed(command, *options):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_of_every_option_it_is_said_whether_it_counts_alone(command):
     names = {next(word for word in one.opts if word[:2] == "--") for one in options_of(command).values()}
-    rules, counts = RULES.get(command, {}), set(COUNTS.get(command, "").split())
+    rules, counts = RULES[command], set(COUNTS.get(command, "").split())
     assert names == counts | set(rules) | ((EVERYWHERE | (FORM if names >= FORM else set())) & names)
     assert not counts & set(rules)
     every = {one.name.upper() for one in command_of(command).params} | names
     assert {word for rule in rules.values() for word in rule.split()} - {"not"} <= every
-
-
-def test_every_rule_is_of_a_command():
-    assert set(BESIDE) <= set(COMMANDS)
 
 
 @pytest.mark.parametrize(("command", "option", "needed"), NEEDED)

@@ -934,19 +934,39 @@ export interface components {
         };
         /**
          * ErrorOut
-         * @description An error: a permanent name, and a message that says what to do.
+         * @description An error: a permanent name, and a message that says what to do. One about an argument has its parts as well.
          */
         ErrorOut: {
             /**
              * Name
-             * @example ContradictionError
+             * @example RewardError
              */
             name: string;
             /**
              * Message
-             * @example ticket 17 was told before: reward 1.0, not 0.0; nothing has changed
+             * @example reward: expected a number in [0, 1], got 7.0
              */
             message: string;
+            /**
+             * Expected
+             * @description What was expected.
+             * @default null
+             * @example a number in [0, 1]
+             */
+            expected?: string | null;
+            /**
+             * Got
+             * @description What came, as text where it is long or no JSON.
+             * @default null
+             * @example 7
+             */
+            got?: unknown;
+            /**
+             * Hint
+             * @description How to mend it, if that is known.
+             * @default null
+             */
+            hint?: string | null;
         };
         /**
          * ForcedOut

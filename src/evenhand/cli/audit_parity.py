@@ -9,7 +9,7 @@ import typer
 
 from evenhand.cli.inputs.inputs import names_of
 from evenhand.cli.inputs.tables import read_table
-from evenhand.cli.options import JSON
+from evenhand.cli.options import JSON, Options
 from evenhand.cli.output import as_json, print_text, records, say_notes
 from evenhand.display.digits import number
 
@@ -24,6 +24,14 @@ INTERVALS = (
 """Of each interval that a table may hold its heading and its columns."""
 
 
+@Options(
+    tables="log",
+    beside={
+        "--seed": "--unit not --given --rates",
+        "--within": "not --given --rates",
+        "--tolerance --given": "not --rates",
+    },
+)
 def audit_parity(
     log: Path, *, group: str = "group", value: str = "reward", level: float = 0.95, tolerance: float = 0.0,
     within: int = 20, unit: str = "", seed: int = 0, given: str = "", rates: bool = False, json: JSON = False,

@@ -12,12 +12,13 @@ import typer
 
 from evenhand.cli.inputs.inputs import names_of
 from evenhand.cli.inputs.tables import read_table
-from evenhand.cli.options import EMPTY, JSON
+from evenhand.cli.options import EMPTY, FORM, JSON, Options
 from evenhand.cli.output import as_json, print_text, records
+from evenhand.cli.refusals import in_shell
 from evenhand.cli.sample import COLLECTION, labelled_rows
 from evenhand.data.tables import column
 from evenhand.display.html import notes_of
-from evenhand.errors import ArgumentError, TableError, first_few, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, TableError, Wording, first_few, wanted, wanted_one_of
 from evenhand.labels import Labels
 from evenhand.protocol import labels_of_texts
 from evenhand.sampling import ArrayPool, Certification, Sampler, TablePool, certify_once
@@ -30,6 +31,7 @@ SHOWN = 12
 """How many rows a refusal names."""
 
 
+@Options(tables="fresh", beside={f"--empty {FORM}": "--fresh"})
 def certify(
     folder: Path,
     *,
@@ -165,8 +167,9 @@ def _rows_in(path: Path, pool: TablePool, empty: str) -> tuple[ArrayPool, list[s
     try:
         X, y, group = pool.held_out(frame)
     except TableError as refusal:
-        where = f"--fresh {path}, " if str(refusal).startswith(("column ", "columns ")) else ""
-        raise TableError(f"{where}{refusal}".replace("table: ", f"--fresh {path}: ", 1)) from refusal
+        words = in_shell(refusal)
+        where = f"--fresh {path}, " if words.startswith(("column ", "columns ")) else ""
+        raise TableError(f"{where}{words}".replace("table: ", f"--fresh {path}: ", 1)) from refusal
     _check_labels(f"--fresh {path}, column {pool.label_column!r}", y, frame.index, pool)
     rows, known = ArrayPool(X, y, group=group), Counter(_as_values(pool))
     n, seen = len(y), sum(row in known for row in _as_values(rows))
@@ -174,7 +177,7 @@ def _rows_in(path: Path, pool: TablePool, empty: str) -> tuple[ArrayPool, list[s
     most = chance + (1 - chance) * max(0.01, chance / 2) + 4 * (chance * (1 - chance) / n) ** 0.5
     if seen > n * most:
         mend = "leave --fresh out to use the rows left in the pool"
-        got = f"{seen} of {n} rows of {path} that are in the pool"
+        got = Wording(f"{seen} of {n} rows of {path} that are in the pool")
         raise ArgumentError(wanted("--fresh", "rows that the collection has not seen", got, mend))
     return rows, [UNTOLD] if most >= 1 else []
 

@@ -12,12 +12,12 @@ from evenhand import registry
 from evenhand.cli.inputs.causal_data import fitted_model, model_in, show_answer
 from evenhand.cli.inputs.inputs import named_shares, numbers_by_name, read_object
 from evenhand.cli.inputs.tables import is_table, read_texts
-from evenhand.cli.options import JSON
+from evenhand.cli.options import JSON, WRITTEN, Options
 from evenhand.cli.recommendation import show
 from evenhand.cli.refusals import typed_options
 from evenhand.data.csv_files import write_csv
 from evenhand.display.progress import ProgressBar
-from evenhand.errors import ArgumentError, TableError, wanted, why_unreadable
+from evenhand.errors import ArgumentError, TableError, Wording, wanted, why_unreadable
 from evenhand.interventions import Problem, SimulatedTrial
 from evenhand.interventions.search import Search
 from evenhand.rng import draw_seed
@@ -28,6 +28,15 @@ AT_ANY_TIME = {"trial", "log", "tell", "ask", "out", "json", "sep", "decimal", "
 """What may be given to a trial that goes on."""
 
 
+@Options(
+    tables="model tell log",
+    beside={
+        "--cut --smoothing": "--edges", "--delta": "--edges --budget --trial", "--seed": "not --trial",
+        "--search --pooled --slack": "--budget --trial", "--ask --tell --log": "--trial",
+        WRITTEN: "MODEL --candidates --tell --log",
+    },
+    arguments={"costs": "--candidates", "latent": "--edges", "parents": "--edges"},
+)  # fmt: skip
 def recommend(
     context: typer.Context, model: Path | None = None, *, edges: str = "", intervene: str = "",
     sensitive: list[str] | None = None, outcome: str = "", candidates: Path | None = None, values: str = "",
@@ -93,7 +102,8 @@ def recommend(
         running.learn(read_texts(log))
     if tell is not None:
         if not running.open_tickets and not running.handed_out:
-            raise ArgumentError(wanted("--tell", "results of an open allocation", "none is open", "use --ask first"))
+            none = Wording("none is open")
+            raise ArgumentError(wanted("--tell", "results of an open allocation", none, "use --ask first"))
         seen = read_texts(tell)
         running.tell(_ticket(running, seen), seen)
     if ask is not None and not running.finished:
@@ -147,7 +157,7 @@ def _problem(
         raise ArgumentError(f"{', '.join(missing)}: missing; add {them}, or --trial FILE to continue a trial")
     if not edges and is_table(str(asked["MODEL"])):
         what = "the graph over the columns of the data, such as 'sex -> dose -> cured'"
-        raise ArgumentError(wanted("--edges", what, "none"))
+        raise ArgumentError(wanted("--edges", what, Wording("none")))
     model = fitted_model(asked["MODEL"], edges, smoothing, cuts) if edges else model_in(asked["MODEL"])
     body = read_object(asked["--candidates"])
     study = body if isinstance(body.get("candidates"), dict) else {"candidates": body}

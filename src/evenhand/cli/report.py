@@ -13,9 +13,9 @@ import typer
 
 from evenhand.audit.decision_log import read_plays, read_rounds
 from evenhand.audit.findings import when_broken
-from evenhand.cli.audit import Audited, promised_rows, taking_audited
+from evenhand.cli.audit import PROMISED, Audited, promised_rows, taking_audited
 from evenhand.cli.inputs.inputs import columns_of
-from evenhand.cli.options import JSON, STUDY, is_store
+from evenhand.cli.options import JSON, STUDY, Options, is_store
 from evenhand.cli.output import answer, png, promise_verdict
 from evenhand.cli.refusals import typed_options
 from evenhand.cli.studies.show import COLUMNS, arm_rows, pictures
@@ -47,6 +47,7 @@ Found = tuple[str, bool | None, str, str, dict[str, Any]]
 """Of what, whether the promise was kept, the answer as a sentence, how to check it again, and the other parts."""
 
 
+@Options(tables="log", beside=PROMISED)
 @taking_audited
 def report(
     audited: Audited, context: typer.Context, log: Annotated[str, typer.Argument(metavar="STORE|LOG")], *,

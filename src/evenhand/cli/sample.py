@@ -13,7 +13,7 @@ from evenhand import registry
 from evenhand.cli.inputs.empty_cells import without_empty_cells
 from evenhand.cli.inputs.inputs import named_shares, names_of, numbers_by_name
 from evenhand.cli.inputs.tables import read_table
-from evenhand.cli.options import EMPTY, JSON
+from evenhand.cli.options import EMPTY, JSON, Options
 from evenhand.cli.output import as_json, draw, folder, print_text, say_notes
 from evenhand.cli.worst_off import compared, say_compared
 from evenhand.data.csv_files import write_csv
@@ -34,6 +34,7 @@ MOST_LABELS = 100
 """More labels than this are numbers to predict, and no classes."""
 
 
+@Options(tables="pool")
 def sample(
     pool: Path,
     *,
@@ -131,7 +132,7 @@ def labelled_rows(
         why = f"every cell is empty; {mend}" if label else mend
         raise ArgumentError(wanted(option, "a column with labels", label or None, why))
     if label not in frame.columns:
-        raise ArgumentError(wanted_one_of(option, list(frame.columns), label, what="one of the columns", mend=mend))
+        raise ArgumentError(wanted_one_of(option, list(frame.columns), label, what="one of the columns", hint=mend))
     others = features or [name for name in frame.columns if name not in (*groups, label)]
     frame = without_empty_cells(frame, [*groups, label], others, empty)
     if list(frame.columns).count(label) == 1:

@@ -16,7 +16,7 @@ from evenhand.cli.inputs.inputs import delay_of, names_of, numbers_of, shares_of
 from evenhand.cli.inputs.policies import check_kept, policies_of
 from evenhand.cli.inputs.promises import UNDER, with_and_without
 from evenhand.cli.inputs.tables import read_table
-from evenhand.cli.options import JSON
+from evenhand.cli.options import FORM, JSON, Options
 from evenhand.cli.output import KEPT, as_json, draw, folder, print_text, promised_cells, say_notes, table
 from evenhand.data.csv_files import write_csv
 from evenhand.errors import ArgumentError, MissingExtraError, wanted
@@ -35,6 +35,15 @@ WIDEST = 12
 LOSSES = ("regret", "r_regret", "true_regret", "biased_regret", "perceived_regret")
 
 
+@Options(
+    tables="data",
+    beside={
+        "--tolerance": "--shares --promise", "--promise": "not --shares --tolerance",
+        "--arm --reward --group": "--data", "--sensitive --features": "--group", "--data": "not WORLD --means",
+        FORM: "--data --log --shares --promise",
+    },
+    arguments={"learner": "--policy", "policies": "--policy"},
+)  # fmt: skip
 def simulate(
     world: str = "", *, data: Path | None = None, arm: str = "", reward: str = "reward", group: str = "",
     sensitive: str = "", features: str = "", means: str = "",

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.errors import ArgumentError, ContextError, UnknownArmError, wanted, wanted_one_of
+from evenhand.errors import NOTHING, ArgumentError, ContextError, UnknownArmError, Wording, wanted, wanted_one_of
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import Labels, as_given, combined_label, combined_labels
 from evenhand.policy.kernel_policy import KernelPolicy
@@ -217,7 +217,7 @@ class Grouped(KernelPolicy):
 
     def _choose(self, shown: Floats) -> tuple[int, int, float]:
         if self.horizon is not None and self.round >= self.horizon:
-            mend = "give a longer horizon, or None for widths that grow with t"
+            mend = Wording("give a longer horizon, or ", NOTHING, " for widths that grow with t")
             what = f"at most horizon={self.horizon} rounds"
             raise ArgumentError(wanted("horizon", what, f"round {self.round + 1}", mend))
         return super()._choose(shown)

@@ -29,7 +29,7 @@ from evenhand.data.encoding import fitted
 from evenhand.data.features import other_columns
 from evenhand.data.groupings import Grouping
 from evenhand.data.tables import column, column_names, in_column_order, named_alike, numbers, places_in
-from evenhand.errors import ArgumentError, TableError, wanted
+from evenhand.errors import ArgumentError, TableError, Wording, argument, wanted
 from evenhand.frames import as_pandas
 from evenhand.groups.bias import INTERCEPT, named
 from evenhand.groups.problem import Groups, one_of_two
@@ -241,7 +241,7 @@ class TableArms(KernelWorld):
         groups: dict[Label, Label] = {}
         for row, (cell, own) in enumerate(zip(cells, belongs, strict=True)):
             if groups.setdefault(cell, own) != own:
-                mend = f"name {', '.join(map(repr, group_columns))} in arm= too"
+                mend = Wording(f"name {', '.join(map(repr, group_columns))} in ", argument("arm"), " too")
                 raise TableError(wanted(f"group, row {row + 1}", f"arm {cell!r} in one group", own, mend))
         self.membership = Groups.read({label: groups[label] for label in arms})
         super().__init__(self.membership.arms, table.shape[1])

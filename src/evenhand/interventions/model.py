@@ -11,7 +11,7 @@ import numpy as np
 
 from evenhand.arguments import as_floats, in_sequence, real, whole
 from evenhand.data.probabilities import scaled_note, summed
-from evenhand.errors import ArgumentError, nearest, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, Wording, nearest, wanted, wanted_one_of
 from evenhand.frames import has_row_labels
 from evenhand.interventions.bif_files import read_bif
 from evenhand.interventions.edges import read_latent
@@ -114,7 +114,7 @@ class CausalModel:
         for node, table in tables.items():
             if node not in self.parents:
                 what = f"the parents of {node!r}, which has a table"
-                raise ArgumentError(wanted("parents", what, "nothing", "use [] for a root"))
+                raise ArgumentError(wanted("parents", what, Wording("nothing"), "use [] for a root"))
             self.tables[node], missed[node] = read_conditional_table(f"tables[{node!r}]", table, self.axes(node))
         self.notes = rounded_tables("the model", missed)
         self.order = self._topological()
@@ -338,8 +338,8 @@ class CausalModel:
         needed = self.ancestors(nodes, tuple(held))
         missing = sorted(node for node in needed if node not in self.tables and node not in held and node not in soft)
         if missing:
-            what = f"tables for {missing}, which lie above {list(nodes)}"
-            raise ArgumentError(wanted("tables", what, "a partial model"))
+            what = Wording("tables for ", missing, ", which lie above ", list(nodes))
+            raise ArgumentError(wanted("tables", what, Wording("a partial model")))
         return {
             node: ((), np.eye(len(self.states[node]))[held[node]])
             if node in held

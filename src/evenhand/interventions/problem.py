@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from evenhand.arguments import as_float, real
-from evenhand.errors import ArgumentError, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, Wording, wanted, wanted_one_of
 from evenhand.interventions.cells import Cells
 from evenhand.interventions.estimators import Clipped, Mixture, gap_divergence, inverse, outcome_divergence
 from evenhand.interventions.graph_tests import graph_tests
@@ -410,13 +410,13 @@ class Problem:
         if blind.size:
             label, mend = self.candidates[blind[0]], "log a candidate that gives it, or add it to the logged one"
             what = f"trials of all values that the candidate {label!r} gives"
-            raise ArgumentError(wanted("log", what, "no such trials", mend))
+            raise ArgumentError(wanted("log", what, Wording("no such trials"), mend))
         return trials.sum(0) / trials.sum(), counts * inverse(mixture)
 
     def _exact(self) -> Cells:
         if not self.exact:
             mend = "estimates come from recommend() of a search"
-            raise ArgumentError(wanted("model", "every table above the outcome", "a log", mend))
+            raise ArgumentError(wanted("model", "every table above the outcome", Wording("a log"), mend))
         return self.cells
 
     def __getstate__(self) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.arguments import as_float, real, whole
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import NOTHING, ArgumentError, Wording, wanted
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import bind, kernel
 from evenhand.kernels.probability_of_largest import largest_beta
@@ -336,7 +336,8 @@ class Exp3(KernelPolicy):
         self.exploration = None if exploration is None else real("exploration", exploration, above=0.0, high=1.0)
         self.horizon = None if horizon is None else whole("horizon", horizon, low=1)
         if exploration is not None and horizon is not None:
-            raise ArgumentError(wanted("exploration", "None together with horizon=, which sets it", exploration))
+            what = Wording(NOTHING, " together with horizon=, which sets it")
+            raise ArgumentError(wanted("exploration", what, exploration))
         super().__init__(arms, seed)
 
     def parameters(self) -> Exp3Params:

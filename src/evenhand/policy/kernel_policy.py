@@ -26,7 +26,7 @@ from evenhand.arguments import is_whole
 from evenhand.arguments import whole as whole_number
 from evenhand.data.encoding import Encoder, Transformer
 from evenhand.display.html import Table
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import NOTHING, ArgumentError, Wording, wanted
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import LazyKernel, flat, interpreted
 from evenhand.labels import Labels
@@ -450,7 +450,7 @@ class KernelPolicy(AskTell):
             more = type(self)(**config)
         except (TypeError, ArgumentError) as error:
             what = f"one that {type(self).__name__} knows"
-            raise ArgumentError(wanted("arm", what, "a new one", "make a new policy")) from error
+            raise ArgumentError(wanted("arm", what, Wording("a new one"), "make a new policy")) from error
         more.begin(self.dimension or 0)
         more.round = self.round
         for mine, theirs in zip(flat(more._state), flat(self._state), strict=True):
@@ -507,7 +507,7 @@ class KernelPolicy(AskTell):
 
     def _set_round(self, available: list[int]) -> None:
         """Have the next decision taken among these arms alone."""
-        what = f"None: {type(self).__name__} assumes that every arm is on offer"
+        what = Wording(NOTHING, f": {type(self).__name__} assumes that every arm is on offer")
         offered = [self._labels[arm] for arm in available]
         raise ArgumentError(wanted("available", what, offered, "DeadlineLearn supports it"))
 

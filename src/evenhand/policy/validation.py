@@ -12,7 +12,7 @@ from evenhand.arguments import as_float
 from evenhand.data.contexts import LARGEST, read_shown
 from evenhand.data.encoding import Encoder, Transformer, as_encoder
 from evenhand.data.rows import in_step
-from evenhand.errors import ArgumentError, ContextError, RewardError, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, ContextError, RewardError, Wording, wanted, wanted_one_of
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import Labels, listed
 from evenhand.policy.compiled import NO_CONTEXTS
@@ -26,7 +26,8 @@ def checked_contexts(policy: Any, contexts: Any) -> Floats:
     if not policy.contextual:
         if contexts is None:
             return NO_CONTEXTS
-        raise ContextError(wanted("contexts", "none: this policy sees no contexts", contexts, "call ask()"))
+        mend = Wording("call ask()", shell="leave it out")
+        raise ContextError(wanted("contexts", "none: this policy sees no contexts", contexts, mend))
     known, dimension = policy._columns, policy._numbers
     shown, columns = read_shown(contexts, policy.arms or (), columns=known, dimension=dimension, encoder=policy.encoder)
     if policy.dimension is None:
@@ -100,7 +101,7 @@ def slate_rewards(policy: Any, indexes: tuple[int, ...], reward: Any) -> list[tu
     given = Labels(policy._labels).read(reward, "reward", what, refusal=RewardError)
     unnamed = isinstance(given, dict) and set(given) != set(labels)
     if len(given) != len(labels) or unnamed:
-        raise RewardError(wanted("reward", f"one for each of the arms {labels}", reward))
+        raise RewardError(wanted("reward", Wording("one for each of the arms ", labels), reward))
     ordered = [given[label] for label in labels] if isinstance(given, dict) else list(given)
     return [(index, checked_reward(one, *policy.reward_range)) for index, one in zip(indexes, ordered, strict=True)]
 
@@ -110,7 +111,7 @@ def told_rewards(policy: Any, decisions: Any, rewards: Any) -> tuple[list[Any], 
     told = _one_each("decisions", decisions)
     tickets = dict(map(policy.tickets.find, told))
     if len(tickets) < len(told):
-        raise ArgumentError(wanted("decisions", "each ticket once", f"{len(told)} of {len(tickets)} tickets"))
+        raise ArgumentError(wanted("decisions", "each ticket once", Wording(f"{len(told)} of {len(tickets)} tickets")))
     _, rewards = in_step(("decisions", decisions), ("rewards", rewards), labels=list(tickets))
     paid = _one_each("rewards", rewards)
     if len(told) != len(paid):

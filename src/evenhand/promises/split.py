@@ -40,7 +40,7 @@ from __future__ import annotations
 from typing import Any
 
 from evenhand.arguments import whole
-from evenhand.errors import SharesError, wanted
+from evenhand.errors import SharesError, Wording, wanted
 from evenhand.promises.feasible import check_kinds
 from evenhand.promises.plain_data import promise_fields
 from evenhand.promises.reading import LONGEST, Window
@@ -116,7 +116,8 @@ def _made(kind: Any, given: dict[str, Any], windows: Windows, workers: int) -> A
                 what = f"at least {_said(longer)} rounds, which {workers} processes can keep"
                 names, mend = ", ".join(map(repr, some)), "or use fewer processes"
                 raise SharesError(wanted(f"windows: {names}", what, _said(some), mend)) from refusal
-        raise SharesError(f"the part of one of {workers} processes cannot be kept: {refusal}") from refusal
+        said = f"the part of one of {workers} processes cannot be kept: "
+        raise SharesError(Wording(said, refusal.args[0])) from refusal
 
 
 def _said(windows: Windows) -> str:

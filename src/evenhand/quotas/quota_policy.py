@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
-from evenhand.errors import ArgumentError, SharesError, wanted
+from evenhand.errors import ArgumentError, SharesError, Wording, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import bind
 from evenhand.labels import Labels, is_by_label
@@ -40,6 +40,7 @@ Kept = Literal["at every round", "at the horizon", "in the long run"]
 
 SILENT = {"tolerance": 0.0, "plays": 1, "cap_tolerance": 0.0}
 """What arguments of a promise are that say nothing; the others are None."""
+DEADLINE_LEARN = Wording("DeadlineLearn", shell="--policy deadline-learn")
 
 
 def read_owed(learner: Any, shares: Any, said: Mapping[str, Any], arms: int | Sequence[Label] | None) -> Promise:
@@ -62,7 +63,7 @@ def read_owed(learner: Any, shares: Any, said: Mapping[str, Any], arms: int | Se
             raise ArgumentError(wanted(name, "nothing together with a promise, which states it", value, mend))
     stated = shares if arms is None else named_as(shares, arm_labels(arms))
     if arms is not None and set(arm_labels(arms)) != set(stated.arms):
-        raise ArgumentError(wanted("arms", f"the arms of the promise {list(shares.arms)}", arms))
+        raise ArgumentError(wanted("arms", Wording("the arms of the promise ", list(shares.arms)), arms))
     return stated
 
 
@@ -72,7 +73,7 @@ def promise_over(
     """Do what `read_owed` does for policies that promise shares of single arms alone."""
     promise = read_owed(learner, shares, {"tolerance": tolerance, "plays": plays}, arms)
     if promise.sets or promise.windows or promise.caps or promise.plays != plays or promise.offers != "any":
-        mend = "DeadlineLearn keeps every promise"
+        mend = Wording(DEADLINE_LEARN, " keeps every promise")
         raise SharesError(wanted("shares", "only shares of single arms", str(promise), mend))
     return promise
 
@@ -98,7 +99,7 @@ class QuotaPolicy(KernelPolicy):
         own = learner.arms if isinstance(learner, (KernelPolicy, Adapter)) else None
         if own is not None and Labels(own).order(promise.arms) != [*range(len(own))]:
             mend = "name the same arms, in the same order"
-            raise ArgumentError(wanted("learner", f"one for the arms {promise.arms}", own, mend))
+            raise ArgumentError(wanted("learner", Wording("one for the arms ", promise.arms), own, mend))
         if isinstance(learner, KernelPolicy):
             self._proposer = KernelProposer(learner)
         else:

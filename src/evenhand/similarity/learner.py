@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from evenhand.arguments import array, is_whole, real, whole, yes_or_no
 from evenhand.data.rows import in_step
-from evenhand.errors import ArgumentError, VerdictError, wanted
+from evenhand.errors import ArgumentError, VerdictError, Wording, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import flat
 from evenhand.policy.ask_tell import Configured, locked
@@ -284,7 +284,7 @@ class DistanceLearner(Configured):
         logged = [verdict.id for verdict in against if verdict.id]
         if logged:
             self.log.remember_refused(report)
-        return VerdictError(where + refusal(report[-1], against, float(self.state.radius.max())), logged)
+        return VerdictError(Wording(where, refusal(report[-1], against, float(self.state.radius.max()))), logged)
 
     @property
     def doublings(self) -> int:

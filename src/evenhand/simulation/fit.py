@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.arguments import as_floats
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, Wording, wanted
 from evenhand.learners.adapter import Adapter, asks_among
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
@@ -46,8 +46,9 @@ def check_world(world: Any) -> None:
         totals = world_traits(trial).totals
         found = as_floats(() if totals is None else totals)
         if found is None or found.shape != (len(world.scores),) or not np.isfinite(found).all():
-            what = f"one whose totals after reset are {len(world.scores)} numbers, one for each of {list(world.scores)}"
-            raise ArgumentError(wanted("world", what, "no totals" if totals is None else totals))
+            what = f"one whose totals after reset are {len(world.scores)} numbers, one for each of "
+            what = Wording(what, list(world.scores))
+            raise ArgumentError(wanted("world", what, Wording("no totals") if totals is None else totals))
 
 
 def check_fit(name: str, policy: Any, world: Any) -> None:
@@ -111,7 +112,7 @@ def check_given(name: str, policy: Any, schedule: RoundSchedule) -> list[Any]:
             try:
                 trial.change(promise)
             except ArgumentError as error:
-                raise type(error)(f"{name}, change before round {round}: {error}") from error
+                raise type(error)(Wording(f"{name}, change before round {round}: ", error.args[0])) from error
             last, promises = round, [*promises, trial.promise]
     return promises
 
@@ -142,7 +143,7 @@ def _check_offers(name: str, trial: Any, schedule: RoundSchedule, first: int, en
         try:
             trial._set_round(np.flatnonzero(rows[at]).tolist())
         except ArgumentError as error:
-            raise ArgumentError(f"{name}, offers of round {first + at}: {error}") from error
+            raise ArgumentError(Wording(f"{name}, offers of round {first + at}: ", error.args[0])) from error
 
 
 def _shown(world: Any) -> int | None:
@@ -182,7 +183,7 @@ def _check_calls(refuse: Callable[..., None], policy: Any, place: str, shown: in
 def _check_rewards(refuse: Callable[..., None], policy: Any, world: Any) -> None:
     pays, takes = world_traits(world).reward_range, traits_of(policy).reward_range
     if pays is not None and takes is not None and not (takes[0] <= pays[0] and pays[1] <= takes[1]):
-        got = f"a {type(policy).__name__}, which takes rewards from {takes[0]:g} to {takes[1]:g}"
+        got = Wording(f"a {type(policy).__name__}, which takes rewards from {takes[0]:g} to {takes[1]:g}")
         mend = "scale the rewards, or take another policy"
         refuse(f"a policy for the rewards of {type(world).__name__}, from {pays[0]:g} to {pays[1]:g}", got, mend)
 

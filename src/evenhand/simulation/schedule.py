@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.arguments import is_whole
-from evenhand.errors import ArgumentError, ContractError, wanted
+from evenhand.errors import ArgumentError, ContractError, Wording, wanted
 from evenhand.frames import as_pandas, is_frame
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.labels import Labels, listed
@@ -141,7 +141,8 @@ def _read_offers(given: Any, rounds: int, replications: int, arms: tuple[Label, 
     if is_frame(given):
         given = _column(given, "available", "offers")
     if isinstance(given, np.ndarray) and given.ndim > 1 and given.dtype.kind in "iuf":
-        raise ArgumentError(wanted("offers", OFFERS, f"an array of {given.dtype}", "write offers.astype(bool)"))
+        got = Wording(f"an array of {given.dtype}")
+        raise ArgumentError(wanted("offers", OFFERS, got, "write offers.astype(bool)"))
     try:
         found = np.asarray(given)
     except ValueError:  # rows of several lengths
@@ -154,7 +155,7 @@ def _read_offers(given: Any, rounds: int, replications: int, arms: tuple[Label, 
         found = np.ascontiguousarray(found[..., :rounds, :])
         none = np.argwhere(~found.any(axis=-1))
         if none.size:
-            raise ArgumentError(wanted(f"offers, round {none[0][-1] + 1}", "an arm on offer", "none"))
+            raise ArgumentError(wanted(f"offers, round {none[0][-1] + 1}", "an arm on offer", Wording("none")))
         return found
     listed = _listed("offers", OFFERS, given, rounds)
     return np.array([_row("offers", t, one, arms, ArgumentError) for t, one in enumerate(listed, 1)])
@@ -217,7 +218,7 @@ def _row(
         found = Labels(arms).places(listed)
         here[found] = -1 not in found and len(set(found)) == len(found)
     if not here.any():
-        what = f"at least one of the arms {list(arms)[:5]}, each once"
+        what = Wording("at least one of the arms ", list(arms)[:5], ", each once")
         raise error(wanted(f"{name}, round {round}", what, given))
     return here
 

@@ -14,7 +14,7 @@ import numpy as np
 from evenhand.arguments import as_whole_numbers, is_whole, one_of, yes_or_no
 from evenhand.display.html import notes_of
 from evenhand.display.progress import ProgressBar
-from evenhand.errors import ArgumentError, SimulationInterrupted, wanted
+from evenhand.errors import NOTHING, ArgumentError, SimulationInterrupted, Wording, wanted
 from evenhand.jobs import parallel_jobs
 from evenhand.kernels.arrays import Ints
 from evenhand.labels import Labels, numbered
@@ -130,14 +130,15 @@ def simulate(
     notes = [*notes_of(world), *(f"{name}: {note}" for name, policy in named.items() for note in notes_of(policy))]
     own, late = world_traits(world).replicate is not None, read_delay(delay)
     if late is not None and own:
-        what = f"None: {type(world).__name__} plays rounds of its own, whose answers come at once"
+        what: str = Wording(NOTHING, f": {type(world).__name__} plays rounds of its own, whose answers come at once")
         raise ArgumentError(wanted("delay", what, delay))
     kept = _checkpoints(checkpoints, spacing, int(rounds))
     folder = _read_folder(store)
     given = read_given(offers, changes, **counts, arms=tuple(world.arms))
     if given is not None and own:
         name = "changes" if offers is None else "offers"
-        raise ArgumentError(wanted(name, f"None in {type(world).__name__}, which plays rounds of its own", "some"))
+        what = Wording(NOTHING, f" in {type(world).__name__}, which plays rounds of its own")
+        raise ArgumentError(wanted(name, what, "some"))
     if replications > 1 and not own:
         _warn_of_shared_randomness(named)
     promises = _promises(named, given is not None and bool(given.changes))
@@ -282,8 +283,9 @@ def _check_fit(named: dict[str, Any], world: Any) -> None:
         arms = traits_of(policy).arms
         if arms is not None and Labels(arms).order(world.arms) != [*range(len(arms))]:
             both = len(arms) == len(world.arms)
-            got = f"{list(arms)[:5]}" if both else f"{len(arms)} arms"
-            want = f"the world's arms {list(world.arms)[:5]}" if both else f"{len(world.arms)} arms, as the world has"
+            got = Wording(list(arms)[:5]) if both else Wording(f"{len(arms)} arms")
+            want: str = f"{len(world.arms)} arms, as the world has"
+            want = Wording("the world's arms ", list(world.arms)[:5]) if both else want
             raise ArgumentError(wanted(f"policies[{name!r}]", want, got))
     for name, policy in named.items():
         check_fit(f"policies[{name!r}]", policy, world)

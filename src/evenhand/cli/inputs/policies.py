@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from evenhand import registry
-from evenhand.errors import ArgumentError, RegistryError, nearest, wanted
+from evenhand.errors import ArgumentError, RegistryError, Wording, nearest, wanted
 from evenhand.policy.traits import traits_of
 from evenhand.promises.promise import Promise
 from evenhand.protocol import Label
@@ -97,7 +97,7 @@ def fit(described: dict[str, Any], spec: str, world: Any, horizon: int) -> None:
 def check_kept(shares: str, policies: Iterable[Any]) -> None:
     """Refuse shares that none of the policies keeps: they would say nothing."""
     if shares and all(traits_of(policy).promise is None for policy in policies):
-        raise ArgumentError(wanted("--shares", "a --policy that keeps shares, such as fair-ucb", "none"))
+        raise ArgumentError(wanted("--shares", "a --policy that keeps shares, such as fair-ucb", Wording("none")))
 
 
 def group_settings(takes: Mapping[str, Any], world: Any, horizon: int) -> dict[str, Any]:

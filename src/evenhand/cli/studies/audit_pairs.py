@@ -12,8 +12,9 @@ import typer
 from evenhand.arguments import real
 from evenhand.cli.inputs.inputs import names_of
 from evenhand.cli.inputs.tables import read_table
-from evenhand.cli.options import JSON
+from evenhand.cli.options import JSON, Options
 from evenhand.cli.output import format_row, print_text
+from evenhand.cli.refusals import in_shell
 from evenhand.cli.studies.pair_audit import CONTRADICTS, PairAudit
 from evenhand.data.tables import column, numbers
 from evenhand.errors import ArgumentError, TableError, VerdictError, wanted
@@ -34,6 +35,13 @@ REWARD = "reward"
 MEND = "repeat what the state was begun with, or begin another --state"
 
 
+@Options(
+    tables="table",
+    beside={
+        "--read": "not --store --questions", "--gap": "--read", "--state --questions --auditor": "not --store",
+        "--study": "--store",
+    },
+)  # fmt: skip
 def audit_pairs(
     table: Path, *, features: str, reward: str, individuals: int | None = None,
     questions: Annotated[int | None, typer.Option(min=1)] = None, errors: float | None = None,
@@ -141,7 +149,7 @@ def _judged(queue: PairQueue, file: Path, gap: float, auditor: str | None) -> tu
     try:
         cells = [column(frame, name) for name in allowed]
     except TableError as error:
-        raise TableError(f"{file}: {error}") from error
+        raise TableError(f"{file}: {in_shell(error)}") from error
     for number, answer in enumerate(zip(*cells, strict=True), 1):
         for (name, among), value in zip(allowed.items(), answer, strict=True):
             if value not in among:
@@ -151,7 +159,7 @@ def _judged(queue: PairQueue, file: Path, gap: float, auditor: str | None) -> tu
         try:
             told = queue.judge(int(one) - 1, int(other) - 1, gap, words[word], auditor=auditor)
         except VerdictError as error:
-            raise TableError(f"{file}: row {number}: {error}") from error
+            raise TableError(f"{file}: row {number}: {in_shell(error)}") from error
         if trusted and queue.policy.metric.error_rate > 0.0:
             which = f"Answer {told} ({one} and {other} {word}, row {number} of {file})"
             mend = "To withdraw a wrong one, call audit-pairs without --read and type w with its number; l lists all."

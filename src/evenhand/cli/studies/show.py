@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from evenhand.cli.inputs.observations import ticket_of
-from evenhand.cli.options import JSON, STORE, STUDY
+from evenhand.cli.options import JSON, STORE, STUDY, Options
 from evenhand.cli.output import (
     as_json,
     draw,
@@ -44,6 +44,7 @@ COLUMNS = {"label": "arm", "owed": "behind", "decisions": "plays"}
 """What the columns of the arms are called for people."""
 
 
+@Options(beside={"--open --out": "not --decision"})
 def show(
     store: STORE, *, study: STUDY = None, decision: str = "", open_: Annotated[bool, typer.Option("--open")] = False,
     out: Path | None = None, json: JSON = False,

@@ -5,7 +5,7 @@ A model checks the form; whether a policy takes the values is checked by the pol
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 
@@ -66,10 +66,13 @@ class StudyPath(BaseModel):
 
 
 class ErrorOut(BaseModel):
-    """An error: a permanent name, and a message that says what to do."""
+    """An error: a permanent name, and a message that says what to do. One about an argument has its parts as well."""
 
-    name: str = Field(examples=["ContradictionError"])
-    message: str = Field(examples=["ticket 17 was told before: reward 1.0, not 0.0; nothing has changed"])
+    name: str = Field(examples=["RewardError"])
+    message: str = Field(examples=["reward: expected a number in [0, 1], got 7.0"])
+    expected: str | None = Field(None, description="What was expected.", examples=["a number in [0, 1]"])
+    got: Any = Field(None, description="What came, as text where it is long or no JSON.", examples=[7.0])
+    hint: str | None = Field(None, description="How to mend it, if that is known.")
 
 
 class Envelope(BaseModel):
