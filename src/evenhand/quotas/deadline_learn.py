@@ -165,7 +165,8 @@ class DeadlineLearn(QuotaPolicy):
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments; the promise as a whole where they cannot express it."""
         config = super().config()
-        if self.promise.offers == settle_offers(self.promise, None) and (self.windows is None or "windows" in config):
+        said = ("windows" in config or self.windows is None) and ("cap_tolerance" in config or not self.cap_tolerance)
+        if said and self.promise.offers == settle_offers(self.promise, None):
             return config
         return {name: value for name, value in config.items() if name not in ARGUMENTS} | {"shares": self.promise}
 
@@ -283,7 +284,6 @@ class DeadlineLearn(QuotaPolicy):
         return dropped
 
     def ask(self, contexts: Any = None, *, available: Any = None) -> Decision:
-        """Take the next decision and hand out its ticket; see `KernelPolicy.ask`."""
         if available is None:
             return super().ask(contexts)
         with self._lock:
@@ -341,7 +341,7 @@ class DeadlineLearn(QuotaPolicy):
     def _grow(self, arms: tuple[Label, ...]) -> None:
         """Give the learner, the labels and the counts of open tickets room for one more arm."""
         self._proposer.grow(arms)
-        params, state = self._proposer.arrays()
+        params, state = self._proposer.arrays
         self._params = self._params._replace(learner=params)
         self._state = self._state._replace(learner=self._around(state))
         self.arms = self._labels = arms

@@ -12,7 +12,8 @@ import copy
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -40,120 +41,48 @@ from evenhand.quotas.quota_kernels import (
 )
 
 
-class Setting(NamedTuple):
-    """A rule with its arrays, and how it asks its learner.
-
-    Attributes
-    ----------
-    plays : how many arms are played in a round.
-    drawn : whether a lottery draws them.
-    held : whether refused proposals are held.
-    may_come : the kernel that says whether an arm is on offer and below its cap.
-    to_ranking : goes over to a rule that goes down rankings, in the middle of a round, and returns what decides from
-        then on; returns None where only the first arm of a ranking counts.
-    """
-
-    rule: QuotaRule | RankingRule
-    params: Any
-    state: Any
-    plays: int
-    drawn: bool
-    held: bool
-    may_come: Any
-    to_ranking: Callable[[], PythonCalls | None]
-
-
-class Proposer(Protocol):
-    """A learner under a rule.
-
-    Attributes
-    ----------
-    learner, given : the learner that the policy asks, and the same as it was given.
-    compiled : whether it has kernels, so that the whole policy runs compiled.
-    ranks : whether it can rank the arms.
-    """
-
-    learner: Any
-    given: Any
-    compiled: bool
-    ranks: bool
-    contextual: bool
-    reward_range: tuple[float, float]
-    features: Sequence[str] | None
-    encoder: Encoder | Transformer | None
-
-    def sees_ticket(self) -> bool:
-        """Return whether it looks at the tickets of the rewards that it is told."""
-
-    def arrays(self) -> tuple[Any, Any]:
-        """Return its parameters and its state, which the last fields of the rule's hold."""
-
-    def kernels(self, under_rule: Callable[[Kernels], Kernels], held: bool, drawn: bool) -> Kernels:
-        """Return the kernels of the policy; `under_rule` puts those of a learner under the rule."""
-
-    def begin(self, arms: Sequence[Label], dimension: int, seed: int, encoder: Encoder | Transformer | None) -> None:
-        """Start without memory."""
-
-    def name_columns(self, columns: list[str] | None) -> None:
-        """Take the names of the contexts' columns."""
-
-    def grow(self, arms: tuple[Label, ...]) -> None:
-        """Take more arms behind those that there are, or refuse to."""
-
-    def saved(self) -> dict[str, Any]:
-        """Return what a file keeps of it beside its arrays."""
-
-    def calls(self, setting: Setting) -> PythonCalls | None:
-        """Return what decides and learns in Python, None where the kernels do all of it."""
-
-
 class KernelProposer:
     """A learner with kernels, which stands inside the same compiled function as the rule."""
 
-    compiled: bool = True
-    features: Sequence[str] | None = None
-    given: Any
+    compiled, features = True, None
 
     def __init__(self, learner: KernelPolicy) -> None:
         self.learner = self.given = learner.fresh()
+        """The learner that the policy asks, and the same as it was given."""
         self.contextual, self.reward_range, self.encoder = learner.contextual, learner.reward_range, learner.encoder
-        self.ranks = learner.kernels.rank is not None
+        self.ranks, self.sees_ticket = learner.kernels.rank is not None, learner.sees_ticket
 
-    def sees_ticket(self) -> bool:
-        return self.learner.sees_ticket
-
+    @property
     def arrays(self) -> tuple[Any, Any]:
+        """Its parameters and its state, which the last fields of the rule's hold."""
         return self.learner._params, self.learner._state
 
     def kernels(self, under_rule: Callable[[Kernels], Kernels], held: bool, drawn: bool) -> Kernels:
+        """Return the kernels of the policy; `under_rule` puts those of a learner under the rule."""
         return under_rule(self.learner.kernels)
 
     def begin(self, arms: Sequence[Label], dimension: int, seed: int, encoder: Encoder | Transformer | None) -> None:
+        """Start without memory."""
         self.learner = self.learner.fresh(arms=arms, seed=seed)
         self.learner.begin(dimension)
         self.learner.encoder = encoder
 
     def name_columns(self, columns: list[str] | None) -> None:
+        """Take the names of the contexts' columns."""
         self.learner._name_columns(columns)
 
     def grow(self, arms: tuple[Label, ...]) -> None:
+        """Take more arms behind those that there are, or refuse to."""
         self.learner = self.learner.grown(arms)
         if self.given.arms is not None:
             self.given = self.given.grown(arms).fresh()
-
-    def saved(self) -> dict[str, Any]:
-        return {}
-
-    def calls(self, setting: Setting) -> None:
-        return None
 
 
 class PythonProposer:
     """A learner from elsewhere: any object that can choose an arm and be told its reward."""
 
-    compiled: bool = False
-    ranks: bool = True
-    encoder: Encoder | Transformer | None = None
+    compiled, ranks, sees_ticket, encoder = False, True, False, None
+    arrays = NoLearner(np.zeros(0)), NoLearner(np.zeros(0))
     warned = False
     """Whether a warning has said that it was not heard."""
 
@@ -166,45 +95,22 @@ class PythonProposer:
             raise ArgumentError(wanted("learner", "an object with choose() and update(index, reward)", learner, mend))
         if said.known_arms is not None and said.known_arms != arms:
             raise ArgumentError(wanted("learner", f"one for {arms} arms", f"one for {said.known_arms}"))
-        self.learner, self.given = learner, copy.deepcopy(learner)
-        self.contextual = bool(said.contextual)
-        self.features: Sequence[str] | None = learner.features if isinstance(learner, Adapter) else None
+        self.learner, self.given, self.contextual = learner, copy.deepcopy(learner), bool(said.contextual)
+        self.features = learner.features if isinstance(learner, Adapter) else None
         self.reward_range = reward_range_of(learner, reward_range)
-
-    def sees_ticket(self) -> bool:
-        return False
-
-    def arrays(self) -> tuple[Any, Any]:
-        return NoLearner(np.zeros(0)), NoLearner(np.zeros(0))
 
     def kernels(self, under_rule: Callable[[Kernels], Kernels], held: bool, drawn: bool) -> Kernels:
         return CALLED_FROM_PYTHON if held else DRAWN if drawn else NOT_KNOWN
 
     def begin(self, arms: Sequence[Label], dimension: int, seed: int, encoder: Encoder | Transformer | None) -> None:
-        pass
+        """Go on: a learner from elsewhere is taken as it is."""
 
     def name_columns(self, columns: list[str] | None) -> None:
-        pass
+        """Do nothing: it is told no names."""
 
     def grow(self, arms: tuple[Label, ...]) -> None:
         mend = "make a new policy with all arms"
         raise ArgumentError(wanted("arm", "one that the learner knows", type(self.learner).__name__, mend))
-
-    def saved(self) -> dict[str, Any]:
-        return {"learner": self.learner}
-
-    def calls(self, setting: Setting) -> PythonCalls:
-        return PythonCalls(self, setting)
-
-    def wishes(self, contexts: Floats, arms: Sequence[int]) -> list[int]:
-        """Return the arms among these that it proposes to play, the best first.
-
-        Raises
-        ------
-        ArgumentError
-            If it returns anything else.
-        """
-        return wishes_of(self.learner, [contexts] if self.contextual else [], arms, "learner.choose()")
 
     def warn(self) -> None:
         """Say once that it was not heard."""
@@ -216,39 +122,70 @@ class PythonProposer:
         warnings.warn(
             f"learner: {name} names an arm that may not be played now, so the promise alone decides; let choose() "
             "return a ranking of the arms, or say among=True and let it choose among the arms that it is given",
-            stacklevel=9,
+            stacklevel=8,
         )
 
 
-class PythonCalls:
-    """Decides between the kernels of a rule by what a learner from elsewhere proposes, and tells it its rewards."""
+Proposer = KernelProposer | PythonProposer
 
-    def __init__(self, proposer: PythonProposer, setting: Setting) -> None:
-        self._proposer, self._setting, self._decisions = proposer, setting, 0
-        self._among = asks_among(proposer.learner)
-        self.arrays = (*flat(setting.params), *flat(setting.state))
-        pack = dict(packers(setting.params, setting.state))
-        kernels = pack | {name: one for name, one in setting.rule._asdict().items() if name != "depends_on"}
-        if isinstance(setting.rule, RankingRule):
-            self._select = entry(draw_ranked, **pack) if setting.drawn else entry(select_alone, **kernels)
+
+@dataclass(eq=False)
+class PythonCalls:
+    """Decides between the kernels of a rule by what a learner from elsewhere proposes, and tells it its rewards.
+
+    Attributes
+    ----------
+    rule, params, state : the rule and its arrays.
+    plays : how many arms are played in a round.
+    drawn : whether a lottery draws them.
+    held : whether refused proposals are held.
+    may_come : the kernel that says whether an arm is on offer and below its cap.
+    to_ranking : goes over to a rule that goes down rankings, in the middle of a round, and returns what decides from
+        then on; returns None where only the first arm of a ranking counts.
+    """
+
+    proposer: PythonProposer
+    rule: QuotaRule | RankingRule
+    params: Any
+    state: Any
+    plays: int
+    drawn: bool
+    held: bool
+    may_come: Any
+    to_ranking: Callable[[], PythonCalls | None]
+    _decisions: int = 0
+
+    def __post_init__(self) -> None:
+        self._among, self._every = asks_among(self.proposer.learner), list(range(len(self.state.pulls)))
+        self.arrays = (*flat(self.params), *flat(self.state))
+        pack = dict(packers(self.params, self.state))
+        kernels = pack | {name: one for name, one in self.rule._asdict().items() if name != "depends_on"}
+        if isinstance(self.rule, RankingRule):
+            self._select = entry(draw_ranked, **pack) if self.drawn else entry(select_alone, **kernels)
         else:
             self.must_play, self.resolve = entry(must_play_alone, **kernels), entry(resolve_alone, **kernels)
 
     def __call__(self, round: int, contexts: Floats, waiting: Ints, arrays: Any) -> tuple[int, int, float]:
         """Return the arm of a round, why it is that, and with which probability the learner proposed it."""
-        decided = self._decided(round, contexts)
+        pending, chance = self.state.learner, math.nan
+        if self.held and not bind(restore_proposal, may_come=self.may_come)(self.state, round - 1):
+            propose(pending, self._wishes(contexts)[0], PROPOSAL, math.nan)
+        arm, why = self._chosen(round, contexts)
+        if self.held:
+            resolve_proposal(pending, arm)
+            chance = math.nan if pending.told[0] < 0.0 else float(pending.told[0])
         self._decisions += 1
-        return decided
+        return arm, why, chance
 
     def tell(self, index: int, reward: float, round: int, chance: float, contexts: Floats, arrays: Any) -> None:
         """Tell the learner a reward, where it is not that of an arm in the place of its pending proposal."""
-        if not (self._setting.held and chance == 0.0):
-            self._proposer.learner.update(*([contexts] if self._proposer.contextual else []), index, reward)
+        if not (self.held and chance == 0.0):
+            self.proposer.learner.update(*([contexts] if self.proposer.contextual else []), index, reward)
 
     def down_ranking(self, round: int, contexts: Floats, said: list[int]) -> tuple[int, int]:
         """Have the rule choose the arms of the round down a ranking, the best first, whose learner is asked again as
         far as need be; return the first, and why it is these."""
-        state, arrays = self._setting.state, flat(self._setting.state)
+        state, arrays = self.state, flat(self.state)
         while True:
             before = [array.copy() for array in arrays] if self._among else []
             state.scores[:] = -math.inf
@@ -261,27 +198,16 @@ class PythonCalls:
                 array[:] = kept
             said = [*said, *(self._wishes(contexts, open) if len(open) > 1 else open)]
         if len(open) > 1 and cause != BY_DEADLINE:
-            self._proposer.warn()
+            self.proposer.warn()
         return int(state.chosen[0]), interpreted(explain_cause)(cause, PROPOSAL)
 
-    def _decided(self, round: int, contexts: Floats) -> tuple[int, int, float]:
-        setting, pending = self._setting, self._setting.state.learner
-        if not setting.held:
-            return *self._chosen(round, contexts), math.nan
-        if not bind(restore_proposal, may_come=setting.may_come)(setting.state, round - 1):
-            propose(pending, self._wishes(contexts)[0], PROPOSAL, math.nan)
-        arm, why = self._chosen(round, contexts)
-        resolve_proposal(pending, arm)
-        return arm, why, math.nan if pending.told[0] < 0.0 else float(pending.told[0])
-
     def _chosen(self, round: int, contexts: Floats) -> tuple[int, int]:
-        setting = self._setting
-        if isinstance(setting.rule, RankingRule):
+        if isinstance(self.rule, RankingRule):
             return self.down_ranking(round, contexts, self._asked(contexts))
         forced = proposal = int(self.must_play(round, self.arrays))
         if forced < 0:
             said = self._asked(contexts)
-            ranking = setting.to_ranking() if len(said) > 1 and not self._among else None
+            ranking = self.to_ranking() if len(said) > 1 and not self._among else None
             if ranking is not None:
                 return ranking.down_ranking(round, contexts, said)
             proposal = said[0]
@@ -290,44 +216,44 @@ class PythonCalls:
 
     def _asked(self, contexts: Floats) -> list[int]:
         """Return the proposals of the round, as many as it needs, the best first; the pending one where it is held."""
-        if self._setting.held:
-            return [int(self._setting.state.learner.proposal[1])]
-        said, offered = self._wishes(contexts), self._on_offer()
-        while self._among and len(said) < self._needed(offered):
-            said += self._wishes(contexts, [arm for arm in offered if arm not in said])
+        if self.held:
+            return [int(self.state.learner.proposal[1])]
+        said = self._wishes(contexts)
+        while self._among and len(said) < self._needed:
+            said += self._wishes(contexts, [arm for arm in self._on_offer if arm not in said])
         return said
 
     def _wishes(self, contexts: Floats, arms: list[int] | None = None) -> list[int]:
         """Return what the learner proposes, of these arms where it can say; by default of those on offer."""
-        offered, decisions = self._on_offer() if arms is None else arms, self._decisions
-        said = self._proposer.wishes(contexts, offered if self._among else range(len(self._setting.state.pulls)))
+        proposer, decisions, among = self.proposer, self._decisions, self._every
+        if self._among:
+            among = self._on_offer if arms is None else arms
+        said = wishes_of(proposer.learner, [contexts] if proposer.contextual else [], among, "learner.choose()")
         if self._decisions != decisions:
             raise ArgumentError(wanted("learner.choose()", "to decide without asking its own policy", "an ask"))
         return said
 
+    @property
     def _on_offer(self) -> list[int]:
-        state = self._setting.state
-        ranks = isinstance(self._setting.rule, RankingRule)
-        return np.flatnonzero(state.offered).tolist() if ranks else list(range(len(state.pulls)))
+        return np.flatnonzero(self.state.offered).tolist() if isinstance(self.rule, RankingRule) else self._every
 
-    def _needed(self, offered: list[int]) -> int:
-        """Return how many proposals a round needs: one for each play; of a lottery over slates all, as it draws by
-        ranks."""
-        plays = self._setting.plays
-        return len(offered) if self._setting.drawn and plays > 1 else min(plays, len(offered))
+    @property
+    def _needed(self) -> int:
+        """How many proposals a round needs: one for each play; of a lottery over slates all, as it draws by ranks."""
+        return len(self._on_offer) if self.drawn and self.plays > 1 else min(self.plays, len(self._on_offer))
 
     def _unheard(self, said: list[int], cause: int, round: int) -> list[int]:
         """Return the arms among which the promise chose without the learner, which named none of them; [] where it was
         heard."""
-        setting, state, offered = self._setting, self._setting.state, self._on_offer()
+        state, offered = self.state, self._on_offer
         chosen = {arm for arm in state.chosen.tolist() if arm >= 0}
-        if setting.plays > 1:
+        if self.plays > 1:
             open = set(offered)
-        elif setting.drawn:
+        elif self.drawn:
             open = set(np.flatnonzero(state.open).tolist())
         elif cause == BY_DEADLINE:
             open = set(np.flatnonzero(state.open).tolist()) | chosen
         else:
             open = {arm for arm in offered if state.cap_whole[arm] < round} | chosen
-        heard = len(open & set(said)) >= self._needed(offered) if setting.drawn else chosen <= set(said)
+        heard = len(open & set(said)) >= self._needed if self.drawn else chosen <= set(said)
         return [] if heard else sorted(open - set(said))

@@ -22,7 +22,7 @@ from evenhand.promises.reading import is_set
 from evenhand.promises.versions import named_as
 from evenhand.protocol import UNKNOWN, Chance, Label, arm_labels
 from evenhand.quotas.pending_proposal import always, no_proposal
-from evenhand.quotas.proposer import KernelProposer, Proposer, PythonCalls, PythonProposer, Setting
+from evenhand.quotas.proposer import KernelProposer, Proposer, PythonCalls, PythonProposer
 from evenhand.quotas.quota_kernels import (
     QuotaRule,
     RankingRule,
@@ -89,7 +89,6 @@ class QuotaPolicy(KernelPolicy):
     kept: ClassVar[Kept] = "at every round"
     lottery: float | None = None
     """The floor of a lottery over what may be played, None where there is none."""
-    _proposer: Proposer
 
     def _set_up(self, learner: Any, promise: Promise, seed: Seed) -> None:
         self.promise = promise
@@ -100,13 +99,11 @@ class QuotaPolicy(KernelPolicy):
         if own is not None and Labels(own).order(promise.arms) != [*range(len(own))]:
             mend = "name the same arms, in the same order"
             raise ArgumentError(wanted("learner", Wording("one for the arms ", promise.arms), own, mend))
-        if isinstance(learner, KernelPolicy):
-            self._proposer = KernelProposer(learner)
-        else:
-            self._proposer = PythonProposer(learner, len(promise.arms), self.reward_range)
-        self.compiled, self.contextual = self._proposer.compiled, self._proposer.contextual
-        self.reward_range = self._proposer.reward_range
-        self.features, self.encoder = self._proposer.features, self._proposer.encoder
+        ours = isinstance(learner, KernelPolicy)
+        under = KernelProposer(learner) if ours else PythonProposer(learner, len(promise.arms), self.reward_range)
+        self._proposer: Proposer = under
+        self.compiled, self.contextual, self.reward_range = under.compiled, under.contextual, under.reward_range
+        self.features, self.encoder = under.features, under.encoder
         self.holds = self._must_hold()
         self._bind_kernels()
         super().__init__(promise.arms, seed)
@@ -178,7 +175,7 @@ class QuotaPolicy(KernelPolicy):
     @cached_property
     def sees_ticket(self) -> bool:
         """Whether the learner looks at the tickets of the rewards that it is told."""
-        return self._proposer.sees_ticket()
+        return self._proposer.sees_ticket
 
     @property
     def shares(self) -> dict[Label, Fraction]:
@@ -236,16 +233,16 @@ class QuotaPolicy(KernelPolicy):
 
     def parameters(self) -> Any:
         """Return the rule's parameters and the learner's."""
-        return self.quota_parameters(self._proposer.arrays()[0])
+        return self.quota_parameters(self._proposer.arrays[0])
 
     def memory(self) -> Any:
         """Return the rule's state before the first round and the learner's."""
-        return self.quota_memory(self._around(self._proposer.arrays()[1]))
+        return self.quota_memory(self._around(self._proposer.arrays[1]))
 
     @locked
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs to continue exactly here."""
-        return super().snapshot() | self._proposer.saved()
+        return super().snapshot() | ({} if self.compiled else {"learner": self.learner})
 
     def _begin(self) -> None:
         self._proposer.begin(self.promise.arms, self.dimension or 0, child(self.seed, 1), self.encoder)
@@ -278,9 +275,9 @@ class QuotaPolicy(KernelPolicy):
         return *kept, chance
 
     def _compile(self) -> None:
-        asks = self.lottery is not None, self.holds, self._may_come, self._to_ranking
-        calls = self._proposer.calls(Setting(self.rule, self._params, self._state, self.plays, *asks))
-        if calls is None:
+        if isinstance(self._proposer, KernelProposer):
             super()._compile()
-        else:
-            self._arrays, self._ask_kernel, self._tell_kernel = calls.arrays, calls, calls.tell
+            return
+        asks = self.plays, self.lottery is not None, self.holds, self._may_come, self._to_ranking
+        calls = PythonCalls(self._proposer, self.rule, self._params, self._state, *asks)
+        self._arrays, self._ask_kernel, self._tell_kernel = calls.arrays, calls, calls.tell
