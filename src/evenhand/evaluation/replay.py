@@ -106,12 +106,14 @@ def _arms_of(policy: Any, logged: Logged) -> Labels:
 
 
 def _code(decision: Any, arms: Labels) -> int:
-    arm = getattr(decision, "arm", None)
-    code = None if arm is None else arms.place(arm)
+    try:
+        arm = decision.arm
+    except AttributeError:
+        mend = "ask returns an eh.Decision, or an object with its id, arm and index"
+        raise UnknownArmError(wanted("policy", "a decision for an arm of the log", decision, mend)) from None
+    code = arms.place(arm)
     if code is None:
-        mend = "" if arm is not None else "ask returns an eh.Decision, or an object with its id, arm and index"
-        got = decision if arm is None else arm
-        raise UnknownArmError(wanted("policy", "a decision for an arm of the log", got, mend))
+        raise UnknownArmError(wanted("policy", "a decision for an arm of the log", arm))
     return code
 
 
