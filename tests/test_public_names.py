@@ -50,6 +50,10 @@ def test_every_public_name_is_there(package):
         assert hasattr(module, name)
 
 
+def test_scripts_elsewhere_find_the_audit_among_the_quotas():
+    assert eh.quotas.audit is eh.audit.promise
+
+
 SIGNATURES = {
     eh.quotas.FairLearn: ["learner", "shares", "tolerance=0.0"],
     eh.quotas.FairUCB: ["shares", "tolerance=0.0"],
