@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import evenhand as eh
 from evenhand.errors import ArgumentError, EvenhandError, RewardError, SharesError, UnknownArmError
-from evenhand.learners import UCB1, EpsilonGreedy, Exp3, Thompson
+from evenhand.learners import UCB1, EpsilonGreedy, Thompson, TsallisINF
 from evenhand.protocol import places
 from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairUCB, LotteryLearn, Promise, WindowLearn
 from tests.fuzzing import many
@@ -349,7 +349,7 @@ def refusals():
         (lambda: made(caps={"c": "nan"}), SharesError, "numbers from 0 to 1"),
         (lambda: made(caps=0.5, cap_tolerance=-1), ArgumentError, "tolerance"),
         (lambda: DeadlineLearn(UCB1(), [0.9, 0.8, 0.5], plays=2), SharesError, "more than 2 by 0.2"),
-        (lambda: DeadlineLearn(Exp3(), [0.1, 0.1, 0.1], plays=2), ArgumentError, "ranks the arms"),
+        (lambda: DeadlineLearn(TsallisINF(), [0.1, 0.1, 0.1], plays=2), ArgumentError, "ranks the arms"),
         (lambda: made().ask(available=[]), ArgumentError, "at least one"),
         (lambda: made().ask(available=["a", "z"]), ArgumentError, "labels of the arms"),
         (lambda: made().ask(available=3), ArgumentError, "labels of the arms"),

@@ -83,7 +83,7 @@ BESIDE = {
     "audit": PROMISED, "report": PROMISED, "evaluate": COMPARED | {"--by": "--fit"},
     "recommend": {
         "--cut --smoothing": "--edges", "--delta": "--edges --budget --trial", "--seed": "not --trial",
-        "--search --pooled --slack": "--budget --trial", "--ask --tell --log": "--trial",
+        "--pooled --slack": "--budget --trial", "--ask --tell --log": "--trial",
         WRITTEN: "MODEL --candidates --tell --log",
     },
     "audit-pairs": {

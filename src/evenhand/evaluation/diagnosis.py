@@ -129,9 +129,7 @@ def check_normal(rewards: Floats, weights: Floats) -> None:
         if alike < ENOUGH:
             got = f"'normal' where {rows.sum()} of the policy's {len(rewards)} rows have a reward {what}"
             if rows.sum() >= ENOUGH:
-                got = (
-                    f"'normal' where {rows.sum()} rows with a reward {what} say as much as {alike:.0f} alike"
-                )
+                got = f"'normal' where {rows.sum()} rows with a reward {what} say as much as {alike:.0f} alike"
             mend = f"a normal interval needs {ENOUGH} of them; for one look pass interval='once'"
             raise ArgumentError(wanted("interval", "'anytime' or 'once'", got, mend))
 
