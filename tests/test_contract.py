@@ -34,7 +34,7 @@ OF_KERNELS = {"one kernel", "learns", "labels", "numbers"}
 
 def test_what_the_trunk_and_quotas_bring_is_registered():
     assert set(NAMES) >= {
-        *(f"learners/{name}" for name in ("ucb1", "kl-ucb", "moss", "thompson", "epsilon-greedy")),
+        *(f"learners/{name}" for name in ("ucb1", "kl-ucb", "tsallis-inf", "thompson", "epsilon-greedy")),
         *(f"quotas/{name}" for name in ("fair-learn", "fair-ucb", "deadline-learn", "lfg", "horizon-fair-ucb")),
         *(f"quotas/{name}" for name in ("bernoulli-arms", "logged-arms")),
     }

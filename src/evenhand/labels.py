@@ -289,8 +289,8 @@ def label_texts(labels: Sequence[Any], between: str = " & ") -> list[str]:
 def numbered(names: Sequence[str]) -> list[str]:
     """Return names of which no two are the same: several of one name are numbered.
 
-    >>> numbered(["UCB1", "Exp3", "UCB1"])
-    ['UCB1 1', 'Exp3', 'UCB1 2']
+    >>> numbered(["UCB1", "KLUCB", "UCB1"])
+    ['UCB1 1', 'KLUCB', 'UCB1 2']
     """
     several = Counter(names)
     return [f"{name} {names[: i + 1].count(name)}" if several[name] > 1 else name for i, name in enumerate(names)]

@@ -22,7 +22,7 @@ COUNTS = {
     "keys": "--role --note --expires --for",
     "erase": "--subject --older-than",
     "simulate": "--means --policy --shares --log --delay --rounds --replications --seed --jobs",
-    "sample": "--group --budget --label --scheme --features --costs --batch --loss --trend --reweighted --multiclass "
+    "sample": "--group --budget --label --features --costs --batch --loss --trend --reweighted --multiclass "
     "--empty --seed",
     "certify": "--at-most --fresh --delta",
     "label": "--id --group --features --labels --show --state --annotators --choice --tasks --empty --seed",

@@ -14,7 +14,7 @@ import evenhand as eh
 from evenhand import Promise
 from evenhand.errors import ArgumentError, EvenhandError, RewardError, SharesError, UnknownArmError
 from evenhand.labels import Labels
-from evenhand.learners import UCB1, EpsilonGreedy, Exp3, Thompson
+from evenhand.learners import UCB1, EpsilonGreedy, Thompson, TsallisINF
 from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairUCB
 from tests.fuzzing import many
 
@@ -351,7 +351,7 @@ def refusals():
         (lambda: made(caps={"c": "nan"}), SharesError, "numbers from 0 to 1"),
         (lambda: made(caps=0.5, cap_tolerance=-1), ArgumentError, "tolerance"),
         (lambda: DeadlineLearn(UCB1(), [0.9, 0.8, 0.5], plays=2), SharesError, "more than 2 by 0.2"),
-        (lambda: DeadlineLearn(Exp3(), [0.1, 0.1, 0.1], plays=2), ArgumentError, "ranks the arms"),
+        (lambda: DeadlineLearn(TsallisINF(), [0.1, 0.1, 0.1], plays=2), ArgumentError, "ranks the arms"),
         (lambda: made().ask(available=[]), ArgumentError, "at least one"),
         (lambda: made().ask(available=["a", "z"]), ArgumentError, "labels of the arms"),
         (lambda: made().ask(available=3), ArgumentError, "labels of the arms"),

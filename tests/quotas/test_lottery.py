@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import evenhand as eh
 from evenhand.errors import ArgumentError, SharesError
-from evenhand.learners import UCB1, Adapter, EpsilonGreedy, Exp3, Thompson
+from evenhand.learners import UCB1, Adapter, EpsilonGreedy, Thompson, TsallisINF
 from evenhand.quotas import DeadlineLearn
 from tests.fuzzing import many
 from tests.quotas.board import quietly
@@ -80,7 +80,7 @@ def test_every_decision_is_the_twin_s_whatever_the_learner_wishes(shares, tolera
 @pytest.mark.parametrize(
     ("learner", "evenly"),
     [
-        (lambda: Exp3(1.0, seed=4), lambda allowed, urgent: [F(1, 3)] * 3),
+        (lambda: TsallisINF(seed=4), lambda allowed, urgent: [F(1, 3)] * 3),
         (lambda: Thompson(seed=4), lambda allowed, urgent: [F(arm in allowed, len(allowed)) for arm in range(3)]),
     ],
     ids=["its own distribution", "an integral"],
@@ -105,7 +105,7 @@ def test_over_a_learner_without_chance():
         policy.tell(decision, [0.2, 0.5, 0.9][decision.index])
 
 
-@pytest.mark.parametrize("learner", [lambda: UCB1(), lambda: EpsilonGreedy(0.3, seed=1), lambda: Exp3(0.5, seed=1)])
+@pytest.mark.parametrize("learner", [lambda: UCB1(), lambda: EpsilonGreedy(0.3, seed=1), lambda: TsallisINF(seed=1)])
 def test_arms_are_drawn_as_often_as_their_probabilities_say(learner):
     counts, expected, rounds, seeds = np.zeros(3), np.zeros(3), 150, 20
     for seed in range(seeds):
@@ -132,16 +132,15 @@ def test_force_is_rare_and_an_experiment_can_be_weighed(adversary):
     assert barred <= 4
 
 
-def test_exp3_is_told_the_probability_of_the_lottery():
-    told, policy = [], DeadlineLearn(Exp3(0.5, seed=1), [0.3, 0.2, 0.1], 1.0, lottery=0.5, seed=2)
+def test_tsallis_inf_is_told_the_probability_of_the_lottery():
+    policy = DeadlineLearn(TsallisINF(seed=1), [0.3, 0.2, 0.1], 1.0, lottery=0.5, seed=2)
     for _ in range(50):
         decision = policy.ask()
-        weights = policy._state.learner.weights.copy()
-        policy.tell(decision, 1.0)
-        raised = policy._state.learner.weights - weights
-        raised -= raised[(decision.index + 1) % 3]
-        told.append(raised[decision.index] * 3 / 0.5)
-        assert told[-1] == pytest.approx(1 / decision.propensity)
+        learner, arm = policy._state.learner, decision.index
+        before, baselines = learner.losses.copy(), learner.baselines.copy()
+        policy.tell(decision, 0.0)
+        raised = learner.losses - before - baselines
+        assert raised[arm] - raised[(arm + 1) % 3] == pytest.approx((1 - baselines[arm]) / decision.propensity)
 
 
 def test_saved_and_loaded_it_goes_on_alike(tmp_path):

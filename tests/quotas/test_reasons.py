@@ -10,7 +10,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.errors import ArgumentError
-from evenhand.learners import UCB1, Exp3, Thompson
+from evenhand.learners import UCB1, Thompson, TsallisINF
 from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn, Promise
 from tests.reference.promises import Caps
 from tests.strategies import Stubborn
@@ -73,7 +73,7 @@ def test_a_wish_that_is_not_on_offer_is_not_the_reason():
     decision = policy.ask(available=["a", "c"])
     assert (decision.arm, decision.reason_code) == ("a", "other")
     assert decision.reason == "the learner ranked no other arm on offer"
-    decision = DeadlineLearn(Exp3(), {"a": "1/3", "b": 0}, seed=1).ask(available=["a"])
+    decision = DeadlineLearn(TsallisINF(), {"a": "1/3", "b": 0}, seed=1).ask(available=["a"])
     assert decision.reason_code in ("drawn", "other")
     ranked = DeadlineLearn(UCB1(), {"a": "1/3", "b": 0, "c": 0})
     assert ranked.ask(available=["c"]).reason_code == "untried"

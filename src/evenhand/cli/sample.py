@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from evenhand import registry
 from evenhand.cli.inputs.empty_cells import without_empty_cells
 from evenhand.cli.inputs.inputs import named_shares, names_of, numbers_by_name
 from evenhand.cli.inputs.tables import read_table
@@ -22,7 +21,7 @@ from evenhand.display.progress import ProgressBar
 from evenhand.errors import ArgumentError, wanted, wanted_one_of
 from evenhand.plots.sampling import plot_collection
 from evenhand.protocol import labels_of_texts
-from evenhand.sampling import Collected, EstimatorModel, Sampler, TablePool, collect
+from evenhand.sampling import Collected, EstimatorModel, OptimisticSampler, Sampler, TablePool, collect
 from evenhand.saving.state import save
 
 if TYPE_CHECKING:
@@ -41,7 +40,6 @@ def sample(
     group: str,
     budget: float,
     label: str = "",
-    scheme: str = "optimistic",
     features: str = "",
     costs: str = "",
     batch: int = 1,
@@ -63,12 +61,11 @@ def sample(
     group : The column of groups, or several: sex,race.
     budget : The number of labels to buy, or their total cost with --costs.
     label : The column of labels; for a pool without labels use evenhand label.
-    scheme : optimistic, epsilon-greedy, greedy, uniform or proportional.
     features : The columns to learn from; by default all others.
     costs : The cost of a label in each group: a=1,b=3.
     batch : The training rows per round; the same number of rows validate.
     loss : zero_one, log, false_negative or false_positive.
-    trend : The weight of the trend term in the optimistic scheme.
+    trend : The weight of the trend of recent accuracies.
     reweighted : Apply minimax reweighting at the end.
     mixture : Mix 60 models at the end, for groups that no single model serves.
     multiclass : Take more than two labels, with scikit-learn's logistic regression.
@@ -82,9 +79,9 @@ def sample(
     world = TablePool(frame, group=groups, label=label, features=columns)
     world.grouping.refuse("group")
     paid = numbers_by_name(named_shares(costs, "--costs"), "--costs") if costs else None
-    options: dict[str, Any] = {"batch": batch, "loss": loss, "costs": paid, "budget": budget}
+    options: dict[str, Any] = {"batch": batch, "loss": loss, "costs": paid, "budget": budget, "trend": trend}
     options |= {"seed": seed} | _classes(world, loss, multiclass=multiclass, reweighted=reweighted or mixture)
-    sampler = _sampler(scheme, world, options, trend)
+    sampler = OptimisticSampler(world.groups, **options)
     folder(out)
     for note in (said := sampler.notes):
         typer.echo(f"Before it is spent: {note}", err=True)
@@ -141,21 +138,6 @@ def labelled_rows(
         measured = all(NUMBER.fullmatch(str(one)) for one in labels) and any("." in str(one) for one in labels)
         frame[label] = numbers(frame, label) if measured else labels
     return frame
-
-
-def _sampler(scheme: str, world: TablePool, options: dict[str, Any], trend: float) -> Sampler:
-    names = ("optimistic", "epsilon-greedy", "greedy", "uniform", "proportional")
-    if scheme not in names:
-        raise ArgumentError(wanted("--scheme", f"one of {', '.join(names)}", scheme))
-    if trend and scheme != "optimistic":
-        raise ArgumentError(wanted("--trend", "nothing together with a --scheme other than optimistic", trend))
-    more: dict[str, Any] = {}
-    if scheme == "optimistic":
-        more = {"trend": trend}
-    elif scheme == "proportional":
-        more = {"proportions": world.proportions.tolist()}
-    made: Sampler = registry.get(f"sampling/{scheme}").cls(world.groups, **options, **more)
-    return made
 
 
 def _run(sampler: Sampler, world: TablePool, budget: float, *, quiet: bool) -> Any:

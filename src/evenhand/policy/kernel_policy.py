@@ -302,8 +302,8 @@ class KernelPolicy(AskTell):
         log : one row per decision.
         arm, reward : names of its columns.
         contexts : for a contextual policy, the d columns with the context of the arm that was played.
-        probability : the column with the probability of each decision, which `Exp3` weighs rewards by; None for evenly
-            random decisions.
+        probability : the column with the probability of each decision, which `TsallisINF` weighs rewards by; None for
+            evenly random decisions.
 
         Raises
         ------

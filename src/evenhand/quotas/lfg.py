@@ -74,7 +74,7 @@ def choose(params: LFGParams, state: LFGState, contexts: Floats, round: int, wai
     return state.chosen[0], PRESSED
 
 
-@register("quotas/lfg")
+@register("quotas/lfg", baseline=True)
 class LFG(KernelPolicy):
     """Play the arms with the largest sum of queue and eta times reward bound: shares are met in the long run, with no
     promise at any given round.

@@ -221,7 +221,7 @@ def unserved(params: FairParams, state: FairState, round: int) -> int:
     return arm
 
 
-@register("quotas/horizon-fair-ucb")
+@register("quotas/horizon-fair-ucb", baseline=True)
 class HorizonFairUCB(QuotaPolicy):
     """Serve every arm's quota of the known horizon first, in proportion, then play UCB1.
 

@@ -12,7 +12,7 @@ from evenhand.policy.traits import traits_of
 from evenhand.promises.promise import Promise
 from evenhand.protocol import Label
 
-FOR_GROUPS = ("group-fair-top-interval", "top-interval", "interval-chaining", "naive-fair")
+FOR_GROUPS = ("group-fair-top-interval", "top-interval")
 """The policies to compare in a world with groups if none is named."""
 TWO_GROUPS = "two-group-top-interval"
 """The form of GroupFairTopInterval that lifts the sensitive one of two groups, which is had by this name alone."""
@@ -151,8 +151,8 @@ def find_policy(name: str, option: str = "--policy", *, learner: bool = False) -
     if len(matches) > 1:
         raise RegistryError(f"{option}: {name!r} may be {' or '.join(e.name for e in matches)}; say which")
     if not matches:
-        ends = {e.name.split("/")[-1]: e.name for e in known}
+        ends = {e.name.split("/")[-1]: e.name for e in known if not e.baseline}
         near = [ends[end] for end in nearest(name.split("/")[-1], ends, most=3)]
-        names = f"near it: {', '.join(near)}" if near else f"the policies are: {', '.join(e.name for e in known)}"
+        names = f"near it: {', '.join(near)}" if near else f"the policies are: {', '.join(ends.values())}"
         raise RegistryError(f"{option}: no policy is named {name!r}; {names}")
     return matches[0]
