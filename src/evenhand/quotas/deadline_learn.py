@@ -242,7 +242,7 @@ class DeadlineLearn(QuotaPolicy):
         ArgumentError
             If the arm is on offer already, or the learner cannot take a new arm.
         """
-        then, at, wait = self._now.add(arm, share, self._positions(), self.round)
+        then, at, wait = self._now.add(arm, share, self._standing)
         if then.promise.arms != self.arms:
             self._grow(then.promise.arms)
         self._continue(then, at)
@@ -261,7 +261,7 @@ class DeadlineLearn(QuotaPolicy):
         SharesError
             If the promise to the other arms cannot be kept without it, as with caps that sum to less than one.
         """
-        self._continue(*self._now.retire(arm, self._positions(), self.round))
+        self._continue(*self._now.retire(arm, self._standing))
 
     @locked
     def change(self, shares: Any) -> dict[Any, Any]:
@@ -279,7 +279,7 @@ class DeadlineLearn(QuotaPolicy):
         ArgumentError
             If the promise is for other arms, or for more or fewer plays a round.
         """
-        then, at, dropped = self._now.change(shares, self._positions(), self.round)
+        then, at, dropped = self._now.change(shares, self._standing)
         self._continue(then, at)
         return dropped
 
@@ -288,10 +288,12 @@ class DeadlineLearn(QuotaPolicy):
             return super().ask(contexts)
         with self._lock:
             try:
-                return super().ask(contexts, available=available)
+                decision = super().ask(contexts, available=available)
             finally:
                 if self._begun and self._now.composed:
                     self._offer_all()
+            self._forget_the_gone()
+            return decision
 
     def _set_round(self, available: list[int]) -> None:
         self._now.check_offer(available)
@@ -301,10 +303,12 @@ class DeadlineLearn(QuotaPolicy):
 
     def _offer_all(self) -> None:
         """Put every arm on offer that was not retired."""
-        gone = self._now.gone
         self._state.offered[:] = 1
-        self._state.offered[gone] = 0
-        if self.holds and self._state.learner.proposal[0] in gone:
+        self._state.offered[self._now.gone] = 0
+
+    def _forget_the_gone(self) -> None:
+        """Hold no proposal of an arm that was retired."""
+        if self.holds and self._state.learner.proposal[0] in self._now.gone:
             self._state.learner.proposal[0] = -1
 
     def _to_ranking(self) -> PythonCalls:
@@ -317,10 +321,10 @@ class DeadlineLearn(QuotaPolicy):
         if not self._now.composed:
             self._go_on(*self._now.ranking(self._state))
 
-    def _positions(self) -> ClausePositions:
-        """Return where the clauses stand."""
+    def _standing(self) -> tuple[ClausePositions, int]:
+        """Return where the clauses stand, and after how many rounds."""
         self.tickets.token  # noqa: B018, tickets handed out before and after a change are the same policy's
-        return self._now.positions(self._params, self._state)
+        return self._now.positions(self._params, self._state), self.round
 
     def _continue(self, then: PromiseState, at: ClausePositions) -> None:
         """Go on with another promise from where its clauses stand."""
@@ -330,6 +334,7 @@ class DeadlineLearn(QuotaPolicy):
         kept = {} if self.lottery is None else {"stream": before.stream}
         self._go_on(then, state._replace(learner=before.learner, **kept))
         self._offer_all()
+        self._forget_the_gone()
 
     def _go_on(self, then: PromiseState, state: RuleState) -> None:
         """Go on under another rule, in this state."""

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple, Self
@@ -146,6 +146,10 @@ def _begin(promise: Promise) -> tuple[RuleParams, RuleState]:
     return rule_parameters(promise, ()), rule_state(promise, ())
 
 
+Standing = Callable[[], tuple[ClausePositions, int]]
+"""Returns where the clauses stand, and after how many rounds."""
+
+
 @dataclass(frozen=True)
 class PromiseState:
     """What is promised now, and the rule that keeps it.
@@ -236,8 +240,8 @@ class PromiseState:
         _, state, rounded = write_positions(self.promise, at, self.retired)
         return replace(self, rounded=rounded), state
 
-    def retire(self, label: Label, at: ClausePositions, now: int) -> tuple[Self, ClausePositions]:
-        """Return what is promised without an arm after round `now`, and where its clauses stand; the arm's share is
+    def retire(self, label: Label, standing: Standing) -> tuple[Self, ClausePositions]:
+        """Return what is promised without an arm, and where its clauses stand; the arm's share is
         released."""
         before = self.promise
         place = Labels(before.arms).place(label)
@@ -255,6 +259,7 @@ class PromiseState:
                 stay = f"one without which {min(due, before.plays)} of {members} stay on offer, as their window needs"
                 raise SharesError(wanted("arm", stay, label, "promise another window first with change()"))
         then = self._promising(without(before, arm, self.retired), (*self.retired, arm))
+        at, now = standing()
         at = then._continued(at)
         bound = then.promise.windows or then.promise.caps is not None
         if bound and not then._is_feasible(at, now):
@@ -262,8 +267,8 @@ class PromiseState:
             raise ArgumentError(wanted("arm", "one without which all clauses can be kept now", label, mend))
         return then, at
 
-    def add(self, label: Label, share: Any, at: ClausePositions, now: int) -> tuple[Self, ClausePositions, int]:
-        """Return what is promised with one more arm after round `now`, where its clauses stand, and after how many
+    def add(self, label: Label, share: Any, standing: Standing) -> tuple[Self, ClausePositions, int]:
+        """Return what is promised with one more arm, where its clauses stand, and after how many
         rounds the arm's own begins."""
         before = self.promise
         known = Labels(before.arms).place(label)
@@ -277,6 +282,7 @@ class PromiseState:
             raise SharesError(wanted("share", what, float(part), mend))
         arm = arm_labels((*before.arms, label), "arm")[-1] if known is None else before.arms[known]
         then = self._promising(joined(before, arm, part), [other for other in self.retired if other != arm])
+        at, now = standing()
         at, wait = then._continued(at), 0
         if part:
             first = now + (before.slack + 1) / part
@@ -284,11 +290,12 @@ class PromiseState:
             at.floors[(arm,)] = first + wait
         return then, at, wait
 
-    def change(self, shares: Any, at: ClausePositions, now: int) -> tuple[Self, ClausePositions, dict[Any, float]]:
-        """Return another promise after round `now`, where its clauses stand, and by how many plays floors were behind
+    def change(self, shares: Any, standing: Standing) -> tuple[Self, ClausePositions, dict[Any, float]]:
+        """Return another promise, where its clauses stand, and by how many plays floors were behind
         that cannot be carried over."""
         then = self._promising(changed(self.promise, self.retired, shares), self.retired)
         check_tolerance(then.promise)
+        at, now = standing()
         begun = fresh(then.promise, now)
         dropped = then._carry(self._claims(at, now), begun, now)
         return then, begun, {key_of(members): float(lag) for members, lag in dropped.items()}
