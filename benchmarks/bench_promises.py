@@ -13,7 +13,7 @@ from typing import Any
 import evenhand as eh
 from benchmarks.timing import Measure, interleaved, ratio, report, seconds
 from evenhand.learners import UCB1
-from evenhand.quotas import BernoulliArms, DeadlineLearn, WindowLearn
+from evenhand.quotas import BernoulliArms, DeadlineLearn, Promise
 
 ARMS = 10
 FLOOR = 0.05
@@ -24,13 +24,15 @@ MOST = 2.0
 def policies() -> dict[str, Any]:
     """Return a policy for each promise, all over UCB1."""
     floors = [FLOOR] * ARMS
+    spaced = {arm: 25 + 5 * arm for arm in range(ARMS - 1)}
+    windows = Promise(dict.fromkeys(range(ARMS), 0), windows=spaced, offers="all")
     sets = {(0, 1, 2): 0.2, tuple(range(6)): 0.4} | dict.fromkeys(range(ARMS), FLOOR / 2)
     return {
         "floors": DeadlineLearn(UCB1(), floors),
         "three arms a round": DeadlineLearn(UCB1(), [3 * FLOOR] * ARMS, plays=3),
         "caps": DeadlineLearn(UCB1(), floors, caps=dict.fromkeys(range(5), 0.5)),
         "nested sets": DeadlineLearn(UCB1(), sets, arms=ARMS),
-        "windows": WindowLearn(UCB1(), {arm: 25 + 5 * arm for arm in range(ARMS - 1)}, arms=ARMS),
+        "windows": DeadlineLearn(UCB1(), windows),
     }
 
 

@@ -23,7 +23,7 @@ from evenhand.kernels.probability_of_largest import largest_beta
 from evenhand.learners import UCB1, EpsilonGreedy, Thompson
 from evenhand.policy.kernel_policy import KernelPolicy, Kernels
 from evenhand.policy.kernel_set import reason
-from evenhand.quotas import BernoulliArms, DeadlineLearn, LotteryLearn
+from evenhand.quotas import BernoulliArms, DeadlineLearn
 
 MEANS = [0.8, 0.78, 0.77, 0.76, 0.75, 0.74, 0.73, 0.72, 0.71, 0.70]
 ERROR = 1e-6
@@ -118,15 +118,18 @@ def probabilities(repetitions: int) -> list[Measure]:
     return found
 
 
+RULES = {"force": None, "lottery": 0.5}
+
+
 def lotteries(repetitions: int, rounds: int) -> list[Measure]:
-    """Time simulations under LotteryLearn against those under DeadlineLearn over the same learner."""
+    """Time simulations with a lottery against those without over the same learner."""
     found = []
     world = BernoulliArms(MEANS)
     for learner, name in ((UCB1, "UCB1"), (Thompson, "Thompson"), (EpsilonGreedy, "EpsilonGreedy")):
         policies = {}
         length = rounds // 5 if learner is Thompson else rounds
-        for rule in (DeadlineLearn, LotteryLearn):
-            policies[rule.__name__] = rule(learner(), [0.05] * len(MEANS))
+        for rule, lottery in RULES.items():
+            policies[rule] = DeadlineLearn(learner(), [0.05] * len(MEANS), lottery=lottery)
         cases = {
             name: lambda policy=policy, length=length: seconds(
                 lambda: eh.simulate(policy, world, rounds=length, seed=1, jobs=1)
@@ -135,9 +138,9 @@ def lotteries(repetitions: int, rounds: int) -> list[Measure]:
         }
         taken = interleaved(cases, repetitions)
         each = {rule: statistics.median(values) / length * 1e9 for rule, values in taken.items()}
-        said = f"{each['LotteryLearn']:.0f} ns a round against {each['DeadlineLearn']:.0f} ns"
-        cost = ratio(taken["LotteryLearn"], taken["DeadlineLearn"])
-        found.append(Measure(f"LotteryLearn({name}) against DeadlineLearn({name})", cost, "times", 1.5, remark=said))
+        said = f"{each['lottery']:.0f} ns a round against {each['force']:.0f} ns"
+        cost = ratio(taken["lottery"], taken["force"])
+        found.append(Measure(f"a lottery over {name} against force over {name}", cost, "times", 1.5, remark=said))
     return found
 
 
@@ -148,13 +151,15 @@ def forced(rounds: int) -> None:
         world = BernoulliArms([1.0, *[0.0] * (len(shares) - 1)])
         for tolerance in (0, 1, 2, 3, 4, 6, 10, 100):
             ends = [
-                eh.simulate(rule(Stubborn(), shares, tolerance), world, rounds=rounds, seed=1, jobs=1).isel(round=-1)
-                for rule in (DeadlineLearn, LotteryLearn)
+                eh.simulate(
+                    DeadlineLearn(Stubborn(), shares, tolerance, lottery=lottery), world, rounds=rounds, seed=1, jobs=1
+                ).isel(round=-1)
+                for lottery in RULES.values()
             ]
             often = [f"{float(end['forced'].mean()) / rounds:.1e}" for end in ends]
             lost = float(ends[1]["regret"].mean() - ends[0]["regret"].mean())
             rows.append((", ".join(map(str, shares)), str(tolerance), *often, f"{lost:.0f}"))
-    columns = ["shares", "tolerance", "DeadlineLearn forces", "LotteryLearn forces", "pulls more than DeadlineLearn"]
+    columns = ["shares", "tolerance", "forced without", "forced by lottery", "pulls more"]
     table(f"Forced rounds of {rounds:,}, a learner that always wishes the first arm", columns, rows)
 
 

@@ -1,4 +1,4 @@
-"""Quota rules with one mistake each about caps, sets, windows, slates, arms on offer, segments, changes, or about what
+"""Quota rules with one mistake each about caps, sets, windows, slates, arms on offer, changes, or about what
 they say of their decisions."""
 
 from __future__ import annotations
@@ -65,13 +65,6 @@ class ForgetsSets(Planted):
         if isinstance(shares, dict):
             shares = {arm: share for arm, share in shares.items() if not isinstance(arm, tuple)}
         super().__init__(learner, shares, tolerance, plays, caps, cap_tolerance, arms=arms, seed=seed)
-
-
-class CountsOverSegments(Planted):
-    """Keeps one promise over all segments."""
-
-    def ask(self, *seen, segment=None, **rest):
-        return super().ask(*seen, **rest)
 
 
 class Stated:

@@ -6,7 +6,7 @@ import pytest
 
 from evenhand.errors import ArgumentError, ClosedTicketError, ContextError, RewardError, TableError
 from evenhand.groups import TopInterval
-from evenhand.learners import KLUCB, UCB1, Adapter, Exp3, LinUCB, Thompson
+from evenhand.learners import KLUCB, UCB1, Adapter, LinUCB, Thompson, TsallisINF
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.quotas import DeadlineLearn, FairUCB
 from evenhand.saving.state import from_bytes, to_bytes
@@ -93,14 +93,14 @@ def test_contexts_are_learned_under_the_names_of_earlier_rounds():
         policy.learn(log.rename(columns={"pay": "wage"}), contexts=["age", "wage"])
 
 
-def test_exp3_weighs_rows_by_their_probabilities():
-    weights = {}
+def test_tsallis_inf_weighs_rows_by_their_probabilities():
+    losses = {}
     for column in ("p", None):
-        policy = Exp3(0.3, arms=["a", "b"], seed=1)
+        policy = TsallisINF(arms=["a", "b"], seed=1)
         policy.learn(LOG, arm="item", reward="click", probability=column)
-        weights[column] = float(policy._state.weights[1] - policy._state.weights[0])
-    assert weights["p"] == pytest.approx(0.15 * (1 / 0.25 + 1 / 1.0 - 0.5 / 0.5))
-    assert weights[None] == pytest.approx(0.15 * 2 * (1 + 1 - 0.5))
+        losses[column] = float(policy._state.losses[0] - policy._state.losses[1])
+    assert losses["p"] == pytest.approx((1 + 0.5) / 0.5 - 1 / 0.5)
+    assert losses[None] == pytest.approx(2 * (1 + 0.5 - 1))
 
 
 GOOD = {"arm": "item", "reward": "click"}

@@ -8,18 +8,18 @@ import pytest
 
 import evenhand as eh
 from evenhand.errors import ArgumentError
-from evenhand.learners import UCB1, Adapter, EpsilonGreedy, Exp3, Thompson
+from evenhand.learners import UCB1, Adapter, EpsilonGreedy, Thompson, TsallisINF
 from evenhand.saving.state import to_bytes
 
 SHARES = {"a": "1/4", "b": "1/5", "c": 0}
 DRAWN = {
     "thompson": lambda: Thompson(arms=["a", "b", "c"], seed=3),
     "epsilon-greedy": lambda: EpsilonGreedy(0.4, arms=["a", "b", "c"], seed=3),
-    "exp3": lambda: Exp3(0.3, arms=["a", "b", "c"], seed=3),
+    "tsallis-inf": lambda: TsallisINF(arms=["a", "b", "c"], seed=3),
     "thompson under shares": lambda: eh.quotas.FairLearn(Thompson(seed=1), SHARES, seed=3),
     "thompson under deadlines": lambda: eh.quotas.DeadlineLearn(Thompson(seed=1), SHARES, seed=3),
     "epsilon-greedy under deadlines": lambda: eh.quotas.DeadlineLearn(EpsilonGreedy(0.4, seed=1), SHARES, 1.0, seed=3),
-    "exp3 by lottery": lambda: eh.quotas.DeadlineLearn(Exp3(0.3, seed=1), SHARES, lottery=0.5, seed=3),
+    "tsallis-inf by lottery": lambda: eh.quotas.DeadlineLearn(TsallisINF(seed=1), SHARES, lottery=0.5, seed=3),
 }
 
 

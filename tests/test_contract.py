@@ -34,7 +34,7 @@ OF_KERNELS = {"one kernel", "learns", "labels", "numbers"}
 
 def test_what_the_trunk_and_quotas_bring_is_registered():
     assert set(NAMES) >= {
-        *(f"learners/{name}" for name in ("ucb1", "kl-ucb", "moss", "thompson", "epsilon-greedy")),
+        *(f"learners/{name}" for name in ("ucb1", "kl-ucb", "tsallis-inf", "thompson", "epsilon-greedy")),
         *(f"quotas/{name}" for name in ("fair-learn", "fair-ucb", "deadline-learn", "lfg", "horizon-fair-ucb")),
         *(f"quotas/{name}" for name in ("bernoulli-arms", "logged-arms")),
     }
@@ -42,8 +42,6 @@ def test_what_the_trunk_and_quotas_bring_is_registered():
 
 EXAMPLES = [(name, number) for name in NAMES for number in range(len(examples(registry.get(name).cls)))]
 WITH_KERNELS = [name for name in NAMES if name.startswith(("learners/", "quotas/", "groups/"))]
-SHARING = {"quotas/lottery-learn", "quotas/window-learn"}
-"""These run the kernels of quotas/deadline-learn."""
 MOST = 3
 """How many examples of a class are tried whenever the whole test runs; further ones vary what the same kernels do."""
 
@@ -74,7 +72,7 @@ def test_everything_that_is_registered_is_checked_by_name():
 @pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("name", [at_night(name) if name in SHARING else name for name in WITH_KERNELS])
+@pytest.mark.parametrize("name", WITH_KERNELS)
 def test_one_example_keeps_it_in_machine_code_too(name):
     """The others share most of its kernels, and take their turn at night."""
     if registry.get(name).kind == "policy":

@@ -15,7 +15,7 @@ from evenhand.checks.contract import examples
 from evenhand.checks.play import plain, state_of
 from evenhand.display.html import Card, Table, said, shortened
 from evenhand.learners import UCB1, EpsilonGreedy, Thompson
-from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn, FairUCB, WindowLearn
+from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn, FairUCB
 from evenhand.sampling import LabelQueue, OptimisticSampler
 from evenhand.similarity import LipschitzUCB, PairQueue
 
@@ -183,7 +183,7 @@ def test_an_arm_that_joins_is_shown_and_counted():
 def test_groups_and_windows_stand_beside_their_arms():
     grouped = eh.groups.TopInterval({"Ann": "F", "Bob": "M"}, seed=1)
     assert list(grouped.card().tables[0].columns) == ["arm", "group"]
-    windows = WindowLearn(UCB1(), {"a": 3, "b": (2, 9)}, arms=["a", "b", "c"])
+    windows = DeadlineLearn(UCB1(), 0, windows={"a": 3, "b": (2, 9)}, arms=["a", "b", "c"])
     assert [row[1] for row in windows.card().tables[0].shown()] == ["1 in 3 rounds", "2 in 9 rounds", ""]
 
 

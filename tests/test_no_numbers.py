@@ -13,7 +13,7 @@ from evenhand.arguments import as_float, is_whole
 from evenhand.errors import ArgumentError, ContextError, RewardError
 from evenhand.groups import BiasedLinearArms, GroupFairTopInterval, NaiveFair, TopInterval
 from evenhand.interventions import CausalModel
-from evenhand.learners import MOSS, UCB1, EpsilonGreedy, Thompson
+from evenhand.learners import UCB1, EpsilonGreedy, Thompson
 from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairLearn, FairUCB, HorizonFairUCB
 from evenhand.sampling import OptimisticSampler
 from evenhand.similarity import LipschitzUCB
@@ -98,7 +98,6 @@ SETTINGS = {
     "forced": lambda value: OptimisticSampler(["a", "b"], forced="" if value is None else value),
     "precision": lambda value: LipschitzUCB(2, precision=value),
     "horizon": lambda value: HorizonFairUCB([0.2, 0.2], value),
-    "horizon of MOSS": lambda value: MOSS(0 if value is None else value, arms=2),
     "batch": lambda value: OptimisticSampler(["a", "b"], batch=value),
     "individuals": lambda value: LipschitzUCB(2, individuals=0 if value is None else value),
     "rounds": lambda value: eh.simulate(FairUCB([0.2, 0.2]), BernoulliArms([0.2, 0.3]), rounds=value),

@@ -8,6 +8,7 @@ import pytest
 
 import evenhand as eh
 from evenhand import registry
+from evenhand.cli.inputs.policies import find_policy
 from evenhand.errors import RegistryError
 from evenhand.studies import Study
 
@@ -56,6 +57,17 @@ def test_a_study_of_it_opens_in_a_process_that_did_not_import_it(own, tmp_path, 
     sys.modules.pop("my_policies")
     with Study.open(tmp_path / "mine.evenhand") as again:
         assert again.ask().id == 2
+
+
+def test_a_baseline_is_found_by_its_name_and_offered_to_nobody():
+    assert registry.get("quotas/lfg", "policy").baseline
+    assert not registry.get("quotas/fair-ucb").baseline
+    with pytest.raises(RegistryError, match="no policy is named 'quotas/lfh'; near it: ") as refusal:
+        registry.get("quotas/lfh", "policy")
+    assert "quotas/lfg" not in str(refusal.value)
+    with pytest.raises(RegistryError, match="--policy: no policy is named 'zzz'; the policies are: ") as refusal:
+        find_policy("zzz")
+    assert "quotas/lfg" not in str(refusal.value)
 
 
 def test_a_module_that_is_not_there_is_named(own, monkeypatch):

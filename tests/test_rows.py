@@ -32,7 +32,6 @@ from evenhand.similarity import (
     PairQueue,
     fair_distribution,
 )
-from evenhand.simulation.schedule import read_given
 
 # ------------------------------------------------------------------ the function
 
@@ -204,12 +203,6 @@ def paid(rewards):
     return to_bytes(policy)
 
 
-def given(segments):
-    offers = pd.Series([["a", "b"], ["a"], ["b"], ["a", "b"]], index=IDS[:4])
-    schedule = read_given(offers, segments, None, rounds=4, replications=1, arms=("a", "b")).schedule(0, 1)
-    return [schedule.arguments(round) for round in range(1, 5)]
-
-
 DOORS = {
     "evaluate, policy": ("policy", CHANCES, valued),
     "evaluate, function": ("policy(...)", CHANCES, lambda chances: valued(lambda log: chances)),
@@ -245,7 +238,6 @@ DOORS = {
     "MomentDistance": ("y", OTHER, lambda y: believed(MomentDistance(), y)),
     "LipschitzUCB": ("y", OTHER, lambda y: believed(LipschitzUCB(3, seed=1), y)),
     "tell_all": ("rewards", WEIGHT.iloc[:4], paid),
-    "simulate": ("segments", pd.Series(["p", "p", "q", "p"], index=IDS[:4]), given),
 }  # fmt: skip
 EACH = pytest.mark.parametrize(("name", "thing", "door"), DOORS.values(), ids=list(DOORS))
 

@@ -194,13 +194,6 @@ def retired(arm):
     return policy.retired
 
 
-def in_segments(*segments):
-    policy = made()
-    for segment in segments:
-        policy.ask(segment=segment)
-    return {name: part.rounds for name, part in policy.segments.items()}
-
-
 def spec(**settings):
     return policy_from({"policy": "quotas/deadline-learn", "learner": "learners/ucb1", "seed": 1} | settings)
 
@@ -228,7 +221,7 @@ def classes_told(classes, labels):
 
 
 def here(offers, arms):
-    return read_given([offers], None, None, rounds=1, replications=1, arms=arms).offers.tolist()
+    return read_given([offers], None, rounds=1, replications=1, arms=arms).offers.tolist()
 
 
 def queue(**settings):
@@ -250,7 +243,6 @@ SAME_ANSWER = {
     "a promise": (lambda *names: changed(capped(*names)), capped(1, 2)),
     "several tables of a promise": (lambda one, two: Promise(ARMS, caps={one: 0.9}, offers="all").arms, (1, 2, 3)),
     "sets beside arms": (lambda one, two: Promise({1: 0.1, 2: 0.1, (one, two): 0.5}).arms, (1, 2)),
-    "segments": (lambda one, two: in_segments(1, 2, one, two), {1: 2, 2: 2}),
     "groups": (lambda one, two: MEMBERS.of_round({one: "m", two: "f"}).tolist(), [1.0, 0.0]),
     "a group": (lambda one, two: Groups.read({"a": 1, "b": 2}).code(two), 1),
     "costs": (lambda one, two: OptimisticSampler([1, 2], costs={two: 3, one: 1}).costs, {1: 1.0, 2: 3.0}),

@@ -11,7 +11,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.errors import ArgumentError, EvenhandError, StateFileError
-from evenhand.learners import KLUCB, MOSS, UCB1, Adapter, EpsilonGreedy, Thompson
+from evenhand.learners import KLUCB, UCB1, Adapter, EpsilonGreedy, Thompson, TsallisINF
 from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairLearn, FairUCB, HorizonFairUCB
 from evenhand.saving.state import FORMAT, from_bytes, to_bytes
 from tests.saved_files import rewritten
@@ -21,8 +21,8 @@ SHARES = {"x": 0.2, "y": "1/3", "z": 0.1}
 POLICIES = {
     "UCB1": lambda: UCB1(arms=list(SHARES)),
     "KLUCB": lambda: KLUCB(arms=list(SHARES)),
-    "MOSS": lambda: MOSS(100, arms=list(SHARES)),
     "Thompson": lambda: Thompson(arms=list(SHARES), seed=3),
+    "TsallisINF": lambda: TsallisINF(arms=list(SHARES), seed=3),
     "EpsilonGreedy": lambda: EpsilonGreedy(0.4, arms=list(SHARES), seed=3),
     "FairUCB": lambda: FairUCB(SHARES, 1.5),
     "FairLearn(Thompson)": lambda: FairLearn(Thompson(), SHARES, seed=3),

@@ -15,7 +15,7 @@ from evenhand.errors import ArgumentError
 from evenhand.groups import BiasedLinearArms, GroupFairTopInterval, LinearThompson, NaiveFair, TopInterval
 from evenhand.interventions import CSR
 from evenhand.interventions.measures import simulated_searches
-from evenhand.learners import KLUCB, MOSS, UCB1, Adapter, EpsilonGreedy, Thompson
+from evenhand.learners import KLUCB, UCB1, Adapter, EpsilonGreedy, Thompson, TsallisINF
 from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairLearn, FairUCB
 from evenhand.sampling import (
     EstimatorModel,
@@ -29,7 +29,7 @@ from evenhand.similarity import EllipsoidDistance, LipschitzUCB, MomentDistance,
 from evenhand.studies import Study
 from tests.naming import timed
 
-LEARNERS = [UCB1, KLUCB, MOSS, Thompson, EpsilonGreedy]
+LEARNERS = [UCB1, KLUCB, TsallisINF, Thompson, EpsilonGreedy]
 
 
 def asked(learner):

@@ -180,8 +180,6 @@ CALLS = {
     "FairLearn": call(quotas.FairLearn, **QUOTA),
     "HorizonFairUCB": call(quotas.HorizonFairUCB, shares={"a": 0.2, "b": 0.2}, horizon=10),
     "DeadlineLearn": call(quotas.DeadlineLearn, **QUOTA),
-    "LotteryLearn": call(quotas.LotteryLearn, **QUOTA),
-    "WindowLearn": call(quotas.WindowLearn, learner=learners.UCB1(), windows={"a": (1, 4)}, arms=ARMS),
     "LFG": call(quotas.LFG, shares={"a": 0.2, "b": 0.2}),
     "BernoulliArms": call(quotas.BernoulliArms, means={"a": 0.2, "b": 0.3}),
     "ChangingArms": call(quotas.ChangingArms, means=[[0.2, 0.3], [0.3, 0.2]], changes=[5]),
@@ -190,9 +188,8 @@ CALLS = {
     "UCB1": call(learners.UCB1, arms=ARMS),
     "KLUCB": call(learners.KLUCB, arms=ARMS),
     "Thompson": call(learners.Thompson, arms=ARMS),
-    "MOSS": call(learners.MOSS, arms=ARMS, horizon=10),
     "EpsilonGreedy": call(learners.EpsilonGreedy, arms=ARMS),
-    "Exp3": call(learners.Exp3, arms=ARMS, exploration=0.1),
+    "TsallisINF": call(learners.TsallisINF, arms=ARMS),
     "DiscountedUCB": call(learners.DiscountedUCB, arms=ARMS, discount=0.9),
     "SlidingWindowUCB": call(learners.SlidingWindowUCB, arms=ARMS, window=5),
     "LinUCB": call(learners.LinUCB, arms=ARMS),
@@ -326,7 +323,6 @@ CALLS = {
         contexts=None,
         groups=None,
         available=None,
-        segment=None,
         annotator=None,
         key=None,
         sticky=False,
@@ -363,7 +359,6 @@ ABSENT = {
 }
 """Calls about what is not there."""
 CALLED = {("collect", "test"), ("collect", "watch"), ("minimax_reweighting", "loss"), ("simulate", "offers")}
-CALLED |= {("simulate", "segments")}
 """Arguments that may be functions, whose own errors come through when they are called."""
 
 

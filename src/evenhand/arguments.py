@@ -14,7 +14,7 @@ from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, Wording, wanted
 from evenhand.frames import ENCODE, as_array, is_frame
 from evenhand.kernels.arrays import Floats, Ints
 
@@ -178,7 +178,7 @@ def array(
     if numbers is None:
         raise refusal(wanted(name, what, value, ENCODE if is_frame(value) else ""))
     if numbers.ndim != dimensions or numbers.size == 0:
-        raise refusal(wanted(name, what, f"an array of shape {numbers.shape}"))
+        raise refusal(wanted(name, what, Wording(f"an array of shape {numbers.shape}")))
     with np.errstate(invalid="ignore"):
         bad = np.argwhere(~(np.abs(numbers) <= largest) | ~np.isfinite(numbers))
     if bad.size and not infinite:

@@ -40,7 +40,7 @@ from itertools import islice
 from numbers import Integral, Real
 from os import PathLike
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Self, SupportsIndex
 
 SHOWN = 80
 """Characters of a value in a refusal."""
@@ -63,7 +63,12 @@ class EvenhandError(Exception):
     """The root of everything that evenhand raises on purpose; its message shows no password of an address."""
 
     def __init__(self, *args: Any) -> None:
-        super().__init__(*(masked(one) if isinstance(one, str) else one for one in args))
+        super().__init__(*(_masked(one) if isinstance(one, str) else one for one in args))
+
+    @property
+    def refusal(self) -> Refusal | None:
+        """The parts of the message, where it says what was expected and what came."""
+        return next((one for one in self.args[:1] if isinstance(one, Refusal)), None)
 
 
 class ArgumentError(EvenhandError, ValueError):
@@ -190,36 +195,11 @@ class SimulationInterrupted(EvenhandError):
 
 
 _ERRORS = [name for name, thing in globals().items() if isinstance(thing, type) and issubclass(thing, EvenhandError)]
-__all__ = ["wanted", *_ERRORS]
+__all__ = ["Refusal", "Wording", "wanted", *_ERRORS]
 
 
 def __dir__() -> list[str]:
     return __all__
-
-
-def wanted(name: str, what: str, got: Any, mend: str = "") -> str:
-    """Word a refusal: the argument's name, what was expected, what came, how to mend it.
-
-    >>> wanted("tolerance", "a number >= 0", -1, "use 0.0 for the strict promise")
-    'tolerance: expected a number >= 0, got -1; use 0.0 for the strict promise'
-    """
-    if is_sparse(got):
-        got, mend = f"a sparse matrix of shape {got.shape}", "pass its .toarray()"
-    return f"{name}: expected {what}, got {_shown(got)}" + (f"; {mend}" if mend else "")
-
-
-def _shown(got: Any) -> str:
-    got = str(got) if isinstance(got, PurePath) else got
-    try:
-        shown = repr(got.item() if getattr(got, "ndim", 1) == 0 else _beginning(got))
-    except ValueError:  # Python prints no whole number of more than 4300 digits
-        return f"a {type(got).__name__} too long to print"
-    return shown if len(shown) <= SHOWN else shown[: SHOWN - 3] + "..."
-
-
-def is_sparse(value: Any) -> bool:
-    """Return whether a value is a sparse matrix or array of scipy."""
-    return type(value).__module__.startswith("scipy.sparse")
 
 
 def masked(text: str) -> str:
@@ -229,6 +209,109 @@ def masked(text: str) -> str:
     ('postgresql://me:***@host/db?sslpassword=***', 'host=h password=***')
     """
     return SERVER.sub(r"\1***@", SECRET.sub(r"\1***", text))
+
+
+class Wording(str):
+    """Words to a program, of which the shell says some otherwise.
+
+    Parts that are no text are values: Python prints them, the shell writes them as they are typed. With `shell` it says
+    that in place of all parts.
+
+    >>> Wording("one of ", ["a", "b"])
+    "one of ['a', 'b']"
+    """
+
+    parts: tuple[Any, ...]
+
+    def __new__(cls, *parts: Any, shell: str | None = None) -> Self:
+        words = super().__new__(cls, masked("".join(one if isinstance(one, str) else repr(one) for one in parts)))
+        words.parts = parts if shell is None else (shell,)
+        return words
+
+    def replace(self, old: str, new: str, count: SupportsIndex = -1, /) -> Self:
+        """Return words in which others stand for `old`, also where the shell says something else."""
+        words = type(self)(super().replace(old, new, count))
+        for name, said in vars(self).items():
+            every = said if isinstance(said, tuple) else (said,)
+            changed = tuple(one.replace(old, new, count) if isinstance(one, str) else one for one in every)
+            setattr(words, name, changed if isinstance(said, tuple) else changed[0])
+        return words
+
+
+def argument(name: str, value: Any = None) -> Wording:
+    """Return an argument as programs write it, which the shell calls an option.
+
+    >>> argument("rounds"), argument("stationary", True)
+    ('rounds=', 'stationary=True')
+    """
+    option, typed = f"--{name.replace('_', '-')}", "" if value in (None, True) else f" {value}"
+    return Wording(f"{name}={'' if value is None else repr(value)}", shell=option + typed)
+
+
+NOTHING = Wording("None", shell="nothing")
+"""What is expected where an argument is to be left out."""
+
+
+class Refusal(Wording):
+    """What is refused: the argument's `name`, what was `expected`, what it `got`, and a `hint` how to mend it.
+
+    `got` is plain data, cut where it is long, or a `Wording` that describes what came.
+    """
+
+    name: str
+    expected: str
+    got: Any
+    hint: str
+
+
+def wanted(name: str, expected: str, got: Any, hint: str = "") -> Refusal:
+    """Word a refusal: the argument's name, what was expected, what came, how to mend it.
+
+    >>> wanted("tolerance", "a number >= 0", -1, "use 0.0 for the strict promise")
+    'tolerance: expected a number >= 0, got -1; use 0.0 for the strict promise'
+    """
+    if is_sparse(got):
+        got, hint = Wording(f"a sparse matrix of shape {got.shape}"), "pass its .toarray()"
+    return _refusal(name, expected, shown(got), got, hint)
+
+
+def _refusal(name: str, expected: str, said: str, got: Any, hint: str) -> Refusal:
+    refusal = Refusal(f"{name}: expected {expected}, got {said}" + (f"; {hint}" if hint else ""))
+    value = got if isinstance(got, Wording) else _beginning(_plain(got))
+    refusal.got = value if _is_data(value) else Wording(said)
+    refusal.name, refusal.expected, refusal.hint = masked(name), _masked(expected), _masked(hint)
+    return refusal
+
+
+def shown(got: Any) -> str:
+    """Return what came as Python prints it, cut where it is long."""
+    try:
+        text = repr(_beginning(_plain(got)))
+    except ValueError:  # Python prints no whole number of more than 4300 digits
+        return f"a {type(got).__name__} too long to print"
+    return text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
+
+
+def _plain(got: Any) -> Any:
+    if isinstance(got, PurePath):
+        return str(got)
+    return got.item() if getattr(got, "ndim", 1) == 0 else got
+
+
+def _is_data(value: Any) -> bool:
+    """Return whether a value holds nothing but texts and numbers, so that an error that keeps it can be sent on."""
+    if isinstance(value, (list, tuple, dict)):
+        return all(map(_is_data, [*value, *(value.values() if isinstance(value, dict) else ())]))
+    return value is None or isinstance(value, (str, Real))
+
+
+def _masked(words: str) -> str:
+    return words if isinstance(words, Wording) else masked(words)
+
+
+def is_sparse(value: Any) -> bool:
+    """Return whether a value is a sparse matrix or array of scipy."""
+    return type(value).__module__.startswith("scipy.sparse")
 
 
 def is_path(value: Any) -> bool:
@@ -254,7 +337,7 @@ def first_few(texts: Sequence[Any], most: int, joint: str = ", ") -> str:
     return joint.join(map(str, texts[:most])) + f" and {len(texts) - most} more" * (len(texts) > most)
 
 
-def wanted_one_of(name: str, known: Iterable[Any], got: Any, *, what: str = "one of", mend: str = "") -> str:
+def wanted_one_of(name: str, known: Iterable[Any], got: Any, *, what: str = "one of", hint: str = "") -> Refusal:
     """Word the refusal of a name that is none of those known: the nearest few of them, which was probably meant, and
     the types where these differ.
 
@@ -267,20 +350,20 @@ def wanted_one_of(name: str, known: Iterable[Any], got: Any, *, what: str = "one
     """
     known = list(known)
     texts = {str(one): one for one in islice(known, SEARCHED)}
-    shown, meant = known, nearest(got, known)
+    named, meant = known, nearest(got, known)
     if len(known) > NAMED:
         near = nearest(got, known, NAMED)
-        shown = [texts[text] for text in near]
-        shown += islice((one for text, one in texts.items() if text not in near), NAMED - len(near))
-    listed = f"{what} {shown}" + (f" and {len(known) - len(shown)} more" if len(known) > len(shown) else "")
-    said = _shown(got)
-    if not of_one_type(known, got):
-        listed, said = f"{listed} ({_kinds(known)})", f"{said} ({_kind(got)})"
-    mend = mend or (f"did you mean {texts[meant[0]]!r}?" if meant else "")
-    return f"{name}: expected {listed}, got {said}" + (f"; {mend}" if mend else "")
+        named = [texts[text] for text in near]
+        named += islice((one for text, one in texts.items() if text not in near), NAMED - len(near))
+    expected = [f"{what} ", named] + [f" and {len(known) - len(named)} more"] * (len(known) > len(named))
+    hint = hint or (f"did you mean {texts[meant[0]]!r}?" if meant else "")
+    if of_one_type(known, got):
+        return _refusal(name, Wording(*expected), shown(got), got, hint)
+    typed = Wording(f"{shown(got)} ({_kind(got)})")
+    return _refusal(name, Wording(*expected, f" ({_kinds(known)})"), typed, typed, hint)
 
 
-def wanted_label(name: str, what: str, known: Iterable[Any], got: Any, mend: str = "") -> str:
+def wanted_label(name: str, what: str, known: Iterable[Any], got: Any, hint: str = "") -> Refusal:
     """Word the refusal of a label that is none of those known; where it is of another type, these and both types are
     said.
 
@@ -291,8 +374,8 @@ def wanted_label(name: str, what: str, known: Iterable[Any], got: Any, mend: str
     """
     known = list(known)
     if of_one_type(known, got):
-        return wanted(name, what, got, mend)
-    return wanted_one_of(name, known, got, what=f"{what}, one of", mend=mend)
+        return wanted(name, what, got, hint)
+    return wanted_one_of(name, known, got, what=f"{what}, one of", hint=hint)
 
 
 def none_for(label: Any, given: Iterable[Any], known: Collection[Any] = ()) -> str:
@@ -304,7 +387,7 @@ def none_for(label: Any, given: Iterable[Any], known: Collection[Any] = ()) -> s
     known = [one for one in given if one not in known]
     if of_one_type(known, label):
         return f"none for {label!r}"
-    return f"none for {label!r} ({_kind(label)}) among {_shown(known)} ({_kinds(known)})"
+    return f"none for {label!r} ({_kind(label)}) among {shown(known)} ({_kinds(known)})"
 
 
 def of_one_type(known: Sequence[Any], got: Any) -> bool:
@@ -350,7 +433,7 @@ def _beginning(value: Any, depth: int = 5) -> Any:
     if depth and type(value) in (list, tuple):
         return type(value)(_beginning(item, depth - 1) for item in value[:SHOWN])
     if depth and type(value) is dict:
-        return {key: _beginning(item, depth - 1) for key, item in islice(value.items(), SHOWN)}
+        return {_beginning(key, 0): _beginning(item, depth - 1) for key, item in islice(value.items(), SHOWN)}
     return value
 
 

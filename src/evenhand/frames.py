@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 
-from evenhand.errors import ContextError, TableError, wanted
+from evenhand.errors import ContextError, TableError, Wording, wanted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,7 +101,8 @@ def rows_frame(rows: Sequence[Mapping[str, Any]], name: str) -> pd.DataFrame:
     columns = list(rows[0])
     for number, row in enumerate(rows, 1):
         if set(row) != set(columns):
-            raise ContextError(wanted(f"{name}, row {number}", f"the columns {columns}, as in row 1", list(row)))
+            what = Wording("the columns ", columns, ", as in row 1")
+            raise ContextError(wanted(f"{name}, row {number}", what, list(row)))
     return pd.DataFrame(list(rows), columns=columns)
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from evenhand.errors import ArgumentError, ContextError, of_one_type, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, ContextError, Wording, of_one_type, wanted, wanted_one_of
 from evenhand.frames import ArrowColumn, Column, dimensions, has_row_labels, is_frame
 from evenhand.protocol import FALSE, TRUE, Label, as_label, composed, label_of, labels_of_texts, writing
 
@@ -32,10 +32,10 @@ def as_given(
         return dict(values)
     if is_by_label(values):
         if dimensions(values) != 1 or is_frame(values):
-            raise refusal(wanted(name, what, f"a table of shape {values.shape}"))
+            raise refusal(wanted(name, what, Wording(f"a table of shape {values.shape}")))
         if not values.index.is_unique:
             twice = values.index[values.index.duplicated()][0]
-            raise refusal(wanted(name, what, f"a Series that names {twice!r} twice"))
+            raise refusal(wanted(name, what, Wording(f"a Series that names {twice!r} twice")))
         return dict(values.to_dict())
     if isinstance(values, (set, frozenset)):
         raise refusal(wanted(name, what, values, "a set has no order"))
@@ -207,8 +207,9 @@ def in_order(
             mend = "reset_index(drop=True) matches rows by position" if axis == 0 else ""
             strange = [label for label, place in zip(named, at, strict=True) if place < 0][:1]
             if strange and not of_one_type(order, strange[0]):
-                raise refusal(wanted_one_of(name, order, strange[0], what="one entry for each of", mend=mend))
-            raise refusal(wanted(name, f"one entry for each of {list(order)}", f"the labels {named}", mend))
+                raise refusal(wanted_one_of(name, order, strange[0], what="one entry for each of", hint=mend))
+            what, got = Wording("one entry for each of ", list(order)), Wording("the labels ", named)
+            raise refusal(wanted(name, what, got, mend))
     return table
 
 
@@ -228,8 +229,8 @@ def in_columns(table: Any, columns: list[str] | None, name: str) -> tuple[Any, l
     if not named or named == columns or numbered:
         return table, columns
     if len(set(named)) < len(named) or (columns is not None and set(named) != set(columns)):
-        what = "each column once" if columns is None else f"the columns {columns}, as before"
-        raise ContextError(wanted(name, what, f"the columns {named}"))
+        what = "each column once" if columns is None else Wording("the columns ", columns, ", as before")
+        raise ContextError(wanted(name, what, Wording("the columns ", named)))
     if columns is None:
         return table, named
     return table[[given[named.index(column)] for column in columns]], columns
@@ -288,8 +289,8 @@ def label_texts(labels: Sequence[Any], between: str = " & ") -> list[str]:
 def numbered(names: Sequence[str]) -> list[str]:
     """Return names of which no two are the same: several of one name are numbered.
 
-    >>> numbered(["UCB1", "Exp3", "UCB1"])
-    ['UCB1 1', 'Exp3', 'UCB1 2']
+    >>> numbered(["UCB1", "KLUCB", "UCB1"])
+    ['UCB1 1', 'KLUCB', 'UCB1 2']
     """
     several = Counter(names)
     return [f"{name} {names[: i + 1].count(name)}" if several[name] > 1 else name for i, name in enumerate(names)]

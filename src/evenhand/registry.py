@@ -30,11 +30,12 @@ _T = TypeVar("_T", bound=type)
 
 @dataclass(frozen=True)
 class RegistryEntry:
-    """One registered class: its permanent name, what kind of thing it is, and the class."""
+    """One registered class: its permanent name, what kind of thing it is, the class, and whether it only compares."""
 
     name: str
     kind: Kind
     cls: Any
+    baseline: bool = False
 
     @property
     def summary(self) -> str:
@@ -42,12 +43,13 @@ class RegistryEntry:
         return (self.cls.__doc__ or "").strip().split("\n", 1)[0]
 
 
-def register(name: str, kind: Kind = "policy") -> Callable[[_T], _T]:
+def register(name: str, kind: Kind = "policy", *, baseline: bool = False) -> Callable[[_T], _T]:
     """Register the decorated class under a permanent name such as "quotas/fair-ucb".
 
     The class states how to try it: a classmethod `examples()` yields pairs (policy, world) for the checks, and for a
     world the worlds alone. A "part" is only saved and loaded with the policy that holds it (a model, a metric);
-    `entries` leaves parts out unless they are asked for.
+    `entries` leaves parts out unless they are asked for. A `baseline` is there to be compared with, as a paper does: it
+    works like any other policy, but nobody is offered it.
 
     Raises
     ------
@@ -59,7 +61,7 @@ def register(name: str, kind: Kind = "policy") -> Callable[[_T], _T]:
         taken = _entries.get(name)
         if taken is not None and taken.cls.__qualname__ != cls.__qualname__:
             raise RegistryError(f"{name!r} is registered already, by {taken.cls.__qualname__}; choose another name")
-        _entries[name] = RegistryEntry(name, kind, cls)
+        _entries[name] = RegistryEntry(name, kind, cls, baseline)
         cls.registered_name = name  # type: ignore[attr-defined]
         return cls
 
@@ -95,7 +97,7 @@ def get(name: str, kind: Kind | None = None) -> RegistryEntry:
         _import_all()
     found = _entries.get(name)
     if found is None or kind not in (None, found.kind):
-        known = [e.name for e in entries(kind)]
+        known = [e.name for e in entries(kind) if not e.baseline]
         near = nearest(name, known, most=3, likeness=0.3) or known
         raise RegistryError(f"no {kind or 'entry'} is named {name!r}; near it: {', '.join(near)}")
     return found

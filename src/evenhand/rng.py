@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from evenhand.arguments import is_whole
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, Wording, wanted
 from evenhand.kernels.arrays import Words
 
 Seed = int | np.random.Generator | None
@@ -39,7 +39,8 @@ def draw_seed(seed: Seed) -> int:
         if seed >= 1 << MOST_BITS:
             raise ArgumentError(wanted("seed", f"an int below 2^{MOST_BITS}", seed))
         return int(seed)
-    raise ArgumentError(wanted("seed", "an int >= 0, a numpy Generator or None", seed))
+    what = Wording("an int >= 0, a numpy Generator or None", shell="a whole number >= 0")
+    raise ArgumentError(wanted("seed", what, seed))
 
 
 def stream(seed: int, *path: int) -> Words:

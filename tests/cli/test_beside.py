@@ -2,7 +2,7 @@
 
 import pytest
 
-from evenhand.cli.command import BESIDE, COMMANDS, command_of
+from evenhand.cli.command import COMMANDS, command_of
 from evenhand.errors import ArgumentError
 from tests.cli.shell import refused
 
@@ -10,7 +10,7 @@ EVERYWHERE = {"--json", "--study", "--out"}
 COUNTS = {
     "new": "--policy --shares --arms-from --tolerance --groups --sensitive --seed --name --expire-after "
     "--set --spec --promise",
-    "ask": "--contexts --available --groups --segment --annotator --count --key --subject",
+    "ask": "--contexts --available --groups --annotator --count --key --subject",
     "tell": "--values --violations --acceptable --rows --samples --annotator --auditor",
     "add": "--share",
     "change": "--shares --promise",
@@ -22,7 +22,7 @@ COUNTS = {
     "keys": "--role --note --expires --for",
     "erase": "--subject --older-than",
     "simulate": "--means --policy --shares --log --delay --rounds --replications --seed --jobs",
-    "sample": "--group --budget --label --scheme --features --costs --batch --loss --trend --reweighted --multiclass "
+    "sample": "--group --budget --label --features --costs --batch --loss --trend --reweighted --multiclass "
     "--empty --seed",
     "certify": "--at-most --fresh --delta",
     "label": "--id --group --features --labels --show --state --annotators --choice --tasks --empty --seed",
@@ -34,15 +34,15 @@ COUNTS = {
     "recommend": "--edges --intervene --sensitive --outcome --candidates --values --tolerance --budget --trial",
     "audit-pairs": "--features --reward --individuals --errors --store --auditors --seed",
     "choose": "--state --places --reward",
-    "audit-parity": "--group --value --level --tolerance --within --unit",
+    "audit-parity": "--group --value --level --unit --rates",
     "reproduce": "--quick --trials --rounds --device --finished-only --jobs --strict",
     "demo": "--seed",
 }
 """The options that count whatever else is typed, or of which the command itself says by their values when they do."""
 FORM = {"--sep", "--decimal", "--encoding", "--format", "--header", "--values"}
 RULES = {
-    command: {option: rule for options, rule in rules.items() for option in options.split()}
-    for command, rules in BESIDE.items()
+    command: {option: rule for options, rule in command_of(command).said.beside.items() for option in options.split()}
+    for command in COMMANDS
 }
 EVERY = [(command, option, rule.partition("not ")) for command in RULES for option, rule in RULES[command].items()]
 NEEDED = [(command, option, needed.split()) for command, option, (needed, _, _) in EVERY if needed]
@@ -68,15 +68,11 @@ def typed(command, *options):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_of_every_option_it_is_said_whether_it_counts_alone(command):
     names = {next(word for word in one.opts if word[:2] == "--") for one in options_of(command).values()}
-    rules, counts = RULES.get(command, {}), set(COUNTS.get(command, "").split())
+    rules, counts = RULES[command], set(COUNTS.get(command, "").split())
     assert names == counts | set(rules) | ((EVERYWHERE | (FORM if names >= FORM else set())) & names)
     assert not counts & set(rules)
     every = {one.name.upper() for one in command_of(command).params} | names
     assert {word for rule in rules.values() for word in rule.split()} - {"not"} <= every
-
-
-def test_every_rule_is_of_a_command():
-    assert set(BESIDE) <= set(COMMANDS)
 
 
 @pytest.mark.parametrize(("command", "option", "needed"), NEEDED)

@@ -1,4 +1,4 @@
-"""Slates, arms on offer, segments, promises that change and promises in a file, from the shell."""
+"""Slates, arms on offer, promises that change and promises in a file, from the shell."""
 
 import json
 from fractions import Fraction
@@ -101,10 +101,10 @@ def test_another_promise_of_a_file_says_everything(tmp_path):
 
 def test_a_policy_that_cannot_change_says_so(store):
     refused(ArgumentError, "whose promise can change", "change", store, "--shares", "a=0.1,b=0.1")
-    refused(ArgumentError, "segment", "ask", store, "--segment", "mobile")
+    refused(ArgumentError, "available", "ask", store, "--available", "a")
 
 
-def test_windows_sets_caps_and_segments_from_a_file(tmp_path):
+def test_windows_sets_and_caps_from_a_file(tmp_path):
     store = tmp_path / "one.evenhand"
     made(tmp_path, "arms = ['a', 'b', 'c']\n[windows]\na = 4\nb = [2, 9]\n")
     asked(store, "--count", "30")
@@ -112,7 +112,7 @@ def test_windows_sets_caps_and_segments_from_a_file(tmp_path):
     assert [row[-1] for row in cells(answer("show", store))[:3]] == ["1 in 4", "2 in 9", "-"]
     assert "The promise was kept at every round." in answer("verify", store)
     made(tmp_path, "arms = 4\n[[sets]]\narms = [0, 1]\nshare = '1/2'\n[shares]\n2 = 0.1\n", "--name", "sets")
-    asked(store, "--study", "sets", "--segment", "mobile")
+    asked(store, "--study", "sets")
     shown = cells(answer("show", store, "--study", "sets"))
     assert [row[3] for row in shown[:5]] == ["-", "-", "0.1", "-", "0.5"]
     assert shown[4][:3] == ["0 + 1", "1", "1"]
@@ -222,10 +222,10 @@ def test_a_file_that_begins_a_study_audits_a_log(tmp_path):
         assert json.loads(said.stdout)["kept"] is kept
 
 
-def test_offers_and_segments_of_a_log_are_replayed(tmp_path):
+def test_offers_of_a_log_are_replayed(tmp_path):
     (tmp_path / "slow.toml").write_text("[shares]\n0 = 0.5\n1 = 0\n2 = 0\n")
     rows = ["0,1,2;x", "1,2;y", ";x"] * 30
-    (tmp_path / "log.csv").write_text("available;segment\n" + "\n".join(rows))
+    (tmp_path / "log.csv").write_text("available;place\n" + "\n".join(rows))
     (tmp_path / "none.csv").write_text("arm;reward\na;1\nb;0\n")
     start = ("simulate", "quotas/bernoulli-arms", "--promise", tmp_path / "slow.toml", "--seed", "1", "--jobs", "1")
     options = (*start, "--replications", "2", "--sep", ";")
@@ -236,7 +236,7 @@ def test_offers_and_segments_of_a_log_are_replayed(tmp_path):
     refused(ArgumentError, "--log: expected a log with a column available", *options, "--log", tmp_path / "none.csv")
     answer("new", tmp_path / "s.evenhand", "--promise", tmp_path / "slow.toml"), answer("ask", tmp_path / "s.evenhand")
     answer("export", tmp_path / "s.evenhand", "--out", tmp_path / "plain.csv")
-    nothing = "--log: none of its rounds has an offer or a segment; leave --log out"
+    nothing = "--log: none of its rounds has an offer; leave --log out"
     refused(ArgumentError, nothing, *options[:-2], "--log", tmp_path / "plain.csv")
 
 
@@ -244,7 +244,7 @@ def test_a_study_is_replayed_from_its_export(tmp_path):
     store, log = tmp_path / "s.evenhand", tmp_path / "log.csv"
     answer("new", store, "--policy", "deadline-learn+ucb1", "--shares", "0=0.3,1=0.2,2=0", "--seed", "1")
     for available in ("0,1", "0,1,2", "1,2"):
-        answer("ask", store, "--available", available, "--segment", "x")
+        answer("ask", store, "--available", available)
     answer("export", store, "--out", log)
     start = ("simulate", "quotas/bernoulli-arms", "-p", "deadline-learn", "--shares", "0=0.3,1=0.2", "--seed", "1")
     body = json.loads(answer(*start, "--log", log, "--replications", "1", "--jobs", "1", "--json"))

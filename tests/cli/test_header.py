@@ -3,8 +3,7 @@
 import pandas as pd
 import pytest
 
-from evenhand.cli.command import command_of
-from evenhand.cli.options import TABLE_COMMANDS
+from evenhand.cli.command import COMMANDS, command_of
 from evenhand.data.csv_files import like_data
 from evenhand.errors import EvenhandError
 from tests.cli.shell import call
@@ -64,10 +63,10 @@ def test_many_files_are_not_read_otherwise_than_was_said():
     assert str(result.exception).startswith("LOG: expected one file with --sep, --decimal, --encoding, --format")
 
 
-@pytest.mark.parametrize("command", TABLE_COMMANDS)
+@pytest.mark.parametrize("command", [name for name in COMMANDS if command_of(name).said.tables])
 def test_every_command_that_reads_tables_takes_it_for_its_own_table(command):
     names = {parameter.name for parameter in command_of(command).params}
-    assert {"header", *TABLE_COMMANDS[command].split()} <= names
+    assert {"header", *command_of(command).said.tables.split()} <= names
 
 
 @pytest.mark.parametrize(

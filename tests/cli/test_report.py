@@ -218,27 +218,18 @@ def test_a_study_without_a_decision_has_a_report(tmp_path, monkeypatch):
 COUNTED = "counted after every round in whole numbers; nothing is estimated"
 
 
-def _study(promise=None, policy=None, **asked):
-    """A store with a study of so many rounds in two segments, if any."""
+def _study(promise=None, policy=None):
+    """A store with a study of some rounds."""
     policy = policy or eh.quotas.DeadlineLearn(eh.learners.UCB1(), promise)
     with eh.Study.create("s.evenhand", policy, name="s") as study:
-        for turn in range(8):
-            study.ask(**{name: values[turn % len(values)] for name, values in asked.items()})
+        study.ask(count=8)
     return "s.evenhand"
 
 
-def test_a_report_says_that_a_promise_holds_inside_each_segment(tmp_path, monkeypatch):
+def test_a_report_says_how_many_arms_are_played_and_how_it_counted(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    promise = eh.Promise({"a": 0.2, "b": 0.2, "c": 0}, plays=2)
-    _, words = reported(_study(promise, segment=["x", "y"]), code=0)
-    for line in ("all of this inside each segment", "2 arms are played per round", "checked inside each segment"):
-        assert line in words
-    assert "The whole promise holds inside each segment." in answer("show", "s.evenhand")
-
-
-def test_a_report_without_segments_says_nothing_of_them(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    _, words = reported(_study(eh.Promise({"a": 0.2, "b": 0.2})), code=0)
+    _, words = reported(_study(eh.Promise({"a": 0.2, "b": 0.2, "c": 0}, plays=2)), code=0)
+    assert "2 arms are played per round" in words
     assert "segment" not in words
     assert COUNTED in words
 

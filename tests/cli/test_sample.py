@@ -81,11 +81,10 @@ def test_a_group_of_one_row_ends_with_all_files_and_a_note(tmp_path):
 
 
 @pytest.mark.parametrize("loss", ["zero_one", "log", "false_negative", "false_positive"])
-@pytest.mark.parametrize("scheme", ["optimistic", "uniform"])
-def test_small_groups_and_groups_with_a_single_label_end_well(tmp_path, scheme, loss):
+def test_small_groups_and_groups_with_a_single_label_end_well(tmp_path, loss):
     groups = ["tiny"] * 2 + ["small"] * 5 + ["large"] * (N - 7)
     frame = POOL.assign(g=groups, y=[0] * 7 + POOL["y"].tolist()[7:])
-    body = sampled(tmp_path, frame, "--scheme", scheme, "--loss", loss, "--batch", 4, "--reweighted", budget=100)
+    body = sampled(tmp_path, frame, "--loss", loss, "--batch", 4, "--reweighted", budget=100)
     assert written(tmp_path) == FILES
     assert len(body["groups"]) == 3
     assert "the pool of 'tiny' is empty after 2 rows" in body["notes"]
@@ -162,7 +161,6 @@ def test_more_than_two_labels(tmp_path):
     ("options", "words"),
     [
         (["--multiclass", "--loss", "false_negative"], "zero_one or log for 7 labels"),
-        (["--multiclass", "--scheme", "uniform", "--trend", "1"], "--trend: expected nothing together with a --scheme"),
         (["--multiclass", "--reweighted"], "--reweighted: expected two labels, got 7"),
         ([], "or pass --multiclass"),
     ],
@@ -253,7 +251,7 @@ def test_where_a_pool_is_used_up_the_model_is_not_judged(tmp_path):
 
 def test_groups_with_too_few_rows_left_are_named_beside_the_worst_off(tmp_path):
     frame = pd.concat([POOL] * 3).assign(g=["few"] * 20 + ["a"] * 170 + ["b"] * 170)
-    usual = ["--group", "g", "--label", "y", "--budget", 100, "--scheme", "uniform", "--seed", 1, "--out", tmp_path]
+    usual = ["--group", "g", "--label", "y", "--budget", 100, "--seed", 1, "--out", tmp_path]
     frame.to_csv(tmp_path / "pool.csv", index=False)
     said = answer("sample", tmp_path / "pool.csv", *usual)
     assert "Worst off of the groups that can be judged: " in said

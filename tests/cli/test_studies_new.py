@@ -51,7 +51,6 @@ def test_a_new_study_says_who_is_on_offer_what_is_promised_and_what_its_log_will
         (["-p", "thompson", "--arms", "a,b"], False),
         (["-p", "deadline-learn+thompson", "--shares", "a=0.2,b=0"], True),
         (["-p", "deadline-learn+thompson", "--shares", "a=0.2,b=0", "--set", "lottery=0.5"], False),
-        (["-p", "lottery-learn+ucb1", "--shares", "a=0.2,b=0.2"], False),
         (["-p", "sampling/optimistic", "--set", 'groups=["u", "v"]'], False),
     ],
     ids=named,
@@ -64,7 +63,7 @@ def test_a_log_that_will_not_show_what_others_would_have_earned_is_said_to_be_on
     ("options", "shown"),
     [
         (["-p", "fair-learn+thompson", "--shares", "a=1/3,b=0.2"], "FairLearn(learner=Thompson(arms=None)"),
-        (["-p", "fair-learn+moss", "--shares", "a=1/3,b=0.2"], "FairLearn(learner=MOSS("),
+        (["-p", "fair-learn+kl-ucb", "--shares", "a=1/3,b=0.2"], "FairLearn(learner=KLUCB("),
         (["-p", "fair-learn", "--shares", "a=1/3,b=0.2"], "FairLearn(learner=UCB1("),
         (["-p", "fair-ucb", "--shares", "0.2", "--arms", "3"], "arms=(0, 1, 2)"),
         (["-p", "fair-ucb", "--shares", "a=0.2", "--arms", "a,b"], "'b': Fraction(0, 1)"),
@@ -98,11 +97,11 @@ def test_a_policy_may_be_a_file_and_options_go_before_it(tmp_path):
 
 
 def test_a_learner_that_is_named_goes_before_the_files(tmp_path):
-    spec = {"policy": "quotas/fair-learn", "learner": "learners/moss", "shares": [0.1, 0.1]}
+    spec = {"policy": "quotas/fair-learn", "learner": "learners/kl-ucb", "shares": [0.1, 0.1]}
     (tmp_path / "policy.json").write_text(json.dumps(spec))
     for name, options, learner in (
-        ("file", [], "MOSS"),
-        ("rule", ["-p", "deadline-learn"], "MOSS"),
+        ("file", [], "KLUCB"),
+        ("rule", ["-p", "deadline-learn"], "KLUCB"),
         ("both", ["-p", "fair-learn+thompson"], "Thompson"),
     ):
         answer("new", tmp_path / "s", "--spec", tmp_path / "policy.json", "--name", name, *options)

@@ -290,24 +290,22 @@ def test_promises_change(client):
 
 
 @pytest.mark.parametrize(
-    ("promise", "segment"),
+    "promise",
     [
-        ({"shares": {"a": "1/2", "b": 0, "c": 0}, "tolerance": 5}, None),
-        ({"shares": {"a": "1/2", "b": 0, "c": 0}, "tolerance": 5}, "x"),
-        ({"shares": [{"arms": ["a", "b"], "value": "1/2"}, {"arms": ["c"], "value": 0}], "tolerance": 5}, None),
+        {"shares": {"a": "1/2", "b": 0, "c": 0}, "tolerance": 5},
+        {"shares": [{"arms": ["a", "b"], "value": "1/2"}, {"arms": ["c"], "value": 0}], "tolerance": 5},
     ],
-    ids=["arms", "segments", "sets"],
+    ids=["arms", "sets"],
 )
-def test_what_a_change_drops_is_what_the_policy_returns(client, promise, segment):
-    """By arm, by set, and by segment, as `DeadlineLearn.change` does."""
+def test_what_a_change_drops_is_what_the_policy_returns(client, promise):
+    """By arm and by set, as `DeadlineLearn.change` does."""
     study = client.create(
         "lagging", {"policy": "quotas/deadline-learn", "learner": "learners/ucb1", "promise": promise, "seed": 1}
     )
     policy = eh.quotas.DeadlineLearn(eh.learners.UCB1(), eh.Promise.from_dict(promise), seed=1)
-    inside = {} if segment is None else {"segment": segment}
     for _ in range(9):
         for one in (study, policy):
-            decision = one.ask(**inside)
+            decision = one.ask()
             one.tell(decision, float(decision.arm == "c"))
     expected = policy.change({"a": 0, "b": 0, "c": 0})
     assert expected

@@ -56,8 +56,8 @@ def test_a_flag_is_a_decision_of_the_study_of_its_name(flags):
 
 def test_a_drawn_arm_has_its_propensity(served, flags):
     one = flags("red", "blue")
-    policy = {"policy": "quotas/lottery-learn", "learner": "learners/ucb1", "shares": {"red": 0.3, "blue": 0.2}}
-    study = one.provider._client.create("lottery", {**policy, "seed": 1})
+    policy = {"policy": "quotas/deadline-learn", "learner": "learners/ucb1", "shares": {"red": 0.3, "blue": 0.2}}
+    study = one.provider._client.create("lottery", {**policy, "lottery": 0.5, "seed": 1})
     details = one.client.get_string_details("lottery", "none", ANN)
     row = study.record(1)
     assert details.flag_metadata["propensity"] == pytest.approx(row["probabilities"][row["index"]])
@@ -151,8 +151,6 @@ def details(client, flag, shown):
         {"contexts": [[9.0, 1.0], [9.0, 0.0]], "groups": {"red": "y", "blue": "x"}},
         {"contexts": [[9.0, 1.0], [9.0, 0.0]], "available": ["green"]},
         {"available": "red"},
-        {"segment": 7.5},
-        {"segment": "\ud800"},
         {"contexts": [[10**400, 1.0], [9.0, 0.0]]},
         {"contexts": [[1.0] * 20_000] * 100},
         {"contexts": object()},
@@ -189,7 +187,7 @@ def test_a_sticky_visitor_keeps_an_arm_that_is_off_offer_or_retired_and_others_d
     one = flags("red", "blue", "green", sticky=True)
     first = details(one.client, one.flag, {"available": ["red"]})
     one.study.retire("red")
-    for shown in ({"available": ["blue"]}, {"available": ["none"]}, {"available": []}, {"segment": "mobile"}, {}):
+    for shown in ({"available": ["blue"]}, {"available": ["none"]}, {"available": []}, {}):
         assert details(one.client, one.flag, shown) == first
     new = one.client.get_string_details(one.flag, "none", EvaluationContext("bob", {"available": ["red"]}))
     assert (new.value, new.error_code) == ("none", ErrorCode.INVALID_CONTEXT)

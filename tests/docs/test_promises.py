@@ -12,7 +12,7 @@ from evenhand import Promise
 from evenhand.quotas import DeadlineLearn
 
 PAGE = Path(__file__).parents[2] / "docs" / "promises.md"
-KINDS = ("lottery", "windows", "sets", "plays", "caps", "available", "segments", "change")
+KINDS = ("lottery", "windows", "sets", "plays", "caps", "available", "change")
 ARMS = ("a", "b", "c", "d")
 
 
@@ -43,12 +43,10 @@ def keep(pair):
     policy = DeadlineLearn(eh.learners.UCB1(), promise, lottery=0.5 if "lottery" in pair else None, seed=1)
     chance = random.Random(1)
     for round in range(30):
-        said = {"segment": "xy"[round % 2]} if "segments" in pair else {}
-        if "available" in pair:
-            said["available"] = ["a", *(arm for arm in ARMS[1:] if chance.random() < 0.7)]
-        decision = policy.ask(**said)
+        offered = ["a", *(arm for arm in ARMS[1:] if chance.random() < 0.7)] if "available" in pair else None
+        decision = policy.ask(available=offered)
         arms = decision.arms if promise.plays > 1 else (decision.arm,)
-        assert set(arms) <= set(said.get("available", ARMS))
+        assert set(arms) <= set(offered or ARMS)
         policy.tell(decision, dict.fromkeys(arms, 1.0) if promise.plays > 1 else 1.0)
         if "change" in pair and round == 15:
             policy.change(promise)

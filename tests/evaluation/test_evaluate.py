@@ -826,7 +826,7 @@ def test_logged_arms_of_a_learner_say_so_and_are_corrected():
 @pytest.mark.slow
 def test_the_log_of_a_lottery_can_be_evaluated():
     """Its floor says the largest weight: (1/3) / (0.5 x 0.2)."""
-    policy = eh.quotas.LotteryLearn(Thompson(), dict.fromkeys("abc", 0.2), tolerance=8.0, seed=1)
+    policy = eh.quotas.DeadlineLearn(Thompson(), dict.fromkeys("abc", 0.2), 8.0, lottery=0.5, seed=1)
     random, rows = np.random.default_rng(1), []
     for _ in range(1200):
         decision = policy.ask()

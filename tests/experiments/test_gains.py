@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from evenhand.experiments.framework import critical_value
-from evenhand.experiments.sampling.images import AHEAD, LEVEL, image_report
+from evenhand.experiments.sampling.images import AHEAD, image_report
 from evenhand.experiments.sampling.tables import gain_verdict
 from evenhand.experiments.sampling.trials import ImageTrials
 
@@ -27,7 +27,7 @@ def test_three_trials_need_more_than_student_s_quantile(sign):
     wide, narrow = ([0.02 - d, 0.02, 0.02 + d] for d in np.sqrt(3) * 0.02 / quantile * np.array([1.01, 0.99]))
     assert judge(narrow, sign=sign).text == "reproduced"
     beyond = judge(wide, sign=sign)
-    assert beyond.text == "not reproduced"
+    assert beyond.text == "inconclusive: needs trials >= 10"
     assert "in 3 trials (4.30 standard errors: 0.0202); the sign is right, the interval too wide" in beyond.measured
     behind = judge([-0.02, -0.03, -0.04], sign=sign)
     assert (behind.text, "sign is right" in behind.measured) == ("not reproduced", False)
@@ -63,11 +63,13 @@ def test_the_picture_experiments_get_a_verdict_on_every_claim_from_three_trials(
     report = image_report(history(3, ends={"A_opt": 0.85, "Greedy": 0.75, "Uncurated": 0.75}), SETTINGS)
     words = {verdict.claim.says.split(" ")[0]: verdict.word for verdict in report.verdicts[:5]}
     assert words == {
-        "A_opt": "reproduced", "epsilon-greedy": "not reproduced", "Greedy": "not reproduced",
-        "A_opt+": "not reproduced", "Uncurated": "reproduced",
+        "A_opt": "reproduced", "epsilon-greedy": "inconclusive", "Greedy": "not reproduced",
+        "A_opt+": "inconclusive", "Uncurated": "reproduced",
     }  # fmt: skip
-    assert [verdict.word for verdict in report.verdicts[5:]] == ["reproduced", "reproduced", "not reproduced"]
-    assert report.verdicts[-1].claim is LEVEL
-    assert report.verdicts[-1].measured == "0.8510 in 3 trials"
+    assert [verdict.word for verdict in report.verdicts[5:]] == ["reproduced", "reproduced", "inconclusive"]
+    assert report.verdicts[-1].text == "inconclusive: needs rounds >= 500"
+    assert report.verdicts[-1].measured == "0.8510 in 3 trials; published 0.936"
+    faces = image_report(history(3, ends={"A_opt": 0.85}), replace(SETTINGS, data="utkface")).verdicts[-1]
+    assert (faces.word, faces.measured) == ("not reproduced", "0.8510 in 3 trials; published 0.946")
     few = image_report(history(2, ends={"A_opt": 0.85}), replace(SETTINGS, trials=3))
-    assert {verdict.text for verdict in few.verdicts} == {"inconclusive: needs trials >= 3"}
+    assert {verdict.word for verdict in few.verdicts} == {"inconclusive"}

@@ -115,7 +115,6 @@ def test_null_in_quotation_marks_is_told_what_to_write(folder, text):
     ("more", "words"),
     [
         (["--slack", "0.1"], "--slack: expected --budget or --trial as well, got nothing"),
-        (["--search", "sris"], "--search: expected --budget or --trial as well, got nothing"),
         (["--paper"], "--pooled: expected --budget or --trial as well, got nothing"),
         (["--delta", "0.1"], "--delta: expected --edges or --budget or --trial as well, got nothing"),
         (["--cut", "dose=1"], "--cut: expected --edges as well, got nothing"),

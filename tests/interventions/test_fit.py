@@ -3,11 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import minimize
+from scipy.special import expit, log_softmax
 from scipy.stats import beta, binom
 
 from evenhand.errors import ArgumentError, TableError
 from evenhand.interventions import CSR, CausalModel, Problem, SimulatedTrial
-from evenhand.interventions.posterior import _at_least, drawn_posterior
+from evenhand.interventions.posterior import _at_least, drawn_posterior, prior_shares
 from evenhand.saving import state
 from tests.interventions.examples import drawn_world, fitted_to, mediated, two_attributes
 from tests.reference import interventions as twin
@@ -34,6 +36,48 @@ def test_tables_are_counts_with_the_prior_spread_evenly():
         assert model.tables["dose"][1, at] == pytest.approx((seen + 1.0) / (len(some) + 3.0))
     assert model.smoothing == 3.0
     assert model.complete
+
+
+@pytest.mark.parametrize("states", [2, 3])
+def test_the_prior_of_many_parents_is_a_ridge_logistic_regression(states):
+    """Its penalised likelihood, maximised by another program over columns that pandas makes."""
+    random = np.random.default_rng(7)
+    frame = pd.DataFrame({"a": random.integers(2, size=120), "b": random.integers(3, size=120)})
+    frame["y"] = (random.integers(4, size=120) + frame["a"] + frame["b"]) % states
+    frame = frame[(frame["a"] == 0) | (frame["b"] < 2)]
+    model = CausalModel.fit(frame, "a -> y, b -> y", 0.5)
+    grid = pd.MultiIndex.from_product([range(2), range(3)], names=["a", "b"]).to_frame(index=False)
+    columns = np.column_stack([grid["a"], pd.get_dummies(grid["b"])]).astype(float)
+    counts = model.counts["y"].reshape(6, states)
+    times = np.where(counts.sum(1, keepdims=True) > 0, counts + 1 / (5 * states), 0)
+    free = states - (states == 2)
+
+    def chances(at):
+        scores = at[:free] + columns @ at[free:].reshape(4, free)
+        return log_softmax(np.column_stack([np.zeros(6), scores]) if free == 1 else scores, axis=1)
+
+    best = minimize(lambda at: at[free:] @ at[free:] / 2 - (times * chances(at)).sum(), np.zeros(5 * free), tol=1e-10)
+    mean = np.exp(chances(best.x)).reshape(2, 3, states)
+    np.testing.assert_allclose(model.tables["y"][1, 2], mean[1, 2], atol=1e-4)  # a row that was never seen
+    np.testing.assert_allclose(
+        model.tables["y"], (model.counts["y"] + 0.5 * mean) / (counts.sum(1).reshape(2, 3, 1) + 0.5), atol=1e-4
+    )
+    np.testing.assert_allclose(model.smoothed(2.0).tables["y"][1, 2], mean[1, 2], atol=1e-4)
+
+
+def test_the_prior_does_not_halve_a_gap():
+    """The trial's size and true gap: the rows' own rates are 0.17 apart, and a uniform prior makes 0.09 of that."""
+    columns, random = ["a", "b", "c", "d", "e"], np.random.default_rng(3)
+    found, raw = [], []
+    for _ in range(10):
+        frame = pd.DataFrame(random.integers(2, size=(445, 5)), columns=columns)
+        frame["s"] = (random.random(445) < 0.83) * 1
+        frame["y"] = (random.random(445) < expit(1.4 - 1.0 * frame["s"] + 0.4 * frame["a"] - 0.3 * frame["b"])) * 1
+        model = CausalModel.fit(frame, [(node, "y") for node in ("s", *columns)])
+        problem = Problem(model, intervene="a", sensitive="s", outcome="y", candidates=[None, 1])
+        found.append(problem.gaps[0, 1][0])
+        raw.append(-frame.groupby("s")["y"].mean().diff().iloc[1])
+    assert np.mean(found) == pytest.approx(np.mean(raw), abs=0.02)
 
 
 def test_edges_are_text_or_pairs_and_counts_stand_for_rows():
@@ -467,15 +511,20 @@ def test_an_answer_needs_the_level():
     assert open_.table.loc["by weight", "fair"] == pytest.approx(0.5, abs=0.01)
 
 
-def test_rows_never_seen_are_listed_where_a_candidate_puts_mass():
+def test_rows_that_rest_on_the_prior_are_listed_where_a_candidate_puts_mass():
     frame = FRAME[~((FRAME["dose"] == "high") & (FRAME["weight"] == 1))]
     problem = Problem(fitted(frame), **ASKED, candidates=RULES)
-    unseen = problem.posterior(draws=10, seed=1).unseen
-    assert unseen["node"].tolist() == ["cured"]
-    assert unseen["given"].item() == "dose=high, weight=1"
-    assert unseen["candidates"].item() == ["by weight"]
-    assert unseen["mass"].item() == pytest.approx(problem.model.tables["weight"][1, 1], abs=0.3)
-    assert Problem(fitted(), **ASKED, candidates=RULES).posterior(draws=10).unseen.empty
+    posterior = problem.posterior(draws=200, seed=1)
+    rows = posterior.from_prior
+    assert rows[["node", "given", "rows"]].to_numpy().tolist() == [["cured", "dose=high, weight=1", 0.0]]
+    assert rows["candidates"].item() == ["by weight"]
+    assert rows["mass"].item() == pytest.approx(problem.model.tables["weight"][:, 1].max())
+    heavy = problem.model.tables["sex"] @ problem.model.tables["weight"][:, 1]
+    assert prior_shares(problem).tolist() == pytest.approx([problem.model.tables["dose"][1, 2] * heavy, 0, heavy])
+    said = f"the data; {heavy:.1%} of the outcome of by weight rests on such rows: cured given dose=high, weight=1."
+    assert said in " ".join(posterior.best(0.9).notes)
+    assert len(Problem(fitted(frame, smoothing=80.0), **ASKED, candidates=RULES).posterior(draws=9).from_prior) > 1
+    assert Problem(fitted(), **ASKED, candidates=RULES).posterior(draws=10).from_prior.empty
 
 
 @pytest.mark.parametrize(
@@ -485,6 +534,8 @@ def test_rows_never_seen_are_listed_where_a_candidate_puts_mass():
         (lambda p: p.posterior(draws=0), "draws"),
         (lambda p: p.posterior(draws=2.5), "draws"),
         (lambda p: p.posterior(seed="one"), "seed"),
+        (lambda p: p.posterior(smoothing=0), "smoothing: expected a number > 0"),
+        (lambda p: TRUTH.model.smoothed(1.0), "model: expected tables fitted to data"),
         (lambda p: p.posterior(draws=10, seed=1).best(0.0), "tolerance"),
         (lambda p: p.posterior(draws=10, seed=1).best(0.1, level=0.5), "level"),
         (lambda p: p.posterior(draws=10, seed=1).best("0.1"), "tolerance"),

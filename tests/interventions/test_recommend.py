@@ -45,8 +45,6 @@ def test_it_simulates_and_writes_table_and_picture(folder):
     assert "gap f - m" in plain
     assert "dropped in phase" in " ".join(plain.split())
     assert "Simulated with seed 1" in plain
-    untied = [*STUDY[:-4], *STUDY[-2:], "--search", "sris", "--seed", "2"]
-    assert "uncertified" in call(*untied, "--out", "out")
 
 
 def test_a_model_in_another_encoding_is_read_where_it_is_named(folder):
@@ -114,16 +112,12 @@ def test_the_same_results_do_not_count_twice(folder):
     [
         ([*BEGIN], "--candidates, --tolerance: missing; add them"),
         (["absent.bif", *STUDY[1:]], "absent.bif: no such file"),
-        ([*STUDY, "--search", "magic"], "--search"),
         ([*STUDY, "--ask", "plan.csv"], "--trial"),
         ([*STUDY, "--delta", "2"], "delta: expected a number > 0 and < 1"),
-        ([*STUDY, "--search", "sris"], "--tolerance: expected nothing together with --search sris, which ignores gaps"),
         ([*STUDY[:-1], "0"], "--budget: expected"),
         ([*STUDY, "--tolerance", "-1"], "--tolerance: expected"),
         ([*STUDY, "--seed", "1", "--trial", "new.eh"], "--seed: expected nothing together with --trial, got 1"),
         ([*STUDY, "--ask", "plan.csv"], "--ask: expected --trial as well, got nothing"),
-        ([*STUDY, "--delta", "0.1", "--search", "sris"], "--delta: expected only --search csr"),
-        ([*STUDY, "--slack", "0.1", "--search", "sris"], "--slack: expected only --search csr"),
         ([*STUDY, "--slack", "-1"], "slack: expected a number >= 0"),
         ([*BEGIN, "--candidates", "twice.json", "--tolerance", "0.1", "--budget", "600"], "'now' appears twice"),
         ([*BEGIN, "--candidates", "typo.json", "--tolerance", "0.1", "--budget", "600"], "got 'valuess'"),
@@ -192,7 +186,7 @@ def test_a_refused_delivery_leaves_the_trial_as_it_was(folder):
     assert (folder / "trial.eh").read_bytes() == before
 
 
-@pytest.mark.parametrize("other", [["--tolerance", "0.3"], ["--budget", "9"], ["--search", "sris"], ["--paper"]])
+@pytest.mark.parametrize("other", [["--tolerance", "0.3"], ["--budget", "9"], ["--paper"]])
 def test_a_trial_does_not_go_on_with_other_settings(folder, other):
     call(*STUDY, "--trial", "trial.eh", "--ask", "plan.csv")
     before = (folder / "trial.eh").read_bytes()

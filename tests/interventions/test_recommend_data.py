@@ -51,7 +51,7 @@ def test_a_day_of_an_analyst(folder):
         assert (folder / "pictures" / f"{name}.png").stat().st_size > 1000
         assert len(pd.read_csv(folder / "pictures" / f"{name}.csv")) >= 3
     body = json.loads(call(*ASKED, "--seed", "1", "--json"))
-    assert (body["candidate"], body["status"], body["unseen"]) == ("high", "certified", [])
+    assert (body["candidate"], body["status"], body["from_prior"]) == ("high", "certified", [])
     assert body["confidence"] >= 0.95
     assert [cause["between"] for cause in body["sensitivity"]] == [["dose", "cured"], ["sex", "cured"]]
     assert all(cause["strength"] > 1 for cause in body["sensitivity"])
@@ -87,13 +87,22 @@ def test_a_column_that_is_cut_may_have_decimal_commas(folder, options):
     assert json.loads(written[written.index("{") :]) == json.loads(said)
 
 
+def test_an_answer_that_hangs_on_the_prior_says_so(folder):
+    assert "hangs on the prior" not in call(*ASKED, "--seed", "1")
+    pd.read_csv("people.csv").head(40).to_csv("people.csv", index=False)
+    said = " ".join(call(*ASKED, "--seed", "1").split())
+    assert "The answer hangs on the prior: with --smoothing 0.1 it is 'certified: high'" in said
+    assert "certified: high" in call(*ASKED, "--seed", "1", "--smoothing", "0.1")
+    assert "not shown: high" in said
+
+
 def test_rows_that_were_never_seen_are_printed(folder):
     people = pd.read_csv("people.csv")
     people[(people["dose"] != "high") | (people["age"] < 40)].to_csv("people.csv", index=False)
     said = " ".join(call(*ASKED, "--seed", "1").split())
-    assert "Never seen in the data, so only the prior is used: cured given" in said
+    assert "In 1 of the tables' rows the prior weighs more than the data" in said
     body = json.loads(call(*ASKED, "--seed", "1", "--json"))
-    assert [(row["node"], row["candidates"]) for row in body["unseen"]] == [("cured", ["high", "by age"])]
+    assert [(row["node"], row["candidates"]) for row in body["from_prior"]] == [("cured", ["high", "by age"])]
 
 
 def test_of_many_gaps_the_largest_is_printed(folder):

@@ -1,6 +1,7 @@
 """Bandits of river and models of scikit-learn learn under every promise, and are saved."""
 
 import sys
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -9,10 +10,11 @@ import pytest
 import evenhand as eh
 from evenhand.errors import ArgumentError, ContextError, MissingExtraError, ModelError, StateFileError
 from evenhand.learners import from_river, from_sklearn
-from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn, LotteryLearn, WindowLearn
+from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn
 from evenhand.saving.state import from_bytes, to_bytes
 
 SHARES = {"a": 0.1, "b": 0.1, "c": 0.1}
+by_lottery = partial(DeadlineLearn, lottery=0.5)
 MEANS = [0.2, 0.5, 0.8]
 WORLD = BernoulliArms(MEANS)
 
@@ -97,8 +99,17 @@ def test_another_seed_draws_otherwise(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rule", [FairLearn, LotteryLearn, lambda learner, shares, **more: WindowLearn(
-    learner, dict.fromkeys(shares, 9), **more)], ids=["FairLearn", "LotteryLearn", "WindowLearn"])  # fmt: skip
+@pytest.mark.parametrize(
+    "rule",
+    [
+        FairLearn,
+        by_lottery,
+        lambda learner, shares, **more: DeadlineLearn(
+            learner, dict.fromkeys(shares, 0), windows=dict.fromkeys(shares, 9), **more
+        ),
+    ],
+    ids=["FairLearn", "lottery", "windows"],
+)
 @pytest.mark.parametrize("name", ["river UCB", "a regressor fed row by row"])
 def test_every_rule_takes_it(name, rule):
     policy = rule(LEARNERS[name](), SHARES, seed=1)
@@ -195,7 +206,7 @@ def test_a_bandit_with_other_labels_is_refused_by_name(ids, arms, words):
 
 
 @pytest.mark.parametrize("shares", [{"ads": 0.1, "news": 0.1}, {1: 0.1, 0: 0.1}])
-@pytest.mark.parametrize("rule", [DeadlineLearn, FairLearn, LotteryLearn])
+@pytest.mark.parametrize("rule", [DeadlineLearn, FairLearn, by_lottery])
 def test_a_rule_refuses_a_bandit_that_has_learned_under_other_labels_or_in_another_order(rule, shares):
     learner = from_river(taught(0, 1), arms=2)
     with pytest.raises(ArgumentError, match=r"learner: expected one for the arms .*got .0, 1.; name the same arms"):
@@ -230,7 +241,7 @@ def test_labels_that_are_written_the_same_are_the_same(ids, arms):
     assert to_bytes(from_bytes(to_bytes(policy))) == to_bytes(policy)
 
 
-@pytest.mark.parametrize("rule", [DeadlineLearn, FairLearn, LotteryLearn])
+@pytest.mark.parametrize("rule", [DeadlineLearn, FairLearn, by_lottery])
 @pytest.mark.parametrize(
     "learner", [lambda: from_river(taught(1, 2), arms=[1, 2]), lambda: eh.learners.UCB1(arms=[1, 2])]
 )

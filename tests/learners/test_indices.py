@@ -7,16 +7,13 @@ from hypothesis import strategies as st
 from scipy.stats import beta
 
 import evenhand as eh
-from evenhand.learners import KLUCB, MOSS, UCB1, EpsilonGreedy, Thompson
+from evenhand.learners import KLUCB, UCB1, EpsilonGreedy, Thompson
 from tests.fuzzing import many
 from tests.reference import learners as slow
 
-HORIZON = 500
 PAIRS = {
     "UCB1": (lambda k: UCB1(arms=k), slow.UCB1, 1e-11),
     "KL-UCB": (lambda k: KLUCB(arms=k), slow.KLUCB, 3e-9),
-    "MOSS": (lambda k: MOSS(horizon=HORIZON, arms=k), lambda k: slow.MOSS(k, HORIZON), 1e-12),
-    "anytime MOSS": (lambda k: MOSS(arms=k), slow.AnytimeMOSS, 1e-12),
 }
 
 

@@ -18,7 +18,7 @@ from evenhand.promises.promise import Promise
 
 __all__ = ["PARTS", "Case", "drawn_case", "drawn_promise"]
 
-PARTS = ("floors", "sets", "slates", "caps", "windows", "arms on offer", "segments", "changes", "lottery")
+PARTS = ("floors", "sets", "slates", "caps", "windows", "arms on offer", "changes", "lottery")
 TRIES = 60
 """How often clauses are drawn anew where no rule is known that keeps them together."""
 

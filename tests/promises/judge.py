@@ -119,7 +119,7 @@ def slates(offered: int, plays: int) -> list[int]:
 
 
 class CheckerCounts:
-    """Where every clause of a promise stands, of one segment."""
+    """Where every clause of a promise stands,"""
 
     def __init__(
         self, clauses: Sequence[Clause], arms: Sequence[Label], carried: Mapping[frozenset[Label], Fraction] = NOTHING

@@ -70,7 +70,7 @@ class PromiseReport:
     refused : the shares that the class refused, by how many.
     worst_shortfall : the largest floor(r_i t) - N_i(t) - floor(alpha) that was seen, at most 0; of fixed shares, None
         where none were tried.
-    kinds : what else was tried, alone, in pairs and in triples: sets, slates, caps, windows, arms on offer, segments,
+    kinds : what else was tried, alone, in pairs and in triples: sets, slates, caps, windows, arms on offer,
         changes, lottery.
     needless : how many proposals were refused that some rule could grant, of those that the game of small promises
         judged.
@@ -290,8 +290,6 @@ class _Search:
             with _unheard():
                 if part == "arms on offer":
                     policy.ask(available=list(case.promise.arms))
-                if part == "segments":
-                    policy.ask(segment=0)
         except (AttributeError, EvenhandError, TypeError):
             return False
         return True
@@ -409,7 +407,7 @@ def _rates(promise: Promise) -> Shares:
 def _written(promise: Promise, case: Case) -> str:
     """Return a promise as it is typed, and how it was tried."""
     typed = re.sub(r"Fraction\((\d+), (\d+)\)", r'"\1/\2"', repr(promise))
-    beside = [part for part in PARTS if part in case.parts & {"arms on offer", "segments", "changes"}]
+    beside = [part for part in PARTS if part in case.parts & {"arms on offer", "changes"}]
     said = [typed, *([] if case.lottery is None else [f"lottery={case.lottery:g}"])]
     return ", ".join([*said, *(["with " + " and ".join(beside)] if beside else [])])
 

@@ -116,33 +116,31 @@ def fresh(promise):
     return PromiseCheck(DeadlineLearn(UCB1(), promise))
 
 
-def broken_now(promise, parts, segment, offered):
+def broken_now(promise, rounds, offered):
     """Whether a clause that the last round counts for is broken at its end."""
     mine = [clause for clause in promise.clauses if set(clause.arms) & set(offered)]
-    return any(clause_broken(clause, parts[segment]) for clause in mine)
+    return any(clause_broken(clause, rounds) for clause in mine)
 
 
-@pytest.mark.parametrize("segments", ["", "xy"])
-def test_a_study_counts_what_the_definition_counts(promise, segments):
+def test_a_study_counts_what_the_definition_counts(promise):
     broken = 0
     for seed in range(many(10)):
-        rng, parts = random.Random(seed), {segment: [] for segment in segments or [None]}
+        rng, rounds = random.Random(seed), []
         check, found, expected = fresh(promise), [], []
         for t, (arms, offered) in enumerate(careless(promise, rng), 1):
-            segment, before = rng.choice([*parts]), check.violations
-            parts[segment].append((arms, offered))
-            given = {"segment": segment} | ({} if offered == ARMS else {"available": list(offered)})
+            before, given = check.violations, {} if offered == ARMS else {"available": list(offered)}
+            rounds.append((arms, offered))
             check.decided([ARMS.index(arm) for arm in arms], given)
             if t % 17 == 0:
                 saved, check = revive(json.loads(json.dumps(to_plain(check.snapshot())))), fresh(promise)
                 check.restore(saved)
             found += [t] * (check.violations - before)
-            expected += [t] * broken_now(promise, parts, segment, offered)
+            expected += [t] * broken_now(promise, rounds, offered)
         assert found == expected
         assert check.first_violation is None or check.first_violation[0] == expected[0]
         floors = [clause for clause in promise.clauses if clause.kind == "floor"]
-        ends = [(rounds[:n], c) for rounds in parts.values() for n in range(1, len(rounds) + 1) for c in floors]
-        worst = max((c.rate * clock(c, rounds) - plays(c, rounds) for rounds, c in ends), default=0)
+        ends = [(rounds[:n], c) for n in range(1, len(rounds) + 1) for c in floors]
+        worst = max((c.rate * clock(c, some) - plays(c, some) for some, c in ends), default=0)
         assert (check.worst or (0,))[0] == pytest.approx(max(0, float(worst)), abs=1e-9)
         assert (check.worst is None) == (not floors)
         broken += len(found)
@@ -288,8 +286,8 @@ BESIDE = {
     "fair-learn": lambda promise: eh.quotas.FairLearn(UCB1(), promise, tolerance=3),
     "horizon-fair-ucb": lambda promise: eh.quotas.HorizonFairUCB(promise, 10, tolerance=3),
     "lfg": lambda promise: eh.quotas.LFG(promise, plays=2),
-    "windows of slates": lambda promise: eh.quotas.WindowLearn(UCB1(), promise, plays=2),
-    "windows and caps": lambda promise: eh.quotas.WindowLearn(UCB1(), promise, caps={"b": 0.5}),
+    "plays": lambda promise: eh.quotas.DeadlineLearn(UCB1(), promise, plays=2),
+    "caps": lambda promise: eh.quotas.DeadlineLearn(UCB1(), promise, caps={"b": 0.5}),
 }
 
 

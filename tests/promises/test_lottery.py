@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from evenhand.kernels.compose import interpreted
-from evenhand.learners import UCB1, EpsilonGreedy, Exp3, Thompson
+from evenhand.learners import UCB1, EpsilonGreedy, Thompson, TsallisINF
 from evenhand.promises.allowed import open_round
 from evenhand.promises.lottery import draw_slate, lot, open_what_may_be_played, weigh
 from evenhand.promises.promise import Promise
@@ -52,7 +52,7 @@ LEARNERS = {
     "ucb1": lambda arms: UCB1(),
     "thompson": lambda arms: Thompson(),
     "epsilon": lambda arms: EpsilonGreedy(0.2),
-    "exp3": lambda arms: Exp3(0.2),
+    "tsallis": lambda arms: TsallisINF(),
     "foreign": Foreign,
 }
 
@@ -61,8 +61,13 @@ LEARNERS = {
 @pytest.mark.parametrize(
     ("words", "learner"),
     [(words, "ucb1") for words in ONE]
-    + [("sets", "foreign"), ("caps", "thompson"), ("windows", "exp3"), ("floors", "epsilon")]
-    + [long("caps", "foreign"), long("windows", "thompson"), long("sets", "exp3"), long("floors, offers", "epsilon")],
+    + [("sets", "foreign"), ("caps", "thompson"), ("windows", "tsallis"), ("floors", "epsilon")]
+    + [
+        long("caps", "foreign"),
+        long("windows", "thompson"),
+        long("sets", "tsallis"),
+        long("floors, offers", "epsilon"),
+    ],
 )
 def test_every_arm_that_may_be_played_keeps_its_chance_and_no_other_has_one(words, learner):
     """P >= f r for what may be played; 0 just where the game says that some clause could not be kept after it."""
@@ -161,7 +166,7 @@ def test_an_arm_of_an_allowed_slate_keeps_its_part_and_the_promise_holds(words):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("learner", ["ucb1", "thompson", "exp3", "epsilon"])
+@pytest.mark.parametrize("learner", ["ucb1", "thompson", "tsallis", "epsilon"])
 @pytest.mark.parametrize("words", ["sets", "caps", "windows"])
 def test_single_plays_come_as_often_as_is_said(words, learner):
     """Copies of one policy that differ in their streams alone; with 2,000 draws and 3 or 4 arms a frequency beyond 4.5

@@ -14,7 +14,7 @@ from evenhand.promises.allowed import is_grantable
 from evenhand.promises.laminar import look, open_arms, refuse_for_urgent
 from evenhand.promises.promise import read_promise
 from evenhand.quotas import BernoulliArms, DeadlineLearn
-from tests.naming import long, spread
+from tests.naming import long
 from tests.promises.walked import begun
 from tests.reference.promises import Sets
 
@@ -125,27 +125,6 @@ def test_sets_are_kept_at_every_round_of_a_simulation(learner):
 def test_sets_that_cannot_be_promised_are_refused_by_name(shares, more, words):
     with pytest.raises(SharesError, match=words):
         DeadlineLearn(UCB1(), shares, **more)
-
-
-@pytest.mark.filterwarnings("ignore:the shares sum to exactly 1")
-@pytest.mark.parametrize("shape", spread([(shape,) for shape in SHAPES], 3), ids=str)
-def test_in_segments_too_the_arm_is_the_best_that_may_be_played(shape):
-    """What was refused inside one segment is no reason to refuse it in another."""
-    for shares in promises(shape):
-        try:
-            policy = DeadlineLearn(Ranked(), shares)
-        except SharesError:
-            continue
-        owners = [({arm}, share) for arm, share in zip(policy.promise.arms, policy.promise.shares, strict=True)]
-        game = Sets([*owners, *((set(arms), share) for arms, share in policy.promise.sets)], 0)
-        now = {}
-        for _ in range(60):
-            segment = policy.learner.random.choice("xyz")
-            state = now.setdefault(segment, game.start)
-            arm = policy.ask(segment=segment).index
-            allowed = game.may_play(state)
-            assert arm == next(proposal for proposal in policy.learner.wishes if proposal in allowed)
-            now[segment] = game.after(state, arm)
 
 
 class Ranked:

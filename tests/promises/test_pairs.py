@@ -12,7 +12,7 @@ from evenhand.promises.promise import Promise
 from evenhand.quotas import BernoulliArms, DeadlineLearn
 from tests.promises.walked import game_of, generator
 
-PARTS = ("lottery", "windows", "sets", "plays", "caps", "available", "segments", "change")
+PARTS = ("lottery", "windows", "sets", "plays", "caps", "available", "change")
 MORE = {
     frozenset({"windows", "caps", "plays"}): "windows together with caps with plays=2",
     frozenset({"windows", "caps", "available"}): "windows together with shares or caps",
@@ -20,12 +20,11 @@ MORE = {
     frozenset({"windows", "sets", "available"}): "windows together with shares or caps",
 }
 TRIPLES = [
-    ("lottery", "sets", "plays", "available", "segments"),
+    ("lottery", "sets", "plays", "available"),
     ("plays", "available", "caps"),
     ("lottery", "caps", "available"),
-    ("segments", "lottery", "caps"),
     ("windows", "plays", "available"),
-    ("windows", "sets", "segments", "lottery"),
+    ("windows", "sets", "lottery"),
     ("sets", "caps", "plays"),
     *map(tuple, map(sorted, MORE)),
 ]
@@ -57,7 +56,7 @@ def offers(promise, rng):
 
 
 class CheckerCounts:
-    """The plays and the offers of each segment and version, and whether all clauses hold over them."""
+    """The plays and the offers of each version, and whether all clauses hold over them."""
 
     def __init__(self, promise):
         self.game, self.arms = game_of(promise), promise.arms
@@ -71,20 +70,17 @@ class CheckerCounts:
 
 def converse(parts, policy, promise, rounds=48):
     """Play under all parts, with a change in mid-run, and count everything in books of the test's own."""
-    rng, books = generator(repr(parts)), {}
+    rng, books = generator(repr(parts)), CheckerCounts(promise)
     for round in range(rounds):
         if "change" in parts and round == rounds // 2:
             assert policy.change(promise) is not None
-            books = {}
+            books = CheckerCounts(promise)
         offered = rng.choice(offers(promise, rng)) if "available" in parts else list(promise.arms)
-        segment = rng.choice("xy") if "segments" in parts else None
-        asked = {"available": offered} if "available" in parts else {}
-        decision = policy.ask(**asked | ({"segment": segment} if "segments" in parts else {}))
+        decision = policy.ask(available=offered if "available" in parts else None)
         played = list(getattr(decision, "arms", (decision.arm,)))
         assert len(set(played)) == len(played) == min(promise.plays, len(offered))
         assert set(played) <= set(offered)
-        kept = books.setdefault(segment, CheckerCounts(promise)).enter(offered, played)
-        assert kept, (parts, round, offered, played)
+        assert books.enter(offered, played), (parts, round, offered, played)
         if "lottery" in parts:
             assert float(sum(decision.probabilities)) == pytest.approx(len(played))
             assert 0 < decision.propensity <= 1

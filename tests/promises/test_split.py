@@ -8,7 +8,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-import evenhand as eh
 from evenhand import Promise
 from evenhand.errors import ArgumentError, SharesError
 from evenhand.promises.plain_data import promise_fields
@@ -234,18 +233,3 @@ def test_one_process_keeps_the_promise_as_it_is():
     for windows in ({"b": 9}, {"b": (2, 12)}):
         promise = Promise({"a": 0.5, ("b", "c"): 0.25}, 2.5, windows=windows)
         assert promise.split(1) == [promise]
-
-
-def test_segments_hold_each_by_themselves():
-    promise = Promise({"a": "1/2", "b": "1/4", "c": 0}, 5)
-    chance = random.Random(3)
-    logs = []
-    for part in promise.split(3):
-        policy = eh.quotas.DeadlineLearn(Whims(3, chance), part, seed=1)
-        rounds = [chance.choice("xyz") for _ in range(60)]
-        logs.append([(segment, policy.ask(segment=segment).arm) for segment in rounds])
-    for _ in range(30):
-        order = merged(logs, chance)
-        for segment in "xyz":
-            own = [(list(promise.arms), (arm,)) for where, arm in order if where == segment]
-            assert broken(promise, own) is None

@@ -16,7 +16,7 @@ from evenhand.learners import UCB1, LinUCB, Thompson
 from evenhand.promises.rule_arrays import rule_parameters, rule_state
 from evenhand.promises.window_schedules import find_schedule, phases
 from evenhand.promises.windows import chain, is_grantable, safe_states, select_slate, spare_after
-from evenhand.quotas import BernoulliArms, WindowLearn
+from evenhand.quotas import BernoulliArms, DeadlineLearn, Promise
 from tests.reference.promises import Windows
 from tests.strategies import Scripted, Stubborn
 
@@ -36,9 +36,15 @@ def test_the_table_holds_the_safe_states_of_the_game(windows):
     assert {tuple(place + 1) for place in np.argwhere(table)} == game.safe
 
 
+def spaced(learner, windows, arms=(), **more):
+    """`DeadlineLearn` under windows alone, every arm always on offer."""
+    shares = dict.fromkeys(range(arms) if isinstance(arms, int) else arms, 0) or None
+    return DeadlineLearn(learner, Promise(shares, windows=windows, offers="all"), **more)
+
+
 def begun(windows):
     """The parameters and the state of the rule, with one arm more than windows."""
-    promise = WindowLearn(UCB1(), dict(enumerate(windows)), len(windows) + 1).promise
+    promise = spaced(UCB1(), dict(enumerate(windows)), len(windows) + 1).promise
     return rule_parameters(promise, ()), rule_state(promise, ())
 
 
@@ -59,7 +65,7 @@ def test_a_wish_is_granted_exactly_where_every_window_can_be_kept_and_nearly_so_
         game = Windows(windows)
         if tuple(windows) not in game.safe:
             with pytest.raises(SharesError, match="no schedule"):
-                WindowLearn(UCB1(), dict(enumerate(windows)), len(windows) + 1)
+                spaced(UCB1(), dict(enumerate(windows)), len(windows) + 1)
             continue
         for made in (begun(windows), by_chain(windows)):
             if made is None:
@@ -134,7 +140,7 @@ def test_a_look_for_one_wish_leaves_exactly_the_arms_that_may_be_played():
 @pytest.mark.parametrize("learner", [UCB1(), Thompson()])
 def test_long_windows_with_several_plays_are_kept_by_the_compiled_loop(learner):
     windows = {"a": (2, 25), "b": (3, 40), "c": 60, "d": (1, 70), "e": (5, 31)}
-    policy = WindowLearn(learner, windows, arms=["best", *windows])
+    policy = spaced(learner, windows, arms=["best", *windows])
     world = BernoulliArms({"best": 0.9} | dict.fromkeys(windows, 0.1))
     history = eh.simulate(policy, world, rounds=1500, seed=2, checkpoints=1500)
     pulls = np.vstack([np.zeros(6, int), history.pulls.values[0, 0]])
@@ -145,7 +151,7 @@ def test_long_windows_with_several_plays_are_kept_by_the_compiled_loop(learner):
 
 
 def test_online_is_the_loop_and_a_file_goes_on(tmp_path):
-    policy, world = next(iter(WindowLearn.examples()))
+    policy, world = (spaced(UCB1(), {"a": 4, "b": (2, 9)}, "abc"), BernoulliArms({"a": 0.3, "b": 0.5, "c": 0.8}))
     history = eh.simulate(policy, world, rounds=200, seed=4, checkpoints=200)
     online = policy.fresh(seed=eh.rng.child(4, 0, 1))
     world.reset(eh.rng.child(4, 0, 0))
@@ -161,27 +167,27 @@ def test_online_is_the_loop_and_a_file_goes_on(tmp_path):
 @pytest.mark.parametrize(
     ("windows", "arms", "words"),
     [
-        ({"a": 2, "b": 3, "c": 6}, None, "no schedule keeps them, at 1 of"),
-        ({"a": 2, "b": 2, "c": 9}, None, "more than 1 by 0.111111"),
-        ({"a": 0, "b": 3}, None, r"windows\['a'\]"),
-        ({"a": (3, 2), "b": 3}, None, r"windows\['a'\]"),
-        ({"a": "x", "b": 3}, None, r"windows\['a'\]"),
-        ({"a": True, "b": 3}, None, r"windows\['a'\]"),
-        ({"a": 5, "z": 9}, ["a", "b"], "no arm 'z'"),
+        ({"a": 2, "b": 3, "c": 6}, (), "no schedule keeps them, at 1 of"),
+        ({"a": 2, "b": 2, "c": 9}, (), "more than 1 by 0.111111"),
+        ({"a": 0, "b": 3}, (), r"windows\['a'\]"),
+        ({"a": (3, 2), "b": 3}, (), r"windows\['a'\]"),
+        ({"a": "x", "b": 3}, (), r"windows\['a'\]"),
+        ({"a": True, "b": 3}, (), r"windows\['a'\]"),
         ({}, ["a", "b"], "a dict"),
         (7, ["a", "b"], "a dict"),
-        (None, ["a", "b"], "windows: expected a dict .* got None"),
     ],
 )
 def test_windows_that_cannot_be_kept_are_refused_by_name(windows, arms, words):
     with pytest.raises(SharesError, match=words):
-        WindowLearn(UCB1(), windows, arms)
+        spaced(UCB1(), windows, arms)
 
 
 def test_one_window_wants_the_other_arms_by_name():
+    with pytest.raises(SharesError, match="no arm 'z'"):
+        DeadlineLearn(UCB1(), 0, windows={"a": 5, "z": 9}, arms=["a", "b"])
     with pytest.raises(ArgumentError, match="at least two arms"):
-        WindowLearn(UCB1(), {"a": 5})
-    policy = WindowLearn(UCB1(), {"a": 5}, arms=["a", "b"])
+        spaced(UCB1(), {"a": 5})
+    policy = spaced(UCB1(), {"a": 5}, arms=["a", "b"])
     with pytest.raises(ArgumentError, match=r"available: expected every arm.*got \['b'\]"):
         policy.ask(available=["b"])
 
@@ -197,7 +203,7 @@ def test_windows_longer_than_their_periods_are_kept_too():
             pass
 
     windows = {0: 168, 1: 96, 2: 104, 3: 24, 4: 32, 5: 16, 6: 64, 7: 256}
-    policy, last = WindowLearn(Last(), windows, seed=1), dict.fromkeys(windows, 0)
+    policy, last = spaced(Last(), windows, seed=1), dict.fromkeys(windows, 0)
     for t in range(1, 700):
         decision = policy.ask()
         policy.tell(decision, 0.0)
@@ -216,7 +222,7 @@ def test_windows_without_a_chain_are_kept_by_a_schedule(proposal):
     windows = dict(enumerate((4, 5, 6, 11, 12, 30)))
     assert not is_sparse(chain([*windows.values()]))
     learner = Thompson() if proposal is None else Stubborn(proposal)
-    policy, rng = WindowLearn(learner, windows, 7, seed=1), random.Random(2)
+    policy, rng = spaced(learner, windows, 7, seed=1), random.Random(2)
     played, rounds = {arm: [] for arm in range(7)}, 600
     for round in range(1, rounds + 1):
         decision = policy.ask()
@@ -236,7 +242,7 @@ def test_a_schedule_keeps_windows_of_several_plays_whatever_is_wished(seed):
         windows = {arm: (plays := rng.randint(1, 3), rng.randint(3, 7 * plays)) for arm in range(rng.randint(3, 6))}
         if sum(Fraction(*window) for window in windows.values()) > 0.6:
             with suppress(SharesError):
-                promise = WindowLearn(UCB1(), windows, [*windows, "free"]).promise
+                promise = spaced(UCB1(), windows, [*windows, "free"]).promise
                 params = rule_parameters(promise, ())
                 found = params if params.phases.size else None
     state, played = rule_state(promise, ()), []
@@ -252,7 +258,7 @@ def test_a_schedule_keeps_windows_of_several_plays_whatever_is_wished(seed):
 
 def test_a_play_beside_the_schedule_breaks_no_window_of_two_plays():
     windows = {0: (1, 11), 1: (2, 4), 2: (2, 12), 3: (2, 11)}
-    policy, played = WindowLearn(Scripted([2, 3, *[5] * 100]), windows, 6), []
+    policy, played = spaced(Scripted([2, 3, *[5] * 100]), windows, 6), []
     for _ in range(60):
         decision = policy.ask()
         policy.tell(decision, 0.0)
@@ -293,7 +299,7 @@ def test_the_best_chain_is_found_without_trying_every_length():
         windows = [rng.randint(2, rng.choice([10, 60, 400])) for _ in range(rng.randint(1, 8))]
         assert chain(windows) == tried_all(windows)
     assert chain([10**6] * 100) == [10**6] * 100
-    assert WindowLearn(UCB1(), {"a": (100, 10**6)}, ["a", "b"]).ask().arm == "a"
+    assert spaced(UCB1(), {"a": (100, 10**6)}, ["a", "b"]).ask().arm == "a"
 
 
 @pytest.mark.parametrize(
@@ -306,7 +312,7 @@ def test_the_best_chain_is_found_without_trying_every_length():
 )
 def test_a_refusal_says_no_more_than_is_known(windows, words):
     with pytest.raises(SharesError, match=words) as refused:
-        WindowLearn(UCB1(), dict(enumerate(windows)))
+        spaced(UCB1(), dict(enumerate(windows)))
     assert "5/6" not in str(refused.value)
 
 
@@ -314,7 +320,7 @@ def test_a_refusal_says_no_more_than_is_known(windows, words):
 def test_windows_are_kept_over_learners_that_see_contexts(learner, tmp_path):
     arms = ["a", "b", "c"]
     made = learner(dict.fromkeys(arms, "all")) if learner is LinearThompson else learner()
-    policy, rng = WindowLearn(made, {"a": 3, "b": (2, 9)}, arms, seed=1), np.random.default_rng(1)
+    policy, rng = spaced(made, {"a": 3, "b": (2, 9)}, arms, seed=1), np.random.default_rng(1)
     played = []
     for round in range(60):
         decision = policy.ask(rng.random((3, 2)))

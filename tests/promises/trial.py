@@ -64,7 +64,7 @@ class Trial:
     policy, case : what is tried.
     proposals : the learner inside, None where the policy has one of its own.
     pick : chooses proposals, or rewards.
-    random : draws offers, segments, changes and late reports; None for a conversation without any.
+    random : draws offers, changes and late reports; None for a conversation without any.
     judged : whether the game of all states is played beside it.
 
     Attributes
@@ -88,7 +88,7 @@ class Trial:
         self._policy, self._case, self._wishes, self._pick = policy, case, wishes, pick
         self._random, self._judged = random, judged
         self.promise, self._arms, self._live = case.promise, case.promise.arms, list(case.promise.arms)
-        self._books: dict[Any, CheckerCounts] = {}
+        self._books = CheckerCounts(case.promise.clauses, self._arms)
         self._games: dict[Any, Game] = {}
         self._offers, self._offered = self._offers_now(), 0
         self._waiting: list[Any] = []
@@ -98,8 +98,7 @@ class Trial:
 
     def round(self, checked: bool) -> Finding | None:
         """Play a round and return what is wrong; `checked` says whether the promise must hold at its end."""
-        offered, segment = self._shown()
-        asked: dict[str, Any] = {} if segment is None else {"segment": segment}
+        offered, asked = self._shown(), {}
         if "arms on offer" in self._case.parts:
             asked["available"] = [self._arms[arm] for arm in arms_in(offered)]
         if self._wishes is not None:
@@ -113,26 +112,22 @@ class Trial:
         played = sum(1 << arm for arm in indexes)
         for arm in indexes:
             self.pulls[arm] += 1
-        if segment not in self._books:
-            self._books[segment] = CheckerCounts(self.promise.clauses, self._arms)
-        books = self._books[segment]
-        stated = self._stated(decision, books, offered, played)
-        broken = books.enter(offered, played)
+        stated = self._stated(decision, offered, played)
+        broken = self._books.enter(offered, played)
         self._tell(decision, plays)
         if checked:
-            behind = books.worst()
+            behind = self._books.worst()
             self.worst = behind if self.worst is None or behind is None else max(self.worst, behind)
             if broken is not None:
                 return Finding(PROMISE, broken)
         return stated or self._change()
 
-    def _shown(self) -> tuple[int, int | None]:
-        """Return what is on offer in the next round, and its segment."""
-        segment = self._drawn(2) if "segments" in self._case.parts else None
+    def _shown(self) -> int:
+        """Return what is on offer in the next round."""
         stays = self._random is not None and not self._judged and self._random.random() < STAYS
         if not (stays and self._offered in self._offers):
             self._offered = self._offers[self._drawn(len(self._offers))]
-        return self._offered, segment
+        return self._offered
 
     def _offers_now(self) -> list[int]:
         """Return everything that may be on offer."""
@@ -143,16 +138,16 @@ class Trial:
     def _drawn(self, choices: int) -> int:
         return 0 if self._random is None else int(self._random.integers(choices))
 
-    def _stated(self, decision: Any, books: CheckerCounts, offered: int, played: int) -> Finding | None:
+    def _stated(self, decision: Any, offered: int, played: int) -> Finding | None:
         """Judge what the decision says of itself."""
         allowed, lottery, found = None, self._case.lottery, None
         rule = isinstance(self._policy, DeadlineLearn) and grants_all(self._policy.promise)
         exact = bool(getattr(self._policy, "exact", rule))
         if self._judged:
-            key = books.counts, self.promise.plays, tuple(self._offers)
+            key = self._books.counts, self.promise.plays, tuple(self._offers)
             if key not in self._games:
                 self._games[key] = Game(*key)
-            allowed = self._games[key].allowed(books.at, offered)
+            allowed = self._games[key].allowed(self._books.at, offered)
         chances = getattr(decision, "probabilities", None)
         if self._wishes is not None:
             drawn = lottery is not None or chances is not None
@@ -181,7 +176,7 @@ class Trial:
             return None
         shares = dict(zip(self._arms, self.promise.shares, strict=True))
         plain = self.promise == self._with(shares)
-        if not plain or "segments" in self._case.parts or self._drawn(3) == 0:
+        if not plain or self._drawn(3) == 0:
             return self._renew(plain)
         gone = [arm for arm in self._arms if arm not in self._live]
         if gone and self._drawn(2):
@@ -189,14 +184,12 @@ class Trial:
             shares[gone[0]] = min(Fraction(1), left) * self._drawn(11) / 10
             wait = self._policy.add(gone[0], shares[gone[0]])
             self._live.append(gone[0])
-            for books in self._books.values():
-                books.add(gone[0], shares[gone[0]], self.promise.slack, wait)
+            self._books.add(gone[0], shares[gone[0]], self.promise.slack, wait)
         elif len(self._live) > max(2, self.promise.plays):
             arm = self._live.pop(self._drawn(len(self._live)))
             shares[arm] = Fraction(0)
             self._policy.retire(arm)
-            for books in self._books.values():
-                books.retire(arm)
+            self._books.retire(arm)
         self.promise = self._with(shares)
         self._offers = self._offers_now()
         return None
@@ -217,19 +210,17 @@ class Trial:
         if plain:
             given = {arm: share for arm, share in zip(self._arms, new.shares, strict=True) if arm in self._live}
             new = self._with(given)
-        before = {segment: books.claims(self._live) for segment, books in self._books.items()}
+        claims = self._books.claims(self._live)
         lost = self._policy.change(given)
         self.promise = new
         self._offers = self._offers_now()
         floors = {frozenset(clause.arms) for clause in new.clauses if clause.kind == "floor"}
-        for segment, claims in before.items():
-            told = lost if segment is None else lost.get(segment, {})
-            said = {frozenset(key if isinstance(key, tuple) else (key,)): float(lag) for key, lag in told.items()}
-            for members in {*said, *(claims.keys() - floors)}:
-                was, now = float(claims.get(members, 0)), said.get(members, 0.0)
-                if abs(was - now) > 1e-6:
-                    who = f"{now:g} plays of {sorted(members, key=str)}"
-                    return Finding(CLAIM, f"at a change it says that {who} are dropped where {was:g} were behind")
-            carried = {members: lag for members, lag in claims.items() if members not in said}
-            self._books[segment] = CheckerCounts(new.clauses, self._arms, carried)
+        said = {frozenset(key if isinstance(key, tuple) else (key,)): float(lag) for key, lag in lost.items()}
+        for members in {*said, *(claims.keys() - floors)}:
+            was, now = float(claims.get(members, 0)), said.get(members, 0.0)
+            if abs(was - now) > 1e-6:
+                who = f"{now:g} plays of {sorted(members, key=str)}"
+                return Finding(CLAIM, f"at a change it says that {who} are dropped where {was:g} were behind")
+        carried = {members: lag for members, lag in claims.items() if members not in said}
+        self._books = CheckerCounts(new.clauses, self._arms, carried)
         return None

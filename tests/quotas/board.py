@@ -23,10 +23,10 @@ class Board:
         self.state = [array for array in self.arrays if isinstance(array, np.ndarray)]
 
     def forced(self, t):
-        return self.policy._ask_kernel(t, self.arrays)
+        return self.policy._ask_kernel.must_play(t, self.arrays)
 
     def settled(self, t, proposal):
-        return self.policy._tell_kernel(t, proposal, self.arrays)
+        return self.policy._ask_kernel.resolve(t, proposal, self.arrays)
 
     def copy(self):
         return [array.copy() for array in self.state]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from evenhand import audit
 from evenhand.errors import ArgumentError, SharesError, TableError, UnknownArmError
 from evenhand.learners import UCB1
-from evenhand.quotas import DeadlineLearn, WindowLearn
+from evenhand.quotas import DeadlineLearn
 from tests.fuzzing import many
 from tests.naming import named
 from tests.reference import quotas as slow
@@ -186,7 +186,7 @@ def test_the_logs_of_policies_pass():
     arms = [capped.ask().arm for _ in range(200)]
     options = {"arm": "arm", "shares": capped.shares, "caps": capped.caps}
     assert audit.promise(pd.DataFrame({"arm": arms}), **options, cap_tolerance=1).kept
-    rotating = WindowLearn(UCB1(), {"a": (2, 7), "b": 5}, ["a", "b", "c"])
+    rotating = DeadlineLearn(UCB1(), 0, windows={"a": (2, 7), "b": 5}, arms=["a", "b", "c"])
     arms = [rotating.ask().arm for _ in range(200)]
     finding = audit.promise(pd.DataFrame({"arm": arms}), arm="arm", windows=rotating.windows)
     assert finding.kept

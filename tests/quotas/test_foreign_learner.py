@@ -19,7 +19,7 @@ from evenhand.learners import (
     from_river,
     from_sklearn,
 )
-from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn, WindowLearn
+from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn, Promise
 from evenhand.saving.state import from_bytes, to_bytes
 
 WORTH = [0.9, 0.6, 0.1, 0.1]
@@ -263,7 +263,7 @@ def test_it_goes_on_exactly_where_it_was_saved_while_arms_are_off_offer():
 
 
 def test_windows_are_kept_over_one_that_is_asked_again():
-    policy = WindowLearn(Chooses([2, 1, 0]), {"a": 4}, ["a", "b", "c"])
+    policy = DeadlineLearn(Chooses([2, 1, 0]), Promise(dict.fromkeys("abc", 0), windows={"a": 4}, offers="all"))
     assert "".join(policy.ask().arm for _ in range(12)).count("c") == 9
 
 

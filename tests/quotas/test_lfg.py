@@ -41,7 +41,6 @@ def test_shares_of_slates_are_met_in_the_long_run():
         (lambda: LFG([0.2, 0.3], 5.0, 3), ArgumentError, "plays: expected at most 2"),
         (lambda: LFG([0.2, 0.3], 5.0, 0), ArgumentError, "plays"),
         (lambda: LFG([0.9, 0.8], 5.0, 1), SharesError, "more than 1"),
-        (lambda: LFG([0.2, 0.3], 5.0).ask(segment="x"), ArgumentError, "segment"),
         (lambda: LFG([0.2, 0.3], 5.0).ask(available=[]), ArgumentError, "at least one"),
     ],
 )

@@ -7,7 +7,7 @@ import pytest
 import evenhand as eh
 from evenhand import audit
 from evenhand.learners import UCB1, LinUCB, Thompson
-from evenhand.quotas import DeadlineLearn, WindowLearn
+from evenhand.quotas import DeadlineLearn
 from evenhand.studies import Study
 
 ARMS = ("a", "b", "c", "d")
@@ -24,10 +24,9 @@ KINDS = {
         {"shares": {("a", "b"): 0.6, **SHARES}},
     ),
     "windows": (
-        lambda learner: WindowLearn(learner, {"a": (2, 9), "d": 20}, arms=ARMS),
+        lambda learner: DeadlineLearn(learner, 0, windows={"a": (2, 9), "d": 20}, arms=ARMS),
         {"windows": {"a": (2, 9), "d": 20}},
     ),
-    "segments": (lambda learner: DeadlineLearn(learner, SHARES), {"shares": SHARES, "segment": "segment"}),
     "arms on offer": (lambda learner: DeadlineLearn(learner, SHARES), {"shares": SHARES, "available": "available"}),
 }
 
@@ -38,19 +37,9 @@ def test_a_batch_before_any_reward_keeps_every_promise(kind, learner):
     make, owed = KINDS[kind]
     policy, rng, rows = make(learner), np.random.default_rng(3), []
     for round in range(240):
-        given = {"segment": "xyz"[rng.integers(3)]} if "segment" in owed else {}
-        if "available" in owed:
-            given["available"] = [arm for arm in ARMS if arm == "c" or rng.random() < 0.6]
-        decision = policy.ask(**given)
-        rows += [
-            {
-                "arm": arm,
-                "round": round,
-                "available": ",".join(given.get("available", ARMS)),
-                **{k: v for k, v in given.items() if k == "segment"},
-            }
-            for arm in decision.arms
-        ]
+        offered = [arm for arm in ARMS if arm == "c" or rng.random() < 0.6] if "available" in owed else None
+        decision = policy.ask(available=offered)
+        rows += [{"arm": arm, "round": round, "available": ",".join(offered or ARMS)} for arm in decision.arms]
     assert len(policy.open_tickets) == 240
     assert audit.promise(pd.DataFrame(rows), arm="arm", round="round", **owed).kept
 

@@ -10,14 +10,15 @@ import pytest
 
 import evenhand as eh
 from evenhand.errors import ArgumentError
-from evenhand.kernels.compose import bind, interpreted
-from evenhand.learners import Adapter, Exp3
-from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn, quota_policy
+from evenhand.kernels.compose import bind, interpreted, kernel
+from evenhand.learners import Adapter, TsallisINF
+from evenhand.learners.tsallis_inf import choose_drawn, learn_loss
+from evenhand.policy.kernel_set import Kernels, sampled
+from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn, proposer
 from evenhand.rng import child
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies import Study
 from tests.reference.pending_proposal import held_rounds
-from tests.reference.tsallis import Fed, OwnChoices
 
 ARMS = ["a", "b", "c"]
 MEANS = {"a": 0.3, "b": 0.8, "c": 0.5}
@@ -29,16 +30,43 @@ PROMISES = {
 }
 
 
-def weights_of(policy):
-    """The weights of the learner inside, whose proposal may be held."""
+def losses_of(policy):
+    """The losses of the learner inside, whose proposal may be held."""
     learner = policy._state.learner
-    return learner.learner.weights if policy.holds else learner.weights
+    return learner.learner.losses if policy.holds else learner.losses
 
 
 @pytest.fixture
 def plain(monkeypatch):
     """The rule around learners from elsewhere as plain Python, which need not be compiled for each promise."""
-    monkeypatch.setattr(quota_policy, "entry", lambda template, **names: interpreted(bind(template, **names)))
+    monkeypatch.setattr(proposer, "entry", lambda template, **names: interpreted(bind(template, **names)))
+
+
+@kernel
+def learn_gain(params, state, contexts, index, reward, ticket):
+    for arm in range(state.losses.size):
+        if arm != index:
+            state.losses[arm] += reward / ticket.probability
+    state.losses[:] -= state.losses.min()
+
+
+@kernel
+def learn_by_weight_alone(params, state, contexts, index, reward, ticket):
+    state.baselines[:] = 0.0
+    learn_loss(params, state, contexts, index, reward, ticket)
+
+
+class Gains(TsallisINF):
+    """Holds an arm that it cannot play for worthless, where TsallisINF holds it for free."""
+
+    kernels = Kernels(choose_drawn, learn_gain, sampled)
+
+
+class Fed(TsallisINF):
+    """Takes whatever is played for its own choice, and weighs it by its probability alone."""
+
+    kernels = Kernels(choose_drawn, learn_by_weight_alone, sampled)
+    own_choices = False
 
 
 class Elsewhere:
@@ -70,19 +98,19 @@ def rewards_of(policy, rounds, seed=3, **named):
 @pytest.mark.parametrize("shares", [[F(2, 5), F(0), F(2, 5)], [F(1, 2), F(1, 3), F(1, 6)], [F(1, 5), F(0), F(0)]])
 def test_decisions_are_those_of_a_slow_twin_around_the_learner_alone(shares, tolerance):
     payoffs = np.random.default_rng(1).random((120, 3)) < [0.3, 0.8, 0.5]
-    policy = DeadlineLearn(Exp3(0.4), shares, tolerance, seed=5)
-    alone = Exp3(0.4, arms=3, seed=child(policy.seed, 1))
+    policy = DeadlineLearn(TsallisINF(), shares, tolerance, seed=5)
+    alone = TsallisINF(arms=3, seed=child(policy.seed, 1))
     for arm, rewards in zip(held_rounds(alone, shares, math.floor(tolerance), payoffs), payoffs, strict=True):
         decision = policy.ask()
         assert decision.index == arm
         policy.tell(decision, float(rewards[arm]))
-    assert np.array_equal(weights_of(policy), alone._state.weights)
+    assert np.array_equal(losses_of(policy), alone._state.losses)
 
 
 @pytest.mark.parametrize("name", PROMISES)
 def test_under_every_promise_the_learner_lives_through_an_ordinary_run(name):
-    policy = DeadlineLearn(Exp3(0.4), arms=ARMS, seed=5, **PROMISES[name])
-    alone, granted = Exp3(0.4, arms=ARMS, seed=child(policy.seed, 1)), 0
+    policy = DeadlineLearn(TsallisINF(), arms=ARMS, seed=5, **PROMISES[name])
+    alone, granted = TsallisINF(arms=ARMS, seed=child(policy.seed, 1)), 0
     chances = np.random.default_rng(3).random(150)
     for t, random in enumerate(chances):
         decision = policy.ask()
@@ -97,7 +125,7 @@ def test_under_every_promise_the_learner_lives_through_an_ordinary_run(name):
         policy.tell(decision.id, reward)
         assert decision.propensity is decision.probabilities is decision.slate_propensity is None
     assert 20 < granted < 150
-    assert np.array_equal(weights_of(policy), alone._state.weights)
+    assert np.array_equal(losses_of(policy), alone._state.losses)
 
 
 @pytest.mark.parametrize("name", PROMISES)
@@ -126,7 +154,7 @@ def test_machine_code_holds_the_wishes_of_a_learner_from_elsewhere(monkeypatch):
         return found, policy.learner.heard
 
     compiled = played()
-    monkeypatch.setattr(quota_policy, "entry", lambda template, **names: interpreted(bind(template, **names)))
+    monkeypatch.setattr(proposer, "entry", lambda template, **names: interpreted(bind(template, **names)))
     assert played() == compiled
 
 
@@ -152,24 +180,24 @@ def test_an_adapter_says_it_for_the_learner_inside(plain):
 
 
 def test_late_rewards_are_those_of_granted_wishes_alone_and_a_file_keeps_which():
-    policy = DeadlineLearn(Exp3(0.4), PROMISES["shares"]["shares"], seed=5)
+    policy = DeadlineLearn(TsallisINF(), PROMISES["shares"]["shares"], seed=5)
     waiting = [(decision.id, reward) for decision, reward in rewards_of(policy, 60)]
     silent = [number for number, _ in waiting if policy.tickets.open[number][2] == 0.0]
     assert 20 < len(silent) < 50
     other = from_bytes(to_bytes(policy))
     for one in (policy, other):
-        before = weights_of(one).copy()
+        before = losses_of(one).copy()
         for number in silent:
             one.tell(number, 1.0)
-        assert np.array_equal(weights_of(one), before)
+        assert np.array_equal(losses_of(one), before)
         for number, reward in reversed(waiting):
             if number not in silent:
                 one.tell(number, reward)
-        assert not np.array_equal(weights_of(one), before)
+        assert not np.array_equal(losses_of(one), before)
     assert to_bytes(policy) == to_bytes(other)
 
 
-@pytest.mark.parametrize("learner", [lambda: Exp3(0.4), Elsewhere])
+@pytest.mark.parametrize("learner", [lambda: TsallisINF(), Elsewhere])
 def test_without_tickets_it_is_the_same(learner, plain):
     policy, silent = (DeadlineLearn(learner(), PROMISES["shares"]["shares"], seed=5) for _ in range(2))
     for decision, reward in rewards_of(policy, 100):
@@ -177,13 +205,13 @@ def test_without_tickets_it_is_the_same(learner, plain):
         assert silent.choose() == decision.index
         silent.update(decision.index, reward)
     if silent.compiled:
-        assert np.array_equal(weights_of(policy), weights_of(silent))
+        assert np.array_equal(losses_of(policy), losses_of(silent))
     else:
         assert policy.learner.heard == silent.learner.heard
 
 
 def test_a_wish_stays_while_its_arm_is_away_and_the_learner_goes_on():
-    policy = DeadlineLearn(Exp3(0.4), {"a": 0.1, "b": 0, "c": 0}, seed=5)
+    policy = DeadlineLearn(Gains(), {"a": 0.1, "b": 0, "c": 0}, seed=5)
     for _, (decision, reward) in zip(range(400), rewards_of(policy, 400, available=["a", "c"]), strict=True):
         policy.tell(decision, reward)
     assert policy._state.learner.proposal[0] == 1
@@ -194,7 +222,7 @@ def test_a_wish_stays_while_its_arm_is_away_and_the_learner_goes_on():
 
 
 def test_a_cap_that_is_reached_does_not_stop_the_learner():
-    policy = DeadlineLearn(Exp3(0.4), {"a": 0.1, "b": 0, "c": 0}, caps={"b": 0.01}, seed=5)
+    policy = DeadlineLearn(Gains(), {"a": 0.1, "b": 0, "c": 0}, caps={"b": 0.01}, seed=5)
     for decision, reward in rewards_of(policy, 300):
         policy.tell(decision, reward)
     assert policy._state.learner.granted[0] > 150
@@ -202,7 +230,7 @@ def test_a_cap_that_is_reached_does_not_stop_the_learner():
 
 
 def test_a_retired_arm_is_no_longer_held_and_a_new_one_is_learned():
-    policy = DeadlineLearn(Exp3(0.4), {"a": 0.1, "b": 0, "c": 0}, seed=5)
+    policy = DeadlineLearn(TsallisINF(), {"a": 0.1, "b": 0, "c": 0}, seed=5)
     for decision, reward in rewards_of(policy, 40, available=["a", "c"]):
         policy.tell(decision, reward)
     assert policy._state.learner.proposal[0] == 1
@@ -217,25 +245,15 @@ def test_a_retired_arm_is_no_longer_held_and_a_new_one_is_learned():
     policy.tell(policy.ask(), 1.0)
 
 
-@pytest.mark.parametrize("learner", [lambda: Exp3(0.4), Elsewhere])
-def test_segments_share_the_wish(learner, plain):
-    policy = DeadlineLearn(learner(), PROMISES["shares"]["shares"], seed=5)
-    for t in range(90):
-        decision = policy.ask(segment="xy"[t % 2])
-        policy.tell(decision, MEANS[decision.arm])
-    assert policy._state.learner.granted[0] > 15
-    assert policy.segments["x"].rounds == 45
-
-
 def test_by_lottery_nothing_is_held():
-    policy = DeadlineLearn(Exp3(0.4), PROMISES["shares"]["shares"], lottery=0.5, seed=5)
+    policy = DeadlineLearn(TsallisINF(), PROMISES["shares"]["shares"], lottery=0.5, seed=5)
     decision = policy.ask()
     assert 0 < decision.propensity <= 1
     assert not policy.holds
 
 
 def test_chances_that_nobody_knows_are_refused():
-    policy = DeadlineLearn(Exp3(0.4), PROMISES["shares"]["shares"])
+    policy = DeadlineLearn(TsallisINF(), PROMISES["shares"]["shares"])
     with pytest.raises(ArgumentError, match=r"held until it is granted; lottery= draws with known probabilities"):
         policy.probabilities()
     assert policy.round == 0
@@ -257,7 +275,7 @@ def test_what_cannot_be_held_is_refused(learner, plays, match):
 
 
 def test_a_study_writes_down_what_was_granted(tmp_path):
-    policy = DeadlineLearn(Exp3(0.4), PROMISES["shares"]["shares"], seed=5)
+    policy = DeadlineLearn(TsallisINF(), PROMISES["shares"]["shares"], seed=5)
     twin = policy.fresh()
     with Study.create(tmp_path / "held.evenhand", policy) as study:
         open_tickets = [study.ask() for _ in range(30)]
@@ -274,7 +292,9 @@ def test_a_study_writes_down_what_was_granted(tmp_path):
 
 
 def test_the_contract_holds():
-    assert eh.check_policy(DeadlineLearn(Exp3(0.4), [0.3, 0, 0.4], seed=1), BernoulliArms([0.2, 0.9, 0.4]), rounds=200)
+    assert eh.check_policy(
+        DeadlineLearn(TsallisINF(), [0.3, 0, 0.4], seed=1), BernoulliArms([0.2, 0.9, 0.4]), rounds=200
+    )
 
 
 @pytest.mark.compiled
@@ -285,7 +305,7 @@ def test_regret_is_that_of_the_learner_alone_and_an_end_effect():
     """
     rounds, runs, means, shares = 8_000, 12, [0.7, 0.5, 0.2], [0.45, 0, 0.45]
     found = eh.simulate(
-        {"alone": OwnChoices(), "held": DeadlineLearn(OwnChoices(), shares), "fed": DeadlineLearn(Fed(), shares)},
+        {"alone": TsallisINF(), "held": DeadlineLearn(TsallisINF(), shares), "fed": DeadlineLearn(Fed(), shares)},
         BernoulliArms(means), rounds=rounds, replications=runs, seed=3, checkpoints=1, jobs=1,
     )  # fmt: skip
     regret = found.regret.sel(policy="alone").values.ravel()

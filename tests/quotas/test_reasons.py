@@ -3,14 +3,15 @@
 import math
 import random
 from fractions import Fraction as F
+from functools import partial
 
 import numpy as np
 import pytest
 
 import evenhand as eh
 from evenhand.errors import ArgumentError
-from evenhand.learners import UCB1, Exp3, Thompson
-from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn, LotteryLearn, WindowLearn
+from evenhand.learners import UCB1, Thompson, TsallisINF
+from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn, Promise
 from tests.reference.promises import Caps
 from tests.strategies import Stubborn
 
@@ -72,7 +73,7 @@ def test_a_wish_that_is_not_on_offer_is_not_the_reason():
     decision = policy.ask(available=["a", "c"])
     assert (decision.arm, decision.reason_code) == ("a", "other")
     assert decision.reason == "the learner ranked no other arm on offer"
-    decision = DeadlineLearn(Exp3(), {"a": "1/3", "b": 0}, seed=1).ask(available=["a"])
+    decision = DeadlineLearn(TsallisINF(), {"a": "1/3", "b": 0}, seed=1).ask(available=["a"])
     assert decision.reason_code in ("drawn", "other")
     ranked = DeadlineLearn(UCB1(), {"a": "1/3", "b": 0, "c": 0})
     assert ranked.ask(available=["c"]).reason_code == "untried"
@@ -88,7 +89,7 @@ def test_a_slate_beyond_the_ranking_says_so():
 
 @pytest.mark.filterwarnings("ignore:the shares sum to exactly 1")
 def test_the_lottery_over_a_learner_from_elsewhere_says_what_was_forced():
-    policy = LotteryLearn(Stubborn(2), [F(1, 2), F(1, 2), 0], 1.0, seed=3)
+    policy = DeadlineLearn(Stubborn(2), [F(1, 2), F(1, 2), 0], 1.0, lottery=0.5, seed=3)
     kinds = {"proposal": 0, "forced": 0, "drawn": 0}
     for _ in range(600):
         decision = policy.ask()
@@ -101,6 +102,9 @@ def test_the_lottery_over_a_learner_from_elsewhere_says_what_was_forced():
 # ---------------------------------------------------------------------- rankings, promises over promises
 
 
+by_lottery = partial(DeadlineLearn, lottery=0.5)
+
+
 @pytest.mark.parametrize("wishes", [[3, 1, 0], (2, 1), np.array([1, 3]), [1]])
 def test_a_ranking_decides_alike_in_every_form(wishes):
     shares = {"a": "1/2", "b": "1/4", "c": "1/8", "d": 0}
@@ -109,12 +113,13 @@ def test_a_ranking_decides_alike_in_every_form(wishes):
     told = [[(one.ask().arm, one.ask().reason) for _ in range(60)] for one in (plain, ranked)]
     assert told[0] == told[1]
     assert FairLearn(Stubborn(wishes), [0.1, 0.1, 0.1, 0]).choose() == int(wishes[0])
-    assert WindowLearn(Stubborn(wishes), {"a": 6}, list(shares)).choose() == int(wishes[0])
-    assert LotteryLearn(Stubborn(wishes), shares, 9, seed=1).choose() in range(4)
+    windows = Promise(dict.fromkeys(shares, 0), windows={"a": 6}, offers="all")
+    assert DeadlineLearn(Stubborn(wishes), windows).choose() == int(wishes[0])
+    assert by_lottery(Stubborn(wishes), shares, 9, seed=1).choose() in range(4)
 
 
 @pytest.mark.parametrize("proposal", [[1, 1], [9], "12", {1, 2}, {1: 2}, [], [1.5], True, [True, 2]], ids=str)
-@pytest.mark.parametrize("make", [DeadlineLearn, LotteryLearn, FairLearn])
+@pytest.mark.parametrize("make", [DeadlineLearn, by_lottery, FairLearn])
 def test_what_is_no_ranking_is_refused(make, proposal):
     policy = make(Stubborn(proposal), [0.1, 0.1, 0.1, 0])
     with pytest.raises(ArgumentError, match="or a list of them, the best first"):
@@ -122,11 +127,12 @@ def test_what_is_no_ranking_is_refused(make, proposal):
     assert policy.round == 0
 
 
-@pytest.mark.parametrize(
-    "outer", [DeadlineLearn, FairLearn, LotteryLearn, lambda one, shares: WindowLearn(one, {0: 9}, 2)]
-)
-@pytest.mark.parametrize("inner", [DeadlineLearn, FairLearn, LotteryLearn, "windows"])
+def by_windows(learner, shares):
+    return DeadlineLearn(learner, Promise(windows={0: 9, 1: 9}))
+
+
+@pytest.mark.parametrize("outer", [DeadlineLearn, FairLearn, by_windows])
+@pytest.mark.parametrize("inner", [DeadlineLearn, FairLearn, by_windows])
 def test_a_promise_over_a_promise_is_refused(outer, inner):
-    made = WindowLearn(UCB1(), {0: 9, 1: 9}) if inner == "windows" else inner(Thompson(), [0.2, 0.3])
     with pytest.raises(ArgumentError, match="a learner without a promise of its own"):
-        outer(made, [0.1, 0.1])
+        outer(inner(Thompson(), [0.2, 0.3]), [0.1, 0.1])

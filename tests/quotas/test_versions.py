@@ -81,52 +81,47 @@ class Run:
         promise = drawn_promise(rng, self.arms, plays, self.kind)
         self.policy = DeadlineLearn(self.learner, promise, lottery=lottery, seed=seed)
         self.twin = Versions(promise, self.arms)
-        self.segments = rng.choice([(None,), ("x", "y")])
 
     def round(self):
         rng, twin = self.rng, self.twin
-        offered, segment = rng.choice(twin.choices()), rng.choice(self.segments)
+        offered = rng.choice(twin.choices())
         ranking = rng.sample(self.arms, len(self.arms))
         # a policy made again from a file has a learner of its own
         self.policy.learner.ranking = [self.arms.index(arm) for arm in ranking]
         given = {} if set(offered) == set(twin.live) else {"available": list(offered)}
-        if segment is not None:
-            given["segment"] = segment
-        part = twin.part(segment)
+        before = twin.books
         decision = self.policy.ask(**given)
         played = decision.arms if self.policy.plays > 1 else (decision.arm,)
         if self.lottery is None:
-            self.judge(part, offered, ranking, played)
-        broken = twin.enter(segment, offered, played)
+            self.judge(before, offered, ranking, played)
+        broken = twin.enter(offered, played)
         assert not broken, (broken, self.policy.promise)
         self.policy.forget(decision)
 
-    def judge(self, part, offered, ranking, played):
+    def judge(self, before, offered, ranking, played):
         """Every slate that the ranking puts before the one that was played is refused by the game."""
-        game, books = self.twin.game(part)
+        game, books = self.twin.game(before)
         place = {arm: i for i, arm in enumerate(ranking)}
         key = lambda slate: sorted(place[arm] for arm in slate)  # noqa: E731
         for slate in sorted(game.slates(offered), key=key):
             if set(slate) == set(played):
                 break
-            assert is_refused(game, game.after(books, offered, slate)), (slate, played, self.policy.promise, part)
+            assert is_refused(game, game.after(books, offered, slate)), (slate, played, self.policy.promise, before)
 
     def change(self):
         rng, policy, twin = self.rng, self.policy, self.twin
         promise = drawn_promise(rng, twin.live, policy.plays, self.kind)
         returned = policy.change(promise)
         claims = twin.change(promise)
-        for segment, claim in claims.items():
-            dropped = returned.get(segment, {}) if self.segments != (None,) else returned
-            names = {frozenset(arm if isinstance(arm, tuple) else (arm,)): lag for arm, lag in dropped.items()}
-            assert names == {members: float(claim[members]) for members in names}
-            kept = {members: lag for members, lag in claim.items() if members not in names}
-            for members in names:
-                tried = twin.carried(segment, kept | {members: claim[members]})
-                if tried is not None:
-                    assert is_refused(*twin.game(tried), depth=10), (tried, claim)
-            twin.parts[segment] = twin.carried(segment, kept)
-            assert twin.parts[segment] is not None
+        names = {frozenset(arm if isinstance(arm, tuple) else (arm,)): lag for arm, lag in returned.items()}
+        assert names == {members: float(claims[members]) for members in names}
+        kept = {members: lag for members, lag in claims.items() if members not in names}
+        for members in names:
+            tried = twin.carried(kept | {members: claims[members]})
+            if tried is not None:
+                assert is_refused(*twin.game(tried), depth=10), (tried, claims)
+        twin.books = twin.carried(kept)
+        assert twin.books is not None
 
     def retire(self):
         arm = self.rng.choice(self.twin.live)
@@ -202,16 +197,15 @@ def test_a_set_a_cap_and_a_window_change_together():
     assert policy.change(Promise({("b", "c"): "1/2", "a": 0})) == {}
 
 
-def test_what_is_dropped_is_said_of_every_segment():
+def test_what_is_dropped_is_said():
     policy = DeadlineLearn(Told(), {("a", "b"): "1/2", "c": 0}, 1)
     policy.learner.ranking = (2, 1, 0)
-    for segment in ("x", "x", "x", "y"):
-        policy.ask(segment=segment)
-    assert policy.change({"a": "1/2", "b": 0, "c": 0}) == {"x": {("a", "b"): 1.5}, "y": {("a", "b"): 0.5}}
-    assert policy.segments["x"].rounds == 3
+    for _ in range(3):
+        policy.ask()
+    assert policy.change({"a": "1/2", "b": 0, "c": 0}) == {("a", "b"): 1.5}
 
 
-def test_a_new_arm_joins_all_segments_after_the_same_wait(tmp_path):
+def test_arms_that_come_go_and_pause_keep_every_clause_over_a_file(tmp_path):
     policy = DeadlineLearn(UCB1(), {("a", "b"): "1/2", "c": "1/4"}, seed=2)
     twin = Versions(policy.promise, ["a", "b", "c"])
     rng = random.Random(4)
@@ -224,16 +218,10 @@ def test_a_new_arm_joins_all_segments_after_the_same_wait(tmp_path):
         if round == 80:
             policy.retire("a")
             twin.retire("a")
-        offered, segment = rng.sample(twin.live, rng.randint(1, len(twin.live))), rng.choice("xyz")
-        decision = policy.ask(available=offered, segment=segment)
-        assert not twin.enter(segment, offered, (decision.arm,))
+        offered = rng.sample(twin.live, rng.randint(1, len(twin.live)))
+        decision = policy.ask(available=offered)
+        assert not twin.enter(offered, (decision.arm,))
         policy.tell(decision, 0.5)
-    behind = policy.behind_over_segments()
-    for arm in ("c", "d"):
-        counts = [(c, books) for part in twin.parts.values() for c, books in part if c.members == (arm,)]
-        exact = sum(c.share * (books[0]) - books[1] for c, books in counts)  # whole cycles leave this as it is
-        assert behind[arm][0] == pytest.approx(float(exact))
-        assert behind[arm][0] <= behind[arm][1]
 
 
 def test_saved_policies_of_changed_promises_decide_alike(tmp_path):
@@ -267,7 +255,7 @@ def test_sets_keep_their_counts_when_arms_go_off_offer_for_the_first_time():
             policy.learner.ranking = [policy.arms.index("a"), policy.arms.index("b")]
             offered = ["a", "c"] if round > 4 else list(policy.arms)
             arm = policy.ask(**({"available": offered} if round > 4 else {})).arm
-            assert not twin.enter(None, offered, (arm,)), round
+            assert not twin.enter(offered, (arm,)), round
     assert dict(policies[0].pulls) == dict(policies[1].pulls)
 
 

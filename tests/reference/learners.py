@@ -32,24 +32,6 @@ class UCB1(Naive):
         return mean + math.sqrt(2 * math.log(t) / n)
 
 
-class MOSS(Naive):
-    """Audibert, Bubeck (2009), section 2."""
-
-    def __init__(self, arms, horizon):
-        super().__init__(arms)
-        self.horizon = horizon
-
-    def index(self, mean, n, t):
-        return mean + math.sqrt(max(0.0, math.log(self.horizon / (len(self.pulls) * n))) / n)
-
-
-class AnytimeMOSS(Naive):
-    """Degenne, Perchet (2016), Algorithm 1, alpha = 1.35."""
-
-    def index(self, mean, n, t):
-        return mean + math.sqrt((1 + 1.35) / 2 * max(0.0, math.log(t / (len(self.pulls) * n))) / n)
-
-
 def bernoulli_divergence(p, q):
     left = p * math.log(p / q) if p > 0 else 0.0
     right = (1 - p) * math.log((1 - p) / (1 - q)) if p < 1 else 0.0
@@ -114,3 +96,26 @@ class SlidingWindowUCB(Told):
             sum(mine) / len(mine) + math.sqrt(self.xi * math.log(len(last)) / len(mine)) if mine else math.inf
             for mine in rewards
         ]
+
+
+class TsallisINF:
+    """Zimmert, Seldin (2021), Algorithm 1 with reduced variance; the losses are summed as they are."""
+
+    def __init__(self, arms):
+        self.losses, self.baselines, self.t = [0.0] * arms, [0.0] * arms, 1
+
+    def probabilities(self):
+        eta, least = 4 / math.sqrt(self.t), min(self.losses)
+
+        def weights(x):
+            return [4 / (eta * (loss - x)) ** 2 for loss in self.losses]
+
+        ends = least - 2.1 * math.sqrt(len(self.losses)) / eta, least - 1.9 / eta
+        found = weights(brentq(lambda x: sum(weights(x)) - 1, *ends, xtol=1e-14, rtol=1e-15))
+        self.baselines = [0.5 if weight >= eta**2 else 0.0 for weight in found]
+        return found
+
+    def update(self, arm, reward, chance):
+        for i, baseline in enumerate(self.baselines):
+            self.losses[i] += baseline + (i == arm) * (1 - reward - baseline) / chance
+        self.t += 1

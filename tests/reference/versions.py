@@ -1,5 +1,5 @@
-"""What holds of a promise that changes in mid-run, counted clause by clause, version by version and segment by segment,
-in fractions; and the game of what can be kept from here on."""
+"""What holds of a promise that changes in mid-run, counted clause by clause and version by version, in
+fractions; and the game of what can be kept from here on."""
 
 from __future__ import annotations
 
@@ -47,26 +47,22 @@ def clauses_of(promise):
 
 
 class Versions:
-    """The books of every segment.
+    """The books of a promise that changes.
 
     Attributes
     ----------
     live : the arms that are not retired.
-    parts : segment -> [(clause, its books), ...].
+    books : [(clause, its books), ...].
     """
 
     def __init__(self, promise, arms):
         self.live, self.plays, self.offers = list(arms), promise.plays, promise.offers
-        self.clauses, self.parts = clauses_of(promise), {}
+        self.books = [(clause, clause.begin()) for clause in clauses_of(promise)]
 
-    def part(self, segment):
-        return self.parts.setdefault(segment, [(clause, clause.begin()) for clause in self.clauses])
-
-    def enter(self, segment, offered, played):
+    def enter(self, offered, played):
         """Count a round; return the clauses that it breaks."""
-        after = [(clause, clause.after(books, offered, played)) for clause, books in self.part(segment)]
-        self.parts[segment] = after
-        return [clause for clause, books in after if not clause.kept(books)]
+        self.books = [(clause, clause.after(books, offered, played)) for clause, books in self.books]
+        return [clause for clause, books in self.books if not clause.kept(books)]
 
     def choices(self):
         """Return what may be on offer."""
@@ -77,50 +73,40 @@ class Versions:
             return every
         return [o for o in every if len(set(o) & set(self.offers)) >= min(self.plays, len(o))]
 
-    def game(self, part):
+    def game(self, counts):
         """Return the game of these clauses, and their books."""
-        game = Game([clause for clause, _ in part], len(self.live), self.plays)
+        game = Game([clause for clause, _ in counts], len(self.live), self.plays)
         game.arms, game.offers = tuple(self.live), self.choices()
-        return game, tuple(books for _, books in part)
+        return game, tuple(books for _, books in counts)
 
     def change(self, promise):
-        """Begin a new version that carries nothing; return the claims of each segment."""
+        """Begin a new version that carries nothing; return the claims."""
         claims = {}
-        for segment, part in self.parts.items():
-            found = claims[segment] = {}
-            for clause, books in part:
-                if isinstance(clause, Owed) and clause.behind(books):
-                    stay = frozenset(set(clause.members) & set(self.live))
-                    found[stay] = max(found.get(stay, Fraction(0)), clause.behind(books))
-        self.clauses, self.offers = clauses_of(promise), promise.offers
-        self.parts = {segment: [(clause, clause.begin()) for clause in self.clauses] for segment in self.parts}
+        for clause, books in self.books:
+            if isinstance(clause, Owed) and clause.behind(books):
+                stay = frozenset(set(clause.members) & set(self.live))
+                claims[stay] = max(claims.get(stay, Fraction(0)), clause.behind(books))
+        self.books, self.offers = [(clause, clause.begin()) for clause in clauses_of(promise)], promise.offers
         return claims
 
-    def carried(self, segment, carried):
-        """Return a segment's books with these claims carried; None where there is no floor to carry one."""
-        part, left = [], dict(carried)
-        for clause, books in self.parts[segment]:
+    def carried(self, carried):
+        """Return the books with these claims carried; None where there is no floor to carry one."""
+        found, left = [], dict(carried)
+        for clause, books in self.books:
             if isinstance(clause, Owed):
                 clause = clause._replace(carried=left.pop(frozenset(clause.members), Fraction(0)))
-            part.append((clause, books))
-        return None if left else part
+            found.append((clause, books))
+        return None if left else found
 
     def retire(self, arm):
         self.live.remove(arm)
-
-        def goes_on(clause):
-            return bool(set(clause.members) & set(self.live))
-
         if not isinstance(self.offers, str):
             stay = tuple(other for other in self.offers if other != arm)
             self.offers = stay if len(stay) >= self.plays else "any"
-        self.clauses = [clause for clause in self.clauses if goes_on(clause)]
-        self.parts = {s: [(c, books) for c, books in part if goes_on(c)] for s, part in self.parts.items()}
+        self.books = [(clause, books) for clause, books in self.books if set(clause.members) & set(self.live)]
 
     def add(self, arm, share, slack, wait):
         self.live.append(arm)
-        owed = Owed((arm,), Fraction(share), slack)
         if share:
-            late = owed._replace(wait=wait)
-            self.parts = {s: [*part, (late, late.begin())] for s, part in self.parts.items()}
-            self.clauses = [*self.clauses, owed]
+            late = Owed((arm,), Fraction(share), slack, wait=wait)
+            self.books = [*self.books, (late, late.begin())]

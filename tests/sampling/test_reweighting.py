@@ -6,6 +6,7 @@ import pytest
 from evenhand.errors import ArgumentError, ContextError
 from evenhand.sampling import ArrayPool, LogisticModel, UniformSampler, collect, minimax_reweighting
 from evenhand.sampling.models.losses import row_losses
+from evenhand.saving.state import from_bytes, to_bytes
 
 pytestmark = pytest.mark.compiled
 
@@ -108,3 +109,53 @@ def test_refusals(arguments, error, match):
     usual = {"X": np.arange(4.0)[:, None], "y": [0, 1, 0, 1], "group": [0, 0, 1, 1]}
     with pytest.raises(error, match=match):
         minimax_reweighting(**{**usual, **arguments})
+
+
+def test_a_mixture_serves_groups_that_contradict_each_other():
+    """Equal rows, opposite labels: every single model errs for one group, the mixture for each about every second."""
+    X = np.random.default_rng(0).normal(size=(2000, 2))
+    group = np.arange(2000) % 2
+    y = (X[:, 0] > 0).astype(int) ^ group
+    plain = minimax_reweighting(X, y, group=group)
+    mixed = minimax_reweighting(X, y, group=group, mixture=True, rounds=60, step=1.0)
+    worst = [max(np.mean(one.model.predict(X)[group == z] != y[group == z]) for z in (0, 1)) for one in (plain, mixed)]
+    assert worst[1] < 0.56
+    assert len(mixed.model.models) == 60
+    chances = np.mean([one.predict_proba(X) for one in mixed.model.models], axis=0)
+    np.testing.assert_allclose(mixed.model.predict_proba(X), chances)
+    said = np.array([one.predict(X) for one in mixed.model.models])
+    np.testing.assert_allclose(
+        mixed.errors, [[np.mean(one[group == z] != y[group == z]) for z in (0, 1)] for one in said]
+    )
+    weights = [np.array([0.5, 0.5])]
+    for risk in mixed.errors[:-1]:
+        grown = weights[-1] * np.exp(risk)
+        weights.append(grown / grown.sum())
+    np.testing.assert_allclose(mixed.weights, np.mean(weights, axis=0))
+    drawn = (mixed.model.predict(X) == said).mean(axis=0)
+    assert ((drawn > 0) & (drawn <= 1)).all()
+
+
+def test_a_row_gets_the_same_answer_each_time_also_from_a_file():
+    X, y, group = rows()
+    mixed = minimax_reweighting(X, y, group=group, mixture=True, rounds=5, step=1.0).model
+    again = from_bytes(to_bytes(mixed))
+    order = np.random.default_rng(1).permutation(len(X))
+    np.testing.assert_array_equal(again.predict(X[order]), mixed.predict(X)[order])
+    assert repr(again) == "Mixture(5 models)"
+
+
+def test_a_collection_ends_with_a_mixture_that_is_certified_like_a_model():
+    X, y, group = rows(sizes=(600, 600, 600))
+    sampler, pool = UniformSampler(3, seed=1, budget=400), ArrayPool(X, y, group=group)
+    pool.reset(1)
+    collect(sampler, pool, rounds=200)
+    mixed = sampler.finish(mixture=True).model
+    assert len(mixed.models) == 60
+    check = sampler.certify(threshold=0.99, batch=20, model=mixed)
+    while check.verdict == "undecided":
+        draw = check.ask()
+        check.tell(draw, *pool.respond(draw))
+    assert from_bytes(to_bytes(check)).verdict == "certified"
+    with pytest.raises(ArgumentError, match="mixture: expected False together with reweighted"):
+        sampler.finish(mixture=True, reweighted=True)

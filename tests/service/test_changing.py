@@ -1,4 +1,4 @@
-"""Slates, arms on offer, segments and promises that change, over HTTP."""
+"""Slates, arms on offer and promises that change, over HTTP."""
 
 from fractions import Fraction
 
@@ -96,7 +96,7 @@ def test_a_promise_gives_way_to_one_with_other_clauses(served):
         ("ask", {"available": []}, "available"),
         ("ask", {"available": "a"}, "available"),
         ("ask", {"available": ["z"]}, "available"),
-        ("ask", {"segment": [1]}, "segment"),
+        ("ask", {"segment": "mobile"}, "segment"),
         ("retire", {"arm": "z"}, "arm"),
         ("retire", {}, "arm"),
         ("add", {"arm": "d", "share": 0.9}, "share"),
@@ -130,14 +130,14 @@ def test_changes_need_the_role_and_the_policy(served):
             assert served.send(role, "POST", f"/studies/ads/{path}", json=body).status_code == 403
 
 
-def test_segments_windows_caps_and_sets_come_over_http(served):
+def test_windows_caps_and_sets_come_over_http(served):
     served.create("regions", {**ONE, "sets": [{"arms": [0, 1], "share": 0.5}], "shares": {"0": 0, "1": 0.1, "2": 0.1}})
     served.create(
-        "rows", {"policy": "quotas/window-learn", "learner": "learners/ucb1", "windows": {"a": 4, "b": [2, 9]}}
+        "rows",
+        {"policy": "quotas/deadline-learn", "learner": "learners/ucb1", "promise": {"windows": {"a": 4, "b": [2, 9]}}},
     )
     served.create("capped", {**ONE, "caps": {"0": 0.6}})
-    assert served.ask("regions", json={"segment": "mobile"}).status_code == 200
-    served.ask("rows"), served.ask("capped")
+    served.ask("regions"), served.ask("rows"), served.ask("capped")
     regions = served.read("/studies/regions")["promise"]
     assert regions["sets"] == [{"arms": ["0", "1"], "share": 0.5}], "the keys name the arms, three in all"
     rows = served.read("/studies/rows")["promise"]
@@ -148,12 +148,12 @@ def test_segments_windows_caps_and_sets_come_over_http(served):
     assert listed["rows"] == "kept"
 
 
-def test_slates_arms_on_offer_and_segments_come_in_batches(served):
+def test_slates_and_arms_on_offer_come_in_batches(served):
     served.create("places", SLATES | {"shares": SHARES})
     rows = [
-        {"available": ["a", "c", "d"], "segment": "x", "count": 2},
-        {"segment": "y"},
-        {"available": ["b", "c"], "segment": "x"},
+        {"available": ["a", "c", "d"], "count": 2},
+        {},
+        {"available": ["b", "c"]},
     ]
     asked = served.ask("places", json={"batch": rows}).json()["decisions"]
     slates = [one["arms"] for one in asked]
@@ -162,7 +162,6 @@ def test_slates_arms_on_offer_and_segments_come_in_batches(served):
     assert set(slates[3]) == {"b", "c"}
     rows = [served.read(f"/studies/places/decisions/{i}") for i in range(1, 5)]
     assert [row["arms"] for row in rows] == slates
-    assert [row["given"]["segment"] for row in rows] == ["x", "x", "y", "x"]
     assert [len(one["indexes"]) for one in asked] == [2] * 4
     rewards = [[1.0, 0.0], [0.0, 0.5], [1.0], [1.0, 1.0]]
     rows = [{"ticket": one["ticket"], "reward": reward} for one, reward in zip(asked, rewards, strict=True)]
@@ -179,7 +178,6 @@ def test_slates_arms_on_offer_and_segments_come_in_batches(served):
         {"available": 1.5},
         {"available": "a"},
         {"available": [1.5]},
-        {"segment": 0.5},
         {"available": ["a", "z"]},
         {"available": []},
         {"available": ["a", None]},
@@ -193,17 +191,16 @@ def test_what_is_no_offer_is_refused_by_name(served, row):
     assert served.read("/studies/places")["decisions"] == 0
 
 
-def test_arms_and_segments_that_are_numbers_may_be_named_by_texts(served):
+def test_arms_that_are_numbers_may_be_named_by_texts(served):
     served.create("pace", ONE)
-    assert served.ask("pace", json={"available": ["0", 2], "segment": 1}).json()["arm"] in (0, 2)
-    assert served.ask("pace", json={"available": [0], "segment": "1"}).json()["arm"] == 0
+    assert served.ask("pace", json={"available": ["0", 2]}).json()["arm"] in (0, 2)
+    assert served.ask("pace", json={"available": [0]}).json()["arm"] == 0
     for body in ({"shares": {"2": 0.1, "0": 0.2, "1": 0.3}}, {"promise": {"shares": {"0": 0.2, "1": 0.3, "2": 0.1}}}):
         assert served.send("decide", "POST", "/studies/pace/change", json=body).status_code == 200
     refused = served.send("decide", "POST", "/studies/pace/change", json={"shares": {"00": 0.1, "1": 0.1, "2": 0.1}})
     assert refused.status_code == 422
     assert "arms among [0, 1, 2] (whole numbers), got '00' (text)" in refused.json()["error"]["message"]
     with Study.open(served.store, "pace") as study:
-        assert {name: part.rounds for name, part in study.policy.segments.items()} == {1: 2}
         assert study.policy.promise.arms == (0, 1, 2)
         assert study.verify().ok
 
@@ -214,15 +211,13 @@ def test_labels_of_json_are_read_as_the_policy_reads_them(served):
     told = {"ticket": drawn["ticket"], "X": [[0.0], [1.0]], "y": [True, False]}
     assert served.tell(told, "draws").status_code == 200
     served.create("pace", ONE)
-    for body in ({"segment": 1.0, "available": [1.0, "2"]}, {"segment": True}, {"segment": "1"}, {"segment": "True"}):
-        assert served.ask("pace", json=body).status_code == 200, body
-    for body in ({"available": [True, False]}, {"available": [0.5]}, {"segment": 0.5}, {"segment": [1]}):
-        answer = served.ask("pace", json={"segment": 1} | body)
-        assert (answer.status_code, answer.json()["error"]["name"]) == (422, "ArgumentError"), body
-        assert next(iter(body)) in answer.json()["error"]["message"]
+    assert served.ask("pace", json={"available": [1.0, "2"]}).status_code == 200
+    for offered in ([True, False], [0.5]):
+        answer = served.ask("pace", json={"available": offered})
+        assert (answer.status_code, answer.json()["error"]["name"]) == (422, "ArgumentError"), offered
+        assert "available" in answer.json()["error"]["message"]
     for arm, label in ((3.0, 3), (True, "true")):
         assert served.send("decide", "POST", "/studies/pace/add", json={"arm": arm}).json()["arm"] == label
     with Study.open(served.store, "pace") as study:
-        assert {name: part.rounds for name, part in study.policy.segments.items()} == {1: 2, "true": 2}
         assert study.policy.arms == (0, 1, 2, 3, "true")
         assert study.verify().ok

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from evenhand.errors import ReplayError, StoreError
+from evenhand.errors import ArgumentError, ReplayError, StoreError, Wording, wanted
 from evenhand.service.errors import Refusal, refusal_of
 from evenhand.studies import Store
 from tests.service.conftest import Served
@@ -35,7 +37,7 @@ def refused(served, role, path, **given):
     answer = served.send(role, "POST", path, **given)
     body = answer.json()
     assert set(body) == {"error"}
-    assert set(body["error"]) == {"name", "message"}
+    assert set(body["error"]) in ({"name", "message"}, {"name", "message", "expected", "got", "hint"})
     assert answer.headers["content-type"] == "application/json"
     assert ([study["decisions"] for study in served.read("/studies")["studies"]], served.read("/studies/ads")) == before
     return answer.status_code, body["error"]["name"], body["error"]["message"]
@@ -290,6 +292,32 @@ def test_every_answer_forbids_what_browsers_might_do_with_it(one):
 
 def test_a_log_that_does_not_replay_says_so():
     assert (refusal_of(ReplayError("entry 3")).status, refusal_of(ReplayError("entry 3")).message) == (500, "entry 3")
+
+
+@pytest.mark.parametrize(
+    ("got", "sent"),
+    [
+        *((7.0, 7.0), ({"a": [1, None]}, {"a": [1, None]}), (2**60, str(2**60)), (float("nan"), None)),
+        *(((1, "b"), [1, "b"]), ([1] * 80, f"{[1] * 80}"[:77] + "..."), (ReplayError("x"), "ReplayError('x')")),
+    ],
+)
+def test_what_a_refusal_says_of_an_argument_stands_beside_its_message(got, sent):
+    error = ArgumentError(wanted("reward", Wording("a number for each of ", ["a", "b"]), got, "send one"))
+    body = json.loads(refusal_of(error).response().body)["error"]
+    assert body == {
+        "name": "ArgumentError", "message": str(error), "expected": "a number for each of ['a', 'b']", "got": sent,
+        "hint": "send one",
+    }  # fmt: skip
+    assert json.loads(refusal_of(ArgumentError("no")).response().body)["error"] == {
+        "name": "ArgumentError",
+        "message": "no",
+    }
+
+
+def test_a_password_is_masked_in_every_part_of_a_refusal():
+    address = "postgresql://me:hunter2@host/db"
+    parts = vars(ArgumentError(wanted(address, Wording(address, [address]), {address: [address]}, address)).refusal)
+    assert "hunter2" not in str([parts[name] for name in ("name", "expected", "got", "hint")])
 
 
 def test_a_refusal_is_itself():

@@ -181,7 +181,7 @@ def test_a_sticky_key_gives_its_first_decision_whatever_else_is_sent(served):
     named = {"Idempotency-Key": "ann"}
     first = served.ask("pace", json={"available": ["a"], "sticky": True}, headers=named).json()
     offers = [{"available": ["b"]}, {"available": ["nobody"]}, {"available": []}]
-    for shown in [{}, *offers, {"segment": "mobile"}, {"contexts": [[1.0], [2.0]]}]:
+    for shown in [{}, *offers, {"contexts": [[1.0], [2.0]]}]:
         assert served.ask("pace", json={"sticky": True, **shown}, headers=named).json() == first
     rows = [{"key": "ann", "available": ["b"], "sticky": True}, {"key": "ann", "available": ["b"]}]
     sticky, other = served.ask("pace", json={"batch": rows}).json()["decisions"]

@@ -7,7 +7,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.learners import UCB1
-from evenhand.quotas import BernoulliArms, DeadlineLearn, WindowLearn
+from evenhand.quotas import BernoulliArms, DeadlineLearn
 
 ARMS = ("a", "b", "c", "d")
 WORLD = BernoulliArms(dict(zip(ARMS, [0.2, 0.4, 0.6, 0.5], strict=True)))
@@ -62,7 +62,7 @@ class Free:
     [
         DeadlineLearn(UCB1(), {"a": 0.2, "b": 0.1, "c": 0, "d": 0}, 1.5, caps={"c": 0.3, "d": 0.1}, cap_tolerance=2),
         DeadlineLearn(UCB1(), {("a", "b"): 0.5, "c": 0.1, "d": 0.2, "a": 0.1, "b": 0}),
-        WindowLearn(UCB1(), {"a": (2, 9), "b": 12, "d": (1, 5)}, arms=ARMS),
+        DeadlineLearn(UCB1(), 0, windows={"a": (2, 9), "b": 12, "d": (1, 5)}, arms=ARMS),
     ],
     ids=["caps", "nested sets", "windows"],
 )
@@ -92,7 +92,10 @@ def test_how_far_a_set_is_behind_counts_as_an_arm_does():
 
 
 def test_a_policy_that_promises_nothing_beside_another_with_its_own_has_no_violations():
-    policies = {"one": WindowLearn(UCB1(), {"a": 9}, arms=ARMS), "other": WindowLearn(UCB1(), {"a": 8}, arms=ARMS)}
+    policies = {
+        "one": DeadlineLearn(UCB1(), 0, windows={"a": 9}, arms=ARMS),
+        "other": DeadlineLearn(UCB1(), 0, windows={"a": 8}, arms=ARMS),
+    }
     history = eh.simulate(policies | {"free": UCB1()}, WORLD, rounds=50, seed=3, checkpoints=1, jobs=1)
     assert np.isnan(history.violations.sel(policy="free")).all()
     assert float(history.violations.sel(policy=["one", "other"]).max()) == 0

@@ -1,4 +1,4 @@
-"""Offers, segments and changes of a simulation: one rule for all callers, verdicts as a count by hand has them, and
+"""Offers and changes of a simulation: one rule for all callers, verdicts as a count by hand has them, and
 refusals by name."""
 
 import json
@@ -13,7 +13,6 @@ import evenhand as eh
 from evenhand.checks import numeric
 from evenhand.cli.simulate import _arms
 from evenhand.errors import ArgumentError, ContractError, SharesError
-from evenhand.kernels.compose import kernel
 from evenhand.learners import UCB1, Thompson
 from evenhand.protocol import Decision
 from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn
@@ -37,13 +36,7 @@ def drawn(rounds=ROUNDS, seed=1):
 
 
 OFFERS = drawn()
-SEGMENTS = [["x", "y", 7][i] for i in np.random.default_rng(2).integers(0, 3, ROUNDS)]
-GIVEN = {
-    "offers": (OFFERS, None, None),
-    "segments": (None, SEGMENTS, None),
-    "changes": (None, None, LATER),
-    "all three": (OFFERS, SEGMENTS, LATER),
-}
+GIVEN = {"offers": (OFFERS, None), "changes": (None, LATER), "both": (OFFERS, LATER)}
 POLICIES = {
     "floors": lambda: DeadlineLearn(UCB1(), SHARES, seed=1),
     "caps": lambda: DeadlineLearn(Thompson(), eh.Promise(SHARES, 2.0, caps={"d": 0.4}), seed=1),
@@ -55,8 +48,8 @@ POLICIES = {
 }
 
 
-def course_of(offers=None, segments=None, changes=None, rounds=ROUNDS):
-    return read_given(offers, segments, changes, rounds=rounds, replications=1, arms=ARMS).schedule(0, 5)
+def course_of(offers=None, changes=None, rounds=ROUNDS):
+    return read_given(offers, changes, rounds=rounds, replications=1, arms=ARMS).schedule(0, 5)
 
 
 def traced(policy, schedule, **more):
@@ -88,7 +81,7 @@ def test_kernels_play_what_the_online_object_plays(name, given, monkeypatch):
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize(("name", "given"), [at_night("lottery", "all three"), ("slates", "offers")])
+@pytest.mark.parametrize(("name", "given"), [at_night("lottery", "both"), ("slates", "offers")])
 def test_machine_code_plays_it_too(name, given):
     policy, schedule = POLICIES[name](), course_of(*GIVEN[given])
     for field, one, other in zip(
@@ -112,7 +105,7 @@ class Careless:
     def __init__(self, promise):
         self.promise, self.dice, self.round = promise, np.random.default_rng(4), 0
 
-    def ask(self, *, available=None, segment=None):
+    def ask(self, *, available=None):
         self.round += 1
         arm = str(self.dice.choice(list(available or ARMS)))
         return Decision(self.round, self.round, arm, ARMS.index(arm), None, "")
@@ -125,47 +118,39 @@ class Careless:
 
 
 def by_hand(versions, schedule, plays):
-    """Return the number of pairs (clause, round) that are broken, each clause on the clock of its version and segment,
-    which ticks while one of its arms is on offer; and the largest r A - N."""
+    """Return the number of pairs (clause, round) that are broken, each clause on the clock of its version, which ticks
+    while one of its arms is on offer; and the largest r A - N."""
     total, worst = 0, -math.inf
     starts = [*versions, ROUNDS + 1]
     for start, end in pairwise(starts):
         for clause in versions[start].clauses:
-            for segment in range(max(1, len(schedule.segments))):
-                history = []
-                for t in range(start, end):
-                    if schedule.codes is not None and schedule.codes[t - 1] != segment:
-                        continue
-                    here = (
-                        ARMS
-                        if schedule.offers is None
-                        else [a for a, o in zip(ARMS, schedule.offers[t - 1], strict=True) if o]
-                    )
-                    if not set(clause.arms) & set(here):
-                        continue
-                    history.append(plays[t - 1] in clause.arms)
-                    clock, count = len(history), sum(history)
-                    if clause.kind == "window":
-                        least, length = clause.rate
-                        total += clock >= length and sum(history[-length:]) < least
-                        continue
-                    rate, slack = clause.rate, clause.slack
-                    if clause.kind == "cap":
-                        total += count > math.ceil(rate * clock) + slack
-                        continue
-                    total += count < math.floor(rate * clock) - slack
-                    worst = max(worst, rate * clock - count)
+            history = []
+            for t in range(start, end):
+                if not set(clause.arms) & set(schedule.arguments(t).get("available", ARMS)):
+                    continue
+                history.append(plays[t - 1] in clause.arms)
+                clock, count = len(history), sum(history)
+                if clause.kind == "window":
+                    least, length = clause.rate
+                    total += clock >= length and sum(history[-length:]) < least
+                    continue
+                rate, slack = clause.rate, clause.slack
+                if clause.kind == "cap":
+                    total += count > math.ceil(rate * clock) + slack
+                    continue
+                total += count < math.floor(rate * clock) - slack
+                worst = max(worst, rate * clock - count)
     return total, float(worst)
 
 
 @pytest.mark.parametrize("given", GIVEN)
-def test_verdicts_count_by_clocks_versions_and_segments(given):
+def test_verdicts_count_by_clocks_and_versions(given):
     first = eh.Promise({"a": 0.3, "b": 0.1, ("c", "d"): 0.4, "c": 0, "d": 0}, caps={"d": 0.3}, windows={"b": 6})
     others = [eh.Promise({"a": 0.4, "b": 0.1, "c": 0.1, "d": 0}, 1.0), eh.Promise(SHARES, caps={"c": 0.2})]
-    offers, segments, changes = GIVEN[given]
+    offers, changes = GIVEN[given]
     if changes is not None:
         changes = dict(zip(changes, others, strict=True))
-    schedule = course_of(offers, segments, changes)
+    schedule = course_of(offers, changes)
     trace = traced(Careless(first), schedule)
     plays = [ARMS[i] for i in np.diff(trace.pulls, axis=0, prepend=0).argmax(axis=1)]
     broken, worst = by_hand({1: first, **(changes or {})}, schedule, plays)
@@ -188,21 +173,11 @@ def test_a_history_says_what_was_on_offer_and_regrets_the_best_of_it(stepped):
 
 def test_arrays_labels_logs_and_functions_say_the_same():
     labels = [[arm for arm, here in zip(ARMS, row, strict=True) if here] for row in OFFERS]
-    given = [{"available": row, "segment": segment} for row, segment in zip(labels, SEGMENTS, strict=True)]
-    log = pd.DataFrame({"given": given})
-    columns = pd.DataFrame({"available": [",".join(row) for row in labels], "segment": SEGMENTS})
-    courses = [
-        course_of(OFFERS, SEGMENTS),
-        course_of(labels, pd.Series(SEGMENTS)),
-        course_of(log, log),
-        course_of(log.map(lambda cell: json.dumps(cell)), log),
-        course_of(columns, columns),
-        course_of(lambda t, rng: labels[t - 1], lambda t, rng: SEGMENTS[t - 1]),
-        course_of(OFFERS[None], SEGMENTS),
-    ]
-    for schedule in courses:
-        assert np.array_equal(schedule.offers, OFFERS)
-        assert [schedule.segments[code] for code in schedule.codes] == SEGMENTS
+    log = pd.DataFrame({"given": [{"available": row} for row in labels]})
+    columns = pd.DataFrame({"available": [",".join(row) for row in labels]})
+    every = lambda t, rng: labels[t - 1]  # noqa: E731
+    for offers in (OFFERS, labels, log, log.map(lambda cell: json.dumps(cell)), columns, every, OFFERS[None]):
+        assert np.array_equal(course_of(offers).offers, OFFERS)
 
 
 def test_all_policies_of_a_replication_are_given_the_same_rounds(stepped):
@@ -247,11 +222,10 @@ BAD = {
     "unreadable": ({"offers": pd.DataFrame({"given": ["x"] * 20})}, "offers: expected a log with a column available"),
     "no column": ({"offers": pd.DataFrame({"arm": ["a"] * 20})}, "offers: expected a log with a column available"),
     "silent": (
-        {"segments": pd.DataFrame({"given": [{}] * 20})},
-        "segments: expected a log with a column segment, or a column given that holds segment",
+        {"offers": pd.DataFrame({"given": [{}] * 20})},
+        "offers: expected a log with a column available, or a column given that holds available",
     ),
-    "short": ({"segments": ["x"] * 3}, "segments: expected one for each of the 20 rounds, got '3'; play fewer rounds"),
-    "no label": ({"segments": [1.5] * 20}, "segments, round 1: expected a text or a whole number"),
+    "short": ({"offers": [["a"]] * 3}, "offers: expected one for each of the 20 rounds, got '3'; play fewer rounds"),
     "at first": ({"changes": {1: SHARES}}, "changes: expected rounds from 2 to 20"),
     "no dict": ({"changes": 7}, "changes: expected a dict round -> "),
 }
@@ -267,13 +241,10 @@ def test_what_rounds_cannot_be_given_is_refused_by_name(case):
 
 def test_policies_that_do_not_take_it_are_refused_by_name():
     settings = {"rounds": 20, "seed": 1}
-    for given in ({"offers": OFFERS}, {"segments": SEGMENTS}):
-        with pytest.raises(ArgumentError, match=r"policies\['free'\]: expected a policy that takes .*DeadlineLearn"):
-            eh.simulate({"free": UCB1()}, WORLD, **settings, **given)
+    with pytest.raises(ArgumentError, match=r"policies\['free'\]: expected a policy that takes offers.*DeadlineLearn"):
+        eh.simulate({"free": UCB1()}, WORLD, offers=OFFERS, **settings)
     with pytest.raises(ArgumentError, match=r"policies\['LFG'\]: expected a policy whose promise can change"):
         eh.simulate(LFG(SHARES), WORLD, changes={9: SHARES}, **settings)
-    with pytest.raises(ArgumentError, match=r"policies\['LFG'\]: expected a policy that takes segments"):
-        eh.simulate(LFG(SHARES), WORLD, segments=SEGMENTS, **settings)
     with pytest.raises(SharesError, match=r"policies\['DeadlineLearn'\], change before round 9: "):
         eh.simulate(DeadlineLearn(UCB1(), SHARES), WORLD, changes={9: [0.9, 0.9, 0, 0]}, **settings)
     with pytest.raises(ArgumentError, match=r"policies\['DeadlineLearn'\], offers of round \d+: .*expected every arm"):
@@ -283,19 +254,17 @@ def test_policies_that_do_not_take_it_are_refused_by_name():
 def test_a_function_that_gives_nothing_is_named():
     with pytest.raises(ContractError, match="offers, round 3: expected at least one of the arms"):
         course_of(lambda t, rng: ["a"] if t < 3 else [])
-    with pytest.raises(ContractError, match="segments, round 1: expected a text or a whole number"):
-        course_of(None, lambda t, rng: None)
 
 
-def test_the_contract_finds_a_segment_that_is_lost_in_the_compiled_loop(monkeypatch):
+def test_the_contract_finds_an_offer_that_is_lost_in_the_compiled_loop(monkeypatch):
     def in_python(*arguments, compiled=True, **more):
         return loop.replicate(*arguments, **more, compiled=False)
 
     monkeypatch.setattr(numeric, "replicate", in_python)
     policy = DeadlineLearn(UCB1(), SHARES, seed=1)
     numeric.check_one_kernel(policy.fresh(), WORLD, 60)
-    monkeypatch.setattr(DeadlineLearn, "segment_kernel", kernel(lambda stacked, state, segment, round: None))
-    with pytest.raises(AssertionError, match="the compiled loop and the online object, told offers or segments, part"):
+    monkeypatch.setattr(loop, "set_offer", loop.all_offered)
+    with pytest.raises(AssertionError, match="the compiled loop and the online object, told offers, part"):
         numeric.check_one_kernel(policy.fresh(), WORLD, 60)
 
 
@@ -323,9 +292,9 @@ def test_stores_keep_apart_what_rounds_were_given():
 
     every = lambda t, rng: ARMS  # noqa: E731
     three = lambda t, rng: ARMS[:3]  # noqa: E731
-    given = [*GIVEN.values(), (drawn(seed=9), None, None), (every, None, None), (three, None, None), (None, None, None)]
+    given = [*GIVEN.values(), (drawn(seed=9), None), (every, None), (three, None), (None, None)]
     assert len({signed(*one) for one in given}) == len(given)
-    assert signed(*GIVEN["all three"]) == signed(*GIVEN["all three"])
+    assert signed(*GIVEN["both"]) == signed(*GIVEN["both"])
 
 
 def test_promises_of_each_version_are_named_in_order():

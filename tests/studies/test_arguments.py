@@ -61,7 +61,6 @@ def shown(policy):
     return {
         "groups": dict(itertools.islice(groups.items(), 2)) if isinstance(groups, dict) else {"a": "x"},
         "available": labels,
-        "segment": "north",
         "annotator": "ann",
     }
 

@@ -1,4 +1,4 @@
-"""Studies that promise more than shares of single arms: slates, arms on offer, segments, changes, caps, windows."""
+"""Studies that promise more than shares of single arms: slates, arms on offer, changes, caps, windows."""
 
 import random
 from fractions import Fraction as F
@@ -6,9 +6,10 @@ from fractions import Fraction as F
 import pytest
 
 import evenhand as eh
+from evenhand import Promise
 from evenhand.errors import ArgumentError, ClosedTicketError, ContradictionError, RewardError, SharesError
 from evenhand.learners import UCB1, Thompson
-from evenhand.quotas import DeadlineLearn, WindowLearn
+from evenhand.quotas import DeadlineLearn
 from evenhand.studies import Ask, Change, Store, Study, bandit_frame
 from evenhand.studies.statistics.promise_check import PromiseCheck
 from evenhand.studies.statistics.state import summarize
@@ -97,7 +98,6 @@ def test_a_refused_change_leaves_no_trace():
         (ArgumentError, lambda: study.change(object())),
         (ArgumentError, lambda: study.ask(available=[])),
         (ArgumentError, lambda: study.ask(available=["z"])),
-        (ArgumentError, lambda: study.ask(segment=0.5)),
     ]:
         with pytest.raises(refusal):
             change()
@@ -113,8 +113,8 @@ def test_a_policy_without_changes_refuses_them_by_name():
     for change in (lambda: study.add("c"), lambda: study.retire("a"), lambda: study.change({"a": 0.1, "b": 0.1})):
         with pytest.raises(ArgumentError, match="a policy whose promise can change, got 'FairUCB'"):
             change()
-    with pytest.raises(ArgumentError, match="segment"):
-        study.ask(segment="mobile")
+    with pytest.raises(ArgumentError, match="available"):
+        study.ask(available=["a"])
     assert study.log.sequence == 0
 
 
@@ -170,8 +170,8 @@ POLICIES = {
     "slates": DeadlineLearn(UCB1(), {"a": 0.5, "b": 0.7, "c": 0.3, "d": 0.1}, plays=2),
     "caps": DeadlineLearn(UCB1(), {"a": 0.3, "b": 0.0, "c": 0.1}, 1.0, caps={"b": 0.4}),
     "sets": DeadlineLearn(UCB1(), {("a", "b"): "1/2", ("a", "b", "c"): "2/3", "c": 0.1}, arms=list("abcd")),
-    "windows": WindowLearn(UCB1(), {"a": 4, "b": (2, 9)}, ["a", "b", "c"]),
-    "windows by periods": WindowLearn(UCB1(), {0: 7, 1: 50, 2: 60, 3: 70}),
+    "windows": DeadlineLearn(UCB1(), Promise(dict.fromkeys("abc", 0), windows={"a": 4, "b": (2, 9)}, offers="all")),
+    "windows by periods": DeadlineLearn(UCB1(), Promise(windows={0: 7, 1: 50, 2: 60, 3: 70}, offers="all")),
 }
 
 
@@ -186,16 +186,6 @@ def test_every_promise_is_checked_and_kept(name):
     assert (found.ok, found.promise_kept) == (True, True)
     assert found.promise == "at every round"
     assert study.statistics().kept is True
-
-
-def test_segments_have_clocks_of_their_own():
-    study, rng = Study.create(":memory:", DeadlineLearn(UCB1(), SHARES)), random.Random(3)
-    for _ in range(60):
-        study.tell(study.ask(segment=rng.choice(["phone", "desk", "car"])), 1.0)
-    found = study.verify()
-    assert (found.ok, found.promise_kept) == (True, True)
-    assert study.policy.segments["phone"].rounds > 10
-    assert study.verify(since=found).ok
 
 
 def test_the_check_finds_broken_promises_and_impossible_arms():

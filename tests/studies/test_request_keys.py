@@ -145,7 +145,6 @@ def shown():
         (("nonsense",), {}),
         ((TWOS,), {"available": ["nobody"]}),
         ((), {"available": []}),
-        ((), {"segment": "mobile"}),
         ((), {"colour": "red"}),
         ((ONES, GROUPED, None, None), {}),
         ((ONES,), {"contexts": TWOS}),
@@ -183,7 +182,7 @@ def test_of_sticky_asks_at_the_same_moment_one_decides(shown):
 
 def test_a_new_sticky_key_is_refused_for_what_could_not_be_read(shown):
     study, _ = shown
-    with pytest.raises(ArgumentError, match="ask: expected contexts, groups, available, segment, got 'colour'"):
+    with pytest.raises(ArgumentError, match="ask: expected contexts, groups, available, got 'colour'"):
         study.ask(ONES, key="bob", sticky=True, colour="red")
     assert study.log.sequence == 1
 
@@ -259,18 +258,11 @@ def jobs():
     return eh.groups.LinearThompson(PEOPLE, seed=1)
 
 
-def segmented():
-    return eh.quotas.DeadlineLearn(eh.learners.UCB1(), eh.Promise({"a": 0.2, "b": 0.2}))
-
-
 def each(name, *values, **beside):
     return [{**beside, name: value} for value in values]
 
 
 SAME = [
-    (segmented, each("segment", 1, "1", 1.0, np.int64(1))),
-    (segmented, each("segment", True, "true", "True")),
-    (segmented, each("segment", "caf\u00e9", "cafe\u0301")),
     (jobs, each("groups", ["m", "f"], {"bob": "f", "ann": "m"}, TURNED, np.array(["m", "f"]), contexts=ROWS)),
     (jobs, each("groups", None, PEOPLE, {"bob": "m"}, contexts=ROWS)),
     (jobs, each("contexts", TABLE, ROWS, TABLE.reset_index(drop=True), TABLE.loc[["bob", "ann"], ["v", "u"]])),
@@ -279,7 +271,6 @@ SAME = [
     (lambda: eh.similarity.LipschitzUCB(2, seed=1), each("contexts", PAIR, np.array(PAIR), pd.DataFrame(PAIR))),
 ]
 OTHERS = {
-    segmented: [*each("segment", "01", 2, "e"), {}],
     jobs: [
         *each("contexts", ROWS[::-1], TABLE.set_axis(["q", "r"]), "nonsense", None),
         *each("groups", ["f", "f"], ["q", "f"], contexts=ROWS),

@@ -13,7 +13,7 @@ export type Label = string | number;
 export type Shares = Record<string, number | string>;
 export type Told = "told" | "already told";
 /** What a round shows the policy. */
-export type Shown = Pick<Schemas["AskBody"], "contexts" | "groups" | "available" | "segment" | "annotator">;
+export type Shown = Pick<Schemas["AskBody"], "contexts" | "groups" | "available" | "annotator">;
 /** What happened beside the reward. */
 export type Happened = Pick<
   Schemas["TellBody"],
@@ -133,7 +133,7 @@ export class Study {
 
   /**
    * Promise other shares, or with `{ promise }` everything else; return by how many plays each arm was behind that is
-   * not carried over; in a study with segments, under `[segment, label]`.
+   * not carried over.
    */
   async change(
     shares: Shares | { promise: Record<string, unknown> },
@@ -143,9 +143,7 @@ export class Study {
     const sent = await this.#send("decide", { repeatable: false }, (routes, init) =>
       routes.POST("/studies/{name}/change", { ...init, ...given }),
     );
-    return new Map(
-      sent.dropped.map((row) => [row.segment == null ? row.label : [row.segment, row.label].flat(), row.plays]),
-    );
+    return new Map(sent.dropped.map((row) => [row.label, row.plays]));
   }
 
   /** Return the present state: arms with their shares, the promise, rewards. */

@@ -10,7 +10,7 @@ import numpy as np
 
 from evenhand.audit.decision_log import Numbered, moments_of
 from evenhand.data.tables import cells, column, in_natural_order, named_alike, twin_of
-from evenhand.errors import SharesError, TableError, nearest, of_one_type, wanted, wanted_one_of
+from evenhand.errors import SharesError, TableError, Wording, argument, nearest, of_one_type, wanted, wanted_one_of
 from evenhand.frames import has_row_labels, is_frame
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.deadlines import NEVER
@@ -119,7 +119,7 @@ def check_constant(shares: Any) -> None:
     if is_frame(shares) or any(isinstance(part, Mapping) for part in parts):
         what = "shares that do not change, when files or several logs are audited"
         mend = "audit the logs one by one, each read into a table"
-        raise SharesError(wanted("shares", what, "a share that changes", mend))
+        raise SharesError(wanted("shares", what, Wording("a share that changes"), mend))
 
 
 def check_named(given: Mapping[str, Any], kinds: Sequence[Label], rest: Rest) -> None:
@@ -148,12 +148,12 @@ def check_named(given: Mapping[str, Any], kinds: Sequence[Label], rest: Rest) ->
     for name, label in absent:
         twin = twin_of(label, others if of_one_type(kinds, label) else kinds)
         if twin is not None:
-            raise SharesError(wanted_one_of(name, kinds, label, what="arms among", mend=f"did you mean {twin!r}?"))
+            raise SharesError(wanted_one_of(name, kinds, label, what="arms among", hint=f"did you mean {twin!r}?"))
     spaced = all(name in ("windows", "--window") and of_one_type(kinds, label) for name, label in told)
     if absent == told and rest == "free" and not spaced:
         name, label = absent[0]
         mend = "" if nearest(label, kinds) else "also name an arm of the log, with a share of 0 if it is owed nothing"
-        raise SharesError(wanted_one_of(name, kinds, label, what="an arm of the log, one of", mend=mend))
+        raise SharesError(wanted_one_of(name, kinds, label, what="an arm of the log, one of", hint=mend))
 
 
 def _labels_in(given: Any) -> list[Label]:
@@ -215,10 +215,10 @@ def _starts(dates: pd.Series[Any], rounds: Numbered) -> Ints:
         bad = np.flatnonzero((found.dtype.kind == "M") | (exact != np.floor(exact)))
         if bad.size or found.min() < 1:
             first = dates.iloc[bad[0] if bad.size else 0]
-            raise TableError(wanted("from", "numbers of rounds from 1, or order=", first))
+            raise TableError(wanted("from", Wording("numbers of rounds from 1, or ", argument("order")), first))
         return found.astype(np.int64) - 1
     if (found.dtype.kind == "M") != (rounds.moments.dtype.kind == "M"):
-        raise TableError(wanted("from", "values as in the column of order=", dates.iloc[0]))
+        raise TableError(wanted("from", Wording("values as in the column of ", argument("order")), dates.iloc[0]))
     return np.searchsorted(rounds.moments, found, side="left")
 
 
@@ -235,7 +235,7 @@ def _read_changes(entries: list[ShareEntry], tolerance: Any, plays: int, last: i
         try:
             promise = read_promise(owed, tolerance, plays=plays, arms=arms, audited=True)
         except SharesError as error:
-            raise SharesError(f"from {now[0].when}: {error}") from error
+            raise SharesError(Wording(f"from {now[0].when}: ", error.args[0])) from error
         by_arm = dict(zip(promise.arms, promise.shares, strict=True))
         for arm in dict.fromkeys(entry.arm for entry in now):
             if arm in begun:

@@ -24,7 +24,7 @@ from evenhand.data.csv_files import CsvFile
 from evenhand.data.files import format_of, read_table
 from evenhand.data.tables import FILL, column, in_natural_order
 from evenhand.data.text_files import OPENERS
-from evenhand.errors import EvenhandError, TableError, UnknownArmError, wanted, wanted_label, wanted_one_of
+from evenhand.errors import EvenhandError, TableError, UnknownArmError, Wording, wanted, wanted_label, wanted_one_of
 from evenhand.extras import optional
 from evenhand.jobs import run_all
 from evenhand.kernels.arrays import Floats, Ints
@@ -160,7 +160,7 @@ def batches(stretch: Stretch, columns: Sequence[str], *, warns: bool = False) ->
 
 def placed(error: EvenhandError, path: str, row: int) -> EvenhandError:
     """Return the error of a batch as one of its file: rows are counted from there on."""
-    return type(error)(f"{path}: {error}" if not row else f"{path}, in the rows after row {row:,}: {error}")
+    return type(error)(Wording(f"{path}, in the rows after row {row:,}: " if row else f"{path}: ", error.args[0]))
 
 
 def numbered(stretch: Stretch, arm: str) -> Iterator[tuple[NDArray[Any], list[Label]]]:

@@ -4,7 +4,8 @@ beside the plain difference and its interval for one look at one table.
 The interval of one look is that of Welch for two means, after a 0 and a 1 were added to each side: its level then holds
 for few rows and rare events as well, and values that are all alike do not make it a point. Where units have several
 rows each (`evenhand.audit.units`), a unit of zeros and one of ones are added, each as large as the side's units are on
-average. The test for any number of looks takes one mean a unit.
+average. The test for any number of looks takes one mean a unit, and needs values in [0, 1]; on any other scale there is
+one look, with Welch's interval as it is.
 
 Source: A. Agresti, B. Caffo, "Simple and effective confidence intervals for proportions and differences of proportions
 result from adding two successes and two failures", The American Statistician 54 (2000).
@@ -14,16 +15,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from evenhand.arguments import real, whole
 from evenhand.audit.gaps import WITHIN, Gap, wealth_of
+from evenhand.audit.similar import SUPPOSES, SimilarGap, check_varied, notes_on_overlap, similar_gaps
 from evenhand.audit.units import UnitMean, half_width, read_differently, units_in
-from evenhand.data.groupings import Grouping, groups_in, least_rows
+from evenhand.data.encoding import fitted
+from evenhand.data.groupings import Grouping, groups_in, least_rows, used_once
 from evenhand.data.tables import column, column_names, in_column_order, numbers, places_in
+from evenhand.display.digits import as_written
 from evenhand.display.html import Card, HasCard, Table
 from evenhand.errors import TableError, wanted
 from evenhand.frames import as_pandas
@@ -47,7 +51,8 @@ class Parity(HasCard):
 
     Attributes
     ----------
-    rejected : whether the groups are shown to differ by more than the tolerance.
+    rejected : whether the groups are shown to differ by more than the tolerance; with `given`, and for values outside
+        [0, 1], by the one look that there is.
     round : the row, counted from 1, after which that was shown first, or with `unit` the unit; 0 if it was not.
     low, high : the interval of the difference between the first group's mean and that of the others, or with more than
         two groups of the group that differs most, for any number of looks.
@@ -60,7 +65,8 @@ class Parity(HasCard):
     groups : one row per group: `group`, `rows`, `mean`, `difference` from the mean of all others, its interval for one
         look, `once_low` and `once_high`, `units` where they are named, each counted in one group, `pairs`, and the
         interval for any number of looks, `low` and `high`; those of all groups hold together.
-    level, tolerance, unit : as they were given.
+    similar : with `given`, of two groups for the one with fewer rows, else for each, what the features explain.
+    value, level, tolerance, unit, given : as they were given.
     notes : what to know before trusting the result.
     """
 
@@ -79,22 +85,31 @@ class Parity(HasCard):
     unit: str | None = None
     enough: bool = True
     notes: tuple[str, ...] = ()
+    value: str = ""
+    given: tuple[str, ...] = ()
+    similar: tuple[SimilarGap, ...] = ()
 
     def __str__(self) -> str:
+        if self.similar:
+            return " ".join([*(one.sentences(self.value, self.given, self.level) for one in self.similar), SUPPOSES])
         way, more = "lower" if self.difference < 0 else "higher", f"more than {self.tolerance:g}"
         what, whose = ("row", "rows") if self.unit is None else ("unit", f"units ({self.unit})")
         apart = self.once_low > self.tolerance or self.once_high < -self.tolerance
+        size, near, far = as_written(self.difference, self.once_low, self.once_high)
+        near, far = (f"-{text}" if end < 0 else text for text, end in ((near, self.once_low), (far, self.once_high)))
+        once = (
+            f"The mean of group {self.group!r} is {size} {way} than that of the others. One look at this table, if its "
+            f"{whose} are independent: between {near} and {far}, so the groups "
+            f"{'' if apart else 'are not shown to '}differ by {more}."
+        )
+        if math.isinf(self.high):
+            return once
         many = f"so they are not shown to differ by {more}."
         if self.rejected:
             many = f"so they differ by {more}, first shown after {what} {self.round}."
         elif not self.enough:
             many = f"which says little, as too few {what}s could be compared."
-        return (
-            f"The mean of group {self.group!r} is {abs(self.difference):.4g} {way} than that of the others. One look at"
-            f" this table, if its {whose} are independent: between {self.once_low:.4g} and {self.once_high:.4g}, so "
-            f"the groups {'' if apart else 'are not shown to '}differ by {more}. Any number of looks: between "
-            f"{self.low:.4g} and {self.high:.4g}, {many}"
-        )
+        return f"{once} Any number of looks: between {self.low:.4g} and {self.high:.4g}, {many}"
 
     def card(self) -> Card:
         facts = {"finding": str(self), "level": self.level, "pairs compared": self.pairs}
@@ -103,7 +118,7 @@ class Parity(HasCard):
 
 def parity(
     frame: pd.DataFrame, *, group: str | Sequence[str], value: str, level: float = 0.95, tolerance: float = 0.0,
-    within: int = WITHIN, unit: str | None = None, seed: Seed = 0,
+    within: int = WITHIN, unit: str | None = None, seed: Seed = 0, given: Sequence[str] | None = None,
 ) -> Parity:  # fmt: skip
     """Test whether groups have the same mean of a value, after every row.
 
@@ -118,7 +133,8 @@ def parity(
     ----------
     frame : the log, one row per outcome, in the order in which they came.
     group : the column of the groups, or several columns, whose combinations are the groups ("F & old").
-    value : the column that is compared, numbers in [0, 1], such as rewards, or 0 and 1 for selected or not.
+    value : the column that is compared, such as salaries or rewards, or 0 and 1 for selected or not. Only numbers in
+        [0, 1] can be looked at any number of times; for others there is one look.
     level : the probability with which groups that are alike are never said to differ.
     tolerance : by how much means may differ.
     within : how many rows, or units, apart those of a pair may lie; a longer span finds more pairs, and is wrong where
@@ -129,11 +145,18 @@ def parity(
         gets no more rows once it was looked at. A unit with rows in several groups counts there in the group of one of
         its rows, drawn at random, by the mean of its rows in that group.
     seed : seed of that draw; choose it before you look at the table.
+    given : columns of features. The difference is then split into what they explain and the gap between similar people,
+        which is that of the average member of the group to all others with the same features, by linear regressions
+        of both sides; text becomes a column of zeros and ones for each category but the first. Its interval is for one
+        look: the standard error is HC2, by units with `unit` (CR2), with Bell and McCaffrey's degrees of freedom.
+        Intervals of three groups or more hold together.
 
     Raises
     ------
     TableError
-        If a column is missing, a cell is empty, a value is not in [0, 1], or there are fewer than two groups.
+        If a column is missing, a cell is empty or no number, or there are fewer than two groups; with `given`, if all
+        values are the same, a group has as few rows as there are columns, a feature is the group under another name,
+        or a unit alone shows a feature.
     ArgumentError
         If the level, the tolerance or the span is out of range.
 
@@ -148,18 +171,17 @@ def parity(
     (True, True, -0.13)
     """
     level = real("level", level, above=0, below=1)
-    tolerance = real("tolerance", tolerance, low=0, below=1)
     within = whole("within", within, low=1)
-    frame = as_pandas(frame)
-    values = numbers(frame, value, low=0.0, high=1.0)
-    columns = column_names("group", group)
-    labels = column(frame, columns[0]) if len(columns) == 1 else groups_in(frame, columns)
-    names, grouped = in_column_order(frame, columns, labels), ", ".join(map(repr, columns))
-    if len(names) < 2:
-        raise TableError(wanted(f"column {grouped}", "at least two groups", names[0]))
-    codes = places_in(labels, names)
-    of = None if unit is None else units_in(frame, unit)
-    once = _once(codes, values, of, (1 - level) / (len(names) if len(names) > 2 else 1))
+    frame, columns = as_pandas(frame), column_names("group", group)
+    names, codes, values, of = _read(frame, columns, value, unit)
+    ranged = bool(values.min() >= 0 and values.max() <= 1)
+    tolerance = real("tolerance", tolerance, low=0, below=1 if ranged else math.inf)
+    if given is not None or not ranged:
+        check_varied(values)
+    once = _once(codes, values, of, (1 - level) / (len(names) if len(names) > 2 else 1), ranged)
+    if given is not None or not ranged:
+        one_look = _one_look(names, codes, once, value, level, tolerance, unit)
+        return one_look if given is None else _given(one_look, frame, columns, given, values, codes, of)
     mixed, by_unit = 0, once["difference"]
     if of is not None:
         by_unit = _by_unit(codes, values, of)
@@ -179,7 +201,7 @@ def parity(
     known = Grouping(names, sizes, (table["high"] - table["low"]).to_numpy() < WIDE)
     few = known._replace(judged=known.judged | in_runs)
     what = "rows" if unit is None else "units"
-    notes = few.note(f"groups of {grouped}", f"have too few {what} to be compared closely", what)
+    notes = few.note(f"groups of {', '.join(map(repr, columns))}", f"have too few {what} to be compared closely", what)
     if notes and len(gaps) > 1:
         notes += (f"All {len(gaps)} intervals hold together; without the rows of small groups others are narrower.",)
     if in_runs.any():
@@ -192,6 +214,71 @@ def parity(
     return Parity(
         first > 0, first, low, high, named, pairs, gap, near, far, table, level, tolerance, unit, enough, notes
     )
+
+
+class Rows(NamedTuple):
+    """The groups' names, and of each row (n_rows,) its group, its value and its unit, where units are named."""
+
+    names: list[Label]
+    codes: Ints
+    values: Floats
+    of: Ints | None
+
+
+def _read(frame: pd.DataFrame, columns: list[str], value: str, unit: str | None) -> Rows:
+    values = numbers(frame, value)
+    labels = column(frame, columns[0]) if len(columns) == 1 else groups_in(frame, columns)
+    names, grouped = in_column_order(frame, columns, labels), ", ".join(map(repr, columns))
+    if len(names) < 2:
+        raise TableError(wanted(f"column {grouped}", "at least two groups", names[0]))
+    return Rows(names, places_in(labels, names), values, None if unit is None else units_in(frame, unit))
+
+
+def _one_look(
+    names: list[Label], codes: Ints, once: dict[str, Any], value: str, level: float, tolerance: float, unit: str | None
+) -> Parity:
+    """Return what one look shows: of two groups that with fewer rows, else the one that differs most."""
+    import pandas as pd
+
+    table = pd.DataFrame({"group": names} | once)
+    at = int(table["rows"].argmin()) if len(names) == 2 else int(np.abs(table["difference"]).argmax())
+    gap, near, far = (float(table[name][at]) for name in ("difference", "once_low", "once_high"))
+    rejected = near > tolerance or far < -tolerance
+    few = Grouping.of_rows(names, np.bincount(codes), 1 - level)
+    notes = few.note("groups", "have too few rows to be compared closely")
+    return Parity(
+        rejected, 0, -math.inf, math.inf, names[at], 0, gap, near, far, table, level, tolerance, unit, few.enough,
+        notes, value,
+    )  # fmt: skip
+
+
+def _given(
+    found: Parity, frame: pd.DataFrame, columns: list[str], given: Sequence[str], values: Floats, codes: Ints,
+    of: Ints | None,
+) -> Parity:  # fmt: skip
+    """Return the finding with what the features explain; of many groups, those with too few rows are named."""
+    import pandas as pd
+
+    used = column_names("given", given)
+    used_once("given", used, dict.fromkeys(columns, "the group") | {found.value: "the value"})
+    encoder, rows = fitted(frame, used)
+    names, features = found.groups["group"].tolist(), encoder.names or []
+    sizes, notes = np.bincount(codes), found.notes
+    compared = [names.index(found.group)]
+    if len(names) > 2:
+        compared = np.flatnonzero(sizes > rows.shape[1] + 1).tolist() or compared
+        few = Grouping(names, sizes, np.isin(np.arange(len(names)), compared))
+        notes = few.note("groups", f"have too few rows for {rows.shape[1]} columns of features")
+    similar = similar_gaps(rows, values, codes, names, features, compared=compared, level=found.level, of=of)
+    if of is not None and (mixed := _mixed(codes, of)):
+        notes += (f"{mixed:,} units have rows in several groups; the interval counts all rows of a unit together.",)
+    gaps = pd.DataFrame([one._asdict() for one in similar]).drop(columns=["difference", "reference", "left_out"])
+    table = found.groups.merge(gaps.rename(columns={"low": "gap_low", "high": "gap_high"}), on="group", how="left")
+    least = max(similar, key=lambda one: max(one.low, -one.high))
+    return replace(
+        found, rejected=max(least.low, -least.high) > found.tolerance, groups=table, similar=tuple(similar),
+        given=tuple(map(str, used)), notes=notes + notes_on_overlap(rows, codes, names, features),
+    )  # fmt: skip
 
 
 def _in_runs(group: Label, used: int, usual: float, what: str) -> str:
@@ -235,31 +322,38 @@ def _pairs(gap: Gap, mine: Ints, values: Floats) -> tuple[Floats, Ints]:
     return np.array(differences), np.array(rows, np.int64)
 
 
-def _once(codes: Ints, values: Floats, of: Ints | None, error: float) -> dict[str, Any]:
+def _once(codes: Ints, values: Floats, of: Ints | None, error: float, ranged: bool) -> dict[str, Any]:
     """Return the columns of the table that one look at all rows gives; `of` (n_rows,) says of which unit they are, None
-    that each is one."""
+    that each is one, and `ranged` that values are in [0, 1]."""
     from scipy.stats import t
 
+    middle_value = 0.0 if ranged else float(values.mean())
+    values = values - middle_value  # squares of large numbers that hardly differ lose their digits
     own = np.array([np.bincount(codes, values**power) for power in (0, 1, 2)])
     rows, sums, squares = np.array([own, own.sum(axis=1, keepdims=True) - own]).swapaxes(0, 1)
     means = sums / rows
     if of is None:
-        n, middles = rows + 2, (sums + 1) / (rows + 2)
-        variances = ((squares + 1) / n - middles**2) / (n - 1)
-        half = t.ppf(1 - error / 2, variances.sum(axis=0) ** 2 / (variances**2 / (n - 1)).sum(axis=0))
+        n, middles = rows + 2 * ranged, (sums + ranged) / (rows + 2 * ranged)
+        variances = ((squares + ranged) / n - middles**2) / np.maximum(n - 1, 1)
+        with np.errstate(invalid="ignore"):  # of sides without any variance, and of a single row, nothing is known
+            half = t.ppf(1 - error / 2, variances.sum(axis=0) ** 2 / (variances**2 / np.maximum(n - 1, 1)).sum(axis=0))
         half *= np.sqrt(variances.sum(axis=0))
         middle = middles[0] - middles[1]
     else:
-        middle, half = _once_by_unit(codes, values, of, error)
-    found = {"rows": rows[0].astype(np.int64), "mean": means[0], "difference": means[0] - means[1]}
-    return found | {"once_low": np.maximum(middle - half, -1.0), "once_high": np.minimum(middle + half, 1.0)}
+        middle, half = _once_by_unit(codes, values, of, error, ranged)
+    found = {"rows": rows[0].astype(np.int64), "mean": means[0] + middle_value, "difference": means[0] - means[1]}
+    largest = 1.0 if ranged else np.inf
+    half = np.where((ranged | (rows.min(axis=0) > 1)) & ~np.isnan(half), half, np.inf)
+    return found | {"once_low": np.maximum(middle - half, -largest), "once_high": np.minimum(middle + half, largest)}
 
 
-def _once_by_unit(codes: Ints, values: Floats, of: Ints, error: float) -> Floats:
+def _once_by_unit(codes: Ints, values: Floats, of: Ints, error: float, ranged: bool) -> Floats:
     """Return the middle and half of the width of each group's interval for one look (2, n_groups)."""
 
     def side(tallies: Floats, place: int) -> UnitMean:
         sums, sizes = np.pad(tallies, ((0, 0), (0, 4)))
+        if not ranged:
+            return UnitMean.of(sums, sizes)
         added = units + 2 * place  # those of both sides come first, and what is added to one is not the other's
         sizes[added : added + 2] = sums[added] = sizes.sum() / np.count_nonzero(sizes)
         return UnitMean.of(sums, sizes)
@@ -289,7 +383,13 @@ def _units(codes: Ints, values: Floats, of: Ints, seed: int) -> tuple[Ints, Floa
     drawn = np.cumsum(sizes) - 1 - generator(seed).integers(sizes)
     groups = codes[np.argsort(of, kind="stable")[drawn]]
     mine = codes == groups[of]
-    return groups, np.bincount(of[mine], values[mine]) / np.bincount(of[mine]), len(np.unique(of[~mine]))
+    return groups, np.bincount(of[mine], values[mine]) / np.bincount(of[mine]), _mixed(codes, of)
+
+
+def _mixed(codes: Ints, of: Ints) -> int:
+    """Return how many units have rows in several groups."""
+    first = codes[np.unique(of, return_index=True)[1]]
+    return len(np.unique(of[codes != first[of]]))
 
 
 def _table(names: list[Label], once: dict[str, Any], gaps: list[Gap], error: float) -> pd.DataFrame:

@@ -19,7 +19,7 @@ from evenhand.audit.files import audit_files, in_turn
 from evenhand.audit.findings import Audit
 from evenhand.audit.separate_logs import ApartAudit, judge_all_orders
 from evenhand.data.tables import in_natural_order, places_in
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import NOTHING, ArgumentError, Wording, wanted
 from evenhand.frames import as_pandas, frame_or_value
 from evenhand.promises.promise import Promise
 from evenhand.promises.round_kernels import Rounds
@@ -129,7 +129,7 @@ def promise(
         for name, value in {"order": order, "round": round}.items():
             if value is not None:
                 mend = "read the file with pandas, or sort its rows and list a round's arms in one cell"
-                raise ArgumentError(wanted(name, "None where files are audited", value, mend))
+                raise ArgumentError(wanted(name, Wording(NOTHING, " where files are audited"), value, mend))
         return audit_files(os.fspath(frame), arm=arm, available=available, segment=segment, jobs=jobs, **promised)
     tables = [as_pandas(one) for one in ([frame] if frames is None else frames)]
     named = promised["shares"] if promise is None else dict.fromkeys(promise.arms, 0)

@@ -19,15 +19,17 @@ from evenhand.audit.separate_logs import ApartAudit
 from evenhand.cli.inputs.inputs import changing_shares, columns_of, named_shares, windows_of
 from evenhand.cli.inputs.promises import promise_in
 from evenhand.cli.inputs.tables import read_log, read_table
-from evenhand.cli.options import JSON, with_options_of
-from evenhand.cli.output import as_json, cell, draw, folder, number, print_text, records, say_notes
+from evenhand.cli.options import JSON, Options, with_options_of
+from evenhand.cli.output import as_json, cell, draw, folder, print_text, records, say_notes
 from evenhand.data.csv_files import write_csv
 from evenhand.data.tables import in_natural_order
+from evenhand.display.digits import number
 from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.labels import Labels
 from evenhand.promises.clause import AT_MOST
 from evenhand.protocol import distinct
 
+PROMISED = {"--tolerance": "--shares --promise", "--cap-tolerance": "--cap --promise"}
 Audited = partial[tuple[Any, Any]]
 """What audits the log that the options of a command name, with these options as its `keywords`."""
 
@@ -105,6 +107,7 @@ def taking_audited(command: Callable[..., None]) -> Callable[..., None]:
     return with_options_of(call, _audited, command, without="audited")
 
 
+@Options(tables="log", beside=PROMISED)
 @taking_audited
 def audit(audited: Audited, *, out: Path | None = None, json: JSON = False) -> None:
     """Check a decision log against promised shares, caps and windows. Exit code 1 when one was broken, 2 when most rows

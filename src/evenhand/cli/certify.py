@@ -2,48 +2,91 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
-from evenhand.cli.options import EMPTY, JSON
+from evenhand.cli.inputs.inputs import names_of
+from evenhand.cli.inputs.tables import read_table
+from evenhand.cli.options import EMPTY, FORM, JSON, Options
 from evenhand.cli.output import as_json, print_text, records
+from evenhand.cli.refusals import in_shell
 from evenhand.cli.sample import COLLECTION, labelled_rows
+from evenhand.data.tables import column
 from evenhand.display.html import notes_of
-from evenhand.errors import ArgumentError, TableError, first_few, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, TableError, Wording, first_few, wanted, wanted_one_of
 from evenhand.labels import Labels
-from evenhand.sampling import ArrayPool, Certification, Sampler, TablePool
+from evenhand.protocol import labels_of_texts
+from evenhand.sampling import ArrayPool, Certification, Sampler, TablePool, certify_once
+from evenhand.sampling.once import rows_needed
 from evenhand.saving.state import load
 
 UNTOLD = "With so few features rows look alike: it is unknown whether the collection has seen these."
+PREDICTED = ("group", "label", "prediction")
 SHOWN = 12
 """How many rows a refusal names."""
 
 
+@Options(tables="fresh", beside={f"--empty {FORM}": "--fresh"})
 def certify(
     folder: Path,
     *,
     threshold: Annotated[float, typer.Option("--at-most")],
     fresh: Path | None = None,
+    once: bool = False,
+    columns: str = "",
+    loss: str = "",
     delta: float = 0.05,
     empty: EMPTY = "refuse",
     json: JSON = False,
 ) -> None:
     """Certify that the risk of every group is at most a limit, on rows that the collection has not seen.
 
-    Exit code 1 when the limit is refuted, 2 when there are too few rows to tell.
+    Your own model needs a table of its predictions alone, with the columns group, label and prediction, for rows that
+    it was not trained on. Exit code 1 when the limit is refuted, 2 when there are too few rows to tell.
 
     Parameters
     ----------
-    folder : The folder that evenhand sample wrote.
+    folder : The folder that evenhand sample wrote, or a table of group, label and prediction, which is looked at once.
     threshold : The limit of every group's risk, such as 0.25.
     fresh : Labelled rows in a table; by default the rows that are left in the pool.
+    once : Look at all rows at once: exact limits, which fewer rows satisfy; rows that come later do not count.
+    columns : The columns of a table of predictions, if they have other names: race,released,predicted.
+    loss : zero_one, false_negative or false_positive for a table of predictions; zero_one by default.
     delta : The probability with which the verdict may be wrong.
     """
+    if folder.is_file():
+        if fresh is not None:
+            raise ArgumentError(wanted("--fresh", "nothing together with a table of predictions", str(fresh)))
+        names = names_of(columns) or list(PREDICTED)
+        if len(names) != len(PREDICTED):
+            raise ArgumentError(wanted("--columns", "three columns: of groups, labels and predictions", columns))
+        group, label, predicted = (column(read_table(folder, text=names), name) for name in names)
+        settings: dict[str, Any] = {"threshold": threshold, "delta": delta, "loss": loss or "zero_one"}
+        told, said = (labels_of_texts(cells.tolist()) for cells in (label, predicted))
+        _say_once(certify_once(told, said, groups=group, **settings), threshold, delta, math.inf, [], json=json)
+        return
+    for name, given in (("--columns", columns), ("--loss", loss)):
+        if given:
+            raise ArgumentError(wanted(name, "nothing without a table of predictions", given))
     sampler, model, pool = _collected(folder)
     loss = "zero_one" if sampler.loss == "log" else str(sampler.loss)
+    if once:
+        rows, untold = (pool, []) if fresh is None else _rows_in(fresh, pool, empty)
+        unseen = np.setdiff1d(np.arange(len(rows.y)), rows.chosen)
+        found = certify_once(
+            rows.y[unseen], model.predict(rows.X[unseen]), groups=[rows.groups[z] for z in rows.group[unseen]],
+            threshold=threshold, delta=delta, loss=loss,
+        )  # fmt: skip
+        gone = {"rows": 0, "wrong": 0, "low": 0.0, "high": 1.0, "verdict": "not_shown"}
+        least = rows_needed(0.0, 0, threshold, delta / len(pool.groups))
+        found = found.reindex(list(pool.groups)).fillna(gone | {"needed": least})
+        _say_once(found, threshold, delta, 0 if fresh is None else math.inf, untold, json=json)
+        return
     check = Certification(pool.groups, model, threshold=threshold, delta=delta, batch=10, loss=loss)
     rows, untold = (pool, []) if fresh is None else _rows_in(fresh, pool, empty)
     for group in set(pool.groups).difference(rows.groups):
@@ -63,6 +106,34 @@ def certify(
         print_text("\n".join([_in_words(check), *(f"- {note}" for note in untold)]))
     if check.verdict != "certified":
         raise typer.Exit(2 if check.verdict == "not_shown" else 1)
+
+
+def _say_once(found: Any, threshold: float, delta: float, left: float, notes: list[str], *, json: bool) -> None:
+    """Print what rows that are looked at once show, of which so many are left; exit by the verdict."""
+    verdicts, limit = found["verdict"].tolist(), f"{threshold:g}"
+    verdict = next((one for one in ("refuted", "not_shown") if one in verdicts), "certified")
+    sure = f"with {1 - delta:g} confidence, for rows like these"
+    notes = [f"{int(found['rows'].sum()):,} labels were looked up for this, and no further row may be added.", *notes]
+    for group, needed in found["needed"][found["verdict"] == "not_shown"].items():
+        if math.isnan(needed):
+            notes.append(f"No number of rows shows it for {group}: its risk is not below {limit} so far.")
+        elif needed > left:
+            notes.append(f"{group} needs about {needed:,.0f} more rows, and the pool has {left:,.0f}: --fresh FILE.")
+        else:
+            notes.append(f"{group} needs about {needed:,.0f} more rows, looked at together in another certificate.")
+    if json:
+        as_json({"verdict": verdict, "at_most": threshold, "groups": found.reset_index().to_dict("records"),
+                 "notes": notes})  # fmt: skip
+    else:
+        of = {one: ", ".join(map(str, found.index[found["verdict"] == one])) for one in verdicts}
+        words = {
+            "certified": "Certified: in every group", "not_shown": f"Not shown for {of.get('not_shown')} that",
+            "refuted": f"Refuted: for {of.get('refuted')} it is not true that",
+        }  # fmt: skip
+        records("Risks on rows that are looked at once", found.reset_index().to_dict("records"))
+        print_text("\n".join([f"{words[verdict]} the risk is at most {limit}, {sure}.", *(f"- {n}" for n in notes)]))
+    if verdict != "certified":
+        raise typer.Exit(2 if verdict == "not_shown" else 1)
 
 
 def _collected(folder: Path) -> tuple[Sampler, Any, TablePool]:
@@ -96,8 +167,9 @@ def _rows_in(path: Path, pool: TablePool, empty: str) -> tuple[ArrayPool, list[s
     try:
         X, y, group = pool.held_out(frame)
     except TableError as refusal:
-        where = f"--fresh {path}, " if str(refusal).startswith(("column ", "columns ")) else ""
-        raise TableError(f"{where}{refusal}".replace("table: ", f"--fresh {path}: ", 1)) from refusal
+        words = in_shell(refusal)
+        where = f"--fresh {path}, " if words.startswith(("column ", "columns ")) else ""
+        raise TableError(f"{where}{words}".replace("table: ", f"--fresh {path}: ", 1)) from refusal
     _check_labels(f"--fresh {path}, column {pool.label_column!r}", y, frame.index, pool)
     rows, known = ArrayPool(X, y, group=group), Counter(_as_values(pool))
     n, seen = len(y), sum(row in known for row in _as_values(rows))
@@ -105,7 +177,7 @@ def _rows_in(path: Path, pool: TablePool, empty: str) -> tuple[ArrayPool, list[s
     most = chance + (1 - chance) * max(0.01, chance / 2) + 4 * (chance * (1 - chance) / n) ** 0.5
     if seen > n * most:
         mend = "leave --fresh out to use the rows left in the pool"
-        got = f"{seen} of {n} rows of {path} that are in the pool"
+        got = Wording(f"{seen} of {n} rows of {path} that are in the pool")
         raise ArgumentError(wanted("--fresh", "rows that the collection has not seen", got, mend))
     return rows, [UNTOLD] if most >= 1 else []
 

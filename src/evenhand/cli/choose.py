@@ -9,11 +9,12 @@ from typing import Annotated, Any
 import typer
 
 from evenhand.cli.inputs.tables import read_table
-from evenhand.cli.options import JSON, STUDY, is_store
-from evenhand.cli.output import as_json, number, print_text, records, say_notes
+from evenhand.cli.options import JSON, STUDY, Options, is_store
+from evenhand.cli.output import as_json, print_text, records, say_notes
 from evenhand.cli.studies.audit_pairs import REWARD
 from evenhand.data.csv_files import write_csv
 from evenhand.data.tables import numbers
+from evenhand.display.digits import number
 from evenhand.errors import ArgumentError, wanted
 from evenhand.rng import draw_seed
 
@@ -21,6 +22,7 @@ SHOWN = 5
 """Pairs that are shown."""
 
 
+@Options(tables="table", beside={"--seed": "--out"})
 def choose(
     table: Path, *, state: str, places: Annotated[int, typer.Option(min=1)], reward: str = "", study: STUDY = None,
     out: Path | None = None, seed: Annotated[int | None, typer.Option(min=0)] = None, json: JSON = False,

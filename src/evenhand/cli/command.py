@@ -12,7 +12,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from evenhand.cli.options import help_of, with_table_options
+from evenhand.cli.options import OPTIONS, Options, help_of, with_table_options
 from evenhand.cli.output import discard_output
 from evenhand.cli.refusals import name_options, typed_options
 from evenhand.errors import ArgumentError, EvenhandError, masked, nearest, wanted
@@ -21,80 +21,28 @@ NUMBERS = {"ignore_unknown_options": True}
 """A reward may be negative, and look like an option."""
 TYPES = {"str": "text", "int": "whole number", "float": "number", "bool": "flag", "Path": "path"}
 """What options take, as help says it."""
-COMMANDS = {
-    "new": "studies.new",
-    "ask": "studies.decide:ask",
-    "tell": "studies.decide:tell",
-    "forget": "studies.decide:forget",
-    "add": "studies.changes:add",
-    "retire": "studies.changes:retire",
-    "change": "studies.changes:change",
-    "show": "studies.show",
-    "export": "studies.export",
-    "verify": "studies.verify",
-    "studies": "studies.stores:studies",
-    "serve": "studies.serve",
-    "keys": "studies.keys",
-    "snapshot": "studies.stores:snapshot",
-    "erase": "studies.stores:erase",
-    "simulate": "simulate",
-    "sample": "sample",
-    "certify": "certify",
-    "label": "studies.label",
-    "audit": "audit",
-    "report": "report",
-    "evaluate": "evaluate",
-    "recommend": "recommend",
-    "audit-pairs": "studies.audit_pairs",
-    "choose": "choose",
-    "audit-parity": "audit_parity",
-    "reproduce": "reproduce",
-    "list": "list_names:list_all",
-    "check": "check",
-    "demo": "demo",
-}
-"""Each command's module in `evenhand.cli`, and its function there if that has another name than the module."""
-WRITTEN = "--sep --decimal --encoding --format --header"
-FORM = f"{WRITTEN} --values"
-"""How a table is written, in commands that need none."""
-PROMISED = {"--tolerance": "--shares --promise", "--cap-tolerance": "--cap --promise"}
-COMPARED = {"--tolerance": "--shares --promise", "--promise": "not --shares --tolerance"}
-BESIDE = {
-    "new": {
-        "--arms": "not --arms-from", "--arm": "--arms-from", "--expire-reward": "--expire-after",
-        FORM: "--shares --arms-from --spec --promise --groups"
+GROUPS = {
+    "Decide": {
+        "new": "studies.new", "ask": "studies.decide:ask", "tell": "studies.decide:tell",
+        "forget": "studies.decide:forget", "show": "studies.show", "add": "studies.changes:add",
+        "retire": "studies.changes:retire", "change": "studies.changes:change", "export": "studies.export",
     },
-    "ask": {"--sticky": "--key", FORM: "--contexts --groups"},
-    "tell": {
-        "--file": "not TICKET --violations --acceptable --rows --samples --annotator --auditor", "--label": "--rows",
-        WRITTEN: "--file --rows --samples",
+    "Try and compare": {"simulate": "simulate", "evaluate": "evaluate"},
+    "Check": {"audit": "audit", "audit-parity": "audit_parity", "verify": "studies.verify", "report": "report"},
+    "Rows and people": {
+        "sample": "sample", "certify": "certify", "label": "studies.label", "audit-pairs": "studies.audit_pairs",
+        "choose": "choose", "recommend": "recommend",
     },
-    "change": {FORM: "--shares --promise"},
-    "show": {"--open --out": "not --decision"},
-    "simulate": COMPARED | {
-        "--arm --reward --group": "--data", "--sensitive --features": "--group", "--data": "not WORLD --means",
-        FORM: "--data --log --shares --promise",
+    "Stores, service": {
+        "studies": "studies.stores:studies", "serve": "studies.serve", "keys": "studies.keys",
+        "snapshot": "studies.stores:snapshot", "erase": "studies.stores:erase",
     },
-    "certify": {f"--empty {FORM}": "--fresh"},
-    "label": {
-        "--annotator": "--tasks --read --correct", "--annotator-of --control": "--read", "--items": "--tasks",
-        "--read": "not --tasks", "--correct": "not --tasks --read",
-    },
-    "audit": PROMISED, "report": PROMISED, "evaluate": COMPARED | {"--by": "--fit"},
-    "recommend": {
-        "--cut --smoothing": "--edges", "--delta": "--edges --budget --trial", "--seed": "not --trial",
-        "--search --pooled --slack": "--budget --trial", "--ask --tell --log": "--trial",
-        WRITTEN: "MODEL --candidates --tell --log",
-    },
-    "audit-pairs": {
-        "--read": "not --store --questions", "--gap": "--read", "--state --questions --auditor": "not --store",
-        "--study": "--store",
-    },
-    "choose": {"--seed": "--out"}, "audit-parity": {"--seed": "--unit"},
-    "reproduce": {"--reduced": "not --quick"},
+    "evenhand itself": {"demo": "demo", "list": "list_names:list_all", "check": "check", "reproduce": "reproduce"},
 }  # fmt: skip
-"""Of each command: options, those beside one of which they count, and after `not` those beside which they do not."""
-HELP = """\
+"""Each command's module in `evenhand.cli`, and its function there if that has another name; all else stands there."""
+COMMANDS = {name: place for group in GROUPS.values() for name, place in group.items()}
+LISTED = "\n".join(f"{group:17}{', '.join(names)}" for group, names in GROUPS.items())
+HELP = f"""\
 Usage: evenhand COMMAND [ARGS]...
 
 Fair sequential decisions: bandits with guarantees. Start from a table of yours:
@@ -109,12 +57,7 @@ Fair sequential decisions: bandits with guarantees. Start from a table of yours:
   $ evenhand recommend patients.bif --sensitive sex --outcome carcinoma ...
   certified: treat all (exact); outcome 0.943
 
-Decide           new, ask, tell, forget, show, add, retire, change, export
-Try and compare  simulate, evaluate
-Check            audit, audit-parity, verify, report
-Rows and people  sample, certify, label, audit-pairs, choose, recommend
-Stores, service  studies, serve, keys, snapshot, erase
-evenhand itself  demo, list, check, reproduce
+{LISTED}
 
 evenhand COMMAND --help explains a command; evenhand demo shows a whole example.
 Options: --json for what programs read, --version, --help,
@@ -125,6 +68,8 @@ Options: --json for what programs read, --version, --help,
 
 class Command(TyperCommand):
     """A command that refuses empty values, such as --shares "$SHARES" where the variable is not set."""
+
+    said = Options()
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the words of the command line.
@@ -201,8 +146,10 @@ def command_of(name: str) -> Any:
     called = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     settings, function = NUMBERS if name == "tell" else None, _function(name)
     shell = called.command(name, cls=Command, context_settings=settings, help=help_of(function))
-    shell(with_table_options(name, function))
-    return typer.main.get_command(called)
+    shell(with_table_options(function))
+    made: Any = typer.main.get_command(called)
+    made.said = OPTIONS.get(function, Options())
+    return made
 
 
 def _type_in_words(typed: Callable[[Any], str], context: Any) -> str:
@@ -236,7 +183,7 @@ def check_beside(context: Any) -> None:
         If there is one.
     """
     typed = {option: context.params.get(own) for own, option in typed_options(context).items()}
-    for options, rule in BESIDE.get(context.info_name, {}).items():
+    for options, rule in context.command.said.beside.items():
         needed, _, excluded = (part.split() for part in rule.partition("not "))
         for option in [one for one in options.split() if one in typed]:
             for other in [one for one in excluded if one in typed]:

@@ -13,11 +13,11 @@ from evenhand.cli.inputs.inputs import columns_of, named_shares, names_of, numbe
 from evenhand.cli.inputs.policies import check_kept, policies_of
 from evenhand.cli.inputs.promises import UNDER, promise_in, with_and_without
 from evenhand.cli.inputs.tables import is_table, read_table
-from evenhand.cli.options import JSON
+from evenhand.cli.options import JSON, Options
 from evenhand.cli.output import KEPT, as_json, draw, folder, print_text, records, say_notes
 from evenhand.cli.refusals import typed_options
 from evenhand.data.tables import column, numbers
-from evenhand.errors import ArgumentError, TableError, wanted
+from evenhand.errors import ArgumentError, TableError, Wording, wanted
 from evenhand.evaluation import Comparison, Evaluation, Refitted, under_shares
 from evenhand.evaluation.logged import positions_in
 from evenhand.evaluation.promise_cost import shares_in
@@ -32,6 +32,13 @@ UNDER_SHARES = ("thompson", "deadline-learn+thompson")
 """The policies that are compared where shares are given and no policy is named: without the promise, and with it."""
 
 
+@Options(
+    tables="log",
+    beside={
+        "--tolerance": "--shares --promise", "--promise": "not --shares --tolerance", "--by": "--fit"
+    },
+    arguments={"learner": "--policy", "policies": "--policy"},
+)  # fmt: skip
 def evaluate(
     context: typer.Context, log: Path, *, arm: str = "arm", reward: str = "reward", propensity: str = "",
     policy: Annotated[list[str] | None, typer.Option("--policy", "-p")] = None, shares: str = "",
@@ -99,7 +106,7 @@ def evaluate(
     if learners := [one for one in named.values() if learns(one)]:
         check_kept(shares, learners)
     elif idle := [typed[own] for own in ("replays", "seed", "tolerance") if own in typed]:
-        raise ArgumentError(wanted(idle[0], "a --policy that learns", "none"))
+        raise ArgumentError(wanted(idle[0], "a --policy that learns", Wording("none")))
     found = eh.evaluate(
         frame, named if len(named) > 1 else next(iter(named.values())), arm=arm, reward=reward,
         propensity=_propensity(propensity, frame), contexts=names_of(contexts) or columns or None,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand.audit.parity import WIDE
+from evenhand.audit.similar import SUPPOSES, SimilarGap
 from evenhand.cli.inputs.policies import group_settings
 from evenhand.cli.output import draw, print_text, records
 from evenhand.data.csv_files import write_csv
@@ -18,12 +19,15 @@ from evenhand.simulation.world import world_traits
 if TYPE_CHECKING:
     import pandas as pd
 
+MANY = 4
+"""So many arms are not named."""
 ENOUGH = 20_000
 """Rounds after which the bias is shown; a conversation from Python takes a second for these."""
 
 
-def table_bias(world: Any) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """Return the bias that a user's table shows, without groups of which it says too little, and a note on these.
+def table_bias(world: Any) -> tuple[pd.DataFrame, list[SimilarGap], tuple[str, ...]]:
+    """Return the bias that a user's table shows feature by feature, and the gaps between similar people, without groups
+    of which it says too little, and a note on these.
 
     Raises
     ------
@@ -35,7 +39,7 @@ def table_bias(world: Any) -> tuple[pd.DataFrame, tuple[str, ...]]:
     from evenhand.groups.bias import INTERCEPT
 
     found, (low, high) = world.bias(), world.reward_range
-    names, codes = world.membership.names, np.repeat(np.array(world.membership.codes), world.counts)
+    names, codes = world.membership.names, world.codes()
     average, judged = found[found["feature"] == INTERCEPT], np.full(len(names), world.enough)
     if len(names) > 2:
         judged = (average["high"] - average["low"]).to_numpy() <= WIDE * (high - low)
@@ -47,7 +51,8 @@ def table_bias(world: Any) -> tuple[pd.DataFrame, tuple[str, ...]]:
         few = f"{world.sensitive!r}, which has {rows[world.sensitive]}"
         raise ArgumentError(wanted("--sensitive", "a group with enough rows to be compared", few))
     said = np.array_equal(judged, Grouping.of_rows(names, groups.sizes).judged)  # by the notes of the world
-    return found, () if said else groups.note("groups", "have too few rows to be compared")
+    gaps = world.similar_gaps([code for code in world.compared() if judged[code]])
+    return found, gaps, () if said else groups.note("groups", "have too few rows to be compared")
 
 
 def learned_bias(world: Any, rounds: int, seed: int) -> pd.DataFrame:
@@ -66,17 +71,12 @@ def learned_bias(world: Any, rounds: int, seed: int) -> pd.DataFrame:
     return policy.bias(reference, features=world_traits(world).features)
 
 
-def say_bias(found: pd.DataFrame, notes: tuple[str, ...], reward: str) -> None:
-    """Say what a table shows of the bias for the average person, and what this supposes."""
-    from evenhand.groups.table_arms import in_words
-
-    for sentence in (*in_words(found, reward), *notes):
+def say_gaps(world: Any, gaps: list[SimilarGap], notes: tuple[str, ...], reward: str) -> None:
+    """Say what a table shows of the gaps between similar people, and what the rules that follow have to do with it."""
+    for sentence in (*(gap.sentences(reward, world.columns, 0.95) for gap in gaps), *notes, SUPPOSES):
         print_text(sentence)
-    print_text(
-        "All intervals hold at once for the population of the table, if its rows are independent; more rounds "
-        "do not narrow them. "
-        "The difference is bias only as far as the groups are equal on average.\n"
-    )
+    arms = [f"one random {arm!r}" for arm in world.arms] if len(world.arms) < MANY else ["one random row of each arm"]
+    print_text(f"The rules below choose in each round {'between ' if len(arms) > 1 else ''}{' and '.join(arms)}.\n")
 
 
 def show_bias(found: pd.DataFrame, of_table: bool) -> None:
@@ -86,7 +86,7 @@ def show_bias(found: pd.DataFrame, of_table: bool) -> None:
     found = found.astype(object).where(known | ~found.columns.isin(["bias", "low", "high"]), None)
     rows = found.to_dict("records")
     if of_table:
-        title = "Bias in the table per unit of a feature, 95 % intervals; intercept: for the average person"
+        title = "Bias in the table per unit of a feature, 95 % intervals of all; intercept: at the average person"
         if found["group"].nunique() == 1:
             title = f"{rows[0]['group']} less {rows[0]['reference']}: {title}"
             rows = found.drop(columns=["group", "reference"]).to_dict("records")

@@ -14,12 +14,14 @@ from evenhand.cli.output import as_json, table
 from evenhand.errors import ArgumentError, wanted_one_of
 
 KINDS = {"policies": "policy", "worlds": "world", "experiments": "experiment"}
-REGISTERED = re.compile(r'(?m)^@register\("(.+?)"(?:, (?:kind=)?"(\w+)")?\)\n(?:@.*\n)*class .*:\n    """(.*)')
+REGISTERED = re.compile(
+    r'(?m)^@register\("(.+?)"(?:, (?:kind=)?"(\w+)")?(, baseline=True)?\)\n(?:@.*\n)*class .*:\n    """(.*)'
+)
 EXPERIMENT = re.compile(r'(?m)^@experiment\(\s*"(.+?)",\s*"(.+?)"')
 
 
 def list_all(prefix: str = "", *, json: JSON = False) -> None:
-    """List registered policies, worlds and experiments.
+    """List registered policies, worlds and experiments; policies that papers only compare with are left out.
 
     Parameters
     ----------
@@ -28,7 +30,7 @@ def list_all(prefix: str = "", *, json: JSON = False) -> None:
     kind = KINDS.get(prefix, prefix if prefix in KINDS.values() else None)
     every = set(_registered_in_source())
     if os.environ.get(registry.OWN) or entry_points(group=registry.PLUGINS):
-        every |= {(e.kind, e.name, e.summary) for e in registry.entries()}
+        every |= {(e.kind, e.name, e.summary) for e in registry.entries() if not e.baseline}
     rows = sorted(row for row in every if (row[0] == kind if kind else row[1].startswith(prefix)))
     if not rows:
         parts = sorted({name.partition("/")[0] for _, name, _ in every})
@@ -48,7 +50,7 @@ def _registered_in_source() -> Iterator[tuple[str, str, str]]:
     own = Path(registry.__file__).parent
     for file in (file for home in (*registry.HOMES, "experiments") for file in (own / home).rglob("*.py")):
         source = file.read_text(encoding="utf-8")
-        for name, kind, summary in REGISTERED.findall(source):
-            if kind != "part":
+        for name, kind, baseline, summary in REGISTERED.findall(source):
+            if kind != "part" and not baseline:
                 yield kind or "policy", name, summary
         yield from (("experiment", name, title) for name, title in EXPERIMENT.findall(source))

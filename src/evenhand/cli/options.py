@@ -10,9 +10,9 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, get_origin
+from typing import Annotated, Any, NamedTuple, get_origin
 
 import typer
 
@@ -28,14 +28,34 @@ EMPTY = Annotated[
         "text with a category of its own; rows without a group, label or id are dropped."
     ),
 ]
-TABLE_COMMANDS = {
-    "simulate": "data", "sample": "pool", "certify": "fresh", "label": "table", "audit": "log", "evaluate": "log",
-    "recommend": "model tell log", "audit-pairs": "table", "choose": "table", "audit-parity": "log", "report": "log",
-    "new": "shares", "ask": "contexts", "tell": "file rows samples", "change": "shares",
-}  # fmt: skip
-"""The commands that read tables, and the parameters that name those of which --header speaks."""
+WRITTEN = "--sep --decimal --encoding --format --header"
+FORM = f"{WRITTEN} --values"
+"""How a table is written, in commands that need none."""
 HEADING = "\n\nParameters\n----------\n"
 ITEM = re.compile(r"^(\w+) : (.*(?:\n .*)*)", re.MULTILINE)
+
+
+class Options(NamedTuple):
+    """What a command says of its options, above its function.
+
+    Parameters
+    ----------
+    tables : the parameters that name the tables of which --header speaks; without any it reads none.
+    beside : options, those beside one of which they count, and after `not` those beside which they do not.
+    arguments : the options that lead to an argument of the library which has another name, by these names.
+    """
+
+    tables: str = ""
+    beside: Mapping[str, str] = {}
+    arguments: Mapping[str, str] = {}
+
+    def __call__(self, function: Callable[..., None]) -> Callable[..., None]:
+        OPTIONS[function] = self
+        return function
+
+
+OPTIONS: dict[Callable[..., None], Options] = {}
+"""What the commands that are imported say of theirs."""
 
 
 def is_store(place: str) -> bool:
@@ -61,9 +81,10 @@ def with_options_of(call: Callable[..., None], *functions: Any, without: str = "
     return call
 
 
-def with_table_options(command: str, function: Callable[..., None]) -> Callable[..., None]:
+def with_table_options(function: Callable[..., None]) -> Callable[..., None]:
     """Return the function of a command as the shell calls it, with the options of tables if it reads them."""
-    if command not in TABLE_COMMANDS:
+    read = OPTIONS.get(function, Options()).tables.split()
+    if not read:
         return with_options_of(function, function)
     added = inspect.signature(_of_tables).parameters.keys() - inspect.signature(function).parameters.keys()
 
@@ -73,7 +94,7 @@ def with_table_options(command: str, function: Callable[..., None]) -> Callable[
         from evenhand.cli.inputs.tables import GIVEN
 
         written = read_table_options(**{name: given.pop(name) for name in added})
-        tables = TABLE_COMMANDS[command].split() if written.header else []
+        tables = read if written.header else []
         named = [path for one in tables for path in (given[one] if isinstance(given[one], list) else [given[one]])]
         headed = tuple(map(file_said, named))
         token = GIVEN.set(written._replace(headed=headed))

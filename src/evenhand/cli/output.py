@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand.cli.refusals import in_shell
+from evenhand.display.digits import number
 from evenhand.errors import ArgumentError, wanted
 
 if TYPE_CHECKING:
@@ -116,11 +117,6 @@ def answer(body: Any, words: str, json: bool) -> None:
         format_row(body)
     else:
         print_text(words)
-
-
-def number(value: float) -> str:
-    """Write a number with four digits, or a dash where there is none."""
-    return "-" if math.isnan(value) else f"{value:.4g}"
 
 
 def cell(value: Any) -> Any:
@@ -275,5 +271,5 @@ def _clean(value: Any) -> Any:
 
 
 def _numeric(cell: Any) -> bool:
-    text = str(cell).strip("+-%")
+    text = str(cell).strip("+-%").replace(",", "")
     return isinstance(cell, (int, float)) or (bool(text) and text.replace(".", "", 1).replace("e-", "").isdigit())

@@ -8,30 +8,37 @@ from typing import Annotated, Any
 
 import typer
 
-from evenhand import registry
 from evenhand.cli.inputs.causal_data import fitted_model, model_in, show_answer
 from evenhand.cli.inputs.inputs import named_shares, numbers_by_name, read_object
 from evenhand.cli.inputs.tables import is_table, read_texts
-from evenhand.cli.options import JSON
+from evenhand.cli.options import JSON, WRITTEN, Options
 from evenhand.cli.recommendation import show
 from evenhand.cli.refusals import typed_options
 from evenhand.data.csv_files import write_csv
 from evenhand.display.progress import ProgressBar
-from evenhand.errors import ArgumentError, TableError, wanted, why_unreadable
-from evenhand.interventions import Problem, SimulatedTrial
+from evenhand.errors import ArgumentError, TableError, Wording, wanted, why_unreadable
+from evenhand.interventions import CSR, Problem, SimulatedTrial
 from evenhand.interventions.search import Search
 from evenhand.rng import draw_seed
 from evenhand.saving import state
 
-SEARCHES = ("csr", "two-stage-csr", "sris", "one-shot")
 AT_ANY_TIME = {"trial", "log", "tell", "ask", "out", "json", "sep", "decimal", "encoding", "format", "header"}
 """What may be given to a trial that goes on."""
 
 
+@Options(
+    tables="model tell log",
+    beside={
+        "--cut --smoothing": "--edges", "--delta": "--edges --budget --trial", "--seed": "not --trial",
+        "--pooled --slack": "--budget --trial", "--ask --tell --log": "--trial",
+        WRITTEN: "MODEL --candidates --tell --log",
+    },
+    arguments={"costs": "--candidates", "latent": "--edges", "parents": "--edges"},
+)  # fmt: skip
 def recommend(
     context: typer.Context, model: Path | None = None, *, edges: str = "", intervene: str = "",
     sensitive: list[str] | None = None, outcome: str = "", candidates: Path | None = None, values: str = "",
-    tolerance: float | None = None, budget: int | None = None, search: str = "csr",
+    tolerance: float | None = None, budget: int | None = None,
     pooled: Annotated[bool | None, typer.Option("--pooled/--paper")] = None, delta: float | None = None,
     smoothing: float = 1.0, cut: list[str] | None = None, slack: float | None = None, seed: int | None = None,
     trial: Path | None = None, log: Path | None = None, tell: Path | None = None, ask: Path | None = None,
@@ -56,12 +63,11 @@ def recommend(
     values : Values of the outcome's states, such as present=0,absent=1.
     tolerance : Largest fair gap, in the outcome's units.
     budget : The number of trials; without it the answer is computed at once from the model or the data.
-    search : One of csr, two-stage-csr, sris, one-shot.
-    pooled : Mixture weights, or the paper's rules; csr is pooled by default.
-    delta : The share of searches in which csr may ever answer wrongly; by default 0.05.
+    pooled : Mixture weights, or the paper's rules; mixture weights by default.
+    delta : The share of searches that may ever answer wrongly; by default 0.05.
     smoothing : With --edges: how many observations the prior of one table row weighs.
     cut : Group a column of numbers, such as age=25,45, with --edges; may be repeated.
-    slack : How far an answer of csr may be below the best fair outcome; by default 0.
+    slack : How far an answer may be below the best fair outcome; by default 0.
     seed : The seed of simulated trials, or of draws with --edges.
     trial : The file that stores a real trial between commands.
     log : Logged trials of the deployed candidate, or of those that a column candidate names, told before the first
@@ -74,11 +80,9 @@ def recommend(
     if trial is not None and trial.exists():
         running = _begun(trial, [option for own, option in typed_options(context).items() if own not in AT_ANY_TIME])
     else:
-        if search not in SEARCHES:
-            raise ArgumentError(wanted("--search", f"one of {', '.join(SEARCHES)}", search))
         asked = {"MODEL": model, "--intervene": intervene, "--sensitive": sensitive, "--outcome": outcome,
                  "--candidates": candidates, **({} if at_once else {"--budget": budget}),
-                 **({} if search == "sris" else {"--tolerance": tolerance})}  # fmt: skip
+                 "--tolerance": tolerance}  # fmt: skip
         problem, costs = _problem(asked, values, edges, smoothing, cut or [], log)
         if at_once:
             if seed is not None and not edges:
@@ -86,14 +90,16 @@ def recommend(
             show_answer(problem, tolerance or 0.0, delta, seed, out, json)
             return
         chosen = {"pooled": pooled, "delta": delta, "slack": slack, "costs": costs}
-        running = _search(problem, search, tolerance, budget, chosen)
+        settings: Any = {"tolerance": tolerance, "budget": budget}
+        running = CSR(problem, **settings, **{name: value for name, value in chosen.items() if value is not None})
     if trial is None:
         seed = _simulate(running, seed, quiet=json)
     if log is not None:
         running.learn(read_texts(log))
     if tell is not None:
         if not running.open_tickets and not running.handed_out:
-            raise ArgumentError(wanted("--tell", "results of an open allocation", "none is open", "use --ask first"))
+            none = Wording("none is open")
+            raise ArgumentError(wanted("--tell", "results of an open allocation", none, "use --ask first"))
         seen = read_texts(tell)
         running.tell(_ticket(running, seen), seen)
     if ask is not None and not running.finished:
@@ -147,7 +153,7 @@ def _problem(
         raise ArgumentError(f"{', '.join(missing)}: missing; add {them}, or --trial FILE to continue a trial")
     if not edges and is_table(str(asked["MODEL"])):
         what = "the graph over the columns of the data, such as 'sex -> dose -> cured'"
-        raise ArgumentError(wanted("--edges", what, "none"))
+        raise ArgumentError(wanted("--edges", what, Wording("none")))
     model = fitted_model(asked["MODEL"], edges, smoothing, cuts) if edges else model_in(asked["MODEL"])
     body = read_object(asked["--candidates"])
     study = body if isinstance(body.get("candidates"), dict) else {"candidates": body}
@@ -165,20 +171,6 @@ def _problem(
         log=None if log is None or model.complete else read_texts(log),
     )
     return problem, study.get("costs")
-
-
-def _search(problem: Problem, name: str, tolerance: float | None, budget: int | None, chosen: dict[str, Any]) -> Search:
-    """Build the search that the options describe."""
-    settings: dict[str, Any] = {"budget": budget}
-    settings |= {option: value for option, value in chosen.items() if value is not None}
-    for option in ("delta", "slack"):
-        if option in settings and name != "csr":
-            raise ArgumentError(wanted(f"--{option}", "only --search csr, which tests", name))
-    if name != "sris":
-        settings["tolerance"] = tolerance
-    elif tolerance is not None:
-        raise ArgumentError(wanted("--tolerance", "nothing together with --search sris, which ignores gaps", tolerance))
-    return registry.get(f"interventions/{name}").cls(problem, **settings)
 
 
 def _simulate(running: Search, seed: int | None, *, quiet: bool) -> int:

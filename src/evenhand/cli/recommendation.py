@@ -24,16 +24,24 @@ def in_words(found: Any, rows: Any, sure: str = "confidence {:g}") -> str:
     >>> in_words(Found(candidate=None, status="not_shown", confidence=None), rows.assign(outcome=float("nan")))
     'not shown: nothing was tried yet'
     """
-    words, guess = found.status.replace("_", " "), found.status == "not_shown"
+    words, guess, refuted = in_brief(found), found.status == "not_shown", found.status == "graph_refuted"
     named = None if found.candidate is None else rows[rows["candidate"] == found.candidate].iloc[0]
     if named is not None:
-        words += f": {found.candidate}" + (" is the best guess so far" if guess else "")
+        words += " is the best guess so far" if guess else ""
+        words += f"; under this graph {found.candidate} is the best guess" if refuted else ""
         words += f" (posterior probability {named['best']:.3f})" if guess and "best" in named else ""
     elif guess:
         tried = rows["outcome"].notna().any()
         words += ": no candidate seems to be fair so far" if tried else ": nothing was tried yet"
     words += "" if found.confidence is None else f" ({sure.format(found.confidence)})"
     return words if named is None else f"{words}; outcome {_with_interval(named, 'outcome')}"
+
+
+def in_brief(found: Any) -> str:
+    """Return status and candidate of an answer."""
+    if found.status == "graph_refuted":
+        return "not certified: the table refutes the graph"
+    return found.status.replace("_", " ") + ("" if found.candidate is None else f": {found.candidate}")
 
 
 def compact(rows: Any) -> tuple[list[str], list[list[str]]]:
@@ -61,10 +69,12 @@ def show(
     rows = found.table.reset_index()
     files = [] if out is None else _write(found, rows, tolerance, sensitive, out)
     if json:
-        answer = {name: getattr(found, name) for name in ("candidate", "status", "confidence", "more")}
+        answer = {name: getattr(found, name) for name in ("candidate", "status", "confidence", "more", "refuted")}
         cells = rows.astype(object).where(rows.notna(), None)
         as_json({**answer, **body, "table": cells.to_dict("records")}, found)
         return
+    for sentence in found.refuted:
+        print_text(sentence)
     print_text(in_words(found, rows, sure))
     table("Candidates", *compact(rows))
     for sentence in sentences:

@@ -4,64 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from ast import literal_eval
-from contextlib import suppress
-from shlex import quote
 from typing import Any
 
-from evenhand.cli.options import TABLE_COMMANDS
-from evenhand.errors import EvenhandError, file_said
+from evenhand.errors import SHOWN, EvenhandError, Refusal, Wording, file_said, masked, shown
 
-NO_COLUMN = re.compile(r"^column: expected one of (.*), got '(.*?)'(?=$|;)")
-BRACKET = re.compile(r"(?<![\w'])(?:\{|(?<!\bin )\[|[\[(](?![-+\d.e]+, ))(?!\"[^\"']*\")")
-"""Where labels may begin; what has double quotation marks is JSON, [0, 1] after "in" an interval, (3, 2) a shape."""
-CLOSING = {"[": "]", "(": ")", "{": "}"}
-OF_PYTHON: dict[str, Any] = {
-    r"\ban int >= 0, a numpy Generator or None\b": "a whole number >= 0",
-    r"\b(expected|got) None\b": r"\1 nothing",
-    r"\bgot (?:'((?:nothing|none|both|neither)|(?:an?|no|none|\d+) [^']*)'|\"([^\"]*'[^\"]*)\")(?=$|;)": r"got \1\2",
-    r"\b(got|one of) (True|False)\b": lambda found: found[0].lower(),
-    r", or None for [\w ]+": "",
-    r"\bturn its texts into numbers first, such as (?=\{)": "pass --values ",
-    r"\badd it to the edges\b": "add it to --edges",
-    r"\ba timedelta, ": "",
-    r"; call ask\(\w*\)$": "; leave it out",
-    r"; call ask_again\(\[id\]\) to have it labelled once more": "",
-    r"\bname the users, (1=ann,2=bob,) if": r"pass --annotator-of \1 if",
-    r"\bcorrect\(\) changes": "--correct changes",
-    r"\btake back what is wrong by withdraw\(.*?; where some verdicts ": "withdraw what is wrong; where some answers ",
-    r"\buse MomentDistance\(error_rate=\.\.\.\)": "begin another --state with --errors 0.1",
-    r"\bDeadlineLearn (?=keeps|knows)": "--policy deadline-learn ",
-    r"; if a study decides, .*?: it works on a copy of this policy": "",
-    r"\bpass offers= to Promise": "say offers in the file of --promise",
-    r"\bwith change\(shares\)": "with evenhand change",
-    r"\(plays, rounds\) with (.*), got \((\d+), (\d+)\)": r"plays/rounds with \1, got \2/\3",
-    r"\bnumbers of shape \((\d+), (\d+)\), one row per arm": r"\1 rows of \2 numbers, one row per arm",
-    r"\bnumbers of shape \((\d+), d\), one row per arm": r"\1 rows of numbers, one row per arm",
-    r"\bStudy\.create\b": "a program in Python",
-    r" or a function of \([\w, ]+\)": "",
-    r"ask sensitivity\(\) how strong it has to be": "recommend then says how strong it has to be",
-    r"encode text and categories first: eh\.Encoder\(.*\)\.replace\(frame\)": "turn text into columns of 0 and 1 first",
-    r'such as "arms": \["a", "b"\]': "such as --arms a,b",
-    r"\((\d+),\)": r"\1",
-    r"(?<=\w) needs groups$": " needs --groups",
-    r"rescale the features with Scale\.of\(pool\).*": "begin the study with a scale in the file of --spec, the part "
-    "similarity/scale with a centre and a unit for each feature",
-    r"fit it to a pool with such people: Scale\.of\(pool\)": "begin a study whose scale has a larger unit",
-}
-"""What the library says to programs, and how the shell says it."""
+ONE_OF = "one of "
 NAMES = re.compile(r"^([a-z_]+(?:, [a-z_]+)*)(?:\[(.*?)\])?(?=[:,]| at )")
 WORD = re.compile(r"\s*(?:[,;\n]|<?-+>|<-+)\s*")
 """What stands between the names of columns in an option."""
 FILES = ("--promise", "--spec")
 """Options of files that hold what other options say too."""
-ELSEWHERE = {
-    "classes": "--labels", "costs": "--candidates", "latent": "--edges", "parents": "--edges", "learner": "--policy",
-    "policies": "--policy",
-}  # fmt: skip
-"""Options that lead to an argument of another name."""
-ARGUMENT = re.compile(r"(?<![\w'-])([a-z_]+)=(?:True\b|'([\w-]+)'|(\d[\d.]*\b))?(?=$|[\s,;.)])")
-"""An argument as programs write it: stationary=True, estimator='replay', rounds=."""
 
 
 def name_options(error: EvenhandError, context: Any) -> None:
@@ -70,19 +22,16 @@ def name_options(error: EvenhandError, context: Any) -> None:
     if not error.args or not isinstance(error.args[0], str):
         return
     options = {one.name: _long(one) for one in context.command.params if one.opts[0].startswith("-")}
-    words = error.args[0]
-    for python, shell in OF_PYTHON.items():
-        words = re.sub(python, shell, words)
-    words = ARGUMENT.sub(lambda found: _as_option(found, options), words)
-    missing, named = NO_COLUMN.search(words), NAMES.search(words)
+    words, refusal = in_shell(error.args[0]), error.refusal
+    named = NAMES.search(words)
     files = [option for own, option in options.items() if words.startswith(f"{context.params.get(own)}:")]
-    if missing:
-        words = _of_column(words, missing, options, context)
+    if refusal and refusal.name == "column" and refusal.expected.startswith(ONE_OF):
+        words = _of_column(refusal, options, context)
     elif named and all(typed := [_typed(name, options, context) for name in named[1].split(", ")]):
         words = f"{', '.join(typed)}{f', {named[2]}' if named[2] else ''}{words[named.end() :]}"
     elif files:
         words = f"{files[0]} {words}"
-    error.args = (in_shell(words), *error.args[1:])
+    error.args = (words, *error.args[1:])
 
 
 def typed_options(context: Any) -> dict[str, str]:
@@ -100,7 +49,7 @@ def _typed(name: str, options: dict[str, str], context: Any) -> str:
     """Return what was typed, or left out, for an argument of the library; "" where nothing is known to stand for it."""
     given, own = typed_options(context).values(), f"--{name.replace('_', '-')}"
     exact = options.get(name, own if own in options.values() else "")
-    alike = [exact] if exact else [f"{own}s", own.removesuffix("s"), ELSEWHERE.get(name, "")]
+    alike = [exact] if exact else [f"{own}s", own.removesuffix("s"), context.command.said.arguments.get(name, "")]
     typed = [option for option in alike if option in given]
     argument = [_long(one) for one in context.command.params if one.name == name and name not in options]
     file = [f"{option}, {name}" for option in FILES if option in given]
@@ -108,60 +57,44 @@ def _typed(name: str, options: dict[str, str], context: Any) -> str:
     return [*typed, *argument, *(f"--set {name}" for _ in pairs), *file, exact][0]
 
 
-def _as_option(found: re.Match[str], options: dict[str, str]) -> str:
-    """Return an argument with its value as it is typed in the shell, or unchanged if no option is named so."""
-    name, text, number = found.groups()
-    return " ".join(filter(None, (options[name], text or number))) if name in options else found[0]
-
-
-def _of_column(words: str, missing: re.Match[str], options: dict[str, str], context: Any) -> str:
+def _of_column(refusal: Refusal, options: dict[str, str], context: Any) -> str:
     """Return the refusal of a missing column with the one option that named it, or with the file that lacks it."""
-    known, name = missing.groups()
+    known, name = in_shell(refusal.expected).removeprefix(ONE_OF), refusal.got
+    hint = f"; {in_shell(refusal.hint)}" if refusal.hint else ""
     given = {option: context.params.get(own) for own, option in options.items()}
     asked = [one for one, value in given.items() if isinstance(value, str) and name in WORD.split(value.strip())]
     if len(asked) != 1:
-        tables = [context.params.get(one) for one in TABLE_COMMANDS.get(context.info_name, "").split()]
+        tables = [context.params.get(one) for one in context.command.said.tables.split()]
         files = ", ".join(file_said(path) for path in tables if path and not isinstance(path, list))
-        return f"{files or 'table'}: expected a column {name!r}, got the columns {known}{words[missing.end() :]}"
-    left_out = asked[0] not in typed_options(context).values()
-    mend = f"; {asked[0]} was left out and is {name!r} then: name the column" if left_out else words[missing.end() :]
-    return f"{asked[0]}: expected one of the columns {known}, got {name!r}{mend}"
+        return f"{files or 'table'}: expected a column {name!r}, got the columns {known}{hint}"
+    if asked[0] not in typed_options(context).values():
+        hint = f"; {asked[0]} was left out and is {name!r} then: name the column"
+    return f"{asked[0]}: expected one of the columns {known}, got {name!r}{hint}"
 
 
-def in_shell(words: str) -> str:
-    """Return a message whose lists, tuples and dicts are written as they are typed.
+def in_shell(words: Any) -> str:
+    """Return words of the library, or those of an error, as the shell says them.
 
-    >>> in_shell("--values: expected a number for each of ['no', 'yes'] in [0, 1], got {'no': 0.0, 'maybe'...")
-    '--values: expected a number for each of no,yes in [0, 1], got no=0,...'
+    >>> in_shell(Wording("a number for each of ", ["no", "yes"], ", as ", {"no": 0.0}))
+    'a number for each of no,yes, as no=0'
     """
-    parts, at = [], 0
-    for bracket in BRACKET.finditer(words):
-        if bracket.start() >= at and (found := _literal(words[bracket.start() :])):
-            typed, length = found
-            if words[: bracket.start()].endswith("pass --values "):  # which takes names with = or a comma as JSON
-                value = literal_eval(words[bracket.start() :][:length])
-                typed = quote(json.dumps(value, ensure_ascii=False) if '"' in typed else typed)
-            parts += [words[at : bracket.start()], typed]
-            at = bracket.start() + length
-    return "".join([*parts, words[at:]])
+    words = words.args[0] if isinstance(words, EvenhandError) and words.args else words
+    if isinstance(words, Refusal):
+        got = words.got if isinstance(words.got, Wording) else _as_typed(words.got)
+        got = got if len(got) <= SHOWN else f"{got[: SHOWN - 3]}..."
+        words = Wording(f"{words.name}: expected ", words.expected, ", got ", got, words.hint and "; ", words.hint)
+    if not isinstance(words, Wording):
+        return str(words)
+    return masked("".join(in_shell(one) if isinstance(one, str) else _as_typed(one) for one in words.parts))
 
 
-def _literal(words: str) -> tuple[str, int] | None:
-    """Return what stands at the start of some words as it is typed, and its length; None where it is no literal."""
-    closing, end = CLOSING[words[0]], words.find("...")
-    whole = [(words[:at], at, "") for at in range(2, len(words) + 1) if words[at - 1] == closing]
-    cut = [(words[:at] + closing, end + 3, ",...") for at in range(end, 0, -1) if words.startswith(", ", at)]
-    # the shortest that closes first: a longer one would take the brackets of the next list as well
-    for text, length, more in (*whole, *cut):
-        with suppress(ValueError, SyntaxError, TypeError):
-            value = literal_eval(text)
-            parts = [*value, *(value.values() if isinstance(value, dict) else ())]
-            if isinstance(value, str):
-                return None
-            nested = any(isinstance(part, (dict, list)) for part in parts)
-            typed = json.dumps(value, ensure_ascii=False) if nested else written(value) + more
-            return f"({typed})" if isinstance(value, tuple) and ... in value else typed, length
-    return None
+def _as_typed(value: Any) -> str:
+    """Return a value as it is typed; a text stays between quotation marks."""
+    if not isinstance(value, (bool, list, tuple, dict)):
+        return "nothing" if value is None else shown(value)
+    inner = () if isinstance(value, bool) else [*value, *(value.values() if isinstance(value, dict) else ())]
+    nested = any(isinstance(part, (list, dict)) for part in inner)
+    return json.dumps(value, ensure_ascii=False, default=str) if nested else written(value)
 
 
 def written(value: Any) -> str:
@@ -174,6 +107,7 @@ def written(value: Any) -> str:
         return ",".join(f"{written(key)}={written(part)}" for key, part in value.items()) or "none"
     if isinstance(value, (list, tuple, set)):
         return ",".join(map(written, value)) or "none"
-    if value is ... or (isinstance(value, str) and value.strip() == value != "" and not set(value) & set(',="')):
-        return str(value).replace("Ellipsis", "...")
-    return json.dumps(int(value) if isinstance(value, float) and value.is_integer() else value, ensure_ascii=False)
+    if isinstance(value, str) and value.strip() == value != "" and not set(value) & set(',="'):
+        return value
+    number = int(value) if isinstance(value, float) and value.is_integer() else value
+    return json.dumps(number, ensure_ascii=False, default=str)

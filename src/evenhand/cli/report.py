@@ -13,9 +13,9 @@ import typer
 
 from evenhand.audit.decision_log import read_plays, read_rounds
 from evenhand.audit.findings import when_broken
-from evenhand.cli.audit import Audited, promised_rows, taking_audited
+from evenhand.cli.audit import PROMISED, Audited, promised_rows, taking_audited
 from evenhand.cli.inputs.inputs import columns_of
-from evenhand.cli.options import JSON, STUDY, is_store
+from evenhand.cli.options import JSON, STUDY, Options, is_store
 from evenhand.cli.output import answer, png, promise_verdict
 from evenhand.cli.refusals import typed_options
 from evenhand.cli.studies.show import COLUMNS, arm_rows, pictures
@@ -47,6 +47,7 @@ Found = tuple[str, bool | None, str, str, dict[str, Any]]
 """Of what, whether the promise was kept, the answer as a sentence, how to check it again, and the other parts."""
 
 
+@Options(tables="log", beside=PROMISED)
 @taking_audited
 def report(
     audited: Audited, context: typer.Context, log: Annotated[str, typer.Argument(metavar="STORE|LOG")], *,
@@ -136,7 +137,7 @@ def _of_study(place: str, name: str | None) -> Found:
     promise, changes, cost = statistics.promise, len(statistics.epochs) - 1, []
     arm = "arms" if "arms" in frame else "arm"
     last = frame[["ticket", "at", arm, "reason", "status", "reward"]].tail(LATEST)
-    said = _promised(promise, "segment" if statistics.segmented else "") if promise is not None else []
+    said = _promised(promise) if promise is not None else []
     said += [f"changed {changes} times; each round was checked against the promise in force"] if changes > 0 else []
     if promise is not None:
         told = frame.loc[frame["reward"].notna(), [arm, "reward"]].explode([arm, "reward"])
@@ -169,7 +170,7 @@ def _of_study(place: str, name: str | None) -> Found:
     return f"Study {of}", kept, verdict, again, parts
 
 
-def _promised(promise: Promise, inside: str) -> list[str]:
+def _promised(promise: Promise, inside: str = "") -> list[str]:
     """Return all that is promised, a line for each part, and inside each of what."""
     plays = [f"{promise.plays} arms are played per round"] if promise.plays > 1 else []
     return [*in_words(promise.clauses), *plays, *([f"all of this inside each {inside}"] if inside else [])]

@@ -9,12 +9,13 @@ from typing import Annotated
 
 import typer
 
-from evenhand.cli.options import JSON
+from evenhand.cli.options import JSON, Options
 from evenhand.cli.output import as_json, folder, print_text, table
 from evenhand.errors import ArgumentError, wanted
 from evenhand.extras import optional
 
 
+@Options(beside={"--reduced": "not --quick"})
 def reproduce(
     experiment: str, *, quick: bool = False, reduced: bool = False,
     trials: Annotated[int | None, typer.Option(min=1)] = None,

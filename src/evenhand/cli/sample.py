@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from evenhand import registry
 from evenhand.cli.inputs.empty_cells import without_empty_cells
 from evenhand.cli.inputs.inputs import named_shares, names_of, numbers_by_name
 from evenhand.cli.inputs.tables import read_table
-from evenhand.cli.options import EMPTY, JSON
+from evenhand.cli.options import EMPTY, JSON, Options
 from evenhand.cli.output import as_json, draw, folder, print_text, say_notes
 from evenhand.cli.worst_off import compared, say_compared
 from evenhand.data.csv_files import write_csv
@@ -22,7 +21,7 @@ from evenhand.display.progress import ProgressBar
 from evenhand.errors import ArgumentError, wanted, wanted_one_of
 from evenhand.plots.sampling import plot_collection
 from evenhand.protocol import labels_of_texts
-from evenhand.sampling import Collected, EstimatorModel, Sampler, TablePool, collect
+from evenhand.sampling import Collected, EstimatorModel, OptimisticSampler, Sampler, TablePool, collect
 from evenhand.saving.state import save
 
 if TYPE_CHECKING:
@@ -34,19 +33,20 @@ MOST_LABELS = 100
 """More labels than this are numbers to predict, and no classes."""
 
 
+@Options(tables="pool")
 def sample(
     pool: Path,
     *,
     group: str,
     budget: float,
     label: str = "",
-    scheme: str = "optimistic",
     features: str = "",
     costs: str = "",
     batch: int = 1,
     loss: str = "zero_one",
     trend: float = 0.0,
     reweighted: bool = False,
+    mixture: bool = False,
     multiclass: bool = False,
     empty: EMPTY = "refuse",
     seed: int | None = None,
@@ -61,31 +61,33 @@ def sample(
     group : The column of groups, or several: sex,race.
     budget : The number of labels to buy, or their total cost with --costs.
     label : The column of labels; for a pool without labels use evenhand label.
-    scheme : optimistic, epsilon-greedy, greedy, uniform or proportional.
     features : The columns to learn from; by default all others.
     costs : The cost of a label in each group: a=1,b=3.
     batch : The training rows per round; the same number of rows validate.
     loss : zero_one, log, false_negative or false_positive.
-    trend : The weight of the trend term in the optimistic scheme.
+    trend : The weight of the trend of recent accuracies.
     reweighted : Apply minimax reweighting at the end.
+    mixture : Mix 60 models at the end, for groups that no single model serves.
     multiclass : Take more than two labels, with scikit-learn's logistic regression.
     seed : The seed; by default drawn and reported.
     out : Folder for the rows, the mixture and the picture.
     """
+    if reweighted and mixture:
+        raise ArgumentError(wanted("--mixture", "nothing together with --reweighted", True))
     columns, groups = names_of(features) or None, names_of(group)
     frame = labelled_rows(pool, groups, label, columns, empty)
     world = TablePool(frame, group=groups, label=label, features=columns)
     world.grouping.refuse("group")
     paid = numbers_by_name(named_shares(costs, "--costs"), "--costs") if costs else None
-    options: dict[str, Any] = {"batch": batch, "loss": loss, "costs": paid, "budget": budget}
-    options |= {"seed": seed} | _classes(world, loss, multiclass=multiclass, reweighted=reweighted)
-    sampler = _sampler(scheme, world, options, trend)
+    options: dict[str, Any] = {"batch": batch, "loss": loss, "costs": paid, "budget": budget, "trend": trend}
+    options |= {"seed": seed} | _classes(world, loss, multiclass=multiclass, reweighted=reweighted or mixture)
+    sampler = OptimisticSampler(world.groups, **options)
     folder(out)
     for note in (said := sampler.notes):
         typer.echo(f"Before it is spent: {note}", err=True)
     world.reset(sampler.seed)
     history = _run(sampler, world, budget, quiet=json)
-    finished: Collected = sampler.finish(reweighted=reweighted)
+    finished: Collected = sampler.finish(reweighted=reweighted, mixture=mixture)
     finished.notes = (*world.notes, *finished.notes)
     if len(world.chosen) == len(world.y) and finished.cost < budget:
         left = f"{budget - finished.cost:g} of the budget of {budget:g} is left, as every pool is used up"
@@ -97,7 +99,7 @@ def sample(
     write_csv(history, out / "history.csv")
     save({"sampler": sampler, "model": finished.model, "pool": world}, out / COLLECTION)
     draw(out, "sample", partial(plot_collection, history), width=9.5, height=3.6, columns=2)
-    found = compared(sampler, finished, world, reweighted=reweighted)
+    found = compared(sampler, finished, world, reweighted=reweighted, mixture=mixture)
     if json:
         body = {"rounds": finished.rounds, "labels": finished.labels, "cost": finished.cost, "seed": sampler.seed}
         as_json(body | {"groups": risks.to_dict("records"), **found, "folder": str(out)}, finished)
@@ -127,7 +129,7 @@ def labelled_rows(
         why = f"every cell is empty; {mend}" if label else mend
         raise ArgumentError(wanted(option, "a column with labels", label or None, why))
     if label not in frame.columns:
-        raise ArgumentError(wanted_one_of(option, list(frame.columns), label, what="one of the columns", mend=mend))
+        raise ArgumentError(wanted_one_of(option, list(frame.columns), label, what="one of the columns", hint=mend))
     others = features or [name for name in frame.columns if name not in (*groups, label)]
     frame = without_empty_cells(frame, [*groups, label], others, empty)
     if list(frame.columns).count(label) == 1:
@@ -136,21 +138,6 @@ def labelled_rows(
         measured = all(NUMBER.fullmatch(str(one)) for one in labels) and any("." in str(one) for one in labels)
         frame[label] = numbers(frame, label) if measured else labels
     return frame
-
-
-def _sampler(scheme: str, world: TablePool, options: dict[str, Any], trend: float) -> Sampler:
-    names = ("optimistic", "epsilon-greedy", "greedy", "uniform", "proportional")
-    if scheme not in names:
-        raise ArgumentError(wanted("--scheme", f"one of {', '.join(names)}", scheme))
-    if trend and scheme != "optimistic":
-        raise ArgumentError(wanted("--trend", "nothing together with a --scheme other than optimistic", trend))
-    more: dict[str, Any] = {}
-    if scheme == "optimistic":
-        more = {"trend": trend}
-    elif scheme == "proportional":
-        more = {"proportions": world.proportions.tolist()}
-    made: Sampler = registry.get(f"sampling/{scheme}").cls(world.groups, **options, **more)
-    return made
 
 
 def _run(sampler: Sampler, world: TablePool, budget: float, *, quiet: bool) -> Any:
@@ -183,7 +170,7 @@ def _classes(world: TablePool, loss: str, *, multiclass: bool, reweighted: bool)
     if loss in ("false_negative", "false_positive"):
         raise ArgumentError(wanted("--loss", f"zero_one or log for {len(labels)} labels", loss))
     if reweighted:
-        raise ArgumentError(wanted("--reweighted", "two labels", len(labels)))
+        raise ArgumentError(wanted("--reweighted or --mixture", "two labels", len(labels)))
     from sklearn.linear_model import LogisticRegression
 
     return {"classes": labels, "model": EstimatorModel(LogisticRegression(max_iter=1000))}

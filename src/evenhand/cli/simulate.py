@@ -11,12 +11,12 @@ import typer
 
 import evenhand as eh
 from evenhand import plots, quotas, registry
-from evenhand.cli.groups import learned_bias, say_bias, show_bias, table_bias, write_bias
+from evenhand.cli.groups import learned_bias, say_gaps, show_bias, table_bias, write_bias
 from evenhand.cli.inputs.inputs import delay_of, names_of, numbers_of, shares_of
 from evenhand.cli.inputs.policies import check_kept, policies_of
 from evenhand.cli.inputs.promises import UNDER, with_and_without
 from evenhand.cli.inputs.tables import read_table
-from evenhand.cli.options import JSON
+from evenhand.cli.options import FORM, JSON, Options
 from evenhand.cli.output import KEPT, as_json, draw, folder, print_text, promised_cells, say_notes, table
 from evenhand.data.csv_files import write_csv
 from evenhand.errors import ArgumentError, MissingExtraError, wanted
@@ -35,6 +35,15 @@ WIDEST = 12
 LOSSES = ("regret", "r_regret", "true_regret", "biased_regret", "perceived_regret")
 
 
+@Options(
+    tables="data",
+    beside={
+        "--tolerance": "--shares --promise", "--promise": "not --shares --tolerance",
+        "--arm --reward --group": "--data", "--sensitive --features": "--group", "--data": "not WORLD --means",
+        FORM: "--data --log --shares --promise",
+    },
+    arguments={"learner": "--policy", "policies": "--policy"},
+)  # fmt: skip
 def simulate(
     world: str = "", *, data: Path | None = None, arm: str = "", reward: str = "reward", group: str = "",
     sensitive: str = "", features: str = "", means: str = "",
@@ -59,7 +68,7 @@ def simulate(
     shares : Promised share of each arm: 0.02, or a=0.2,b=1/3, or a CSV with columns arm, share.
     tolerance : By how many plays an arm may be behind its share.
     promise : A promise file as for `evenhand new --promise`; each learner runs with and without it.
-    log : A log whose offers and segments are replayed, from its columns available and segment, or given.
+    log : A log whose offers are replayed, from its column available or given.
     delay : Rounds until a reward arrives: 50, one of 0,3,12 drawn each round, or geometric:MEAN.
     rounds : The number of rounds in each replication.
     replications : The number of independent replications.
@@ -80,13 +89,13 @@ def simulate(
     bias: Any = None
     traits = traits_of(played)
     if of_table := traits.bias is not None:
-        bias, few = table_bias(played)
+        bias, gaps, few = table_bias(played)
         if not json:
-            say_bias(bias, few, reward)
-    replayed: dict[str, Any] = {} if log is None else _replayed(log)
-    rounds = min([rounds, *map(len, replayed.values())])
+            say_gaps(played, gaps, few, reward)
+    offers = None if log is None else _offers_of(log)
+    rounds = rounds if offers is None else min(rounds, len(offers))
     history = eh.simulate(
-        policies, played, rounds=rounds, **replayed, replications=replications, seed=seed, delay=delay_of(delay),
+        policies, played, rounds=rounds, offers=offers, replications=replications, seed=seed, delay=delay_of(delay),
         jobs=jobs, progress=not json, store=None if out is None else folder(out) / "partial",
     )  # fmt: skip
     if traits.groups is not None and not of_table:
@@ -94,18 +103,18 @@ def simulate(
     _report(history, policies, bias, out, json, of_table=of_table)
 
 
-def _replayed(path: Path) -> dict[str, Any]:
-    """Return the offers and the segments that a log says."""
+def _offers_of(path: Path) -> list[Any]:
+    """Return the offers that a log says."""
     from evenhand.simulation.schedule import said_in
 
-    table = read_table(path, text=["available", "segment", "given"])
-    said = {"offers": said_in(table, "available"), "segments": said_in(table, "segment")}
-    if all(column is None for column in said.values()):
+    table = read_table(path, text=["available", "given"])
+    offers = said_in(table, "available")
+    if offers is None:
         if "given" in table.columns:
-            raise ArgumentError("--log: none of its rounds has an offer or a segment; leave --log out")
-        what = "a log with a column available, segment or given, as `evenhand export` writes it"
+            raise ArgumentError("--log: none of its rounds has an offer; leave --log out")
+        what = "a log with a column available or given, as `evenhand export` writes it"
         raise ArgumentError(wanted("--log", what, list(table.columns)))
-    return {name: column for name, column in said.items() if column is not None}
+    return offers
 
 
 def _grouped(data: Path, arm: str, group: str, reward: str, features: str, sensitive: str) -> Any:
@@ -195,7 +204,7 @@ def _show_policies(summary: list[dict[str, Any]]) -> None:
     first = "Rewards" if "forced_share" in blank else "Promises at every round, and rewards"
     for title, columns in (
         (f"{first} (means over replications)", of_policies),
-        ("Shares of the decisions by group; smallest over largest selection rate", ["policy", *of_groups]),
+        ("Shares of each rule's decisions by group; smallest over largest rate of choosing", ["policy", *of_groups]),
     ):
         cells: list[Any] = [[k.replace("_", " ") for k in columns], *([row[k] for k in columns] for row in told)]
         if len(columns) > WIDEST:  # a row of each, as a line has no room for so many columns

@@ -21,12 +21,14 @@ NAMED = 3
 """How many groups are named that may be worse off."""
 
 
-def compared(sampler: Sampler, finished: Collected, pool: TablePool, *, reweighted: bool) -> dict[str, Any]:
+def compared(
+    sampler: Sampler, finished: Collected, pool: TablePool, *, reweighted: bool, mixture: bool
+) -> dict[str, Any]:
     """Return how the final model does on the rows that were not drawn, `fresh` by group, and who is worst off: under
     it, and under the model of a uniform draw that costs as much, on the rows that this one has not seen."""
     from evenhand.sampling.final import fresh_risks, uniform_draw
 
-    model, drawn = uniform_draw(sampler, pool, finished.cost, reweighted=reweighted)
+    model, drawn = uniform_draw(sampler, pool, finished.cost, reweighted=reweighted, mixture=mixture)
     fresh = fresh_risks(finished.model, pool, pool.chosen, sampler.loss)
     uniform = fresh_risks(model, pool, drawn, sampler.loss)
     table = fresh.join(uniform["risk"].rename("uniform")).assign(share=finished.mixture)

@@ -112,7 +112,7 @@ class RemoteStudy:
 
     def ask(
         self, *, contexts: Any = None, groups: Any = None, available: Sequence[Label] | None = None,
-        segment: Label | None = None, annotator: str | None = None, key: str | None = None, sticky: bool = False,
+        annotator: str | None = None, key: str | None = None, sticky: bool = False,
         subject: str | None = None,
     ) -> ServiceDecision:  # fmt: skip
         """Return a decision; asking again with the same `key` returns the same one, or is refused with other arguments.
@@ -122,7 +122,7 @@ class RemoteStudy:
         """
         if calls.read_sticky(sticky) and key is None:
             raise ArgumentError(wanted("sticky", "a key as well", "none"))
-        shown = {"contexts": contexts, "groups": groups, "available": available, "segment": segment}
+        shown = {"contexts": contexts, "groups": groups, "available": available}
         body = calls.round_of({**shown, "annotator": annotator, "subject": subject, "sticky": sticky or None})
         return self._post("ask", "decide", body, decision_of, calls.checked_key(key))
 
@@ -185,8 +185,7 @@ class RemoteStudy:
         Returns
         -------
         dict
-            The shortfall in plays, of each arm and of each set of arms (a tuple), that is not carried over; by segment
-            for a study with segments.
+            The shortfall in plays, of each arm and of each set of arms (a tuple), that is not carried over.
         """
         body = calls.given({"shares": shares, "promise": promise})
         return self._post("change", "decide", body, _dropped, repeatable=False)
@@ -263,8 +262,4 @@ def _status(sent: Any) -> Any:
 
 
 def _dropped(sent: Any) -> dict[Any, Any]:
-    found: dict[Any, Any] = {}
-    for row in sent["dropped"]:
-        inside = found if row.get("segment") is None else found.setdefault(row["segment"], {})
-        inside[label_of(row["label"])] = row["plays"]
-    return found
+    return {label_of(row["label"]): row["plays"] for row in sent["dropped"]}

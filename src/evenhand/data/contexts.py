@@ -10,7 +10,7 @@ import numpy as np
 from evenhand.arguments import as_floats
 from evenhand.data.encoding import encode_hint
 from evenhand.data.tables import numbers
-from evenhand.errors import ContextError, TableError, wanted
+from evenhand.errors import ContextError, TableError, Wording, wanted
 from evenhand.frames import frame_or_value, has_row_labels, is_row, row_frame
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import in_columns, in_order
@@ -32,7 +32,10 @@ def read_shown(
     TableError
         If the encoder refuses a cell.
     """
-    shape = f"numbers of shape ({len(arms)}, {'d' if dimension is None else dimension}), one row per arm"
+    shape = Wording(
+        f"numbers of shape ({len(arms)}, {'d' if dimension is None else dimension}), one row per arm",
+        shell=f"{len(arms)} rows of {'' if dimension is None else f'{dimension} '}numbers, one row per arm",
+    )
     table = row_frame(contexts) if _is_row(contexts) else frame_or_value(contexts, "contexts")
     named = has_row_labels(table) and table.ndim == 2
     one = len(arms) > 1 and named and len(table) == 1
@@ -50,13 +53,13 @@ def read_shown(
     if shown.ndim == 1 and shown.size and dimension in (None, shown.size):
         if dimension is None and shown.size == len(arms):
             mend = "write [[...]] for one row that all arms share, [[a], [b], ...] for one number per arm"
-            got = f"{shown.size} numbers, as many as arms"
+            got = Wording(f"{shown.size} numbers, as many as arms")
             raise ContextError(wanted("contexts", shape, got, mend))
         shown = shown[None]
     if shown.ndim == 2 and len(shown) == 1:
         shown = np.repeat(shown, len(arms), axis=0)
     if shown.ndim != 2 or shown.shape[0] != len(arms) or shown.shape[1] != (dimension or shown.shape[1] or 1):
-        raise ContextError(wanted("contexts", shape, f"an array of shape {shown.shape}"))
+        raise ContextError(wanted("contexts", shape, Wording(f"an array of shape {shown.shape}")))
     sound = np.abs(shown) <= LARGEST
     if not sound.all():
         arm, feature = np.argwhere(~sound)[0]
@@ -82,7 +85,9 @@ def feature_columns(frame: Any, names: Sequence[str], low: float = -np.inf, high
         hint = encode_hint(frame[[*dict.fromkeys(there)]])
         if not hint:
             raise
-        raise TableError(f"{error}; encode text and categories first: {hint}.replace(frame)") from error
+        python = f"; encode text and categories first: {hint}.replace(frame)"
+        mend = Wording(python, shell="; turn text into columns of 0 and 1 first")
+        raise TableError(Wording(error.args[0], mend)) from error
 
 
 def _is_row(contexts: Any) -> bool:

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self
 from evenhand.data.csv_form import CsvForm, detected, is_comment, named
 from evenhand.data.tables import NUMBER, UNREADABLE
 from evenhand.data.text_files import opened
-from evenhand.errors import TableError, wanted, why_unreadable
+from evenhand.errors import TableError, Wording, wanted, why_unreadable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -127,7 +127,7 @@ class CsvFile(NamedTuple):
         if first is None:
             raise TableError(f"{self.name}: the file is empty; as CSV it needs a header line and rows")
         if self.form.header and len(self.form.header) > first.shape[1]:
-            got = f"{len(self.form.header)} names and {first.shape[1]} cells"
+            got = Wording(f"{len(self.form.header)} names and {first.shape[1]} cells")
             raise TableError(wanted(f"{self.name}, --header", "a name for each cell of the first line", got))
         return list(self.form.header) or first.iloc[0].str.strip().map(unescaped).tolist()
 

@@ -10,7 +10,7 @@ import numpy as np
 from evenhand.arguments import as_floats, one_of
 from evenhand.data.features import MANY, categories
 from evenhand.data.tables import column, numbers, places_in
-from evenhand.errors import ArgumentError, TableError, nearest, wanted, wanted_one_of
+from evenhand.errors import NOTHING, ArgumentError, TableError, Wording, nearest, wanted, wanted_one_of
 from evenhand.frames import as_pandas, holds_categories, row_frame
 from evenhand.kernels.arrays import Floats
 from evenhand.protocol import Label, columns_seen, distinct, label_of
@@ -52,7 +52,7 @@ class Encoder:
     """
 
     def __init__(self, columns: Mapping[str, Sequence[Label] | None], *, unseen: Unseen = "refuse") -> None:
-        what = "a dict column -> its categories, or None for a column of numbers"
+        what = Wording("a dict column -> its categories, or ", NOTHING, " for a column of numbers")
         if not isinstance(columns, Mapping) or not columns:
             raise ArgumentError(wanted("columns", what, columns))
         self.columns = {str(name): _categories(str(name), given) for name, given in columns.items()}
@@ -99,7 +99,7 @@ class Encoder:
         if missing:
             near = nearest(missing[0], [name for name in table.columns if name not in self.columns])
             mend = f"{missing[0]!r} is missing" + (f"; is the column {near[0]!r} meant?" if near else "")
-            raise TableError(wanted("table", f"the columns {list(self.columns)}", list(table.columns), mend))
+            raise TableError(wanted("table", Wording("the columns ", list(self.columns)), list(table.columns), mend))
         parts = [
             numbers(table, name)[:, None] if kinds is None else self._coded(table, name, kinds)
             for name, kinds in self.columns.items()
@@ -130,7 +130,7 @@ class Encoder:
         if (found < 0).any() and self.unseen == "refuse":
             row = int(np.argmax(found < 0))
             where, mend = f"column {name!r}, row {row + 1}", "Encoder(..., unseen='ignore') takes it for none"
-            raise TableError(wanted_one_of(where, kinds, values[row], what="one of the categories", mend=mend))
+            raise TableError(wanted_one_of(where, kinds, values[row], what="one of the categories", hint=mend))
         return np.asarray(found[:, None] == np.arange(len(kinds)), np.float64)
 
     def snapshot(self) -> dict[str, Any]:
@@ -282,6 +282,6 @@ def _categories(name: str, given: Any) -> tuple[Label, ...] | None:
     listed = [] if isinstance(given, (str, bytes)) or not np.iterable(given) else list(given)
     kinds = tuple(kind for kind in map(label_of, listed) if kind is not None)
     if not 0 < len(listed) == len(distinct(kinds)) <= MANY:
-        what = f"1 to {MANY} different categories, texts or whole numbers, or None for numbers"
+        what = Wording(f"1 to {MANY} different categories, texts or whole numbers, or ", NOTHING, " for numbers")
         raise ArgumentError(wanted(f"columns[{name!r}]", what, given))
     return kinds

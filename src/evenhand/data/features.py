@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.data.tables import cells, column, holds_times, levels_of
-from evenhand.errors import TableError, wanted
+from evenhand.errors import TableError, Wording, argument, wanted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,6 +19,7 @@ MOST_CODES = 50
 """How many values text may have in any case; text with more that differs in most rows is taken for an identifier."""
 MANY = 1000
 """More categories than this in a column are refused."""
+LEAVE_OUT = Wording("leave it out of ", argument("features"))
 NUMBERED = 30
 """From so many rows on different whole numbers that lie close together number the rows."""
 
@@ -46,8 +47,8 @@ def other_columns(frame: pd.DataFrame, used: Container[Any]) -> list[Any]:
         values: Any = frame[name]
         whole = values.ndim == 1 and values.dtype.kind in "iu" and len(values) >= NUMBERED
         if whole and values.is_unique and values.max() - values.min() < 2 * len(values):
-            got = f"a number for each row, from {values.min()} to {values.max()}"
-            raise TableError(wanted(f"column {name!r}", "a feature", got, "leave it out of features="))
+            got = Wording(f"a number for each row, from {values.min()} to {values.max()}")
+            raise TableError(wanted(f"column {name!r}", "a feature", got, LEAVE_OUT))
     return names
 
 
@@ -65,7 +66,7 @@ def categories(frame: pd.DataFrame, name: str) -> list[Any] | None:
     values = cells(frame, name)
     declared = values.dtype if isinstance(values.dtype, pd.CategoricalDtype) else None
     if holds_times(values) or (declared is None and all(map(_reads_as_time, values))):
-        mend = "turn dates and durations into numbers, such as days since the earliest, or leave it out of features="
+        mend: str = Wording("turn dates and durations into numbers, such as days since the earliest, or ", LEAVE_OUT)
         raise TableError(wanted(f"column {name!r}", "numbers or categories", values.iloc[0], mend))
     if declared is None and all(isinstance(value, str) and _PERCENT.fullmatch(value.strip()) for value in values):
         mend = "write percentages as numbers, 0.04 or 4"
@@ -76,11 +77,11 @@ def categories(frame: pd.DataFrame, name: str) -> list[Any] | None:
     ordered = declared is not None and declared.ordered
     found = list(map(str, values.cat.categories)) if ordered else levels_of(column(frame, name), values)
     if declared is None and len(found) > max(MOST_CODES, len(values) / 2):
-        mend = "if it is an identifier, leave it out of features=; give categories the dtype 'category'"
-        got = f"{len(found)} in {len(values)} rows"
+        mend = Wording("if it is an identifier, ", LEAVE_OUT, "; give categories the dtype 'category'")
+        got = Wording(f"{len(found)} in {len(values)} rows")
         raise TableError(wanted(f"column {name!r}", "text with few values", got, mend))
     if len(found) > MANY:
-        mend = "leave it out of features=, or merge rare ones"
+        mend = Wording(LEAVE_OUT, ", or merge rare ones")
         raise TableError(wanted(f"column {name!r}", f"at most {MANY} categories", len(found), mend))
     return found
 

@@ -11,7 +11,7 @@ from evenhand.data.csv_cells import convert_dates, convert_numbers
 from evenhand.data.csv_files import COMMENTS, CsvFile, like_data
 from evenhand.data.csv_form import CsvForm, detected, legacy_encoding, named
 from evenhand.data.json_files import first_signs, rows_of
-from evenhand.data.text_files import OPENERS, TRY, opened, text_of
+from evenhand.data.text_files import MEND, OPENERS, opened, text_of
 from evenhand.errors import EvenhandError, TableError, is_path, wanted, why_unreadable
 from evenhand.extras import optional
 from evenhand.frames import arrow_frame, typed
@@ -156,7 +156,7 @@ def _read_json(file: Path, encoding: str | None, *, said: bool) -> pd.DataFrame:
     """Read objects, a row each; a name that a row lacks is an empty cell. What is `said` may name an option."""
     import pandas as pd
 
-    mend = f"pass encoding=, {TRY}" if said else "save it as JSON in UTF-8"
+    mend = MEND if said else "save it as JSON in UTF-8"
     rows = rows_of(text_of(file, encoding, mend), file)
     if len(rows) == 1 and rows[0][0] != "row 1" and _holds_rows(rows[0][1]):
         what = "an array of objects, [{...}, ...], or one object per line"

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, Wording, wanted
 from evenhand.frames import has_row_labels
 from evenhand.labels import Labels
 from evenhand.protocol import writing
@@ -100,5 +100,5 @@ def _refused(name: str, given: list[Any], by: str, known: Sequence[Any], named: 
         met.add(own)
     missing = [label for label in known if writing(label) not in met]
     if missing:
-        return wanted(name, what, f"none for {missing[0]!r}", mend)
+        return wanted(name, what, Wording(f"none for {missing[0]!r}"), mend)
     return wanted(name, f"the row labels of {by}, in the same order", "another order", mend)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Hashable, Iterable, Sequence
 from datetime import date, time, timedelta
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.arguments import in_sequence
-from evenhand.errors import TableError, wanted, wanted_one_of
+from evenhand.errors import TableError, Wording, wanted, wanted_one_of
 from evenhand.frames import UNORDERED, holds_categories
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import Labels
@@ -238,7 +240,12 @@ def _as_numbers(texts: pd.Series[Any], bad: Any, found: pd.Series[Any]) -> str:
         return ""
     known = sorted({text for text in texts if isinstance(text, str)}, key=lambda text: (text[:1] not in "nN", text))
     numbered = {text: number for number, text in enumerate(known)}
-    return f"turn its texts into numbers first, such as {numbered}" if 1 < len(known) <= FEW_TEXTS else ""
+    if not 1 < len(known) <= FEW_TEXTS:
+        return ""
+    typed = ",".join(f"{text}={number}" for text, number in numbered.items())
+    if set("".join(known)) & set(',="'):  # --values takes such texts as JSON alone
+        typed = json.dumps(numbered, ensure_ascii=False)
+    return Wording("turn its texts into numbers first, such as ", numbered, shell=f"pass --values {quote(typed)}")
 
 
 def chances(frame: pd.DataFrame, name: str) -> Floats:

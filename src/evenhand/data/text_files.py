@@ -12,7 +12,7 @@ from encodings.aliases import aliases
 from pathlib import Path
 from typing import Any
 
-from evenhand.errors import ArgumentError, TableError, nearest, wanted, why_unreadable
+from evenhand.errors import ArgumentError, TableError, Wording, argument, nearest, wanted, why_unreadable
 
 OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 ORDER_MARKS = (
@@ -24,7 +24,7 @@ ORDER_MARKS = (
 )
 TRY = "such as cp1252, latin-1, cp1251, gbk or shift_jis"
 """What to try where a text is not UTF-8."""
-MEND = f"pass encoding=, {TRY}"
+MEND = Wording("pass ", argument("encoding"), f", {TRY}")
 
 
 def opened(file: Path) -> Any:
@@ -83,7 +83,7 @@ def decoded(content: bytes, name: object, encoding: str | None = None, mend: str
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         shown = "UTF-8" if found == "utf-8" else found
-        raise TableError(f"{name}: line {line} is not {shown}; {mend}") from error
+        raise TableError(Wording(f"{name}: line {line} is not {shown}; ", mend)) from error
 
 
 def text_of(file: Path, encoding: str | None = None, mend: str = MEND) -> str:

@@ -20,7 +20,7 @@ import numpy as np
 from evenhand import registry
 from evenhand.descriptions.limits import check_encoded, check_sizes
 from evenhand.descriptions.promises import check_names, parts_of, promise_from, with_sets
-from evenhand.errors import ArgumentError, EvenhandError, wanted
+from evenhand.errors import ArgumentError, EvenhandError, Wording, wanted
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.promises.plain_data import ARGUMENTS
 
@@ -67,7 +67,8 @@ def policy_from(spec: Any, *, bounded: bool = True) -> Any:
     """
     policy = build(_plain(spec, "policy"), bounded=bounded)
     if isinstance(policy, KernelPolicy) and policy.arms is None:
-        raise ArgumentError(wanted("arms", "a number of arms or a list of labels", None, 'such as "arms": ["a", "b"]'))
+        mend = Wording('such as "arms": ["a", "b"]', shell="such as --arms a,b")
+        raise ArgumentError(wanted("arms", "a number of arms or a list of labels", None, mend))
     return policy
 
 
@@ -120,7 +121,9 @@ def _arguments(
     check_names(entry.name, given, takes)
     missing = [name for name, p in takes.items() if p.default is p.empty and given.get(name) is None]
     if missing:
-        raise ArgumentError(f"{where or 'policy'}: {entry.name} needs {', '.join(missing)}")
+        lacks = ", ".join(missing)
+        lacks = Wording(lacks, shell=f"--{lacks}") if lacks == "groups" else lacks
+        raise ArgumentError(Wording(f"{where or 'policy'}: {entry.name} needs ", lacks))
     hints = typing.get_type_hints(entry.cls.__init__)
     arguments: dict[str, Any] = {}
     for name, value in given.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -10,6 +9,8 @@ from html import escape
 from typing import Any
 
 import numpy as np
+
+from evenhand.display.digits import number
 
 FIRST, LAST = 6, 3
 """Of a long table so many rows are shown from its start and from its end."""
@@ -159,8 +160,7 @@ def said(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, (float, Fraction)):
-        number = float(value)
-        return "-" if math.isnan(number) else f"{number:.0f}" if number.is_integer() else f"{number:.4g}"
+        return f"{float(value):.0f}" if float(value).is_integer() else number(float(value))
     if isinstance(value, (list, tuple)):
         more = [f"... {len(value) - LARGEST} more"] if len(value) > LARGEST else []
         return ", ".join([*map(said, value[:LARGEST]), *more]) or "none"

@@ -9,7 +9,7 @@ import numpy as np
 
 from evenhand.audit.sequences import Book, refutes
 from evenhand.audit.units import read_differently
-from evenhand.errors import ArgumentError, TableError, wanted
+from evenhand.errors import NOTHING, ArgumentError, TableError, Wording, argument, wanted
 from evenhand.evaluation.estimators import Candidate
 from evenhand.evaluation.findings import Interval
 from evenhand.evaluation.logged import Logged
@@ -25,6 +25,7 @@ FAR = 6.0
 """Standard errors of the mean weight from 1 at which it is remarked upon."""
 ENOUGH = 30
 """Rows with a reward above 0, and with one below 1, that a normal interval needs."""
+NAME = Wording("name the column of the propensities with ", argument("propensity"))
 CHOSEN = (
     "The policy is taken not to have been chosen with these rows: the best of many on the same rows looks better than "
     "it is. To judge a choice, make it anew before each block of rows: see the page on evaluation."
@@ -44,7 +45,7 @@ def check_log(logged: Logged, arm: str) -> None:
     if not logged.counted:
         return
     if shares_change(logged.codes, len(logged.arms)):
-        mend = "name the column of the propensities with propensity=, or replay a policy with estimator='replay'"
+        mend = Wording(NAME, ", or replay a policy with ", argument("estimator", "replay"))
         what = "arms drawn with the same chances from first to last, as there are no propensities"
         raise TableError(wanted(f"column {arm!r}", what, "shares that change, as a learner's do", mend))
     shown = logged.contexts
@@ -59,7 +60,7 @@ def check_log(logged: Logged, arm: str) -> None:
         if len(parts) < 2 or any(np.ptp(part) == 0 for part in parts):
             continue
         if f_oneway(*parts).pvalue < REFUTED:
-            mend = "name the column of the propensities with propensity=; without them the log is confounded"
+            mend = Wording(NAME, "; without them the log is confounded")
             what = "arms drawn independently of the contexts, as there are no propensities"
             raise TableError(wanted(f"column {arm!r}", what, f"arms that depend on context {number + 1}", mend))
 
@@ -127,7 +128,8 @@ def check_normal(rewards: Floats) -> None:
     for what, count in (("above 0", int((rewards > 0).sum())), ("below 1", int((rewards < 1).sum()))):
         if count < ENOUGH:
             got = f"'normal' where {count} of the policy's {len(rewards)} rows have a reward {what}"
-            mend = f"a normal interval needs {ENOUGH} of them; for one look pass interval='once'"
+            once = argument("interval", "once")
+            mend = Wording(f"a normal interval needs {ENOUGH} of them; for one look pass ", once)
             raise ArgumentError(wanted("interval", "'anytime' or 'once'", got, mend))
 
 
@@ -139,7 +141,7 @@ def _check_largest(largest: float, weights: Floats) -> None:
     book = Book()
     book.add(-weights, largest)
     if refutes([book], -1.0, REFUTED):
-        what = "None, as the log does not try everything that the policy plays"
+        what = Wording(NOTHING, ", as the log does not try everything that the policy plays")
         mend = "a largest weight bounds the value only where every arm of the policy has a chance in every row"
         got = f"{largest:g} and a mean weight of {weights.mean():.3g}"
         raise ArgumentError(wanted("largest_weight", what, got, mend))

@@ -16,7 +16,17 @@ import numpy as np
 from evenhand.arguments import as_float, as_floats
 from evenhand.data.probabilities import scaled_note, summed
 from evenhand.data.tables import twin_of
-from evenhand.errors import ArgumentError, ModelError, UnknownArmError, none_for, of_one_type, wanted, wanted_one_of
+from evenhand.errors import (
+    ArgumentError,
+    ModelError,
+    UnknownArmError,
+    Wording,
+    argument,
+    none_for,
+    of_one_type,
+    wanted,
+    wanted_one_of,
+)
 from evenhand.evaluation.logged import Logged, check_columns, check_order, row_table
 from evenhand.frames import dimensions, is_frame
 from evenhand.kernels.arrays import Bools, Floats, Ints
@@ -85,9 +95,9 @@ def _read(policy: Any, logged: Logged, name: str) -> Candidate:
         given = dict(Labels(logged.places).read(policy, name, "a dict position -> (arm -> probability)"))
         if not logged.positions or set(given) != set(logged.places):
             if not logged.positions:
-                mend = "name the column of the positions with position="
+                mend = Wording("name the column of the positions with ", argument("position"))
                 raise ArgumentError(wanted(name, "one distribution, as the log has no positions", list(given), mend))
-            what = f"a distribution for each of the positions {list(logged.places)}"
+            what = Wording("a distribution for each of the positions ", list(logged.places))
             raise ArgumentError(wanted(name, what, list(given), "the positions must be those of the log"))
         parts = [_distribution(given[place], logged, f"{name}[{place!r}]") for place in logged.places]
         return _candidate(np.array(parts), logged.at, lambda at: f"{name}[{logged.places[at]!r}]")
@@ -104,7 +114,7 @@ def _candidate(found: Floats, which: Ints, name: Callable[[int], str], by_row: b
     read = summed(found)
     if read.wrong is not None:
         row = read.wrong
-        raise ArgumentError(wanted(name(row), WHAT, f"a sum of {read.sums[row]:.6g}", read.mend(row)))
+        raise ArgumentError(wanted(name(row), WHAT, Wording(f"a sum of {read.sums[row]:.6g}"), read.mend(row)))
     return Candidate(read.rows, which, by_row, scaled_note("The probabilities of the policy", read.missed))
 
 
@@ -126,7 +136,7 @@ def _distribution(given: Any, logged: Logged, name: str) -> Floats:
             named[label] = number
         elif twin is not None or len(unnamed) == len(logged.arms) or not of_one_type(logged.arms, label):
             mend = "" if twin is None else f"did you mean {twin!r}?"
-            raise UnknownArmError(wanted_one_of(name, logged.arms, label, what="the arms of the log,", mend=mend))
+            raise UnknownArmError(wanted_one_of(name, logged.arms, label, what="the arms of the log,", hint=mend))
         elif number > 0:
             mend = "this log cannot show its value; run an experiment that tries it"
             raise UnknownArmError(wanted(f"{name}[{label!r}]", "0 for an arm that the log never tried", value, mend))

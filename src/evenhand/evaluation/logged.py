@@ -24,7 +24,17 @@ from evenhand.data.tables import (
     places_in,
 )
 from evenhand.data.tables import chances as read_chances
-from evenhand.errors import ArgumentError, ContextError, TableError, UnknownArmError, none_for, wanted, wanted_one_of
+from evenhand.errors import (
+    ArgumentError,
+    ContextError,
+    TableError,
+    UnknownArmError,
+    Wording,
+    argument,
+    none_for,
+    wanted,
+    wanted_one_of,
+)
 from evenhand.frames import ENCODE, as_pandas, frame_or_value, is_frame
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.labels import Labels, in_order
@@ -145,7 +155,7 @@ def read_logged(
         raise TableError(wanted("log", "at least two rows", "one row"))
     if len(arms) < 2:
         only = f"{arms[0]!r} in every row"
-        mend = "a log of one arm says nothing about others; run an experiment with quotas.LotteryLearn"
+        mend = "a log of one arm says nothing about others; run an experiment with DeadlineLearn(lottery=0.5)"
         raise TableError(wanted(f"column {arm!r}", "at least two arms", only, mend))
     places: tuple[Label, ...] = (0,)
     at = np.zeros(len(codes), np.int64)
@@ -199,7 +209,7 @@ def check_columns(name: str, given: Any, logged: Logged) -> None:
     values = given.values() if by_arm else ()
     if values and all(np.shape(one) == logged.codes.shape for one in values):
         mend = "pass a data frame of them"
-        raise ArgumentError(wanted(name, "a number for each arm", "a column for each arm", mend))
+        raise ArgumentError(wanted(name, "a number for each arm", Wording("a column for each arm"), mend))
 
 
 def check_order(name: str, values: Floats, logged: Logged, mend: str) -> None:
@@ -269,9 +279,12 @@ def _check_drawn(chances: Floats, name: str) -> None:
     """Refuse a log in which nothing was drawn."""
     if (chances == 1).all():
         what = "chances below 1, as of a rule that draws"
-        mend = "a log without randomness cannot be weighted; leave propensity= out and replay a policy "
-        mend += "that learns, or run an experiment with quotas.LotteryLearn first"
-        raise TableError(wanted(f"column {name!r}", what, "1 in every row", mend))
+        mend = Wording(
+            "a log without randomness cannot be weighted; leave ",
+            argument("propensity"),
+            " out and replay a policy that learns, or run an experiment with DeadlineLearn(lottery=0.5) first",
+        )
+        raise TableError(wanted(f"column {name!r}", what, Wording("1 in every row"), mend))
 
 
 def _all_chances(
@@ -328,7 +341,7 @@ def _fixed_chances(
         if total > 1 and rows >= MANY * (times > 0).sum():
             where = f"column {name!r}" + (f", position {places[place]!r}" if len(places) > 1 else "")
             mend = "the column must hold the probability of the arm in its row"
-            raise TableError(wanted(where, "chances of the arms that sum to 1", f"a sum of {total:.6g}", mend))
+            raise TableError(wanted(where, "chances of the arms that sum to 1", Wording(f"a sum of {total:.6g}"), mend))
         whole, fixed = False, fixed and total < 1
     return (every if whole else None), fixed
 

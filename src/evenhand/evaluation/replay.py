@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.errors import ArgumentError, ContextError, UnknownArmError, none_for, wanted
+from evenhand.errors import ArgumentError, ContextError, UnknownArmError, Wording, none_for, wanted
 from evenhand.evaluation.logged import Logged
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import flat
@@ -81,7 +81,7 @@ def read_learner(name: str, policy: Any, logged: Logged) -> Any:
     known = policy.context_columns if looks and isinstance(policy, KernelPolicy) else None
     if known is not None and logged.columns not in (None, known):
         mend = "name them in the order in which it has learned"
-        raise ContextError(wanted("contexts", f"the columns {known}, as {name} has", logged.columns, mend))
+        raise ContextError(wanted("contexts", Wording("the columns ", known, f", as {name} has"), logged.columns, mend))
     arms = traits.arms
     if arms is None and begins_anew(policy):
         policy = policy.fresh(arms=list(logged.arms))

@@ -12,7 +12,7 @@ from evenhand import audit
 from evenhand.arguments import whole
 from evenhand.audit.sequences import BettingProcess, Book
 from evenhand.display.progress import ProgressBar
-from evenhand.errors import ArgumentError, TableError, wanted
+from evenhand.errors import NOTHING, ArgumentError, TableError, Wording, argument, wanted
 from evenhand.evaluation.comparison import compared
 from evenhand.evaluation.diagnosis import CHOSEN, check_log, check_normal, overlap_of, weights_of
 from evenhand.evaluation.findings import Comparison, Evaluation, Interval
@@ -48,7 +48,7 @@ def evaluate_learners(
     """
     if logged.positions:
         mend = "evaluate the rows of one position, such as log[log['position'] == 1]"
-        what = "None where a policy is replayed: a replay mixes the positions"
+        what: str = Wording(NOTHING, " where a policy is replayed: a replay mixes the positions")
         raise ArgumentError(wanted("position", what, list(logged.places), mend))
     ready = {name: read_learner(name, policy, logged) for name, policy in policies.items()}
     if not logged.counted or logged.contexts is not None:
@@ -56,10 +56,12 @@ def evaluate_learners(
     logged = _covered(logged, settings.stationary)
     sure, most, why = _lengths(ready, logged)
     if settings.rounds is None and sure < 2:
-        mend = f"{why}; use a longer log, or pass rounds="
+        mend = Wording(f"{why}; use a longer log, or pass ", argument("rounds"))
         if not logged.counted and logged.contexts is None:
-            mend += "; leave propensity= out if the log's choices depended on nothing but its own arms and rewards"
-        raise TableError(wanted("log", "rows by which a replay is sure to last 2 rounds", f"{sure} sure rounds", mend))
+            alone = " out if the log's choices depended on nothing but its own arms and rewards"
+            mend = Wording(mend, "; leave ", argument("propensity"), alone)
+        what = "rows by which a replay is sure to last 2 rounds"
+        raise TableError(wanted("log", what, Wording(f"{sure} sure rounds"), mend))
     rounds = sure if settings.rounds is None else whole("rounds", settings.rounds, low=2)
     if rounds > most:
         limit = why if logged.contexts is not None or not logged.fixed else "a replay has used up an arm's rows by then"
@@ -73,8 +75,9 @@ def evaluate_learners(
             bar.advance()
         if not any(len(run.rewards) == rounds for run in runs[name]):
             longest = max(len(run.rewards) for run in runs[name])
-            what, mend = f"a number that some replay reaches; the longest had {longest}", "ask for fewer"
-            raise TableError(wanted("rounds", what, rounds, mend if settings.rounds else f"pass rounds={longest}"))
+            what = f"a number that some replay reaches; the longest had {longest}"
+            mend = Wording("pass ", argument("rounds", longest))
+            raise TableError(wanted("rounds", what, rounds, "ask for fewer" if settings.rounds else mend))
     there = {name: [run for run in each if len(run.rewards) == rounds] for name, each in runs.items()}
     if settings.interval == "normal":
         for run in chain(*there.values()):
@@ -111,8 +114,9 @@ def _covered(logged: Logged, stationary: bool) -> Logged:
         if overlap is not None:
             arm, share = overlap.idxmin(), overlap.min()
             got = f"none for arm {arm!r} in {100 * (1 - share):.3g} % of the rows"
-        mend = "if rewards are the same in the other rows, leave these out with stationary=True"
-        raise TableError(wanted("propensity", "a chance for every arm in every row of a replay", got, mend))
+        alike = "if rewards are the same in the other rows, leave these out with "
+        mend, what = Wording(alike, argument("stationary", True)), "a chance for every arm in every row of a replay"
+        raise TableError(wanted("propensity", what, Wording(got), mend))
     return logged.only(~certain if logged.every is None else np.all(logged.every > 0, axis=1))
 
 

@@ -136,6 +136,25 @@ def critical_value(runs: int) -> float:
     return max(2.0, float(t.ppf(0.975, runs - 1))) if runs > 1 else math.inf
 
 
+def growth(sizes: ArrayLike, values: ArrayLike) -> tuple[float, float]:
+    """Return the exponent with which values grow, and how far its 95 % interval reaches to either side.
+
+    Parameters
+    ----------
+    sizes : such as the numbers of rounds (n_sizes,).
+    values : above zero, (n_runs, n_sizes); a line is fitted to the logarithms of each run.
+
+    Examples
+    --------
+    >>> exponent, wide = growth([10, 100, 1000], [[2, 20, 200], [1, 100, 10_000], [3, 90, 2_700]])
+    >>> round(exponent, 2), round(wide, 2)
+    (1.49, 1.24)
+    """
+    slopes = np.polyfit(np.log(np.asarray(sizes)), np.log(np.asarray(values)).T, 1)[0]
+    wide = critical_value(slopes.size) * slopes.std(ddof=1) / math.sqrt(slopes.size) if slopes.size > 1 else math.inf
+    return float(slopes.mean()), float(wide)
+
+
 def _size(settings: Any, name: str) -> float:
     value = settings[name] if isinstance(settings, Mapping) else getattr(settings, name)
     return max(value) if isinstance(value, (tuple, list)) else value

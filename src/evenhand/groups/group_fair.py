@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from evenhand.arguments import one_of, real
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import NOTHING, ArgumentError, Wording, wanted
 from evenhand.groups.bias import INTERCEPT, Balance, estimate, freedom_of, named
 from evenhand.groups.interval_policies import ColdStart, IntervalPolicy, Preset
 from evenhand.groups.intervals import CHAIN_WITHIN, TOP, IntervalParams
@@ -119,9 +119,11 @@ class GroupFairTopInterval(IntervalPolicy):
             sensitive = names[self.membership.code(sensitive, "sensitive")]
             if len(names) > 2:
                 mend = "leave it out to correct every group"
-                raise ArgumentError(wanted("sensitive", "exactly two groups with it", f"{len(names)} groups", mend))
+                got = Wording(f"{len(names)} groups")
+                raise ArgumentError(wanted("sensitive", "exactly two groups with it", got, mend))
             if mean_reward is not None:
-                raise ArgumentError(wanted("mean_reward", "None together with sensitive=", mean_reward, "give one"))
+                what = Wording(NOTHING, " together with sensitive=")
+                raise ArgumentError(wanted("mean_reward", what, mean_reward, "give one"))
         if mean_reward is not None:
             mean_reward = real("mean_reward", mean_reward)
         self.sensitive, self.mean_reward = sensitive, mean_reward

@@ -114,7 +114,7 @@ class IntervalPolicy(Grouped):
         yield cls(world.groups, 0.3, horizon=10_000, preset="authors"), world
 
 
-@register("groups/interval-chaining")
+@register("groups/interval-chaining", baseline=True)
 class IntervalChaining(IntervalPolicy):
     """Pull a random arm of the chain: the top interval, all that overlap it, all that overlap those, and so on.
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from evenhand.arguments import as_floats
 from evenhand.data.rows import in_step
-from evenhand.errors import ArgumentError, UnknownArmError, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, UnknownArmError, Wording, wanted, wanted_one_of
 from evenhand.frames import is_frame
 from evenhand.groups.problem import Groups, Membership
 from evenhand.kernels.arrays import Floats, Ints
@@ -121,7 +121,7 @@ class Ledger:
             return in_order(means, [arms], name)
         given = dict(self.membership.labels.read(means, name, "an expected reward for each arm"))
         if set(given) != set(arms):
-            raise ArgumentError(wanted(name, f"an expected reward for each of the arms {list(arms)}", means))
+            raise ArgumentError(wanted(name, Wording("an expected reward for each of the arms ", list(arms)), means))
         return [given[arm] for arm in arms]
 
     @property

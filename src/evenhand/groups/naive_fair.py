@@ -77,7 +77,7 @@ def update(
     inner_update(params.inner, state.inner, contexts, index, reward, ticket)
 
 
-@register("groups/naive-fair")
+@register("groups/naive-fair", baseline=True)
 class NaiveFair(Grouped):
     """Draw a group, then let an inner policy decide among its arms.
 

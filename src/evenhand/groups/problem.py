@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.errors import ArgumentError, ContextError, UnknownArmError, wanted, wanted_one_of
+from evenhand.errors import NOTHING, ArgumentError, ContextError, UnknownArmError, Wording, wanted, wanted_one_of
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import Labels, as_given, combined_label, combined_labels
 from evenhand.policy.kernel_policy import KernelPolicy
@@ -174,10 +174,7 @@ class Grouped(KernelPolicy):
         """The group of each arm."""
         return self.membership.as_dict()
 
-    def ask(
-        self, contexts: Any = None, groups: Membership | None = None, *, available: Any = None,
-        segment: Label | None = None,
-    ) -> Decision:  # fmt: skip
+    def ask(self, contexts: Any = None, groups: Membership | None = None, *, available: Any = None) -> Decision:
         """Take the next decision and hand out its ticket.
 
         Parameters
@@ -185,7 +182,7 @@ class Grouped(KernelPolicy):
         contexts : the context of each arm, numbers (n_arms, d).
         groups : the arms' groups in this round, where they differ from the policy's: a list, or a dict of the arms
             that differ.
-        available, segment : None; every arm is on offer, and there are no segments.
+        available : None; every arm is on offer.
 
         Raises
         ------
@@ -196,17 +193,12 @@ class Grouped(KernelPolicy):
         ArgumentError
             If the policy's horizon is over; simulations go on, with t instead of the horizon.
         """
-        return super().ask(
-            contexts if groups is None else ShownArms(contexts, groups), available=available, segment=segment
-        )
+        return super().ask(contexts if groups is None else ShownArms(contexts, groups), available=available)
 
-    def round_shown(
-        self, contexts: Any = None, groups: Membership | None = None, *, available: Any = None,
-        segment: Label | None = None,
-    ) -> Any:  # fmt: skip
+    def round_shown(self, contexts: Any = None, groups: Membership | None = None, *, available: Any = None) -> Any:
         """Return what a round shows as the policy reads it, equal for two rounds that show the same."""
         codes = self.membership.codes if groups is None else self.membership.of_round(groups)
-        return list(codes), super().round_shown(contexts, available=available, segment=segment)
+        return list(codes), super().round_shown(contexts, available=available)
 
     def begin(self, dimension: int) -> None:
         """Prepare for contexts (n_arms, dimension).
@@ -225,7 +217,7 @@ class Grouped(KernelPolicy):
 
     def _choose(self, shown: Floats) -> tuple[int, int, float]:
         if self.horizon is not None and self.round >= self.horizon:
-            mend = "give a longer horizon, or None for widths that grow with t"
+            mend = Wording("give a longer horizon, or ", NOTHING, " for widths that grow with t")
             what = f"at most horizon={self.horizon} rounds"
             raise ArgumentError(wanted("horizon", what, f"round {self.round + 1}", mend))
         return super()._choose(shown)

@@ -1,7 +1,8 @@
 """Arms from a table, which show one random row of their own each round; and the bias that the table shows.
 
-The bias is each group's regression less that of the others, with intervals over the table's rows. With A = X (X'X)^+,
-h the leverages and e the residuals of a group's least squares, coefficient j has the variance
+The bias is each group's regression less that of the others, with intervals over the table's rows; the answer for the
+average member of a group is `TableArms.similar_gaps`. With A = X (X'X)^+, h the leverages and e the residuals of a
+group's least squares, coefficient j has the variance
 sum_i A_ij^2 e_i^2 / (1 - h_i) (HC2), which needs neither equal noise nor a true linear model; where that is larger,
 s^2 sum_i A_ij^2 with the mean squared residual s^2 of both sides is taken, as where few rows happen to be alike. Two
 groups share no rows, so that variances add. Student's quantile has Bell and McCaffrey's degrees of freedom. The errors
@@ -23,15 +24,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from evenhand.arguments import real
+from evenhand.audit.similar import OTHERS, SimilarGap, notes_on_overlap, similar_gaps, told
 from evenhand.data.encoding import fitted
 from evenhand.data.features import other_columns
 from evenhand.data.groupings import Grouping
 from evenhand.data.tables import column, column_names, in_column_order, named_alike, numbers, places_in
-from evenhand.errors import ArgumentError, TableError, wanted
+from evenhand.errors import ArgumentError, TableError, Wording, argument, wanted
 from evenhand.frames import as_pandas
 from evenhand.groups.bias import INTERCEPT, named
 from evenhand.groups.problem import Groups, one_of_two
-from evenhand.kernels.arrays import Bools, Floats, Ints, Words
+from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.random import below, normal
 from evenhand.labels import combined_labels
@@ -42,16 +44,6 @@ from evenhand.simulation.world import KernelWorld, WorldKernels
 if TYPE_CHECKING:
     import pandas as pd
 
-OTHERS = "all others"
-CUT = 1e-10
-"""Rows whose leverage lacks less to 1 are fitted exactly."""
-
-ALIKE = 1e-9
-"""Which part of a column is rounding, where the columns before it make up the rest."""
-NAMED = 3
-"""How many features a sentence names."""
-FEW = 10
-"""Of fewer rows chance alone may put all on one side of the others."""
 CHEAP = 1e10
 """From how many products on the degrees of freedom are bounded from below, which widens intervals by a little."""
 
@@ -85,23 +77,6 @@ def fit_rows(rows: Floats, rewards: Floats) -> LeastSquares:
     return LeastSquares(
         weights.T @ rewards, robust, (weights**2).sum(axis=0), spread, float(residuals @ residuals), freedom
     )
-
-
-def told(rows: Floats) -> Bools:
-    """Return of which columns (k,) these rows tell the effect: not of one that those before it make up, such as a
-    category that nobody here has, nor of one that a single row shows. The last column comes first."""
-    count, width = rows.shape
-    kept, basis, leverage = np.zeros(width, bool), np.zeros((count, min(count, width))), np.zeros(count)
-    for j in (width - 1, *range(width - 1)):
-        mine, rest = basis[:, : kept.sum()], rows[:, j]
-        for _ in range(2):  # once leaves what rounding makes
-            rest = rest - mine @ (mine.T @ rest)
-        size = np.linalg.norm(rest)
-        if size > ALIKE * np.linalg.norm(rows[:, j]) and (leverage + (rest / size) ** 2).max() < 1 - CUT:
-            basis[:, kept.sum()] = rest / size
-            leverage += (rest / size) ** 2
-            kept[j] = True
-    return kept
 
 
 def difference(mine: LeastSquares, others: LeastSquares, error: Floats) -> tuple[Floats, Floats]:
@@ -144,48 +119,6 @@ def bias_of_table(
         columns = {"group": names[code], "reference": reference, "feature": list(features)}
         tables.append(pd.DataFrame(columns | {"bias": gap, "low": middle - half, "high": middle + half}))
     return pd.concat(tables, ignore_index=True)
-
-
-def notes_on_overlap(rows: Floats, codes: Ints, names: Sequence[Label], features: Sequence[str]) -> tuple[str, ...]:
-    """Return a note on each feature (d,) of the rows (n, d) in which a group, of codes (n,), lies apart from all
-    others: nothing in the table then shows how people differ who are alike in it."""
-    apart: dict[str, Label] = {}
-    for code, own in enumerate(names):
-        inside, others = rows[codes == code], rows[codes != code]
-        if min(len(inside), len(others)) >= FEW:
-            varies = (np.ptp(inside, axis=0) > 0) & (np.ptp(others, axis=0) > 0)
-            beside = (inside.min(axis=0) > others.max(axis=0)) | (inside.max(axis=0) < others.min(axis=0))
-            apart |= {features[at]: own for at in np.flatnonzero(varies & beside).tolist()}
-    return tuple(
-        f"the values of {name!r} in {own!r} do not overlap with those of the others, so that the difference at the "
-        f"average person is extrapolated; leave {name!r} out of the features"
-        for name, own in apart.items()
-    )
-
-
-def in_words(found: pd.DataFrame, reward: str, level: float = 0.95) -> list[str]:
-    """Return what `bias_of_table` shows of each group it compares, for the average person, as a sentence."""
-    said = []
-    for row in found[found["feature"] == INTERCEPT].to_dict("records"):
-        group, reference, gap, low, high = (row[name] for name in ("group", "reference", "bias", "low", "high"))
-        own = found[(found["group"] == group) & np.isinf(found["low"]) & (found["feature"] != INTERCEPT)]
-        names = ", ".join(map(str, own["feature"].head(NAMED))) + (", ..." if len(own) > NAMED else "")
-        why = f"{group} or {reference} do not show its effect"
-        left_out = f" Left out, as {why}: {names} (counted as the first category)."
-        if not np.isfinite(low):
-            why = f"{group} or {reference} has too few rows for so many features"
-            said.append(f"The table cannot show whether {reward} differs for the average person: {why}.")
-            continue
-        way = "lower" if gap < 0 else "higher"
-        near, far = sorted((abs(low), abs(high)))
-        between = f"{near:.2g} to {far:.2g} {way}"
-        if low <= 0 <= high:
-            between = f"{-low:.2g} lower to {high:.2g} higher, so it may be chance"
-        said.append(
-            f"For the average person of the table, {reward} is {abs(gap):.2g} {way} for {group} than for {reference} "
-            f"({100 * level:g} % interval: {between})." + (left_out if len(own) else "")
-        )
-    return said
 
 
 class TableParams(NamedTuple):
@@ -249,6 +182,7 @@ class TableArms(KernelWorld):
     Attributes
     ----------
     features : the names of the contexts' columns (d,).
+    columns : the columns of the table that they were made from.
     encoder : what turns these columns of other tables into contexts, for a policy's `encode_with`.
     enough : whether the groups with enough rows to say anything hold half of the rows.
     notes : which groups have too few rows, if any; a column of measurements makes too many groups.
@@ -299,6 +233,7 @@ class TableArms(KernelWorld):
         if reward in shown:
             mend = "the predicted column cannot be a context; leave it out"
             raise TableError(wanted("features", "columns other than the reward's", reward, mend))
+        self.columns = list(map(str, shown))
         self.encoder, table = fitted(frame, shown)
         self.features = self.encoder.names or []
         arms = in_column_order(frame, arm_columns, np.array(cells, dtype=object))
@@ -306,7 +241,7 @@ class TableArms(KernelWorld):
         groups: dict[Label, Label] = {}
         for row, (cell, own) in enumerate(zip(cells, belongs, strict=True)):
             if groups.setdefault(cell, own) != own:
-                mend = f"name {', '.join(map(repr, group_columns))} in arm= too"
+                mend = Wording(f"name {', '.join(map(repr, group_columns))} in ", argument("arm"), " too")
                 raise TableError(wanted(f"group, row {row + 1}", f"arm {cell!r} in one group", own, mend))
         self.membership = Groups.read({label: groups[label] for label in arms})
         super().__init__(self.membership.arms, table.shape[1])
@@ -317,12 +252,11 @@ class TableArms(KernelWorld):
         order = np.argsort(codes, kind="stable")
         self.table, self.rewards = np.ascontiguousarray(table[order]), rewards[order]
         self.counts = np.bincount(codes, minlength=len(arms)).astype(np.int64)
-        rows = np.bincount(np.repeat(self.membership.codes, self.counts), minlength=len(self.membership.names))
+        rows = np.bincount(self.codes(), minlength=len(self.membership.names))
         grouping = Grouping.of_rows(self.membership.names, rows)
         what = f"groups of {', '.join(map(repr, group_columns))}"
         self.enough, self.notes = grouping.enough, grouping.note(what, "have too few rows to be compared")
-        codes = np.repeat(self.membership.codes, self.counts)
-        self.notes += notes_on_overlap(self.table, codes, self.membership.names, self.features)
+        self.notes += notes_on_overlap(self.table, self.codes(), self.membership.names, self.features)
         exact = (float(rewards.min()), float(rewards.max()))
         self.reward_range = (-math.inf, math.inf) if self.noise > 0 else exact
 
@@ -372,20 +306,39 @@ class TableArms(KernelWorld):
         [['debt', 0.0, -0.08, 0.08], ['intercept', -0.51, -0.53, -0.48]]
         """
         real("level", level, above=0, below=1)
-        names, rows = self.membership.names, self.table
-        if len(names) < 2:
-            raise ArgumentError(wanted("group", "a column with at least two groups", list(names)))
+        rows, compared = self.table, self.compared()
         features = named(self.features, rows.shape[1] + intercept, intercept)
         scale = rows.std(axis=0)
         if intercept:
             rows, scale = np.column_stack([rows - rows.mean(axis=0), np.ones(len(rows))]), np.append(scale, 1.0)
-        codes = np.repeat(np.array(self.membership.codes), self.counts)
-        own = None if self.sensitive is None else names.index(self.sensitive)
-        compared = range(len(names)) if len(names) > 2 else [one_of_two(np.bincount(codes), own)]
         table = bias_of_table(
-            rows, self.rewards, codes, self.membership, compared=compared, level=level, features=features
+            rows, self.rewards, self.codes(), self.membership, compared=compared, level=level, features=features
         )
         return table.assign(deviation=np.tile(scale, len(compared)))
+
+    def similar_gaps(self, compared: Sequence[int], level: float = 0.95) -> list[SimilarGap]:
+        """Return what the features explain of the difference between each of these groups and all others, and the gap
+        between similar people; see `evenhand.audit.parity` with `given=`."""
+        codes, names = self.codes(), self.membership.names
+        return similar_gaps(self.table, self.rewards, codes, names, self.features, compared=compared, level=level)
+
+    def codes(self) -> Ints:
+        """Return the group of each row (n_rows,), its place among the groups' names."""
+        return np.repeat(np.array(self.membership.codes), self.counts)
+
+    def compared(self) -> Sequence[int]:
+        """Return which groups are compared with all others: of two the sensitive one, or the one with fewer rows.
+
+        Raises
+        ------
+        ArgumentError
+            If there is only one group.
+        """
+        names = self.membership.names
+        if len(names) < 2:
+            raise ArgumentError(wanted("group", "a column with at least two groups", list(names)))
+        own = None if self.sensitive is None else names.index(self.sensitive)
+        return range(len(names)) if len(names) > 2 else [one_of_two(np.bincount(self.codes()), own)]
 
     def parameters(self) -> TableParams:
         first = np.concatenate([[0], np.cumsum(self.counts)[:-1]]).astype(np.int64)

@@ -18,7 +18,7 @@ from evenhand.interventions.search import GAP_HIGH, OUTCOME_LOW, Search
 from evenhand.registry import register
 
 
-@register("interventions/one-shot")
+@register("interventions/one-shot", baseline=True)
 class OneShot(Search):
     """Spend the budget on one allocation, then name the best candidate whose estimated gaps are below the tolerance.
 
@@ -62,7 +62,7 @@ class OneShot(Search):
         self.drop(low(estimates, self.remaining, 0.0), OUTCOME_LOW)
 
 
-@register("interventions/two-stage-csr")
+@register("interventions/two-stage-csr", baseline=True)
 class TwoStageCSR(Search):
     """Spend T/2 trials under do(S) to drop unfair candidates, and T/2 with S as it comes to drop low outcomes.
 

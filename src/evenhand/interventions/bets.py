@@ -39,7 +39,6 @@ import numpy as np
 
 from evenhand.interventions.cells import CellCounts
 from evenhand.interventions.estimators import inverse
-from evenhand.interventions.fitting import dirichlet
 from evenhand.kernels.arrays import Bools, Floats
 
 Contrast = tuple[tuple[int, int | None, int], ...]
@@ -119,7 +118,7 @@ class PlugIn:
 
 def _law(seen: Floats) -> Floats:
     """Return a smoothed table."""
-    weights = dirichlet(seen, 1.0)
+    weights = seen + 1.0 / seen.shape[-1]
     return np.asarray(weights / weights.sum(-1, keepdims=True))
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from evenhand.data.probabilities import summed
 from evenhand.data.text_files import text_of
-from evenhand.errors import TableError, is_path, wanted
+from evenhand.errors import TableError, Wording, argument, is_path, wanted
 from evenhand.kernels.arrays import Floats
 
 KINDS = ("network", "variable", "probability")
@@ -70,7 +70,7 @@ def read_text(path: str | os.PathLike[str], encoding: str | None) -> tuple[Path,
     text = text_of(source, encoding)
     if odd := _NO_TEXT.search(text):
         line = text.count("\n", 0, odd.start()) + 1
-        mend = "pass another encoding=, or save the file as UTF-8"
+        mend = Wording("pass another ", argument("encoding"), ", or save the file as UTF-8")
         raise TableError(wanted(f"{source}, line {line}", "text", f"U+{ord(odd[0]):04X}", mend))
     return source, _SKIPPED.sub(_blank, text)
 

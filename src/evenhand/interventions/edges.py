@@ -7,7 +7,7 @@ from itertools import count, pairwise
 from typing import Any
 
 from evenhand.arguments import in_sequence
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, Wording, wanted
 
 Arcs = tuple[tuple[str, str], ...]
 ARROW = re.compile(r"\s*(<-+>|<-+|-+>)\s*")
@@ -108,7 +108,7 @@ def read_pairs(name: str, pairs: Any) -> Arcs:
 def parents_of(arrows: Arcs, latent: Arcs) -> dict[str, list[str]]:
     """Return the parents of every node, parents in the order in which their arrows are written."""
     if not arrows:
-        raise ArgumentError(wanted("edges", "at least one arrow parent -> child", "none"))
+        raise ArgumentError(wanted("edges", "at least one arrow parent -> child", Wording("none")))
     parents: dict[str, list[str]] = {node: [] for pair in (*arrows, *latent) for node in pair}
     for parent, child in arrows:
         parents[child].append(parent)

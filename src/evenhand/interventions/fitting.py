@@ -1,7 +1,9 @@
 """Tables from data: how often each state was seen in each row of a table, and the posterior under a Dirichlet prior.
 
-A row of a table, the law of a node given states of its parents, has the prior Dirichlet(smoothing/r, ..., smoothing/r)
-over the node's r states (W. Perks, 1947): all of it counts as much as `smoothing` observations.
+A row of a table, the law of a node given states of its parents, has a Dirichlet prior that counts as much as
+`smoothing` observations. For a node with at most one parent its mean is uniform (W. Perks, 1947). With more parents
+many rows hold few observations, and a uniform mean would pull them all towards each other; there the mean is the
+prediction of a logistic regression on the main effects of the parents, fitted to the same data.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 
 from evenhand.arguments import real
 from evenhand.data.tables import check_empty, column, levels_of, numbers, order_is_known, places_in
@@ -29,9 +32,39 @@ _MEASURED = re.compile(
 MOST_ENTRIES = 10**7
 
 
-def dirichlet(counts: Floats, smoothing: float) -> Floats:
-    """Return the parameters of the posterior of each row."""
-    return counts + smoothing / counts.shape[-1]
+def posterior_means(counts: Mapping[str, Floats], smoothing: float) -> dict[str, Floats]:
+    """Return the tables of these counts under a prior of this weight."""
+    weights = {node: seen + smoothing * prior_means(seen) for node, seen in counts.items()}
+    return {node: weight / weight.sum(-1, keepdims=True) for node, weight in weights.items()}
+
+
+def prior_means(counts: Floats) -> Floats:
+    """Return the mean of the prior of each row: uniform for at most one parent, else by a logistic regression.
+
+    >>> prior_means(np.array([[9.0, 1.0], [1.0, 9.0]])).tolist()
+    [[0.5, 0.5], [0.5, 0.5]]
+    >>> prior_means(np.array([[[9.0, 1.0], [5.0, 5.0]], [[5.0, 5.0], [0.0, 0.0]]]))[..., 1].round(2)
+    array([[0.16, 0.43],
+           [0.43, 0.77]])
+    """
+    *above, states = counts.shape
+    if len(above) < 2 or states == 1:
+        return np.full(counts.shape, 1.0 / states)
+    from sklearn.linear_model import LogisticRegression
+
+    seen = np.argwhere(counts.sum(-1) > 0) if counts.any() else np.argwhere(np.ones(above))
+    columns = [np.eye(size)[:, int(size == 2) :] for size in above]
+    design = np.hstack([code[at] for code, at in zip(columns, seen.T, strict=True)])
+    # One observation, spread evenly, keeps every state possible, also one that was never seen.
+    times = counts[tuple(seen.T)] + 1.0 / (len(seen) * states)
+    model = LogisticRegression(max_iter=10_000, tol=1e-6)
+    model.fit(np.repeat(design, states, axis=0), np.tile(np.arange(states), len(seen)), times.reshape(-1))
+    score, first = np.broadcast_to(model.intercept_, (*above, len(model.intercept_))), 0
+    for axis, code in enumerate(columns):
+        effect = code @ model.coef_[:, first : first + code.shape[1]].T
+        score = score + effect.reshape([len(effect) if at == axis else 1 for at in range(len(above))] + [-1])
+        first += code.shape[1]
+    return np.asarray(softmax(np.concatenate([0.0 * score, score], -1) if states == 2 else score, -1))
 
 
 def fitted(frame: Any, edges: Any, smoothing: Any, latent: Any) -> dict[str, Any]:
@@ -55,11 +88,12 @@ def fitted(frame: Any, edges: Any, smoothing: Any, latent: Any) -> dict[str, Any
     weighted = COUNT in frame.columns and COUNT not in parents
     times = numbers(frame, COUNT, low=0.0) if weighted else np.ones(len(frame))
     counts = {node: _counted(node, above, states, codes, times) for node, above in parents.items()}
-    weights = {node: dirichlet(seen, smoothing) for node, seen in counts.items()}
-    tables = {node: weight / weight.sum(-1, keepdims=True) for node, weight in weights.items()}
+    tables = posterior_means(counts, smoothing)
     unordered = [node for node in parents if not order_is_known(states[node], frame[node])]
     graph = {"states": states, "parents": parents, "latent": arcs, "unordered": unordered}
-    return graph | {"tables": tables, "counts": counts, "smoothing": smoothing}
+    distinct, at = np.unique(np.stack([*codes.values()], axis=1), axis=0, return_inverse=True)
+    rows = np.column_stack([distinct, np.bincount(at.reshape(-1), times)])
+    return graph | {"tables": tables, "counts": counts, "smoothing": smoothing, "rows": rows}
 
 
 def _states(node: str, values: Any, frame: Any) -> list[Any]:

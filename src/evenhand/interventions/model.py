@@ -11,11 +11,11 @@ import numpy as np
 
 from evenhand.arguments import as_floats, in_sequence, real, whole
 from evenhand.data.probabilities import scaled_note, summed
-from evenhand.errors import ArgumentError, nearest, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, Wording, nearest, wanted, wanted_one_of
 from evenhand.frames import has_row_labels
 from evenhand.interventions.bif_files import read_bif
 from evenhand.interventions.edges import read_latent
-from evenhand.interventions.fitting import fitted
+from evenhand.interventions.fitting import fitted, posterior_means
 from evenhand.interventions.inference import eliminate
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import Labels, in_order
@@ -73,6 +73,8 @@ class CausalModel:
         over them are read by labels alone.
     counts, smoothing : of a model fitted to data, how often each entry of each table was seen, and the prior's mass per
         row; else None.
+    rows : of a model fitted to data, the different rows (n, nodes + 1): the positions of their states, in the order of
+        `states`, and how often each was seen; else None.
 
     Examples
     --------
@@ -97,6 +99,7 @@ class CausalModel:
         counts: Mapping[str, Any] | None = None,
         smoothing: float | None = None,
         unordered: Sequence[str] = (),
+        rows: Any = None,
     ) -> None:
         for name, mapping in (("states", states), ("parents", parents), ("tables", tables)):
             if not isinstance(mapping, Mapping):
@@ -111,7 +114,7 @@ class CausalModel:
         for node, table in tables.items():
             if node not in self.parents:
                 what = f"the parents of {node!r}, which has a table"
-                raise ArgumentError(wanted("parents", what, "nothing", "use [] for a root"))
+                raise ArgumentError(wanted("parents", what, Wording("nothing"), "use [] for a root"))
             self.tables[node], missed[node] = read_conditional_table(f"tables[{node!r}]", table, self.axes(node))
         self.notes = rounded_tables("the model", missed)
         self.order = self._topological()
@@ -119,6 +122,10 @@ class CausalModel:
         self.smoothing = None if smoothing is None else real("smoothing", smoothing, low=0)
         counted = {node: self._counted(node, seen) for node, seen in _by_node("counts", counts)}
         self.counts = None if counts is None else counted
+        self.rows = None if rows is None else as_floats(rows)
+        if rows is not None and (self.rows is None or np.shape(rows)[1:] != (len(self.states) + 1,)):
+            what = f"numbers of shape (n, {len(self.states) + 1}), the states of each row and how often it was seen"
+            raise ArgumentError(wanted("rows", what, rows))
         listed = in_sequence("unordered", unordered, "a list of nodes")
         self.unordered = tuple(self._known(node, "unordered") for node in listed)
 
@@ -171,8 +178,8 @@ class CausalModel:
             by size; other texts by the alphabet, and a table over these must be labelled.
         edges : the arrows, as text "sex -> dose -> cured" or as pairs (parent, child). Every node that is named must
             be a column. The parents of a node are in the order of their arrows.
-        smoothing : the prior of each row of a table counts as much as so many observations, spread evenly over the
-            node's states.
+        smoothing : the prior of each row of a table counts as much as so many observations. Its mean is even over the
+            node's states; for a node with two parents or more it is the prediction of a logistic regression on them.
         latent : pairs of nodes that share an unobserved cause, or text "dose <-> age"; arcs in `edges` count as well.
 
         Returns
@@ -196,9 +203,23 @@ class CausalModel:
         """
         return cls(**fitted(frame, edges, smoothing, latent))
 
+    def smoothed(self, smoothing: float) -> Self:
+        """Return the model of the same data with a prior of another weight.
+
+        Raises
+        ------
+        ArgumentError
+            If the model was not fitted to data, or the weight is not a number > 0.
+        """
+        smoothing = real("smoothing", smoothing, above=0)
+        if self.counts is None:
+            raise ArgumentError(wanted("model", "tables fitted to data, with their counts", repr(self)))
+        changed = {"tables": posterior_means(self.counts, smoothing), "smoothing": smoothing}
+        return type(self)(**self.config() | changed)
+
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""
-        names = ("states", "parents", "tables", "latent", "counts", "smoothing", "unordered")
+        names = ("states", "parents", "tables", "latent", "counts", "smoothing", "unordered", "rows")
         return {name: vars(self)[name] for name in names}
 
     @property
@@ -317,8 +338,8 @@ class CausalModel:
         needed = self.ancestors(nodes, tuple(held))
         missing = sorted(node for node in needed if node not in self.tables and node not in held and node not in soft)
         if missing:
-            what = f"tables for {missing}, which lie above {list(nodes)}"
-            raise ArgumentError(wanted("tables", what, "a partial model"))
+            what = Wording("tables for ", missing, ", which lie above ", list(nodes))
+            raise ArgumentError(wanted("tables", what, Wording("a partial model")))
         return {
             node: ((), np.eye(len(self.states[node]))[held[node]])
             if node in held

@@ -13,7 +13,7 @@ import numpy as np
 
 from evenhand.arguments import real, whole
 from evenhand.errors import ArgumentError, wanted
-from evenhand.interventions.fitting import dirichlet
+from evenhand.interventions.graph_tests import in_words
 from evenhand.interventions.group_means import CANDIDATE, factors_below, group_means
 from evenhand.interventions.inference import eliminate
 from evenhand.interventions.model import CausalModel
@@ -28,13 +28,16 @@ MOST_DRAWS = 100_000
 AT_ONCE = 250
 MORE = np.geomspace(1.05, 1000.0, 120)
 """How many times the rows of data are tried."""
+MOST_NAMED = 5
+"""Rows of tables that the answer names; `from_prior` has all."""
 MISSED = 0.001
 """How often a bound from draws may be too high."""
 
 
-def unseen_rows(problem: Problem) -> Any:
-    """Return the rows (node, given, mass, candidates) that some candidate reaches by states that were all seen, or by
-    states that follow on rows that were not; the largest mass first."""
+def prior_rows(problem: Problem) -> Any:
+    """Return the rows (node, given, rows, mass, candidates) in which the prior weighs more than the data, and which
+    some candidate reaches by states that were all seen, or by states that follow on rows that were not; the largest
+    mass first."""
     import pandas as pd
 
     model, v = problem.model, problem.structure.intervene
@@ -45,19 +48,39 @@ def unseen_rows(problem: Problem) -> Any:
     rows: list[dict[str, Any]] = []
     for node in sorted(model.ancestors([problem.structure.outcome]) - set(problem.structure.sensitive)):
         parents = model.parents[node]
-        never = model.counts[node].sum(-1) == 0
-        if not never.any():
+        seen, thin = model.counts[node].sum(-1), _is_thin(model, node)
+        if not thin.any():
             continue
         reached = _row_masses(problem, parents, given_mass, known) > 0
         mass = _row_masses(problem, parents, problem.tables, model.tables)
         if node == v:
             reached &= np.array(problem.own).reshape(-1, *[1] * len(parents))
-        for at in zip(*np.nonzero(never & reached.any(0)), strict=True):
+        for at in zip(*np.nonzero(thin & reached.any(0)), strict=True):
             given = ", ".join(f"{name}={model.states[name][i]}" for name, i in zip(parents, at, strict=True))
             who = [label for label, there in zip(problem.candidates, reached[:, *at], strict=True) if there]
-            rows.append({"node": node, "given": given, "mass": float(mass[:, *at].max()), "candidates": who})
-    frame = pd.DataFrame(rows, columns=["node", "given", "mass", "candidates"])
+            found = {"given": given, "rows": float(seen[at]), "mass": float(mass[:, *at].max()), "candidates": who}
+            rows.append({"node": node, **found})
+    frame = pd.DataFrame(rows, columns=["node", "given", "rows", "mass", "candidates"])
     return frame.sort_values("mass", ascending=False, kind="stable", ignore_index=True)
+
+
+def _is_thin(model: CausalModel, node: str) -> Any:
+    """Return in which rows of a node's table the prior weighs more than the data."""
+    assert model.counts is not None
+    assert model.smoothing is not None
+    seen = model.counts[node].sum(-1)
+    return (seen < model.smoothing) | (seen == 0)
+
+
+def prior_shares(problem: Problem) -> Floats:
+    """Return the share of people (K,) for whom a candidate's outcome passes through a row of `prior_rows`."""
+    model, structure = problem.model, problem.structure
+    assert model.counts is not None
+    sound = {node: model.tables[node] * ~_is_thin(model, node)[..., None] for node in model.counts}
+    own = np.array(problem.own).reshape(-1, *[1] * (problem.tables.ndim - 1))
+    candidates = np.where(own, sound[structure.intervene], problem.tables)
+    kept = group_means(model, structure, candidates, sound, np.ones_like(problem.scores))[0]
+    return np.asarray(np.clip(1.0 - kept @ problem.cells.prior, 0.0, 1.0))
 
 
 def _row_masses(problem: Problem, parents: tuple[str, ...], candidates: Any, tables: Any) -> Floats:
@@ -87,13 +110,13 @@ class Posterior:
     gaps: dict[tuple[Any, Any], Floats]
 
     @property
-    def unseen(self) -> Any:
-        """Rows of tables that were never seen and that a candidate reaches: draws there come from the prior alone.
+    def from_prior(self) -> Any:
+        """Rows of tables in which the prior weighs more than the data, and that a candidate reaches.
 
-        A data frame with the columns `node`, `given` (the states of its parents), `mass` (the largest probability of
-        the row under any candidate and do(S)), `candidates`, sorted by mass.
+        A data frame with the columns `node`, `given` (the states of its parents), `rows` (how many were seen), `mass`
+        (the largest probability of the row under any candidate and do(S)), `candidates`, sorted by mass.
         """
-        return unseen_rows(self.problem)
+        return prior_rows(self.problem)
 
     def best(self, tolerance: float, *, level: float = 0.95) -> Recommendation:
         """Return the candidate that is most probably the best among the fair ones.
@@ -108,9 +131,9 @@ class Posterior:
         Recommendation
             If c of m draws agree, the answer's posterior probability is at least `confidence`, the .001 quantile of
             Beta(c, m - c + 1), except once in 1,000 times by chance. The status is "certified" or "none_is_fair"
-            where it is at least `level`; else "not_shown", with the most probable answer as its candidate. The table
-            has intervals of posterior probability `level`, each by itself, and the shares `fair` and `best` of the
-            draws.
+            where it is at least `level`; else "not_shown", with the most probable answer as its candidate. Where the
+            data contradict the graph it is "graph_refuted", whatever the draws show; `refuted` says how. The table has
+            intervals of posterior probability `level`, each by itself, and the shares `fair` and `best` of the draws.
 
         Raises
         ------
@@ -122,17 +145,33 @@ class Posterior:
         tolerance, level = real("tolerance", tolerance, above=0), real("level", level, above=0.5, below=1)
         fair, chances, least = self._judged(tolerance)
         answer = int(chances.argmax())
-        none, shown = answer == fair.shape[1], least >= level
+        refuted = tuple(map(in_words, self.problem.graph_tests.query("refuted").itertuples()))
+        none, shown = answer == fair.shape[1], least >= level and not refuted
         status: Status = "not_shown" if not shown else "none_is_fair" if none else "certified"
+        status = "graph_refuted" if refuted else status
         verdicts = self._verdicts(fair.mean(0), level, answer if shown else None)
         label = None if none else self.problem.candidates[answer]
         found = Recommendation(label, status, self._table(verdicts, fair.mean(0), chances[:-1], level))
-        found.confidence = least if shown else None
-        found.notes = (of_draws(len(fair)), *self.problem.notes)
-        if not shown:
+        found.confidence, found.refuted = least if shown else None, refuted
+        found.notes = (*self._of_prior(label), of_draws(len(fair)), *self.problem.notes)
+        if status == "not_shown":
             found.more = self._more(tolerance, level)
             found.notes = (of_more(found.more, "rows"), *found.notes)
         return found
+
+    def _of_prior(self, label: Any) -> tuple[str, ...]:
+        """Say which rows rest on the prior more than on the data, and how much of the answer rests on them."""
+        rows = self.from_prior
+        if not len(rows):
+            return ()
+        shares = dict(zip(self.problem.candidates, prior_shares(self.problem), strict=True))
+        who = label if label in shares else max(shares, key=shares.__getitem__)
+        cells = [f"{row.node} given {row.given}" for row in rows.head(MOST_NAMED).itertuples()]
+        cells += [f"{len(rows) - MOST_NAMED} more"] if len(rows) > MOST_NAMED else []
+        share = f"{shares[who]:.1%} of the outcome of {who} rests on such rows"
+        return (
+            f"In {len(rows)} of the tables' rows the prior weighs more than the data; {share}: {'; '.join(cells)}.",
+        )
 
     def _judged(self, tolerance: float, spread: float = 1.0) -> tuple[Any, Floats, float]:
         """Return which candidates are fair in which draws, the share of the draws in which each is the best, in the end
@@ -183,7 +222,7 @@ def _at_least(said: int, draws: int) -> float:
     return float(betaincinv(said, draws - said + 1, MISSED)) if said else 0.0
 
 
-def drawn_posterior(problem: Problem, draws: int, seed: Seed) -> Posterior:
+def drawn_posterior(problem: Problem, draws: int, seed: Seed, smoothing: float | None = None) -> Posterior:
     """Draw all tables, and compute what each draw gives.
 
     Raises
@@ -197,6 +236,7 @@ def drawn_posterior(problem: Problem, draws: int, seed: Seed) -> Posterior:
     if model.counts is None or not above <= set(model.counts):
         mend = "make the model with CausalModel.fit(frame, edges)"
         raise ArgumentError(wanted("model", "tables fitted to data, with their counts", repr(model), mend))
+    model = model if smoothing is None else model.smoothed(smoothing)
     random = generator(draw_seed(seed))
     outcomes, means = [], []
     for size in [AT_ONCE] * (draws // AT_ONCE) + [draws % AT_ONCE] * (draws % AT_ONCE > 0):
@@ -220,6 +260,6 @@ def _drawn(model: CausalModel, node: str, size: int, random: np.random.Generator
     """Return draws of a table (size, ...)."""
     assert model.counts is not None
     assert model.smoothing is not None
-    weights = dirichlet(model.counts[node], model.smoothing)
+    weights = model.tables[node] * (model.counts[node].sum(-1, keepdims=True) + model.smoothing)
     drawn = np.maximum(random.standard_gamma(weights, (size, *weights.shape)), np.finfo(float).tiny)
     return np.asarray(drawn / drawn.sum(-1, keepdims=True))

@@ -11,9 +11,10 @@ from typing import Any, Self
 import numpy as np
 
 from evenhand.arguments import as_float, real
-from evenhand.errors import ArgumentError, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, Wording, wanted, wanted_one_of
 from evenhand.interventions.cells import Cells
 from evenhand.interventions.estimators import Clipped, Mixture, gap_divergence, inverse, outcome_divergence
+from evenhand.interventions.graph_tests import graph_tests
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.posterior import Posterior, drawn_posterior
 from evenhand.interventions.program import AllocationProgram, Plan, TrialNeeds
@@ -159,20 +160,29 @@ class Problem:
         means = self.scale * self._exact().means
         return self.by_pair(lambda a, b: means[:, a] - means[:, b])
 
-    def posterior(self, *, draws: int = 4000, seed: Seed = None) -> Posterior:
+    def posterior(self, *, draws: int = 4000, seed: Seed = None, smoothing: float | None = None) -> Posterior:
         """Draw outcomes and gaps from the posterior of the tables of a fitted model.
 
         Parameters
         ----------
         draws : how many draws; fewer than 135 can show nothing at a level of 0.95.
         seed : the same seed gives the same draws.
+        smoothing : another weight of the prior than the model's, to see what hangs on it.
 
         Raises
         ------
         ArgumentError
-            If the model was not fitted to data, or the number of draws is not from 1 to 100,000.
+            If the model was not fitted to data, the number of draws is not from 1 to 100,000, or the weight is not a
+            number > 0.
         """
-        return drawn_posterior(self, draws, seed)
+        return drawn_posterior(self, draws, seed, smoothing)
+
+    @cached_property
+    def graph_tests(self) -> Any:
+        """What the data of a fitted model say of each independence that its graph asserts: a data frame with the
+        columns `earlier`, `later`, `given`, `strata`, `dropped` (those without a contrast), `p` and `refuted` (by
+        Holm's method, at .05 over all rows)."""
+        return graph_tests(self.model, self.structure)
 
     def sensitivity(self, *, tolerance: float, between: tuple[str, str] = ("V", "Y")) -> Sensitivity:
         """Say how strong an unobserved cause has to be to change the answer.
@@ -400,13 +410,13 @@ class Problem:
         if blind.size:
             label, mend = self.candidates[blind[0]], "log a candidate that gives it, or add it to the logged one"
             what = f"trials of all values that the candidate {label!r} gives"
-            raise ArgumentError(wanted("log", what, "no such trials", mend))
+            raise ArgumentError(wanted("log", what, Wording("no such trials"), mend))
         return trials.sum(0) / trials.sum(), counts * inverse(mixture)
 
     def _exact(self) -> Cells:
         if not self.exact:
             mend = "estimates come from recommend() of a search"
-            raise ArgumentError(wanted("model", "every table above the outcome", "a log", mend))
+            raise ArgumentError(wanted("model", "every table above the outcome", Wording("a log"), mend))
         return self.cells
 
     def __getstate__(self) -> dict[str, Any]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Ends = tuple[Any, ...]
 """Estimates, lower ends, upper ends."""
 
-Status = Literal["certified", "not_shown", "none_is_fair", "uncertified", "no_fair_candidate"]
+Status = Literal["certified", "not_shown", "none_is_fair", "graph_refuted", "uncertified", "no_fair_candidate"]
 EXACT = "Computed from the model's tables, which are taken as exact."
 
 
@@ -36,10 +36,10 @@ class Recommendation(HasCard, Found):
 
     Attributes
     ----------
-    candidate : its label; where the status is "not_shown" the best guess; None where no candidate is fair, or none is
-        known to be.
-    status : "certified", "not_shown" or "none_is_fair"; of searches by the paper's rules "certified", "uncertified" or
-        "no_fair_candidate".
+    candidate : its label; where the status is "not_shown" or "graph_refuted" the best guess; None where no candidate is
+        fair, or none is known to be.
+    status : "certified", "not_shown" or "none_is_fair"; of data that contradict the graph "graph_refuted"; of searches
+        by the paper's rules "certified", "uncertified" or "no_fair_candidate".
     table : data frame by candidate: `outcome`, `outcome_low`, `outcome_high`; for each pair of values a, b of S
         `gap[a, b]`, `gap_low[a, b]`, `gap_high[a, b]`, all in the outcome's units, missing where no trial is
         informative; `verdict`, "certified", "fair", "unfair", "undecided" or "dropped", with the `phase` and `reason`
@@ -50,11 +50,13 @@ class Recommendation(HasCard, Found):
         probability. None for "not_shown", and for the paper's rules, which state none.
     more : of a status "not_shown", about how many more trials, or rows of data, would show the answer if the estimates
         so far are right; None where that cannot be said.
+    refuted : what the graph asserts and the data contradict, one sentence for each.
     notes : what the confidence means here, and what the answer assumes, one sentence for each.
     """
 
     confidence: float | None = None
     more: int | None = None
+    refuted: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     def card(self) -> Card:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.errors import ArgumentError, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, Wording, wanted, wanted_one_of
 from evenhand.interventions.model import CausalModel, read_conditional_table
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import Labels
@@ -99,9 +99,10 @@ def _entry(name: str, rule: Any, given: dict[str, Any], model: CausalModel, own:
         entries = dict(Labels(rows).read(rule, name, "a rule"))
         odd = [key for key in entries if key not in rows]
         if odd:
-            raise ArgumentError(wanted(name, f"every key a tuple of states of {list(given)}", odd[0]))
+            raise ArgumentError(wanted(name, Wording("every key a tuple of states of ", list(given)), odd[0]))
         if tuple(given.values()) not in entries:
-            raise ArgumentError(wanted(name, f"an entry for every combination of {list(given)}", f"none for {given}"))
+            what = Wording("an entry for every combination of ", list(given))
+            raise ArgumentError(wanted(name, what, Wording("none for ", given)))
         return entries[tuple(given.values())]
     for parent, state in given.items():
         if not isinstance(rule, Mapping):
@@ -110,8 +111,8 @@ def _entry(name: str, rule: Any, given: dict[str, Any], model: CausalModel, own:
             break
         entries = _by_state(name, rule, model.states[parent], f"an entry for each state of {parent!r}")
         if state not in entries:
-            what = f"an entry for each state of {parent!r}: {list(model.states[parent])}"
-            raise ArgumentError(wanted(name, what, f"none for {state!r}"))
+            what = Wording(f"an entry for each state of {parent!r}: ", list(model.states[parent]))
+            raise ArgumentError(wanted(name, what, Wording(f"none for {state!r}")))
         rule = entries[state]
     return rule
 
@@ -122,7 +123,7 @@ def _by_state(name: str, given: Mapping[Any, Any], states: States, what: str) ->
     odd = [key for key in found if key not in states]
     if odd:
         mend = f"the model has no state {odd[0]!r}: leave it out" if set(states) <= set(found) else ""
-        raise ArgumentError(wanted_one_of(name, states, odd[0], what=f"{what}:", mend=mend))
+        raise ArgumentError(wanted_one_of(name, states, odd[0], what=f"{what}:", hint=mend))
     return found
 
 
@@ -137,7 +138,7 @@ def _row(name: str, decided: Any, own: States, where: str) -> tuple[Floats, floa
         return read_conditional_table(f"{name} {where}", [shares.get(state, 0.0) for state in own], [own])
     place = Labels(own).place(decided)
     if place is None:
-        what = f"one of the states {list(own)}, probabilities by state, or a whole table of numbers"
+        what = Wording("one of the states ", list(own), ", probabilities by state, or a whole table of numbers")
         mend = "write null (in Python None) without quotation marks for the model's own table"
         mend = mend if repr(decided) in UNQUOTED else where
         got = f"the state {decided!r}" if isinstance(decided, str) else decided

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.arguments import as_float
-from evenhand.errors import ArgumentError, nearest, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, Wording, argument, nearest, wanted, wanted_one_of
 from evenhand.interventions.inference import eliminate, placed
 from evenhand.interventions.model import CausalModel, read_conditional_table, rounded_tables
 from evenhand.interventions.rules import is_rule, rule_table
@@ -55,9 +55,9 @@ def read_structure(model: CausalModel, intervene: str, sensitive: str | Sequence
     attributes = tuple(sensitive) if isinstance(sensitive, (list, tuple)) else (sensitive,)
     for name, node in (("intervene", intervene), ("outcome", outcome), *(("sensitive", a) for a in attributes)):
         if not isinstance(node, str) or node not in model.states:
-            what, mend = "a node of the graph, one of", "if it is a column of the table, add it to the edges"
-            mend = "" if nearest(node, model.states) else mend
-            raise ArgumentError(wanted_one_of(name, model.states, node, what=what, mend=mend))
+            edges = Wording("the edges", shell="--edges")
+            mend = "" if nearest(node, model.states) else Wording("if it is a column of the table, add it to ", edges)
+            raise ArgumentError(wanted_one_of(name, model.states, node, what="a node of the graph, one of", hint=mend))
     if not attributes or len(set(attributes)) < len(attributes):
         raise ArgumentError(wanted("sensitive", "one node or several distinct ones", sensitive))
     for attribute in attributes:
@@ -81,8 +81,9 @@ def read_structure(model: CausalModel, intervene: str, sensitive: str | Sequence
     )
     missing = [node for node in children if node not in model.tables]
     if missing:
-        what, mend = f"tables of the children of {list(attributes)}", "give them, or fit the model to a table of people"
-        raise ArgumentError(wanted("tables", what, f"none for {missing}", mend))
+        what = Wording("tables of the children of ", list(attributes))
+        mend = "give them, or fit the model to a table of people"
+        raise ArgumentError(wanted("tables", what, Wording("none for ", missing), mend))
     reached = [intervene, *model.parents[intervene]]
     for child in children:
         reached += [*model.parents[child], child]
@@ -158,7 +159,7 @@ def _table(name: str, candidate: Any, model: CausalModel, node: str, given: bool
 def read_scores(model: CausalModel, outcome: str, values: Mapping[Any, float] | None) -> tuple[Floats, float, float]:
     """Return the outcome's numbers scaled to [0, 1], and the lowest and the highest number."""
     states = model.states[outcome]
-    what = f"a number for each state of {outcome!r}: {list(states)}"
+    what = Wording(f"a number for each state of {outcome!r}: ", list(states))
     mend = f"such as {{{', '.join(f'{state!r}: {number}' for number, state in enumerate(states[:3]))}}}"
     given: Any = {state: _number(state) for state in states}
     if values is not None:
@@ -218,8 +219,8 @@ def cell_base(model: CausalModel, structure: Structure) -> tuple[Floats, Floats]
     others = model.ancestors([*structure.nodes]) - changed
     missing = sorted(node for node in others | set(structure.sensitive) if node not in model.tables)
     if missing:
-        mend = "or pass log=, what was observed of the deployed candidate"
-        raise ArgumentError(wanted("model", f"tables for {missing}", "a partial model", mend))
+        mend = Wording("or pass ", argument("log"), ", what was observed of the deployed candidate")
+        raise ArgumentError(wanted("model", Wording("tables for ", missing), Wording("a partial model"), mend))
     sizes = {node: len(states) for node, states in model.states.items()}
     factors = [((*model.parents[node], node), model.tables[node]) for node in model.order if node in others]
     prior = np.ones(1)
@@ -256,5 +257,6 @@ def require_identified(model: CausalModel, structure: Structure) -> None:
 
 
 def _refuse(reason: str) -> None:
-    mend = "observe the cause, or leave it out and ask sensitivity() how strong it has to be to change the answer"
-    raise ArgumentError(f"latent: not shown to be identified: {reason}; {mend}")
+    said = f"latent: not shown to be identified: {reason}; observe the cause, or leave it out and "
+    says = Wording("ask sensitivity()", shell="recommend then says")
+    raise ArgumentError(Wording(said, says, " how strong it has to be to change the answer"))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.data.tables import numbers
-from evenhand.errors import TableError, wanted, wanted_one_of
+from evenhand.errors import TableError, Wording, wanted, wanted_one_of
 from evenhand.frames import frame_or_value, is_frame
 from evenhand.interventions.cells import Evidence
 from evenhand.interventions.model import CausalModel
@@ -72,7 +72,7 @@ def coded_log(model: CausalModel, structure: Structure, log: Any, candidates: tu
     log = frame_or_value(log, "log")
     s, cell, times = observed(model, structure, log)
     if not times.sum() > 0:
-        raise TableError(wanted("log", "at least one trial", f"{len(s)} rows"))
+        raise TableError(wanted("log", "at least one trial", Wording(f"{len(s)} rows")))
     named = "candidate" in log and "candidate" not in structure.nodes
     candidate = coded(log, "candidate", candidates) if named else np.zeros(len(s), np.int64)
     trials = np.zeros((len(candidates), len(structure.groups)))
@@ -88,12 +88,12 @@ def observed(model: CausalModel, structure: Structure, samples: Any) -> tuple[In
         raise TableError(wanted("samples", "a data frame of what was observed", type(samples).__name__))
     twice = sorted({str(name) for name in samples.columns[samples.columns.duplicated()]})
     if twice:
-        raise TableError(wanted("samples", "each column once", f"{twice} more often"))
+        raise TableError(wanted("samples", "each column once", Wording(twice, " more often")))
     needed = [*structure.sensitive, *structure.nodes]
     missing = [node for node in needed if node not in samples]
     if missing:
         why = "every one of them enters a weight"
-        raise TableError(wanted("samples", f"the columns {needed}", f"none for {missing}", why))
+        raise TableError(wanted("samples", Wording("the columns ", needed), Wording("none for ", missing), why))
     if not len(samples):
         return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
     s = _flat(model, samples, structure.sensitive)
@@ -116,7 +116,7 @@ def coded(samples: Any, name: str, states: tuple[Any, ...]) -> Ints:
     if bad.size:
         every = "no row has one of them; name the states in the log as in the model"
         mend = every if bad.size == len(codes) else "leave such rows out"
-        raise TableError(wanted_one_of(_cell(bad[0], name), states, samples[name].iloc[bad[0]], mend=mend))
+        raise TableError(wanted_one_of(_cell(bad[0], name), states, samples[name].iloc[bad[0]], hint=mend))
     return codes
 
 
@@ -144,7 +144,8 @@ def forced(model: CausalModel, structure: Structure, samples: Any, s: Ints) -> I
         return np.zeros(len(s), np.int64)
     absent = [column for column in columns if column not in samples]
     if absent:
-        raise TableError(wanted("samples", f"the columns {columns}, or none of them", f"none for {absent}"))
+        what: str = Wording("the columns ", columns, ", or none of them")
+        raise TableError(wanted("samples", what, Wording("none for ", absent)))
     empty = samples[columns].isna() | (samples[columns].astype(object) == "")
     for attribute, column in zip(structure.sensitive, columns, strict=True):
         here, states = ~empty[columns].all(axis=1).to_numpy(), model.states[attribute]
@@ -226,7 +227,8 @@ def evidence_of(problem: Problem, samples: Any, deployed: bool = False) -> Evide
     profile = cells.profile[cell]
     if (profile < 0).any():
         at = int(np.flatnonzero(profile < 0)[0])
-        raise TableError(f"row {at + 1}: the model gives this combination of {list(problem.nodes)} probability 0")
+        said = f"row {at + 1}: the model gives this combination of "
+        raise TableError(Wording(said, list(problem.nodes), " probability 0"))
     evidence = cells.nothing()
     level = cells.level[cell]
     score = cells.scores[level]

@@ -1,9 +1,10 @@
 from .adapter import Adapter as Adapter
 from .changing import DiscountedUCB as DiscountedUCB, SlidingWindowUCB as SlidingWindowUCB
-from .random import EpsilonGreedy as EpsilonGreedy, Exp3 as Exp3, Thompson as Thompson
-from .indices import KLUCB as KLUCB, MOSS as MOSS, UCB1 as UCB1
+from .random import EpsilonGreedy as EpsilonGreedy, Thompson as Thompson
+from .indices import KLUCB as KLUCB, UCB1 as UCB1
 from .lin_ucb import LinUCB as LinUCB
 from .river_bandits import from_river as from_river
 from .sklearn_models import from_sklearn as from_sklearn
+from .tsallis_inf import TsallisINF as TsallisINF
 
 OF_LIBRARIES: tuple[str, ...]

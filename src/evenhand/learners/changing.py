@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.arguments import real, whole
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import NOTHING, ArgumentError, Wording, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import bind, kernel
 from evenhand.learners.indices import by_index, choose_highest, rank_by_index
@@ -46,7 +46,7 @@ def read_changes(name: str, own: Any, horizon: int | None, changes: int) -> tupl
     read = None if horizon is None else whole("horizon", horizon, low=1, high=LONGEST)
     times = whole("changes", changes, low=1, high=read)
     if own is not None and read is not None:
-        raise ArgumentError(wanted(name, "None together with horizon=, which sets it", own))
+        raise ArgumentError(wanted(name, Wording(NOTHING, " together with horizon=, which sets it"), own))
     return read, times
 
 

@@ -1,5 +1,5 @@
-"""Index policies: try every arm first, then play the one with the highest index. UCB1, KL-UCB, MOSS, and templates for
-any other index.
+"""Index policies: try every arm first, then play the one with the highest index. UCB1, KL-UCB, and templates for any
+other index.
 
 An index is a kernel `index(params, state, round, arm)` of an arm that has been told about; `state.pulls` counts the
 rewards of each arm. Many need no more than `Means`.
@@ -12,31 +12,20 @@ Fischer, "Finite-time Analysis of the Multiarmed Bandit Problem", Machine Learni
 KL-UCB: the largest mean that the rewards seen so far do not rule out, measured by Kullback-Leibler divergence. Source:
 A. Garivier, O. Cappé, "The KL-UCB Algorithm for Bounded Stochastic Bandits and Beyond", COLT 2011, Algorithm 1 with c =
 0, the value that the authors recommend in practice.
-
-MOSS: an index that explores an arm only as long as it has had less than its equal share of the rounds. Source: J.-Y.
-Audibert, S. Bubeck, "Minimax Policies for Adversarial and Stochastic Bandits", COLT 2009, section 2. Without a horizon
-the current round is used instead: R. Degenne, V. Perchet, "Anytime Optimal Algorithms in Stochastic Multi-Armed
-Bandits", ICML 2016, Algorithm 1 with alpha = 1.35.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from evenhand.arguments import is_whole
-from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, bind, kernel
-from evenhand.kernels.deadlines import NEVER
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.kernel_set import Kernels, reason
-from evenhand.protocol import Label
 from evenhand.registry import register
-from evenhand.rng import Seed
 
 UNTRIED = reason("never tried before", "untried")
 UNSEEN = reason("no reward seen yet", "untried")
@@ -44,7 +33,6 @@ HIGHEST = reason("highest upper confidence bound", "optimistic")
 MARGIN = 1.0 + 1e-9
 """By which factor the leader must win for the shortcut to count: far above rounding, so that decisions are those of the
 plain rule."""
-ANYTIME = (1.0 + 1.35) / 2.0
 
 
 @kernel
@@ -329,62 +317,6 @@ class KLUCB(KernelPolicy):
 
     def parameters(self) -> KLUCBParams:
         return KLUCBParams(1e-9)
-
-    def memory(self) -> Means:
-        return Means.of(len(self._labels))
-
-
-class MOSSParams(NamedTuple):
-    horizon: int
-    """0 where it is not known."""
-
-
-@kernel
-def moss_index(params: MOSSParams, state: Means, round: int, arm: int) -> float:
-    pulls, horizon, scale = state.pulls[arm], params.horizon, 1.0
-    if horizon == 0:
-        horizon, scale = round, ANYTIME
-    level = scale * max(0.0, math.log(horizon / (state.pulls.size * pulls)))
-    return state.sums[arm] / pulls + math.sqrt(level / pulls)
-
-
-@register("learners/moss")
-class MOSS(KernelPolicy):
-    """Play the arm with the largest mean_i + sqrt(max(0, ln(T / (k N_i))) / N_i); every arm once first.
-
-    Parameters
-    ----------
-    horizon : T, the number of rounds to come; None for the anytime form, with t for T and 1.175 times the logarithm.
-        Past the horizon the index keeps the same T.
-    arms : number of arms or their labels; may be left out where FairLearn or simulate names them.
-    seed : unused by this rule, kept so that learners are interchangeable.
-
-    Raises
-    ------
-    ArgumentError
-        If the horizon is not a positive whole number, there are fewer than two arms, or a label occurs twice.
-
-    Examples
-    --------
-    >>> learner = MOSS(horizon=1000, arms=2)
-    >>> [learner.choose() for _ in range(1)]
-    [0]
-
-    Source: Audibert and Bubeck (2009), Theorem 5: regret at most 49 sqrt(k T).
-    """
-
-    kernels = by_index(moss_index, learn_mean)
-
-    def __init__(
-        self, horizon: int | None = None, *, arms: int | Sequence[Label] | None = None, seed: Seed = None
-    ) -> None:
-        if horizon is not None and (not is_whole(horizon) or not 1 <= horizon < NEVER):
-            raise ArgumentError(wanted("horizon", "a number of rounds >= 1, below 2^61, or None", horizon))
-        self.horizon = horizon
-        super().__init__(arms, seed)
-
-    def parameters(self) -> MOSSParams:
-        return MOSSParams(int(self.horizon or 0))
 
     def memory(self) -> Means:
         return Means.of(len(self._labels))

@@ -1,4 +1,4 @@
-"""Learners that draw: Thompson sampling, epsilon-greedy, and exponential weights for adversarial rewards.
+"""Learners that draw: Thompson sampling and epsilon-greedy.
 
 Thompson sampling plays an arm with the probability that it is the best, under a Beta prior for each arm. Source: S.
 Agrawal, N. Goyal, "Analysis of Thompson Sampling for the Multi-armed Bandit Problem", COLT 2012, Algorithms 1 and 2.
@@ -6,36 +6,25 @@ Agrawal, N. Goyal, "Analysis of Thompson Sampling for the Multi-armed Bandit Pro
 Epsilon-greedy mostly plays the arm with the best mean so far, and sometimes any arm. Source: C. Watkins, "Learning from
 Delayed Rewards", PhD thesis, Cambridge 1989; as a bandit rule with constant epsilon in R. Sutton, A. Barto,
 "Reinforcement Learning", MIT Press 1998, section 2.2.
-
-Exp3 does not assume that rewards are drawn from a distribution. In each round arm i is drawn with probability
-
-    p_i = (1 - gamma) w_i / sum_j w_j + gamma / k,
-
-and a reward x of arm i multiplies its weight by exp(gamma x / (k p_i)), p_i being the probability with which that very
-decision was drawn: x / p_i, and 0 for the other arms, estimates every arm's reward without bias. A ticket remembers its
-probability, so a reward may come late. Weights are kept as logarithms, which neither overflow nor vanish. Source: P.
-Auer, N. Cesa-Bianchi, Y. Freund, R. E. Schapire, "The Nonstochastic Multiarmed Bandit Problem", SIAM Journal on
-Computing 32 (2002), Figure 1, Theorem 3.1 and Corollary 3.2.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.arguments import as_float, real, whole
+from evenhand.arguments import as_float
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import bind, kernel
 from evenhand.kernels.probability_of_largest import largest_beta
-from evenhand.kernels.random import below, beta, draw, uniform
+from evenhand.kernels.random import below, beta, uniform
 from evenhand.learners.indices import UNSEEN, UNTRIED, choose_highest, learn_mean, rank_by_index, untried
 from evenhand.policy.compiled import NO_CONTEXTS
 from evenhand.policy.kernel_policy import KernelPolicy
-from evenhand.policy.kernel_set import Chances, Kernels, RewardContext, reason, sampled, unknown_probability
+from evenhand.policy.kernel_set import Chances, Kernels, reason, unknown_probability
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed
@@ -245,106 +234,3 @@ class EpsilonGreedy(KernelPolicy):
     def memory(self) -> GreedyState:
         k = len(self._labels)
         return GreedyState(np.zeros(k, np.int64), np.zeros(k), self.stream())
-
-
-class Exp3Params(NamedTuple):
-    exploration: float
-
-
-class Exp3State(NamedTuple):
-    weights: Floats
-    """Logarithms, the largest 0."""
-    probabilities: Floats
-    stream: Words
-
-
-@kernel
-def choose_drawn(params: Exp3Params, state: Exp3State, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
-    arms = state.weights.size
-    total = 0.0
-    for i in range(arms):
-        state.probabilities[i] = math.exp(state.weights[i])
-        total += state.probabilities[i]
-    for i in range(arms):
-        share = state.probabilities[i] / total
-        state.probabilities[i] = (1.0 - params.exploration) * share + params.exploration / arms
-    return draw(state.stream, state.probabilities), DRAWN
-
-
-@kernel
-def reweigh(
-    params: Exp3Params, state: Exp3State, contexts: Floats, index: int, reward: float, ticket: RewardContext
-) -> None:
-    arms = state.weights.size
-    chance = ticket.probability
-    if math.isnan(chance):  # decided by a ranking of the arms: the learner's own latest probability stands in
-        chance = max(state.probabilities[index], params.exploration / arms)
-    state.weights[index] += params.exploration * reward / (arms * chance)
-    highest = state.weights[0]
-    for i in range(1, arms):
-        highest = max(highest, state.weights[i])
-    for i in range(arms):
-        state.weights[i] -= highest
-
-
-@register("learners/exp3")
-class Exp3(KernelPolicy):
-    """Draw arms by exponential weights: the regret is low whatever the rewards, even if an adversary chooses them.
-
-    Parameters
-    ----------
-    exploration : gamma in (0, 1], the part of the decisions that are uniformly random; None for 0.1, or as the horizon
-        implies.
-    horizon : T, the number of rounds: gamma is min(1, sqrt(k ln k / ((e - 1) T))), as in Corollary 3.2.
-    arms : number of arms or their labels; may be left out where FairLearn or simulate names them.
-    seed : seed of the draws.
-
-    Raises
-    ------
-    ArgumentError
-        If gamma is not in (0, 1], both gamma and the horizon are given, there are fewer than two arms, or a label
-        occurs twice.
-
-    Examples
-    --------
-    >>> learner = Exp3(0.1, arms=["tea", "coffee"], seed=1)
-    >>> for _ in range(500):
-    ...     decision = learner.ask()
-    ...     learner.tell(decision, 1.0 if decision.arm == "tea" else 0.2)
-    >>> bool(learner.ask().probabilities[0] > 0.9)
-    True
-
-    `DeadlineLearn` holds a refused proposal of this learner, and tells it the rewards of granted ones alone. Where
-    nobody knows the probability of a decision, the learner's own latest probability of the arm is used, and the bound
-    below is not proved.
-
-    Source: Auer, Cesa-Bianchi, Freund, Schapire (2002), Corollary 3.2: against the best single arm, the expected regret
-    for rewards in [0, 1] is at most 2.63 sqrt(T k ln k) with the exploration of the horizon.
-    """
-
-    kernels = Kernels(choose_drawn, reweigh, sampled)
-    own_choices = True
-
-    def __init__(
-        self,
-        exploration: float | None = None,
-        *,
-        horizon: int | None = None,
-        arms: int | Sequence[Label] | None = None,
-        seed: Seed = None,
-    ) -> None:
-        self.exploration = None if exploration is None else real("exploration", exploration, above=0.0, high=1.0)
-        self.horizon = None if horizon is None else whole("horizon", horizon, low=1)
-        if exploration is not None and horizon is not None:
-            raise ArgumentError(wanted("exploration", "None together with horizon=, which sets it", exploration))
-        super().__init__(arms, seed)
-
-    def parameters(self) -> Exp3Params:
-        if self.horizon is None:
-            return Exp3Params(EXPLORATION if self.exploration is None else self.exploration)
-        k = len(self._labels)
-        return Exp3Params(min(1.0, math.sqrt(k * math.log(k) / ((math.e - 1.0) * self.horizon))))
-
-    def memory(self) -> Exp3State:
-        k = len(self._labels)
-        return Exp3State(np.zeros(k), np.full(k, 1.0 / k), self.stream())

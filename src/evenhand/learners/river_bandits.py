@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.arguments import is_whole, whole
-from evenhand.errors import ArgumentError, ContextError, wanted
+from evenhand.errors import ArgumentError, ContextError, Wording, wanted
 from evenhand.extras import optional
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import Labels, combined_label
@@ -37,7 +37,8 @@ class RiverBandit:
         row = np.array(contexts[0]).tolist()
         names = _numbered(len(row)) if self.features is None else self.features
         if len(names) != len(row):
-            raise ContextError(wanted("contexts", f"a number for each of the features {names}", f"{len(row)} numbers"))
+            what = Wording("a number for each of the features ", names)
+            raise ContextError(wanted("contexts", what, Wording(f"{len(row)} numbers")))
         return dict(zip(names, row, strict=True))
 
 

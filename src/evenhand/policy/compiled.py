@@ -86,10 +86,10 @@ def twin_of(policy: Any) -> Any:
     return twin
 
 
-def probabilities_of(policy: Any, contexts: Any, *, available: Any, segment: Any) -> dict[Label, float]:
+def probabilities_of(policy: Any, contexts: Any, *, available: Any) -> dict[Label, float]:
     """Return the probability of each arm at the next `ask`, from asking a twin."""
     if policy.compiled:
-        decision = policy._twin().ask(contexts, available=available, segment=segment)
+        decision = policy._twin().ask(contexts, available=available)
         chances = decision.probabilities
         if chances is not None:
             return dict(zip(policy.arms or (), chances.tolist(), strict=True))

@@ -26,7 +26,7 @@ from evenhand.arguments import is_whole
 from evenhand.arguments import whole as whole_number
 from evenhand.data.encoding import Encoder, Transformer
 from evenhand.display.html import Table
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import NOTHING, ArgumentError, Wording, wanted
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import LazyKernel, flat, interpreted
 from evenhand.labels import Labels
@@ -75,8 +75,6 @@ class KernelPolicy(AskTell):
     """Whether it was told anything without a ticket."""
     _reversible = False
     """Whether what it is told now is taken back if something fails; see `all_or_none`."""
-    segment_kernel: Any = None
-    """What brings a segment into the state, for the compiled loop of a simulation; None where none does."""
     features: Sequence[str] | None = None
     """The names of the contexts' columns in their order, where a learner from elsewhere says them."""
     encoder: Encoder | Transformer | None = None
@@ -122,7 +120,7 @@ class KernelPolicy(AskTell):
 
     # ------------------------------------------------------------------ the conversation
 
-    def ask(self, contexts: Any = None, *, available: Any = None, segment: Label | None = None) -> Decision:
+    def ask(self, contexts: Any = None, *, available: Any = None) -> Decision:
         """Take the next decision and hand out its ticket.
 
         Parameters
@@ -132,20 +130,19 @@ class KernelPolicy(AskTell):
             `encode_with`, tables and dicts may hold text.
         available : the labels of the arms that are on offer in this round, where not all are; order and repeats make no
             difference.
-        segment : the segment to which the round belongs, such as a country, for a promise inside each segment.
 
         Raises
         ------
         ArgumentError
-            If no arm is available, one is unknown, or the policy needs every arm on offer or has no segments.
+            If no arm is available, one is unknown, or the policy needs every arm on offer.
         ContextError
             If `contexts` are missing, not wanted, of another shape, or not finite, or a data frame whose rows are not
             the arms or whose columns are not those of earlier rounds.
         """
         with self._lock:
             shown = self._read_contexts(contexts) if self.contextual or contexts is not None else NO_CONTEXTS
-            if available is not None or segment is not None:
-                self._set_round(None if available is None else validation.positions(self, available), segment)
+            if available is not None:
+                self._set_round(validation.positions(self, available))
             # Before the choice: its kernel may change the very arrays that the probabilities follow from.
             chances_of = self.kernels.chances
             kept = None if chances_of is None else self._copy_inputs()
@@ -178,9 +175,7 @@ class KernelPolicy(AskTell):
             return decided(number, self.round, label, index, chance, reason, code, slate, self.tickets.token)
 
     @locked
-    def probabilities(
-        self, contexts: Any = None, *, available: Any = None, segment: Label | None = None
-    ) -> dict[Label, float]:
+    def probabilities(self, contexts: Any = None, *, available: Any = None) -> dict[Label, float]:
         """Return the probability of each arm at the next `ask`, without asking: given all that happened so far, these
         contexts, and what is on offer. Nothing changes.
 
@@ -188,7 +183,7 @@ class KernelPolicy(AskTell):
 
         Parameters
         ----------
-        contexts, available, segment : as for `ask`.
+        contexts, available : as for `ask`.
 
         Raises
         ------
@@ -207,21 +202,21 @@ class KernelPolicy(AskTell):
         >>> policy.probabilities()
         {'a': 0.1, 'b': 0.9}
         """
-        return probabilities_of(self, contexts, available=available, segment=segment)
+        return probabilities_of(self, contexts, available=available)
 
-    def round_shown(self, contexts: Any = None, *, available: Any = None, segment: Label | None = None) -> Any:
+    def round_shown(self, contexts: Any = None, *, available: Any = None) -> Any:
         """Return what a round shows as the policy reads it, equal for two rounds that show the same. Nothing changes.
 
         Parameters
         ----------
-        contexts, available, segment : as for `ask`.
+        contexts, available : as for `ask`.
 
         Raises
         ------
         EvenhandError
             As `ask` does.
         """
-        return validation.round_shown(self, contexts, available, segment)
+        return validation.round_shown(self, contexts, available)
 
     def _twin(self) -> Self:
         """Return a policy in the same state that may be asked without a trace, and shares the machine code."""
@@ -307,8 +302,8 @@ class KernelPolicy(AskTell):
         log : one row per decision.
         arm, reward : names of its columns.
         contexts : for a contextual policy, the d columns with the context of the arm that was played.
-        probability : the column with the probability of each decision, which `Exp3` weighs rewards by; None for evenly
-            random decisions.
+        probability : the column with the probability of each decision, which `TsallisINF` weighs rewards by; None for
+            evenly random decisions.
 
         Raises
         ------
@@ -455,7 +450,7 @@ class KernelPolicy(AskTell):
             more = type(self)(**config)
         except (TypeError, ArgumentError) as error:
             what = f"one that {type(self).__name__} knows"
-            raise ArgumentError(wanted("arm", what, "a new one", "make a new policy")) from error
+            raise ArgumentError(wanted("arm", what, Wording("a new one"), "make a new policy")) from error
         more.begin(self.dimension or 0)
         more.round = self.round
         for mine, theirs in zip(flat(more._state), flat(self._state), strict=True):
@@ -510,13 +505,11 @@ class KernelPolicy(AskTell):
 
     # ------------------------------------------------------------------ inside
 
-    def _set_round(self, available: list[int] | None, segment: Any) -> None:
-        """Have the next decision taken among these arms alone, and inside a segment."""
-        name, got = "segment", segment
-        if available is not None:
-            name, got = "available", [self._labels[arm] for arm in available]
-        what = f"None: {type(self).__name__} assumes that every arm is on offer and has no segments"
-        raise ArgumentError(wanted(name, what, got, "DeadlineLearn supports both"))
+    def _set_round(self, available: list[int]) -> None:
+        """Have the next decision taken among these arms alone."""
+        what = Wording(NOTHING, f": {type(self).__name__} assumes that every arm is on offer")
+        offered = [self._labels[arm] for arm in available]
+        raise ArgumentError(wanted("available", what, offered, "DeadlineLearn supports it"))
 
     def forget_machine_code(self) -> None:
         """Have the kernels bound anew at the next decision, as their arrays are others now."""

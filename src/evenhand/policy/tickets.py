@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from evenhand.arguments import is_whole
-from evenhand.errors import ClosedTicketError, ForeignTicketError, UnknownTicketError, wanted
+from evenhand.errors import ClosedTicketError, ForeignTicketError, UnknownTicketError, Wording, wanted
 from evenhand.saving.saved import packed, unpacked
 
 if TYPE_CHECKING:
@@ -103,8 +103,8 @@ class Tickets:
             if 1 <= number < self.next:
                 raise ClosedTicketError(f"ticket {number} was told or forgotten before; nothing has changed")
             latest = f"the last one was {self.next - 1}" if self.next > 1 else "none was so far"
-            last = f"{latest}; if a study decides, tell the study: {COPIED}"
-            raise UnknownTicketError(f"ticket {number} was never handed out; {last}")
+            never = f"ticket {number} was never handed out; {latest}"
+            raise UnknownTicketError(Wording(f"{never}; if a study decides, tell the study: {COPIED}", shell=never))
         if handed and not all(map(_agrees, self.owner._ticket_fields(given), found[0])):
             raise foreign
         return number, found

@@ -12,11 +12,10 @@ from evenhand.arguments import as_float
 from evenhand.data.contexts import LARGEST, read_shown
 from evenhand.data.encoding import Encoder, Transformer, as_encoder
 from evenhand.data.rows import in_step
-from evenhand.errors import ArgumentError, ContextError, RewardError, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, ContextError, RewardError, Wording, wanted, wanted_one_of
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import Labels, listed
 from evenhand.policy.compiled import NO_CONTEXTS
-from evenhand.protocol import label_of, writing
 
 NO_LABELS = {bool, np.bool_}
 """Types of what says which arms are on offer by their order, and names none."""
@@ -27,7 +26,8 @@ def checked_contexts(policy: Any, contexts: Any) -> Floats:
     if not policy.contextual:
         if contexts is None:
             return NO_CONTEXTS
-        raise ContextError(wanted("contexts", "none: this policy sees no contexts", contexts, "call ask()"))
+        mend = Wording("call ask()", shell="leave it out")
+        raise ContextError(wanted("contexts", "none: this policy sees no contexts", contexts, mend))
     known, dimension = policy._columns, policy._numbers
     shown, columns = read_shown(contexts, policy.arms or (), columns=known, dimension=dimension, encoder=policy.encoder)
     if policy.dimension is None:
@@ -101,7 +101,7 @@ def slate_rewards(policy: Any, indexes: tuple[int, ...], reward: Any) -> list[tu
     given = Labels(policy._labels).read(reward, "reward", what, refusal=RewardError)
     unnamed = isinstance(given, dict) and set(given) != set(labels)
     if len(given) != len(labels) or unnamed:
-        raise RewardError(wanted("reward", f"one for each of the arms {labels}", reward))
+        raise RewardError(wanted("reward", Wording("one for each of the arms ", labels), reward))
     ordered = [given[label] for label in labels] if isinstance(given, dict) else list(given)
     return [(index, checked_reward(one, *policy.reward_range)) for index, one in zip(indexes, ordered, strict=True)]
 
@@ -109,9 +109,9 @@ def slate_rewards(policy: Any, indexes: tuple[int, ...], reward: Any) -> list[tu
 def told_rewards(policy: Any, decisions: Any, rewards: Any) -> tuple[list[Any], list[Any]]:
     """Return decisions and their rewards, of which none is refused when it is told."""
     told = _one_each("decisions", decisions)
-    tickets = dict(map(policy._ticket, told))
+    tickets = dict(map(policy.tickets.find, told))
     if len(tickets) < len(told):
-        raise ArgumentError(wanted("decisions", "each ticket once", f"{len(told)} of {len(tickets)} tickets"))
+        raise ArgumentError(wanted("decisions", "each ticket once", Wording(f"{len(told)} of {len(tickets)} tickets")))
     _, rewards = in_step(("decisions", decisions), ("rewards", rewards), labels=list(tickets))
     paid = _one_each("rewards", rewards)
     if len(told) != len(paid):
@@ -130,14 +130,14 @@ def _one_each(name: str, given: Any) -> list[Any]:
     return list(given)
 
 
-def round_shown(policy: Any, contexts: Any, available: Any, segment: Any) -> Any:
+def round_shown(policy: Any, contexts: Any, available: Any) -> Any:
     """Return what a round shows as the policy reads it, equal for two rounds that show the same."""
     arms, shown = policy.arms or (), None
     if contexts is not None:
         known, dimension = policy._columns, policy.dimension
         shown = read_shown(contexts, arms, columns=known, dimension=dimension, encoder=policy.encoder)[0].tolist()
     on_offer = [arm for arm in arms if arm not in policy.retired] if available is None else available
-    return shown, set(positions(policy, on_offer)), None if segment is None else writing(label_of(segment))
+    return shown, set(positions(policy, on_offer))
 
 
 def checked_encoder(policy: Any, encoder: Any) -> Encoder | Transformer:

@@ -9,7 +9,7 @@ import numpy as np
 
 from evenhand.data.contexts import LARGEST, feature_columns
 from evenhand.data.tables import column, numbers
-from evenhand.errors import ContextError, TableError, wanted, wanted_one_of
+from evenhand.errors import NOTHING, ContextError, TableError, Wording, wanted, wanted_one_of
 from evenhand.frames import as_pandas
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import flat
@@ -58,7 +58,7 @@ def _columns_of(names: Any, contextual: bool, dimension: int | None, known: list
     if names is None and not contextual:
         return []
     if not contextual:
-        raise ContextError(wanted("contexts", "None: this policy sees no contexts", names))
+        raise ContextError(wanted("contexts", Wording(NOTHING, ": this policy sees no contexts"), names))
     what = f"a list of {dimension or 'column'} column names, for the contexts of the arm that was played"
     listed = list(names) if isinstance(names, Sequence) and not isinstance(names, str) else []
     if not listed or not all(isinstance(name, str) for name in listed) or len(listed) != (dimension or len(listed)):
@@ -66,7 +66,8 @@ def _columns_of(names: Any, contextual: bool, dimension: int | None, known: list
     if known is None:
         return listed
     if set(listed) != set(known):
-        raise ContextError(wanted("contexts", f"the columns {known}, as before", names, "rename the log's columns"))
+        what = Wording("the columns ", known, ", as before")
+        raise ContextError(wanted("contexts", what, names, "rename the log's columns"))
     return known
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from evenhand.errors import SharesError, figure, wanted
+from evenhand.errors import SharesError, Wording, figure, wanted
 from evenhand.labels import Labels
 from evenhand.promises.clause import Clause
 from evenhand.promises.reading import MOST_TOKENS, Members, key_of, overlap, scale_down
@@ -144,7 +144,7 @@ def _read_offers(given: Any, arms: tuple[Label, ...], plays: int) -> Any:
         raise SharesError(wanted("offers", what, given))
     places = Labels(arms).places(given)
     if len(places) < plays or -1 in places or len(set(places)) < len(places):
-        raise SharesError(wanted("offers", what, given, f"the arms are {list(arms)}"))
+        raise SharesError(wanted("offers", what, given, Wording("the arms are ", list(arms))))
     return tuple(arms[place] for place in sorted(places))
 
 

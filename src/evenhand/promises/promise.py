@@ -27,7 +27,7 @@ import numpy as np
 
 from evenhand.arguments import is_whole, whole
 from evenhand.display.html import Card, HasCard, Table
-from evenhand.errors import ArgumentError, SharesError, wanted
+from evenhand.errors import ArgumentError, SharesError, Wording, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.deadlines import NEVER, Pace, pace, position
 from evenhand.labels import Labels
@@ -233,8 +233,8 @@ class Promise(HasCard):
         """Return one promise for each of several processes that decide at the same time without communicating.
 
         Whatever the order in which their logs are merged, and wherever one of them ends, the whole promise holds at
-        every round, inside every segment. Each part is an ordinary promise with a whole-number tolerance and windows of
-        one play, and no one of these numbers could be larger by one. To `add`, `retire` or `change`, split anew.
+        every round. Each part is an ordinary promise with a whole-number tolerance and windows of one play, and no one
+        of these numbers could be larger by one. To `add`, `retire` or `change`, split anew.
 
         Parameters
         ----------
@@ -285,7 +285,8 @@ class Promise(HasCard):
         if isinstance(counts, dict):
             counts = [counts.get(arm) for arm in self.arms]
         if len(counts) != len(self.arms) or not all(map(is_whole, counts)):
-            raise ArgumentError(wanted("pulls", f"a whole number for each of the arms {list(self.arms)}", pulls))
+            what = Wording("a whole number for each of the arms ", list(self.arms))
+            raise ArgumentError(wanted("pulls", what, pulls))
         round = whole("round", round, low=0)
         by_arm = dict(zip(self.arms, counts, strict=True))
         plays = [(clause, sum(by_arm[arm] for arm in clause.arms)) for clause in self.clauses]

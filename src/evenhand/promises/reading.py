@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.arguments import as_float, is_whole
-from evenhand.errors import ArgumentError, SharesError, figure, of_one_type, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, SharesError, Wording, figure, of_one_type, wanted, wanted_one_of
 from evenhand.labels import Labels, is_by_label
 from evenhand.protocol import Label, arm_labels, as_label
 
@@ -125,7 +125,8 @@ def read_window(window: Any, name: str) -> Window:
     pair = (1, window) if is_whole(window) else window
     sound = isinstance(pair, (tuple, list)) and len(pair) == 2 and all(is_whole(number) for number in pair)
     if not sound or not 1 <= pair[0] <= pair[1] <= LONGEST:
-        say = f"a number of rounds, or (plays, rounds) with 1 <= plays <= rounds <= {LONGEST:,}"
+        pairs = Wording("(plays, rounds)", shell="plays/rounds")
+        say = Wording("a number of rounds, or ", pairs, f" with 1 <= plays <= rounds <= {LONGEST:,}")
         raise SharesError(wanted(name, say, window))
     return int(pair[0]), int(pair[1])
 
@@ -183,8 +184,9 @@ def read_members(key: Any, labels: Labels, name: str) -> Members:
         if not is_set(key):
             if not of_one_type(arms, key):
                 raise SharesError(wanted_one_of(name, arms, key, what="arms among"))
-            raise SharesError(wanted(name, f"arms among {list(arms)}", f"no arm {key!r}"))
-        raise SharesError(wanted(f"{name}[{key!r}]", f"two or more of the arms {list(arms)}, each once", key))
+            raise SharesError(wanted(name, Wording("arms among ", list(arms)), Wording(f"no arm {key!r}")))
+        what = Wording("two or more of the arms ", list(arms), ", each once")
+        raise SharesError(wanted(f"{name}[{key!r}]", what, key))
     return tuple(arms[place] for place in found)
 
 
@@ -292,7 +294,7 @@ def _by_members(given: Any, labels: tuple[Label, ...], name: str, what: str) -> 
     by_arm = Labels().read(given, name, what, refusal=SharesError)
     if isinstance(by_arm, list):
         if len(by_arm) != len(labels):
-            raise SharesError(wanted(name, f"{len(labels)}, one for each arm", f"{len(by_arm)} of them"))
+            raise SharesError(wanted(name, f"{len(labels)}, one for each arm", Wording(f"{len(by_arm)} of them")))
         by_arm = dict(zip(labels, by_arm, strict=True))
     found: dict[Members, Any] = {}
     known = Labels(labels)
@@ -314,8 +316,8 @@ def read_shares(
     together = {members: share for members, share in found.items() if len(members) > 1}
     missing = [label for label in labels if (label,) not in found]
     if named and missing and not together:
-        what = f"one for each of the arms {list(labels)}"
-        raise SharesError(wanted("shares", what, f"no share for arm {missing[0]!r}"))
+        what = Wording("one for each of the arms ", list(labels))
+        raise SharesError(wanted("shares", what, Wording(f"no share for arm {missing[0]!r}")))
     sets = [(members, _read_rate(share, members, plays)) for members, share in together.items()]
     alone = read_singles([found.get((label,), 0) for label in labels], labels, plays)
     return alone, tuple(sorted(sets, key=lambda one: len(one[0])))

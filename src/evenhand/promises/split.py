@@ -7,8 +7,7 @@ lowest terms, with the whole tolerance a, N(t) >= floor(r t) - a, it is D = N - 
 As N is whole, N >= floor(x) - a iff N + a + 1 > x. So the floor is D > -(a + 1), which is D >= -(a + 1 - 1/q). No
 rounding is left, and D adds over logs. Where an arm is not always on offer, t counts only the rounds in which it was.
 The floor of a set of arms is the same of their plays together, with one play a round or several. A cap N <= ceil(c t) +
-b is c t - N >= -(b + 1 - 1/q). Segments have clocks and balances of their own, and every process its whole tolerance in
-each of them.
+b is c t - N >= -(b + 1 - 1/q).
 
 Theorem 1 (all merge orders at once). Every merge order keeps a floor or a cap iff
 
@@ -41,7 +40,7 @@ from __future__ import annotations
 from typing import Any
 
 from evenhand.arguments import whole
-from evenhand.errors import SharesError, wanted
+from evenhand.errors import SharesError, Wording, wanted
 from evenhand.promises.feasible import check_kinds
 from evenhand.promises.plain_data import promise_fields
 from evenhand.promises.reading import LONGEST, Window
@@ -117,7 +116,8 @@ def _made(kind: Any, given: dict[str, Any], windows: Windows, workers: int) -> A
                 what = f"at least {_said(longer)} rounds, which {workers} processes can keep"
                 names, mend = ", ".join(map(repr, some)), "or use fewer processes"
                 raise SharesError(wanted(f"windows: {names}", what, _said(some), mend)) from refusal
-        raise SharesError(f"the part of one of {workers} processes cannot be kept: {refusal}") from refusal
+        said = f"the part of one of {workers} processes cannot be kept: "
+        raise SharesError(Wording(said, refusal.args[0])) from refusal
 
 
 def _said(windows: Windows) -> str:

@@ -92,20 +92,13 @@ def in_order(promise: Promise, arms: tuple[Label, ...]) -> Promise:
     return _over(arms, named) if set(named.arms) <= set(arms) else promise
 
 
-def rows_of(dropped: dict[Any, Any], segment: Label | None = None) -> list[dict[str, Any]]:
+def rows_of(dropped: dict[Any, float]) -> list[dict[str, Any]]:
     """Return what a change dropped as rows of plain data, a set of arms as a list.
 
-    >>> rows_of({"x": {("a", "b"): 0.5}, "y": {"c": 0.25}})
-    [{'label': ['a', 'b'], 'plays': 0.5, 'segment': 'x'}, {'label': 'c', 'plays': 0.25, 'segment': 'y'}]
+    >>> rows_of({("a", "b"): 0.5, "c": 0.25})
+    [{'label': ['a', 'b'], 'plays': 0.5}, {'label': 'c', 'plays': 0.25}]
     """
-    rows: list[dict[str, Any]] = []
-    inside = {} if segment is None else {"segment": segment}
-    for key, lag in dropped.items():
-        if isinstance(lag, dict):
-            rows += rows_of(lag, segment=key)
-        else:
-            rows.append({"label": list(key) if is_set(key) else key, "plays": lag} | inside)
-    return rows
+    return [{"label": list(key) if is_set(key) else key, "plays": lag} for key, lag in dropped.items()]
 
 
 def _check_alike(before: Promise, live: list[Label], promise: Promise) -> None:

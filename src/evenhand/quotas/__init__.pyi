@@ -7,6 +7,4 @@ from .worlds import (
 from .deadline_learn import DeadlineLearn as DeadlineLearn
 from .paper_rules import FairLearn as FairLearn, FairUCB as FairUCB, HorizonFairUCB as HorizonFairUCB
 from .lfg import LFG as LFG
-from .lottery_learn import LotteryLearn as LotteryLearn
 from .former_names import audit as audit
-from .window_learn import WindowLearn as WindowLearn

@@ -11,7 +11,7 @@ from evenhand.policy.kernel_set import FORCED, Chances, Kernels, deterministic, 
 from evenhand.promises.allowed import BY_DEADLINE, BY_LOT, cause
 from evenhand.promises.lottery import TRIES, draw_slate, finish_one, lot, prepare_one, spread
 from evenhand.promises.windows import best_of
-from evenhand.quotas.quota_kernels import LOT, explain_cause, lazy_kernel
+from evenhand.quotas.quota_kernels import LOT, accept_proposal, explain_cause, lazy_kernel, update_learner
 
 READ = ("pulls", "whole", "rest", "cap_whole", "cap_rest", "left", "offered", "spare")
 """The fields of the rule's state on which what may be played depends."""
@@ -110,6 +110,9 @@ def _choose_slate(params: Any, state: Any, contexts: Floats, round: int, waiting
 def _chance(params: Any, state: Any, index: int) -> float:
     return state.chances[index]
 
+
+DRAWN = Kernels(accept_proposal, update_learner, _chance)
+"""Of a learner from elsewhere, which is called between the kernels that draw."""
 
 draw_proposal = bind(
     _choose,

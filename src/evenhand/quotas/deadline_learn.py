@@ -26,42 +26,34 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Self
+from typing import Any
+
+import numpy as np
 
 from evenhand.arguments import real
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats
-from evenhand.kernels.compose import bind, entry, packers
-from evenhand.kernels.deadlines import NEVER
+from evenhand.kernels.compose import bind
 from evenhand.learners.adapter import learner_facts
 from evenhand.learners.indices import UCB1
 from evenhand.learners.random import Thompson
 from evenhand.policy.ask_tell import locked
 from evenhand.policy.kernel_set import Kernels, unknown_probability
-from evenhand.promises.allowed import selection_kernels
 from evenhand.promises.feasible import settle_offers
 from evenhand.promises.plain_data import ARGUMENTS
 from evenhand.promises.promise import Promise
 from evenhand.promises.reading import key_of
-from evenhand.promises.rule_arrays import look_work as composed_work
-from evenhand.promises.rule_arrays import rule_parameters, rule_state
-from evenhand.protocol import Label
-from evenhand.quotas.composed import draw_for, draw_ranked
-from evenhand.quotas.deadlines import (
-    DEADLINE_RULE,
-    check_tolerance,
-    deadline_parameters,
-    deadline_state,
-    is_plain,
-    look_work,
-    warn_of_idle_arms,
-)
+from evenhand.promises.rule_arrays import RuleState
+from evenhand.protocol import Decision, Label
+from evenhand.quotas.composed import draw_for
+from evenhand.quotas.deadlines import check_tolerance, warn_of_idle_arms
 from evenhand.quotas.pending_proposal import always, has_room, with_pending_proposal
-from evenhand.quotas.quota_kernels import QuotaRule, RankingRule, rank_proposal, update_learner
+from evenhand.quotas.promise_state import ClausePositions, PromiseState
+from evenhand.quotas.proposer import PythonCalls
+from evenhand.quotas.quota_kernels import rank_proposal, update_learner
 from evenhand.quotas.quota_policy import QuotaPolicy, Shares, read_owed
-from evenhand.quotas.segments import SegmentCounts, Segments, enter_stacked, read_segment
-from evenhand.quotas.versions import Rounded, add, change, retire
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed
@@ -132,16 +124,10 @@ class DeadlineLearn(QuotaPolicy):
     Source: the head of this module.
     """
 
-    segment_kernel = enter_stacked
     retired: tuple[Label, ...] = ()
     """The arms that were taken off offer."""
-    _segments: Segments | None = None
-    _rounded: Rounded = ()
-    """By how much the position of each arm, and set, was rounded up since the promise last changed; () for nothing."""
-    _partial = False
-    """Whether some arms are not on offer in the round to be decided."""
-    _in_segment = False
-    """Whether the round to be decided names its segment."""
+    _now: PromiseState
+    """What is promised now."""
 
     def __init__(
         self,
@@ -161,18 +147,14 @@ class DeadlineLearn(QuotaPolicy):
         promise = read_owed(learner, shares, said | {"windows": windows}, arms)
         self.plays = promise.plays
         self.lottery = None if lottery is None else real("lottery", lottery, low=0.0, high=1.0)
-        self._composed = self.lottery is not None or not is_plain(promise)
+        self._take(PromiseState.of(promise, self.lottery))
         check_tolerance(promise)
         warn_of_idle_arms(promise)
         self._set_up(learner, promise, seed)
-        if self.plays > 1 and self.compiled and self.learner.kernels.rank is None:
-            what = "a learner that ranks the arms, as several are played"
-            raise ArgumentError(wanted("learner", what, type(self.learner).__name__, "UCB1 and Thompson do"))
 
-    @property
-    def rule(self) -> QuotaRule | RankingRule:  # type: ignore[override]
-        """The kernels that keep the promise."""
-        return RankingRule(*selection_kernels(self.promise)) if self._composed else DEADLINE_RULE
+    def _take(self, now: PromiseState) -> None:
+        """Promise this from now on."""
+        self._now, self.promise, self.retired, self.rule = now, now.promise, now.retired, now.rule
 
     @property
     def caps(self) -> dict[Label, Fraction | None] | None:
@@ -183,21 +165,18 @@ class DeadlineLearn(QuotaPolicy):
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments; the promise as a whole where they cannot express it."""
         config = super().config()
-        if self._has_words(config):
-            return config
-        first = next(name for name in config if name in ARGUMENTS)
-        return {name: value for name, value in config.items() if name not in ARGUMENTS} | {first: self.promise}
-
-    def _has_words(self, config: dict[str, Any]) -> bool:
-        """Return whether the constructor's arguments say the promise without a `Promise`."""
         said = ("windows" in config or self.windows is None) and ("cap_tolerance" in config or not self.cap_tolerance)
-        return said and self.promise.offers == settle_offers(self.promise, None)
+        if said and self.promise.offers == settle_offers(self.promise, None):
+            return config
+        return {name: value for name, value in config.items() if name not in ARGUMENTS} | {"shares": self.promise}
 
-    def _must_hold(self, learner: Any) -> bool:
+    def _must_hold(self) -> bool:
+        learner = self.learner
+        if self.plays > 1 and not self._proposer.ranks:
+            what = "a learner that ranks the arms, as several are played"
+            raise ArgumentError(wanted("learner", what, type(learner).__name__, "UCB1 and Thompson do"))
         if self.lottery is not None or not learner_facts(learner).own_choices:
             return False
-        if self.compiled and self.plays > 1 and learner.kernels.rank is None:
-            return False  # it is refused for that
         for so, why in ((self.plays > 1, "several are played"), (self.contextual, "it sees contexts")):
             if so:
                 what = f"one without own_choices, as {why}"
@@ -206,7 +185,7 @@ class DeadlineLearn(QuotaPolicy):
 
     @property
     def _may_come(self) -> Any:
-        return has_room if self._composed else always
+        return has_room if self._now.composed else always
 
     def _bound(self, learner: Kernels) -> Kernels:
         if self.holds:
@@ -220,17 +199,12 @@ class DeadlineLearn(QuotaPolicy):
     def distribution(self, why: int) -> Floats | None:
         """Return the distribution (n_arms,) of the decision just taken; for several plays, each arm's probability of
         being played. With a learner from elsewhere, the probabilities are conditional on its proposal."""
-        if self.lottery is None or (self.compiled and self.kernels.probability is unknown_probability):
+        if self.lottery is None or self.kernels.probability is unknown_probability:
             return super().distribution(why)
         return self._state.chances.copy()
 
     def _slate_chance(self) -> float | None:
         return None if self.lottery is None else float(self._state.slate_chance[0])
-
-    def _compile(self) -> None:
-        super()._compile()
-        if self.lottery is not None and not self.compiled:
-            self._ask_kernel = entry(draw_ranked, **dict(packers(self._params, self._state)))
 
     @property
     def cap_tolerance(self) -> float:
@@ -249,22 +223,17 @@ class DeadlineLearn(QuotaPolicy):
         return dict(zip(self.promise.arms, self.promise.shares, strict=True)) | dict(self.promise.sets)
 
     def quota_parameters(self, learner: Any) -> Any:
-        if self._composed:
-            return rule_parameters(self.promise, learner, self.lottery or 0.0)
-        return deadline_parameters(self.promise, learner)
+        return self._now.parameters(learner)
 
     def quota_memory(self, learner: Any) -> Any:
-        if self.lottery is not None:
-            return rule_state(self.promise, learner, self.stream())
-        return rule_state(self.promise, learner) if self._composed else deadline_state(self.promise, learner)
+        return self._now.memory(learner, self.stream())
 
     @locked
     def add(self, arm: Label, share: Any = 0) -> int:
         """Put a new arm on offer, or a retired one again, and return after how many rounds its promise begins.
 
         All other clauses continue. The arm's own clause counts from then on, or w rounds later where plays owed to
-        others fill the next rounds: w is at most ceil(n_arms / share) with one play a round and floors alone. With
-        segments, it is w rounds of each segment seen so far, and none in later segments.
+        others fill the next rounds: w is at most ceil(n_arms / share) with one play a round and floors alone.
 
         Raises
         ------
@@ -273,7 +242,11 @@ class DeadlineLearn(QuotaPolicy):
         ArgumentError
             If the arm is on offer already, or the learner cannot take a new arm.
         """
-        return add(self, arm, share)
+        then, at, wait = self._now.add(arm, share, self._positions(), self.round)
+        if then.promise.arms != self.arms:
+            self._grow(then.promise.arms)
+        self._continue(then, at)
+        return wait
 
     @locked
     def retire(self, arm: Label) -> None:
@@ -288,7 +261,7 @@ class DeadlineLearn(QuotaPolicy):
         SharesError
             If the promise to the other arms cannot be kept without it, as with caps that sum to less than one.
         """
-        retire(self, arm)
+        self._continue(*self._now.retire(arm, self._positions(), self.round))
 
     @locked
     def change(self, shares: Any) -> dict[Any, Any]:
@@ -296,8 +269,8 @@ class DeadlineLearn(QuotaPolicy):
 
         A floor's shortfall is carried over to the new floor of the same arms where that can be kept, the largest first.
         What could not be carried over, less than alpha + 1 plays per floor, is returned: a dict arm -> plays, a set of
-        arms as a tuple; with segments a dict segment -> such a dict. Caps and windows begin anew. New shares leave the
-        rest of the promise as it is; a new promise replaces all of it, for the same arms and plays a round.
+        arms as a tuple. Caps and windows begin anew. New shares leave the rest of the promise as it is; a new promise
+        replaces all of it, for the same arms and plays a round.
 
         Raises
         ------
@@ -306,129 +279,91 @@ class DeadlineLearn(QuotaPolicy):
         ArgumentError
             If the promise is for other arms, or for more or fewer plays a round.
         """
-        return change(self, shares)
+        then, at, dropped = self._now.change(shares, self._positions(), self.round)
+        self._continue(then, at)
+        return dropped
 
-    @property
-    @locked
-    def segments(self) -> dict[Label, SegmentCounts]:
-        """The rounds of each segment and its arms' pulls inside it."""
-        return {} if self._segments is None else self._segments.report()
+    def ask(self, contexts: Any = None, *, available: Any = None) -> Decision:
+        if available is None:
+            return super().ask(contexts)
+        with self._lock:
+            try:
+                return super().ask(contexts, available=available)
+            finally:
+                if self._begun and self._now.composed:
+                    self._offer_all()
 
-    @locked
-    def behind_over_segments(self) -> dict[Label, tuple[float, float]]:
-        """Return by how many pulls each arm is behind its share of all rounds in which it was on offer, and the most by
-        which it may be now, given the promise inside each segment."""
-        return {} if self._segments is None else self._segments.behind(self._params, self._state, self.round)
-
-    def _set_round(self, available: list[int] | None, segment: Any) -> None:
-        label = None if segment is None else read_segment(segment)
-        if available is not None:
-            self._check_offer(available)
-        if label is not None:
-            self._enter_segment(label)
+    def _set_round(self, available: list[int]) -> None:
+        self._now.check_offer(available)
         self._rank()
-        if available is not None:
-            self._partial = True
-            self._state.offered[:] = 0
-            self._state.offered[available] = 1
+        self._state.offered[:] = 0
+        self._state.offered[available] = 1
 
-    def _unseen(self) -> Any:
-        """Return the rule's state, without a learner, at the start of a segment."""
-        state = self.quota_memory(())
-        state.cap_whole[[self._labels.index(arm) for arm in self.retired]] = NEVER
-        return state
-
-    def _enter_segment(self, label: Label) -> None:
-        if self._segments is None:
-            if self.round:
-                mend = "make a new policy and give a segment in every round"
-                raise ArgumentError(wanted("segment", f"None, as in the {self.round} rounds before", label, mend))
-            self.tickets.token  # noqa: B018, tickets handed out before and after are the same policy's
-            self._rank()
-            self._segments = Segments(self._state, self.promise)
-        self._segments.enter(label, self._state, self.round)
-        self._in_segment = True
-
-    def _check_offer(self, available: list[int]) -> None:
-        offered, always = [self._labels[arm] for arm in available], self.promise.offers
-        if always == "all" and len(available) < len(self._labels) - len(self.retired):
-            mend = "the promise holds only while all are on offer; for arms that come and go, pass offers= to Promise"
-            raise ArgumentError(wanted("available", "every arm", offered, mend))
-        if not isinstance(always, str):
-            held, least = [arm for arm in offered if arm in always], min(self.plays, len(offered))
-            if len(held) < least:
-                what = f"at least {least} of {list(always)}, as the promise says"
-                raise ArgumentError(wanted("available", what, offered))
-        gone = self.retired and [self._labels[arm] for arm in available if self._labels[arm] in self.retired]
-        if gone:
-            raise ArgumentError(wanted("available", "arms that were not retired", gone[0]))
-
-    def reset_offer(self) -> None:
+    def _offer_all(self) -> None:
         """Put every arm on offer that was not retired."""
+        gone = self._now.gone
         self._state.offered[:] = 1
-        gone = [self._labels.index(arm) for arm in self.retired]
         self._state.offered[gone] = 0
         if self.holds and self._state.learner.proposal[0] in gone:
             self._state.learner.proposal[0] = -1
 
-    def _choose(self, shown: Floats) -> tuple[int, int, float]:
-        if self._segments is None and not self._partial:
-            return QuotaPolicy._choose(self, shown)
-        if self._segments is not None and not self._in_segment:
-            raise ArgumentError(wanted("segment", "one, as earlier rounds had", None))
-        try:
-            chosen = QuotaPolicy._choose(self, shown)
-            if self._segments is not None:
-                self._segments.count(list(self._slate()))
-            return chosen
-        finally:
-            self._in_segment = False
-            if self._partial:
-                self._partial = False
-                self.reset_offer()
-
-    def _twin(self) -> Self:
-        twin = super()._twin()
-        twin._segments = self._segments and self._segments.twin()
-        return twin
-
-    def _can_rank(self) -> bool:
+    def _to_ranking(self) -> PythonCalls:
         self._rank()
-        return True
+        calls: PythonCalls = self._ask_kernel
+        return calls
 
     def _rank(self) -> None:
         """Go over to a rule that takes arms that are not on offer; nothing is forgotten."""
-        if self._composed:
-            return
-        before, self._composed = self._state, True
-        self._params, fresh = self.quota_parameters(self._params.learner), self.quota_memory(before.learner)
-        self._state = fresh._replace(pulls=before.pulls, whole=before.whole, rest=before.rest)
-        if self.compiled:
-            self.kernels = self._bound(self.learner.kernels)
+        if not self._now.composed:
+            self._go_on(*self._now.ranking(self._state))
+
+    def _positions(self) -> ClausePositions:
+        """Return where the clauses stand."""
+        self.tickets.token  # noqa: B018, tickets handed out before and after a change are the same policy's
+        return self._now.positions(self._params, self._state)
+
+    def _continue(self, then: PromiseState, at: ClausePositions) -> None:
+        """Go on with another promise from where its clauses stand."""
+        before = self._state
+        then, state = then.written(at)
+        state.pulls[: before.pulls.size] = before.pulls
+        kept = {} if self.lottery is None else {"stream": before.stream}
+        self._go_on(then, state._replace(learner=before.learner, **kept))
+        self._offer_all()
+
+    def _go_on(self, then: PromiseState, state: RuleState) -> None:
+        """Go on under another rule, in this state."""
+        self._take(then)
+        self._params, self._state = self.quota_parameters(self._params.learner), state
+        self._bind_kernels()
         self.forget_machine_code()
+
+    def _grow(self, arms: tuple[Label, ...]) -> None:
+        """Give the learner, the labels and the counts of open tickets room for one more arm."""
+        self._proposer.grow(arms)
+        params, state = self._proposer.arrays
+        self._params = self._params._replace(learner=params)
+        self._state = self._state._replace(learner=self._around(state))
+        self.arms = self._labels = arms
+        self._waiting = np.append(self._waiting, 0)
+        self._counts = [*self._counts, 0]
 
     def _restore_variant(self, snapshot: dict[str, Any]) -> None:
         if snapshot.get("composed") is True:
             self._rank()
-        self.retired = tuple(snapshot.get("retired", ()))
-        self._rounded = tuple(snapshot.get("rounded", ()))
-        if "segments" in snapshot:
-            self._segments = Segments(self._unseen(), self.promise)
-            self._segments.restore(snapshot["segments"])
+        retired, rounded = tuple(snapshot.get("retired", ())), tuple(snapshot.get("rounded", ()))
+        self._take(replace(self._now, retired=retired, rounded=rounded))
 
     @locked
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs to continue exactly here."""
         retired: dict[str, Any] = {"retired": list(self.retired)} if self.retired else {}
-        if self._segments is not None:
-            retired["segments"] = self._segments.save()
-        if any(self._rounded):
-            retired["rounded"] = list(self._rounded)
-        return super().snapshot() | {"composed": self._composed} | retired
+        if any(self._now.rounded):
+            retired["rounded"] = list(self._now.rounded)
+        return super().snapshot() | {"composed": self._now.composed} | retired
 
     def call_work(self) -> int:
-        own = composed_work(self._params, self.plays) if self._composed else look_work(self.promise)
-        return super().call_work() + own
+        return super().call_work() + self._now.look_work(self._params)
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> DeadlineLearn:
@@ -451,5 +386,7 @@ class DeadlineLearn(QuotaPolicy):
         yield drawn, BernoulliArms({"a": 0.3, "b": 0.8, "c": 0.5})
         spaced = cls(Thompson(), {"a": 0.25, "b": 0.0, "c": 0.0}, windows={"c": 4})
         yield spaced, BernoulliArms({"a": 0.3, "b": 0.8, "c": 0.5})
+        rotating = cls(Thompson(), Promise(windows={0: 7, 1: 50, 2: 60, 3: 70}, offers="all"))
+        yield rotating, BernoulliArms([0.2, 0.9, 0.4, 0.3])
         of_sets = cls(UCB1(), {("a", "b"): 1.2, "c": 0.4, "d": 0.0}, plays=2)
         yield of_sets, BernoulliArms({"a": 0.3, "b": 0.8, "c": 0.5, "d": 0.9})

@@ -74,7 +74,7 @@ def choose(params: LFGParams, state: LFGState, contexts: Floats, round: int, wai
     return state.chosen[0], PRESSED
 
 
-@register("quotas/lfg")
+@register("quotas/lfg", baseline=True)
 class LFG(KernelPolicy):
     """Play the arms with the largest sum of queue and eta times reward bound: shares are met in the long run, with no
     promise at any given round.
@@ -137,9 +137,7 @@ class LFG(KernelPolicy):
         books = np.zeros(k, np.int64), np.zeros(k), np.zeros(k)
         return LFGState(*books, np.zeros(k), np.ones(k, np.int64), np.full(self.plays, -1, np.int64))
 
-    def _set_round(self, available: list[int] | None, segment: Any) -> None:
-        if segment is not None or available is None:
-            raise ArgumentError(wanted("segment", "None: LFG knows no segments", segment))
+    def _set_round(self, available: list[int]) -> None:
         self._state.offered[:] = 0
         self._state.offered[available] = 1
 

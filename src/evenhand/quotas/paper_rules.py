@@ -27,7 +27,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from evenhand.arguments import is_whole
-from evenhand.errors import ArgumentError, SharesError, figure, wanted
+from evenhand.errors import ArgumentError, SharesError, Wording, figure, wanted
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.deadlines import NEVER, advance, pace, position
@@ -35,7 +35,7 @@ from evenhand.learners.indices import UCB1
 from evenhand.promises.promise import Promise
 from evenhand.protocol import Label
 from evenhand.quotas.quota_kernels import QuotaRule, accept_proposal
-from evenhand.quotas.quota_policy import Kept, QuotaPolicy, Shares, promise_over
+from evenhand.quotas.quota_policy import DEADLINE_LEARN, Kept, QuotaPolicy, Shares, promise_over
 from evenhand.registry import register
 from evenhand.rng import Seed
 
@@ -96,10 +96,9 @@ def at_most_equal_shares(promise: Promise) -> Promise:
     k = len(promise.arms)
     for arm, share in zip(promise.arms, promise.shares, strict=True):
         if share.numerator * k > share.denominator:
-            raise SharesError(
-                f"shares[{arm!r}]: expected at most 1/{k}, one over the number of arms, got {figure(float(share))}; "
-                "DeadlineLearn keeps the promise for any shares that sum to at most 1"
-            )
+            said = f"shares[{arm!r}]: expected at most 1/{k}, one over the number of arms, got {figure(float(share))}; "
+            mend = " keeps the promise for any shares that sum to at most 1"
+            raise SharesError(Wording(said, DEADLINE_LEARN, mend))
     return promise
 
 
@@ -222,7 +221,7 @@ def unserved(params: FairParams, state: FairState, round: int) -> int:
     return arm
 
 
-@register("quotas/horizon-fair-ucb")
+@register("quotas/horizon-fair-ucb", baseline=True)
 class HorizonFairUCB(QuotaPolicy):
     """Serve every arm's quota of the known horizon first, in proportion, then play UCB1.
 

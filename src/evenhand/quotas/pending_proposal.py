@@ -1,9 +1,10 @@
 """A refused proposal is held: what a learner needs that must be told of its own choices alone.
 
-Under a promise that forces plays, a learner that weighs rewards by the probabilities of its own choices, such as Exp3,
-learns from arms that it did not choose, and never sees some that it did. So its proposal is held: it stays the proposal
-of the next rounds until it is granted, and the learner is told the rewards of granted proposals alone. With rewards
-that are drawn independently it then lives through an ordinary run, in its own rounds, and under floors of single arms
+Under a promise that forces plays, a learner that weighs rewards by the probabilities of its own choices, such as
+Tsallis-INF, learns from arms that it did not choose, and never sees some that it did. So its proposal is held: it stays
+the proposal of the next rounds until it is granted, and the learner is told the rewards of granted proposals alone.
+With rewards that are drawn independently it then lives through an ordinary run, in its own rounds, and under floors of
+single arms
 
     E r-regret(T) <= regret of the learner alone after at most T rounds + (n_+ - 1) max gap,
 

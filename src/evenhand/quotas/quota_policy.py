@@ -2,51 +2,34 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
-import numpy as np
-
-from evenhand.errors import ArgumentError, SharesError, wanted
+from evenhand.errors import ArgumentError, SharesError, Wording, wanted
 from evenhand.kernels.arrays import Floats
-from evenhand.kernels.compose import bind, entry, flat, interpreted, packers
+from evenhand.kernels.compose import bind
 from evenhand.labels import Labels, is_by_label
-from evenhand.learners.adapter import Adapter, asks_among, learner_facts, reward_range_of
+from evenhand.learners.adapter import Adapter, learner_facts
 from evenhand.parameters import require_fresh
 from evenhand.policy.ask_tell import locked
 from evenhand.policy.kernel_policy import KernelPolicy
-from evenhand.policy.kernel_set import FORCED, Kernels, deterministic, unknown_probability
+from evenhand.policy.kernel_set import Kernels, deterministic, unknown_probability
 from evenhand.promises.promise import Promise, read_promise
 from evenhand.promises.reading import is_set
 from evenhand.promises.versions import named_as
 from evenhand.protocol import UNKNOWN, Chance, Label, arm_labels
-from evenhand.quotas.foreign_learner import ask_learner, choose_down_ranking, proposals
-from evenhand.quotas.pending_proposal import (
-    CALLED_FROM_PYTHON,
-    always,
-    no_proposal,
-    propose,
-    resolve_proposal,
-    restore_proposal,
-)
+from evenhand.quotas.pending_proposal import always, no_proposal
+from evenhand.quotas.proposer import KernelProposer, Proposer, PythonCalls, PythonProposer
 from evenhand.quotas.quota_kernels import (
-    NOT_KNOWN,
-    PROPOSAL,
-    NoLearner,
     QuotaRule,
     RankingRule,
     choose_first,
     choose_ranked,
     compose,
-    explain_cause,
-    must_play_alone,
     rank_proposal,
-    resolve_alone,
-    select_alone,
     update_learner,
 )
 from evenhand.rng import Seed, child
@@ -57,6 +40,7 @@ Kept = Literal["at every round", "at the horizon", "in the long run"]
 
 SILENT = {"tolerance": 0.0, "plays": 1, "cap_tolerance": 0.0}
 """What arguments of a promise are that say nothing; the others are None."""
+DEADLINE_LEARN = Wording("DeadlineLearn", shell="--policy deadline-learn")
 
 
 def read_owed(learner: Any, shares: Any, said: Mapping[str, Any], arms: int | Sequence[Label] | None) -> Promise:
@@ -79,7 +63,7 @@ def read_owed(learner: Any, shares: Any, said: Mapping[str, Any], arms: int | Se
             raise ArgumentError(wanted(name, "nothing together with a promise, which states it", value, mend))
     stated = shares if arms is None else named_as(shares, arm_labels(arms))
     if arms is not None and set(arm_labels(arms)) != set(stated.arms):
-        raise ArgumentError(wanted("arms", f"the arms of the promise {list(shares.arms)}", arms))
+        raise ArgumentError(wanted("arms", Wording("the arms of the promise ", list(shares.arms)), arms))
     return stated
 
 
@@ -89,7 +73,7 @@ def promise_over(
     """Do what `read_owed` does for policies that promise shares of single arms alone."""
     promise = read_owed(learner, shares, {"tolerance": tolerance, "plays": plays}, arms)
     if promise.sets or promise.windows or promise.caps or promise.plays != plays or promise.offers != "any":
-        mend = "DeadlineLearn keeps every promise"
+        mend = Wording(DEADLINE_LEARN, " keeps every promise")
         raise SharesError(wanted("shares", "only shares of single arms", str(promise), mend))
     return promise
 
@@ -103,48 +87,35 @@ class QuotaPolicy(KernelPolicy):
 
     rule: QuotaRule | RankingRule
     kept: ClassVar[Kept] = "at every round"
-    compiled: bool
-    """Whether the learner has kernels, so that the whole policy runs compiled."""
     lottery: float | None = None
     """The floor of a lottery over what may be played, None where there is none."""
-    _unheard_said = False
-    """Whether a warning has said that the learner was not heard."""
 
     def _set_up(self, learner: Any, promise: Promise, seed: Seed) -> None:
-        self.promise, self.learner, self._pristine = promise, learner, learner
-        self.compiled = isinstance(learner, KernelPolicy)
+        self.promise = promise
         if isinstance(learner, KernelPolicy):
             require_fresh("learner", learner, "pass learner.fresh()")
         self._check_free(learner)
-        said = learner_facts(learner)
         own = learner.arms if isinstance(learner, (KernelPolicy, Adapter)) else None
         if own is not None and Labels(own).order(promise.arms) != [*range(len(own))]:
             mend = "name the same arms, in the same order"
-            raise ArgumentError(wanted("learner", f"one for the arms {promise.arms}", own, mend))
-        if isinstance(learner, KernelPolicy):
-            self.learner = self._pristine = learner.fresh()
-            self.contextual, self.reward_range = learner.contextual, learner.reward_range
-            self.encoder = learner.encoder
-            self.holds = self._must_hold(learner)
-            self.kernels = self._bound(learner.kernels)
-        elif isinstance(learner, type):
-            raise ArgumentError(wanted("learner", "a learner, not its class", learner, f"write {learner.__name__}()"))
-        elif callable(said.choose) and callable(said.update):
-            self.kernels = NOT_KNOWN
-            if said.known_arms is not None and said.known_arms != len(promise.arms):
-                known = f"one for {said.known_arms}"
-                raise ArgumentError(wanted("learner", f"one for {len(promise.arms)} arms", known))
-            self._pristine = copy.deepcopy(learner)
-            self.contextual = bool(said.contextual)
-            self.features = learner.features if isinstance(learner, Adapter) else None
-            self.holds = self._must_hold(learner)
-            if self.holds:
-                self.kernels = CALLED_FROM_PYTHON
-            self.reward_range = reward_range_of(learner, self.reward_range)
-        else:
-            mend = "wrap it in evenhand.learners.Adapter"
-            raise ArgumentError(wanted("learner", "an object with choose() and update(index, reward)", learner, mend))
+            raise ArgumentError(wanted("learner", Wording("one for the arms ", promise.arms), own, mend))
+        ours = isinstance(learner, KernelPolicy)
+        under = KernelProposer(learner) if ours else PythonProposer(learner, len(promise.arms), self.reward_range)
+        self._proposer: Proposer = under
+        self.compiled, self.contextual, self.reward_range = under.compiled, under.contextual, under.reward_range
+        self.features, self.encoder = under.features, under.encoder
+        self.holds = self._must_hold()
+        self._bind_kernels()
         super().__init__(promise.arms, seed)
+
+    @property
+    def learner(self) -> Any:
+        """The learner under the rule."""
+        return self._proposer.learner
+
+    @learner.setter
+    def learner(self, learner: Any) -> None:
+        self._proposer.learner = learner
 
     def _check_free(self, learner: Any) -> None:
         """Refuse a learner that keeps a promise of its own, which nobody could keep from here."""
@@ -156,7 +127,7 @@ class QuotaPolicy(KernelPolicy):
                 raise ArgumentError(wanted("learner", what, type(learner).__name__, mend))
             learner = said.learner
 
-    def _must_hold(self, learner: Any) -> bool:
+    def _must_hold(self) -> bool:
         """Return whether the learner's refused proposals are held."""
         return False
 
@@ -168,6 +139,14 @@ class QuotaPolicy(KernelPolicy):
     def _around(self, learner: Any) -> Any:
         """Return the state of the learner, with the proposal that is held where one may be."""
         return no_proposal(learner) if self.holds else learner
+
+    def _to_ranking(self) -> PythonCalls | None:
+        """Go over to a rule that goes down rankings, in the middle of a round, and return what decides from then on;
+        None for a rule that plays the first arm of any ranking, as it never overrules the learner."""
+        return None
+
+    def _bind_kernels(self) -> None:
+        self.kernels = self._proposer.kernels(self._bound, self.holds, self.lottery is not None)
 
     def _bound(self, learner: Kernels) -> Kernels:
         """Return the kernels of the learner under the rule."""
@@ -196,7 +175,7 @@ class QuotaPolicy(KernelPolicy):
     @cached_property
     def sees_ticket(self) -> bool:
         """Whether the learner looks at the tickets of the rewards that it is told."""
-        return bool(getattr(self.learner, "sees_ticket", False))
+        return self._proposer.sees_ticket
 
     @property
     def shares(self) -> dict[Label, Fraction]:
@@ -243,21 +222,22 @@ class QuotaPolicy(KernelPolicy):
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the policy that `snapshot` was taken of."""
         policy = super().restored(snapshot)
-        policy.learner = snapshot.get("learner", policy.learner)
+        if "learner" in snapshot:
+            policy.learner = snapshot["learner"]
         return policy
 
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments, the learner as it was given."""
         config = super().config()
-        return config | ({"learner": self._pristine} if "learner" in config else {})
+        return config | ({"learner": self._proposer.given} if "learner" in config else {})
 
     def parameters(self) -> Any:
         """Return the rule's parameters and the learner's."""
-        return self.quota_parameters(self.learner._params if self.compiled else NoLearner(np.zeros(0)))
+        return self.quota_parameters(self._proposer.arrays[0])
 
     def memory(self) -> Any:
         """Return the rule's state before the first round and the learner's."""
-        return self.quota_memory(self._around(self.learner._state if self.compiled else NoLearner(np.zeros(0))))
+        return self.quota_memory(self._around(self._proposer.arrays[1]))
 
     @locked
     def snapshot(self) -> dict[str, Any]:
@@ -265,16 +245,12 @@ class QuotaPolicy(KernelPolicy):
         return super().snapshot() | ({} if self.compiled else {"learner": self.learner})
 
     def _begin(self) -> None:
-        if self.compiled:
-            self.learner = self.learner.fresh(arms=self.arms, seed=child(self.seed, 1))
-            self.learner.begin(self.dimension or 0)
-            self.learner.encoder = self.encoder
+        self._proposer.begin(self.promise.arms, self.dimension or 0, child(self.seed, 1), self.encoder)
         super()._begin()
 
     def _name_columns(self, columns: list[str] | None) -> None:
         super()._name_columns(columns)
-        if self.compiled:
-            self.learner._name_columns(columns)
+        self._proposer.name_columns(columns)
 
     def distribution(self, why: int) -> Floats | None:
         """Return the distribution (n_arms,) of the decision just taken, None where none is known; where proposals are
@@ -298,51 +274,10 @@ class QuotaPolicy(KernelPolicy):
             chance = math.nan if decided["proposed"] is None else float(decided["proposed"])
         return *kept, chance
 
-    def _choose(self, shown: Floats) -> tuple[int, int, float]:
-        if self.compiled:
-            return KernelPolicy._choose(self, shown)
-        if not self.holds:
-            return self._choose_by(shown)
-        held = self._state.learner
-        if not bind(restore_proposal, may_come=self._may_come)(self._state, self.round):
-            propose(held, proposals(self, shown)[0], PROPOSAL, math.nan)
-        arm, why, _ = self._choose_by(shown)
-        resolve_proposal(held, arm)
-        return arm, why, self._probability(arm)
-
-    def _choose_by(self, shown: Floats) -> tuple[int, int, float]:
-        """Decide by what a learner from elsewhere proposes."""
-        round, why = self.round + 1, FORCED
-        ranks = isinstance(self.rule, RankingRule)
-        proposal = -1 if ranks else int(self._ask_kernel(round, self._arrays))
-        if proposal < 0:
-            said = ask_learner(self, shown)
-            if ranks or (len(said) > 1 and not asks_among(self.learner) and self._can_rank()):
-                cause = choose_down_ranking(self, shown, said, round)
-                self.round = round
-                return int(self._state.chosen[0]), interpreted(explain_cause)(cause, PROPOSAL), math.nan
-            proposal, why = said[0], PROPOSAL
-        arm = int(self._tell_kernel(round, proposal, self._arrays))
-        self.round = round
-        return arm, why if arm == proposal else FORCED, math.nan
-
-    def _can_rank(self) -> bool:
-        """Return whether the rule now goes down rankings, where it had not until the learner gave one. A rule that
-        never overrules the learner plays the first arm of any ranking."""
-        return False
-
-    def _update(self, shown: Floats, index: int, reward: float, ticket: tuple[int, float]) -> None:
-        if self.compiled:
-            KernelPolicy._update(self, shown, index, reward, ticket)
-        elif not (self.holds and ticket[1] == 0.0):
-            self.learner.update(*([shown] if self.contextual else []), index, reward)
-
     def _compile(self) -> None:
-        if self.compiled:
+        if isinstance(self._proposer, KernelProposer):
             super()._compile()
             return
-        names = dict(packers(self._params, self._state))
-        names |= {name: kernel for name, kernel in self.rule._asdict().items() if name != "depends_on"}
-        self._arrays = (*flat(self._params), *flat(self._state))
-        self._ask_kernel = entry(select_alone if isinstance(self.rule, RankingRule) else must_play_alone, **names)
-        self._tell_kernel = entry(resolve_alone, **names)
+        asks = self.plays, self.lottery is not None, self.holds, self._may_come, self._to_ranking
+        calls = PythonCalls(self._proposer, self.rule, self._params, self._state, *asks)
+        self._arrays, self._ask_kernel, self._tell_kernel = calls.arrays, calls, calls.tell

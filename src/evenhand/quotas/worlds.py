@@ -16,7 +16,7 @@ import numpy as np
 
 from evenhand.arguments import array, as_float, as_whole_numbers, one_of, real
 from evenhand.data.tables import chances, column, in_column_order, numbers, places_in
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, Wording, wanted
 from evenhand.frames import as_pandas, is_frame
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import kernel
@@ -389,7 +389,7 @@ class DriftingArms(MovingArms):
         what = "a number for each arm: a list, or a dict arm -> number"
         found = Labels(self.arms).read(given, name, what)
         if len(found) != len(self.arms) or (isinstance(found, dict) and set(found) != set(self.arms)):
-            raise ArgumentError(wanted(name, f"one for each of the arms {list(self.arms)}", given))
+            raise ArgumentError(wanted(name, Wording("one for each of the arms ", list(self.arms)), given))
         values = [found[arm] for arm in self.arms] if isinstance(found, dict) else list(found)
         return np.array([real(f"{name}[{arm!r}]", value) for arm, value in zip(self.arms, values, strict=True)])
 

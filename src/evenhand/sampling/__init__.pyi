@@ -16,6 +16,7 @@ from .labelling.label_tables import (
     progress_table as progress_table,
 )
 from .measures import confidence_sequence as confidence_sequence, fairness_report as fairness_report
+from .once import certify_once as certify_once
 from .models.estimators import EstimatorModel as EstimatorModel
 from .models.logistic import LogisticModel as LogisticModel
 from .schemes import OptimisticSampler as OptimisticSampler

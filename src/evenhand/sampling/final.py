@@ -13,11 +13,14 @@ from evenhand.sampling.certification import Certification
 from evenhand.sampling.models.classifier import Classifier
 from evenhand.sampling.models.logistic import LogisticModel
 from evenhand.sampling.models.losses import BOUNDED, Loss
+from evenhand.sampling.models.mixture import Mixture
 from evenhand.sampling.models.trainer import Trainer, raise_named
 from evenhand.sampling.pools.pools import ArrayPool
 from evenhand.sampling.pools.rows import Told
 from evenhand.sampling.reweighting import minimax_reweighting
 
+ROUNDS = 60
+"""Of the game whose models are mixed: many more made the worst-off group's risk no smaller."""
 STREAM = 2
 """The stream of a sampler's seed that draws uniformly."""
 
@@ -48,32 +51,37 @@ class Collected(_Collected):
 
 def named_columns(model: Any, trainer: Trainer) -> Any:
     """Return a model that reads data frames by the names of the columns that its rows had."""
-    if isinstance(model, Classifier):
-        model.columns = trainer.examples.columns or None
+    for one in model.models if isinstance(model, Mixture) else [model]:
+        if isinstance(one, Classifier):
+            one.columns = trainer.examples.columns or None
     return model
 
 
-def final_classifier(trainer: Trainer, final_refit: bool, reweighted: bool) -> Any:
+def final_classifier(trainer: Trainer, final_refit: bool, reweighted: bool, mixture: bool = False) -> Any:
     """Return the classifier of `Sampler.finish`: a copy, a last refit on both tables, or minimax reweighting of the
-    groups for the sampler's own loss.
+    groups for the sampler's own loss, by one model or by a mixture.
 
     Raises
     ------
     ArgumentError
-        If there are no rows yet, or reweighting is asked of a model that is not `LogisticModel`.
+        If there are no rows yet, reweighting is asked of a model that is not `LogisticModel`, or both kinds of it are.
     """
+    if reweighted and mixture:
+        raise ArgumentError(wanted("mixture", "False together with reweighted", True))
     model, training = trainer.model, trainer.examples.training
     if training.count == 0:
         raise ArgumentError("finish, certify: expected at least one told draw; ask(), label, tell() first")
     rows = training.joined(trainer.examples.validation) if final_refit else training
-    if reweighted:
+    if reweighted or mixture:
         if not isinstance(model, LogisticModel):
-            raise ArgumentError(wanted("reweighted", "False for this model", True, "reweighting needs LogisticModel"))
+            name = "mixture" if mixture else "reweighted"
+            raise ArgumentError(wanted(name, "False for this model", True, "reweighting needs LogisticModel"))
         table, codes, group = rows.X[: rows.count], rows.y[: rows.count], rows.group[: rows.count]
         if (codes == codes[0]).all():
             return model.final(rows, training.count)
+        game: dict[str, Any] = {"rounds": ROUNDS, "step": 1.0, "mixture": True} if mixture else {}
         return minimax_reweighting(
-            table, np.array(trainer.classes)[codes], group=group, C=model.C, loss=trainer.loss
+            table, np.array(trainer.classes)[codes], group=group, C=model.C, loss=trainer.loss, **game
         ).model
     try:
         return model.final(rows, training.count) if final_refit else model.alone(rows)
@@ -98,7 +106,9 @@ def fresh_risks(model: Any, pool: ArrayPool, drawn: Any, loss: Loss = "zero_one"
     return check.risks.drop(columns="verdict")
 
 
-def uniform_draw(sampler: Any, pool: ArrayPool, cost: float, *, reweighted: bool = False) -> tuple[Any, Ints]:
+def uniform_draw(
+    sampler: Any, pool: ArrayPool, cost: float, *, reweighted: bool = False, mixture: bool = False
+) -> tuple[Any, Ints]:
     """Return the final model that a sampler would have of rows which are drawn uniformly from the whole pool, until
     they cost as much; and the rows.
     """
@@ -109,4 +119,4 @@ def uniform_draw(sampler: Any, pool: ArrayPool, cost: float, *, reweighted: bool
     for z in range(len(pool.groups)):
         own = rows[pool.group[rows] == z]
         trainer.examples.add(Told(pool.X[own], pool.y[own].tolist(), [], len(own)), z)
-    return final_classifier(trainer, True, reweighted), rows
+    return final_classifier(trainer, True, reweighted, mixture), rows

@@ -13,19 +13,21 @@ AIES 2021, Algorithm 1.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.arguments import real, whole
+from evenhand.arguments import real, whole, yes_or_no
 from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.protocol import Label
 from evenhand.sampling.models.logistic import LogisticModel
 from evenhand.sampling.models.losses import BOUNDED, Loss, read_loss, row_losses
+from evenhand.sampling.models.mixture import Mixture
 from evenhand.sampling.pools.labels import grouped, read_labels
 from evenhand.sampling.problem import MOST
 
@@ -35,14 +37,14 @@ class Reweighted(NamedTuple):
 
     Attributes
     ----------
-    model : logistic regression, fitted to the groups under `weights`.
+    model : logistic regression, fitted to the groups under `weights`, or the mixture of all rounds' models.
     weights : the weights (m,) of the groups: the regulator's averages, or those of the best round.
     errors : risks (rounds, m) of the learner's models, round by round; the first is the plain fit's. NaN where no row
         of a group counts.
     groups : the groups (m,), in the order of their categories where they have one, otherwise sorted.
     """
 
-    model: LogisticModel
+    model: LogisticModel | Mixture
     weights: Floats
     errors: Floats
     groups: tuple[Label, ...]
@@ -50,7 +52,7 @@ class Reweighted(NamedTuple):
 
 def minimax_reweighting(
     X: Any, y: Any, *, group: Sequence[Any] | NDArray[Any], C: float = 1.0, rounds: int = 200, step: float = 5.0,
-    loss: Loss = "zero_one",
+    loss: Loss = "zero_one", mixture: bool = False,
 ) -> Reweighted:  # fmt: skip
     """Fit logistic regression with groups weighted for the smallest risk of the worst-off group.
 
@@ -68,6 +70,8 @@ def minimax_reweighting(
     rounds : rounds of the game.
     step : the regulator's step; risks that are not in [0, 1] are divided by the largest one of the plain fit.
     loss : "zero_one", "log", "false_negative", "false_positive" or a function of (y, prediction).
+    mixture : return the mixture of all rounds' models, with a step that does not shrink (Hedge). It serves groups that
+        contradict each other, for which no single model is good.
 
     Raises
     ------
@@ -87,6 +91,7 @@ def minimax_reweighting(
     Source: Diana, Gill, Kearns, Kenthapadi, Roth (2021), Algorithm 1.
     """
     whole("rounds", rounds, low=1, high=MOST)
+    mixture = yes_or_no("mixture", mixture)
     real("step", step, low=0.0)
     X, y, group = in_step(("X", X), ("y", y), ("group", group))
     loss = read_loss(loss)
@@ -95,17 +100,22 @@ def minimax_reweighting(
     weights = game.counts / game.counts.sum()
     average, risks = np.zeros(len(weights)), np.zeros((rounds, len(weights)))
     best = (np.inf, weights, game.model.checkpoint())
-    scale = 1.0
+    scale, models = 1.0, list[LogisticModel]()
     for t in range(rounds):
         average += weights / rounds
         risks[t] = game.played(weights)
         worst = float(np.nanmax(risks[t]))
+        if mixture:
+            models.append(copy.deepcopy(game.model))
         if worst < best[0]:
             best = (worst, weights, game.model.checkpoint())
         if t == 0 and loss not in BOUNDED:
             scale = float(np.nanmax(np.abs(risks[0]))) or 1.0
-        weights = weights * np.exp(step * np.nan_to_num(risks[t] - worst) / scale / np.sqrt(t + 1.0))
+        rate = step if mixture else step / np.sqrt(t + 1.0)
+        weights = weights * np.exp(rate * np.nan_to_num(risks[t] - worst) / scale)
         weights /= weights.sum()
+    if mixture:
+        return Reweighted(Mixture(models), average, risks, groups)
     if float(np.nanmax(game.played(average))) <= best[0]:
         return Reweighted(game.model, average, risks, groups)
     best[2]()

@@ -267,7 +267,7 @@ _uniform = entry(random.uniform)
 _drawn = entry(sampling.drawn)
 
 
-@register("sampling/epsilon-greedy")
+@register("sampling/epsilon-greedy", baseline=True)
 class EpsilonGreedySampler(Sampler):
     """With probability epsilon draw a group uniformly, otherwise the one with the largest validation risk.
 
@@ -314,7 +314,7 @@ class EpsilonGreedySampler(Sampler):
         yield cls(["u", "v"], epsilon=0.1, seed=1), SyntheticModel1(instance="I")
 
 
-@register("sampling/greedy")
+@register("sampling/greedy", baseline=True)
 class GreedySampler(Sampler):
     """Always draw the group with the largest validation risk.
 
@@ -364,7 +364,7 @@ def worst_off(sampler: Sampler, available: Bools, ties: str) -> tuple[int, str]:
     return index, f"highest validation risk: {risks[index]:.4f}"
 
 
-@register("sampling/uniform")
+@register("sampling/uniform", baseline=True)
 class UniformSampler(Sampler):
     """Draw the groups in turn, so that all have the same number of examples.
 
@@ -407,7 +407,7 @@ class UniformSampler(Sampler):
         yield cls(["u", "v"], seed=1), SyntheticModel1(instance="I")
 
 
-@register("sampling/proportional")
+@register("sampling/proportional", baseline=True)
 class ProportionalSampler(Sampler):
     """Draw each group as often as it occurs in the population, as happens in data that nobody curates.
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
 from pydantic import BaseModel, ValidationError
 from starlette.responses import Response
 
 from evenhand import errors
-from evenhand.errors import ArgumentError, EvenhandError, TicketError, wanted
+from evenhand.data.json_files import to_json
+from evenhand.errors import SHOWN, ArgumentError, EvenhandError, TicketError, shown, wanted
 from evenhand.service.routes.fields import EXPECTED
 
 STATUS: dict[type[EvenhandError], int] = {
@@ -55,7 +55,7 @@ class Refusal(Exception):
 
     def response(self) -> Response:
         """Return the response, which no cache may keep."""
-        body = orjson.dumps({"error": envelope(self)})
+        body = to_json({"error": envelope(self)})
         return Response(body, self.status, {"Cache-Control": "no-store", **self.headers}, "application/json")
 
 
@@ -71,8 +71,8 @@ def refusal_of(error: BaseException) -> Refusal:
         if kind is errors.StoreError:
             later = {"Retry-After": "1"}
             return Refusal(503, "the store cannot be reached; try again", name="StoreError", headers=later)
-        if kind in STATUS:
-            return Refusal(STATUS[kind], str(error), name=type(error).__name__)
+        if kind in STATUS and isinstance(error, EvenhandError):
+            return Refusal(STATUS[kind], error.refusal or str(error), name=type(error).__name__)
     return Refusal(500, "internal error: this is a bug in evenhand; see its log under this request's id")
 
 
@@ -101,6 +101,11 @@ def from_validation(
 
 
 def envelope(error: BaseException) -> dict[str, Any]:
-    """Return the {"name", "message"} of an error, which every refusal contains."""
+    """Return the {"name", "message"} of an error, which every refusal contains, and what it says of an argument."""
     refusal = refusal_of(error)
-    return {"name": refusal.name, "message": refusal.message}
+    said: dict[str, Any] = {"name": refusal.name, "message": refusal.message}
+    parts = refusal.message
+    if not isinstance(parts, errors.Refusal):
+        return said
+    got = parts.got if len(repr(parts.got)) <= SHOWN else shown(parts.got)
+    return said | {"expected": parts.expected, "got": got, "hint": parts.hint or None}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.rng import Seed, draw_seed, generator
+from evenhand.similarity.forms import hull
 from evenhand.similarity.learner import DistanceLearner
 from evenhand.similarity.program import solved
 
@@ -58,10 +60,10 @@ class PlaceChances(NamedTuple):
 
 
 def fair_chances(
-    metric: DistanceLearner, people: Floats, rewards: Floats, places: int, notes: list[str]
+    metrics: Sequence[DistanceLearner], people: Floats, rewards: Floats, places: int, notes: list[str]
 ) -> PlaceChances:
     """Return the chances with the highest mean reward under which no two people (n, d) differ by more than the lower
-    end of their distance, with these notes and those on what is known.
+    end of their distance by any of these metrics, with these notes and those on what is known.
 
     Raises
     ------
@@ -74,25 +76,25 @@ def fair_chances(
     group, k = group.ravel(), len(alike)
     if k > MOST_DIFFERENT:
         raise ArgumentError(wanted("people", f"at most {MOST_DIFFERENT:,} who differ from one another", k, ROUND))
-    low, high = _distances(metric, alike)
+    low, high = _distances(metrics, alike)
     means = np.bincount(group, rewards) / sizes
     worth = means - means.min() + (np.ptp(means) or 1.0)  # every place is taken, whatever the sign of rewards
     found = solved(worth, low, float(places), sizes.astype(np.float64))
-    unsure = high - low > metric.taken_at
+    unsure = high - low > metrics[0].taken_at
     chances, best = found.probabilities.clip(0.0, 1.0)[group], float(np.sort(rewards)[-places:].mean())
     mean, held = float(chances @ rewards / places), []
     if best - mean > 1e-6 * worth.max():
         held = [(i, j) for i, j in found.tight if unsure[i, j] and found.prices[i, j] > 1e-9 * worth.max()]
     rows = [(int(first[i]), int(first[j]), low[i, j], high[i, j]) for i, j in held]
-    notes = [PLAIN, *(words for kind, words in SUPPOSES.items() if kind == metric.guarantee), *notes]
+    notes = [PLAIN, *(words for kind, words in SUPPOSES.items() if kind == metrics[0].guarantee), *notes]
     if unsure.any():
         pairs = f"{np.triu(unsure, 1).sum():,} in {k * (k - 1) // 2:,} pairs of different people"
-        notes.append(f"The distance of {pairs} is not known to {metric.taken_at:g} yet.")
+        notes.append(f"The distance of {pairs} is not known to {metrics[0].taken_at:g} yet.")
     unknown = pd.DataFrame(rows, columns=["one", "other", "low", "high"])
     return PlaceChances(chances, places, mean, best, float(rewards.mean()), unknown, notes)
 
 
-def _distances(metric: DistanceLearner, people: Floats) -> Floats:
+def _distances(metrics: Sequence[DistanceLearner], people: Floats) -> Floats:
     """Return the ends (low, high) of all distances, each (k, k).
 
     A distance depends on the difference of two people alone, and tables of whole numbers have few of these: each is
@@ -103,7 +105,7 @@ def _distances(metric: DistanceLearner, people: Floats) -> Floats:
     apart = people[one] - people[other]
     leading = apart[np.arange(len(apart)), (apart != 0.0).argmax(axis=1)]
     kinds, kind = np.unique(np.round(apart * np.sign(leading)[:, None], 12), axis=0, return_inverse=True)
-    ends = np.array([metric.bounds(away, np.zeros(d))[::2] for away in kinds]).reshape(-1, 2)
+    ends = np.array([hull(metrics, away, np.zeros(d)) for away in kinds]).reshape(-1, 2)
     table = np.zeros((2, k, k))
     table[:, one, other] = table[:, other, one] = ends[kind.ravel()].T + 0.0
     return table

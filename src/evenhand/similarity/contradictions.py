@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.kernels.arrays import Floats
-from evenhand.similarity.metric_state import MetricState, directions
+from evenhand.similarity.metric_state import MetricState, directions, level
 from evenhand.similarity.verdicts import Verdict
 
 YIELDS = 1e-9
@@ -110,7 +110,7 @@ class _Program:
             return np.zeros(0), np.zeros(0)
         signs = np.array([1.0 if verdict.unfair else -1.0 for verdict in verdicts])
         told = signs[:, None] * directions(state, np.array([verdict.x - verdict.y for verdict in verdicts]))
-        limits = signs * np.array([verdict.gap for verdict in verdicts]) ** 2 + state.tolerance
+        limits = signs * level(state, np.array([verdict.gap for verdict in verdicts])) + state.tolerance
         limits[signs > 0.0] -= STRICTLY
         box = [(0.0 if i == j else -self._radius, self._radius) for i, j in zip(state.rows, state.columns, strict=True)]
         costs = np.r_[np.zeros(m), np.broadcast_to(weights, n)]

@@ -78,7 +78,7 @@ def cut_ellipsoid(state: Any, copy: Any, value: Any, sign: Any, precision: Any) 
     if depth > half * (1.0 + 1e-9) + 1e-12:
         return CONTRADICTED
     length = state.length[0]
-    if depth * m <= -half or width((mid - half) * length, (mid + half) * length) <= precision:
+    if depth * m <= -half or width(state, (mid - half) * length, (mid + half) * length) <= precision:
         return NOTHING
     if state.logs:
         append(state, copy, value, sign)
@@ -147,7 +147,7 @@ def cut_volume(state: Any, copy: Any, value: Any, sign: Any, precision: Any) -> 
     length = state.length[0]
     if sign * (low if sign > 0.0 else high) > sign * value + 1e-9:
         return CONTRADICTED
-    if width(low * length, high * length) <= precision or not low < value < high:
+    if width(state, low * length, high * length) <= precision or not low < value < high:
         return NOTHING
     append(state, copy, value, sign)
     recentre(state, copy)

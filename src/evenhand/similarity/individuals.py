@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.arguments import real, whole
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, Wording, wanted
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import entry, kernel
 from evenhand.kernels.fair_program import tree
@@ -125,7 +125,7 @@ class Individuals:
         mine = getattr(policy, "individuals", None) or k, traits.dimension or d
         if mine != (k, d):
             want = f"a world that shows {mine[0]} individuals with {mine[1]} features"
-            raise ArgumentError(wanted("world", want, f"{k} with {d}"))
+            raise ArgumentError(wanted("world", want, Wording(f"{k} with {d}")))
         select = getattr(policy, "select", None)
         if select not in (None, self.select):
             what = f"a policy with select={self.select!r}, as the world has"

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from evenhand.arguments import array, is_whole, real, whole, yes_or_no
 from evenhand.data.rows import in_step
-from evenhand.errors import ArgumentError, VerdictError, wanted
+from evenhand.errors import ArgumentError, VerdictError, Wording, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import flat
 from evenhand.policy.ask_tell import Configured, locked
@@ -29,8 +29,10 @@ from evenhand.similarity.metric_state import (
     directions,
     empty_state,
     grown,
+    level,
     read_structure,
     restored_state,
+    root,
     saved_arrays,
 )
 from evenhand.similarity.reading import LARGEST_FEATURE
@@ -120,7 +122,7 @@ class DistanceLearner(Configured):
             If x or y are not finite vectors of one dimension, or `pair` has no learner.
         """
         least, guess, most = self._ends(x, y, pair)
-        return min(root(least), 1.0), guess, min(root(most), 1.0)
+        return min(root(self.state, least), 1.0), guess, min(root(self.state, most), 1.0)
 
     @locked
     def value_of_asking(self, x: ArrayLike, y: ArrayLike, gap: float, *, pair: int = 0) -> float:
@@ -136,10 +138,11 @@ class DistanceLearner(Configured):
         """
         gap, slack = real("gap", gap, low=0, high=1), self.tolerance
         least, _, most = self._ends(x, y, pair)
-        low, high, square = root(least), root(most), gap * gap
-        acceptable = root(least + 2.0 * slack) + EQUAL < gap and square <= most
-        unfair = square >= least and gap < root(most - 2.0 * slack) - EQUAL
-        known = min(root(most - slack), 1.0) - min(root(least + slack), 1.0) <= self.taken_at
+        state = self.state
+        low, high, value = root(state, least), root(state, most), level(state, gap)
+        acceptable = root(state, least + 2.0 * slack) + EQUAL < gap and value <= most
+        unfair = value >= least and gap < root(state, most - 2.0 * slack) - EQUAL
+        known = min(root(state, most - slack), 1.0) - min(root(state, least + slack), 1.0) <= self.taken_at
         if gap <= EQUAL or known or not (acceptable or unfair):
             return -1.0
         return max(min(gap - low, high - gap), 0.0)
@@ -281,7 +284,7 @@ class DistanceLearner(Configured):
         logged = [verdict.id for verdict in against if verdict.id]
         if logged:
             self.log.remember_refused(report)
-        return VerdictError(where + refusal(report[-1], against, float(self.state.radius.max())), logged)
+        return VerdictError(Wording(where, refusal(report[-1], against, float(self.state.radius.max()))), logged)
 
     @property
     def doublings(self) -> int:
@@ -355,6 +358,7 @@ class DistanceLearner(Configured):
             prior_radius=prior_radius,
             spread=spread,
             programs=self.programs,
+            linear=self.structure == "absolute",
             thin_width=self.split_width(m),
         )
         for index in range(copies):
@@ -370,7 +374,12 @@ class DistanceLearner(Configured):
         return distance_kernels(self.update_kernel, self.plain_work)
 
     def _take(self, v: Verdict) -> int:
-        if v.unfair is False and v.gap**2 > self.tolerance and self.error_rate == 0 and np.array_equal(v.x, v.y):
+        if (
+            v.unfair is False
+            and level(self.state, v.gap) > self.tolerance
+            and self.error_rate == 0
+            and np.array_equal(v.x, v.y)
+        ):
             return CONTRADICTED
         self.make_room(1)
         index = 0 if self.shared else v.pair
@@ -381,7 +390,7 @@ class DistanceLearner(Configured):
         state, copy = self.state, 0 if self.shared else verdict.pair
         direction = directions(state, verdict.x - verdict.y)
         mid, spread = direction @ state.centre[copy], math.sqrt(np.square(direction @ state.factor[copy]).sum())
-        room = (1.0 if verdict.unfair else -1.0) * (verdict.gap**2 - mid) + state.tolerance
+        room = (1.0 if verdict.unfair else -1.0) * (level(state, verdict.gap) - mid) + state.tolerance
         right = float(verdict.unfair or verdict.gap <= EQUAL)
         if spread > 0.0:
             right = 0.5 * math.erfc(-room / spread * math.sqrt(0.5))
@@ -413,8 +422,3 @@ class DistanceLearner(Configured):
         if self.dimension is None:
             self.begin(read[0].size)
         return read[0], read[1]
-
-
-def root(square: float) -> float:
-    """Return the square root, 0 for what rounding made negative."""
-    return math.sqrt(max(square, 0.0))

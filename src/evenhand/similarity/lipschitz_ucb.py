@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from evenhand.arguments import one_of, real, whole, yes_or_no
 from evenhand.data.rows import in_step
-from evenhand.errors import ArgumentError, ContextError, VerdictError, wanted
+from evenhand.errors import ArgumentError, ContextError, VerdictError, Wording, wanted
 from evenhand.frames import frame_or_value
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import flat
@@ -368,12 +368,12 @@ class LipschitzUCB(AskTell):
         if dimension != self.dimension or self.individuals not in (None, k):
             many = self.individuals or "any number of"
             want = f"a world that shows {many} individuals with {self.dimension} features"
-            raise ArgumentError(wanted("world", want, f"{k} with {dimension}"))
+            raise ArgumentError(wanted("world", want, Wording(f"{k} with {dimension}")))
         most, pairs = self.metric.most_pairs, k * (k - 1) // 2
         if most is not None and pairs > most:
             mend = "a verdict takes a random walk; show fewer, use MomentDistance(), or pass most_pairs=None and wait"
             what = f"individuals with at most {most} pairs for {type(self.metric).__name__}"
-            raise ContextError(wanted("contexts", what, f"{k} with {pairs} pairs", mend))
+            raise ContextError(wanted("contexts", what, Wording(f"{k} with {pairs} pairs"), mend))
         if k != self._state.p.size:
             self._state = resized(self._state, k)
 

@@ -4,7 +4,8 @@ verdicts.
 The unknown metric is d(x, y) = ||A(x - y)||_2. With G = A'A its square is linear, d^2 = <G, (x - y)(x - y)'>, so "d
 < gap" and "d >= gap" are half-spaces in the coordinates of G. A learner keeps a centre c and a factor L; in the
 direction u of a pair it believes that d^2 lies in <c, u> +- reach ||L'u||. Learners differ only in `cut`: how a
-half-space changes c and L.
+half-space changes c and L. Where the structure is "absolute", d = <w, |x - y|> is itself linear in the weights w, and
+takes the place of its square everywhere.
 
 A kernel state has a leading axis of copies: one where all pairs share the learner, k(k-1)/2 where each has its own.
 Distances are never larger than 1, the largest difference two probabilities can have.
@@ -33,13 +34,20 @@ among up to 200 of them. The limit is far above that and far below any useful pr
 
 
 @kernel
+def rooted(state: Any, value: Any) -> Any:
+    """Return the distance, within [0, 1], of the value that it is compared in: its square, or itself."""
+    value = min(max(value, 0.0), 1.0)
+    return value if state.linear else math.sqrt(value)
+
+
+@kernel
 def direct(state: Any, x: Any, y: Any) -> Any:
     """Set `state.u` to the unit direction of the pair and `state.length` to its length, (x - y)'(x - y) for
     symmetric G."""
     square = 0.0
     for n in range(state.u.size):
         i, j = state.rows[n], state.columns[n]
-        state.u[n] = state.scales[n] * (x[i] - y[i]) * (x[j] - y[j])
+        state.u[n] = abs(x[n] - y[n]) if state.linear else state.scales[n] * (x[i] - y[i]) * (x[j] - y[j])
         square += state.u[n] * state.u[n]
     length = math.sqrt(square)
     state.length[0] = length
@@ -71,7 +79,7 @@ def believed(state: Any, copy: Any) -> Any:
     mid, half = project(state, copy)
     half *= state.prior_radius
     length, slack = state.length[0], state.tolerance
-    guess = math.sqrt(min(max(mid * length, 0.0), 1.0))
+    guess = rooted(state, mid * length)
     return (mid - half) * length - slack, guess, (mid + half) * length + slack
 
 
@@ -79,7 +87,7 @@ def believed(state: Any, copy: Any) -> Any:
 def interval(state: Any, copy: Any) -> Any:
     """Return the belief (low, guess, high) about the distance d of the pair that was set."""
     least, guess, most = believed(state, copy)
-    return math.sqrt(min(max(least, 0.0), 1.0)), guess, math.sqrt(min(max(most, 0.0), 1.0))
+    return rooted(state, least), guess, rooted(state, most)
 
 
 @kernel
@@ -127,7 +135,7 @@ def opened(state: Any, copy: Any) -> Any:
 def certified(state: Any, copy: Any) -> Any:
     """Return the certified ends (low, high) of the distance d, and between them the guess, moved well inside."""
     least, guess, most = ends(state, copy)
-    return math.sqrt(min(max(least, 0.0), 1.0)), guess, math.sqrt(min(max(most, 0.0), 1.0))
+    return rooted(state, least), guess, rooted(state, most)
 
 
 @routine
@@ -140,7 +148,7 @@ def ends(state: Any, copy: Any) -> Any:
     length, slack = state.length[0], state.tolerance
     least, most = opened(state, copy)
     least, most = least * length - slack, most * length + slack
-    low, high = math.sqrt(min(max(least, 0.0), 1.0)), math.sqrt(min(max(most, 0.0), 1.0))
+    low, high = rooted(state, least), rooted(state, most)
     inside = 0.25 * (high - low)
     return least, min(max(guess, low + inside), high - inside), most
 
@@ -153,9 +161,9 @@ def dull(state: Any, copy: Any, value: Any, sign: Any) -> Any:
 
 
 @kernel
-def width(low: Any, high: Any) -> Any:
-    """Return the width of an interval of d^2 measured in d, both ends kept within [0, 1]."""
-    return math.sqrt(min(max(high, 0.0), 1.0)) - math.sqrt(min(max(low, 0.0), 1.0))
+def width(state: Any, low: Any, high: Any) -> Any:
+    """Return the width in d of an interval of what is compared, both ends kept within [0, 1]."""
+    return rooted(state, high) - rooted(state, low)
 
 
 @kernel
@@ -220,7 +228,7 @@ def learn(state: Any, copy: Any, gap: Any, unfair: Any, precision: Any) -> Any:
     if gap <= EQUAL:
         gap = 0.0
     sign = 1.0 if unfair else -1.0
-    value = (gap * gap + sign * state.tolerance) / state.length[0]
+    value = ((gap if state.linear else gap * gap) + sign * state.tolerance) / state.length[0]
     status = cut(state, copy, value, sign, precision)
     if status == TAUGHT:
         state.tally[TEACHING] += 1

@@ -17,7 +17,7 @@ from evenhand.kernels.halfspaces import Simplex, simplex
 from evenhand.rng import stream
 from evenhand.saving.saved import fill
 
-Structure = Literal["symmetric", "full", "diagonal"] | Sequence[Sequence[int]]
+Structure = Literal["symmetric", "full", "diagonal", "absolute"] | Sequence[Sequence[int]]
 TEACHING, CONTRADICTING = 0, 1
 """Where `MetricState.tally` counts the verdicts that taught, and those that contradicted every metric."""
 KEPT = 64
@@ -31,6 +31,7 @@ def coordinates(dimension: int, structure: Structure) -> tuple[Ints, Ints, Float
 
     "symmetric" has d(d+1)/2, off-diagonal ones scaled by sqrt 2 so that norms agree; "full" has d^2 as in the paper;
     "diagonal" has d; a list of blocks, each a list of features, is symmetric within blocks and zero between them.
+    "absolute" has d as well: weights of |x_i - y_i|, whose sum is the distance itself.
 
     >>> [len(coordinates(4, s)[0]) for s in ("symmetric", "full", "diagonal", [[0, 1], [2, 3]])]
     [10, 16, 4, 6]
@@ -68,7 +69,7 @@ def read_structure(structure: Any) -> Structure:
     ArgumentError
         If it is no known word, and no blocks that name the features 0, 1, ... once each.
     """
-    if isinstance(structure, str) and structure in ("symmetric", "full", "diagonal"):
+    if isinstance(structure, str) and structure in ("symmetric", "full", "diagonal", "absolute"):
         return structure  # type: ignore[return-value]
     try:
         blocks = [list(block) for block in structure]
@@ -77,7 +78,7 @@ def read_structure(structure: Any) -> Structure:
     features = [feature for block in blocks for feature in block]
     if not features or not all(map(is_whole, features)) or sorted(features) != list(range(len(features))):
         named = "blocks that name each feature 0, 1, ... once, such as [[0, 1], [2]]"
-        raise ArgumentError(wanted("structure", f'"symmetric", "full", "diagonal" or {named}', structure))
+        raise ArgumentError(wanted("structure", f'"symmetric", "full", "diagonal", "absolute" or {named}', structure))
     return [[int(feature) for feature in block] for block in blocks]
 
 
@@ -85,7 +86,7 @@ def _blocks(dimension: int, structure: Structure) -> list[Sequence[int]]:
     """Return the features of each block within which entries are learned."""
     if isinstance(structure, str):
         features = range(dimension)
-        return [[feature] for feature in features] if structure == "diagonal" else [features]
+        return [[feature] for feature in features] if structure in ("diagonal", "absolute") else [features]
     if sum(map(len, structure)) != dimension:
         raise ArgumentError(wanted("structure", f"blocks that name each of {dimension} features once", structure))
     return list(structure)
@@ -128,6 +129,8 @@ class MetricState(NamedTuple):
     """The prior's factor relative to its radius."""
     programs: bool
     """Whether linear programs certify."""
+    linear: bool
+    """Whether the distance is linear in the coordinates, rather than its square."""
     thin_width: float
     """The width below which a direction counts as thin."""
     vertices: Floats
@@ -158,9 +161,21 @@ class MetricState(NamedTuple):
 
 
 def directions(state: Any, away: Floats) -> Floats:
-    """Return the coordinates (..., m) of zz' for differences z (..., d) of two individuals."""
+    """Return the coordinates (..., m) of zz', or |z|, for differences z (..., d) of two individuals."""
+    if state.linear:
+        return np.abs(away)
     found: Floats = state.scales * away[..., state.rows] * away[..., state.columns]
     return found
+
+
+def level(state: Any, gap: Any) -> Any:
+    """Return the value that a distance is compared in: its square, or itself where that is linear."""
+    return gap if state.linear else gap * gap
+
+
+def root(state: Any, value: float) -> float:
+    """Return the distance of a value that it is compared in, 0 for what rounding made negative."""
+    return max(value, 0.0) if state.linear else math.sqrt(max(value, 0.0))
 
 
 def empty_state(
@@ -219,7 +234,7 @@ def grown(state: MetricState, capacity: int) -> MetricState:
 pack_metric = packer(
     empty_state(
         (np.zeros(1, np.int64), np.zeros(1, np.int64), np.ones(1)), 1, 1.0, stream(0), error_rate=0.0, tolerance=0.0,
-        most_doublings=0, logs=False, prior_radius=1.0, spread=1.0, programs=False, thin_width=0.0,
+        most_doublings=0, logs=False, prior_radius=1.0, spread=1.0, programs=False, linear=False, thin_width=0.0,
     )
 )  # fmt: skip
 """The kernel that builds a `MetricState` from its flat fields."""

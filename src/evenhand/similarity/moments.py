@@ -50,9 +50,9 @@ def cut(state: Any, copy: Any, value: Any, sign: Any, precision: Any) -> Any:
     if sign * (low if sign > 0.0 else high) > sign * value + 1e-9:
         return CONTRADICTED
     prior_radius = state.prior_radius
-    if width(low * length, high * length) <= precision:
+    if width(state, low * length, high * length) <= precision:
         mid, half = project(state, copy)
-        if width((mid - prior_radius * half) * length, (mid + prior_radius * half) * length) > precision:
+        if width(state, (mid - prior_radius * half) * length, (mid + prior_radius * half) * length) > precision:
             believe(state, copy, low, -1.0, 0.0)
             believe(state, copy, high, 1.0, 0.0)
             return MOVED

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from evenhand.arguments import array, one_of, real
 from evenhand.data.rows import in_step
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, Wording, wanted
 from evenhand.kernels.arrays import Floats, Words
 from evenhand.kernels.compose import entry, kernel
 from evenhand.kernels.random import uniform
@@ -168,7 +168,7 @@ class MahalanobisOracle:
         what = f"finite numbers of shape (k, {self.A.shape[1]})"
         x = array("contexts", contexts, what, dimensions=2, largest=LARGEST_FEATURE)
         if x.shape[1] != self.A.shape[1]:
-            raise ArgumentError(wanted("contexts", what, f"an array of shape {x.shape}"))
+            raise ArgumentError(wanted("contexts", what, Wording(f"an array of shape {x.shape}")))
         return x
 
 

@@ -18,17 +18,25 @@ from evenhand.kernels.arrays import Floats
 from evenhand.policy.ask_tell import AskTell, locked
 from evenhand.registry import register
 from evenhand.rng import Seed, child, draw_seed, generator
+from evenhand.similarity import forms
 from evenhand.similarity.chances import PlaceChances, fair_chances
+from evenhand.similarity.learner import DistanceLearner
 from evenhand.similarity.lipschitz_ucb import LipschitzUCB
 from evenhand.similarity.metric import EQUAL
 from evenhand.similarity.moments import MomentDistance
+from evenhand.similarity.posterior import PosteriorDistance, last_renewal
 from evenhand.similarity.reading import LARGEST_FEATURE, LARGEST_REWARD
 from evenhand.similarity.scale import Scale, read_scale
+from evenhand.similarity.verdict_learning import believe_anew
 from evenhand.similarity.verdicts import read_auditor
 
 UNFAIR, ACCEPTABLE, WITHDRAW = "unfair", "acceptable", "withdraw"
 ROUNDS = 20
 """After so many rounds without a question nothing is left to ask."""
+CHECK = "a check: the chances that follow from the answers may differ by this much"
+CHECKED, LIMIT, COMPARED = 40, 0.95, 100
+"""Chances are proposed for so many people; pairs this near their limit are shown. So many pairs are compared between
+two forms of distance."""
 WAITING = 12
 """The most questions that wait; the least telling ones are dropped."""
 
@@ -81,6 +89,8 @@ class Question(NamedTuple):
     other: int
     gap: float
     answered: tuple[str, ...] = ()
+    proposed: bool = False
+    """Whether the chances that follow from the answers would differ by the gap: then it is no question but a check."""
 
 
 @register("similarity/pair-queue", kind="part")
@@ -101,6 +111,9 @@ class PairQueue(AskTell):
     individuals : how many people a round has.
     auditors : how many auditors answer each question.
     errors : the share of answers that may be wrong; 0 trusts all until two contradict each other.
+    check : how many questions are asked in the end, when no answer teaches anything more, to test what was supposed:
+        which of two forms of distance holds, while answers agree with both, and whether pairs at the limit of the
+        chances that follow are acceptable.
     scale : one scale for everybody; None for that of the features, `Scale.of(features)`.
     seed : the seed of the rounds.
 
@@ -131,6 +144,7 @@ class PairQueue(AskTell):
         individuals: int = 4,
         auditors: int = 1,
         errors: float = 0.0,
+        check: int = 10,
         scale: Scale | None = None,
         seed: Seed = None,
     ) -> None:
@@ -146,6 +160,7 @@ class PairQueue(AskTell):
         self.individuals = whole("individuals", individuals, low=2, high=n)
         self.auditors = whole("auditors", auditors, low=1)
         self.errors = real("errors", errors, low=0, below=0.5)
+        self.check = whole("check", check, low=0)
         self.seed = draw_seed(seed)
         self.scale = read_scale(scale, d) or Scale.of(features)
         self._rows = self.scale(self.features)
@@ -160,7 +175,8 @@ class PairQueue(AskTell):
         self._waiting: list[Question] = []
         self._answers: list[tuple[int, Question, str]] = []
         """What was answered: the verdict's id, the question as it was asked, and who answered."""
-        self.round = 0
+        self.round = self.tested = 0
+        self._tried: tuple[tuple[int, ...], DistanceLearner | None] = ((), None)
 
     # ------------------------------------------------------------------ the conversation
 
@@ -182,10 +198,10 @@ class PairQueue(AskTell):
             copy.deepcopy(self)._sought(who)  # that nothing is left is known only after decisions
             question = self._sought(who)
         self.round += 1
-        one, other, gap, _ = question
+        one, other, gap = question[:3]
         said = (self.round, f"{one}-{other}", gap)
         number = self.tickets.hand_out((said, question, who))
-        why = "an answer teaches most about this pair"
+        why = "an answer teaches most about this pair" if not question.proposed else CHECK
         if self.policy.metric.error_rate > 0.0 and self.errors == 0.0:
             known = self.caveat or f"so distances are {self.policy.metric.guarantee}"
             why = f"{why}; some answers contradict each other, {known}"
@@ -215,6 +231,7 @@ class PairQueue(AskTell):
             told, _ = self.policy.judge(x, y, question.gap, label == UNFAIR, auditor=who or None)
             self._answers.append((told, question, who))
             self._put(question, who)
+            self._take_form()
         elif label is None:
             self._put(question, who)
         elif isinstance(label, str) and label.split()[:1] == [WITHDRAW]:
@@ -229,6 +246,7 @@ class PairQueue(AskTell):
         """Take back a question that was asked; it may be asked again."""
         number, (_, question, _) = self.tickets.find(ticket)
         del self.tickets.open[number]
+        self.tested -= question.proposed
         self._put(question, None)
 
     # ------------------------------------------------------------------ what is known so far
@@ -247,6 +265,7 @@ class PairQueue(AskTell):
         one, other = whole("one", one, low=0, high=last), whole("other", other, low=0, high=last)
         told, _ = self.policy.judge(self._rows[one], self._rows[other], gap, unfair, auditor=read_auditor(auditor))
         self._answers.append((told, Question(min(one, other), max(one, other), float(gap)), auditor or ""))
+        self._take_form()
         return told
 
     @property
@@ -262,7 +281,7 @@ class PairQueue(AskTell):
         unfair = {verdict.id: verdict.unfair for verdict in self.policy.metric.verdicts}
         rows = [
             (told, one, other, gap, UNFAIR if unfair[told] else ACCEPTABLE, who, wrong.get(told, 0.0))
-            for told, (one, other, gap, _), who in self._answers
+            for told, (one, other, gap, *_), who in self._answers
         ]
         return pd.DataFrame(rows, columns=["number", "one", "other", "gap", "answer", "auditor", "wrong"])
 
@@ -306,7 +325,7 @@ class PairQueue(AskTell):
             gains = asked @ np.linalg.lstsq(known, self.rewards, rcond=None)[0]
             notes.append("Rewards are predicted from the people of the audit, linear in the features.")
         places = whole("places", places, low=1, high=len(rows))
-        return fair_chances(self.policy.metric, rows, gains, places, notes)
+        return fair_chances(self._metrics(), rows, gains, places, [*notes, f"{self.form}.", f"{self.checked}."])
 
     @property
     @locked
@@ -314,16 +333,96 @@ class PairQueue(AskTell):
         """Why no distance is known although answers were given, in words; None where distances are known."""
         return self.policy.metric.caveat(self.scale.features or ())
 
+    @property
+    @locked
+    def form(self) -> str:
+        """Which form of distance is supposed, and whether the answers agree with it, in words."""
+        metric, n, d = self.policy.metric, len(self._answers), len(self.scale.centre)
+        mine, theirs = forms.named(metric.structure), forms.named(forms.other(metric.structure))
+        if d == 1 and metric.error_rate == 0.0:
+            return "It is supposed that distances are proportional to the difference in the one feature"
+        if metric.error_rate == 0.0:
+            if len(self._metrics()) == 1:
+                return f"Distances are {mine}: no answer contradicts this form, but {theirs} contradicts some"
+            return f"The answers agree with {mine} and with {theirs}: of two distances the smaller one counts"
+        wrong = [forms.contradicting(self.policy.metric.verdicts, one, d) for one in ("symmetric", "absolute")]
+        counts = f"{wrong[0]} of {n} answers contradict {forms.ROOT}, {wrong[1]} {forms.SUM}"
+        if min(wrong) > self.errors * n:
+            return f"No form of distance fits the answers: {counts}; people may be compared in another way"
+        return f"It is supposed that distances are {mine}: {counts}"
+
+    @property
+    @locked
+    def checked(self) -> str:
+        """How many of the differences that were proposed were called unfair, in words."""
+        unfair = {verdict.id for verdict in self.policy.metric.verdicts if verdict.unfair}
+        proposed = [told for told, question, _ in self._answers if question.proposed]
+        if not proposed:
+            return "No proposed difference was judged: whether the form of distance is right was not checked"
+        return f"{len(unfair.intersection(proposed))} of {len(proposed)} proposed differences were called unfair"
+
     # ------------------------------------------------------------------ inside
 
+    def _metrics(self) -> list[DistanceLearner]:
+        """Return the metric, and that of the other form where every answer is trusted and agrees with it as well."""
+        metric = self.policy.metric
+        if metric.error_rate > 0.0 or len(self.scale.centre) == 1:
+            return [metric]
+        told = (metric.structure == "absolute", *(verdict.id for verdict in metric.verdicts))
+        if self._tried[0] != told:
+            self._tried = told, forms.agreeing(metric.verdicts, forms.other(metric.structure))
+        return [metric] if self._tried[1] is None else [metric, self._tried[1]]
+
+    def _take_form(self) -> None:
+        """Take the other form of distance where answers contradict the one that was supposed and agree better with
+        it."""
+        metric, d, n = self.policy.metric, len(self.scale.centre), len(self._answers)
+        if metric.error_rate == 0.0 or d == 1 or last_renewal(n) != n:
+            return
+        other = forms.other(metric.structure)
+        mine, theirs = (forms.contradicting(metric.verdicts, one, d) for one in (metric.structure, other))
+        if theirs == 0 < mine or theirs + 2 <= mine:  # one answer fewer may be chance
+            trusting = MomentDistance(structure=other, error_rate=self.errors)
+            robust = self.errors == 0.0 and theirs > 0
+            believe_anew(self.policy, PosteriorDistance(structure=other) if robust else trusting)
+
     def _sought(self, who: str) -> Question:
-        """Return a question as `_most_telling` does, after as many decisions as it takes."""
+        """Return a question as `_most_telling` does, after as many decisions as it takes; then a test, while there are
+        some left."""
         for _ in range(ROUNDS + 1):
             question = self._most_telling(who)
             if question is not None:
                 return question
             self._decide()
+        if self.tested < self.check and (question := self._between_forms() or self._proposed()) is not None:
+            self.tested += 1
+            return question
         raise ExhaustedError("nothing is left to ask for: no answer about these people would teach anything")
+
+    def _between_forms(self) -> Question | None:
+        """Return a question between the two forms of distance that agree with all answers; None if there is one."""
+        metrics, draws = self._metrics(), generator(self.seed, 2, self.round)
+        if len(metrics) == 1:
+            return None
+        pairs = draws.integers(len(self._rows), size=(COMPARED, 2)).tolist()
+        ends = [(*forms.hull(metrics, *self._rows[pair]), sorted(pair)) for pair in pairs]
+        low, high, (one, other) = max(ends, key=lambda row: row[1] - row[0])
+        return None if high - low <= 2.0 * metrics[0].taken_at else Question(one, other, 0.5 * (low + high))
+
+    def _proposed(self) -> Question | None:
+        """Return a pair at the limit of the chances that follow for some people; None if there is none."""
+        if self.policy.metric.guarantee == "not known":
+            return None
+        draws, n = generator(self.seed, 3, self.round), len(self._rows)
+        some = np.sort(draws.permutation(n)[:CHECKED])
+        found = fair_chances(self._metrics(), self._rows[some], self.rewards[some], max(1, len(some) // 10), [])
+        pairs = draws.permutation(np.argwhere(np.triu(np.abs(found.chances[:, None] - found.chances) > EQUAL)))
+        asked = {question[:2] for _, question, _ in self._answers if question.proposed}
+        for i, j in pairs.tolist():
+            gap, rows = float(abs(found.chances[i] - found.chances[j])), (int(some[i]), int(some[j]))
+            if rows not in asked and gap >= LIMIT * forms.hull(self._metrics(), *self._rows[list(rows)])[0]:
+                return Question(*rows, gap, proposed=True)
+        return None
 
     def _decide(self) -> None:
         """Let the policy decide about a few random people; keep the questions about them that an answer teaches."""
@@ -368,7 +467,7 @@ class PairQueue(AskTell):
         self.policy.withdraw(number)
         (question,) = [asked for told, asked, _ in self._answers if told == number]
         self._answers = [kept for kept in self._answers if kept[0] != number]
-        left = [answered for *same, answered in self._waiting if same == list(question[:3])]
+        left = [same.answered for same in self._waiting if same[:3] == question[:3]]
         self._waiting = [kept for kept in self._waiting if kept[:3] != question[:3]]
         others = tuple(name for name in (left[0] if left else question.answered) if name != who)
         self._waiting.append(question._replace(answered=others))
@@ -379,13 +478,13 @@ class PairQueue(AskTell):
         return ticket.round, ticket.item, ticket.gap
 
     def _ticket_to_saved(self, remembered: Any) -> tuple[Any, ...]:
-        (round, *_), (one, other, gap, answered), who = remembered
-        return round, one, other, gap, "\n".join(answered), who
+        (round, *_), (one, other, gap, answered, proposed), who = remembered
+        return round, one, other, gap, "\n".join(answered), proposed, who
 
     def _ticket_from_saved(
-        self, round: int, one: int, other: int, gap: float, answered: str, who: str
+        self, round: int, one: int, other: int, gap: float, answered: str, proposed: bool, who: str
     ) -> tuple[Any, ...]:
-        question = Question(one, other, gap, tuple(answered.split("\n") if answered else ()))
+        question = Question(one, other, gap, tuple(answered.split("\n") if answered else ()), proposed)
         return (round, f"{one}-{other}", gap), question, who
 
     def fresh(self, *, seed: Seed = None) -> Self:
@@ -395,18 +494,18 @@ class PairQueue(AskTell):
     @locked
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs to continue exactly here."""
-        plain = [[one, other, gap, list(answered)] for one, other, gap, answered in self._waiting]
-        answers = [[told, [*question[:3], list(question.answered)], who] for told, question, who in self._answers]
+        plain = [_plain(question) for question in self._waiting]
+        answers = [[told, _plain(question), who] for told, question, who in self._answers]
         return {
-            "config": self.config(), "policy": self.policy, "round": self.round, "tickets": self.tickets.snapshot(),
-            "waiting": plain, "answers": answers,
+            "config": self.config(), "policy": self.policy, "round": self.round, "tested": self.tested,
+            "tickets": self.tickets.snapshot(), "waiting": plain, "answers": answers,
         }  # fmt: skip
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the queue that `snapshot` was taken of."""
         queue = cls(**snapshot["config"])
-        queue.policy, queue.round = snapshot["policy"], snapshot["round"]
+        queue.policy, queue.round, queue.tested = snapshot["policy"], snapshot["round"], snapshot["tested"]
         queue._waiting = [_question(kept) for kept in snapshot["waiting"]]
         queue._answers = [(told, _question(asked), who) for told, asked, who in snapshot["answers"]]
         queue.tickets.restore_all(snapshot["tickets"])
@@ -414,7 +513,7 @@ class PairQueue(AskTell):
 
     def _facts(self) -> dict[str, Any]:
         counts = {"people": len(self._rows), "questions": self.round, "answers": len(self._answers)}
-        facts: dict[str, Any] = counts | {"scale": str(self.scale)}
+        facts: dict[str, Any] = counts | {"scale": str(self.scale), "form": self.form, "checks": self.checked}
         return facts | ({"caveat": self.caveat} if self.caveat else {})
 
     def __repr__(self) -> str:
@@ -434,7 +533,12 @@ class PairQueue(AskTell):
         yield begun
 
 
+def _plain(question: Question) -> list[Any]:
+    """Return what a file keeps of a question."""
+    return [*question[:3], list(question.answered), question.proposed]
+
+
 def _question(kept: list[Any]) -> Question:
     """Return a question that a file kept."""
-    one, other, gap, answered = kept
-    return Question(one, other, gap, tuple(answered))
+    one, other, gap, answered, proposed = kept
+    return Question(one, other, gap, tuple(answered), proposed)

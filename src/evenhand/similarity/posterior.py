@@ -16,7 +16,7 @@ from evenhand.kernels.compose import routine
 from evenhand.policy.ask_tell import locked
 from evenhand.registry import register
 from evenhand.rng import Seed, generator
-from evenhand.similarity.learner import DistanceLearner, root
+from evenhand.similarity.learner import DistanceLearner
 from evenhand.similarity.line_walk import (
     RATES,
     Answers,
@@ -28,7 +28,7 @@ from evenhand.similarity.line_walk import (
     wrong_under,
 )
 from evenhand.similarity.metric import EQUAL, NOTHING, TAUGHT
-from evenhand.similarity.metric_state import Structure, directions
+from evenhand.similarity.metric_state import Structure, directions, level, root
 from evenhand.similarity.misfit import ALARM, Misfit, misfit
 from evenhand.similarity.verdicts import Suspect, Verdict, ranked
 
@@ -258,7 +258,7 @@ class PosteriorDistance(DistanceLearner):
         low, high = np.quantile(squares, tails, axis=1)
         least, most = float(low.min()), float(high.max()) + self.tolerance
         least = 0.0 if least <= EDGE * most else least - self.tolerance
-        return least, min(root(min(max(float(squares.mean()), least), most)), 1.0), most
+        return least, min(root(self.state, min(max(float(squares.mean()), least), most)), 1.0), most
 
     def _renew(self) -> None:
         """Draw metrics anew where there are a tenth more answers than they were drawn for.
@@ -301,7 +301,7 @@ class PosteriorDistance(DistanceLearner):
         names = list(dict.fromkeys(verdict.auditor for verdict in told))
         return Answers(
             directions(self.state, np.array([verdict.x - verdict.y for verdict in told])),
-            np.array([verdict.gap for verdict in told]) ** 2 + signs * self.tolerance,
+            level(self.state, np.array([verdict.gap for verdict in told])) + signs * self.tolerance,
             signs,
             np.array([names.index(verdict.auditor) for verdict in told]),
         )

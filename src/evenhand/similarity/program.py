@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from evenhand.arguments import array, one_of, yes_or_no
 from evenhand.data.rows import in_step
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, Wording, wanted
 from evenhand.frames import has_row_labels
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import entry, kernel
@@ -129,7 +129,7 @@ def fair_distribution(
     table = f"a {k} x {k} table, one row and column per reward"
     c = _read("distances", distances, table, 2)
     if c.shape != (k, k):
-        raise ArgumentError(wanted("distances", table, f"an array of shape {c.shape}"))
+        raise ArgumentError(wanted("distances", table, Wording(f"an array of shape {c.shape}")))
     if details:
         return solved(a, c, budget, np.ones(k))
     p, _, scratch = _climbed(a, c, budget, 1.0)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.arguments import array, is_whole, real
-from evenhand.errors import ContextError, RewardError, VerdictError, wanted
+from evenhand.errors import ContextError, RewardError, VerdictError, Wording, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import in_order
 from evenhand.similarity.metric import EQUAL
@@ -61,7 +61,7 @@ def read_contexts(
     shape = f"numbers of shape (k, {dimension}), one row per individual"
     shown = array("contexts", contexts, shape, dimensions=2, infinite=True, refusal=ContextError)
     if shown.shape[1] != dimension:
-        raise ContextError(wanted("contexts", shape, f"an array of shape {shown.shape}"))
+        raise ContextError(wanted("contexts", shape, Wording(f"an array of shape {shown.shape}")))
     if individuals is not None and len(shown) != individuals:
         raise ContextError(wanted("contexts", f"{individuals} individuals", len(shown)))
     if len(shown) > MOST_INDIVIDUALS:
@@ -75,11 +75,17 @@ def read_contexts(
     lengths = np.sqrt((shown * shown).sum(axis=1))
     if not lengths.max() <= 1.0 + 1e-9:
         what = "norms of at most 1"
-        mend = "rescale the features with Scale.of(pool): pass it as scale=, or show scale(contexts)"
+        mend: str = Wording(
+            "rescale the features with Scale.of(pool): pass it as scale=, or show scale(contexts)",
+            shell="begin the study with a scale in the file of --spec, the part similarity/scale with a centre and a "
+            "unit for each feature",
+        )
         if scale is not None:
-            what, mend = f"{what} on the policy's scale", "fit it to a pool with such people: Scale.of(pool)"
+            mend = "fit it to a pool with such people: Scale.of(pool)"
+            mend = Wording(mend, shell="begin a study whose scale has a larger unit")
+            what = f"{what} on the policy's scale"
         worst = int(lengths.argmax())
-        raise ContextError(wanted("contexts", what, f"{lengths[worst]:.4g} for individual {worst}", mend))
+        raise ContextError(wanted("contexts", what, Wording(f"{lengths[worst]:.4g} for individual {worst}"), mend))
     return shown
 
 

@@ -118,7 +118,9 @@ def expect(params: Any, state: Any, contexts: Any, round: Any) -> Any:
 def narrow(metric: Any, low: Any, high: Any, precision: Any) -> Any:
     """Return whether an interval is as narrow as verdicts can make it."""
     slack = metric.tolerance
-    return width(low * low + slack, high * high - slack) <= precision
+    if metric.linear:
+        return width(metric, low + slack, high - slack) <= precision
+    return width(metric, low * low + slack, high * high - slack) <= precision
 
 
 @kernel

@@ -106,11 +106,16 @@ def switch_to_robust_belief(policy: LipschitzUCB) -> None:
     """Believe from now on that some verdicts are wrong: the belief is told the whole log of the exact learner."""
     exact = policy.metric
     shape = {name: vars(exact)[name] for name in ("shared", "structure", "tolerance", "precision", "seed")}
-    belief: DistanceLearner = PosteriorDistance(radius=exact.radius_reached, **shape)
+    believe_anew(policy, PosteriorDistance(radius=exact.radius_reached, **shape))
+
+
+def believe_anew(policy: LipschitzUCB, belief: DistanceLearner) -> None:
+    """Let another learner take the place of the policy's, and tell it the whole log."""
+    exact = policy.metric
     belief.begin(exact.dimension or 0, exact.copies)
     belief.log.entries, belief.log.next = list(exact.log.verdicts), exact.log.next
     belief.replay()
     # Whoever waits for the old learner's lock must not run beside whoever takes the new one's.
     belief._lock = exact._lock
     policy.adopt(belief)
-    policy.exact = exact.fresh()
+    policy.exact = policy.exact or exact.fresh()

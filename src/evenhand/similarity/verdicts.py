@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evenhand.errors import ArgumentError, first_few, wanted
+from evenhand.errors import ArgumentError, Wording, first_few, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.similarity.metric import EQUAL
 
@@ -113,6 +113,9 @@ class VerdictLog:
         return log
 
 
+WITH_ERRORS = Wording("use MomentDistance(error_rate=...)", shell="begin another --state with --errors 0.1")
+
+
 def refusal(newest: Verdict, against: Sequence[Verdict], radius: float) -> str:
     """Word the refusal of a verdict that no metric agrees with: beside others, those of its own report without an id,
     or within the radius."""
@@ -122,16 +125,23 @@ def refusal(newest: Verdict, against: Sequence[Verdict], radius: float) -> str:
         return f"{said} the two being equal; nothing has changed; whoever is equal is treated equally by every metric"
     if not against:
         before = "all verdicts before it" if newest.unfair else f"the radius {radius:g}"
-        mend = "give a larger radius if distances are that large, or use MomentDistance(error_rate=...)"
-        return f"{said} {before}; nothing has changed; {mend}"
+        said = f"{said} {before}; nothing has changed; give a larger radius if distances are that large, or "
+        return Wording(said, WITH_ERRORS)
     if not logged:
         return f"{said} the rest of this report; nothing has changed; correct the report"
     theirs = first_few([f"{verdict.id} called {_described(verdict)}" for verdict in logged], NAMED)
     rest = " and the rest of this report" if len(logged) < len(against) else ""
-    return (
-        f"{said} verdicts {[verdict.id for verdict in logged]}{rest}; nothing has changed; {theirs}; take back "
-        "what is wrong by withdraw(id) of the metric, whose contradictions() names the likeliest; where some verdicts "
-        "are wrong all the time, use MomentDistance(error_rate=...)"
+    withdraw = Wording(
+        "take back what is wrong by withdraw(id) of the metric, whose contradictions() names the likeliest",
+        shell="withdraw what is wrong",
+    )
+    return Wording(
+        f"{said} verdicts ",
+        [verdict.id for verdict in logged],
+        f"{rest}; nothing has changed; {theirs}; ",
+        withdraw,
+        "; where some verdicts are wrong all the time, ",
+        WITH_ERRORS,
     )
 
 

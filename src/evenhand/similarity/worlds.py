@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from evenhand.arguments import array, in_sequence, one_of, real
 from evenhand.data.contexts import feature_columns
 from evenhand.data.tables import numbers
-from evenhand.errors import ArgumentError, TableError, wanted
+from evenhand.errors import ArgumentError, TableError, Wording, wanted
 from evenhand.frames import as_pandas
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.registry import register
@@ -96,7 +96,7 @@ class LinearContexts(Individuals):
             "clusters", np.eye(d) if clusters is None else clusters, centres, dimensions=2, largest=LARGEST_FEATURE
         )
         if self.clusters.shape[1] != d:
-            raise ArgumentError(wanted("clusters", centres, f"an array of shape {self.clusters.shape}"))
+            raise ArgumentError(wanted("clusters", centres, Wording(f"an array of shape {self.clusters.shape}")))
         self.spread = real("spread", spread, low=0, high=LARGEST_FEATURE)
 
     def population(self) -> tuple[int, Floats, Floats, Floats, float]:

@@ -1,6 +1,6 @@
 """How a simulation counts what is promised: in the books of `evenhand.promises`, as studies and audits do.
 
-Each segment has a key of its own. The first clauses of the books are the floors of the arms, in their order, of those
+The first clauses of the books are the floors of the arms, in their order, of those
 that are owed nothing too; what else is promised follows.
 """
 
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.kernels.arrays import Bools, Floats, Ints
-from evenhand.kernels.compose import OPEN, kernel
+from evenhand.kernels.compose import kernel
 from evenhand.promises.books import ClauseCounts
 from evenhand.promises.clause import Clause
 from evenhand.promises.round_kernels import FLOOR, Counts, Rates, pause, play
@@ -43,56 +43,29 @@ def empty_trace(rows: int, arms: int, scores: int) -> Trace:
     return Trace(np.zeros((rows, arms), np.int64), *behind, broken, forced, np.zeros(rows), np.zeros((rows, scores)))
 
 
-class Stage(NamedTuple):
-    """What the rounds are given."""
-
-    offers: Bools
-    """(n_rounds, n_arms): the arms on offer; without rows where all always are."""
-    codes: Ints
-    """(n_rounds,): the place of each round's segment; empty where there are none."""
-    kept: Any
-    """The parts of the policy's state that belong to segments that are not the present one."""
-
-
-bring_in = OPEN
-
-
 @kernel
-def one_segment(stage: Stage, state: Any, round: int) -> int:
-    """Stand for `set_segment` where rounds have no segments."""
-    return 0
-
-
-@kernel
-def set_segment(stage: Stage, state: Any, round: int) -> int:
-    """Bring the round's segment into the policy's state, and return its key."""
-    key = max(0, stage.codes[round - 1])
-    bring_in(stage.kept, state, key, round - 1)
-    return key
-
-
-@kernel
-def all_offered(stage: Stage, state: Any, rates: Rates, counts: Counts, key: int, round: int) -> int:
+def all_offered(offers: Bools, state: Any, rates: Rates, counts: Counts, round: int) -> int:
     """Stand for `set_offer` where every arm is always on offer."""
     return 0
 
 
 @kernel
-def set_offer(stage: Stage, state: Any, rates: Rates, counts: Counts, key: int, round: int) -> int:
-    """Tell the policy and the books which arms are on offer; return how many of the clauses that pause are broken."""
-    for arm in range(stage.offers.shape[1]):
-        state.offered[arm] = 1 if stage.offers[round - 1, arm] else 0
-    paused: int = pause(rates, counts, key, stage.offers[round - 1], round)
+def set_offer(offers: Bools, state: Any, rates: Rates, counts: Counts, round: int) -> int:
+    """Tell the policy and the books which arms are on offer (n_rounds, n_arms); return how many of the clauses that
+    pause are broken."""
+    for arm in range(offers.shape[1]):
+        state.offered[arm] = 1 if offers[round - 1, arm] else 0
+    paused: int = pause(rates, counts, 0, offers[round - 1], round)
     return paused
 
 
 @kernel
-def count(rates: Rates, counts: Counts, key: int, arm: int, round: int) -> None:
+def count(rates: Rates, counts: Counts, arm: int, round: int) -> None:
     """Count a play for the arm's own floor, which stands at the arm's place, and then for what else it belongs to."""
     # Read from `owners`, the floor's place could be an index from the end: a twentieth of a round under caps.
-    play(rates, counts, key, arm, round)
+    play(rates, counts, 0, arm, round)
     for i in range(rates.first[arm] + 1, rates.first[arm + 1]):
-        play(rates, counts, key, rates.owners[i], round)
+        play(rates, counts, 0, rates.owners[i], round)
 
 
 @kernel
@@ -103,29 +76,27 @@ def note(trace: Trace, row: int, rates: Rates, counts: Counts, before: Trace) ->
     trace.behind[row], trace.worst[row], trace.violations[row] = -math.inf, before.worst[0], before.violations[0]
     for arm in range(arms):
         trace.pulls[row, arm] = before.pulls[0, arm]
-    for key in range(counts.tick.size):
-        for q in range(clauses):
-            at = key * clauses + q
-            clock = counts.tick[key] - counts.idle[at]
-            if q < arms:
-                trace.pulls[row, q] += counts.plays[at]
-            if clock > 0:
-                trace.violations[row] += counts.times[at]
-                if counts.missed[at] > 0:
-                    trace.violations[row] += clock - counts.since[at] + 1
-                if rates.kinds[q] == FLOOR and rates.numerators[q] > 0:
-                    behind = rates.shares[q] * clock - counts.plays[at]
-                    trace.behind[row] = max(trace.behind[row], behind)
-                    trace.worst[row] = max(trace.worst[row], max(counts.worst[at], behind))
+    for q in range(clauses):
+        clock = counts.tick[0] - counts.idle[q]
+        if q < arms:
+            trace.pulls[row, q] += counts.plays[q]
+        if clock > 0:
+            trace.violations[row] += counts.times[q]
+            if counts.missed[q] > 0:
+                trace.violations[row] += clock - counts.since[q] + 1
+            if rates.kinds[q] == FLOOR and rates.numerators[q] > 0:
+                behind = rates.shares[q] * clock - counts.plays[q]
+                trace.behind[row] = max(trace.behind[row], behind)
+                trace.worst[row] = max(trace.worst[row], max(counts.worst[q], behind))
     trace.forced[row] = before.forced[0]
     trace.reward[row] = before.reward[0]
     for i in range(before.totals.shape[1]):
         trace.totals[row, i] = before.totals[0, i]
 
 
-def open_books(promise: Any, arms: Any, keys: int, rounds: int) -> ClauseCounts:
+def open_books(promise: Any, arms: Any, rounds: int) -> ClauseCounts:
     """Return the books of a promise, or of none, after so many rounds."""
     nothing = tuple(Clause("floor", (arm,), Fraction(0), 0) for arm in arms)
     floors, others = (nothing, ()) if promise is None else (promise.floors, promise.clauses)
     clauses = [*floors, *(clause for clause in others if clause.kind != "floor" or len(clause.arms) > 1)]
-    return ClauseCounts(clauses, arms if promise is None else promise.arms, keys, worst=-math.inf, rounds=rounds)
+    return ClauseCounts(clauses, arms if promise is None else promise.arms, worst=-math.inf, rounds=rounds)

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from evenhand.arguments import as_floats
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, Wording, wanted
 from evenhand.learners.adapter import Adapter, asks_among
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
-from evenhand.protocol import Changeable, Decision, Policy, arm_labels
+from evenhand.protocol import Changeable, Decision, Label, Policy, arm_labels
 from evenhand.simulation.loop import begins_anew, foreign_learner
 from evenhand.simulation.schedule import RoundSchedule
 from evenhand.simulation.world import KernelWorld, world_traits
@@ -46,8 +46,9 @@ def check_world(world: Any) -> None:
         totals = world_traits(trial).totals
         found = as_floats(() if totals is None else totals)
         if found is None or found.shape != (len(world.scores),) or not np.isfinite(found).all():
-            what = f"one whose totals after reset are {len(world.scores)} numbers, one for each of {list(world.scores)}"
-            raise ArgumentError(wanted("world", what, "no totals" if totals is None else totals))
+            what = f"one whose totals after reset are {len(world.scores)} numbers, one for each of "
+            what = Wording(what, list(world.scores))
+            raise ArgumentError(wanted("world", what, Wording("no totals") if totals is None else totals))
 
 
 def check_fit(name: str, policy: Any, world: Any) -> None:
@@ -93,13 +94,13 @@ def check_given(name: str, policy: Any, schedule: RoundSchedule) -> list[Any]:
     Raises
     ------
     ArgumentError
-        If the policy takes no offers, segments or changes, or not these.
+        If the policy takes no offers or changes, or not these.
     """
     trial: Any = policy.fresh(arms=schedule.arms) if begins_anew(policy) else policy
-    asked, own = schedule.arguments(1), f"a {type(policy).__name__}, which takes none"
-    if asked and not _takes(trial, schedule, asked):
-        what = f"a policy that takes {' and '.join('offers' if key == 'available' else 'segments' for key in asked)}"
-        raise ArgumentError(wanted(name, what, own, "play the learner under DeadlineLearn, with shares of 0 for none"))
+    own = f"a {type(policy).__name__}, which takes none"
+    if schedule.offers is not None and not _takes_offers(trial, schedule.arms):
+        mend = "play the learner under DeadlineLearn, with shares of 0 for none"
+        raise ArgumentError(wanted(name, "a policy that takes offers", own, mend))
     if schedule.changes and not isinstance(trial, Changeable):
         raise ArgumentError(wanted(name, "a policy whose promise can change", own, "DeadlineLearn has change()"))
     last, promises = 1, [traits_of(trial).promise]
@@ -111,21 +112,20 @@ def check_given(name: str, policy: Any, schedule: RoundSchedule) -> list[Any]:
             try:
                 trial.change(promise)
             except ArgumentError as error:
-                raise type(error)(f"{name}, change before round {round}: {error}") from error
+                raise type(error)(Wording(f"{name}, change before round {round}: ", error.args[0])) from error
             last, promises = round, [*promises, trial.promise]
     return promises
 
 
-def _takes(trial: Any, schedule: RoundSchedule, asked: dict[str, Any]) -> bool:
+def _takes_offers(trial: Any, arms: tuple[Label, ...]) -> bool:
     if isinstance(trial, KernelPolicy):
-        every = None if schedule.offers is None else list(range(len(schedule.arms)))
         try:
-            trial.fresh()._set_round(every, asked.get("segment"))
+            trial.fresh()._set_round(list(range(len(arms))))
         except ArgumentError:
             return False
         return True
     try:
-        inspect.signature(trial.ask).bind_partial(**asked)
+        inspect.signature(trial.ask).bind_partial(available=arms)
     except (AttributeError, TypeError, ValueError):
         return False
     return True
@@ -140,11 +140,10 @@ def _check_offers(name: str, trial: Any, schedule: RoundSchedule, first: int, en
     words = np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8))).view(np.uint64)
     alike = words[:, 0] if words.shape[1] == 1 else words
     for at in sorted(np.unique(alike, axis=0, return_index=True)[1].tolist()):
-        segment = schedule.arguments(first + at).get("segment")
         try:
-            trial._set_round(np.flatnonzero(rows[at]).tolist(), segment)
+            trial._set_round(np.flatnonzero(rows[at]).tolist())
         except ArgumentError as error:
-            raise ArgumentError(f"{name}, offers of round {first + at}: {error}") from error
+            raise ArgumentError(Wording(f"{name}, offers of round {first + at}: ", error.args[0])) from error
 
 
 def _shown(world: Any) -> int | None:
@@ -184,7 +183,7 @@ def _check_calls(refuse: Callable[..., None], policy: Any, place: str, shown: in
 def _check_rewards(refuse: Callable[..., None], policy: Any, world: Any) -> None:
     pays, takes = world_traits(world).reward_range, traits_of(policy).reward_range
     if pays is not None and takes is not None and not (takes[0] <= pays[0] and pays[1] <= takes[1]):
-        got = f"a {type(policy).__name__}, which takes rewards from {takes[0]:g} to {takes[1]:g}"
+        got = Wording(f"a {type(policy).__name__}, which takes rewards from {takes[0]:g} to {takes[1]:g}")
         mend = "scale the rewards, or take another policy"
         refuse(f"a policy for the rewards of {type(world).__name__}, from {pays[0]:g} to {pays[1]:g}", got, mend)
 

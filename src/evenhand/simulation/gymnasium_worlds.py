@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.arguments import whole, yes_or_no
-from evenhand.errors import ArgumentError, ContractError, wanted
+from evenhand.errors import ArgumentError, ContractError, Wording, wanted
 from evenhand.extras import optional
 from evenhand.learners.adapter import read_range
 from evenhand.protocol import Decision, Label, arm_labels
@@ -59,7 +59,7 @@ def to_gymnasium(world: Any, *, rounds: int, seed: Seed = None) -> Any:
     check_world(world)
     if world_traits(world).replicate is not None:
         what = "a world in which a round is one arm and one reward"
-        raise ArgumentError(wanted("world", what, f"a {type(world).__name__}, which plays rounds of its own"))
+        raise ArgumentError(wanted("world", what, Wording(f"a {type(world).__name__}, which plays rounds of its own")))
     return WorldEnvironment(world, whole("rounds", rounds, low=1), None if seed is None else draw_seed(seed))
 
 
@@ -185,7 +185,7 @@ def _maker(given: Any, gymnasium: Any) -> Callable[[], Any]:
         sound = "one that can be copied" if isinstance(given, gymnasium.Env) else what
         raise ArgumentError(wanted("environment", sound, given, mend)) from error
     if not isinstance(trial, gymnasium.Env):
-        raise ArgumentError(wanted("environment", what, f"a function that returns {trial!r}"))
+        raise ArgumentError(wanted("environment", what, Wording(f"a function that returns {trial!r}")))
     return make
 
 

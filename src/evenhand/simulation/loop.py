@@ -11,7 +11,7 @@ import numpy as np
 
 from evenhand.arguments import is_whole
 from evenhand.errors import ContractError, wanted
-from evenhand.kernels.arrays import Floats, Ints
+from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.kernels.compose import OPEN, bind, entry, interpreted, kernel
 from evenhand.learners.adapter import learner_facts, said_by
 from evenhand.policy.kernel_policy import KernelPolicy
@@ -22,16 +22,13 @@ from evenhand.promises.round_kernels import Counts, Rates, settle
 from evenhand.protocol import Decision, Policy, Renewable
 from evenhand.rng import child
 from evenhand.simulation.counting import (
-    Stage,
     Trace,
     all_offered,
     count,
     empty_trace,
     note,
-    one_segment,
     open_books,
     set_offer,
-    set_segment,
 )
 from evenhand.simulation.delay import (
     Delay,
@@ -51,7 +48,7 @@ ROUNDS_A_CALL = 1 << 22
 
 
 observe = choose = probability = respond = learn = deliver = score = OPEN
-offer = enter_segment = slots = arm_at = OPEN
+offer = slots = arm_at = OPEN
 
 
 @kernel
@@ -79,7 +76,7 @@ def arm_there(state: Any, arm: int, slot: int) -> int:
 
 @kernel
 def play(
-    params: Any, state: Any, world: Any, world_state: Any, contexts: Floats, waiting: Ints, pending: Any, stage: Stage,
+    params: Any, state: Any, world: Any, world_state: Any, contexts: Floats, waiting: Ints, pending: Any, offers: Bools,
     rates: Rates, counts: Counts, before: Trace, trace: Trace, checkpoints: Ints,
     first: int, last: int, row: int,
 ) -> int:  # fmt: skip
@@ -95,9 +92,8 @@ def play(
     for round in range(first, last + 1):
         # The world draws here whatever is played later; a draw that hung on the arm would end common random numbers.
         observe(world, world_state, contexts, round)
-        key = enter_segment(stage, state, round)
-        counts.tick[key] += 1
-        paused = offer(stage, state, rates, counts, key, round)
+        counts.tick[0] += 1
+        paused = offer(offers, state, rates, counts, round)
         first_arm, why = choose(params, state, contexts, round, waiting)
         played = 0
         for slot in range(slots(state)):
@@ -110,12 +106,12 @@ def play(
                 learn(pending, waiting, params, state, contexts, arm, reward, ticket)
                 score(world, world_state, contexts, arm, reward, totals)
                 before.reward[0] += reward
-                count(rates, counts, key, arm, round)
+                count(rates, counts, arm, round)
                 played += 1
         if played == 0:
             return NO_SUCH_ARM
         # Clauses are judged once a round, after all its plays: between two of them a slate would look broken.
-        settle(rates, counts, key, paused, round)
+        settle(rates, counts, 0, paused, round)
         if is_forced(why):
             before.forced[0] += 1
         deliver(pending, waiting, params, state, round)
@@ -166,38 +162,30 @@ def replicate(
     world.reset(world_seed)
     schedule = RoundSchedule(world.arms) if schedule is None else schedule
     arms, scores, rows = len(world.arms), len(world.scores), len(checkpoints)
-    segments, changes, row = max(1, len(schedule.segments)), schedule.changes, 0
+    changes, row = schedule.changes, 0
     trace, before = empty_trace(rows, arms, scores), empty_trace(1, arms, scores)
-    in_kernels = runs_compiled(policy, world, schedule)
+    in_kernels = runs_compiled(policy, world)
     if in_kernels:
         policy.begin(world.dimension)
-        if said := schedule.arguments(1):
-            policy._set_round(schedule.on_offer(1), said.get("segment"))
+        if (offered := schedule.on_offer(1)) is not None:
+            policy._set_round(offered)
     plays, shown = (policy.plays, world._shown) if in_kernels else (0, np.zeros((0, 0)))
     pending = None if delay is None else delay.pending(world_seed, int(checkpoints[-1]), plays, shown)
     run = _Run(policy, world, pending, before, trace, checkpoints, stop, compiled, schedule, {})
-    seen, pulls = np.zeros(segments, np.int64), np.zeros((segments, arms), np.int64)
     ends = [*(round - 1 for round, _ in changes), int(checkpoints[-1])]
-    books = open_books(promise, world.arms, segments, 0)
+    books = open_books(promise, world.arms, 0)
     for first, last, new in zip([1, *(round for round, _ in changes)], ends, [None, *changes], strict=True):
         if new is not None:
             note(before, 0, books.rates, books.counts, before)
             policy.change(new[1])
-            books = open_books(policy.promise, world.arms, segments, first - 1)
-        kept = policy._segments.stacked(schedule.segments) if in_kernels and schedule.segments else None
-        row = _play(run, books, kept, first, last, row) if in_kernels else _step(run, books, first, last, row)
-        if kept is not None:
-            seen += books.counts.tick
-            pulls += books.counts.plays.reshape(segments, -1)[:, :arms]
-            policy._segments.take_stacked(schedule.segments, kept, pulls, seen)
+            books = open_books(policy.promise, world.arms, first - 1)
+        row = (_play if in_kernels else _step)(run, books, first, last, row)
     return trace
 
 
-def runs_compiled(policy: Any, world: Any, schedule: RoundSchedule | None = None) -> bool:
-    """Return whether policy and world both have kernels, and the policy those that rounds with segments need."""
-    if not (isinstance(policy, KernelPolicy) and isinstance(world, KernelWorld) and traits_of(policy).compiled):
-        return False
-    return schedule is None or not schedule.segments or policy.segment_kernel is not None
+def runs_compiled(policy: Any, world: Any) -> bool:
+    """Return whether policy and world both have kernels."""
+    return isinstance(policy, KernelPolicy) and isinstance(world, KernelWorld) and traits_of(policy).compiled
 
 
 def begins_anew(policy: Any) -> bool:
@@ -218,28 +206,22 @@ def reseeding(policy: Any) -> Callable[[int], None] | None:
     return found
 
 
-def _play(run: _Run, books: ClauseCounts, kept: Any, first: int, last: int, row: int) -> int:
+def _play(run: _Run, books: ClauseCounts, first: int, last: int, row: int) -> int:
     policy, world, pending, checkpoints = run.policy, run.world, run.pending, run.checkpoints
-    offers, codes = run.schedule.offers, run.schedule.codes
-    stage = Stage(
-        np.zeros((0, 0), np.bool_) if offers is None else offers,
-        np.zeros(0, np.int64) if codes is None else codes,
-        np.zeros(0, np.int64) if kept is None else kept,
-    )
+    offers = np.zeros((0, 0), np.bool_) if run.schedule.offers is None else run.schedule.offers
     kernels = policy.kernels
     named = {"choose": kernels.choose, "probability": kernels.probability, **world.kernels._asdict()}
     named["learn"] = bind(learn_at_once if pending is None else learn_later, update=kernels.update)
     named["deliver"] = nothing_due if pending is None else bind(tell_due, update=kernels.update)
     slots, arm_at = (one_slot, same_arm) if policy.plays == 1 else (all_slots, arm_there)
     named |= {"slots": slots, "arm_at": arm_at}
-    named["offer"] = set_offer if len(stage.offers) else all_offered
-    segmented = bind(set_segment, bring_in=policy.segment_kernel) if len(stage.codes) else one_segment
-    function = entry(play, **named, enter_segment=segmented)
+    named["offer"] = set_offer if len(offers) else all_offered
+    function = entry(play, **named)
     if not run.compiled:
         function = interpreted(function.uncompiled)
     core = (policy._params, policy._state, *world._core)
     late = np.zeros(0) if pending is None else pending
-    counted = stage, books.rates, books.counts, run.before, run.trace
+    counted = offers, books.rates, books.counts, run.before, run.trace
     fixed = (*core, world._shown, policy._waiting, late, *counted, checkpoints)
     while first <= last:
         end = min(last, first + ROUNDS_A_CALL - 1)
@@ -275,8 +257,7 @@ def _step(run: _Run, books: ClauseCounts, first: int, last: int, row: int) -> in
         run.due.setdefault(round if run.pending is None else round + int(draw(run.pending)), []).append(tell)
         for one in run.due.pop(round, ()):
             one()
-        key = 0 if schedule.codes is None else int(schedule.codes[round - 1])
-        books.enter(indexes, schedule.on_offer(round), key)
+        books.enter(indexes, schedule.on_offer(round))
         sums.forced[0] += why == "forced"
         sums.reward[0] += sum(rewards)
         sums.totals[0] = world.totals

@@ -73,7 +73,7 @@ def signature(
     anew.reset(0)
     policies = {name: _described(policy) for name, policy in named.items()}
     settings = _described(getattr(anew, "__dict__", anew))
-    rounds = None if given is None else (_described(given.offers), _described(given.segments), str(given.changes))
+    rounds = None if given is None else (_described(given.offers), str(given.changes))
     try:
         return str(joblib.hash((__version__, policies, type(world).__qualname__, settings, seed, kept, delay, rounds)))
     except Exception as error:

@@ -1,4 +1,4 @@
-"""What the rounds of a simulation are given: the arms on offer, the segment, and promises that change.
+"""What the rounds of a simulation are given: the arms on offer, and promises that change.
 
 Functions are called once a round, with generators that depend on the world's seed alone, so that all policies of a
 replication are given the same rounds.
@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.arguments import is_whole
-from evenhand.data.rows import in_step
-from evenhand.errors import ArgumentError, ContractError, wanted
+from evenhand.errors import ArgumentError, ContractError, Wording, wanted
 from evenhand.frames import as_pandas, is_frame
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.labels import Labels, listed
-from evenhand.protocol import Label, first_named, label_of
+from evenhand.protocol import Label
 from evenhand.rng import generator
 from evenhand.simulation.world import world_traits
 
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 OFFERS = "a bool array (rounds, n_arms), the labels on offer in each round, a log, or a function (round, rng) -> labels"
-SEGMENTS = "a text or a whole number for each round, a log, or a function (round, rng) -> segment"
 CHANGES = "a dict round -> eh.Promise or shares, with whole rounds from 2 on"
 TRUTH = {"true", "false"}
 """Labels that are not to be taken for a mask."""
@@ -45,24 +43,18 @@ class RoundSchedule:
     ----------
     arms : the labels of the arms.
     offers : whether each arm is on offer (rounds, n_arms); None where all always are.
-    codes : the place of each round's segment in `segments` (rounds,), which stand in the order of their first rounds.
     changes : the rounds before which another promise is made, in order, and what it is.
     """
 
     arms: tuple[Label, ...]
     offers: Bools | None = None
-    codes: Ints | None = None
-    segments: tuple[Label, ...] = ()
     changes: tuple[tuple[int, Any], ...] = ()
 
     def arguments(self, round: int) -> dict[str, Any]:
         """Return what `ask` is told of a round, counted from 1."""
-        said: dict[str, Any] = {}
-        if self.offers is not None:
-            said["available"] = [arm for arm, here in zip(self.arms, self.offers[round - 1], strict=True) if here]
-        if self.codes is not None:
-            said["segment"] = self.segments[self.codes[round - 1]]
-        return said
+        if self.offers is None:
+            return {}
+        return {"available": [arm for arm, here in zip(self.arms, self.offers[round - 1], strict=True) if here]}
 
     def on_offer(self, round: int) -> list[int] | None:
         """Return the positions of the arms on offer in a round, counted from 1; None where all always are."""
@@ -106,7 +98,6 @@ class ScheduleSource:
     arms: tuple[Label, ...]
     rounds: int
     offers: Bools | Callable[..., Any] | None = None
-    segments: tuple[Ints, tuple[Label, ...]] | Callable[..., Any] | None = None
     changes: tuple[tuple[int, Any], ...] = ()
 
     def schedule(self, replication: int, world_seed: int) -> RoundSchedule:
@@ -115,9 +106,9 @@ class ScheduleSource:
         Raises
         ------
         ContractError
-            If a function returns no arms, or no segment.
+            If a function returns no arms.
         """
-        offers, segments = self.offers, self.segments
+        offers = self.offers
         if callable(offers):
             rng = generator(world_seed, 2)
             offers = np.array(
@@ -125,40 +116,33 @@ class ScheduleSource:
             )
         elif offers is not None and offers.ndim == 3:
             offers = offers[replication]
-        if callable(segments):
-            rng = generator(world_seed, 3)
-            segments = _codes([segments(t, rng) for t in range(1, self.rounds + 1)], ContractError)
-        codes, labels = (None, ()) if segments is None else segments
-        return RoundSchedule(self.arms, offers, codes, labels, self.changes)
+        return RoundSchedule(self.arms, offers, self.changes)
 
 
 def read_given(
-    offers: Any, segments: Any, changes: Any, *, rounds: int, replications: int, arms: tuple[Label, ...]
+    offers: Any, changes: Any, *, rounds: int, replications: int, arms: tuple[Label, ...]
 ) -> ScheduleSource | None:
     """Read what users write; None where nothing varies.
 
     Raises
     ------
     ArgumentError
-        If there are fewer rounds than are played, offers and segments carry different row labels, a round offers no arm
-        or an unknown one, a segment is no label, or a change is not before a round from 2 to the last.
+        If there are fewer rounds than are played, a round offers no arm or an unknown one, or a change is not before a
+        round from 2 to the last.
     """
-    if offers is None and segments is None and changes is None:
+    if offers is None and changes is None:
         return None
-    offers, segments = in_step(("offers", offers), ("segments", segments))
     if offers is not None and not callable(offers):
         offers = _read_offers(offers, rounds, replications, arms)
-    if segments is not None and not callable(segments):
-        listed = _column(segments, "segment", "segments") if is_frame(segments) else segments
-        segments = _codes(_listed("segments", SEGMENTS, listed, rounds), ArgumentError)
-    return ScheduleSource(arms, rounds, offers, segments, _read_changes(changes, rounds))
+    return ScheduleSource(arms, rounds, offers, _read_changes(changes, rounds))
 
 
 def _read_offers(given: Any, rounds: int, replications: int, arms: tuple[Label, ...]) -> Bools:
     if is_frame(given):
         given = _column(given, "available", "offers")
     if isinstance(given, np.ndarray) and given.ndim > 1 and given.dtype.kind in "iuf":
-        raise ArgumentError(wanted("offers", OFFERS, f"an array of {given.dtype}", "write offers.astype(bool)"))
+        got = Wording(f"an array of {given.dtype}")
+        raise ArgumentError(wanted("offers", OFFERS, got, "write offers.astype(bool)"))
     try:
         found = np.asarray(given)
     except ValueError:  # rows of several lengths
@@ -171,7 +155,7 @@ def _read_offers(given: Any, rounds: int, replications: int, arms: tuple[Label, 
         found = np.ascontiguousarray(found[..., :rounds, :])
         none = np.argwhere(~found.any(axis=-1))
         if none.size:
-            raise ArgumentError(wanted(f"offers, round {none[0][-1] + 1}", "an arm on offer", "none"))
+            raise ArgumentError(wanted(f"offers, round {none[0][-1] + 1}", "an arm on offer", Wording("none")))
         return found
     listed = _listed("offers", OFFERS, given, rounds)
     return np.array([_row("offers", t, one, arms, ArgumentError) for t, one in enumerate(listed, 1)])
@@ -234,21 +218,9 @@ def _row(
         found = Labels(arms).places(listed)
         here[found] = -1 not in found and len(set(found)) == len(found)
     if not here.any():
-        what = f"at least one of the arms {list(arms)[:5]}, each once"
+        what = Wording("at least one of the arms ", list(arms)[:5], ", each once")
         raise error(wanted(f"{name}, round {round}", what, given))
     return here
-
-
-def _codes(given: list[Any], error: type[ArgumentError | ContractError]) -> tuple[Ints, tuple[Label, ...]]:
-    known: dict[Label, int] = {}
-    names: dict[Any, Label] = {}
-    codes = np.empty(len(given), np.int64)
-    for t, one in enumerate(given):
-        label = label_of(one)
-        if label is None:
-            raise error(wanted(f"segments, round {t + 1}", "a text or a whole number", one))
-        codes[t] = known.setdefault(first_named(label, names), len(known))
-    return codes, tuple(known)
 
 
 def _read_changes(given: Any, rounds: int) -> tuple[tuple[int, Any], ...]:

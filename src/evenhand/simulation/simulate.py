@@ -14,7 +14,7 @@ import numpy as np
 from evenhand.arguments import as_whole_numbers, is_whole, one_of, yes_or_no
 from evenhand.display.html import notes_of
 from evenhand.display.progress import ProgressBar
-from evenhand.errors import ArgumentError, SimulationInterrupted, wanted
+from evenhand.errors import NOTHING, ArgumentError, SimulationInterrupted, Wording, wanted
 from evenhand.jobs import parallel_jobs
 from evenhand.kernels.arrays import Ints
 from evenhand.labels import Labels, numbered
@@ -51,7 +51,6 @@ def simulate(
     spacing: Literal["even", "log"] = "even",
     delay: Any = None,
     offers: Any = None,
-    segments: Any = None,
     changes: Any = None,
     jobs: int = -1,
     backend: str | None = None,
@@ -82,8 +81,6 @@ def simulate(
         the labels on offer, a list for each round; a log with a column `available` or `given`, as `study.frame()` has
         them; or a function (round, rng) -> labels or a mask. None for all arms in every round. `regret` is then
         against the best arm on offer, `offered` counts the rounds of each arm, and there is no `r_regret`.
-    segments : the segment to which each round belongs, for a promise inside each segment: labels (rounds,), a log with
-        a column `segment` or `given`, or a function (round, rng) -> label.
     changes : another promise from a round on: a dict round -> `eh.Promise` or shares, which `policy.change` takes
         before that round.
     jobs : the number of processes or threads; -1 for all cores.
@@ -107,7 +104,7 @@ def simulate(
     ArgumentError
         If a number is not positive, the checkpoints are not rounds, a policy has begun already, or it does not fit the
         world: other arms or groups, contexts on one side only, rewards out of its range, another kind of ticket; or if
-        offers, segments or changes do not match the number of rounds, or a policy does not support them.
+        offers or changes do not match the number of rounds, or a policy does not support them.
     SimulationInterrupted
         On Ctrl-C; its `partial` holds the finished replications.
 
@@ -133,14 +130,15 @@ def simulate(
     notes = [*notes_of(world), *(f"{name}: {note}" for name, policy in named.items() for note in notes_of(policy))]
     own, late = world_traits(world).replicate is not None, read_delay(delay)
     if late is not None and own:
-        what = f"None: {type(world).__name__} plays rounds of its own, whose answers come at once"
+        what: str = Wording(NOTHING, f": {type(world).__name__} plays rounds of its own, whose answers come at once")
         raise ArgumentError(wanted("delay", what, delay))
     kept = _checkpoints(checkpoints, spacing, int(rounds))
     folder = _read_folder(store)
-    given = read_given(offers, segments, changes, **counts, arms=tuple(world.arms))
+    given = read_given(offers, changes, **counts, arms=tuple(world.arms))
     if given is not None and own:
-        name = "offers" if offers is not None else "segments" if segments is not None else "changes"
-        raise ArgumentError(wanted(name, f"None in {type(world).__name__}, which plays rounds of its own", "some"))
+        name = "changes" if offers is None else "offers"
+        what = Wording(NOTHING, f" in {type(world).__name__}, which plays rounds of its own")
+        raise ArgumentError(wanted(name, what, "some"))
     if replications > 1 and not own:
         _warn_of_shared_randomness(named)
     promises = _promises(named, given is not None and bool(given.changes))
@@ -285,8 +283,9 @@ def _check_fit(named: dict[str, Any], world: Any) -> None:
         arms = traits_of(policy).arms
         if arms is not None and Labels(arms).order(world.arms) != [*range(len(arms))]:
             both = len(arms) == len(world.arms)
-            got = f"{list(arms)[:5]}" if both else f"{len(arms)} arms"
-            want = f"the world's arms {list(world.arms)[:5]}" if both else f"{len(world.arms)} arms, as the world has"
+            got = Wording(list(arms)[:5]) if both else Wording(f"{len(arms)} arms")
+            want: str = f"{len(world.arms)} arms, as the world has"
+            want = Wording("the world's arms ", list(world.arms)[:5]) if both else want
             raise ArgumentError(wanted(f"policies[{name!r}]", want, got))
     for name, policy in named.items():
         check_fit(f"policies[{name!r}]", policy, world)

@@ -54,7 +54,7 @@ def run_chunk(
             results[replication] = plays_alone(policy, **seeds, checkpoints=checkpoints, stop=stop)
         else:
             schedule = None if given is None else given.schedule(replication, seeds["world_seed"])
-            if schedule is not None and given is not None and (callable(given.offers) or callable(given.segments)):
+            if schedule is not None and given is not None and callable(given.offers):
                 check_given(f"policies[{name!r}]", policy, schedule)
             more: dict[str, Any] = {"delay": delay, "schedule": schedule}
             trace = replicate(policy, world, promise, **seeds, checkpoints=checkpoints, stop=stop, **more)

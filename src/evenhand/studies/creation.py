@@ -13,7 +13,7 @@ from sqlalchemy import insert
 from sqlalchemy.exc import IntegrityError
 
 from evenhand import registry
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import NOTHING, ArgumentError, Wording, argument, wanted
 from evenhand.policy.ask_tell import open_tickets_of
 from evenhand.policy.traits import traits_of
 from evenhand.policy.validation import checked_reward
@@ -69,7 +69,7 @@ def state_of_new(policy: Any) -> bytes:
         raise ArgumentError(wanted("policy", "a registered policy, such as eh.quotas.FairUCB({...})", policy))
     waiting = len(open_tickets_of(policy))
     if waiting:
-        raise ArgumentError(wanted("policy", "one without open tickets", f"{waiting} open"))
+        raise ArgumentError(wanted("policy", "one without open tickets", Wording(f"{waiting} open")))
     decided = vars(policy).get("round", 0)
     if traits_of(policy).kept is not None and decided:
         got = f"one at round {decided}"
@@ -92,7 +92,9 @@ def expiry_of_new(policy: Any, after: Any, reward: Any) -> dict[str, float]:
     if reward is None:
         return found
     if seconds is None:
-        raise ArgumentError(wanted("expire_reward", "None without expire_after", reward, "say when tickets expire"))
+        raise ArgumentError(
+            wanted("expire_reward", Wording(NOTHING, " without expire_after"), reward, "say when tickets expire")
+        )
     traits = traits_of(policy)
     if traits.feedback != "reward" or traits.audited:
         what = "verdicts" if traits.audited else traits.feedback
@@ -112,7 +114,7 @@ def name_of_new(name: str | None, store: Storage | str | os.PathLike[str]) -> st
     """
     chosen = _default(store) if name is None else name
     if not isinstance(chosen, str) or NAME.fullmatch(chosen) is None:
-        mend = "choose a name: name=, in the shell --name" if name is None else ""
+        mend = Wording("choose a name: ", argument("name")) if name is None else ""
         raise ArgumentError(wanted("name", "up to 100 letters, digits, - and _, a letter or digit first", chosen, mend))
     return chosen
 

@@ -98,7 +98,7 @@ def bandit_frame(study: Study) -> pd.DataFrame:
     Columns: `ticket`, `round`, `at`, `arm`, `action` (the arm's index), `n_actions`, `reward`, `propensity` (the
     probability with which the arm was taken, given all that had happened: 1.0 where nothing was drawn), `deterministic`
     (whether nothing was drawn), a column `context_<arm>_<feature>` for each number in the contexts, NaN where it was
-    erased, and `available`, `groups` and `segment` where some round had them. The other decisions are left out: every
+    erased, and `available` and `groups` where some round had them. The other decisions are left out: every
     row says in `decisions_left_out` how many stood before it, the last one also how many after it, so that `evaluate`
     can add them up, of joined exports too, and say for which decisions a value stands;
     `attrs["left_out"]` of the table counts them by status.

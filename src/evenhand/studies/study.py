@@ -13,7 +13,7 @@ from sqlalchemy import bindparam, select
 
 from evenhand.arguments import whole, yes_or_no
 from evenhand.display.html import Card, notes_of
-from evenhand.errors import ArgumentError, EvenhandError, UnknownStudyError, wanted
+from evenhand.errors import NOTHING, ArgumentError, EvenhandError, UnknownStudyError, Wording, wanted
 from evenhand.policy.ask_tell import AskTell
 from evenhand.protocol import Label
 from evenhand.studies.creation import expiry_of_new, name_of_new, open_store, state_of_new, write_study
@@ -143,7 +143,7 @@ class Study:
         Parameters
         ----------
         observed, named : the arguments of the policy's own `ask`, by position or by name: `contexts` (n_arms, d),
-            `groups`, `available`, `segment`, `annotator`, whichever it takes.
+            `groups`, `available`, `annotator`, whichever it takes.
         key : your own name for this request: asking again with the same key returns the same decision. An ask with
             other arguments under it is refused. What the arguments mean counts, not how they are written: the order of
             `available` makes no difference, and naming all arms is the same as naming none.
@@ -167,7 +167,8 @@ class Study:
         given, refusal = given_or_refusal(lambda: arguments.named("ask", observed, named), sticky=sticky)
         several = given.pop(arguments.several, None)
         if several is not None and count is not None:
-            raise ArgumentError(wanted("count", f"None together with {arguments.several}={several}", count))
+            what = Wording(NOTHING, f" together with {arguments.several}={several}")
+            raise ArgumentError(wanted("count", what, count))
         ask = Ask(given=given, key=key, subject=subject, sticky=sticky, refusal=refusal)
         if several is None and count is None:
             return self._run(ask)
@@ -231,7 +232,7 @@ class Study:
 
     def change(self, shares: Any) -> dict[Any, Any]:
         """Promise other shares, or another `eh.Promise`, from now on; return the shortfalls of arms and sets of arms,
-        in plays, that are not carried over, by segment where rounds have segments.
+        in plays, that are not carried over.
 
         Raises
         ------

@@ -10,7 +10,7 @@ from typing import Any
 from evenhand.arguments import real
 from evenhand.cli.inputs.inputs import number_of
 from evenhand.cli.inputs.tables import GIVEN, read_table
-from evenhand.cli.recommendation import show
+from evenhand.cli.recommendation import in_brief, show
 from evenhand.data.tables import numbers
 from evenhand.errors import ArgumentError, wanted, wanted_one_of
 from evenhand.interventions import CausalModel, Problem
@@ -18,6 +18,8 @@ from evenhand.interventions.edges import parents_of, read_edges
 from evenhand.interventions.sensitivity import Sensitivity
 from evenhand.rng import draw_seed
 
+PRIOR_WEIGHTS = (0.1, 2.0)
+"""Weights of the prior between which an answer should not change."""
 UNCERTAIN = "The two factors are computed from the fitted tables and ignore how uncertain these are."
 
 
@@ -86,12 +88,11 @@ def show_answer(
         "sensitivity": [{"between": list(s.between), "strength": s.strength, "words": str(s)} for s in sensitive]
     }
     if fitted:
-        body |= {"seed": seed, "unseen": posterior.unseen.to_dict("records")}
-        sentences += [
-            f"Never seen in the data, so only the prior is used: {row['node']} given {row['given']}, probability "
-            f"{row['mass']:.3g} under {', '.join(map(str, row['candidates']))}"
-            for row in body["unseen"]
-        ]
+        body |= {"seed": seed, "from_prior": posterior.from_prior.to_dict("records")}
+        others = {at: problem.posterior(seed=seed, smoothing=at).best(tolerance, level=level) for at in PRIOR_WEIGHTS}
+        changed = [f"{at:g} it is {in_brief(other)!r}" for at, other in others.items() if other[:2] != found[:2]]
+        if changed:
+            sentences.append(f"The answer hangs on the prior: with --smoothing {', '.join(changed)}")
         sentences.append(f"Drawn with seed {seed}")
     sure = "posterior probability {:.3f} or more" if fitted else "exact"
     show(found, body, sentences, tolerance, out, json, sure, sensitive)

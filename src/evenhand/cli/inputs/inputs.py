@@ -14,7 +14,7 @@ from evenhand.data.files import FORMATS, TableOptions
 from evenhand.data.json_files import each_once
 from evenhand.data.tables import NUMBER, cells, column
 from evenhand.data.text_files import read_encoding
-from evenhand.errors import ArgumentError, SharesError, TableError, wanted, wanted_one_of, why_unreadable
+from evenhand.errors import ArgumentError, SharesError, TableError, Wording, wanted, wanted_one_of, why_unreadable
 from evenhand.labels import Labels
 from evenhand.protocol import Label
 
@@ -110,7 +110,7 @@ def named_shares(text: str, option: str = "--shares") -> dict[str, Any] | None:
     if is_table(text):
         frame = _with_points(read_table(text, text=["arm", "share"]))
         if "arm" not in frame.columns or "share" not in frame.columns:
-            raise TableError(f"{text}: expected the columns 'arm' and 'share', got {[str(c) for c in frame.columns]}")
+            raise TableError(wanted(text, "the columns 'arm' and 'share'", [str(name) for name in frame.columns]))
         return _shares(zip(map(str, column(frame, "arm")), cells(frame, "share").tolist(), strict=True), text)
     if COMMA.fullmatch(text.strip()):
         number_of(text, option)
@@ -126,7 +126,7 @@ def numbers_by_name(named: dict[str, Any] | None, option: str, what: str = "a nu
         If one is no number, or nothing is named.
     """
     if named is None:
-        raise ArgumentError(wanted(option, "NAME=NUMBER,NAME=NUMBER", "a value without names"))
+        raise ArgumentError(wanted(option, "NAME=NUMBER,NAME=NUMBER", Wording("a value without names")))
     return {name: number_of(value, f"{option}, {name}", what) for name, value in named.items()}
 
 
@@ -145,7 +145,7 @@ def _shares(pairs: Pairs, source: str) -> dict[str, Any]:
             raise SharesError(wanted(source, "each name once", f"{name}, twice"))
         given[name] = value
     if not given:
-        raise SharesError(wanted(source, "at least one name with its value", "nothing"))
+        raise SharesError(wanted(source, "at least one name with its value", Wording("nothing")))
     return given
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from evenhand.cli.inputs.inputs import COMMA, labels_in, named_shares, numbers_by_name
 from evenhand.cli.inputs.tables import GIVEN, is_table, read_table, text_in
+from evenhand.cli.refusals import in_shell
 from evenhand.data.csv_cells import with_point
 from evenhand.data.json_files import each_once
 from evenhand.data.tables import cells, check_empty, column, numbers, places_in
@@ -22,6 +23,7 @@ from evenhand.errors import (
     TableError,
     UnknownArmError,
     VerdictError,
+    Wording,
     wanted,
     wanted_one_of,
     why_unreadable,
@@ -83,7 +85,7 @@ def _in_table(frame: pd.DataFrame, name: str, study: Study) -> Any:
             if not any(isinstance(cell, str) for cell in features.to_numpy().flat):
                 raise
             mend = "this study takes only numbers: turn text into columns of 0 and 1 first, or leave it out"
-            raise TableError(f"{error}; {mend}") from error
+            raise TableError(f"{in_shell(error)}; {mend}") from error
     order = list(range(len(frame)))
     if "arm" in frame.columns:
         rows = column(frame, "arm").tolist()
@@ -94,7 +96,8 @@ def _in_table(frame: pd.DataFrame, name: str, study: Study) -> Any:
             if at.count(place) > 1:
                 raise UnknownArmError(wanted(where, "each arm once", f"{label!r} more than once"))
         if missing := [arm for number, arm in enumerate(arms) if number not in at]:
-            raise UnknownArmError(wanted(where, "a row for every arm", f"none for {missing[0]!r}", EVERY_ROUND))
+            none = Wording(f"none for {missing[0]!r}")
+            raise UnknownArmError(wanted(where, "a row for every arm", none, EVERY_ROUND))
         order.sort(key=at.__getitem__)
     ordered = features.iloc[order].reset_index(drop=True)
     return ordered if encodes else ordered.to_numpy(np.float64).tolist()

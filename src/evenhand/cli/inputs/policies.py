@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from evenhand import registry
-from evenhand.errors import ArgumentError, RegistryError, nearest, wanted
+from evenhand.errors import ArgumentError, RegistryError, Wording, nearest, wanted
 from evenhand.policy.traits import traits_of
 from evenhand.promises.promise import Promise
 from evenhand.protocol import Label
 
-FOR_GROUPS = ("group-fair-top-interval", "top-interval", "interval-chaining", "naive-fair")
+FOR_GROUPS = ("group-fair-top-interval", "top-interval")
 """The policies to compare in a world with groups if none is named."""
 TWO_GROUPS = "two-group-top-interval"
 """The form of GroupFairTopInterval that lifts the sensitive one of two groups, which is had by this name alone."""
@@ -97,7 +97,7 @@ def fit(described: dict[str, Any], spec: str, world: Any, horizon: int) -> None:
 def check_kept(shares: str, policies: Iterable[Any]) -> None:
     """Refuse shares that none of the policies keeps: they would say nothing."""
     if shares and all(traits_of(policy).promise is None for policy in policies):
-        raise ArgumentError(wanted("--shares", "a --policy that keeps shares, such as fair-ucb", "none"))
+        raise ArgumentError(wanted("--shares", "a --policy that keeps shares, such as fair-ucb", Wording("none")))
 
 
 def group_settings(takes: Mapping[str, Any], world: Any, horizon: int) -> dict[str, Any]:
@@ -151,8 +151,8 @@ def find_policy(name: str, option: str = "--policy", *, learner: bool = False) -
     if len(matches) > 1:
         raise RegistryError(f"{option}: {name!r} may be {' or '.join(e.name for e in matches)}; say which")
     if not matches:
-        ends = {e.name.split("/")[-1]: e.name for e in known}
+        ends = {e.name.split("/")[-1]: e.name for e in known if not e.baseline}
         near = [ends[end] for end in nearest(name.split("/")[-1], ends, most=3)]
-        names = f"near it: {', '.join(near)}" if near else f"the policies are: {', '.join(e.name for e in known)}"
+        names = f"near it: {', '.join(near)}" if near else f"the policies are: {', '.join(ends.values())}"
         raise RegistryError(f"{option}: no policy is named {name!r}; {names}")
     return matches[0]

@@ -29,8 +29,8 @@ NAMES = (*BESIDE, "promise", "sets", *ARGUMENTS)
 def described_promises(
     path: Path, learner: str = "", arms: Sequence[Label] | int | None = None, option: str = "--policy"
 ) -> dict[str, Any]:
-    """Return the description of the policy that keeps the promises in a file: window-learn where it has windows alone,
-    else deadline-learn. An arm without a share is promised nothing.
+    """Return the description of the policy that keeps the promises in a file. An arm without a share is promised
+    nothing; where windows alone are promised, every arm is on offer.
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ def described_promises(
         _check_arms(str(path), promise_from(stated, known, str(path)).arms, known)
         for one, other in ((own, known), (known, own)) if isinstance(own, list) else ():
             _check_arms(f"{path}: arms", one, other)
-    if set(given) <= {"windows", "arms"} and "windows" in given:
-        return describe("window-learn", named, option) | given
+    if set(given) <= {"windows", "arms"}:
+        stated = {"offers": "all"} | stated
     beside = {name: value for name, value in given.items() if name in BESIDE}
     return describe("deadline-learn", named, option) | beside | {"promise": stated}
 

@@ -15,6 +15,7 @@ import typer
 
 from evenhand.audit.decision_log import read_plays
 from evenhand.audit.files import labels_in_files
+from evenhand.cli.refusals import in_shell
 from evenhand.data import files
 from evenhand.data.csv_files import EVERY
 from evenhand.data.csv_form import CsvForm, detected
@@ -143,7 +144,7 @@ def _at_hand(path: str | Path) -> Iterator[tuple[Path, str]]:
         try:
             yield file, name
         except TableError as error:
-            raise TableError(str(error).replace(str(file), name)) from error
+            raise TableError(in_shell(error).replace(str(file), name)) from error
 
 
 @contextmanager

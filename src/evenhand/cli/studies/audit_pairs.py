@@ -12,8 +12,9 @@ import typer
 from evenhand.arguments import real
 from evenhand.cli.inputs.inputs import names_of
 from evenhand.cli.inputs.tables import read_table
-from evenhand.cli.options import JSON
+from evenhand.cli.options import JSON, Options
 from evenhand.cli.output import format_row, print_text
+from evenhand.cli.refusals import in_shell
 from evenhand.cli.studies.pair_audit import CONTRADICTS, PairAudit
 from evenhand.data.tables import column, numbers
 from evenhand.errors import ArgumentError, TableError, VerdictError, wanted
@@ -34,9 +35,17 @@ REWARD = "reward"
 MEND = "repeat what the state was begun with, or begin another --state"
 
 
+@Options(
+    tables="table",
+    beside={
+        "--read": "not --store --questions", "--gap": "--read", "--state --questions --auditor": "not --store",
+        "--study": "--store",
+    },
+)  # fmt: skip
 def audit_pairs(
     table: Path, *, features: str, reward: str, individuals: int | None = None,
     questions: Annotated[int | None, typer.Option(min=1)] = None, errors: float | None = None,
+    check: Annotated[int | None, typer.Option(min=0)] = None,
     state: Path | None = None, read: Path | None = None, gap: float | None = None, auditor: str | None = None,
     store: str | None = None, study: str = "audit", auditors: Annotated[int | None, typer.Option(min=1)] = None,
     seed: int | None = None, json: JSON = False,
@@ -55,6 +64,7 @@ def audit_pairs(
     individuals : How many people compete in a round; 4, or as in --state.
     questions : Stop after this many questions; by default when no question is left.
     errors : The share of your answers that may be wrong; 0, or as in --state.
+    check : How many proposed differences you see at the end, to test what was supposed; 10, or as in --state.
     state : File in which every answer is saved at once; pairs.evenhand by default.
     read : Answers to read: columns one, other (rows of TABLE, from 1) and answer, unfair or acceptable.
     gap : The difference of chances that the answers in --read are about: 0.2.
@@ -66,7 +76,7 @@ def audit_pairs(
     """
     names, frame = list(dict.fromkeys(names_of(features))), read_table(table)
     people, rewards = frame[[]].assign(**{name: numbers(frame, name) for name in names}), numbers(frame, reward)
-    given = {"individuals": individuals, "errors": errors, "auditors": auditors, "seed": seed}
+    given = {"individuals": individuals, "errors": errors, "check": check, "auditors": auditors, "seed": seed}
     if read is not None and gap is None:
         mend = "0.2 asks whether it would be unfair if the chances of the two differed by 20 percentage points"
         raise ArgumentError(wanted("--gap", "a number together with --read", None, mend))
@@ -139,7 +149,7 @@ def _judged(queue: PairQueue, file: Path, gap: float, auditor: str | None) -> tu
     try:
         cells = [column(frame, name) for name in allowed]
     except TableError as error:
-        raise TableError(f"{file}: {error}") from error
+        raise TableError(f"{file}: {in_shell(error)}") from error
     for number, answer in enumerate(zip(*cells, strict=True), 1):
         for (name, among), value in zip(allowed.items(), answer, strict=True):
             if value not in among:
@@ -149,7 +159,7 @@ def _judged(queue: PairQueue, file: Path, gap: float, auditor: str | None) -> tu
         try:
             told = queue.judge(int(one) - 1, int(other) - 1, gap, words[word], auditor=auditor)
         except VerdictError as error:
-            raise TableError(f"{file}: row {number}: {error}") from error
+            raise TableError(f"{file}: row {number}: {in_shell(error)}") from error
         if trusted and queue.policy.metric.error_rate > 0.0:
             which = f"Answer {told} ({one} and {other} {word}, row {number} of {file})"
             mend = "To withdraw a wrong one, call audit-pairs without --read and type w with its number; l lists all."

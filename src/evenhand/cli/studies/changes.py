@@ -7,7 +7,7 @@ from typing import Any
 
 from evenhand.cli.inputs.inputs import named_shares
 from evenhand.cli.inputs.promises import promise_in
-from evenhand.cli.options import JSON, STORE, STUDY
+from evenhand.cli.options import FORM, JSON, STORE, STUDY, Options
 from evenhand.cli.output import answer
 from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.labels import Labels
@@ -44,6 +44,7 @@ def retire(store: STORE, arm: str, *, study: STUDY = None, json: JSON = False) -
         answer({"status": "retired", "arm": label}, f"retired {label}", json)
 
 
+@Options(tables="shares", beside={FORM: "--shares --promise"})
 def change(
     store: STORE, *, shares: str = "", promise: Path | None = None, study: STUDY = None, json: JSON = False
 ) -> None:
@@ -73,8 +74,7 @@ def change(
 
 def _said(row: dict[str, Any]) -> str:
     who = " with ".join(map(str, row["label"])) if isinstance(row["label"], list) else row["label"]
-    inside = f" in {row['segment']}" if "segment" in row else ""
-    return f"{who}{inside} {row['plays']:.4g}"
+    return f"{who} {row['plays']:.4g}"
 
 
 def labels_of(texts: list[str], study: Study) -> list[Any]:

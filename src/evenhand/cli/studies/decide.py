@@ -12,10 +12,10 @@ from evenhand.cli.inputs import observations
 from evenhand.cli.inputs.inputs import labels_in
 from evenhand.cli.inputs.observations import contexts_of, groups_of, read_rewards, several_of, ticket_of
 from evenhand.cli.inputs.tables import read_texts
-from evenhand.cli.options import JSON, STORE, STUDY
+from evenhand.cli.options import FORM, JSON, STORE, STUDY, WRITTEN, Options
 from evenhand.cli.output import answer, as_json, format_row, print_text
 from evenhand.cli.studies.changes import labels_of
-from evenhand.errors import ArgumentError, EvenhandError, StoreError, file_said, wanted
+from evenhand.errors import ArgumentError, EvenhandError, StoreError, Wording, file_said, wanted
 from evenhand.policy.traits import traits_of
 from evenhand.studies import Ask, Study, Tell
 from evenhand.studies.log.codec import as_decided
@@ -25,9 +25,10 @@ NAMED = 12
 """How many refused rows are named on the screen."""
 
 
+@Options(tables="contexts", beside={"--sticky": "--key", FORM: "--contexts --groups"})
 def ask(
     store: STORE, *, study: STUDY = None, contexts: str = "", available: str = "", groups: str = "",
-    segment: str | None = None, annotator: str | None = None, count: Annotated[int, typer.Option(min=1)] = 1,
+    annotator: str | None = None, count: Annotated[int, typer.Option(min=1)] = 1,
     key: str | None = None, sticky: bool = False, subject: str | None = None, json: JSON = False,
 ) -> None:  # fmt: skip
     """Take a decision. It is saved with its reason before it is printed as one line of JSON.
@@ -37,7 +38,6 @@ def ask(
     contexts : The contexts, one row per arm: [[1.0, 0.2], ...] or [{"age": 30}, ...], a JSON or CSV file, or -.
     available : The arms on offer in this round, if not all are: a,b, or JSON such as ["a,b", 17].
     groups : The groups of the arms, if they differ in this round: a=men,b=women, a JSON file, object or list.
-    segment : The segment of this round, such as mobile.
     annotator : The name of the person who labels, so that nobody gets an item twice.
     count : How many decisions to take in one transaction.
     key : Your own name for this request; the same key returns the same decisions again.
@@ -52,8 +52,7 @@ def ask(
                 given["available"] = labels_of(labels_in(available, "--available"), running)
             if groups:
                 given["groups"] = groups_of(groups, running)
-            more = ("segment", segment), ("annotator", annotator)
-            return given | {name: value for name, value in more if value is not None}
+            return given if annotator is None else given | {"annotator": annotator}
 
         given, refusal = given_or_refusal(read, sticky=sticky)
         one = Ask(given=given, key=key, subject=subject, sticky=sticky, refusal=refusal)
@@ -69,6 +68,13 @@ def ask(
             raise StoreError(f"taken and on record, but not printed ({error.strerror}); {mend}") from error
 
 
+@Options(
+    tables="file rows samples",
+    beside={
+        "--file": "not TICKET --violations --acceptable --rows --samples --annotator --auditor", "--label": "--rows",
+        WRITTEN: "--file --rows --samples",
+    },
+)  # fmt: skip
 def tell(
     store: STORE, ticket: str = "", reward: str = "", *, study: STUDY = None, file: str = "", violations: str = "",
     acceptable: str = "", rows: str = "", label: str = "label", samples: str = "", annotator: str = "",
@@ -99,7 +105,7 @@ def tell(
             given |= {option: observations.pairs_of(pairs, f"--{option}")} if pairs else {}
         if not (samples or rows or reward):
             what = "the outcome: a reward, null for none, --rows or --samples"
-            raise ArgumentError(wanted("REWARD", what, "nothing"))
+            raise ArgumentError(wanted("REWARD", what, Wording("nothing")))
         if samples:
             given["samples"] = read_texts(samples)
         if rows:

@@ -12,8 +12,9 @@ import typer
 from evenhand.cli.inputs.empty_cells import without_empty_cells
 from evenhand.cli.inputs.inputs import labels_in, names_of
 from evenhand.cli.inputs.tables import GIVEN, label_file, read_as_written
-from evenhand.cli.options import EMPTY, JSON
+from evenhand.cli.options import EMPTY, JSON, Options
 from evenhand.cli.output import as_json, print_text, records, say_notes
+from evenhand.cli.refusals import in_shell
 from evenhand.data.csv_files import write_csv
 from evenhand.data.groupings import Grouping, groups_in
 from evenhand.data.tables import column
@@ -29,6 +30,14 @@ if TYPE_CHECKING:
 MEND = "repeat what the state was begun with, or begin another --state"
 
 
+@Options(
+    tables="table",
+    beside={
+        "--annotator": "--tasks --read --correct", "--annotator-of --control": "--read", "--items": "--tasks",
+        "--read": "not --tasks", "--correct": "not --tasks --read",
+    },
+    arguments={"classes": "--labels"},
+)  # fmt: skip
 def label(
     table: Path, *, id: str, group: str, features: str, labels: str, show: str = "",
     state: Path = Path("labels.evenhand"), annotator: str | None = None, annotator_of: str | None = None,
@@ -145,9 +154,9 @@ def _told(
             encoding, who = GIVEN.get().encoding, users or annotator
             return queue.read_labels(given, annotator=who, name=name, encoding=encoding, control=control)
     except ArgumentError as refusal:
-        words = re.sub("^annotator(?=[: ])", "--annotator-of", str(refusal)) if users else str(refusal)
-        words = words.replace("items that ask() returns", "items that --tasks writes").replace("'it twice'", "it twice")
-        raise type(refusal)(words) from refusal
+        words = in_shell(refusal)
+        words = re.sub("^annotator(?=[: ])", "--annotator-of", words) if users else words
+        raise type(refusal)(words.replace("items that ask() returns", "items that --tasks writes")) from refusal
 
 
 def _corrected(queue: LabelQueue, text: str, annotator: str | None) -> tuple[str, str]:

@@ -14,10 +14,10 @@ from evenhand.cli.inputs.inputs import labels_in, named_shares, read_object, sha
 from evenhand.cli.inputs.policies import describe, lifted, put
 from evenhand.cli.inputs.promises import described_promises
 from evenhand.cli.inputs.tables import read_log
-from evenhand.cli.options import JSON
+from evenhand.cli.options import FORM, JSON, Options
 from evenhand.cli.output import as_json, print_text, say_notes
 from evenhand.descriptions.policies import policy_from
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, Wording, wanted
 from evenhand.interventions import CausalModel
 from evenhand.policy import deterministic
 from evenhand.policy.traits import traits_of
@@ -32,6 +32,14 @@ BLIND = (
 )
 
 
+@Options(
+    tables="shares",
+    beside={
+        "--arms": "not --arms-from", "--arm": "--arms-from", "--expire-reward": "--expire-after",
+        FORM: "--shares --arms-from --spec --promise --groups",
+    },
+    arguments={"learner": "--policy", "policies": "--policy"},
+)  # fmt: skip
 def new(
     store: str, *, policy: Annotated[str, typer.Option("--policy", "-p")] = "", shares: str = "", arms: str = "",
     arms_from: Path | None = None, arm: str = "arm", tolerance: float | None = None, groups: str = "",
@@ -66,7 +74,8 @@ def new(
     if promise is not None:
         if policy or described or shares or tolerance is not None:
             mend = "the file holds them; only --arms can be added"
-            raise ArgumentError(wanted("--promise", "without --policy, --spec, --shares and --tolerance", "both", mend))
+            what = "without --policy, --spec, --shares and --tolerance"
+            raise ArgumentError(wanted("--promise", what, Wording("both"), mend))
         described = described_promises(promise, arms=labels)
     if policy:
         named = describe(policy)

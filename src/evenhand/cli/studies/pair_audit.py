@@ -109,10 +109,12 @@ class PairAudit:
     def _learn(self, task: PairTask, label: str | None) -> None:
         """Take an answer; say where it asks for much."""
         metric = self._queue.policy.metric
-        doublings, trusted = metric.doublings, metric.error_rate == 0.0
+        doublings, trusted, form = metric.doublings, metric.error_rate == 0.0, metric.structure
         self._queue.tell(task, label, annotator=self._auditor)
         if trusted and self._queue.policy.metric.error_rate > 0.0:
             print_text(f"This answer {CONTRADICTS}. w withdraws your last answer, l lists the answers.")
+        if self._queue.policy.metric.structure != form:
+            print_text(f"{self._queue.form}.")
         if metric.doublings > doublings:
             print_text(
                 f"This answer needs larger distances (radius {metric.radius_reached:g}). If it was a mistake, answer w."
@@ -156,6 +158,9 @@ class PairAudit:
         self._caution()
         many = len(self._queue.answers)
         print_text(f"{many} answer{' is' if many == 1 else 's are'} saved in {self._state}.")
+        if many:
+            print_text(f"{self._queue.form}.")
+            print_text(f"{self._queue.checked}.")
         suspect = [one.id for one in self._queue.policy.suspects() if one.wrong > 0.5]
         if suspect:
             print_text("These answers are probably wrong; withdraw those that are.")

@@ -13,12 +13,11 @@ from typing import Annotated, Any
 import typer
 
 from evenhand.cli.inputs.observations import ticket_of
-from evenhand.cli.options import JSON, STORE, STUDY
+from evenhand.cli.options import JSON, STORE, STUDY, Options
 from evenhand.cli.output import (
     as_json,
     draw,
     folder,
-    number,
     print_text,
     promise_sentence,
     promise_verdict,
@@ -27,6 +26,7 @@ from evenhand.cli.output import (
     table,
 )
 from evenhand.data.csv_files import write_csv
+from evenhand.display.digits import number
 from evenhand.display.html import notes_of
 from evenhand.promises.clause import Clause
 from evenhand.studies import Study
@@ -44,6 +44,7 @@ COLUMNS = {"label": "arm", "owed": "behind", "decisions": "plays"}
 """What the columns of the arms are called for people."""
 
 
+@Options(beside={"--open --out": "not --decision"})
 def show(
     store: STORE, *, study: STUDY = None, decision: str = "", open_: Annotated[bool, typer.Option("--open")] = False,
     out: Path | None = None, json: JSON = False,
@@ -222,8 +223,6 @@ def _beyond_shares(promise: dict[str, Any], decisions: int) -> list[str]:
     lines = []
     if promise["worst_arm"] is None and promise["kept"] is not None:
         lines.append(f"{promise_verdict(promise['when'], promise['kept'], decisions)}.")
-    if "segments" in promise:
-        lines.append("The whole promise holds inside each segment.")
     if "plays" in promise:
         lines.append(f"{promise['plays']} arms are played per round.")
     if promise.get("retired"):

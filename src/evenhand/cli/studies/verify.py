@@ -10,6 +10,7 @@ import typer
 
 from evenhand.cli.options import JSON, STORE, STUDY
 from evenhand.cli.output import as_json, print_text, promise_sentence, promise_verdict
+from evenhand.cli.refusals import in_shell
 from evenhand.errors import ArgumentError
 from evenhand.saving.state import write
 from evenhand.studies import Study
@@ -33,7 +34,7 @@ def verify(
             found = running.verify(known=known, since=since, progress=not json and sys.stdout.isatty())
         except (ArgumentError, OSError) as error:
             mend = "name another file, or leave --mark out to verify the whole log"
-            raise ArgumentError(f"--mark {mark}: {str(error).removeprefix('since: ')}; {mend}") from error
+            raise ArgumentError(f"--mark {mark}: {in_shell(error).removeprefix('since: ')}; {mend}") from error
     if mark is not None and found.mark is not None:
         write(mark, found.mark)
     if json:

@@ -62,8 +62,10 @@ MIXTURE = Claim(
     "at the last round of every trial, that group has the largest share of the training rows",
     NEEDS,
 )
+PUBLISHED = {"fashion-mnist": (0.936, 500), "utkface": (0.946, 200)}
+"""Of A_opt in Table 1, after so many rounds."""
 LEVEL = Claim(
-    "A_opt reaches an accuracy of 0.936 on the worst-off pair", "Table 1, FashionMNIST", "within 0.01 of it", NEEDS
+    "A_opt reaches the published accuracy of the worst-off group", "Table 1", "within 0.01", {"trials": 3, "batch": 50}
 )
 PAIRS = {
     "fashion-mnist": (
@@ -95,11 +97,14 @@ def image_report(frame: pd.DataFrame, settings: ImageTrials) -> Report:
     report.verdicts.append(_against_uniform(claim, frame, "Uncurated", at_last, settings, sign=-1))
     report.verdicts.append(_against_uniform(AHEAD, frame, "A_opt", _late, settings))
     report.verdicts.append(_mixture_verdict(frame, settings))
-    if settings.data == "fashion-mnist":
+    if settings.data in PUBLISHED:
+        published, rounds = PUBLISHED[settings.data]
         ends = at_last(frame, "A_opt")
         reached = f"{ends.mean():.4f} in {len(ends)} trial{'s' * (len(ends) > 1)}" if len(ends) else UNFINISHED
         trials = replace(settings, trials=len(ends))
-        report.verdicts.append(LEVEL.verdict(abs(ends.mean() - 0.936) <= 0.01, reached, trials))
+        claim = replace(LEVEL, needs={**LEVEL.needs, "rounds": rounds})
+        near = abs(ends.mean() - published) <= 0.01
+        report.verdicts.append(claim.verdict(near, f"{reached}; published {published}", trials))
     if settings.trials == 1:
         report.remarks.append("A single trial has no standard error: it shows that the experiment runs.")
     return report

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +30,8 @@ ADULT = Tables(rounds=4000, trials=30, checkpoints=(50, 100, 200, 300, 500, 750,
 GERMAN = Tables(rounds=350, trials=500, checkpoints=(25, 50, 100, 150, 200, 250, 300, 350))
 ADAPTIVE = ("A_opt", "epsilon-greedy", "Greedy")
 BEYOND = "t standard errors, where t is Student's 97.5 % quantile and at least 2"
+ENOUGH = 10
+"""The paper's number of trials: only from there on does an interval around zero speak against a gain."""
 BEATS_UNIFORM = Claim(
     "{} ends with a higher accuracy of the worst-off group than Uniform",
     "{}, Table 1",
@@ -157,11 +160,13 @@ def gain_verdict(
 ) -> ClaimVerdict:
     """Judge whether the first is above the second (below with sign = -1) by more than `critical_value` standard errors.
 
-    One or two trials stay inconclusive, whatever they show.
+    One or two trials stay inconclusive, whatever they show, and fewer than `ENOUGH` where their interval holds zero.
     """
     gain = sign * (first - second)
     mean, error, trials = gain.mean(), gain.sem(), len(gain)
     beyond = critical_value(trials) * error
+    if abs(mean) <= beyond:
+        claim = replace(claim, needs={**claim.needs, "trials": max(ENOUGH, claim.needs["trials"])})
     said = f"{first.mean():.4f} against {second.mean():.4f}, gain {mean:+.4f} "
     if trials > 1:
         said += f"+- {error:.4f} in {trials} trials ({critical_value(trials):.2f} standard errors: {beyond:.4f})"

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.experiments.framework import Claim, Report, Runner, experiment
+from evenhand.experiments.framework import Claim, Report, Runner, experiment, growth
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.plots.similarity import plot_total, plot_violations
 from evenhand.plots.style import figure
@@ -246,7 +246,7 @@ def _last(history: Any, variable: str, policy: str) -> Floats:
 def _slope(rounds: Ints, means: Floats) -> float:
     """Return the slope of log mean regret against log T over the last decade."""
     kept = (rounds >= rounds[-1] / 10) & (means > 0)
-    return float(np.polyfit(np.log(rounds[kept]), np.log(means[kept]), 1)[0]) if kept.sum() > 2 else float("nan")
+    return growth(rounds[kept], means[None, kept])[0] if kept.sum() > 2 else float("nan")
 
 
 def _draw(history: Any, variable: str, *, log: bool = False) -> Any:

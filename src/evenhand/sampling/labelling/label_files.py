@@ -14,7 +14,7 @@ from evenhand.data.csv_files import EVERY, write_csv
 from evenhand.data.files import TableOptions, format_of, read_table
 from evenhand.data.json_files import rows_of
 from evenhand.data.text_files import read_encoding, text_of
-from evenhand.errors import ArgumentError, TableError, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, TableError, Wording, wanted, wanted_one_of
 from evenhand.frames import as_pandas, is_frame
 from evenhand.protocol import Label, labels_of_texts
 from evenhand.sampling.labelling.label_users import names_of
@@ -110,7 +110,7 @@ def _chosen_control(records: Iterable[Any], name: str, control: str | None) -> A
         return control
     own = next((one for one in LABELS if one in names), None)
     if names and own is None:
-        what = f"which one of {names} holds the label, as none of them is called label"
+        what = Wording("which one of ", names, " holds the label, as none of them is called label")
         raise TableError(wanted(f"{name}, control", what, None, "if the label was left open in each task, pass label"))
     return own
 

@@ -13,7 +13,7 @@ import numpy as np
 from evenhand.arguments import in_sequence
 from evenhand.data.rows import in_step
 from evenhand.data.tables import in_natural_order, places_in
-from evenhand.errors import ArgumentError, UnknownTicketError, wanted
+from evenhand.errors import ArgumentError, UnknownTicketError, Wording, wanted
 from evenhand.kernels.arrays import Ints
 from evenhand.labels import Labels
 from evenhand.protocol import Label, label_of
@@ -110,7 +110,7 @@ class Items:
 def _ids(ids: Any) -> tuple[Label, ...]:
     labels = _labels(in_sequence("ids", ids, "a list of ids, one for each item"), None, "ids")
     if not labels:
-        raise ArgumentError(wanted("ids", "at least one item", "none"))
+        raise ArgumentError(wanted("ids", "at least one item", Wording("none")))
     if len(set(labels)) < len(labels):
         seen: set[Label] = set()
         twice = next(label for label in labels if label in seen or seen.add(label))  # type: ignore[func-returns-value]

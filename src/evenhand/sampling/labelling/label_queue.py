@@ -16,7 +16,7 @@ import numpy as np
 from evenhand.arguments import in_sequence, is_whole, one_of, whole
 from evenhand.data.groupings import Grouping
 from evenhand.display.html import Table
-from evenhand.errors import ArgumentError, ExhaustedError, UnknownTicketError, first_few, is_path, wanted
+from evenhand.errors import ArgumentError, ExhaustedError, UnknownTicketError, Wording, first_few, is_path, wanted
 from evenhand.frames import is_frame
 from evenhand.labels import Labels
 from evenhand.parameters import require_fresh
@@ -117,7 +117,8 @@ class LabelQueue(AskTell):
         if not isinstance(sampler, Sampler):
             raise ArgumentError(wanted("sampler", "a sampler such as OptimisticSampler(groups), or None", sampler))
         if Labels(self.groups).order(sampler.groups) is None:
-            raise ArgumentError(wanted("sampler", f"one of the groups {list(self.groups)}", list(sampler.groups)))
+            what = Wording("one of the groups ", list(self.groups))
+            raise ArgumentError(wanted("sampler", what, list(sampler.groups)))
         if self.choice == "uncertainty" and sampler.model.certain:
             mend = "use choice='uniform'"
             raise ArgumentError(wanted("sampler", "a model that predicts probabilities", sampler.model, mend))

@@ -9,7 +9,15 @@ from contextlib import suppress
 from functools import cache
 from typing import Any, NamedTuple
 
-from evenhand.errors import ArgumentError, ContradictionError, ModelError, UnknownTicketError, first_few, wanted
+from evenhand.errors import (
+    ArgumentError,
+    ContradictionError,
+    ModelError,
+    UnknownTicketError,
+    Wording,
+    first_few,
+    wanted,
+)
 from evenhand.labels import Labels
 from evenhand.protocol import Label
 from evenhand.sampling.labelling.label_assignment import Rehearsal
@@ -64,21 +72,22 @@ def tell_file(
         said = read_labels(source, encoding, name, control)
         rows, refusals = _rows_of(queue, said, annotator, users)
     except ArgumentError as refusal:
-        raise type(refusal)(f"{refusal}; nothing was recorded") from refusal
+        raise type(refusal)(Wording(refusal.args[0], "; nothing was recorded")) from refusal
     trial, outcomes = _rehearsal(queue), Counter[str]()
     for row in rows:
         try:
             _tell(trial, row)
         except ArgumentError as refusal:
-            words = str(refusal).removeprefix(f"id {row.item!r}: ").replace("; nothing has changed", "")
+            words = refusal.args[0].replace(f"id {row.item!r}: ", "", 1).replace("; nothing has changed", "")
             refusals.append((f"{row.place}, item {row.item!r}", type(refusal)(words)))
     if refusals:
         where: dict[str, dict[str, None]] = {}
         for place, error in refusals:
-            where.setdefault(str(error), {})[place] = None
-        reasons = [f"{first_few([*found], SHOWN)}: {words}" for words, found in where.items()]
-        mend = "nothing was recorded: fix them, or remove them from the file"
-        raise type(refusals[0][1])(f"{first_few(reasons, SHOWN, '; ')}; {mend}")
+            where.setdefault(error.args[0], {})[place] = None
+        reasons = [Wording(f"{first_few([*found], SHOWN)}: ", words, "; ") for words, found in where.items()]
+        more = f"and {len(reasons) - SHOWN} more; " * (len(reasons) > SHOWN)
+        mend = f"{more}nothing was recorded: fix them, or remove them from the file"
+        raise type(refusals[0][1])(Wording(*reasons[:SHOWN], mend))
     for before, row in enumerate(rows):
         try:
             outcomes[_tell(queue, row)] += 1
@@ -118,7 +127,7 @@ def _rows_of(
             who = default if user is None else whose(user)
             if who is None and item in unnamed:
                 what = "each item once for each annotator"
-                raise ArgumentError(wanted("label", what, "it twice", "say who labels, in a column annotator"))
+                raise ArgumentError(wanted("label", what, Wording("it twice"), "say who labels, in a column annotator"))
             if one.label is not None and one.label not in classes:
                 classes.append(queue.sampler.read_labels([*classes, one.label])[-1])
         except ArgumentError as refusal:
@@ -147,8 +156,10 @@ def _tell(queue: Any, row: Row) -> str:
         if label in again[-1:]:
             return "repeated"
         if again and row.who is not None:
-            mend = "name the users, 1=ann,2=bob, if these are two people; correct() changes a label"
-            raise ContradictionError(f"{row.who} labelled it {again[-1]!r} before, not {label!r}; {mend}")
+            was = f"{row.who} labelled it {again[-1]!r} before, not {label!r}"
+            python = f"{was}; name the users, 1=ann,2=bob, if these are two people; correct() changes a label"
+            shell = f"{was}; pass --annotator-of 1=ann,2=bob if these are two people; --correct changes a label"
+            raise ContradictionError(Wording(python, shell=shell))
     handed = {row.who, None}.intersection(asked)
     if state in (OPEN, LABELLED) and row.who is not None and not handed:
         if lacks(queue, position) > 0:  # somebody who was not asked has labelled an item that needs another label

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from evenhand.errors import ClosedTicketError, UnknownTicketError
+from evenhand.errors import ClosedTicketError, UnknownTicketError, Wording
 from evenhand.sampling.labelling.label_items import LABELLED, OPEN, REJECTED
 
 
@@ -63,9 +63,9 @@ def open_ticket(queue: Any, given: Any, annotator: str | None) -> int:
     state = queue._items.state[position]
     if state == LABELLED:
         by = " and ".join(sorted({str(name) for name in queue._annotations.by(position) if name is not None}))
+        already = f"id {given!r}: it is labelled already{by and f', by {by}'}; nothing has changed"
         mend = "call ask_again([id]) to have it labelled once more"
-        already = f"it is labelled already{by and f', by {by}'}"
-        raise ClosedTicketError(f"id {given!r}: {already}; nothing has changed; {mend}")
+        raise ClosedTicketError(Wording(f"{already}; {mend}", shell=already))
     if state == REJECTED:
         raise ClosedTicketError(f"id {given!r}: it was rejected before; nothing has changed")
     if state == OPEN:

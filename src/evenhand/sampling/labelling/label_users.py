@@ -100,7 +100,7 @@ class Users:
         if unnamed and absent:
             known = [name for user in unnamed for name in self.names(user)]
             mend = "name every user of the file, or leave out those who are not in it"
-            raise ArgumentError(wanted_one_of("annotator", known, absent[0], what="users of the file,", mend=mend))
+            raise ArgumentError(wanted_one_of("annotator", known, absent[0], what="users of the file,", hint=mend))
         return {user: given[form] for user, form in forms.items()}
 
     def annotator(self, user: str, named: Mapping[str, str], known: Mapping[str, str]) -> str:

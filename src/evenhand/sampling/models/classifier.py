@@ -138,13 +138,14 @@ class Classifier(Parameters, ABC):
         ContextError, ModelError
             If the model has seen no labels, or the rows are not as those before.
         """
-        return np.array(self.classes)[self._answered(self.codes, X)]
+        return np.array(self.classes)[self.answered(self.codes, X)]
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the probabilities (n, k) of the sorted labels; it reads and refuses rows as `predict` does."""
-        return self._answered(self.probabilities, X)
+        return self.answered(self.probabilities, X)
 
-    def _answered(self, answer: Callable[[Any], NDArray[Any]], X: Any) -> NDArray[Any]:
+    def answered(self, answer: Callable[[Any], NDArray[Any]], X: Any) -> NDArray[Any]:
+        """Return what a function answers about rows (n, d), read as `predict` reads them."""
         if not self.classes:
             raise ModelError("the model has seen no labels yet; tell a draw first")
         rows, _ = in_columns(frame_or_value(X, "X"), self.columns, "X")

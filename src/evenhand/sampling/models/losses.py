@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, Wording, wanted
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.protocol import Label
 from evenhand.sampling.pools.rows import Rows
@@ -36,7 +36,8 @@ def read_loss(loss: Any) -> Loss:
     """
     if (isinstance(loss, str) and loss in LOSSES) or callable(loss):
         return loss
-    raise ArgumentError(wanted("loss", f"one of {', '.join(LOSSES)} or a function of (y, prediction)", loss))
+    known = f"one of {', '.join(LOSSES)}"
+    raise ArgumentError(wanted("loss", Wording(f"{known} or a function of (y, prediction)", shell=known), loss))
 
 
 def row_losses(loss: Loss, model: Any, X: NDArray[Any], y: Ints, classes: tuple[Label, ...]) -> tuple[Floats, Bools]:

@@ -56,7 +56,7 @@ class Classes:
                 if self.closed or len(allowed) == 2:
                     among = sorted(allowed, key=str)
                     mend = "" if self.closed else "name every label in classes= when the sampler is made"
-                    raise ArgumentError(wanted_one_of(name, among, label, what="labels among", mend=mend))
+                    raise ArgumentError(wanted_one_of(name, among, label, what="labels among", hint=mend))
                 if allowed and type(label) is not type(next(iter(allowed))):
                     raise ArgumentError(wanted(name, f"labels of one type, as {next(iter(allowed))!r}", label))
                 allowed.add(label)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from evenhand.arguments import whole, yes_or_no
 from evenhand.data.groupings import Grouping
 from evenhand.data.rows import in_step
-from evenhand.errors import ArgumentError, UnknownArmError, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, UnknownArmError, Wording, wanted, wanted_one_of
 from evenhand.frames import as_array, frame_or_value
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import Labels
@@ -259,5 +259,6 @@ def _alike(labels: list[Label], name: str) -> NDArray[Any]:
     """Return labels as an array, which holds text or whole numbers but not both."""
     kinds = {type(label).__name__ for label in labels}
     if len(kinds) > 1:
-        raise ArgumentError(wanted(name, "labels of one type, all text or all whole numbers", f"both {sorted(kinds)}"))
+        both = Wording("both ", sorted(kinds))
+        raise ArgumentError(wanted(name, "labels of one type, all text or all whole numbers", both))
     return np.array(labels)

@@ -14,7 +14,7 @@ from evenhand.data.encoding import Encoder
 from evenhand.data.features import other_columns
 from evenhand.data.groupings import groups_in, used_once
 from evenhand.data.tables import cells, check_column, column, column_names, in_column_order, places_in
-from evenhand.errors import TableError, wanted, wanted_one_of
+from evenhand.errors import TableError, Wording, wanted, wanted_one_of
 from evenhand.frames import as_pandas
 from evenhand.kernels.arrays import Floats
 from evenhand.registry import register
@@ -46,7 +46,7 @@ class TableFeatures:
             self.range = np.where(scaled, rows.max(axis=0) - self.low, 1.0)
         if np.isinf(self.range).any():
             name = self.names[int(np.isinf(self.range).argmax())]
-            raise TableError(wanted(f"column {name!r}", "numbers whose range is finite", "an infinite one"))
+            raise TableError(wanted(f"column {name!r}", "numbers whose range is finite", Wording("an infinite one")))
         self.range[self.range == 0] = 1.0
 
     @property

@@ -64,9 +64,6 @@ class AskBody(Body):
     available: list[Name] | None = Field(
         default=None, description="The arms that are on offer in this round, where not all are.", examples=[["a", "b"]]
     )
-    segment: Name | None = Field(
-        default=None, description="The segment of this round, for a promise inside each.", examples=["mobile"]
-    )
     annotator: str | None = Field(default=None, description="The person who labels, so that nobody gets an item twice.")
     subject: str | None = Field(
         default=None,
@@ -83,7 +80,7 @@ class AskBody(Body):
         """Return what the policy is shown."""
         if not self.model_fields_set:
             return {}
-        names = ("contexts", "groups", "available", "segment", "annotator")
+        names = ("contexts", "groups", "available", "annotator")
         shown = {name: value for name, value in vars(self).items() if name in names}
         if isinstance(self.contexts, list) and self.contexts and isinstance(self.contexts[0], dict):
             shown["contexts"] = rows_frame(self.contexts, "contexts")

@@ -5,7 +5,7 @@ A model checks the form; whether a policy takes the values is checked by the pol
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema
 
@@ -30,7 +30,6 @@ EXPECTED: dict[str, tuple[type[ArgumentError], str]] = {
     "contexts": (ContextError, "a list of rows of numbers, or of objects column -> value"),
     "groups": (ArgumentError, "a list of groups, or an object arm -> group"),
     "available": (ArgumentError, "a list of the labels of arms"),
-    "segment": (ArgumentError, "a text or a whole number"),
     "annotator": (ArgumentError, "a name"),
     "auditor": (ArgumentError, "a name"),
     "label": (ArgumentError, "a text or a whole number, or null"),
@@ -67,10 +66,13 @@ class StudyPath(BaseModel):
 
 
 class ErrorOut(BaseModel):
-    """An error: a permanent name, and a message that says what to do."""
+    """An error: a permanent name, and a message that says what to do. One about an argument has its parts as well."""
 
-    name: str = Field(examples=["ContradictionError"])
-    message: str = Field(examples=["ticket 17 was told before: reward 1.0, not 0.0; nothing has changed"])
+    name: str = Field(examples=["RewardError"])
+    message: str = Field(examples=["reward: expected a number in [0, 1], got 7.0"])
+    expected: str | None = Field(None, description="What was expected.", examples=["a number in [0, 1]"])
+    got: Any = Field(None, description="What came, as text where it is long or no JSON.", examples=[7.0])
+    hint: str | None = Field(None, description="How to mend it, if that is known.")
 
 
 class Envelope(BaseModel):

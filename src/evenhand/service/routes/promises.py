@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from starlette.requests import Request
 
 from evenhand.descriptions.promises import promise_from
-from evenhand.errors import ArgumentError, SharesError, wanted
+from evenhand.errors import ArgumentError, SharesError, Wording, wanted
 from evenhand.labels import Labels
 from evenhand.promises.versions import rows_of
 from evenhand.service.routes.fields import Body, Named, Share
@@ -77,7 +77,6 @@ class LagOut(BaseModel):
 
     label: str | int | list[str | int]
     plays: float
-    segment: str | int | None = Field(None, description="In which segment, where rounds have segments.")
 
 
 class ChangedOut(BaseModel):
@@ -90,7 +89,8 @@ class ChangedOut(BaseModel):
 async def change(request: Request, session: Session, body: ChangeBody) -> dict[str, Any]:
     """Replace the promise from now on: rounds and decisions are counted from this change."""
     if (body.shares is None) == (body.promise is None):
-        raise ArgumentError(wanted("shares", "either shares or promise", "neither" if body.promise is None else "both"))
+        got = Wording("neither" if body.promise is None else "both")
+        raise ArgumentError(wanted("shares", "either shares or promise", got))
     labels = await session.reads.run(partial(_labels, session))
     shares: Any = body.shares
     if isinstance(shares, dict):

@@ -184,7 +184,6 @@ class PromiseOut(WorstCase):
     sets: list[SetOut] | None = Field(None, description="Shares of sets of arms.")
     windows: list[WindowOut] | None = None
     retired: list[str | int] | None = Field(None, description="The arms that were taken off offer.")
-    segments: bool | None = Field(None, description="Whether rounds have segments: all of this holds inside each.")
     history: list[EpochOut] | None = Field(None, description="The shares from the start, and after each change.")
 
 

@@ -8,13 +8,14 @@ from datetime import timedelta
 from typing import Any
 
 from evenhand.arguments import as_float
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import NOTHING, ArgumentError, Wording, wanted
 
 UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 WORDS = {"w": "week", "d": "day", "h": "hour", "m": "minute", "s": "second"}
 LONGEST = 100 * 366 * 86_400.0
 """A hundred years in seconds."""
-WHAT = "a timedelta, seconds, or a text such as 90s, 15m, 12h, 7d or 2w, up to a hundred years"
+FORMS = "seconds, or a text such as 90s, 15m, 12h, 7d or 2w, up to a hundred years"
+WHAT = Wording(f"a timedelta, {FORMS}", shell=FORMS)
 
 
 def read_expiry(after: Any, name: str = "expire_after") -> float | None:
@@ -38,7 +39,8 @@ def read_expiry(after: Any, name: str = "expire_after") -> float | None:
     else:
         seconds = as_float(after)
     if not 1e-6 <= seconds <= LONGEST:
-        raise ArgumentError(wanted(name, WHAT, after, "None means never" if name == "expire_after" else ""))
+        never = Wording(NOTHING, " means never") if name == "expire_after" else ""
+        raise ArgumentError(wanted(name, WHAT, after, never))
     return seconds
 
 

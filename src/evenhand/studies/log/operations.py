@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from evenhand.arguments import one_of
-from evenhand.errors import ArgumentError, ErasedError, EvenhandError, ReplayError, wanted
+from evenhand.errors import ArgumentError, ErasedError, EvenhandError, ReplayError, Wording, wanted
 from evenhand.policy.ask_tell import AskTell
 from evenhand.protocol import Changeable, Decision
 from evenhand.studies.log.chain import Entry
@@ -167,7 +167,7 @@ class Arguments:
             return {}
         names = [one.name for one in takes if one.kind is not inspect.Parameter.KEYWORD_ONLY]
         if len(values) > len(names):
-            raise ArgumentError(wanted(kind, ", ".join(names) or "nothing", f"{len(values)} arguments"))
+            raise ArgumentError(wanted(kind, ", ".join(names) or "nothing", Wording(f"{len(values)} arguments")))
         given = dict(zip(names, values, strict=False))
         twice = [name for name in given if name in named]
         if twice:
@@ -197,7 +197,7 @@ class Arguments:
         needed = self._needed[kind]
         missing = [name for name in needed if name not in given]
         if missing:
-            raise ArgumentError(wanted(missing[0], f"a value, {kind} needs it", "nothing"))
+            raise ArgumentError(wanted(missing[0], f"a value, {kind} needs it", Wording("nothing")))
         kept = {name: to_plain(value, name, exact=kind in CHANGES) for name, value in given.items()}
         if kept.get("available") is not None:
             kept["available"] = _as_list(kept["available"])

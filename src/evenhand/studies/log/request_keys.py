@@ -41,7 +41,7 @@ def same_ask(before: dict[str, Any], given: dict[str, Any], policy: Any) -> bool
     >>> from evenhand.learners import UCB1
     >>> from evenhand.quotas import DeadlineLearn
     >>> policy = DeadlineLearn(UCB1(), {"a": 0.2, "b": 0.2})
-    >>> same_ask({"available": ["a"], "segment": 1}, {"available": ["a", "a"], "segment": "1"}, policy)
+    >>> same_ask({"available": ["a"]}, {"available": ["a", "a"]}, policy)
     True
     >>> same_ask({}, {"available": ["b", "a"]}, policy), same_ask({}, {"available": ["b"]}, policy)
     (True, False)

@@ -18,6 +18,7 @@ from evenhand.errors import (
     EvenhandError,
     ModelError,
     StoreError,
+    Wording,
     wanted,
 )
 from evenhand.policy.kernel_policy import KernelPolicy
@@ -176,7 +177,7 @@ class Transaction:
             self._subjects.check(ask.subject)
         before = next((self._named[text] for text in texts if text in self._named), None)
         if yes_or_no("sticky", ask.sticky) and ask.key is None:
-            raise ArgumentError(wanted("sticky", "an ask with a key", "no key"))
+            raise ArgumentError(wanted("sticky", "an ask with a key", Wording("no key")))
         # Before the arguments are validated: arms may have changed since, and a sticky ask must not fail for that.
         if ask.sticky and before is not None:
             return before[1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from evenhand.errors import ArgumentError, EvenhandError, StateFileError, wanted
+from evenhand.errors import ArgumentError, EvenhandError, StateFileError, Wording, wanted
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies.log.chain import Entry
 from evenhand.studies.log.codec import arguments_of, from_text, promise_arguments, rewards_told
@@ -58,9 +58,8 @@ class Count:
             self.outcomes.closed(from_text(entry.given))
 
     def notes(self) -> tuple[str, ...]:
-        """Return what to know before believing the rewards, and how the promise was checked."""
-        inside = ("the promise was checked inside each segment",) if self.check.segmented and self.check.when else ()
-        return *self.outcomes.notes(self.decisions, self.forgotten, self.open), *inside
+        """Return what to know before believing the rewards."""
+        return self.outcomes.notes(self.decisions, self.forgotten, self.open)
 
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restore` needs to continue exactly here."""
@@ -96,9 +95,9 @@ def read_mark(data: Any, study: str) -> dict[str, Any]:
         own = mark["study"] == study
         Count(mark["policy"]).restore(mark["count"])
     except StateFileError as error:
-        raise ArgumentError(wanted("since", WHAT, "no mark, or a damaged one")) from error
+        raise ArgumentError(wanted("since", WHAT, Wording("no mark, or a damaged one"))) from error
     except (AttributeError, LookupError, TypeError, ValueError, EvenhandError) as error:
-        raise ArgumentError(wanted("since", WHAT, "no mark of this version")) from error
+        raise ArgumentError(wanted("since", WHAT, Wording("no mark of this version"))) from error
     if not own:
         raise ArgumentError(wanted("since", "a mark of this study", "another study's"))
     return mark

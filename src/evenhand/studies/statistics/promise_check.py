@@ -24,7 +24,7 @@ from evenhand.promises.promise import promise_of
 from evenhand.promises.reading import read_share
 from evenhand.promises.round_kernels import Rounds
 from evenhand.promises.versions import changed, joined, without
-from evenhand.protocol import Label, as_label, first_named, label_of
+from evenhand.protocol import Label, as_label
 
 BATCH = 2**16
 """Rounds times arms that are entered at once."""
@@ -50,10 +50,6 @@ class PromiseCheck:
         self._labels: list[Label] = [] if self.promise is None else list(policy.arms)
         self._known = Labels()
         """The positions of the labels, of which there may come more, and the labels themselves."""
-        self._keys: dict[Label | None, int] = {}
-        """The key of each segment in the books, under None that of a log without."""
-        self._names: dict[Any, Label] = {}
-        """Each segment as it was named first."""
         self._violations, self._rounds = 0, 0
         self._first: tuple[int, Subject] | None = None
         self._worst: tuple[float, Subject | None, int] = 0.0, None, 0
@@ -63,7 +59,6 @@ class PromiseCheck:
         self._played: list[int] = []
         self._ends: list[int] = []
         """How many plays there are up to each round."""
-        self._round_keys: list[int] = []
         self._offers: dict[int, Sequence[int]] = {}
         """The arms on offer in the rounds in which not all were."""
         self._books = ClauseCounts((), ()) if self.promise is None else self._opened()
@@ -82,15 +77,13 @@ class PromiseCheck:
         for index in played:
             if type(index) is not int or not 0 <= index < arms:
                 raise ReplayError(wanted("index", f"the position of an arm, below {arms}", index))
-        offer, segment = (given.get("available"), given.get("segment")) if given else (None, None)
+        offer = given.get("available") if given else None
         if offer is not None or self.retired or len(played) > 1:
             offer = self._on_offer(offer, played)
-        key = self._key_of(segment)
         if offer is not None:
             self._offers[len(self._ends)] = offer
         self._played += played
         self._ends.append(len(self._played))
-        self._round_keys.append(key)
         if len(self._ends) * arms >= BATCH or self._rounds + len(self._ends) == self._horizon:
             self.flush()
 
@@ -112,15 +105,6 @@ class PromiseCheck:
         given = [labels] if isinstance(labels, (str, int)) else labels
         return [place for place in self._known.places(given) if place >= 0]
 
-    def _key_of(self, segment: Any) -> int:
-        name = None if segment is None else first_named(label_of(segment), self._names)
-        if name not in self._keys:
-            if self._keys:
-                self.flush()
-                self._books.widen()
-            self._keys[name] = len(self._keys)
-        return self._keys[name]
-
     def flush(self) -> None:
         """Enter all rounds that are not in the books yet."""
         if not self._ends:
@@ -132,9 +116,9 @@ class PromiseCheck:
         for row, offer in self._offers.items():
             on[row] = False
             on[row, offer] = True
-        self._books.follow(Rounds(codes, np.arange(arms), starts, np.array(self._round_keys, np.int64), on))
+        self._books.follow(Rounds(codes, np.arange(arms), starts, np.zeros(rounds, np.int64), on))
         self._rounds += rounds
-        for each in (self._played, self._ends, self._round_keys, self._offers):
+        for each in (self._played, self._ends, self._offers):
             each.clear()
         if self._rounds == self._horizon:
             self._at_horizon = not self._books.counts.wrong.any()
@@ -177,7 +161,7 @@ class PromiseCheck:
         """Return books of what is promised now, whose clauses stand where they stood before; those of an arm that comes
         late start anew, its floor after so many rounds."""
         clauses = self._clauses()
-        empty = ClauseCounts(clauses, self._labels, max(1, len(self._keys)), rounds=self._rounds)
+        empty = ClauseCounts(clauses, self._labels, rounds=self._rounds)
         if before is None:
             return empty
         stand, old = empty.standing, before.standing
@@ -193,7 +177,7 @@ class PromiseCheck:
                 stand.recent[:, q, :n] = old.recent[:, at, :n]
             elif fresh and clause.kind == "floor":
                 stand.clock[:, q] = -wait
-        return ClauseCounts(clauses, self._labels, len(stand.tick), stand, rounds=self._rounds)
+        return ClauseCounts(clauses, self._labels, standing=stand, rounds=self._rounds)
 
     # ------------------------------------------------------------------ what it shows
 
@@ -226,12 +210,11 @@ class PromiseCheck:
 
     @property
     def behind(self) -> Floats | None:
-        """r_i t - N_i(t) for each arm (n_arms,) now, by its own clock, the largest of all segments; None where no
-        shares are promised."""
+        """r_i t - N_i(t) for each arm (n_arms,) now, by its own clock; None where no shares are promised."""
         if self.promise is None:
             return None
         self.flush()
-        behind: Floats = self._books.behind[:, : len(self._labels)].max(axis=0)
+        behind: Floats = self._books.behind[0, : len(self._labels)]
         return behind
 
     @property
@@ -249,11 +232,6 @@ class PromiseCheck:
             return self._first
         at = int(np.argmin(np.where(first > 0, first, np.iinfo(np.int64).max)))
         return int(first[at]), self._subject(at % len(self._books.clauses))
-
-    @property
-    def segmented(self) -> bool:
-        """Whether rounds have segments: all that is promised holds inside each then."""
-        return any(name is not None for name in self._keys)
 
     @property
     def kept(self) -> bool | None:
@@ -294,7 +272,6 @@ class PromiseCheck:
             "labels": self._labels,
             "promise": promise,
             "retired": self.retired,
-            "segments": list(self._keys),
             "standing": [*self._books.standing],
         }
 
@@ -306,11 +283,9 @@ class PromiseCheck:
         self._labels, self.retired = list(snapshot["labels"]), list(snapshot["retired"])
         if snapshot["promise"] is not None:
             self.promise = promise_of(snapshot["promise"])
-        named = (name if name is None else first_named(name, self._names) for name in snapshot["segments"])
-        self._keys = {name: key for key, name in enumerate(named)}
         if self.promise is not None:
             standing = StretchCounts(*(np.array(values, np.int64) for values in snapshot["standing"]))
-            self._books = ClauseCounts(self._clauses(), self._labels, len(standing.tick), standing, rounds=self._rounds)
+            self._books = ClauseCounts(self._clauses(), self._labels, standing=standing, rounds=self._rounds)
 
 
 def _whole(found: Any) -> Any:

@@ -42,10 +42,10 @@ def summarize(study: Study, statistics: Statistics | None = None) -> dict[str, A
     `reward` (mean), `last_owed_round`; None where there is none. `promise`: `when`, `kept`, `tolerance`, `broken_from`
     (the shortfall that breaks it; both None where no shares are promised), `worst_shortfall`, `worst_arm`,
     `worst_round`, `rounds_in_violation`, and where there are any `plays` (above one), `caps` (`label`, `cap`), `sets`
-    (`arms`, `share`), `windows` (`label`, or the `arms` of a set, `plays`, `rounds`), `retired`, `segments` (True: all
-    of this holds inside each), and `history`: the shares from each change on (`round`, `at`, `kind`, `shares`: `label`,
-    `share`). `reward`: `mean`, `recent`, `window`. `bias`: rows of `group`, `reference`, `feature`, `bias`, `low`,
-    `high`. `groups`: `label`, `share`. `notes`: what to know before believing the rewards, in sentences.
+    (`arms`, `share`), `windows` (`label`, or the `arms` of a set, `plays`, `rounds`), `retired`, and `history`: the
+    shares from each change on (`round`, `at`, `kind`, `shares`: `label`, `share`). `reward`: `mean`, `recent`,
+    `window`. `bias`: rows of `group`, `reference`, `feature`, `bias`, `low`, `high`. `groups`: `label`, `share`.
+    `notes`: what to know before believing the rewards, in sentences.
     """
     statistics = study.statistics() if statistics is None else statistics
     traits = traits_of(study.state.bare_copy())
@@ -99,7 +99,7 @@ def _promise(statistics: Statistics) -> dict[str, Any] | None:
 def _beyond_shares(statistics: Statistics) -> dict[str, Any]:
     """Return what is promised beside shares of single arms that stay as they are."""
     promise = statistics.promise
-    found: dict[str, Any] = {"retired": statistics.retired, "segments": statistics.segmented}
+    found: dict[str, Any] = {"retired": statistics.retired}
     if promise is not None:
         found["windows"] = [
             ({"label": who[0]} if len(who) == 1 else {"arms": [*who]}) | {"plays": n, "rounds": length}

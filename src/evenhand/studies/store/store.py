@@ -19,7 +19,7 @@ from sqlalchemy import Connection, Table, delete, insert, inspect, select, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from evenhand.errors import StoreError, UnreachableError
+from evenhand.errors import StoreError, UnreachableError, Wording
 from evenhand.processes import refuse_copy
 from evenhand.studies.store.address import read_address, shown_address
 from evenhand.studies.store.engine import MEMORY, PATIENCE, Way, Ways, begin, ways_of
@@ -32,7 +32,6 @@ LOCKED = "55P03"
 """The state in which PostgreSQL says that a lock was not to be had in time."""
 ROOM = 2**14
 """Bytes that must fit into a file for it to count as writable."""
-NONE_YET = "there is no store yet; `evenhand new`, `serve --create` and Study.create make one"
 OF_FILES = frozenset(
     (
         sqlite3.SQLITE_BUSY,
@@ -196,7 +195,7 @@ class Store:
         if foreign:
             raise StoreError(f"{self.url}: is a database, but not a store of evenhand; choose another")
         if version is None and not create:
-            raise StoreError(f"{self.url}: {NONE_YET}")
+            raise _none_yet(self.url)
         if version is None:
             version = self._create()
         if version != VERSION:
@@ -220,6 +219,11 @@ class Store:
         return version
 
 
+def _none_yet(place: object) -> StoreError:
+    made = f"{place}: there is no store yet; `evenhand new`, `serve --create` and"
+    return StoreError(Wording(f"{made} Study.create make one", shell=f"{made} a program in Python make one"))
+
+
 def _check_file(database: str | None, create: bool) -> None:
     if database in MEMORY:
         return
@@ -230,7 +234,7 @@ def _check_file(database: str | None, create: bool) -> None:
         if path.is_dir():
             raise StoreError(f"{path}: a folder; expected a file for the store")
         if not path.exists() and not create:
-            raise StoreError(f"{path}: {NONE_YET}")
+            raise _none_yet(path)
         if not path.parent.is_dir():
             raise StoreError(f"{path}: its folder does not exist; create it first")
         if path.exists() and not os.access(path, os.R_OK, effective_ids=os.access in os.supports_effective_ids):

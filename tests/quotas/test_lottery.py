@@ -1,4 +1,4 @@
-"""LotteryLearn: the promise holds surely, every arm that may be played keeps its floor, and what is said is drawn."""
+"""A lottery: the promise holds surely, every arm that may be played keeps its floor, and what is said is drawn."""
 
 import math
 from fractions import Fraction as F
@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 import evenhand as eh
 from evenhand.errors import ArgumentError, SharesError
-from evenhand.learners import UCB1, Adapter, EpsilonGreedy, Exp3, Thompson
-from evenhand.quotas import DeadlineLearn, LotteryLearn
+from evenhand.learners import UCB1, Adapter, EpsilonGreedy, Thompson, TsallisINF
+from evenhand.quotas import DeadlineLearn
 from tests.fuzzing import many
 from tests.quotas.board import quietly
 from tests.reference import quotas as slow
@@ -32,9 +32,9 @@ def check(decision, expected, allowed, shares, floor):
 def check_round(policy, wishes):
     """Compare the next decision with the twin's, and return it."""
     promise, t, pulls = policy.promise, policy.round, list(policy.pulls.values())
-    twin = slow.lottery_learn(promise.shares, promise.slack, F(policy.floor), pulls, t, wishes)
+    twin = slow.lottery_learn(promise.shares, promise.slack, F(policy.lottery), pulls, t, wishes)
     decision = policy.ask()
-    check(decision, *twin, promise.shares, policy.floor)
+    check(decision, *twin, promise.shares, policy.lottery)
     assert promise.is_kept(policy.pulls, t + 1)
     return decision
 
@@ -64,7 +64,7 @@ def test_every_decision_is_the_twin_s_whatever_the_learner_wishes(shares, tolera
         return wished[0]
 
     learner = Adapter(None, choose=choose, update=lambda *_: None)
-    policy = quietly(LotteryLearn, learner, shares, tolerance, floor, seed=seed)
+    policy = quietly(DeadlineLearn, learner, shares, tolerance, lottery=floor, seed=seed)
     promise = policy.promise
     for t in range(25):
         pulls = list(policy.pulls.values())
@@ -80,19 +80,19 @@ def test_every_decision_is_the_twin_s_whatever_the_learner_wishes(shares, tolera
 @pytest.mark.parametrize(
     ("learner", "evenly"),
     [
-        (lambda: Exp3(1.0, seed=4), lambda allowed, urgent: [F(1, 3)] * 3),
+        (lambda: TsallisINF(seed=4), lambda allowed, urgent: [F(1, 3)] * 3),
         (lambda: Thompson(seed=4), lambda allowed, urgent: [F(arm in allowed, len(allowed)) for arm in range(3)]),
     ],
     ids=["its own distribution", "an integral"],
 )
 def test_over_learners_that_draw_evenly(learner, evenly, shares, tolerance):
-    policy = quietly(LotteryLearn, learner(), shares, tolerance, seed=2)
+    policy = quietly(DeadlineLearn, learner(), shares, tolerance, lottery=0.5, seed=2)
     for _ in range(40):
         policy.forget(check_round(policy, evenly))
 
 
 def test_over_a_learner_without_chance():
-    policy, twin = LotteryLearn(UCB1(), [0.3, 0.2, 0.1], 2.0, seed=5), UCB1(arms=3)
+    policy, twin = DeadlineLearn(UCB1(), [0.3, 0.2, 0.1], 2.0, lottery=0.5, seed=5), UCB1(arms=3)
     for _ in range(60):
         proposal = twin.fresh()
         for mine, theirs in zip(proposal._state, policy._state.learner, strict=True):
@@ -105,11 +105,11 @@ def test_over_a_learner_without_chance():
         policy.tell(decision, [0.2, 0.5, 0.9][decision.index])
 
 
-@pytest.mark.parametrize("learner", [lambda: UCB1(), lambda: EpsilonGreedy(0.3, seed=1), lambda: Exp3(0.5, seed=1)])
+@pytest.mark.parametrize("learner", [lambda: UCB1(), lambda: EpsilonGreedy(0.3, seed=1), lambda: TsallisINF(seed=1)])
 def test_arms_are_drawn_as_often_as_their_probabilities_say(learner):
     counts, expected, rounds, seeds = np.zeros(3), np.zeros(3), 150, 20
     for seed in range(seeds):
-        policy = LotteryLearn(learner(), [0.3, 0.2, 0.1], 1.0, seed=seed)
+        policy = DeadlineLearn(learner(), [0.3, 0.2, 0.1], 1.0, lottery=0.5, seed=seed)
         for t in range(rounds):
             decision = policy.ask()
             counts[decision.index] += 1
@@ -121,10 +121,10 @@ def test_arms_are_drawn_as_often_as_their_probabilities_say(learner):
 
 @pytest.mark.parametrize("adversary", [Stubborn(0), Spiteful([0.1] * 4)], ids=["stubborn", "spiteful"])
 def test_force_is_rare_and_an_experiment_can_be_weighed(adversary):
-    """DeadlineLearn bars an arm in three rounds of ten here; the lottery in one of ten thousand (measured, not proved:
+    """Force bars an arm in three rounds of ten here; the lottery in one of ten thousand (measured, not proved:
     more than 10 in 4,000 would be a tenfold)."""
     barred = 0
-    policy = LotteryLearn(adversary, [0.1] * 4, seed=3)
+    policy = DeadlineLearn(adversary, [0.1] * 4, lottery=0.5, seed=3)
     for _ in range(4_000):
         decision = policy.ask()
         barred += bool((decision.probabilities < 0.05 - 1e-12).any())
@@ -132,25 +132,24 @@ def test_force_is_rare_and_an_experiment_can_be_weighed(adversary):
     assert barred <= 4
 
 
-def test_exp3_is_told_the_probability_of_the_lottery():
-    told, policy = [], LotteryLearn(Exp3(0.5, seed=1), [0.3, 0.2, 0.1], 1.0, seed=2)
+def test_tsallis_inf_is_told_the_probability_of_the_lottery():
+    policy = DeadlineLearn(TsallisINF(seed=1), [0.3, 0.2, 0.1], 1.0, lottery=0.5, seed=2)
     for _ in range(50):
         decision = policy.ask()
-        weights = policy._state.learner.weights.copy()
-        policy.tell(decision, 1.0)
-        raised = policy._state.learner.weights - weights
-        raised -= raised[(decision.index + 1) % 3]
-        told.append(raised[decision.index] * 3 / 0.5)
-        assert told[-1] == pytest.approx(1 / decision.propensity)
+        learner, arm = policy._state.learner, decision.index
+        before, baselines = learner.losses.copy(), learner.baselines.copy()
+        policy.tell(decision, 0.0)
+        raised = learner.losses - before - baselines
+        assert raised[arm] - raised[(arm + 1) % 3] == pytest.approx((1 - baselines[arm]) / decision.propensity)
 
 
 def test_saved_and_loaded_it_goes_on_alike(tmp_path):
-    policy = LotteryLearn(Thompson(seed=1), {"a": 0.5, "b": "1/3"}, 2.5, 0.8, seed=2)
+    policy = DeadlineLearn(Thompson(seed=1), {"a": 0.5, "b": "1/3"}, 2.5, lottery=0.8, seed=2)
     for _ in range(30):
         policy.tell(policy.ask(), 1.0)
     eh.save(policy, tmp_path / "policy")
     again = eh.load(tmp_path / "policy")
-    assert (again.floor, again.tolerance, again.promise) == (0.8, 2.5, policy.promise)
+    assert (again.lottery, again.tolerance, again.promise) == (0.8, 2.5, policy.promise)
     for _ in range(50):
         one, other = policy.ask(), again.ask()
         assert one == other
@@ -159,27 +158,27 @@ def test_saved_and_loaded_it_goes_on_alike(tmp_path):
 
 
 def test_it_costs_about_the_margin_an_arm():
-    """Pulls of arms that the learner never proposes, beyond those of DeadlineLearn: about 4 each, and no more
+    """Pulls of arms that the learner never proposes, beyond those without a lottery: about 4 each, and no more
     later."""
     pulls = {}
-    for rule in (DeadlineLearn, LotteryLearn):
-        policy = rule(Stubborn(0), [0.4, 0.1, 0.1, 0.1], seed=1)
+    for lottery in (None, 0.5):
+        policy = DeadlineLearn(Stubborn(0), [0.4, 0.1, 0.1, 0.1], lottery=lottery, seed=1)
         for _ in range(5_000):
             policy.forget(policy.ask())
-        pulls[rule] = np.array(list(policy.pulls.values()))
-    assert (abs(pulls[LotteryLearn] - pulls[DeadlineLearn])[1:] <= 12).all()
+        pulls[lottery] = np.array(list(policy.pulls.values()))
+    assert (abs(pulls[0.5] - pulls[None])[1:] <= 12).all()
 
 
 @pytest.mark.parametrize(
     ("make", "error", "words"),
     [
-        (lambda: LotteryLearn(UCB1(), [0.2, 0.3], floor=1.5), ArgumentError, "floor: expected"),
-        (lambda: LotteryLearn(UCB1(), [0.2, 0.3], floor=-0.1), ArgumentError, "floor: expected"),
-        (lambda: LotteryLearn(UCB1(), [0.2, 0.3], floor="much"), ArgumentError, "floor: expected"),
-        (lambda: LotteryLearn(UCB1(), [0.2, 0.3], floor=True), ArgumentError, "floor: expected"),
-        (lambda: LotteryLearn(UCB1(), [0.2, 0.9]), SharesError, "shares"),
-        (lambda: LotteryLearn(UCB1(), [0.2, 0.3], 1e300), ArgumentError, "tolerance: expected"),
-        (lambda: LotteryLearn(UCB1, [0.2, 0.3]), ArgumentError, "learner: expected"),
+        (lambda: DeadlineLearn(UCB1(), [0.2, 0.3], lottery=1.5), ArgumentError, "lottery: expected"),
+        (lambda: DeadlineLearn(UCB1(), [0.2, 0.3], lottery=-0.1), ArgumentError, "lottery: expected"),
+        (lambda: DeadlineLearn(UCB1(), [0.2, 0.3], lottery="much"), ArgumentError, "lottery: expected"),
+        (lambda: DeadlineLearn(UCB1(), [0.2, 0.3], lottery=True), ArgumentError, "lottery: expected"),
+        (lambda: DeadlineLearn(UCB1(), [0.2, 0.9], lottery=0.5), SharesError, "shares"),
+        (lambda: DeadlineLearn(UCB1(), [0.2, 0.3], 1e300, lottery=0.5), ArgumentError, "tolerance: expected"),
+        (lambda: DeadlineLearn(UCB1, [0.2, 0.3], lottery=0.5), ArgumentError, "learner: expected"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(make, error, words):
@@ -189,4 +188,4 @@ def test_what_cannot_be_is_refused_by_name(make, error, words):
 
 def test_an_arm_that_can_never_be_played_is_warned_of():
     with pytest.warns(UserWarning, match="arm 'c' has share 0"):
-        LotteryLearn(UCB1(), {"a": 0.5, "b": 0.5, "c": 0})
+        DeadlineLearn(UCB1(), {"a": 0.5, "b": 0.5, "c": 0}, lottery=0.5)

@@ -1,0 +1,110 @@
+"""How well the posterior of a fitted model covers gaps and outcomes, by the prior of its tables.
+
+python -m benchmarks.bench_prior [--tables 300] [--rows 445]
+
+The worlds have the size of a trial of 445 people, a small and a large group and a treatment drawn by lot. The outcome
+has 3 or 7 parents: the group, the treatment, and columns that depend on the group. Its log-odds are additive, or have
+normal noise in every cell (interactions); in sparse worlds each of the columns is rare. Every table is drawn from a
+world of its own, and every world has the same mean effect of the group.
+"""
+
+from __future__ import annotations
+
+import argparse
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit
+
+from evenhand.interventions import CausalModel, Problem
+
+NOISE = {"additive": 0.0, "interacting": 1.0, "strongly interacting": 2.0, "sparse": 0.0}
+"""By kind of world, the standard deviation of the noise in a cell's log-odds."""
+PRIORS = [("uniform", 1.0), ("uniform", 0.1), *(("logistic", weight) for weight in (0.25, 0.5, 1.0, 2.0, 4.0))]
+DRAWS = 400
+ASKED: dict[str, Any] = {"intervene": "treat", "sensitive": "group", "outcome": "works"}
+ASKED["candidates"] = {"everybody": 1, "nobody": 0}
+
+
+def world(kind: str, parents: int, random: np.random.Generator) -> Problem:
+    """Return a world whose outcome has so many parents."""
+    columns = [f"x{number}" for number in range(parents - 2)]
+    share = 0.1 if kind == "sparse" else 0.5
+    given = expit(np.log(share / (1 - share)) + random.normal(0.0, 0.5, (len(columns), 2)))
+    effects = np.array([-0.9, 0.5, *random.normal(0.0, 0.4, len(columns))])
+    cells = np.indices([2] * parents).reshape(parents, -1).T - 0.5
+    chances = expit(0.8 + cells @ effects + random.normal(0.0, NOISE[kind], len(cells))).reshape([2] * parents)
+    model = CausalModel.from_tables(
+        {node: [0, 1] for node in ("group", "treat", *columns, "works")},
+        {"group": [], "treat": [], **{node: ["group"] for node in columns}, "works": ["group", "treat", *columns]},
+        {
+            "group": [0.17, 0.83],
+            "treat": [0.58, 0.42],
+            **{node: np.stack([1 - p, p], -1) for node, p in zip(columns, given, strict=True)},
+            "works": np.stack([1 - chances, chances], -1),
+        },
+    )
+    return Problem(model, **ASKED)
+
+
+def fitted(frame: Any, edges: Any, prior: str, weight: float) -> CausalModel:
+    """Return the model fitted with a prior."""
+    model = CausalModel.fit(frame, edges, weight)
+    if prior == "logistic":
+        return model
+    assert model.counts is not None
+    weights = {node: seen + weight / seen.shape[-1] for node, seen in model.counts.items()}
+    return CausalModel(**model.config() | {"tables": {n: w / w.sum(-1, keepdims=True) for n, w in weights.items()}})
+
+
+def covered(draws: Any, truth: Any) -> Any:
+    low, high = np.quantile(draws, [0.025, 0.975], axis=0)
+    return (low <= truth) & (truth <= high)
+
+
+def trial(kind: str, parents: int, rows: int, seed: int) -> list[dict[str, Any]]:
+    """Return, for each prior, what it says of one table."""
+    random = np.random.default_rng([seed, parents, list(NOISE).index(kind)])
+    truth = world(kind, parents, random)
+    frame = truth.model.sample(rows, seed=random)
+    edges = [(parent, node) for node, above in truth.model.parents.items() for parent in above]
+    gap, effect = truth.gaps[0, 1][0], -np.diff(truth.outcomes)[0]
+    found = []
+    for prior, weight in PRIORS:
+        posterior = Problem(fitted(frame, edges, prior, weight), **ASKED).posterior(draws=DRAWS, seed=seed)
+        gaps, outcomes = posterior.gaps[0, 1], posterior.outcomes
+        found.append(
+            {
+                "world": f"{kind}, {parents} parents",
+                "prior": f"{prior} {weight:g}",
+                "gap": gap,
+                "bias": gaps[:, 0].mean() - gap,
+                "gap covered": covered(gaps[:, 0], gap),
+                "outcome covered": covered(outcomes, truth.outcomes).mean(),
+                "effect covered": covered(outcomes[:, 0] - outcomes[:, 1], effect),
+            }
+        )
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.bench_prior", description=__doc__)
+    parser.add_argument("--tables", type=int, default=300)
+    parser.add_argument("--rows", type=int, default=445)
+    given = parser.parse_args()
+    found = [
+        row
+        for kind, parents in product(NOISE, (3, 7))
+        for seed in range(given.tables)
+        for row in trial(kind, parents, given.rows, seed)
+    ]
+    means = pd.DataFrame(found).groupby(["world", "prior"], sort=False).mean()
+    print(means.round(3).to_string())
+    covers = means[["gap covered", "outcome covered", "effect covered"]]
+    print(covers.groupby("prior", sort=False).min().assign(worst=lambda each: each.min(axis=1)).round(3).to_string())
+
+
+if __name__ == "__main__":
+    main()

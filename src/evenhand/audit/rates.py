@@ -1,0 +1,263 @@
+"""Rates of groups, and their ratios to the best group's rate: the four-fifths rule, and the table of New York's Local
+Law 144, for one look at a table.
+
+A rate is the share of rows with a 1, or for scores the share strictly above the median of all rows. The interval of a
+ratio of two rates is Koopman's; where units have several rows each it is that of the ratio's logarithm, with the
+standard errors and degrees of freedom of `evenhand.audit.units`. As the best group is found in the same rows, a
+group's ratio is the smallest of its ratios to all groups, its interval from the least of the lower ends to the least
+of the upper ends, these at (1 - level) / (groups - 1).
+
+Source: P. A. R. Koopman, "Confidence intervals for the ratio of two binomial proportions", Biometrics 40 (1984).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenhand.arguments import real
+from evenhand.audit.units import UnitMean, half_width, units_in
+from evenhand.data.groupings import groups_in, used_once
+from evenhand.data.tables import check_column, column_names, in_column_order, numbers, places_in
+from evenhand.display.html import Card, HasCard, Table
+from evenhand.errors import TableError, wanted
+from evenhand.frames import as_pandas
+from evenhand.kernels.arrays import Floats, Ints
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SMALL = 0.02
+"""Groups with a smaller part of the rows may be left out under Local Law 144; here they are no reference, and named."""
+FARTHEST = 1e6
+"""Ratios above, and below one over this, are taken for infinite and 0."""
+NOT_SAID = (
+    "The four-fifths rule says where to look: not why rates differ, not whether similar people are treated alike, and "
+    "not whether the law is kept."
+)
+
+
+@dataclass(frozen=True, repr=False)
+class Rates(HasCard):
+    """The rates of groups, and their ratios to the best group's.
+
+    Attributes
+    ----------
+    groups : a row for each group of each column, and of all columns together: `column`, `group`, `rows`, `above` (with
+        a 1, or strictly above the median), `rate`, `ratio` to the best group's, its interval `low` and `high`, and
+        `where` that lies: "shown below 0.8", "shown not below 0.8" or "neither". Where groups are unknown, `least` and
+        `most` are the sharp bounds of the ratio whatever these are.
+    median : above which a score counts; None for values of 0 and 1.
+    value, level, threshold, unit : as they were given.
+    notes : what to know before trusting the result.
+    """
+
+    groups: pd.DataFrame
+    median: float | None
+    value: str
+    level: float
+    threshold: float
+    unit: str | None
+    notes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return " ".join([*self._sentences(), NOT_SAID])
+
+    def _sentences(self) -> list[str]:
+        """Return for each column the group with the smallest ratio in words."""
+        said, what = [], "a rate" if self.median is None else f"a share above the median ({self.median:g})"
+        for name, rows in self.groups.groupby("column", sort=False):
+            row, best = rows.loc[rows["ratio"].idxmin()], rows.loc[rows["rate"].where(rows["ratio"] == 1).idxmax()]
+            where = "neither shown below nor shown not below" if row["where"] == "neither" else row["where"]
+            where = where.removesuffix(f" {self.threshold:g}")
+            said.append(
+                f"By {name}, {row['group']!r} has {what} of {row['rate']:.1%} ({row['above']:,} of {row['rows']:,}), "
+                f"{row['ratio']:.3f} of that of {best['group']!r} ({best['rate']:.1%}; {100 * self.level:g} % interval "
+                f"of the ratio: {row['low']:.3f} to {row['high']:.3f}): {where} {self.threshold:g}."
+            )
+        return said
+
+    def card(self) -> Card:
+        return Card("Rates", {"finding": str(self), "level": self.level}, [Table.of(self.groups, "Groups")])
+
+
+def rates(
+    frame: pd.DataFrame, *, group: str | Sequence[str], value: str, level: float = 0.95, threshold: float = 0.8,
+    unit: str | None = None,
+) -> Rates:  # fmt: skip
+    """Compare the rates of groups with that of the best group, as the four-fifths rule does.
+
+    Parameters
+    ----------
+    frame : the table, one row per person or decision.
+    group : the column of the groups, or several: each is compared, and all their combinations. An empty cell is an
+        unknown group.
+    value : 0 and 1, such as selected or not; or scores, of which the share strictly above the median is compared.
+    level : the probability with which each interval holds.
+    threshold : the ratio that intervals are compared with.
+    unit : the column that says which rows belong together, such as those of one person or ad.
+
+    Raises
+    ------
+    TableError
+        If a column is missing, a value is empty or no number, all values are the same, no group holds 2 % of the rows,
+        or there are fewer than two groups.
+    ArgumentError
+        If the level or the threshold is out of range.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> log = pd.DataFrame({"sex": ["f"] * 100 + ["m"] * 100, "hired": [1] * 24 + [0] * 76 + [1] * 48 + [0] * 52})
+    >>> found = rates(log, group="sex", value="hired")
+    >>> found.groups[["group", "ratio", "low", "high", "where"]].round(2).values.tolist()[0]
+    ['f', 0.5, 0.33, 0.74, 'shown below 0.8']
+    """
+    import pandas as pd
+
+    level = real("level", level, above=0, below=1)
+    threshold = real("threshold", threshold, above=0, high=1)
+    frame, columns = as_pandas(frame), column_names("group", group)
+    used_once("group", columns, {value: "the value"})
+    values = numbers(frame, value)
+    if np.ptp(values) == 0:
+        raise TableError(wanted(f"column {value!r}", "values that differ", f"{values[0]:g} in every row"))
+    median = None if set(np.unique(values)) <= {0.0, 1.0} else float(np.median(values))
+    above = (values > (0.5 if median is None else median)) * 1.0
+    of = None if unit is None else units_in(frame, unit)
+    tables, notes = [], []
+    for names in [[name] for name in columns] + ([columns] if len(columns) > 1 else []):
+        table, said = _of_columns(frame, names, above, of, 1 - level, threshold)
+        tables.append(table)
+        notes += said
+    return Rates(pd.concat(tables, ignore_index=True), median, value, level, threshold, unit, tuple(notes))
+
+
+def _of_columns(
+    frame: pd.DataFrame, columns: list[str], above: Floats, of: Ints | None, error: float, threshold: float
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return the rates of the groups that columns make together, and what to know of them."""
+    import pandas as pd
+
+    for name in columns:
+        check_column(frame, name, "group")
+    known, what = frame[columns].notna().all(axis=1).to_numpy(), " & ".join(map(str, columns))
+    if not known.any():
+        raise TableError(wanted(f"column {what!r}", "at least two groups", "empty cells only"))
+    inside = frame[known]
+    labels = groups_in(inside, columns)
+    names = in_column_order(inside, columns, labels)
+    if len(names) < 2:
+        raise TableError(wanted(f"column {what!r}", "at least two groups", names[0]))
+    codes, values = places_in(labels, names), above[known]
+    rows, hits = np.bincount(codes), np.bincount(codes, values)
+    large = rows >= SMALL * len(frame)
+    if not hits[large].any():
+        mend = "no ratio is defined"
+        raise TableError(wanted(f"column {what!r}", "a group with 2 % of the rows and a rate above 0", "none", mend))
+    unknown = (float(above[~known].sum()), float((1 - above[~known]).sum()))
+    table = pd.DataFrame({"column": what, "group": names, "rows": rows, "above": hits.astype(int)})
+    table["rate"] = hits / rows
+    table["ratio"] = table["rate"] / table["rate"][large].max()
+    sides = None if of is None else _units(codes, values, of[known])
+    table["low"], table["high"] = _intervals(rows, hits, large, error, sides)
+    shown = [table["high"] < threshold, table["low"] >= threshold]
+    table["where"] = np.select(shown, [f"shown below {threshold:g}", f"shown not below {threshold:g}"], "neither")
+    notes = []
+    if sum(unknown):
+        table["least"], table["most"] = _bounds(rows, hits, large, unknown)
+        notes.append(
+            f"{sum(unknown):,.0f} rows of an unknown group of {what!r}, {unknown[0]:,.0f} of them with a 1 or above, "
+            "are in no group; least and most bound each ratio whatever their groups are, without chance."
+        )
+    if not large.all():
+        small = ", ".join(f"{name!r} ({size:,})" for name, size, big in zip(names, rows, large, strict=True) if not big)
+        notes.append(
+            f"Groups of {what!r} with less than {SMALL:.0%} of the rows are shown, but are not the best group: {small}."
+        )
+    return table, notes
+
+
+def _units(codes: Ints, values: Floats, of: Ints) -> list[UnitMean]:
+    """Return the rate of each group by its units, scores relative to the rate: those of its logarithm."""
+    count, found = int(of.max()) + 1, []
+    for code in range(int(codes.max()) + 1):
+        own = codes == code
+        mean = UnitMean.of(np.bincount(of[own], values[own], count), np.bincount(of[own], minlength=count) * 1.0)
+        found.append(mean._replace(scores=mean.scores / mean.mean) if mean.mean > 0 else mean)
+    return found
+
+
+def _intervals(
+    rows: Ints, hits: Floats, large: Any, error: float, sides: list[UnitMean] | None
+) -> tuple[list[float], list[float]]:
+    """Return the ends of each group's ratio to the best group's rate, which is one of the large ones."""
+
+    def interval(one: int, other: int, error: float) -> tuple[float, float]:
+        if sides is None or not hits[one] or not hits[other]:
+            return koopman(hits[one], rows[one], hits[other], rows[other], error)
+        ratio = hits[one] / rows[one] * rows[other] / hits[other]
+        half = half_width(error, sides[one], sides[other])
+        return ratio * math.exp(-half), ratio * math.exp(min(half, math.log(FARTHEST)))
+
+    lows, highs, best = [], [], np.flatnonzero(large)
+    for one in range(len(rows)):
+        others = best[best != one]
+        ends = [(interval(one, at, error)[0], interval(one, at, error / len(others))[1]) for at in others]
+        lows.append(min([1.0, *(low for low, _ in ends)]))
+        highs.append(min([1.0, *(high for _, high in ends)]))
+    return lows, highs
+
+
+def _bounds(rows: Ints, hits: Floats, large: Any, unknown: tuple[float, float]) -> tuple[list[float], list[float]]:
+    """Return the sharp bounds of each group's ratio to the best group's rate, whatever group unknown rows are of;
+    `unknown` are how many there are with a 1 and with a 0."""
+    ones, zeros = unknown
+    least, most, best = [], [], np.flatnonzero(large)
+    for one in range(len(rows)):
+        others = best[best != one]
+        worst = [hits[one] / (rows[one] + zeros) * (rows[at] + ones) / (hits[at] + ones or math.nan) for at in others]
+        top = [(hits[one] + ones) / (rows[one] + ones) * (rows[at] + zeros) / hits[at] for at in others if hits[at] > 0]
+        least.append(min([1.0, *worst]))
+        most.append(min([1.0, *top]))
+    return least, most
+
+
+def koopman(hits: float, rows: int, other_hits: float, other_rows: int, error: float = 0.05) -> tuple[float, float]:
+    """Return the interval of the ratio of two rates in which Koopman's chi-squared statistic is below its quantile.
+
+    >>> [round(end, 3) for end in koopman(36, 40, 16, 80)]
+    [2.94, 7.152]
+    """
+    from scipy.optimize import brentq
+    from scipy.stats import chi2
+
+    limit = chi2.isf(error, 1)
+
+    def excess(logarithm: float) -> float:
+        ratio = math.exp(logarithm)
+        total, linear = ratio * (rows + other_rows), rows * ratio + hits + other_rows + other_hits * ratio
+        root = math.sqrt(max(linear**2 - 4 * total * (hits + other_hits), 0.0))
+        other = 2 * (hits + other_hits) / (linear + root)
+        one = ratio * other
+        return (
+            _square(hits - rows * one, rows * one * (1 - one))
+            + _square(other_hits - other_rows * other, other_rows * other * (1 - other))
+            - limit
+        )
+
+    far = math.log(FARTHEST)
+    if not hits and not other_hits:
+        return 0.0, math.inf
+    middle = min(max(math.log(max(hits, 1e-9) / rows * other_rows / max(other_hits, 1e-9)), -far), far)
+    low = 0.0 if not hits or excess(-far) <= 0 else math.exp(brentq(excess, -far, middle))
+    high = math.inf if not other_hits or excess(far) <= 0 else math.exp(brentq(excess, middle, far))
+    return low, high
+
+
+def _square(gap: float, variance: float) -> float:
+    return gap**2 / variance if variance > 1e-12 else (0.0 if abs(gap) < 1e-6 else math.inf)

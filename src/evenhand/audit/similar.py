@@ -1,0 +1,256 @@
+"""The gap between similar people: what of a difference between a group's mean and that of all others the features do
+not explain, at the average member of the group.
+
+With the means ybar_s of the values and xbar_s of the features (1 for the intercept included) in the group, and the
+least squares b_r of all others,
+
+    ybar_s - ybar_r = (xbar_s - xbar_r)'b_r + (ybar_s - xbar_s'b_r)
+
+of which the features explain the first part, and the second is the gap. Its variance is that of the contrast
+xbar_s'(b_s - b_r), xbar_s held fixed: with the weights w = Z (Z'Z)^-1 xbar_s of either regression, the residuals e and
+the leverages h, the sum over both of w_i^2 e_i^2 / (1 - h_i) (HC2). Student's quantile has Bell and McCaffrey's degrees
+of freedom. Rows of one unit u, which has the block H_u of the hat matrix, count together (CR2):
+
+    a_u = (I - H_u)^(-1/2) w_u        z_u = a_u'e_u        V = sum_u z_u^2
+    (tr P)^2 / tr P^2                 P = diag(a_u'a_u) - q q'        q_u = Q_u'a_u        Q from Z = QR
+
+For a unit with rows on both sides z_u is that of the one less that of the other; a_u'a_u and qq' add up.
+
+Source: R. Oaxaca, "Male-female wage differentials in urban labor markets", International Economic Review 14 (1973);
+A. Blinder, "Wage discrimination: reduced form and structural estimates", Journal of Human Resources 8 (1973);
+R. M. Bell, D. F. McCaffrey, "Bias reduction in standard errors for linear regression with multi-stage samples",
+Survey Methodology 28 (2002).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from evenhand.display.digits import as_written
+from evenhand.errors import TableError, wanted
+from evenhand.kernels.arrays import Bools, Floats, Ints
+from evenhand.protocol import Label
+
+OTHERS = "all others"
+CUT = 1e-10
+"""Rows whose leverage lacks less to 1 are fitted exactly."""
+ALIKE = 1e-9
+"""Which part of a column is rounding, where the columns before it make up the rest."""
+NAMED = 3
+"""How many features a sentence names."""
+FEW = 10
+"""Of fewer rows chance alone may put all on one side of the others."""
+APART = 0.25
+"""From which part of the larger one on two gaps differ much."""
+
+
+class SimilarGap(NamedTuple):
+    """What the features explain of a group's difference from the others, and what they do not.
+
+    Attributes
+    ----------
+    group, reference : whose mean, and the mean of whom it is compared with.
+    difference, explained, gap : the plain difference, and the two parts that it consists of.
+    low, high, freedom : the interval of the gap, and its degrees of freedom.
+    at_average : the gap at the average of all rows instead of the average member of the group.
+    left_out : the features whose effect one side does not show.
+    """
+
+    group: Label
+    reference: Label
+    difference: float
+    explained: float
+    gap: float
+    low: float
+    high: float
+    freedom: float
+    at_average: float
+    left_out: tuple[str, ...]
+
+    def sentences(self, value: str, features: Sequence[str], level: float) -> str:
+        """Return the answer in words; `features` are the columns that people are alike in."""
+        plain, explained, gap, average = as_written(self.difference, self.explained, self.gap, self.at_average)
+        near, far = as_written(self.low, self.high)
+        way = _way(self.gap)
+        ends = sorted(zip((abs(self.low), abs(self.high)), (near, far), strict=True))
+        between, sure = f"{ends[0][1]} to {ends[1][1]} {way}", "more than chance alone would make"
+        if self.low <= 0 <= self.high:
+            between, sure = f"{near} lower to {far} higher", "so it may be chance"
+        listed, who = _listed(features), f"{self.group!r}"
+        part = f"Of that, {listed} explain{'s' if len(features) == 1 else ''} {explained}"
+        if self.explained * self.difference < 0:
+            part = f"By {listed} alone it would be {explained} {_way(self.explained)}"
+        said = (
+            f"On average, {value} is {plain} {_way(self.difference)} for {who} than for {self.reference!r}. {part}; "
+            f"{value} of the average {who} is {gap} {way} than that of {self.reference!r} with the same "
+            f"{'feature' if len(features) == 1 else 'features'} ({100 * level:g} % interval: {between}, {sure})."
+        )
+        if abs(self.gap - self.at_average) > APART * max(abs(self.gap), abs(self.at_average)):
+            said += f" At the average person of the whole table it is {average} {_way(self.at_average)} instead."
+        if self.left_out:
+            more = ", ..." if len(self.left_out) > NAMED else ""
+            said += (
+                f" Left out, as {who} or {self.reference!r} do not show the effect: "
+                f"{', '.join(self.left_out[:NAMED])}{more} (counted as the first category)."
+            )
+        return said
+
+
+SUPPOSES = (
+    "This supposes that the rows are independent (name people with several rows by a unit), that the features act in a "
+    "straight line, and that they are fair reasons for a difference. What is not in the table may explain the rest; "
+    "the gap is bias only as far as it does not. Standard error: HC2, with Bell and McCaffrey's degrees of freedom."
+)
+
+
+def similar_gaps(
+    rows: Floats, values: Floats, codes: Ints, names: Sequence[Label], features: Sequence[str], *,
+    compared: Sequence[int], level: float, of: Ints | None = None,
+) -> list[SimilarGap]:  # fmt: skip
+    """Return the gap of each group in `compared` to all others; several hold together with the level.
+
+    Parameters
+    ----------
+    rows : the features as numbers (n, d), named by `features`.
+    codes : the group of each row (n,), its place among `names`.
+    of : the unit of each row (n,); None where each is one.
+
+    Raises
+    ------
+    TableError
+        If all values are the same, a group has as few rows as there are columns, a feature is the group under another
+        name, or a unit alone shows a feature.
+    """
+    check_varied(values)
+    found, rows = [], np.column_stack([rows, np.ones(len(rows))])
+    for code in compared:
+        inside = codes == code
+        reference = names[1 - code] if len(names) == 2 else OTHERS
+        for side, whose in ((inside, names[code]), (~inside, reference)):
+            if side.sum() <= rows.shape[1]:
+                got = f"{rows.shape[1] - 1} columns for {side.sum()} rows of {whose!r}"
+                mend = "name fewer features, or merge categories"
+                raise TableError(wanted("features", "fewer columns than rows of each group", got, mend))
+        _no_other_name(rows[inside], rows[~inside], features, names[code])
+        kept = told(rows[inside]) & told(rows[~inside])
+        left_out = tuple(np.array(features, object)[~kept[:-1]].tolist())
+        found.append(_gap(rows[:, kept], values, inside, of, (1 - level) / len(compared)))
+        found[-1] = found[-1]._replace(group=names[code], reference=reference, left_out=left_out)
+    return found
+
+
+def check_varied(values: Floats) -> None:
+    """Refuse values (n,) that are all the same: no part of nothing is explained."""
+    if np.ptp(values) == 0:
+        raise TableError(wanted("value", "values that differ", f"{values[0]:g} in every row"))
+
+
+def _no_other_name(inside: Floats, others: Floats, features: Sequence[str], group: Label) -> None:
+    """Refuse a feature that has one value in the group and another in all others."""
+    fixed = (np.ptp(inside, axis=0) == 0) & (np.ptp(others, axis=0) == 0) & (inside[0] != others[0])
+    if fixed.any():
+        same = features[int(fixed.argmax())]
+        mend = f"{same!r} is {group!r} under another name; leave it out"
+        raise TableError(wanted("features", "some that vary within a group", same, mend))
+
+
+def _gap(rows: Floats, values: Floats, inside: Bools, of: Ints | None, error: float) -> SimilarGap:
+    """Return the gap with the intercept as the last column of the rows (n, k); the names are still to be said."""
+    from scipy.stats import t
+
+    at, units = rows[inside].mean(axis=0), np.arange(len(rows)) if of is None else of
+    own, others = (_side(rows, values, side, at, units) for side in (inside, ~inside))
+    scores, sizes = own.scores - others.scores, own.sizes + others.sizes
+    shared = np.hstack([own.shared, others.shared])
+    squares = np.square(shared).sum(axis=1)
+    trace = sizes.sum() - squares.sum()
+    spread = np.square(sizes).sum() - 2 * sizes @ squares + np.square(shared.T @ shared).sum()
+    freedom = float(trace**2 / spread)
+    half = float(t.ppf(1 - error / 2, freedom) * math.sqrt(np.square(scores).sum()))
+    gap = float(at @ (own.coefficients - others.coefficients))
+    difference = float(values[inside].mean() - values[~inside].mean())
+    average = float(rows.mean(axis=0) @ (own.coefficients - others.coefficients))
+    return SimilarGap("", "", difference, difference - gap, gap, gap - half, gap + half, freedom, average, ())
+
+
+class Side(NamedTuple):
+    """The least squares of one side, and of a contrast of them per unit its score z_u, a_u'a_u, and q_u."""
+
+    coefficients: Floats
+    scores: Floats
+    sizes: Floats
+    shared: Floats
+
+
+def _side(rows: Floats, values: Floats, side: Bools, at: Floats, of: Ints) -> Side:
+    own, count = of[side], int(of.max()) + 1
+    scale = np.abs(rows).max(axis=0)
+    left, right = np.linalg.qr(rows[side] / scale)
+    residuals = values[side] - left @ (left.T @ values[side])
+    weights = left @ np.linalg.solve(right.T, at / scale)
+    adjusted = weights / np.sqrt(np.maximum(1 - np.square(left).sum(axis=1), CUT))
+    order = np.argsort(own, kind="stable")
+    for unit in np.split(order, np.flatnonzero(np.diff(own[order])) + 1):
+        if len(unit) > 1:
+            turned, sizes, _ = np.linalg.svd(left[unit], full_matrices=False)
+            if sizes[0] ** 2 > 1 - CUT:
+                where, mend = f"unit, row {np.flatnonzero(side)[unit[0]] + 1}", "merge categories or leave features out"
+                raise TableError(wanted(where, "no unit that alone shows a feature", "one", mend))
+            adjusted[unit] = weights[unit] + turned @ ((1 / np.sqrt(1 - sizes**2) - 1) * (turned.T @ weights[unit]))
+    shared = np.zeros((count, rows.shape[1]))
+    np.add.at(shared, own, left * adjusted[:, None])
+    scores: Floats = np.bincount(own, adjusted * residuals, count).astype(np.float64)
+    sizes: Floats = np.bincount(own, adjusted**2, count).astype(np.float64)
+    return Side(np.linalg.solve(right, left.T @ values[side]) / scale, scores, sizes, shared)
+
+
+def told(rows: Floats) -> Bools:
+    """Return of which columns (k,) these rows tell the effect: not of one that those before it make up, such as a
+    category that nobody here has, nor of one that a single row shows. The last column comes first."""
+    count, width = rows.shape
+    kept, basis, leverage = np.zeros(width, bool), np.zeros((count, min(count, width))), np.zeros(count)
+    for j in (width - 1, *range(width - 1)):
+        mine, rest = basis[:, : kept.sum()], rows[:, j]
+        for _ in range(2):  # once leaves what rounding makes
+            rest = rest - mine @ (mine.T @ rest)
+        size = np.linalg.norm(rest)
+        if size > ALIKE * np.linalg.norm(rows[:, j]) and (leverage + (rest / size) ** 2).max() < 1 - CUT:
+            basis[:, kept.sum()] = rest / size
+            leverage += (rest / size) ** 2
+            kept[j] = True
+    return kept
+
+
+def notes_on_overlap(rows: Floats, codes: Ints, names: Sequence[Label], features: Sequence[str]) -> tuple[str, ...]:
+    """Return a note on each feature (d,) of the rows (n, d) in which a group, of codes (n,), lies apart from all
+    others: nothing in the table then shows how people differ who are alike in it."""
+    apart: dict[str, Label] = {}
+    for code, own in enumerate(names):
+        inside, others = rows[codes == code], rows[codes != code]
+        if min(len(inside), len(others)) >= FEW:
+            varies = (np.ptp(inside, axis=0) > 0) & (np.ptp(others, axis=0) > 0)
+            beside = (inside.min(axis=0) > others.max(axis=0)) | (inside.max(axis=0) < others.min(axis=0))
+            apart |= {features[at]: own for at in np.flatnonzero(varies & beside).tolist()}
+    return tuple(
+        f"the values of {name!r} in {own!r} do not overlap with those of the others, so that the gap between similar "
+        f"people is extrapolated; leave {name!r} out of the features"
+        for name, own in apart.items()
+    )
+
+
+def _way(gap: float) -> str:
+    return "lower" if gap < 0 else "higher"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names as a sentence lists them.
+
+    >>> _listed(["age"]), _listed(["age", "rank", "years"])
+    ('age', 'age, rank and years')
+    """
+    *first, last = map(str, names)
+    return f"{', '.join(first)} and {last}" if first else last

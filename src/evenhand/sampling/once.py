@@ -1,0 +1,116 @@
+"""A certificate from rows that are looked at once: exact, and with fewer rows than one that holds at every look."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from evenhand.arguments import one_of, real
+from evenhand.data.rows import in_step
+from evenhand.errors import ArgumentError, wanted
+from evenhand.sampling.models.losses import BOUNDED
+from evenhand.sampling.pools.labels import as_predicted, grouped
+from evenhand.sampling.problem import MOST
+
+
+def certify_once(
+    y: Any, prediction: Any, *, groups: Any, threshold: float, delta: float = 0.05, loss: str = "zero_one"
+) -> Any:
+    """Return whether each group's risk is at most a threshold, from fresh rows that are looked at once.
+
+    A data frame by group: `rows` that counted, `wrong` among them, `risk`, the limits `low` and `high`, the `verdict`,
+    "certified", "refuted" or "not_shown", and `needed`, about how many more rows certify a group if its risk stays as
+    it is, NaN where none do. Each limit is Clopper and Pearson's for one side at level delta / m, m groups: with
+    probability 1 - delta no verdict is wrong. Rows that were added after a look void this; see `Certification`.
+
+    Parameters
+    ----------
+    y : the labels (n,).
+    prediction : what any model predicts of these rows (n,).
+    groups : the group of each row (n,).
+    threshold : the largest risk that is acceptable in any group.
+    delta : probability with which some verdict may be wrong.
+    loss : "zero_one", "false_negative" or "false_positive"; of two labels the last one in order is positive.
+
+    Raises
+    ------
+    ArgumentError
+        If there are not as many labels, predictions and groups, or there are no rows, a number is out of range, or
+        there are not two labels where the loss needs them.
+
+    Examples
+    --------
+    >>> found = certify_once([1] * 724, [0] * 180 + [1] * 544, groups=["a"] * 724, threshold=0.3, delta=0.0125)
+    >>> found["high"].round(3).tolist(), found["verdict"].tolist()
+    ([0.287], ['certified'])
+
+    Source: C. Clopper, E. Pearson, "The Use of Confidence or Fiducial Limits" (1934).
+    """
+    import pandas as pd
+
+    y, prediction, groups = in_step(("y", y), ("prediction", prediction), ("groups", groups))
+    threshold = real("threshold", threshold, low=0.0, high=1.0)
+    level, named = real("delta", delta, low=1e-300, high=1.0), one_of("loss", loss, BOUNDED)
+    predicted = np.asarray(prediction)
+    labels, (known, codes) = as_predicted(y, None, predicted), grouped(groups, "groups")
+    if not predicted.shape == labels.shape == codes.shape or not len(codes):
+        got = f"{len(labels)}, {len(predicted)} and {len(codes)}"
+        raise ArgumentError(wanted("groups", "a label, a prediction and a group for each row", got))
+    classes = sorted({*labels.tolist(), *predicted.tolist()})
+    if named != "zero_one" and len(classes) != 2:
+        raise ArgumentError(wanted("y", f"two labels for {loss}", classes))
+    positive = labels == classes[-1]
+    counted = {"zero_one": positive | ~positive, "false_negative": positive, "false_positive": ~positive}[named]
+    rows = np.bincount(codes[counted], minlength=len(known))
+    wrong = np.bincount(codes[counted & (labels != predicted)], minlength=len(known))
+    level /= len(known)
+    limits = [exact_limits(int(bad), int(n), level) for bad, n in zip(wrong, rows, strict=True)]
+    low, high = np.array(limits).T
+    with np.errstate(invalid="ignore"):
+        risk = wrong / rows
+    verdict = np.where(high <= threshold, "certified", np.where(low > threshold, "refuted", "not_shown"))
+    needed = [rows_needed(share if n else 0.0, int(n), threshold, level) for share, n in zip(risk, rows, strict=True)]
+    columns = {"rows": rows, "wrong": wrong, "risk": risk, "low": low, "high": high, "verdict": verdict}
+    return pd.DataFrame(columns | {"needed": needed}, index=pd.Index(known, name="group"))
+
+
+def exact_limits(wrong: int, rows: int, level: float) -> tuple[float, float]:
+    """Return Clopper and Pearson's lower and upper limit of a risk, each missed with probability at most `level`.
+
+    >>> [round(limit, 4) for limit in exact_limits(0, 59, 0.05)]
+    [0.0, 0.0495]
+    """
+    from scipy.special import betaincinv
+
+    low = float(betaincinv(wrong, rows - wrong + 1, level)) if wrong else 0.0
+    return low, float(betaincinv(wrong + 1, rows - wrong, 1.0 - level)) if wrong < rows else 1.0
+
+
+def rows_needed(risk: float, rows: int, threshold: float, level: float) -> float:
+    """Return about how many more rows bring the upper limit down to the threshold if the risk stays as it is; NaN where
+    no number is known to.
+
+    >>> rows_needed(0.0, 10, 0.05, 0.05)
+    49.0
+    """
+    if not risk < threshold:
+        return math.nan
+
+    def shown(more: int) -> bool:
+        n = rows + more
+        return exact_limits(math.ceil(risk * n - 1e-9), n, level)[1] <= threshold
+
+    if shown(0):
+        return 0.0
+    most = 1
+    while not shown(most):
+        most *= 2
+        if most > MOST:
+            return math.nan
+    least = most // 2
+    while most - least > 1:
+        middle = (least + most) // 2
+        least, most = (least, middle) if shown(middle) else (middle, most)
+    return float(most)

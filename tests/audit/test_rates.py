@@ -1,0 +1,146 @@
+"""Rates of groups, and their ratios to the best group's: the four-fifths rule and the table of Local Law 144."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from fairlearn.metrics import demographic_parity_ratio
+from scipy.stats import t
+
+import evenhand as eh
+from evenhand.audit.rates import koopman
+from evenhand.errors import TableError
+from tests.cli.shell import call
+from tests.fuzzing import many, most
+
+
+def hires(counts, **more):
+    """A table by group: how many there are, and how many of these were hired."""
+    rows = [(group, hired) for group, (size, ones) in counts.items() for hired in [1] * ones + [0] * (size - ones)]
+    return pd.DataFrame(rows, columns=["race", "hired"]).assign(**more)
+
+
+CALLBACKS = hires({"black": (2435, 157), "white": (2435, 235)})
+
+
+def rates_of(frame, **settings):
+    return eh.audit.rates(frame, **{"group": "race", "value": "hired"} | settings)
+
+
+@pytest.mark.parametrize(
+    ("counts", "ends"),
+    [
+        ((157, 2435, 235, 2435), (0.5503133818999044, 0.8107881840880269)),
+        ((36, 40, 16, 80), (2.9395691922149965, 7.15222343486603)),
+    ],
+)
+def test_the_interval_of_a_ratio_is_that_of_statsmodels(counts, ends):
+    """0.14: confint_proportions_2indep(..., compare="ratio", method="score", correction=False)."""
+    assert koopman(*counts) == pytest.approx(ends)
+
+
+def test_rates_that_are_none_or_all_have_an_end_of_their_own():
+    assert koopman(0, 40, 16, 80)[0] == 0.0
+    assert koopman(5, 40, 0, 80)[1] == np.inf
+    assert koopman(0, 40, 0, 80) == (0.0, np.inf)
+    low, high = koopman(40, 40, 80, 80)
+    assert low == pytest.approx(40 / (40 + 3.841458820694124))
+    assert high == pytest.approx((80 + 3.841458820694124) / 80)
+
+
+def test_the_ratio_is_that_of_fairlearn_and_where_its_interval_lies_is_said():
+    found = rates_of(CALLBACKS)
+    black, white = found.groups.to_dict("records")
+    same = demographic_parity_ratio(CALLBACKS["hired"], CALLBACKS["hired"], sensitive_features=CALLBACKS["race"])
+    assert black["ratio"] == pytest.approx(same)
+    assert (black["low"], black["high"]) == pytest.approx((0.5503133818999044, 0.8107881840880269))
+    assert (black["where"], white["where"], white["ratio"]) == ("neither", "shown not below 0.8", 1.0)
+    assert "0.668 of that of 'white' (9.7%; 95 % interval of the ratio: 0.550 to 0.811): neither shown" in str(found)
+    assert rates_of(CALLBACKS, threshold=0.9).groups["where"][0] == "shown below 0.9"
+    assert not any(word in str(found) for word in ("passes", "complies"))
+
+
+def test_rows_of_one_unit_count_together():
+    """The logarithm of the ratio with CR2 by hand, a unit on both sides."""
+    random = np.random.default_rng(1)
+    ads = random.beta(1, 4, 150)
+    frame = pd.DataFrame({"ad": np.repeat(np.arange(150), 4), "race": np.tile(["a", "a", "b", "b"], 150)})
+    frame["hired"] = (random.random(600) < ads[frame["ad"]] * np.where(frame["race"] == "a", 0.7, 1)) * 1
+    (own, *_) = rates_of(frame, unit="ad").groups.to_dict("records")
+    sums = frame.pivot_table("hired", "ad", "race", "sum")
+    means = sums.sum() / 300
+    scores = (sums - 2 * means) / (300 * np.sqrt(1 - 2 / 300)) / means
+    error = np.sqrt(np.square(scores["a"] - scores["b"]).sum())
+    assert own["ratio"] == pytest.approx(means["a"] / means["b"])
+    half = np.log(own["high"] / own["low"]) / 2
+    assert t.ppf(0.975, 149 * 2) * error <= half <= t.ppf(0.975, 149 / 2) * error
+
+
+def test_the_best_of_five_groups_is_found_in_the_same_rows():
+    """At least 95 % of intervals hold the ratio, of groups that are alike and of one that is worse."""
+    missed = np.zeros(5)
+    tables = many(100)
+    for seed in range(tables):
+        hits = np.random.default_rng(seed).binomial(200, [0.3] * 4 + [0.2])
+        found = rates_of(hires({name: (200, int(ones)) for name, ones in zip("abcde", hits, strict=True)})).groups
+        truth = np.array([1.0] * 4 + [2 / 3])
+        missed += ~found["low"].le(truth + 1e-9) | ~found["high"].ge(truth - 1e-9)
+    assert missed.max() <= most(0.05, tables)
+
+
+def test_the_printed_example_of_local_law_144():
+    """Scores above the pooled median, with every intersection: `audits.md` has the rule's printed table."""
+    counts = {"Hispanic": (28, 18), "White": (40, 15), "Black": (32, 16), "Native Hawaiian": (8, 5), "Asian": (24, 10)}
+    frame = hires({**counts, "Two or more": (36, 20)}).assign(sex=lambda f: np.where(f.index % 2, "m", "f"))
+    frame["score"] = np.where(frame["hired"] == 1, 80.0, 20.0) + np.arange(168) / 1000
+    found = rates_of(frame, value="score", group=["sex", "race"])
+    by_race = found.groups[found.groups["column"] == "race"].set_index("group")
+    printed = {"Hispanic": (0.642, 1.0), "White": (0.375, 0.58), "Black": (0.5, 0.78), "Asian": (0.417, 0.65)}
+    for name, (rate, ratio) in printed.items():
+        assert by_race.loc[name, "rate"] == pytest.approx(rate, abs=0.001)
+        assert by_race.loc[name, "ratio"] == pytest.approx(ratio, abs=0.005)
+    assert by_race.loc["Native Hawaiian", "ratio"] == pytest.approx(0.97, abs=0.005)
+    assert (found.groups["column"] == "sex & race").sum() == 12
+    assert found.median == pytest.approx(np.median(frame["score"]))
+
+
+def test_unknown_groups_bound_the_ratio_and_small_ones_are_named():
+    frame = hires({"a": (500, 200), "b": (480, 240), "c": (10, 9), None: (30, 12)})
+    found = rates_of(frame)
+    a, b, c = found.groups.to_dict("records")
+    assert (b["ratio"], c["ratio"] > 1) == (1.0, True)
+    assert a["least"] == pytest.approx(200 / 518 / (252 / 492))
+    assert a["most"] == pytest.approx(212 / 512 / (240 / 498))
+    notes = " ".join(found.notes)
+    assert "30 rows of an unknown group of 'race', 12 of them" in notes
+    assert "less than 2% of the rows are shown, but are not the best group: 'c' (10)" in notes
+
+
+@pytest.mark.parametrize(
+    ("frame", "settings", "words"),
+    [
+        (hires({"a": (9, 9), "b": (9, 9)}), {}, "column 'hired': expected values that differ, got '1 in every row'"),
+        (hires({"a": (9, 3)}), {}, "column 'race': expected at least two groups"),
+        (hires({None: (9, 3)}), {}, "column 'race': expected at least two groups, got 'empty cells only'"),
+        (CALLBACKS, {"group": "sex"}, "group: expected one of"),
+        (CALLBACKS, {"group": ["race", "hired"]}, "group: expected columns that have no other use, got 'hired'"),
+        (hires({"a": (300, 0), "b": (300, 0), "c": (2, 2)}), {}, "expected a group with 2 % of the rows and a rate"),
+    ],
+    ids=["constant", "one group", "unknown", "no column", "the value", "no rate"],
+)
+def test_what_has_no_ratio_is_refused(frame, settings, words):
+    with pytest.raises(TableError, match=words):
+        rates_of(frame, **settings)
+
+
+def test_the_command_prints_the_ratios(tmp_path):
+    CALLBACKS.assign(race=["black", ""] * 2435).to_csv(tmp_path / "ads.csv", index=False)
+    path, given = tmp_path / "ads.csv", ("--group", "race", "--value", "hired", "--rates")
+    assert "column 'race': expected at least two groups" in str(call("audit-parity", path, *given).exception)
+    CALLBACKS.to_csv(path, index=False)
+    done = call("audit-parity", path, *given)
+    assert done.exit_code == 0
+    assert "0.550 to 0.811" in " ".join(done.output.split())
+    body = json.loads(call("audit-parity", path, *given, "--json").output)
+    assert body["groups"][0]["where"] == "neither"

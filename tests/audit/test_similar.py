@@ -1,0 +1,185 @@
+"""The gap between similar people: what of a difference the features explain, and how sure the rest is."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.linalg import block_diag, sqrtm
+from scipy.stats import t, ttest_ind
+
+import evenhand as eh
+from evenhand.audit.similar import SimilarGap
+from evenhand.errors import TableError
+from tests.cli.shell import call
+from tests.fuzzing import many, most
+
+
+def staff(seed, rows=120, gap=-3000.0, ads=40):
+    """Salaries of staff, of whom the women have fewer years; `ad` says which rows belong together."""
+    random = np.random.default_rng(seed)
+    frame = pd.DataFrame({"sex": random.choice(["F", "M"], rows, p=[0.3, 0.7]), "ad": random.integers(ads, size=rows)})
+    frame["years"] = random.gamma(3, 4, rows) * np.where(frame["sex"] == "F", 0.6, 1.0)
+    frame["rank"] = random.choice(["Asst", "Assoc", "Prof"], rows)
+    noise = random.normal(0, 1, rows) * (2000 + 400 * frame["years"]) + random.normal(0, 3000, ads)[frame["ad"]]
+    frame["salary"] = 60000 + 900 * frame["years"] + 5000 * (frame["rank"] == "Prof") + noise
+    frame.loc[frame["sex"] == "F", "salary"] += gap
+    return frame
+
+
+def gaps_of(frame, **settings):
+    given = {"group": "sex", "value": "salary", "given": ["years", "rank"]} | settings
+    return eh.audit.parity(frame, **given).similar
+
+
+@pytest.mark.parametrize("unit", [None, "ad"])
+def test_the_numbers_are_those_of_the_definition(unit):
+    """CR2 and its degrees of freedom with both hat matrices written out; HC2 where each row is a unit."""
+    frame = staff(1).sort_values("sex", ignore_index=True)
+    (found,) = gaps_of(frame, unit=unit, level=0.9)
+    x = np.column_stack([frame["years"], frame["rank"] == "Asst", frame["rank"] == "Prof", np.ones(len(frame))]) * 1.0
+    y, women = frame["salary"].to_numpy(), (frame["sex"] == "F").to_numpy()
+    at = x[women].mean(axis=0)
+    inverses = [np.linalg.pinv(x[side]) for side in (women, ~women)]
+    weights = np.concatenate([at @ inverses[0], -at @ inverses[1]])
+    left = np.eye(len(frame)) - block_diag(x[women] @ inverses[0], x[~women] @ inverses[1])
+    units = frame["ad"] if unit else pd.Series(frame.index)
+    turned = np.zeros((len(frame), units.nunique()))
+    for place, rows in enumerate(units.groupby(units).groups.values()):
+        turned[rows, place] = np.linalg.inv(sqrtm(left[np.ix_(rows, rows)])).real @ weights[rows]
+    variance = np.square(turned.T @ left @ y).sum()
+    products = turned.T @ left @ turned
+    freedom = np.trace(products) ** 2 / np.square(products).sum()
+    gap = y[women].mean() - at @ inverses[1] @ y[~women]
+    half = t.ppf(0.95, freedom) * np.sqrt(variance)
+    assert found.gap == pytest.approx(gap)
+    assert found.freedom == pytest.approx(freedom)
+    assert (found.low, found.high) == pytest.approx((gap - half, gap + half))
+    assert found.difference == pytest.approx(y[women].mean() - y[~women].mean())
+    assert found.explained + found.gap == pytest.approx(found.difference)
+    assert found.at_average == pytest.approx(x.mean(axis=0) @ (inverses[0] @ y[women] - inverses[1] @ y[~women]))
+
+
+def test_the_interval_covers_the_gap_that_was_planted():
+    tables = [staff(seed, ads=1200) for seed in range(many(200))]
+    missed = sum(not one.low <= -3000 <= one.high for frame in tables for one in gaps_of(frame))
+    assert missed <= most(0.05, len(tables))
+    by_ad = [staff(seed, 200, ads=30) for seed in range(many(200))]
+    missed = sum(not one.low <= -3000 <= one.high for frame in by_ad for one in gaps_of(frame, unit="ad"))
+    assert missed <= most(0.05, len(by_ad))
+
+
+def test_each_of_three_groups_is_compared_with_all_others_and_all_hold_together():
+    frame = staff(2, 400)
+    frame.loc[::5, "sex"] = "X"
+    found = gaps_of(frame)
+    assert [(one.group, one.reference) for one in found] == [(name, "all others") for name in "FMX"]
+    for one in found:
+        own = frame["sex"] == one.group
+        rest = frame[~own].assign(sex="rest")
+        if own.sum() < len(rest):
+            (alone,) = gaps_of(pd.concat([frame[own], rest]), level=1 - 0.05 / 3)
+            assert (one.gap, one.low, one.high) == pytest.approx((alone.gap, alone.low, alone.high))
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e6, 1e-6])
+def test_one_look_at_any_scale_is_that_of_welch(scale):
+    frame = staff(3).assign(salary=lambda f: f["salary"] * scale + 1e3)
+    found = eh.audit.parity(frame, group="sex", value="salary")
+    women = frame["sex"] == "F"
+    welch = ttest_ind(frame.loc[women, "salary"], frame.loc[~women, "salary"], equal_var=False).confidence_interval()
+    assert (found.group, found.once_low, found.once_high) == ("F", pytest.approx(welch.low), pytest.approx(welch.high))
+    assert found.rejected == (not welch.low <= 0 <= welch.high)
+    assert "number of looks" not in str(found)
+
+
+def a_gap(**changed):
+    usual = {"group": "F", "reference": "M", "difference": -14088.01, "explained": -6251.3, "gap": -7836.73}
+    usual |= {"low": -13725.7, "high": -1947.8, "freedom": 45.1, "at_average": -7500.0, "left_out": ()}
+    return SimilarGap(**usual | changed)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({}, "On average, salary is 14,088 lower for 'F' than for 'M'. Of that, years and rank explain 6,251; salary of"
+         " the average 'F' is 7,837 lower than that of 'M' with the same features (95 % interval: 1,948 to 13,726 lower"
+         ", more than chance alone would make)."),
+        ({"high": 12.4}, "(95 % interval: 13,726 lower to 12 higher, so it may be chance)."),
+        ({"explained": 1200.0}, "By years and rank alone it would be 1,200 higher; "),
+        ({"gap": 7836.7, "low": 1947.8, "high": 13725.7}, "is 7,837 higher than that of 'M' with the same features (95 "
+         "% interval: 1,948 to 13,726 higher"),
+        ({"at_average": -3457.0}, "At the average person of the whole table it is 3,457 lower instead."),
+        ({"left_out": ("a", "b", "c", "d")}, "Left out, as 'F' or 'M' do not show the effect: a, b, c, ... (counted as "
+         "the first category)."),
+    ],
+    ids=["plain", "chance", "explained the other way", "higher", "average", "left out"],
+)  # fmt: skip
+def test_the_answer_is_a_sentence(changed, said):
+    words = a_gap(**changed).sentences("salary", ["years", "rank"], 0.95)
+    assert said in words
+    assert ("average person" in words) is ("at_average" in changed or "gap" in changed)
+
+
+def test_a_category_of_one_side_or_of_one_row_is_named():
+    frame = staff(4)
+    men, women = (frame.index[frame["sex"] == sex] for sex in "MF")
+    frame.loc[men[:9], "rank"] = "Dean"
+    frame.loc[women[0], "rank"] = "Prof"
+    frame.loc[women[1:], "rank"] = np.resize(["Asst", "Assoc"], len(women) - 1)
+    (found,) = gaps_of(frame)
+    assert found.left_out == ("rank_Dean", "rank_Prof")
+    assert np.isfinite([found.low, found.high]).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "settings", "words"),
+    [
+        (lambda f: f.assign(gender=f["sex"].map({"F": "f", "M": "m"})), {"given": ["years", "gender"]},
+         "features: expected some that vary within a group, got 'gender_m'; 'gender_m' is 'F' under another name"),
+        (lambda f: f, {"given": ["sex", "years"]}, "given: expected columns that have no other use, got 'sex'"),
+        (lambda f: f, {"given": ["salary"]}, "given: expected columns that have no other use, got 'salary'"),
+        (lambda f: f, {"given": ["tenure"]}, "expected one of .*got 'tenure'"),
+        (lambda f: f.assign(salary=3), {}, "value: expected values that differ, got '3 in every row'"),
+        (lambda f: f[f["sex"] == "M"].assign(rank="Prof"), {}, "column 'sex': expected at least two groups"),
+        (lambda f: pd.concat([f[f["sex"] == "F"].head(3), f[f["sex"] == "M"]]), {},
+         "features: expected fewer columns than rows of each group, got .3 columns for 3 rows of 'F'"),
+        (lambda f: f.assign(ad=np.where(f["rank"] == "Prof", 1000, f.index)), {"unit": "ad"},
+         r"unit, row \d+: expected no unit that alone shows a feature"),
+    ],
+    ids=["another name", "the group", "the value", "no column", "constant", "no rows", "more columns than women",
+         "a unit alone"],
+)  # fmt: skip
+def test_what_cannot_be_answered_is_refused_by_name(change, settings, words):
+    with pytest.raises(TableError, match=words):
+        gaps_of(change(staff(5)), **settings)
+
+
+def test_what_a_reader_must_know_is_noted():
+    frame = staff(6, 300)
+    frame.loc[[0, 1], "sex"] = "X"
+    found = eh.audit.parity(frame, group="sex", value="salary", given=["years", "rank"], unit="ad")
+    assert [one.group for one in found.similar] == ["F", "M"]
+    assert any("have too few rows for 3 columns of features: 'X'" in note for note in found.notes)
+    assert any(re.search(r"\d+ units have rows in several groups; the interval counts all", n) for n in found.notes)
+    apart = staff(6).assign(years=lambda f: f["years"] + 100 * (f["sex"] == "F"))
+    notes = eh.audit.parity(apart, group="sex", value="salary", given=["years"]).notes
+    assert any("do not overlap" in note for note in notes)
+
+
+def test_both_commands_say_the_same_sentence(tmp_path):
+    staff(7).to_csv(tmp_path / "staff.csv", index=False)
+    path, given = tmp_path / "staff.csv", "years,rank"
+    parity = call("audit-parity", path, "--group", "sex", "--value", "salary", "--given", given)
+    drawn = ("--rounds", 5, "--replications", 1, "--seed", 1, "--jobs", 1)
+    simulated = call("simulate", "--data", path, "--group", "sex", "--reward", "salary", "--features", given, *drawn)
+    (found,) = gaps_of(staff(7))
+    said = found.sentences("salary", ["years", "rank"], 0.95)
+    assert all(said in " ".join(done.output.split()) for done in (parity, simulated))
+    assert "choose in each round between one random 'F' and one random 'M'" in " ".join(simulated.output.split())
+    assert parity.exit_code == (0 if found.low <= 0 <= found.high else 1)
+    body = json.loads(
+        call("audit-parity", path, "--group", "sex", "--value", "salary", "--given", given, "--json").output
+    )
+    assert body["similar"][0]["gap"] == pytest.approx(found.gap)

@@ -1,0 +1,75 @@
+"""A certificate from rows that are looked at once: exact limits, and how many more rows there must be."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binomtest
+
+from evenhand.errors import ArgumentError
+from evenhand.sampling import certify_once
+from evenhand.sampling.once import rows_needed
+
+DRAWS = np.random.default_rng(1)
+GROUP = np.repeat(["a", "b", "c"], [724, 60, 40])
+Y = DRAWS.integers(0, 2, len(GROUP))
+WRONG = np.concatenate([np.arange(n) < wrong for n, wrong in ((724, 180), (60, 20), (40, 30))])
+SAID = np.where(WRONG, 1 - Y, Y)
+
+
+@pytest.mark.parametrize("loss", ["zero_one", "false_negative", "false_positive"])
+def test_the_limits_are_scipys_one_sided_ones_at_the_level_that_groups_share(loss):
+    found = certify_once(Y, SAID, groups=GROUP, threshold=0.3, delta=0.06, loss=loss)
+    counted = {"zero_one": Y >= 0, "false_negative": Y == 1, "false_positive": Y == 0}[loss]
+    for name, row in found.iterrows():
+        mine = counted & (name == GROUP)
+        assert (row.rows, row.wrong) == (mine.sum(), (mine & WRONG).sum())
+        for side, limit in (("less", row.high), ("greater", row.low)):
+            exact = binomtest(int(row.wrong), int(row.rows), alternative=side).proportion_ci(0.98)
+            assert limit == pytest.approx(exact.high if side == "less" else exact.low, abs=1e-9)
+    if loss == "zero_one":
+        assert found["verdict"].tolist() == ["certified", "not_shown", "refuted"]
+        assert np.isnan(found["needed"]).tolist() == [False, True, True]
+
+
+def test_the_rows_that_are_needed_are_about_the_fewest_that_show_it():
+    for risk, rows, threshold, level in ((0.2, 100, 0.25, 0.0125), (0.0, 10, 0.05, 0.05), (0.1, 10, 0.4, 0.05)):
+        more = int(rows_needed(risk, rows, threshold, level))
+
+        def limit(n, risk=risk, level=level):
+            wrong = int(np.ceil(risk * n - 1e-9))
+            return binomtest(wrong, n, alternative="less").proportion_ci(1 - level).high
+
+        assert limit(rows + more) <= threshold
+        assert more == 0 or limit(rows + more - 1) > threshold
+
+
+def test_a_pipeline_over_named_columns_is_certified_by_what_it_predicts():
+    from sklearn.compose import make_column_transformer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+
+    frame = pd.DataFrame({"town": DRAWS.choice(["x", "y"], 400), "age": DRAWS.normal(size=400)})
+    y = np.where(frame["town"] == "x", "yes", "no")
+    encoder = make_column_transformer((OneHotEncoder(), ["town"]), remainder="passthrough")
+    model = make_pipeline(encoder, LogisticRegression()).fit(frame[:100], y[:100])
+    found = certify_once(y[100:], model.predict(frame[100:]), groups=frame["town"][100:], threshold=0.05)
+    assert found["verdict"].tolist() == ["certified"] * 2
+    assert found["rows"].sum() == 300
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"y": Y[:3]}, "groups: expected a label, a prediction and a group for each row, got '3, 824 and 824'"),
+        ({"y": [], "prediction": [], "groups": []}, "groups: expected a label, a prediction and a group"),
+        ({"y": np.where(Y, "yes", "no")}, "y: expected labels among"),
+        ({"loss": "log"}, "loss: expected"),
+        ({"loss": "false_negative", "y": np.arange(len(Y)) % 3}, "y: expected two labels for false_negative"),
+        ({"threshold": 1.5}, "threshold: expected"),
+        ({"delta": 0}, "delta: expected"),
+    ],
+)
+def test_what_cannot_be_certified_is_refused_by_name(change, says):
+    with pytest.raises(ArgumentError, match=says):
+        certify_once(**{"y": Y, "prediction": SAID, "groups": GROUP, "threshold": 0.3} | change)

@@ -1,0 +1,109 @@
+"""Jurors whose differences add, or are a root of squares, or neither: only what answers support is promised."""
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from evenhand.errors import ExhaustedError, VerdictError
+from evenhand.saving.state import from_bytes, to_bytes
+from evenhand.similarity import MomentDistance, PairQueue, PosteriorDistance
+
+WEIGHTS = np.array([0.5, 0.3, 0.2])
+JURORS = {
+    "sum": lambda away: np.abs(away) @ WEIGHTS[: len(away)],
+    "root": lambda away: np.linalg.norm(1.3 * away * WEIGHTS[: len(away)]),
+    "largest": lambda away: np.abs(away * WEIGHTS[: len(away)]).max(),
+}
+
+
+def asked(juror, dimension, most=150, **more):
+    """Return a queue that a juror answered as long as it asks, and the distances of all pairs by this juror."""
+    draws = np.random.default_rng(3)
+    people = draws.normal(size=(30, dimension))
+    queue = PairQueue(people, people.sum(axis=1) + draws.normal(size=30), seed=1, **more)
+    for _ in range(most):
+        try:
+            task = queue.ask()
+        except ExhaustedError:
+            break
+        one, other = map(int, task.item.split("-"))
+        true = JURORS[juror](queue._rows[one] - queue._rows[other])
+        queue.tell(task, "unfair" if true < task.gap else "acceptable")
+    return queue, np.array([[JURORS[juror](x - y) for x in queue._rows] for y in queue._rows])
+
+
+@pytest.mark.parametrize("dimension", [2, 3])
+@pytest.mark.parametrize(("juror", "structure"), [("sum", "absolute"), ("root", "symmetric")])
+def test_no_pair_is_unfair_by_the_jurors_own_form(juror, structure, dimension):
+    queue, distances = asked(juror, dimension)
+    assert (queue.policy.metric.structure, queue.policy.metric.guarantee) == (structure, "certified")
+    found = queue.chances(places=3)
+    assert (np.abs(found.chances[:, None] - found.chances) <= distances + 1e-9).all()
+    assert found.mean > found.lot + 0.1
+    assert any("no answer contradicts this form" in note for note in found.notes)
+    proposed = [question for _, question, _ in queue._answers if question.proposed]
+    assert f"0 of {len(proposed)} proposed differences were called unfair." in found.notes
+    assert len(proposed) >= 5
+
+
+@pytest.mark.parametrize("check", [0, 3])
+def test_while_both_forms_agree_with_the_answers_the_smaller_distance_counts(check):
+    queue, distances = asked("sum", 2, most=12, check=check)
+    assert "agree with" in queue.form
+    found = queue.chances(places=3)
+    assert (np.abs(found.chances[:, None] - found.chances) <= distances + 1e-9).all()
+    assert "not checked" in queue.checked
+
+
+def test_where_no_form_fits_that_is_said_with_the_number_of_answers_against_each():
+    queue, _ = asked("largest", 2, most=50)
+    assert queue.policy.metric.guarantee != "certified"
+    assert queue.form.startswith("No form of distance fits the answers: ")
+    counts = [int(word) for word in queue.form.split() if word.isdigit()]
+    assert counts[0] > 0
+    assert counts[1] == 50
+    assert queue.form in {note.removesuffix(".") for note in queue.chances().notes}
+
+
+def test_a_few_wrong_answers_leave_the_form_that_most_answers_support():
+    queue, _ = asked("sum", 2, most=40, errors=0.1)
+    assert queue.policy.metric.structure == "absolute"
+    assert max(one.wrong for one in queue.policy.suspects()) < 0.5
+    again = from_bytes(to_bytes(queue))
+    assert (again.form, again.tested, again.ask()) == (queue.form, queue.tested, queue.ask())
+
+
+def test_a_sum_of_absolute_differences_has_the_ends_of_a_linear_program():
+    draws, learner = np.random.default_rng(5), MomentDistance(structure="absolute", radius=2.0)
+    rows, limits = [], []
+    for _ in range(25):
+        x, y = draws.uniform(-0.5, 0.5, size=(2, 3))
+        gap = draws.uniform(0.05, 0.6)
+        unfair = bool(JURORS["sum"](x - y) < gap)
+        learner.verdict(x, y, gap, unfair)
+        sign = 1.0 if unfair else -1.0
+        rows.append(sign * np.abs(x - y))
+        limits.append(sign * gap)
+    for _ in range(10):
+        x, y = draws.uniform(-0.5, 0.5, size=(2, 3))
+        ends = [
+            linprog(sign * np.abs(x - y), A_ub=rows, b_ub=limits, bounds=[(0, 2)] * 3).fun * sign for sign in (1, -1)
+        ]
+        low, guess, high = learner.bounds(x, y)
+        assert (low, high) == pytest.approx((ends[0], min(ends[1], 1.0)), abs=1e-7)
+        assert low <= guess <= high
+        assert low <= JURORS["sum"](x - y) <= high
+    with pytest.raises(VerdictError, match=r"no metric calls a gap of 0\.9 acceptable"):
+        learner.verdict([0.1, 0.0, 0.0], [0.0, 0.0, 0.0], 0.9, False)
+
+
+def test_a_belief_in_a_sum_of_absolute_differences_contains_the_truth():
+    draws, learner = np.random.default_rng(2), PosteriorDistance(structure="absolute", radius=2.0, seed=1)
+    for n in range(60):
+        x, y = draws.uniform(-0.5, 0.5, size=(2, 2))
+        gap = draws.uniform(0.02, 0.6)
+        learner.verdict(x, y, gap, bool((JURORS["sum"](x - y) < gap) != (n % 15 == 14)))
+    low, guess, high = learner.bounds([0.5, 0.5], [0.0, 0.0])
+    assert low < 0.4 < high
+    assert high - low < 0.3
+    assert guess == pytest.approx(0.4, abs=0.1)
