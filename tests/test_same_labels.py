@@ -170,7 +170,7 @@ def test_a_log_says_the_same_in_every_type(door, kind):
 
 ARMS = {1: 0.2, 2: 0.3, 3: 0}
 STATES = {"sex": [0, 1], "dose": [0, 1], "cured": [0, 1]}
-NOW = [[0.8, 0.2], [0.4, 0.6]]
+NOW, MEMBERS = [[0.8, 0.2], [0.4, 0.6]], Groups.read({1: "f", 2: "m"})
 GROUP_FAIR = {"policy": "groups/group-fair-top-interval", "groups": {"a": 1, "b": 0}}
 
 
@@ -182,6 +182,10 @@ def changed(shares):
     policy = made()
     policy.change(shares)
     return policy.promise
+
+
+def capped(one, two):
+    return Promise({one: 0.4, two: 0.5, 3: 0}, caps={one: 0.5})
 
 
 def retired(arm):
@@ -236,10 +240,10 @@ SAME_ANSWER = {
     "available": (lambda one, two: made().ask(available=[one, two]).arm, 1),
     "retire": (lambda one, two: retired(one), (1,)),
     "change": (lambda one, two: changed({one: 0.4, two: 0.5, 3: 0}), Promise({1: 0.4, 2: 0.5, 3: 0})),
-    "a promise": (lambda one, two: changed(Promise({one: 0.4, two: 0, 3: 0})), Promise({1: 0.4, 2: 0, 3: 0})),
+    "a promise": (lambda *names: changed(capped(*names)), capped(1, 2)),
     "several tables of a promise": (lambda one, two: Promise(ARMS, caps={one: 0.9}, offers="all").arms, (1, 2, 3)),
     "sets beside arms": (lambda one, two: Promise({1: 0.1, 2: 0.1, (one, two): 0.5}).arms, (1, 2)),
-    "groups": (lambda one, two: Groups.read({1: "f", 2: "m"}).of_round({one: "m", two: "f"}).tolist(), [1.0, 0.0]),
+    "groups": (lambda one, two: MEMBERS.of_round({one: "m", two: "f"}).tolist(), [1.0, 0.0]),
     "a group": (lambda one, two: Groups.read({"a": 1, "b": 2}).code(two), 1),
     "costs": (lambda one, two: OptimisticSampler([1, 2], costs={two: 3, one: 1}).costs, {1: 1.0, 2: 3.0}),
     "means": (lambda one, two: drifting({two: 0.2, one: 0.1}).amplitudes.tolist(), [0.1, 0.2]),
@@ -250,15 +254,15 @@ SAME_ANSWER = {
     "a table by arm": (lambda one, two: in_order(pd.Series({two: 5, one: 6}), [(1, 2)], "costs").tolist(), [6, 5]),
     "an item of a queue": (lambda one, two: queue()._items.position(two), 1),
 }
-BY_TEXT = {
+BOTH = ("true", "false")
+MIXED = pd.DataFrame({"who": pd.Series([1, "1", 2, "2"] * 50, dtype=object), "x": [*range(100)] * 2, "y": [0, 1] * 100})
+TRIALS = pd.DataFrame({"sex": [0, 1] * 50, "dose": [0, 0, 1, 1] * 25, "cured": [0, 1, 1, 1] * 25})
+SAME_ALWAYS = {
     "a promise": (lambda: promise_from({"shares": {"1": 0, "2": 0.2}, "caps": {"2": 0.9}}, [1, 2]).arms, (1, 2)),
     "shares": (lambda: spec(arms=[1, 2], shares={"2": 0.2, "1": 0.1}, windows={"2": 9}).arms, (1, 2)),
     "caps": (lambda: spec(shares=[0.1, 0.2], caps={"1": 0.9}).caps, {0: None, 1: Fraction(9, 10)}),
     "a sensitive group": (lambda: policy_from(GROUP_FAIR | {"sensitive": "1"}).sensitive, 1),
     "rewards": (lambda: by_arm({"2": 0.0, "1": 1.0}, [1, 2]), [1.0, 0.0]),
-}
-BOTH = ("true", "false")
-FLAGGED = {
     "a learner": (lambda: UCB1(arms=[True, False]).arms, BOTH),
     "a world": (lambda: eh.quotas.BernoulliArms({True: 0.2, False: 0.3}).arms, BOTH),
     "flags' shares": (lambda: FairUCB({True: 0.2, False: 0.3}).arms, BOTH),
@@ -267,9 +271,6 @@ FLAGGED = {
     "a Series of groups": (lambda: Groups.read(pd.Series([True, False], index=["a", "b"])).names, BOTH),
     "a sampler": (lambda: eh.sampling.UniformSampler([True, False]).groups, BOTH),
     "states": (lambda: CausalModel.from_tables({"a": [True, False]}, {"a": []}, {"a": [0.5, 0.5]}).states["a"], BOTH),
-}
-MIXED = pd.DataFrame({"who": pd.Series([1, "1", 2, "2"] * 50, dtype=object), "x": [*range(100)] * 2, "y": [0, 1] * 100})
-ONE_EACH = {
     "parity": (lambda: eh.audit.parity(MIXED, group="who", value="y").groups["group"].tolist(), [1, 2]),
     "table arms": (lambda: eh.groups.TableArms(MIXED, arm="who", group="who", reward="y").arms, (1, 2)),
     "logged arms": (lambda: eh.quotas.LoggedArms(MIXED, arm="who", reward="y").arms, (1, 2)),
@@ -279,12 +280,6 @@ ONE_EACH = {
     "a queue": (lambda: LabelQueue(range(200), MIXED[["x"]], groups=MIXED["who"].tolist()).groups, (1, 2)),
     "a causal model": (lambda: CausalModel.fit(MIXED[["who", "y"]], [("who", "y")]).states["who"], (1, 2)),
     "features": (lambda: categories(MIXED, "who"), [1, 2]),
-}
-TRIALS = pd.DataFrame({"sex": [0, 1] * 50, "dose": [0, 0, 1, 1] * 25, "cured": [0, 1, 1, 1] * 25})
-SAME_ALWAYS = {
-    **{f"{name}, by text": case for name, case in BY_TEXT.items()},
-    **{f"{name} of truth values": case for name, case in FLAGGED.items()},
-    **{f"{name}, one of each": case for name, case in ONE_EACH.items()},
     "states of floats": (lambda: CausalModel.fit(TRIALS.astype(float), "sex -> dose -> cured").states["cured"], (0, 1)),
     "states of bools": (lambda: CausalModel.fit(TRIALS.astype(bool), "sex -> dose").states["dose"], BOTH[::-1]),
     "states that are flags": (lambda: problem({node: ["false", "true"] for node in STATES}, True).low, 0.0),
@@ -378,6 +373,7 @@ def test_labels_that_are_the_same_in_one_log_are_told_apart_by_names_alone():
     log = pd.Series([1, "1", 2], dtype=object)
     for shares, pulls in ((0.1, [2, 1]), ({1: 0.1, "1": 0.1, 2: 0}, [1, 1, 1]), ({1: 0.1, 2: 0}, [2, 1])):
         assert audited(log, shares).arms["pulls"].tolist() == pulls
+    assert audited([1, 2] * 20, SHARES_FROM).arms["owed"].tolist() == [0.2, 0.4]
     flagged = pd.DataFrame({"arm": [True, False], "here": [[True, False]] * 2})
     assert audited(flagged, {True: 0.1, False: 0.1}, available="here").arms["pulls"].tolist() == [1, 1]
 
@@ -385,36 +381,33 @@ def test_labels_that_are_the_same_in_one_log_are_told_apart_by_names_alone():
 # ---------------------------------------------------------------------- refusals
 
 ZERO, ONES, FLAGGED_LOG = (frame(pd.Series(labels)) for labels in (["01", "2"] * 20, TWO, [True, False] * 20))
+HERE = ZERO.assign(arm=1, here=ZERO["arm"])
 MASKED = pd.DataFrame({"arm": [0, 1], "here": [[True, False], [True, True]]})
 BY_FLAG = pd.DataFrame({1: [0.5] * 40, 0: [0.5] * 40})
 GOT = "(whole numbers), got '01' (text)"
 NOT_ONE = f"arms among [1, 2] {GOT}"
 A_SHARE = f"expected an arm that has a share, one of [1, 2] {GOT}"
 OFFERED = f"expected arms that have a share, one of [1, 2] {GOT}"
+LEAVE = "column 'dose', row 3: expected one of [0, 1], got 7; leave such rows out"
+TRIAL = f"column 'dose', row 1: expected one of [0, 1] {GOT}; no row has one of them"
 A_MASK = "row 1: expected arms that have a share, one of [0, 1] (whole numbers), got True"
 LACKING = "none for 1 (a whole number) among ['01'] (text)"
 A_CLASS = "expected labels among ['false', 'true'] (text), got 0 (a whole num"
 A_ROW = "policy: expected one entry for each of ['false', 'true'] (text), got 1 (a whole number)"
 STATE = "candidates['rule']: expected an entry for each state of 'sex': [0, 1] (whole numbers), got '00' (text)"
-POINT = ["1.0", "2"] * 20
+POINT, ZEROS = ["1.0", "2"] * 20, frame([0, 1] * 20)
 REFUSED = {
     UnknownArmError: {
         f"column 'arm', row 1: {A_SHARE}": lambda: audited(ZERO, {1: 0.2, 2: 0.3}),
-        f"column 'here', row 1: {OFFERED}": lambda: audited(
-            ZERO.assign(arm=1, here=ZERO["arm"]), {1: 0, 2: 0}, available="here"
-        ),
+        f"column 'here', row 1: {OFFERED}": lambda: audited(HERE, {1: 0, 2: 0}, available="here"),
         A_MASK: lambda: audited(MASKED, {0: 0.1, 1: 0.1}, available="here"),
         "policy: expected the arms of the log, [1, 2] (whole": lambda: evaluated(ONES, {"01": 0.5, "2": 0.5}),
         "log, [1, 2] (whole numbers), got 'true' (text)": lambda: evaluated(ONES, {True: 0.5, 2: 0.5}),
         "['1.0', '2'], got '1'; did you mean '1.0'": lambda: evaluated(frame(POINT), {"1": 0.5, "2": 0.5}),
-        "[0, 1] (whole numbers), got '00' (text); did": lambda: evaluated(
-            frame(TRUTHS).astype(int), {"00": 0.5, 1: 0.5}
-        ),
+        "[0, 1] (whole numbers), got '00' (text); did you mean 0": lambda: evaluated(ZEROS, {"00": 0.5, 1: 0.5}),
         "the arms of the log, ['a', 'b'], got 'ann'": lambda: evaluated(frame([*"ab"] * 20), {"ann": 0.5, "bob": 0.5}),
         A_ROW: lambda: evaluated(FLAGGED_LOG, BY_FLAG),
-        f"groups: expected a dict over the arms [1, 2] {GOT}": lambda: Groups.read({1: "f", 2: "m"}).of_round(
-            {"01": "m"}
-        ),
+        f"groups: expected a dict over the arms [1, 2] {GOT}": lambda: MEMBERS.of_round({"01": "m"}),
     },
     SharesError: {
         f"shares: expected arms among [1, 2, 3] {GOT}; did you mean 1?": lambda: changed({"01": 0.1, "2": 0.1, "3": 0}),
@@ -430,10 +423,8 @@ REFUSED = {
     },
     TableError: {
         f"column 'arm', row 1: expected one of the arms [1, 2, 3] {GOT}": lambda: made().learn(ZERO),
-        f"row 1: expected one of [0, 1] {GOT}; no row has": lambda: search().tell(None, TRIALS.assign(dose="01")),
-        "row 3: expected one of [0, 1], got 7; leave": lambda: search().tell(
-            None, TRIALS.assign(dose=[0, 1, 7, 1] * 25)
-        ),
+        TRIAL: lambda: search().tell(None, TRIALS.assign(dose="01")),
+        LEAVE: lambda: search().tell(None, TRIALS.assign(dose=[0, 1, 7, 1] * 25)),
         "row 2: expected a whole number or text, got True; turn each bool into": lambda: audited(["True", True], 0.1),
     },
     ArgumentError: {

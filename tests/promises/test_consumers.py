@@ -16,7 +16,7 @@ from evenhand.learners import UCB1
 from evenhand.quotas import DeadlineLearn
 from evenhand.studies import Study
 from evenhand.studies.files import flat, read_csv
-from evenhand.studies.log.codec import plain, revive
+from evenhand.studies.log.codec import revive, to_plain
 from evenhand.studies.statistics.promise_check import PromiseCheck
 from tests.cli.shell import answer
 from tests.fuzzing import many
@@ -132,7 +132,7 @@ def test_a_study_counts_what_the_definition_counts(promise):
             rounds.append((arms, offered))
             check.decided([ARMS.index(arm) for arm in arms], given)
             if t % 17 == 0:
-                saved, check = revive(json.loads(json.dumps(plain(check.snapshot())))), fresh(promise)
+                saved, check = revive(json.loads(json.dumps(to_plain(check.snapshot())))), fresh(promise)
                 check.restore(saved)
             found += [t] * (check.violations - before)
             expected += [t] * broken_now(promise, rounds, offered)

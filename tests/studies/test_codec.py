@@ -18,7 +18,7 @@ from evenhand.errors import ArgumentError, ClosedTicketError, ContextError, Cont
 from evenhand.kernels.compose import flat
 from evenhand.studies import Ask, Change, Forget, Study, Tell
 from evenhand.studies.log.chain import Entry, digest_of
-from evenhand.studies.log.codec import as_decided, decision_from, from_text, plain, revive, to_text
+from evenhand.studies.log.codec import as_decided, decision_from, from_text, revive, to_plain, to_text
 from tests.naming import named
 
 numbers = st.one_of(st.integers(-(2**63), 2**63 - 1), st.floats(), st.booleans(), st.none())
@@ -35,7 +35,7 @@ values = st.recursive(
 
 def kept(value):
     """What comes out of the log for what goes in."""
-    return revive(from_text(to_text(plain(value))))
+    return revive(from_text(to_text(to_plain(value))))
 
 
 def same(one, other):
@@ -98,7 +98,7 @@ def test_tables_keep_columns_missing_cells_and_odd_numbers():
     assert again["text"].isna().tolist() == [False, True, False]
     assert again["kind"].tolist() == ["x", "y", "x"]
     assert again["7"].tolist() == [True, False, True]
-    assert plain(again) == plain(table)
+    assert to_plain(again) == to_plain(table)
     assert kept([table])[0].equals(again)
 
 
@@ -118,14 +118,14 @@ def test_a_series_keeps_its_labels_whatever_they_are(index):
 
 def test_fractions_and_decimals_are_texts_where_they_are_exact_and_numbers_elsewhere():
     given = {"a": Fraction(1, 3), "b": [Decimal("0.5")], "c": Decimal("NaN"), "d": Fraction(10**400)}
-    assert plain(given) == {"a": "1/3", "b": ["0.5"], "c": "NaN", "d": str(10**400)}
-    assert plain(given, exact=False) == {"a": 1 / 3, "b": [0.5], "c": {"$float": "nan"}, "d": {"$float": "inf"}}
+    assert to_plain(given) == {"a": "1/3", "b": ["0.5"], "c": "NaN", "d": str(10**400)}
+    assert to_plain(given, exact=False) == {"a": 1 / 3, "b": [0.5], "c": {"$float": "nan"}, "d": {"$float": "inf"}}
 
 
 @pytest.mark.parametrize("columns", [["a", "a"], [1, "1"]], ids=named)
 def test_a_table_with_a_column_twice_is_refused(columns):
     with pytest.raises(ArgumentError, match="samples: expected a table with each column once"):
-        plain(pd.DataFrame([[1, 2]], columns=columns), "samples")
+        to_plain(pd.DataFrame([[1, 2]], columns=columns), "samples")
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_a_table_with_a_column_twice_is_refused(columns):
 )
 def test_what_a_log_cannot_keep_is_refused_by_name(value):
     with pytest.raises(ArgumentError, match="reward: expected numbers, texts, lists, arrays or tables"):
-        plain(value, "reward")
+        to_plain(value, "reward")
 
 
 @pytest.mark.parametrize("value", [2**64, -(2**63) - 1, [10**30], "\ud800", {"\udfff": 1}], ids=named)

@@ -9,7 +9,7 @@ from evenhand.errors import EvenhandError
 from evenhand.quotas import FairUCB
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies import Study
-from evenhand.studies.log.codec import as_decided, from_text, plain, revive, to_text
+from evenhand.studies.log.codec import as_decided, from_text, revive, to_plain, to_text
 
 APART = [entry.name for entry in registry.entries("policy") if getattr(entry.cls, "_tickets_live_in_log", False)]
 SHOWN = ("contexts", "groups")
@@ -55,7 +55,7 @@ def test_tickets_that_are_laid_aside_are_taken_up_again_from_the_log(name):
         if kind == "asked":
             decided = {**as_decided(ticket), **apart.tickets.extra_log_fields(ticket.id)}
             given = dict(zip(SHOWN, shown, strict=False))
-            log[ticket.id] = to_text(decided), to_text(plain(given))
+            log[ticket.id] = to_text(decided), to_text(to_plain(given))
             apart.tickets.evict(0)
             assert not apart.remembers(ticket.id)
         else:

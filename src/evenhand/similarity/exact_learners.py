@@ -133,7 +133,7 @@ class EllipsoidDistance(DistanceLearner):
     Source: Cohen, Lobel, Paes Leme (2016), Theorem 5.1.
     """
 
-    cut = cut_ellipsoid
+    update_kernel = cut_ellipsoid
 
     def prior_radius(self, m: int) -> tuple[float, float]:
         return 1.0, 1.0
@@ -341,7 +341,7 @@ class ProjectedVolumeDistance(DistanceLearner):
     Source: Lobel, Paes Leme, Vladu (2017), Section 4; Gillen, Jung, Kearns, Roth (2018), Section 3.
     """
 
-    cut = cut_volume
+    update_kernel = cut_volume
     programs = True
     plain_work = 1000
 
@@ -392,7 +392,7 @@ class KnownDistance(DistanceLearner):
     0.3
     """
 
-    cut = cut_nothing
+    update_kernel = cut_nothing
 
     def __init__(self, A: ArrayLike) -> None:
         self.A = read_matrix(A)

@@ -221,7 +221,7 @@ class Individuals:
 
     def _play(self, policy: LipschitzUCB, trace: Floats, checkpoints: Ints, stop: Callable[[int], None]) -> None:
         policy.prepare(*self._environment.contexts.shape)
-        decide, learn_verdicts = rule_kernels(learn_kernel(policy.metric.cut))
+        decide, learn_verdicts = rule_kernels(learn_kernel(policy.metric.update_kernel))
         function = entry(play, decide=decide, learn_verdicts=learn_verdicts)
         done, row, final = 0, 0, int(checkpoints[-1])
         while done < final:

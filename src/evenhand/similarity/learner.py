@@ -46,13 +46,13 @@ MOST_NUMBERS = 2**32
 
 
 class DistanceLearner(Configured):
-    """The common part of the metric learners; a subclass names its kernel `cut` and how it begins."""
+    """The common part of the metric learners; a subclass names its kernel `update_kernel` and how it begins."""
 
     state: MetricState
     """The kernels' state, once the dimension is known."""
-    cut: ClassVar[Any]
+    update_kernel: ClassVar[Any]
     plain_work: ClassVar[int] = 30
-    """About how many array entries `cut` and what is around it touch for each pair of coordinates."""
+    """About how many array entries `update_kernel` and what is around it touch for each pair of coordinates."""
     programs: bool = False
     """Whether linear programs over the log certify intervals."""
     error_rate: float = 0.0
@@ -371,7 +371,7 @@ class DistanceLearner(Configured):
 
     @property
     def _kernels(self) -> DistanceKernels:
-        return distance_kernels(self.cut, self.plain_work)
+        return distance_kernels(self.update_kernel, self.plain_work)
 
     def _take(self, v: Verdict) -> int:
         if (

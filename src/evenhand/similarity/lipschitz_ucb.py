@@ -427,7 +427,7 @@ class LipschitzUCB(AskTell):
     @property
     def kernels(self) -> RoundKernels:
         """What is called in a round, for the metric learner that it has."""
-        return round_kernels(self.metric.cut, self.metric.plain_work)
+        return round_kernels(self.metric.update_kernel, self.metric.plain_work)
 
     def adopt(self, learner: DistanceLearner) -> None:
         """Make a metric learner this policy's own: they have one lock, as users may ask and teach it meanwhile."""

@@ -152,7 +152,7 @@ class MomentDistance(DistanceLearner):
     Source: Minka (2001), Section 3.2, for the update; the use for metrics is ours.
     """
 
-    cut = cut
+    update_kernel = cut
 
     def __init__(
         self, *, radius: float | None = None, error_rate: float = 0.0, shared: bool = True,

@@ -132,7 +132,7 @@ class PosteriorDistance(DistanceLearner):
     Source: R. L. Smith (1984) for the walk; the belief and the test of fit are ours.
     """
 
-    cut = cut
+    update_kernel = cut
     error_rate = 0.2
     """The mean of the rate's prior; what was learned is in `rate`."""
     stepped = True

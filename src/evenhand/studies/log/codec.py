@@ -67,11 +67,11 @@ class Event(NamedTuple):
     digest: str
 
 
-def plain(value: Any, name: str = "given", *, exact: bool = True) -> Any:
+def to_plain(value: Any, name: str = "given", *, exact: bool = True) -> Any:
     """Return a value as the log keeps it: numbers, texts, lists, dicts with text keys; tables as columns. Fractions and
     decimals are texts, as shares are, or where they need not be `exact` numbers, as rewards are.
 
-    >>> plain({"contexts": np.eye(2), "pairs": {(0, 1)}})
+    >>> to_plain({"contexts": np.eye(2), "pairs": {(0, 1)}})
     {'contexts': [[1.0, 0.0], [0.0, 1.0]], 'pairs': [[0, 1]]}
 
     Raises
@@ -88,8 +88,8 @@ def plain(value: Any, name: str = "given", *, exact: bool = True) -> Any:
     if isinstance(value, (np.generic, np.ndarray)) and value.dtype.kind not in "mM":
         number = value.astype(np.float64) if value.dtype.kind == "f" else value
         sound = value.dtype.kind in "biuU" or (value.dtype.kind == "f" and bool(np.isfinite(number).all()))
-        return number.tolist() if sound else plain(number.tolist(), name)
-    kept = partial(plain, name=name, exact=exact)
+        return number.tolist() if sound else to_plain(number.tolist(), name)
+    kept = partial(to_plain, name=name, exact=exact)
     if is_frame(value):
         value = as_pandas(value, name)
         columns = {str(label): _column(value, label, name, kept) for label in value.columns}
@@ -236,7 +236,7 @@ def as_decided(decision: Any) -> dict[str, Any]:
     else:
         fields = {field.name: getattr(decision, field.name) for field in dataclasses.fields(decision)}
         left_out = {"token"}
-    kept = {name: plain(item, "decision") for name, item in fields.items() if name not in left_out}
+    kept = {name: to_plain(item, "decision") for name, item in fields.items() if name not in left_out}
     return {"type": type(decision).__name__, **kept}
 
 

@@ -15,7 +15,7 @@ from evenhand.errors import ArgumentError, ErasedError, EvenhandError, ReplayErr
 from evenhand.policy.ask_tell import AskTell
 from evenhand.protocol import Changeable, Decision
 from evenhand.studies.log.chain import Entry
-from evenhand.studies.log.codec import arguments_of, as_decided, from_text, plain, to_text
+from evenhand.studies.log.codec import arguments_of, as_decided, from_text, to_plain, to_text
 from evenhand.studies.log.open_tickets import is_apart
 
 CHANGES = ("add", "retire", "change")
@@ -198,10 +198,10 @@ class Arguments:
         missing = [name for name in needed if name not in given]
         if missing:
             raise ArgumentError(wanted(missing[0], f"a value, {kind} needs it", Wording("nothing")))
-        kept = {name: plain(value, name, exact=kind in CHANGES) for name, value in given.items()}
+        kept = {name: to_plain(value, name, exact=kind in CHANGES) for name, value in given.items()}
         if kept.get("available") is not None:
             kept["available"] = _as_list(kept["available"])
-        return {name: v for name, v in kept.items() if name in needed or v != plain(takes[name], name)}
+        return {name: v for name, v in kept.items() if name in needed or v != to_plain(takes[name], name)}
 
 
 def _as_list(offer: Any) -> Any:
@@ -239,7 +239,7 @@ def decision_text(policy: Any, decision: Any) -> str:
 
 def returned_text(returned: Any) -> str | None:
     """Return what a change of the promise returned, as the log keeps it."""
-    return None if returned is None else to_text({"returned": plain(returned)})
+    return None if returned is None else to_text({"returned": to_plain(returned)})
 
 
 @cache
