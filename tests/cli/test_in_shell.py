@@ -72,30 +72,6 @@ def test_the_nearest_names_are_typed_names():
     assert in_shell(wanted_one_of("--arm", [10, 20], "c")) == of_one_type
 
 
-CASES = {
-    "--shares, 'a': expected numbers from 0 to 1, got 'x'": "audit log.csv --shares a=x",
-    "--cap, 'a': expected at least its share": "audit log.csv --shares a=0.2 --cap a=0.1",
-    "--window, 'a': expected a number of rounds": "audit log.csv --shares 0.2 --window a=3/2",
-    "--promise, shares: they sum to 1.3": "audit log.csv --promise p.toml",
-    "--promise, shares: they sum to 1.3, ": "new n.evenhand --promise p.toml",
-    "--spec, policy: expected": "new n.evenhand --spec c.json",
-    "TICKET: expected a ticket": "tell s.evenhand x 1",
-    "--id: expected each id once": "label log.csv --id reward --group arm --features reward --labels 0,1 --tasks t.csv",
-}
-
-
-@pytest.mark.parametrize("words", CASES)
-def test_a_refusal_names_what_was_typed(words, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "log.csv").write_text("arm,reward\n" + "a,1\nb,0\n" * 20)
-    (tmp_path / "p.toml").write_text("shares = {a = 0.7, b = 0.6}\n")
-    (tmp_path / "c.json").write_text('{"now": null}')
-    assert call("new", "s.evenhand", "-p", "fair-ucb", "--shares", "a=0.2,b=0.3").exit_code == 0
-    result = call(*CASES[words].split())
-    assert isinstance(result.exception, EvenhandError), result.output
-    assert str(result.exception).startswith(words)
-
-
 ENDS = {
     "audit log.csv --shares 0.2 --window a=9/3": "or plays/rounds with 1 <= plays <= rounds <= 1,000,000, got 9/3",
     "simulate --data log.csv --shares a=0.1 --promise e.toml": "nothing together with --shares, got 'e.toml'",
