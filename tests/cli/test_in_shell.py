@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from evenhand.cli.output import short, table
 from evenhand.cli.refusals import in_shell, written
 from evenhand.data.tables import numbers
-from evenhand.errors import ArgumentError, EvenhandError, Wording, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, EvenhandError, Wording, argument, wanted, wanted_one_of
 from tests.cli.shell import call, evenhand
 from tests.fuzzing import many
 
@@ -64,6 +64,18 @@ def test_texts_are_numbered_as_they_can_be_pasted(texts, typed):
     with pytest.raises(ArgumentError, match=r"such as \{'") as refused:
         numbers(pd.DataFrame({"y": texts}), "y")
     assert in_shell(refused.value).endswith(f"; pass --values {typed}")
+
+
+@pytest.mark.parametrize(
+    ("value", "python", "shell"),
+    [
+        *((None, "at_least=", "--at-least"), (True, "at_least=True", "--at-least")),
+        *((1, "at_least=1", "--at-least 1"), ("a", "at_least='a'", "--at-least a")),
+    ],
+)
+def test_an_argument_is_an_option(value, python, shell):
+    words = Wording("pass ", argument("at_least", value))
+    assert (words, in_shell(words)) == (f"pass {python}", f"pass {shell}")
 
 
 def test_the_nearest_names_are_typed_names():
