@@ -46,6 +46,8 @@ SHOWN = 80
 """Characters of a value in a refusal."""
 NAMED = 8
 """Names in a refusal that lists what there is."""
+LARGEST = 1e308
+"""Beyond it a number in a refusal is a text: neither JSON nor Python writes all of them."""
 PYTHON_IN_JSON = {"None": "null", "True": "true", "False": "false"}
 SERVER = re.compile(r"((?::/|//|postgres\w*:)[^\s:/]*:)(?:(?:(?!://)[^\n])*@(?=[\w.:\[\]-]*/)|\S*@)", re.IGNORECASE)
 """A user and a password in an address; the password may hold an @, and blanks too where a host and a / follow."""
@@ -244,7 +246,7 @@ def argument(name: str, value: Any = None) -> Wording:
     >>> argument("rounds"), argument("stationary", True)
     ('rounds=', 'stationary=True')
     """
-    option, typed = f"--{name.replace('_', '-')}", "" if value in (None, True) else f" {value}"
+    option, typed = f"--{name.replace('_', '-')}", "" if value is None or value is True else f" {value}"
     return Wording(f"{name}={'' if value is None else repr(value)}", shell=option + typed)
 
 
@@ -302,7 +304,7 @@ def _is_data(value: Any) -> bool:
     """Return whether a value holds nothing but texts and numbers, so that an error that keeps it can be sent on."""
     if isinstance(value, (list, tuple, dict)):
         return all(map(_is_data, [*value, *(value.values() if isinstance(value, dict) else ())]))
-    return value is None or isinstance(value, (str, Real))
+    return value is None or isinstance(value, str) or (isinstance(value, Real) and not abs(value) > LARGEST)
 
 
 def _masked(words: str) -> str:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from evenhand.cli.output import short, table
 from evenhand.cli.refusals import in_shell, written
 from evenhand.data.tables import numbers
-from evenhand.errors import ArgumentError, EvenhandError, Wording, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, EvenhandError, Wording, argument, wanted, wanted_one_of
 from tests.cli.shell import call, evenhand
 from tests.fuzzing import many
 
@@ -66,34 +66,22 @@ def test_texts_are_numbered_as_they_can_be_pasted(texts, typed):
     assert in_shell(refused.value).endswith(f"; pass --values {typed}")
 
 
+@pytest.mark.parametrize(
+    ("value", "python", "shell"),
+    [
+        *((None, "at_least=", "--at-least"), (True, "at_least=True", "--at-least")),
+        *((1, "at_least=1", "--at-least 1"), ("a", "at_least='a'", "--at-least a")),
+    ],
+)
+def test_an_argument_is_an_option(value, python, shell):
+    words = Wording("pass ", argument("at_least", value))
+    assert (words, in_shell(words)) == (f"pass {python}", f"pass {shell}")
+
+
 def test_the_nearest_names_are_typed_names():
     assert in_shell(wanted_one_of("--arm", ["a", "b"], "c")) == "--arm: expected one of a,b, got 'c'"
     of_one_type = "--arm: expected one of 10,20 (whole numbers), got 'c' (text)"
     assert in_shell(wanted_one_of("--arm", [10, 20], "c")) == of_one_type
-
-
-CASES = {
-    "--shares, 'a': expected numbers from 0 to 1, got 'x'": "audit log.csv --shares a=x",
-    "--cap, 'a': expected at least its share": "audit log.csv --shares a=0.2 --cap a=0.1",
-    "--window, 'a': expected a number of rounds": "audit log.csv --shares 0.2 --window a=3/2",
-    "--promise, shares: they sum to 1.3": "audit log.csv --promise p.toml",
-    "--promise, shares: they sum to 1.3, ": "new n.evenhand --promise p.toml",
-    "--spec, policy: expected": "new n.evenhand --spec c.json",
-    "TICKET: expected a ticket": "tell s.evenhand x 1",
-    "--id: expected each id once": "label log.csv --id reward --group arm --features reward --labels 0,1 --tasks t.csv",
-}
-
-
-@pytest.mark.parametrize("words", CASES)
-def test_a_refusal_names_what_was_typed(words, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "log.csv").write_text("arm,reward\n" + "a,1\nb,0\n" * 20)
-    (tmp_path / "p.toml").write_text("shares = {a = 0.7, b = 0.6}\n")
-    (tmp_path / "c.json").write_text('{"now": null}')
-    assert call("new", "s.evenhand", "-p", "fair-ucb", "--shares", "a=0.2,b=0.3").exit_code == 0
-    result = call(*CASES[words].split())
-    assert isinstance(result.exception, EvenhandError), result.output
-    assert str(result.exception).startswith(words)
 
 
 ENDS = {

@@ -201,12 +201,24 @@ WRITTEN = {
     "f.toml": "[shares]\nf = 0.2\n",
     "learner.toml": "learner = 'nope'\n[shares]\na = 0.2\n",
     "few.csv": "arm,reward\na,1\nb,0\n",
+    "sum.toml": "shares = {a = 0.7, b = 0.6}\n",
+}
+TYPED = {
+    "audit log.csv --shares a=x": "--shares, 'a': expected numbers from 0 to 1, got 'x'",
+    "audit log.csv --shares a=0.2 --cap a=0.1": "--cap, 'a': expected at least its share",
+    "audit log.csv --shares 0.2 --window a=3/2": "--window, 'a': expected a number of rounds",
+    "audit log.csv --promise sum.toml": "--promise, shares: they sum to 1.3",
+    "new n.evenhand --promise sum.toml": "--promise, shares: they sum to 1.3, ",
+    "new n.evenhand --spec c.json": "--spec, policy: expected",
+    "tell s.evenhand x 1": "TICKET: expected a ticket",
+    "label log.csv --id reward --group arm --features reward --labels 0,1 --tasks t.csv": "--id: expected each id once",
 }
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        *((arguments.split(), words) for arguments, words in TYPED.items()),
         (["simulate", "--data", "log.csv", "-p", "nope", "--promise", "q.toml"], "--policy: no policy is named"),
         (["simulate", "--data", "log.csv", "-p", "fair-learn+nope", "--shares", "0.1"], "--policy: no policy is named"),
         (["simulate", "--data", "log.csv", "-p", "fair-ucb", "--promise", "q.toml"], "--policy: quotas/fair-ucb needs"),

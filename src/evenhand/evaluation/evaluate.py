@@ -9,7 +9,7 @@ import numpy as np
 
 from evenhand.arguments import one_of, real, whole, yes_or_no
 from evenhand.display.progress import ProgressBar
-from evenhand.errors import NOTHING, ArgumentError, Wording, wanted
+from evenhand.errors import NOTHING, ArgumentError, Wording, argument, wanted
 from evenhand.evaluation.comparison import follow, side_by_side
 from evenhand.evaluation.diagnosis import check_log, check_normal, known_weight, single_weight, uncovered
 from evenhand.evaluation.estimators import read_candidate, read_estimates
@@ -160,7 +160,8 @@ def evaluate(
     if not set(estimators) & {*MODELLED}:
         _unused(f"for {', '.join(estimators)}, which uses no model", model=model)
     if interval == "normal":
-        _unused("with a normal interval, which bounds no weight", largest_weight=largest_weight)
+        normal = argument("interval", "normal")
+        _unused(Wording("with ", normal, ", which bounds no weight"), largest_weight=largest_weight)
     check_log(logged, arm)
     found = []
     for value_curves in _value_curves(named, logged, estimators, model, largest_weight, interval, stationary):
@@ -238,7 +239,7 @@ def _unused(where: str, **arguments: Any) -> None:
     """Refuse an argument that would have no effect."""
     for name, value in arguments.items():
         if value is not None:
-            raise ArgumentError(wanted(name, Wording(NOTHING, f" {where}"), value))
+            raise ArgumentError(wanted(name, Wording(NOTHING, " ", where), value))
 
 
 def _named(policy: Any, logged: Logged) -> dict[str, Any]:

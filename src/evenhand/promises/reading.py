@@ -127,7 +127,10 @@ def read_window(window: Any, name: str) -> Window:
     if not sound or not 1 <= pair[0] <= pair[1] <= LONGEST:
         pairs = Wording("(plays, rounds)", shell="plays/rounds")
         say = Wording("a number of rounds, or ", pairs, f" with 1 <= plays <= rounds <= {LONGEST:,}")
-        raise SharesError(wanted(name, say, window))
+        refusal = wanted(name, say, window)
+        if sound and pair is window:
+            refusal.got = Wording("/".join(map(str, pair)))  # as it is typed
+        raise SharesError(refusal)
     return int(pair[0]), int(pair[1])
 
 
