@@ -64,7 +64,7 @@ def test_a_simulation_counts_what_an_audit_finds(shares, tolerance, codes):
     k = len(shares)
     codes = [code % k for code in codes]
     promise = Promise(shares, tolerance)
-    books = open_books(promise, promise.arms, 1, 0)
+    books = open_books(promise, promise.arms, 0)
     trace, before = empty_trace(1, k, 1), empty_trace(1, k, 1)
     for t, arm in enumerate(codes, start=1):
         broken = books.enter([arm])

@@ -1,11 +1,10 @@
-"""Where the clauses of a promise stand, exactly and by their members.
+"""A promise in force: where its clauses stand, exactly and by their members, and what holds over every change of it.
 
 A floor stands at the time x, in rounds, by which its next play falls due: by the end of round ceil(x), and n plays
 later by that of round ceil(x + n / r). For r = p/q in lowest terms nothing changes if x is rounded up to a multiple of
 1/p, which the kernels' integers hold. By how much it was rounded is kept, so that the next change starts from x itself.
 
-Promises that change in mid-run: arms that come, arms that go, and other promises, each with what holds over the
-change. Every change makes a version, and each clause is counted by version.
+Arms come and go, and other promises begin. Every change makes a version, and each clause is counted by version.
 
 - Retiring an arm leaves more plays to the others, whose clauses run on. Sets of arms go on by the arms that stay.
 - A new arm starts its clock as soon as all clauses can be kept with it, w rounds late. With one play a round and floors

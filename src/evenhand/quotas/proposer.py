@@ -127,6 +127,7 @@ class PythonProposer:
 
 
 Proposer = KernelProposer | PythonProposer
+"""What a quota policy asks, by one path: either answers to the same names."""
 
 
 @dataclass(eq=False)
