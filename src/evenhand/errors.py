@@ -281,7 +281,7 @@ def _refusal(name: str, expected: str, said: str, got: Any, hint: str) -> Refusa
     refusal = Refusal(f"{name}: expected {expected}, got {said}" + (f"; {hint}" if hint else ""))
     value = got if isinstance(got, Wording) else _beginning(_plain(got))
     refusal.got = value if _is_data(value) else Wording(said)
-    refusal.name, refusal.expected, refusal.hint = masked(name), _masked(expected), _masked(hint)
+    refusal.name, refusal.expected, refusal.hint = map(_masked, (name, expected, hint))
     return refusal
 
 
