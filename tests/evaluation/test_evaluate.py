@@ -167,16 +167,6 @@ def test_a_model_that_fails_is_named():
 # ------------------------------------------------------------------ one entry for each row, or one for all
 
 
-def test_many_rows_that_say_as_much_as_few_are_no_case_for_a_normal_interval():
-    random = np.random.default_rng(3)
-    arms = random.choice(3, p=[0.5, 0.495, 0.005], size=2000)
-    log = pd.DataFrame(
-        {"arm": arms, "reward": (random.random(2000) < 0.3) * 1.0, "p": np.array([0.5, 0.495, 0.005])[arms]}
-    )
-    with pytest.raises(ArgumentError, match=r"with a reward above 0 say as much as \d+ alike"):
-        eh.evaluate(log, {0: 0.5, 1: 0.0, 2: 0.5}, **COLUMNS, interval="normal")
-
-
 @pytest.mark.parametrize(("interval", "said"), [("once", True), ("anytime", False), ("normal", False)])
 def test_one_look_without_a_known_weight_says_that_it_narrows_nothing(interval, said):
     random = np.random.default_rng(1)
@@ -573,13 +563,11 @@ def test_one_chance_that_outweighs_the_log_is_named(rows, interval, estimator):
     log = drawn(rows, 2)
     row = int(np.flatnonzero((log["arm"] == "c") & (log["reward"] == 1))[5])
     log.loc[row, "p"] = 1e-5
-    if interval == "normal":
-        with pytest.raises(ArgumentError, match="with a reward above 0 say as much as 1 alike"):
-            eh.evaluate(log, POLICY, **COLUMNS, estimator=estimator, interval=interval)
-        return
     found = eh.evaluate(log, POLICY, **COLUMNS, estimator=estimator, interval=interval)
     assert any(note.startswith(f"Row {row + 1} alone has a weight of ") for note in found.notes)
-    assert 0 <= found.low <= found.high <= 1
+    assert 0 <= found.low <= found.high <= 1 or interval == "normal"
+    few = "rows with a reward above 0 say as much as 1 of equal weight, too few for a normal interval"
+    assert any(few in note for note in found.notes) == (interval == "normal")
 
 
 def test_a_chance_that_rounding_puts_above_one_is_one():

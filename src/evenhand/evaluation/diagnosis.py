@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -116,21 +117,17 @@ def known_difference(one: ValueCurve, other: ValueCurve) -> tuple[float, float, 
     return float(max(ratios.max(), 0.0)), float(max(-ratios.min(), 0.0)), float(np.abs(gap).sum(axis=1).max() / 2)
 
 
-def check_normal(rewards: Floats, weights: Floats) -> None:
-    """Refuse a normal interval of the rewards of a policy's rows if fewer than 30 are above 0, or below 1, or these say
-    no more than fewer rows of equal weight: (sum of w)^2 / sum of w^2.
+def check_normal(rewards: Floats) -> None:
+    """Refuse a normal interval of the rewards of a policy's rows if fewer than 30 are above 0, or below 1.
 
     Raises
     ------
     ArgumentError
         If so.
     """
-    for what, rows in (("above 0", rewards > 0), ("below 1", rewards < 1)):
-        alike = weights[rows].sum() ** 2 / max((weights[rows] ** 2).sum(), 1e-300)
-        if alike < ENOUGH:
-            got = f"'normal' where {rows.sum()} of the policy's {len(rewards)} rows have a reward {what}"
-            if rows.sum() >= ENOUGH:
-                got = f"'normal' where {rows.sum()} rows with a reward {what} say as much as {alike:.0f} alike"
+    for what, count in (("above 0", int((rewards > 0).sum())), ("below 1", int((rewards < 1).sum()))):
+        if count < ENOUGH:
+            got = f"'normal' where {count} of the policy's {len(rewards)} rows have a reward {what}"
             once = argument("interval", "once")
             mend = Wording(f"a normal interval needs {ENOUGH} of them; for one look pass ", once)
             raise ArgumentError(wanted("interval", "'anytime' or 'once'", got, mend))
@@ -245,17 +242,30 @@ def notes_on(value_curve: ValueCurve, table: pd.DataFrame, interval: Interval) -
             f"The log hardly ever did what the policy does: {n} rows are as informative as "
             f"{value_curve.effective_rounds:.0f} of its own; the largest weight is {value_curve.most:.3g}."
         )
+    return (*notes, *_on_interval(value_curve, interval))
+
+
+def _on_interval(value_curve: ValueCurve, interval: Interval) -> Iterator[str]:
+    """Yield what to know of the kind of interval."""
     if value_curve.estimator == "dm":
-        notes.append("dm has no interval: what the model expects may be wrong by any amount, and no row corrects it.")
-    elif value_curve.largest is None and value_curve.identified and interval != "normal":
+        yield "dm has no interval: what the model expects may be wrong by any amount, and no row corrects it."
+    elif interval == "normal":
+        weights, rewards = value_curve.candidate.weights(value_curve.logged), value_curve.logged.rewards
+        for what, rows in (("above 0", rewards > 0), ("below 1", rewards < 1)):
+            alike = weights[rows].sum() ** 2 / max((weights[rows] ** 2).sum(), 1e-300)
+            if alike < ENOUGH:
+                yield (
+                    f"The policy's rows with a reward {what} say as much as {alike:.0f} of equal weight, too few for a "
+                    "normal interval: it may miss far more often; interval='once' does not."
+                )
+    elif value_curve.largest is None and value_curve.identified:
         if value_curve.estimator != "ips":
-            notes.append("No largest weight is known in advance, so the interval is that of ips.")
+            yield "No largest weight is known in advance, so the interval is that of ips."
         if interval == "once":
-            notes.append(
+            yield (
                 "No largest weight is known in advance, so one look narrows nothing; largest_weight= can say it, such "
                 "as from the floor of a lottery."
             )
-    return tuple(notes)
 
 
 def _unidentified(value_curve: ValueCurve) -> str:

@@ -82,7 +82,7 @@ def evaluate(
         one look at the whole log, whose length was fixed before; it is narrower. For a policy whose chances are 0 or
         the same multiple of the log's, where neither depends on rewards and these are 0 and 1, it is Clopper and
         Pearson's. "normal" is narrower still, for one look at many rows: at least 30 of the policy's must have a reward
-        above 0, and 30 one below 1, also in their effective number.
+        above 0, and 30 one below 1.
     stationary : whether the value is the same in every row. If so, the interval may be the intersection of those after
         fewer rows, and rows in which an arm of the policy had no chance may be left out. If not, the interval is for
         the mean over the rows so far, however rewards change over time.
@@ -224,8 +224,7 @@ def _value_curves(
     weights: dict[str, Any] = {}
     for name, candidate in candidates.items():
         if interval == "normal":
-            weighs = candidate.weights(logged)
-            check_normal(logged.rewards[weighs > 0], weighs[weighs > 0])
+            check_normal(logged.rewards[candidate.weights(logged) > 0])
         if not without[name][used].any():
             weights[name] = known_weight(logged, candidate, largest_weight), single_weight(logged, candidate)
     for one in estimators:

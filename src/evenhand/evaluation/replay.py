@@ -109,12 +109,14 @@ def _codes(policy: Any, logged: Logged) -> dict[Any, int]:
 
 
 def _code(decision: Any, known: dict[Any, int]) -> int:
-    arm = getattr(decision, "arm", None)
-    code = None if arm is None else find_label(arm, known)
+    try:
+        arm = decision.arm
+    except AttributeError:
+        mend = "ask returns an eh.Decision, or an object with its id, arm and index"
+        raise UnknownArmError(wanted("policy", "a decision for an arm of the log", decision, mend)) from None
+    code = find_label(arm, known)
     if code is None:
-        mend = "" if arm is not None else "ask returns an eh.Decision, or an object with its id, arm and index"
-        got = decision if arm is None else arm
-        raise UnknownArmError(wanted("policy", "a decision for an arm of the log", got, mend))
+        raise UnknownArmError(wanted("policy", "a decision for an arm of the log", arm))
     return code
 
 

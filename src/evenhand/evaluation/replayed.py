@@ -83,7 +83,7 @@ def evaluate_learners(
     there = {name: [run for run in each if len(run.rewards) == rounds] for name, each in runs.items()}
     if settings.interval == "normal":
         for run in chain(*there.values()):
-            check_normal(run.rewards, np.ones(len(run.rewards)))
+            check_normal(run.rewards)
     notes = _notes(logged, settings, rounds, sure, most, min(map(len, there.values())), why)
     found = {name: _evaluation(ready[name], there[name], logged, rounds, notes, settings) for name in ready}
     error, last = (1 - settings.level) / (2 if settings.each else len(policies)), np.array([rounds])
