@@ -299,7 +299,7 @@ def test_a_log_that_does_not_replay_says_so():
     [
         *((7.0, 7.0), ({"a": [1, None]}, {"a": [1, None]}), (2**60, str(2**60)), (float("nan"), None)),
         *(((1, "b"), [1, "b"]), ([1] * 80, f"{[1] * 80}"[:77] + "..."), (ReplayError("x"), "ReplayError('x')")),
-        ([float("inf")], "[inf]"),
+        ([float("inf")], [None]),
         pytest.param(10**5000, "a int too long to print", id="huge"),
     ],
 )
