@@ -7,7 +7,7 @@ import json
 import pytest
 
 from evenhand.errors import ArgumentError, ReplayError, StoreError, Wording, wanted
-from evenhand.service.errors import Refusal, refusal_of
+from evenhand.service.errors import HttpRefusal, refusal_of
 from evenhand.studies import Store
 from tests.service.conftest import Served
 
@@ -323,5 +323,5 @@ def test_a_password_is_masked_in_every_part_of_a_refusal():
 
 
 def test_a_refusal_is_itself():
-    refusal = Refusal(413, "too large")
+    refusal = HttpRefusal(413, "too large")
     assert refusal_of(refusal) is refusal
