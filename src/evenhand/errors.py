@@ -46,8 +46,8 @@ SHOWN = 80
 """Characters of a value in a refusal."""
 NAMED = 8
 """Names in a refusal that lists what there is."""
-LARGEST = 1e308
-"""Beyond it a number in a refusal is a text: neither JSON nor Python writes all of them."""
+MOST_BITS = 1024
+"""A longer whole number in a refusal is a text: Python does not write all of them."""
 PYTHON_IN_JSON = {"None": "null", "True": "true", "False": "false"}
 SERVER = re.compile(r"((?::/|//|postgres\w*:)[^\s:/]*:)(?:(?:(?!://)[^\n])*@(?=[\w.:\[\]-]*/)|\S*@)", re.IGNORECASE)
 """A user and a password in an address; the password may hold an @, and blanks too where a host and a / follow."""
@@ -281,7 +281,7 @@ def _refusal(name: str, expected: str, said: str, got: Any, hint: str) -> Refusa
     refusal = Refusal(f"{name}: expected {expected}, got {said}" + (f"; {hint}" if hint else ""))
     value = got if isinstance(got, Wording) else _beginning(_plain(got))
     refusal.got = value if _is_data(value) else Wording(said)
-    refusal.name, refusal.expected, refusal.hint = masked(name), _masked(expected), _masked(hint)
+    refusal.name, refusal.expected, refusal.hint = map(_masked, (name, expected, hint))
     return refusal
 
 
@@ -304,7 +304,9 @@ def _is_data(value: Any) -> bool:
     """Return whether a value holds nothing but texts and numbers, so that an error that keeps it can be sent on."""
     if isinstance(value, (list, tuple, dict)):
         return all(map(_is_data, [*value, *(value.values() if isinstance(value, dict) else ())]))
-    return value is None or isinstance(value, str) or (isinstance(value, Real) and not abs(value) > LARGEST)
+    if isinstance(value, int) and value.bit_length() > MOST_BITS:
+        return False
+    return value is None or isinstance(value, (str, Real))
 
 
 def _masked(words: str) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from evenhand.service.app import ENDPOINTS
 from evenhand.service.auth import Guard
-from evenhand.service.errors import Refusal
+from evenhand.service.errors import HttpRefusal
 from evenhand.service.jobs import Recent
 from evenhand.studies import Store
 from evenhand.studies.keys import ROLES, add_key, list_keys, new_key, revoke_key
@@ -110,7 +110,7 @@ def admitted(guard, text):
     """Return the role of a key that may read, or the status of its refusal."""
     try:
         return asyncio.run(guard.holder(f"Bearer {text}".encode(), "read")).role
-    except Refusal as refusal:
+    except HttpRefusal as refusal:
         return refusal.status
 
 
@@ -133,10 +133,10 @@ def test_a_key_stops_working_at_its_end():
     key = add_key(store, "read", expires=timedelta(hours=1))
     assert admitted(guard, key) == "read"
     now[0] += timedelta(hours=1, seconds=1)
-    with pytest.raises(Refusal, match=r"the key expired at 20.* UTC; get a new one") as refused:
+    with pytest.raises(HttpRefusal, match=r"the key expired at 20.* UTC; get a new one") as refused:
         asyncio.run(guard.holder(f"Bearer {key}".encode(), "read"))
     assert (refused.value.status, refused.value.headers["WWW-Authenticate"]) == (401, 'Bearer realm="evenhand"')
-    with pytest.raises(Refusal, match="the key is unknown or revoked"):
+    with pytest.raises(HttpRefusal, match="the key is unknown or revoked"):
         asyncio.run(guard.holder(f"Bearer {key[:-1]}".encode(), "read"))
 
 

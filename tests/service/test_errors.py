@@ -7,7 +7,7 @@ import json
 import pytest
 
 from evenhand.errors import ArgumentError, ReplayError, StoreError, Wording, wanted
-from evenhand.service.errors import Refusal, refusal_of
+from evenhand.service.errors import HttpRefusal, refusal_of
 from evenhand.studies import Store
 from tests.service.conftest import Served
 
@@ -299,7 +299,7 @@ def test_a_log_that_does_not_replay_says_so():
     [
         *((7.0, 7.0), ({"a": [1, None]}, {"a": [1, None]}), (2**60, str(2**60)), (float("nan"), None)),
         *(((1, "b"), [1, "b"]), ([1] * 80, f"{[1] * 80}"[:77] + "..."), (ReplayError("x"), "ReplayError('x')")),
-        ([float("inf")], "[inf]"),
+        ([float("inf")], [None]),
         pytest.param(10**5000, "a int too long to print", id="huge"),
     ],
 )
@@ -323,5 +323,5 @@ def test_a_password_is_masked_in_every_part_of_a_refusal():
 
 
 def test_a_refusal_is_itself():
-    refusal = Refusal(413, "too large")
+    refusal = HttpRefusal(413, "too large")
     assert refusal_of(refusal) is refusal

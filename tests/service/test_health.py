@@ -17,7 +17,7 @@ from sqlalchemy import event
 
 from evenhand.errors import StoreError
 from evenhand.quotas import FairUCB
-from evenhand.service.errors import Refusal
+from evenhand.service.errors import HttpRefusal
 from evenhand.service.jobs import Lane, Recent, run_detached
 from evenhand.service.routes import routing, system
 from evenhand.studies import Store, Study
@@ -191,7 +191,7 @@ def test_a_lane_takes_so_many_at_once_and_tells_the_others_to_wait():
     async def together():
         running = [asyncio.create_task(lane.run(free.wait)) for _ in range(2)]
         await asyncio.sleep(0)
-        with pytest.raises(Refusal, match="2 audits are running already; try again later") as refused:
+        with pytest.raises(HttpRefusal, match="2 audits are running already; try again later") as refused:
             await lane.run(free.wait)
         free.set()
         await asyncio.gather(*running)
@@ -212,7 +212,7 @@ def test_a_job_that_fails_or_is_left_gives_its_place_back_when_it_ends():
         await asyncio.sleep(0)
         gone.cancel()
         await asyncio.sleep(0)
-        with pytest.raises(Refusal):
+        with pytest.raises(HttpRefusal):
             await lane.run(lambda: "too early: the job goes on")
         free.set()
         await until_async(lambda: not lane._places.locked())

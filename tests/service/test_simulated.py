@@ -231,7 +231,7 @@ def stopping_refuses_what_was_accepted():
         if self._stopping and group:
             with suppress(EvenhandError):
                 self.study.run([operation for waiting in group for operation in waiting.operations])
-            refusal = writer.Refusal(503, "the service is stopping; nothing was done: try again")
+            refusal = writer.HttpRefusal(503, "the service is stopping; nothing was done: try again")
             for waiting in group:
                 waiting.loop.call_soon_threadsafe(waiting.answer, refusal)
             return following(self)
@@ -259,7 +259,7 @@ def a_full_queue_takes_one_more():
     def submit(self, operations, answer):
         try:
             honest(self, operations, answer)
-        except writer.Refusal:
+        except writer.HttpRefusal:
             if not self._stopping:
                 with suppress(EvenhandError):
                     self.study.run(operations)

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from evenhand.errors import StoreError, UnknownTicketError
-from evenhand.service.errors import Refusal
+from evenhand.service.errors import HttpRefusal
 from evenhand.service.writer import Writer
 
 
@@ -171,7 +171,7 @@ def test_stopping_does_and_answers_what_was_accepted_and_nothing_more(study):
         stopping = asyncio.create_task(asyncio.to_thread(writer.stop))
         while not writer._stopping:
             await asyncio.sleep(0)
-        with pytest.raises(Refusal, match="stopping") as refused:
+        with pytest.raises(HttpRefusal, match="stopping") as refused:
             await writer.run(["late"])
         study.free.set()
         outcomes = await asyncio.gather(*tasks)

@@ -202,7 +202,9 @@ def _entries(shares: Any, rounds: Numbered) -> list[ShareEntry] | None:
     twice = pd.Series(list(zip(map(str, whens), arms, strict=True))).duplicated()
     if twice.any():
         at = int(np.argmax(twice))
-        raise SharesError(wanted("shares", "each arm once at each date", f"{arms[at]!r} twice from {whens[at]}"))
+        raise SharesError(
+            wanted("shares", "each arm once at each date", Wording(f"{arms[at]!r} twice from {whens[at]}"))
+        )
     starts = _starts(dates, rounds)
     return sorted(map(ShareEntry, starts.tolist(), whens, arms, parts), key=lambda entry: entry.start)
 

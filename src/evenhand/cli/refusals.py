@@ -80,15 +80,15 @@ def in_shell(words: Any) -> str:
     """
     words = words.args[0] if isinstance(words, EvenhandError) and words.args else words
     if isinstance(words, Refusal):
-        got = words.got if isinstance(words.got, Wording) else _as_typed(words.got)
+        got = words.got if isinstance(words.got, Wording) else as_typed(words.got)
         got = got if len(got) <= SHOWN else f"{got[: SHOWN - 3]}..."
-        words = Wording(f"{words.name}: expected ", words.expected, ", got ", got, words.hint and "; ", words.hint)
+        words = Wording(words.name, ": expected ", words.expected, ", got ", got, words.hint and "; ", words.hint)
     if not isinstance(words, Wording):
         return str(words)
-    return masked("".join(in_shell(one) if isinstance(one, str) else _as_typed(one) for one in words.parts))
+    return masked("".join(in_shell(one) if isinstance(one, str) else as_typed(one) for one in words.parts))
 
 
-def _as_typed(value: Any) -> str:
+def as_typed(value: Any) -> str:
     """Return a value as it is typed; a text stays between quotation marks."""
     if not isinstance(value, (bool, list, tuple, dict)):
         return "nothing" if value is None else shown(value)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.data.tables import column, named_alike
-from evenhand.errors import ArgumentError, TableError, wanted
+from evenhand.errors import ArgumentError, TableError, Wording, wanted
 from evenhand.kernels.arrays import Bools, Ints
 from evenhand.labels import combined_label
 
@@ -108,8 +108,8 @@ def groups_in(frame: pd.DataFrame, names: Sequence[str]) -> NDArray[Any]:
     read: dict[str, Any] = {}
     for cell, name in known.items():
         if read.setdefault(str(name), cell) != cell:
-            got = f"{read[str(name)]!r} and {cell!r}"
-            raise TableError(wanted(f"columns {list(names)}", "groups that read differently", got, "rename one"))
+            got, where = Wording(f"{read[str(name)]!r} and {cell!r}"), Wording("columns ", list(names))
+            raise TableError(wanted(where, "groups that read differently", got, "rename one"))
     return np.array([known[cell] for cell in values])
 
 

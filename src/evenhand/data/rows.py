@@ -96,7 +96,7 @@ def _refused(name: str, given: list[Any], by: str, known: Sequence[Any], named: 
     mend = f"reset_index(drop=True) of {name if named else f'{by} and {name}'} matches rows by position"
     for row, label in enumerate(given, 1):
         if (own := writing(label)) not in labels or own in met:
-            return wanted(name, what, f"{label!r} in row {row}" + " again" * (own in met), mend)
+            return wanted(name, what, Wording(f"{label!r} in row {row}" + " again" * (own in met)), mend)
         met.add(own)
     missing = [label for label in known if writing(label) not in met]
     if missing:

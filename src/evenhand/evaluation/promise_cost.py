@@ -18,7 +18,7 @@ import numpy as np
 from evenhand.arguments import as_float
 from evenhand.data.probabilities import summed
 from evenhand.data.tables import column
-from evenhand.errors import ArgumentError, UnknownArmError, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, UnknownArmError, Wording, wanted, wanted_one_of
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import Labels
 from evenhand.promises.clause import AT_MOST, Clause, in_words
@@ -139,7 +139,8 @@ def under_shares(distribution: Mapping[Label, float], shares: Any) -> dict[Label
         full = {label: dict(named).get(label, 0) for label in given} if named else shares
         promise = read_promise(full, arms=list(given))
     if odd := [clause for clause in promise.clauses if clause.kind == "window"]:
-        raise ArgumentError(wanted("shares", "only shares and caps, for a distribution", "; ".join(in_words(odd))))
+        got = Wording("; ".join(in_words(odd)))
+        raise ArgumentError(wanted("shares", "only shares and caps, for a distribution", got))
     found = np.zeros(len(given))
     _fill(_parts_of(promise, list(given)), np.maximum(read.rows[0], NO_CHANCE), 1.0, found)
     return dict(zip(given, found.round(12).tolist(), strict=True))

@@ -141,6 +141,6 @@ def _row(name: str, decided: Any, own: States, where: str) -> tuple[Floats, floa
         what = Wording("one of the states ", list(own), ", probabilities by state, or a whole table of numbers")
         mend = "write null (in Python None) without quotation marks for the model's own table"
         mend = mend if repr(decided) in UNQUOTED else where
-        got = f"the state {decided!r}" if isinstance(decided, str) else decided
+        got = Wording(f"the state {decided!r}") if isinstance(decided, str) else decided
         raise ArgumentError(wanted(name, what, got, mend))
     return np.eye(len(own))[place], 0.0

@@ -304,7 +304,7 @@ def _by_members(given: Any, labels: tuple[Label, ...], name: str, what: str) -> 
     for key, value in by_arm.items():
         members = read_members(key, known, name)
         if members in found:
-            raise SharesError(wanted(name, "each set of arms once", f"the arms of {key!r} twice"))
+            raise SharesError(wanted(name, "each set of arms once", Wording(f"the arms of {key!r} twice")))
         found[members] = value
     return found
 

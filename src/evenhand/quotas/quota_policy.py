@@ -74,7 +74,7 @@ def promise_over(
     promise = read_owed(learner, shares, {"tolerance": tolerance, "plays": plays}, arms)
     if promise.sets or promise.windows or promise.caps or promise.plays != plays or promise.offers != "any":
         mend = Wording(DEADLINE_LEARN, " keeps every promise")
-        raise SharesError(wanted("shares", "only shares of single arms", str(promise), mend))
+        raise SharesError(wanted("shares", "only shares of single arms", Wording(str(promise)), mend))
     return promise
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from starlette.types import Scope
 
 from evenhand.service.bodies import header
-from evenhand.service.errors import Refusal
+from evenhand.service.errors import HttpRefusal
 from evenhand.service.jobs import Recent
 from evenhand.studies.keys import ALLOWED, Key, Ring, Role, passing_key, read_keys
 from evenhand.studies.store.store import Store
@@ -36,7 +36,7 @@ class Guard:
 
         Raises
         ------
-        Refusal
+        HttpRefusal
             As `holder` does; a route without a role needs no key.
         """
         if role is not None:
@@ -48,27 +48,27 @@ class Guard:
 
         Raises
         ------
-        Refusal
+        HttpRefusal
             401 without a valid key, or after its end; 403 if it has another role.
         """
         if authorization is None:
-            raise Refusal(401, "no key; send the header Authorization: Bearer KEY", headers=CHALLENGE)
+            raise HttpRefusal(401, "no key; send the header Authorization: Bearer KEY", headers=CHALLENGE)
         text = _text_of(authorization)
         key = (await self.ring.result()).holder(text)
         if key is None:
-            raise Refusal(401, "the key is unknown or revoked", headers=CHALLENGE)
+            raise HttpRefusal(401, "the key is unknown or revoked", headers=CHALLENGE)
         if key.expires is not None and key.expires <= self._now():
-            raise Refusal(
+            raise HttpRefusal(
                 401, f"the key expired at {key.expires:%Y-%m-%d %H:%M:%S} UTC; get a new one", headers=CHALLENGE
             )
         if role not in ALLOWED[key.role]:
             may = " and ".join(ALLOWED[key.role])
-            raise Refusal(403, f"this key may {may}; {DOING[role]} needs a key with the role {role}")
+            raise HttpRefusal(403, f"this key may {may}; {DOING[role]} needs a key with the role {role}")
         return key
 
 
 def _text_of(authorization: bytes) -> str:
     scheme, _, text = authorization.decode("latin-1").partition(" ")
     if scheme.lower() != "bearer" or not text.strip():
-        raise Refusal(401, "expected the header Authorization: Bearer KEY", headers=CHALLENGE)
+        raise HttpRefusal(401, "expected the header Authorization: Bearer KEY", headers=CHALLENGE)
     return text.strip()

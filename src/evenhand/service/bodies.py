@@ -14,7 +14,7 @@ from starlette.responses import FileResponse, Response
 from starlette.types import ASGIApp, Receive, Scope
 
 from evenhand.data.json_files import to_json
-from evenhand.service.errors import Refusal
+from evenhand.service.errors import HttpRefusal
 from evenhand.service.jobs import run_detached
 
 JSON = "application/json"
@@ -30,12 +30,12 @@ def header(scope: Scope, name: bytes) -> bytes | None:
 
     Raises
     ------
-    Refusal
+    HttpRefusal
         400 if a header that must be unique comes twice.
     """
     found: list[bytes] = [value for known, value in scope["headers"] if known == name]
     if len(found) > 1:
-        raise Refusal(400, f"expected the header {name.decode().title()} once, got it {len(found)} times")
+        raise HttpRefusal(400, f"expected the header {name.decode().title()} once, got it {len(found)} times")
     return found[0] if found else None
 
 
@@ -44,7 +44,7 @@ async def read_body(receive: Receive, declared: bytes | None, most: int, seconds
 
     Raises
     ------
-    Refusal
+    HttpRefusal
         413 if it has more than `most` bytes, whatever length it declares; 408 if it takes longer than `seconds`; 400 if
         it ends early.
     """
@@ -53,7 +53,7 @@ async def read_body(receive: Receive, declared: bytes | None, most: int, seconds
             return await _received(receive, declared, most)
     except TimeoutError as error:
         words = f"the body of the request did not arrive within {seconds:g} seconds"
-        raise Refusal(408, words, headers={"Connection": "close"}) from error
+        raise HttpRefusal(408, words, headers={"Connection": "close"}) from error
 
 
 async def _received(receive: Receive, declared: bytes | None, most: int) -> bytes:
@@ -67,11 +67,13 @@ async def _received(receive: Receive, declared: bytes | None, most: int) -> byte
             raise _too_large(most)
         if not message.get("more_body"):
             return b"".join(parts)
-    raise Refusal(400, "the request broke off before its body was complete")
+    raise HttpRefusal(400, "the request broke off before its body was complete")
 
 
-def _too_large(most: int) -> Refusal:
-    return Refusal(413, f"the body is larger than {most} bytes; send smaller batches", headers={"Connection": "close"})
+def _too_large(most: int) -> HttpRefusal:
+    return HttpRefusal(
+        413, f"the body is larger than {most} bytes; send smaller batches", headers={"Connection": "close"}
+    )
 
 
 def as_json(body: Any, headers: Mapping[str, str] | None = None, *, status: int = 200) -> Response:

@@ -45,7 +45,7 @@ NAMES: dict[int, str] = {
 """The names of refusals that only exist over HTTP."""
 
 
-class Refusal(Exception):
+class HttpRefusal(Exception):
     """An error response: its status, its name, and a message that says what to do."""
 
     def __init__(self, status: int, message: str, *, name: str = "", headers: Mapping[str, str] | None = None) -> None:
@@ -59,21 +59,21 @@ class Refusal(Exception):
         return Response(body, self.status, {"Cache-Control": "no-store", **self.headers}, "application/json")
 
 
-def refusal_of(error: BaseException) -> Refusal:
+def refusal_of(error: BaseException) -> HttpRefusal:
     """Return the refusal that answers an error.
 
     An unforeseen error is a defect: its response reveals nothing about it. The store's address and its driver's
     messages go only to the log.
     """
-    if isinstance(error, Refusal):
+    if isinstance(error, HttpRefusal):
         return error
     for kind in type(error).__mro__:
         if kind is errors.StoreError:
             later = {"Retry-After": "1"}
-            return Refusal(503, "the store cannot be reached; try again", name="StoreError", headers=later)
+            return HttpRefusal(503, "the store cannot be reached; try again", name="StoreError", headers=later)
         if kind in STATUS and isinstance(error, EvenhandError):
-            return Refusal(STATUS[kind], error.refusal or str(error), name=type(error).__name__)
-    return Refusal(500, "internal error: this is a bug in evenhand; see its log under this request's id")
+            return HttpRefusal(STATUS[kind], error.refusal or str(error), name=type(error).__name__)
+    return HttpRefusal(500, "internal error: this is a bug in evenhand; see its log under this request's id")
 
 
 def from_validation(

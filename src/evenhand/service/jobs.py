@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Generic, TypeVar
 
-from evenhand.service.errors import Refusal
+from evenhand.service.errors import HttpRefusal
 
 T = TypeVar("T")
 
@@ -74,7 +74,7 @@ class Lane:
 
         Raises
         ------
-        Refusal
+        HttpRefusal
             503 if it takes too long, or if there is no place and none is waited for.
         """
         if self._places.locked() and not self._queues:
@@ -94,5 +94,5 @@ class Lane:
             raise _busy(late) from error
 
 
-def _busy(message: str) -> Refusal:
-    return Refusal(503, message, headers={"Retry-After": "5"})
+def _busy(message: str) -> HttpRefusal:
+    return HttpRefusal(503, message, headers={"Retry-After": "5"})

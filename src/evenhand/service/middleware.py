@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from evenhand.errors import StoreError
 from evenhand.service.bodies import header
-from evenhand.service.errors import Refusal, refusal_of
+from evenhand.service.errors import HttpRefusal, refusal_of
 from evenhand.service.metrics import Metrics
 
 SECURITY = [
@@ -88,7 +88,7 @@ class Middleware:
                 study=scope.get("path_params", {}).get("name", "")[:100] or None,
             )
 
-    def _refusal(self, scope: Scope, error: Exception, id: bytes) -> Refusal:
+    def _refusal(self, scope: Scope, error: Exception, id: bytes) -> HttpRefusal:
         """Return the refusal that answers an error; log those that an operator should see."""
         refusal = _unrouted(scope, error) if isinstance(error, HTTPException) else refusal_of(error)
         if self._log is not None:
@@ -105,14 +105,14 @@ def _check_host(scope: Scope) -> None:
 
     Raises
     ------
-    Refusal
+    HttpRefusal
         400 if the header is missing, comes twice or is no host.
     """
     host = header(scope, b"host")
     if host is None and scope["http_version"] == "1.1":
-        raise Refusal(400, "expected the header Host once, got none")
+        raise HttpRefusal(400, "expected the header Host once, got none")
     if host is not None and _HOST.fullmatch(host) is None:
-        raise Refusal(400, f"expected a host in the header Host, got {host.decode('latin-1')[:100]!r}")
+        raise HttpRefusal(400, f"expected a host in the header Host, got {host.decode('latin-1')[:100]!r}")
 
 
 def _id_of(scope: Scope) -> bytes:
@@ -124,11 +124,11 @@ def _id_of(scope: Scope) -> bytes:
     return f"{_RUN}{next(_COUNT):08x}".encode()
 
 
-def _unrouted(scope: Scope, error: HTTPException) -> Refusal:
+def _unrouted(scope: Scope, error: HTTPException) -> HttpRefusal:
     """Return the refusal of a path that is no route's, or of a method that its routes do not take."""
     if error.status_code != 405:
-        return Refusal(404, f"there is no route {scope['path'][:200]}; GET /docs lists all routes")
+        return HttpRefusal(404, f"there is no route {scope['path'][:200]}; GET /docs lists all routes")
     template = scope["endpoint"].template
     methods = [one.method for one in scope["app"].state.endpoints if one.template == template]
     takes = ", ".join([*(["HEAD"] if "GET" in methods else []), *methods])
-    return Refusal(405, f"{template} takes {takes}", headers={"Allow": takes})
+    return HttpRefusal(405, f"{template} takes {takes}", headers={"Allow": takes})

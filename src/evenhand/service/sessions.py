@@ -14,7 +14,7 @@ from evenhand.errors import EvenhandError, UnknownStudyError
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
 from evenhand.service.decision_index import Index
-from evenhand.service.errors import Refusal
+from evenhand.service.errors import HttpRefusal
 from evenhand.service.jobs import Lane
 from evenhand.service.writer import Writer
 from evenhand.studies import Operation, Store, Study
@@ -228,4 +228,4 @@ class Sessions:
 
 def why_of(error: BaseException) -> str:
     """Return in a word why a study could not be read; what its driver says is for the log alone."""
-    return error.message if isinstance(error, Refusal) else type(error).__name__
+    return error.message if isinstance(error, HttpRefusal) else type(error).__name__

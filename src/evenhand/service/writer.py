@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from evenhand.errors import EvenhandError
-from evenhand.service.errors import Refusal
+from evenhand.service.errors import HttpRefusal
 from evenhand.studies import Study
 
 FEW = 10
@@ -68,21 +68,23 @@ class Writer:
 
         Raises
         ------
-        Refusal
+        HttpRefusal
             503, with the seconds until the next attempt in `Retry-After`.
         """
         # The last tenth is kept for small requests: otherwise bulk uploads would fill the queue, and every single ask
         # would be refused until they are done.
         room = self._capacity if count <= FEW else self._capacity * 9 // 10
         if self._waiting + count > max(room, count):
-            raise Refusal(503, "too many operations wait; nothing was done: try again", headers={"Retry-After": "1"})
+            raise HttpRefusal(
+                503, "too many operations wait; nothing was done: try again", headers={"Retry-After": "1"}
+            )
 
     def submit(self, operations: Sequence[Any], answer: Callable[[Any], None]) -> None:
         """Have operations run; call `answer` in this event loop with the outcomes, or with why there are none.
 
         Raises
         ------
-        Refusal
+        HttpRefusal
             503 if too many operations wait, or the service is stopping.
         """
         if self._thread.ident is None:
@@ -90,7 +92,9 @@ class Writer:
         loop = asyncio.get_running_loop()
         with self._lock:
             if self._stopping:
-                raise Refusal(503, "the service is stopping; nothing was done: try again", headers={"Retry-After": "2"})
+                raise HttpRefusal(
+                    503, "the service is stopping; nothing was done: try again", headers={"Retry-After": "2"}
+                )
             self.check_room(len(operations))
             self._queue.append(_Waiting(operations, loop, answer))
             self._waiting += len(operations)

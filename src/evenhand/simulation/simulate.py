@@ -14,7 +14,7 @@ import numpy as np
 from evenhand.arguments import as_whole_numbers, is_whole, one_of, yes_or_no
 from evenhand.display.html import notes_of
 from evenhand.display.progress import ProgressBar
-from evenhand.errors import NOTHING, ArgumentError, SimulationInterrupted, Wording, wanted
+from evenhand.errors import ArgumentError, SimulationInterrupted, Wording, wanted
 from evenhand.jobs import parallel_jobs
 from evenhand.kernels.arrays import Ints
 from evenhand.labels import Labels, numbered
@@ -130,15 +130,14 @@ def simulate(
     notes = [*notes_of(world), *(f"{name}: {note}" for name, policy in named.items() for note in notes_of(policy))]
     own, late = world_traits(world).replicate is not None, read_delay(delay)
     if late is not None and own:
-        what: str = Wording(NOTHING, f": {type(world).__name__} plays rounds of its own, whose answers come at once")
+        what = f"None: {type(world).__name__} plays rounds of its own, whose answers come at once"
         raise ArgumentError(wanted("delay", what, delay))
     kept = _checkpoints(checkpoints, spacing, int(rounds))
     folder = _read_folder(store)
     given = read_given(offers, changes, **counts, arms=tuple(world.arms))
     if given is not None and own:
         name = "changes" if offers is None else "offers"
-        what = Wording(NOTHING, f" in {type(world).__name__}, which plays rounds of its own")
-        raise ArgumentError(wanted(name, what, "some"))
+        raise ArgumentError(wanted(name, f"None in {type(world).__name__}, which plays rounds of its own", "some"))
     if replications > 1 and not own:
         _warn_of_shared_randomness(named)
     promises = _promises(named, given is not None and bool(given.changes))

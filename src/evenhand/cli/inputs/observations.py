@@ -94,7 +94,7 @@ def _in_table(frame: pd.DataFrame, name: str, study: Study) -> Any:
             if place < 0:
                 raise UnknownArmError(wanted_one_of(where, arms, label, what="arms of the study,"))
             if at.count(place) > 1:
-                raise UnknownArmError(wanted(where, "each arm once", f"{label!r} more than once"))
+                raise UnknownArmError(wanted(where, "each arm once", Wording(f"{label!r} more than once")))
         if missing := [arm for number, arm in enumerate(arms) if number not in at]:
             none = Wording(f"none for {missing[0]!r}")
             raise UnknownArmError(wanted(where, "a row for every arm", none, EVERY_ROUND))
@@ -172,10 +172,10 @@ def reward_of(text: str, several: bool = False) -> Any:
         return None
     numbers = value.values() if several and isinstance(value, dict) else value if isinstance(value, list) else [text]
     if not all(type(one) in (int, float) for one in numbers):
-        by_arm = " or 1,0, rewards by arm a=1,b=0" if several else ""
+        by_arm = ", rewards by arm a=1,b=0" if several else ""
         mend = f"for words pass --values, such as --values {text}=1" if text.isalpha() else ""
         mend = mend or ("decimals take a point, 0.1" if COMMA.fullmatch(text) else "")
-        raise RewardError(wanted("REWARD", f"a number, a list [1.0, 0.0]{by_arm}, or null", text, mend))
+        raise RewardError(wanted("REWARD", f"a number, a list 1,0{by_arm}, or null", text, mend))
     if isinstance(value, dict):
         return {arm: float(one) for arm, one in value.items()}
     return [float(one) for one in value]

@@ -14,7 +14,7 @@ from evenhand.cli.inputs.inputs import names_of
 from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import JSON, Options
 from evenhand.cli.output import format_row, print_text
-from evenhand.cli.refusals import in_shell
+from evenhand.cli.refusals import as_typed, in_shell
 from evenhand.cli.studies.pair_audit import CONTRADICTS, PairAudit
 from evenhand.data.tables import column, numbers
 from evenhand.errors import ArgumentError, TableError, VerdictError, wanted
@@ -129,7 +129,7 @@ def _resumed(state: Path, people: pd.DataFrame, rewards: Any, reward: str, given
     asked = {"features": ",".join(names), "reward": reward, **given}
     for name, value in asked.items():
         if value not in (None, begun[name]):
-            raise ArgumentError(wanted(f"--{name}", f"{begun[name]!r} as in {state}", value, MEND))
+            raise ArgumentError(wanted(f"--{name}", f"{as_typed(begun[name])} as in {state}", value, MEND))
     columns = {**dict(zip(names, queue.features.T, strict=True)), reward: queue.rewards}
     for name, values in columns.items():
         if not np.array_equal(values, people.get(name, rewards)):

@@ -14,7 +14,7 @@ from evenhand.cli.inputs.inputs import labels_in, names_of
 from evenhand.cli.inputs.tables import GIVEN, label_file, read_as_written
 from evenhand.cli.options import EMPTY, JSON, Options
 from evenhand.cli.output import as_json, print_text, records, say_notes
-from evenhand.cli.refusals import in_shell
+from evenhand.cli.refusals import as_typed, in_shell
 from evenhand.data.csv_files import write_csv
 from evenhand.data.groupings import Grouping, groups_in
 from evenhand.data.tables import column
@@ -204,10 +204,10 @@ def _resumed(state: Path, labels: list[Any], settings: dict[str, Any]) -> LabelQ
         raise ArgumentError(wanted("--state", "a queue that `evenhand label` began", str(state)))
     if set(queue.sampler.classes or ()) != set(labels):
         known = ",".join(map(str, queue.sampler.classes or ()))
-        raise ArgumentError(wanted("--labels", f"{known!r} as in {state}", ",".join(map(str, labels))))
+        raise ArgumentError(wanted("--labels", f"{as_typed(known)} as in {state}", ",".join(map(str, labels))))
     for name, value in settings.items():
         if value not in (None, begun := getattr(queue, name)):
-            raise ArgumentError(wanted(f"--{name}", f"{begun!r} as in {state}", value, MEND))
+            raise ArgumentError(wanted(f"--{name}", f"{as_typed(begun)} as in {state}", value, MEND))
     return queue
 
 

@@ -158,7 +158,7 @@ def _tell(queue: Any, row: Row) -> str:
         if again and row.who is not None:
             was = f"{row.who} labelled it {again[-1]!r} before, not {label!r}"
             python = f"{was}; name the users, 1=ann,2=bob, if these are two people; correct() changes a label"
-            shell = f"{was}; pass --annotator-of 1=ann,2=bob if these are two people; --correct changes a label"
+            shell = f"{was}; pass --annotator-of 1=ann,2=bob, if these are two people; --correct changes a label"
             raise ContradictionError(Wording(python, shell=shell))
     handed = {row.who, None}.intersection(asked)
     if state in (OPEN, LABELLED) and row.who is not None and not handed:

@@ -157,7 +157,7 @@ class TablePool(ArrayPool):
         at = places_in(groups, self.groups)
         if (at < 0).any():
             row = int(np.argmax(at < 0))
-            where = f"columns {self.group_columns}, row {row + 1}"
+            where = Wording("columns ", self.group_columns, f", row {row + 1}")
             raise TableError(wanted_one_of(where, self.groups, groups[row].item(), what="groups among"))
         return self.features.transform(frame), self._labels(frame), np.array(self.groups)[at]
 

@@ -17,7 +17,7 @@ from evenhand.frames import rows_frame
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.protocol import Decision
 from evenhand.service.bodies import NO_STORE, as_json
-from evenhand.service.errors import Refusal, envelope, refusal_of
+from evenhand.service.errors import HttpRefusal, envelope, refusal_of
 from evenhand.service.routes.fields import (
     EXPECTED,
     TICKET,
@@ -392,7 +392,7 @@ async def _alone(request: Request, session: Session, operation: Ask | Tell | For
 
 def _check_size(count: int, most: int) -> None:
     if count > most:
-        raise Refusal(413, f"more than {most} rows in one batch; send smaller batches")
+        raise HttpRefusal(413, f"more than {most} rows in one batch; send smaller batches")
 
 
 def _error(request: Request, error: EvenhandError) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from starlette.types import Receive, Scope, Send
 from evenhand.data.json_files import DECODER
 from evenhand.errors import ArgumentError, UnknownStudyError, wanted
 from evenhand.service.bodies import JSON, LARGE, as_json, compress, header, read_body
-from evenhand.service.errors import Refusal, from_validation
+from evenhand.service.errors import HttpRefusal, from_validation
 from evenhand.service.routes.fields import StudyPath
 from evenhand.service.sessions import Session
 from evenhand.studies.keys import Key, Role
@@ -137,13 +137,13 @@ class Endpoint:
             return self.default_body
         if kind != JSON:
             got = kind[:80] or "none"
-            raise Refusal(415, f"expected the content type {JSON}, got {got}; send the header Content-Type: {JSON}")
+            raise HttpRefusal(415, f"expected the content type {JSON}, got {got}; send the header Content-Type: {JSON}")
         try:
             raw = orjson.loads(content)
             if content.count(b":") > 1:
                 DECODER.decode(content.decode())  # refuses a name that an object has twice; orjson takes the last
         except (ValueError, RecursionError) as error:
-            raise Refusal(400, f"the body cannot be read as JSON: {error}") from error
+            raise HttpRefusal(400, f"the body cannot be read as JSON: {error}") from error
         if not isinstance(raw, dict):
             raise ArgumentError(wanted("body", "a JSON object", raw))
         return parse(models[-1] if "batch" in raw else models[0], raw)
@@ -162,12 +162,12 @@ def unlimited(request: Request) -> None:
 
     Raises
     ------
-    Refusal
+    HttpRefusal
         403 if it is limited to some.
     """
     key = request.scope.get("admitted")
     if key is not None and key.studies is not None:
-        raise Refusal(403, f"this key is limited to {_listed(key)}; this needs a key for all studies")
+        raise HttpRefusal(403, f"this key is limited to {_listed(key)}; this needs a key for all studies")
 
 
 def unless_seen(request: Request, session: Session, mark: str, body: Callable[[], Any]) -> Response:

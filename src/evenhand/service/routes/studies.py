@@ -14,7 +14,7 @@ from starlette.responses import Response
 from evenhand.descriptions.policies import policy_from
 from evenhand.errors import ArgumentError
 from evenhand.service.bodies import NO_STORE, as_json
-from evenhand.service.errors import Refusal
+from evenhand.service.errors import HttpRefusal
 from evenhand.service.routes.fields import Body, Label, WorstCase
 from evenhand.service.routes.routing import Endpoint, unless_seen, unlimited
 from evenhand.service.sessions import Session, Sessions
@@ -65,7 +65,7 @@ def _create(sessions: Sessions, body: CreateBody) -> Any:
         Study.create(sessions.store, policy, name=body.name, expire_after=after, expire_reward=reward)
     except ArgumentError as error:
         if isinstance(error.__cause__, IntegrityError):
-            raise Refusal(409, f"study {body.name!r} already exists; choose another name") from error
+            raise HttpRefusal(409, f"study {body.name!r} already exists; choose another name") from error
         raise
     session = sessions.open(body.name)
     session.writer.start()
