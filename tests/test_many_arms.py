@@ -7,7 +7,7 @@ import pytest
 
 from evenhand.groups import GroupFairTopInterval, TopInterval
 from evenhand.labels import Labels
-from evenhand.learners import UCB1, Thompson, TsallisINF
+from evenhand.learners import UCB1, Thompson
 from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairLearn, HorizonFairUCB
 from evenhand.sampling import OptimisticSampler
 
@@ -59,7 +59,6 @@ MADE = {
     "DeadlineLearn": lambda many: DeadlineLearn(UCB1(), many.uneven),
     "HorizonFairUCB": lambda many: HorizonFairUCB([f"1/{many.arms}"] * many.arms, 10 * many.arms),
     "LFG": lambda many: LFG(many.uneven),
-    "TsallisINF": lambda many: TsallisINF(arms=many.names),
     "BernoulliArms": lambda many: BernoulliArms(dict.fromkeys(many.names, 0.5)),
     "GroupFairTopInterval": lambda many: GroupFairTopInterval(many.pairs),
     "groups of a round by arm": lambda many: TopInterval(many.pairs, seed=1).ask(many.contexts, many.pairs),

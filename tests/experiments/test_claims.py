@@ -137,6 +137,16 @@ def test_table_report_and_json_say_inconclusive_and_what_is_needed(trial, tmp_pa
     ]
 
 
+@pytest.mark.parametrize(
+    ("slope", "word"), [(0.2, "reproduced"), (0.45, "inconclusive"), (0.55, "inconclusive"), (0.8, "not reproduced")]
+)
+def test_a_slope_whose_interval_holds_the_limit_tells_nothing(slope, word):
+    claim = Claim("it grows slowly", "Theorem 0", "below 0.5", {"trials": 10})
+    verdict = framework.slower(claim, slope, 0.1, 0.5, "here", {"trials": 20})
+    assert verdict.word == word
+    assert verdict.lacking == ({"trials": 80} if word == "inconclusive" else {})
+
+
 def test_a_verdict_is_conclusive_unless_something_is_lacking():
     assert ClaimVerdict(EXACT, True, "1").conclusive
     assert not ClaimVerdict(EXACT, True, "1", {"rounds": 3}).conclusive

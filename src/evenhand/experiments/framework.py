@@ -155,6 +155,15 @@ def growth(sizes: ArrayLike, values: ArrayLike) -> tuple[float, float]:
     return float(slopes.mean()), float(wide)
 
 
+def slower(claim: Claim, slope: float, wide: float, limit: float, where: str, settings: Any) -> ClaimVerdict:
+    """Return the verdict that a slope is at most a limit: inconclusive where its interval, `wide` to either side, holds
+    the limit, which four times the runs would halve."""
+    (runs,) = {"trials", "replications"} & {*claim.needs}
+    if abs(slope - limit) <= wide:
+        claim = replace(claim, needs={**claim.needs, runs: 4 * max(claim.needs[runs], _size(settings, runs))})
+    return claim.verdict(slope < limit, f"{slope:.3f} +- {wide:.3f}, limit {limit:.3f} ({where})", settings)
+
+
 def _size(settings: Any, name: str) -> float:
     value = settings[name] if isinstance(settings, Mapping) else getattr(settings, name)
     return max(value) if isinstance(value, (tuple, list)) else value

@@ -47,11 +47,6 @@ EARLY = Claim(
     "{}",
     f"mean gain of A_opt over Uniform at {{}} rounds above {BEYOND}",
 )
-REFIT = Claim(
-    "The rows that only validated are worth training on at the end (ours)",
-    "final refit",
-    "mean gain of the final refit above 0 for every scheme at {} rounds",
-)
 
 
 def schemes_for(groups: tuple[Any, ...], proportions: Any, **more: Any) -> dict[str, Scheme]:
@@ -133,14 +128,8 @@ def _report(frame: pd.DataFrame, settings: Tables, full: Tables, where: str, ear
     at = min(early, settings.rounds)
     soon = {"rounds": early, "trials": full.trials}
     claim = Claim(EARLY.says, EARLY.where.format(where), EARLY.tolerance.format(at), soon)
-    first, second = (1 - _at(frame, name, at)["test_risk"] for name in ("A_opt", "Uniform"))
+    first, second = (at_last(frame[frame["round"] <= at], name) for name in ("A_opt", "Uniform"))
     report.verdicts.append(gain_verdict(claim, first, second, settings))
-    gains = {name: _at(frame, name, at)["test_risk"] - _at(frame, name, at)["final_risk"] for name in ends}
-    said = ", ".join(f"{name} {gain.mean():+.4f}" for name, gain in gains.items())
-    claim = Claim(REFIT.says, REFIT.where, REFIT.tolerance.format(at), soon)
-    sure = certainty([gain.mean() for gain in gains.values()], [gain.sem() for gain in gains.values()], settings.trials)
-    better = all(gain.mean() > 0 for gain in gains.values())
-    report.verdicts.append(claim.verdict(better, said, settings, certainty=sure if at == early else 0.0))
     return report
 
 
@@ -148,11 +137,6 @@ def at_last(frame: pd.DataFrame, scheme: str) -> Any:
     """Return the worst group's test accuracy at the last round, by trial."""
     mine = worst(frame[frame["scheme"] == scheme])
     return 1 - mine.groupby("trial")["test_risk"].last()
-
-
-def _at(frame: pd.DataFrame, scheme: str, round: int) -> Any:
-    mine = frame[(frame["scheme"] == scheme) & (frame["round"] == round)]
-    return mine.groupby("trial")[["test_risk", "final_risk"]].max()
 
 
 def gain_verdict(
