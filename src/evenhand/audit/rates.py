@@ -71,7 +71,8 @@ class Rates(HasCard):
         """Return for each column the group with the smallest ratio in words."""
         said, what = [], "a rate" if self.median is None else f"a share above the median ({self.median:g})"
         for name, rows in self.groups.groupby("column", sort=False):
-            row, best = rows.loc[rows["ratio"].idxmin()], rows.loc[rows["rate"].where(rows["ratio"] == 1).idxmax()]
+            row = rows.iloc[int(rows["ratio"].argmin())]
+            best = rows.iloc[int(rows["rate"].where(rows["ratio"] == 1).argmax())]
             where = "neither shown below nor shown not below" if row["where"] == "neither" else row["where"]
             where = where.removesuffix(f" {self.threshold:g}")
             said.append(
@@ -127,7 +128,7 @@ def rates(
     if np.ptp(values) == 0:
         raise TableError(wanted(f"column {value!r}", "values that differ", f"{values[0]:g} in every row"))
     median = None if set(np.unique(values)) <= {0.0, 1.0} else float(np.median(values))
-    above = (values > (0.5 if median is None else median)) * 1.0
+    above = (values > (0.5 if median is None else median)).astype(np.float64)
     of = None if unit is None else units_in(frame, unit)
     tables, notes = [], []
     for names in [[name] for name in columns] + ([columns] if len(columns) > 1 else []):
@@ -154,7 +155,7 @@ def _of_columns(
     if len(names) < 2:
         raise TableError(wanted(f"column {what!r}", "at least two groups", names[0]))
     codes, values = places_in(labels, names), above[known]
-    rows, hits = np.bincount(codes), np.bincount(codes, values)
+    rows, hits = np.bincount(codes).astype(np.int64), np.bincount(codes, values).astype(np.float64)
     large = rows >= SMALL * len(frame)
     if not hits[large].any():
         mend = "no ratio is defined"
@@ -187,7 +188,8 @@ def _units(codes: Ints, values: Floats, of: Ints) -> list[UnitMean]:
     count, found = int(of.max()) + 1, []
     for code in range(int(codes.max()) + 1):
         own = codes == code
-        mean = UnitMean.of(np.bincount(of[own], values[own], count), np.bincount(of[own], minlength=count) * 1.0)
+        sums, sizes = np.bincount(of[own], values[own], count), np.bincount(of[own], minlength=count)
+        mean = UnitMean.of(sums.astype(np.float64), sizes.astype(np.float64))
         found.append(mean._replace(scores=mean.scores / mean.mean) if mean.mean > 0 else mean)
     return found
 

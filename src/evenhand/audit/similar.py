@@ -196,11 +196,11 @@ def _side(rows: Floats, values: Floats, side: Bools, at: Floats, of: Ints) -> Si
     order = np.argsort(own, kind="stable")
     for unit in np.split(order, np.flatnonzero(np.diff(own[order])) + 1):
         if len(unit) > 1:
-            turned, sizes, _ = np.linalg.svd(left[unit], full_matrices=False)
-            if sizes[0] ** 2 > 1 - CUT:
+            turned, singular, _ = np.linalg.svd(left[unit], full_matrices=False)
+            if singular[0] ** 2 > 1 - CUT:
                 where, mend = f"unit, row {np.flatnonzero(side)[unit[0]] + 1}", "merge categories or leave features out"
                 raise TableError(wanted(where, "no unit that alone shows a feature", "one", mend))
-            adjusted[unit] = weights[unit] + turned @ ((1 / np.sqrt(1 - sizes**2) - 1) * (turned.T @ weights[unit]))
+            adjusted[unit] = weights[unit] + turned @ ((1 / np.sqrt(1 - singular**2) - 1) * (turned.T @ weights[unit]))
     shared = np.zeros((count, rows.shape[1]))
     np.add.at(shared, own, left * adjusted[:, None])
     scores: Floats = np.bincount(own, adjusted * residuals, count).astype(np.float64)

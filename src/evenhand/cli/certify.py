@@ -89,8 +89,8 @@ def certify(
         return
     check = Certification(pool.groups, model, threshold=threshold, delta=delta, batch=10, loss=loss)
     rows, untold = (pool, []) if fresh is None else _rows_in(fresh, pool, empty)
-    for group in set(pool.groups).difference(rows.groups):
-        check.retire(group)
+    for away in set(pool.groups).difference(rows.groups):
+        check.retire(away)
     left = len(rows.y) - len(rows.chosen)
     while check.verdict == "undecided":
         draw = check.ask()
