@@ -24,7 +24,7 @@ COUNTS = {
     "simulate": "--means --policy --shares --log --delay --rounds --replications --seed --jobs",
     "sample": "--group --budget --label --features --costs --batch --loss --trend --reweighted --multiclass "
     "--empty --seed",
-    "certify": "--at-most --fresh --delta",
+    "certify": "--at-most --fresh --once --delta",
     "label": "--id --group --features --labels --show --state --annotators --choice --tasks --empty --seed",
     "audit": "--shares --arm --order --cap --window --promise --segment --available --round",
     "report": "--shares --arm --order --cap --window --promise --segment --available --round --reward",
@@ -32,7 +32,7 @@ COUNTS = {
     "--interval --each --fit "
     "--level --contexts --position --order --unit --rounds --replays --seed --at-least --picture",
     "recommend": "--edges --intervene --sensitive --outcome --candidates --values --tolerance --budget --trial",
-    "audit-pairs": "--features --reward --individuals --errors --store --auditors --seed",
+    "audit-pairs": "--features --reward --individuals --errors --check --store --auditors --seed",
     "choose": "--state --places --reward",
     "audit-parity": "--group --value --level --unit --rates",
     "reproduce": "--quick --trials --rounds --device --finished-only --jobs --strict",

@@ -18,7 +18,7 @@ from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.kernel_set import RewardContext, is_forced
 from evenhand.policy.traits import traits_of
 from evenhand.promises.books import ClauseCounts
-from evenhand.promises.round_kernels import Counts, Rates, settle
+from evenhand.promises.round_kernels import ClauseRates, Counts, settle
 from evenhand.protocol import Decision, Policy, Renewable
 from evenhand.rng import child
 from evenhand.simulation.counting import (
@@ -77,7 +77,7 @@ def arm_there(state: Any, arm: int, slot: int) -> int:
 @kernel
 def play(
     params: Any, state: Any, world: Any, world_state: Any, contexts: Floats, waiting: Ints, pending: Any, offers: Bools,
-    rates: Rates, counts: Counts, before: Trace, trace: Trace, checkpoints: Ints,
+    rates: ClauseRates, counts: Counts, before: Trace, trace: Trace, checkpoints: Ints,
     first: int, last: int, row: int,
 ) -> int:  # fmt: skip
     """Play rounds first .. last and note the checkpoints on the way; return the next checkpoint's row.

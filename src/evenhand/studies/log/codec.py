@@ -281,7 +281,7 @@ def decision_from(decided: dict[str, Any]) -> Any:
         return Draw(**fields)
     if decided["type"] in ("Task", "PairTask"):
         from evenhand.sampling import Task
-        from evenhand.similarity.pair_queue import PairTask
+        from evenhand.similarity.questions import PairTask
 
         task = Task if decided["type"] == "Task" else PairTask
         return task(**{**fields, "choices": tuple(fields["choices"])})
