@@ -111,7 +111,7 @@ class Parity(HasCard):
             many = f"which says little, as too few {what}s could be compared."
         return f"{once} Any number of looks: between {self.low:.4g} and {self.high:.4g}, {many}"
 
-    def card(self) -> Card:
+    def _card(self) -> Card:
         facts = {"finding": str(self), "level": self.level, "pairs compared": self.pairs}
         return Card("Parity", facts, [Table.of(self.groups, "Groups")])
 

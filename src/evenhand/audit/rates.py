@@ -82,7 +82,7 @@ class Rates(HasCard):
             )
         return said
 
-    def card(self) -> Card:
+    def _card(self) -> Card:
         return Card("Rates", {"finding": str(self), "level": self.level}, [Table.of(self.groups, "Groups")])
 
 

@@ -138,7 +138,7 @@ def _world(name: str, data: Path | None, arm: str, reward: str, means: str) -> A
         return cls(numbers_of(means or "0.7,0.5,0.4", "--means"))
     if means:
         raise ArgumentError(wanted("--means", "nothing together with a world with means of its own", means))
-    return next(iter(cls.examples()))
+    return next(iter(cls._examples()))
 
 
 def _report(

@@ -73,7 +73,7 @@ class Tickets:
         UnknownTicketError, ClosedTicketError, ForeignTicketError
             If it was never handed out, was told or forgotten before, or is another conversation's.
         """
-        if type(given) is self.owner.hands_out and given.token == self.token:
+        if type(given) is self.owner._traits.hands_out and given.token == self.token:
             try:
                 found = self.open[given.id]
                 if found[0] == self.owner._ticket_fields(given) and type(given.id) is int:
@@ -84,7 +84,7 @@ class Tickets:
 
     def _examined(self, given: Any) -> tuple[int, Any]:
         """Do what `find` does for anything that may be given, field by field."""
-        kind, noun = self.owner.hands_out, self.owner._noun
+        kind, noun = self.owner._traits.hands_out, self.owner._noun
         name = kind.__name__
         handed = isinstance(given, kind)
         number = given.id if handed else given
