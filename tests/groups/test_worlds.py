@@ -212,7 +212,7 @@ def test_real_data_run_end_to_end(data, arms, d, data_folder, monkeypatch):
     beta = np.linalg.lstsq(rows, np.array(y), rcond=1e-10)[0]
     row = arms + world.membership.code(world.sensitive)
     scale = np.abs(rows @ beta).max()
-    np.testing.assert_allclose(rows @ policy._state.fit.coefficients[row], rows @ beta, atol=1e-6 * scale)
+    np.testing.assert_allclose(rows @ policy.engine.state.fit.coefficients[row], rows @ beta, atol=1e-6 * scale)
 
 
 def test_an_absent_file_says_where_to_get_it(tmp_path, monkeypatch):

@@ -55,7 +55,7 @@ class KernelProposer:
     @property
     def arrays(self) -> tuple[Any, Any]:
         """Its parameters and its state, which the last fields of the rule's hold."""
-        return self.learner._params, self.learner._state
+        return self.learner.engine.params, self.learner.engine.state
 
     def kernels(self, under_rule: Callable[[Kernels], Kernels], held: bool, drawn: bool) -> Kernels:
         """Return the kernels of the policy; `under_rule` puts those of a learner under the rule."""
@@ -65,7 +65,7 @@ class KernelProposer:
         """Start without memory."""
         self.learner = self.learner.fresh(arms=arms, seed=seed)
         self.learner.begin(dimension)
-        self.learner.encoder = encoder
+        self.learner._reader.encoder = encoder
 
     def name_columns(self, columns: list[str] | None) -> None:
         """Take the names of the contexts' columns."""
@@ -168,7 +168,7 @@ class PythonCalls:
         else:
             self.must_play, self.resolve = entry(must_play_alone, **kernels), entry(resolve_alone, **kernels)
 
-    def __call__(self, round: int, contexts: Floats, waiting: Ints, arrays: Any) -> tuple[int, int, float]:
+    def ask(self, round: int, contexts: Floats, waiting: Ints, arrays: Any) -> tuple[int, int, float]:
         """Return the arm of a round, why it is that, and with which probability the learner proposed it."""
         pending, chance = self.state.learner, math.nan
         if self.held and not bind(restore_proposal, may_come=self.may_come)(self.state, round - 1):

@@ -120,7 +120,7 @@ def check_given(name: str, policy: Any, schedule: RoundSchedule) -> list[Any]:
 def _takes_offers(trial: Any, arms: tuple[Label, ...]) -> bool:
     if isinstance(trial, KernelPolicy):
         try:
-            trial.fresh()._set_round(list(range(len(arms))))
+            trial.fresh()._offer(list(range(len(arms))))
         except ArgumentError:
             return False
         return True
@@ -141,7 +141,7 @@ def _check_offers(name: str, trial: Any, schedule: RoundSchedule, first: int, en
     alike = words[:, 0] if words.shape[1] == 1 else words
     for at in sorted(np.unique(alike, axis=0, return_index=True)[1].tolist()):
         try:
-            trial._set_round(np.flatnonzero(rows[at]).tolist())
+            trial._offer(np.flatnonzero(rows[at]).tolist())
         except ArgumentError as error:
             raise ArgumentError(Wording(f"{name}, offers of round {first + at}: ", error.args[0])) from error
 

@@ -168,7 +168,7 @@ def replicate(
     if in_kernels:
         policy.begin(world.dimension)
         if (offered := schedule.on_offer(1)) is not None:
-            policy._set_round(offered)
+            policy._offer(offered)
     plays, shown = (policy.plays, world._shown) if in_kernels else (0, np.zeros((0, 0)))
     pending = None if delay is None else delay.pending(world_seed, int(checkpoints[-1]), plays, shown)
     run = _Run(policy, world, pending, before, trace, checkpoints, stop, compiled, schedule, {})
@@ -219,17 +219,17 @@ def _play(run: _Run, books: ClauseCounts, first: int, last: int, row: int) -> in
     function = entry(play, **named)
     if not run.compiled:
         function = interpreted(function.uncompiled)
-    core = (policy._params, policy._state, *world._core)
+    core = (policy.engine.params, policy.engine.state, *world._core)
     late = np.zeros(0) if pending is None else pending
     counted = offers, books.rates, books.counts, run.before, run.trace
-    fixed = (*core, world._shown, policy._waiting, late, *counted, checkpoints)
+    fixed = (*core, world._shown, policy.engine.waiting, late, *counted, checkpoints)
     while first <= last:
         end = min(last, first + ROUNDS_A_CALL - 1)
         row = function(*fixed, first, end, row)
         if row == NO_SUCH_ARM:
             raise ContractError(f"{type(policy).__name__}: choose returned an index outside the {len(world.arms)} arms")
         first = end + 1
-        policy.round = end
+        policy.engine.round = end
         run.stop(end)
     return row
 
