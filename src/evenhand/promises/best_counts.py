@@ -90,9 +90,9 @@ def best_counts(
             owed.append((places, limit))
     kept = (counts <= most).all(axis=1)
     best_first = np.argsort(-worth, kind="stable").tolist()
-    for places, limit in [*sorted(owed, key=lambda one: len(one[0])), (range(len(arms)), plays * rounds)]:
-        left = limit - counts[:, list(places)].sum(axis=1)
-        for i in [arm for arm in best_first if arm in places]:
+    for members, limit in [*sorted(owed, key=lambda one: len(one[0])), (range(len(arms)), plays * rounds)]:
+        left = limit - counts[:, list(members)].sum(axis=1)
+        for i in [arm for arm in best_first if arm in members]:
             more = np.minimum(np.maximum(left, 0), most[:, i] - counts[:, i])
             counts[:, i] += more
             left = left - more
