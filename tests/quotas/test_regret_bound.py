@@ -10,8 +10,8 @@ import evenhand as eh
 from evenhand.errors import ArgumentError, SharesError
 from evenhand.quotas import regret_bound
 
-SETTINGS = list(product((2, 4, 10), (0.05, 0.2, 0.5), (0, 0.1, 1), (0, 1000)))[::2]
-"""Arms, gap, the part of 1 / k that each is promised, and alpha."""
+SETTINGS = list(product((2, 4, 10), (0.05, 0.2, 0.5), (0, 0.1, 1), (0, 30, 1000)))[::4]
+"""Arms, gap, the part of 1 / k that each is promised, and alpha: 21 of their combinations, with every value of each."""
 
 
 def test_the_bound_by_hand():
@@ -82,8 +82,8 @@ def simulated(arms, gap, part, alpha, rounds, replications):
     history = eh.simulate(
         policy, world, rounds=rounds, replications=replications, checkpoints=12, spacing="log", seed=1, jobs=1
     )
-    mean = history.r_regret.mean("replication").values[0]
-    return mean, regret_bound(promise, world.means, history["round"].values)
+    lost = history.r_regret if part else history.regret  # where nothing is promised there is no r-regret
+    return lost.mean("replication").values[0], regret_bound(promise, world.means, history["round"].values)
 
 
 def test_simulated_means_lie_below_the_bound_in_short_runs():
@@ -94,9 +94,9 @@ def test_simulated_means_lie_below_the_bound_in_short_runs():
 
 @pytest.mark.slow
 @pytest.mark.compiled
-def test_simulated_means_lie_below_the_bound_in_27_settings():
+def test_simulated_means_lie_below_the_bound_in_21_settings():
     """And how loose it is: by a factor of about 2 where no share helps; by more where shares pay for exploration."""
-    assert len(SETTINGS) >= 20
+    assert [len({setting[i] for setting in SETTINGS}) for i in range(4)] == [3, 3, 3, 3]
     factors = {}
     for setting in SETTINGS:
         mean, bound = simulated(*setting, 20_000, 20)

@@ -111,7 +111,7 @@ def regret_bound(promise: Promise, means: Any, rounds: Any) -> Any:
     --------
     >>> shares = Promise({"a": 0, "b": 0.1, "c": 0.1})
     >>> regret_bound(shares, {"a": 0.9, "b": 0.7, "c": 0.7}, [100, 1000, 100_000]).round(1).tolist()
-    [16.0, 160.0, 1.2]
+    [16.0, 160.0, 0.7]
     """
     odd = [clause for clause in promise.clauses if clause.kind != "floor" or len(clause.arms) > 1]
     if odd or promise.plays > 1:
