@@ -33,7 +33,7 @@ COUNTS = {
     "--level --contexts --position --order --unit --rounds --replays --seed --at-least --picture",
     "recommend": "--edges --intervene --sensitive --outcome --candidates --values --tolerance --budget --trial",
     "audit-pairs": "--features --reward --individuals --errors --store --auditors --seed",
-    "choose": "--state --places --reward",
+    "choose": "--places --reward --group",
     "audit-parity": "--group --value --level --unit --rates",
     "reproduce": "--quick --trials --rounds --device --finished-only --jobs --strict",
     "demo": "--seed",
