@@ -21,8 +21,8 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.probability_of_largest import largest_beta
 from evenhand.learners import UCB1, EpsilonGreedy, Thompson
-from evenhand.policy.kernel_policy import KernelPolicy, Kernels
-from evenhand.policy.kernel_set import reason
+from evenhand.policy.kernel_policy import KernelPolicy
+from evenhand.policy.kernel_set import Kernels, reason
 from evenhand.quotas import BernoulliArms, DeadlineLearn
 
 MEANS = [0.8, 0.78, 0.77, 0.76, 0.75, 0.74, 0.73, 0.72, 0.71, 0.70]
@@ -62,7 +62,7 @@ class Stubborn(KernelPolicy):
 def told(arms: int) -> Thompson:
     """Return Thompson sampling that has learned from 2,000 rewards of arms about as good as each other."""
     policy, random = Thompson(arms=arms, seed=1), np.random.default_rng(1)
-    policy.compile()
+    policy.engine.compile()
     for _ in range(2_000):
         arm = policy.choose()
         policy.update(arm, float(random.random() < 0.7 + 0.1 * arm / arms))
@@ -80,7 +80,7 @@ def repeated(work: Callable[[], object], times: int) -> Callable[[], float]:
 
 def monte_carlo(policy: Thompson, draws: int) -> float:
     """Return the seconds a draw takes of all arms at once, vectorised."""
-    state, random = policy._state, np.random.default_rng(1)
+    state, random = policy.engine.state, np.random.default_rng(1)
     a, b = 1 + state.successes, 1 + state.failures
     return seconds(lambda: np.bincount(random.beta(a, b, (draws, a.size)).argmax(axis=1))) / draws
 
@@ -90,7 +90,7 @@ def probabilities(repetitions: int) -> list[Measure]:
     found = []
     for arms, times in ((2, 2_000), (10, 1_000), (100, 100)):
         policy = told(arms)
-        counts = policy._state.successes + 1.0, policy._state.failures + 1.0
+        counts = policy.engine.state.successes + 1.0, policy.engine.state.failures + 1.0
         chances = largest_beta(*counts)
         cases = {
             "decision": repeated(policy.choose, 10 * times),

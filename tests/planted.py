@@ -8,8 +8,8 @@ import numpy as np
 
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
-from evenhand.policy.kernel_policy import KernelPolicy, Kernels
-from evenhand.policy.kernel_set import reason
+from evenhand.policy.kernel_policy import KernelPolicy
+from evenhand.policy.kernel_set import Kernels, reason
 from evenhand.quotas.quota_kernels import QuotaRule
 from evenhand.quotas.quota_policy import QuotaPolicy, promise_over
 

@@ -24,8 +24,8 @@ class ForgetsOwnClocks(Planted):
     def ask(self, *seen, available=None, **rest):
         decision = super().ask(*seen, available=available, **rest)
         for place, arm in enumerate(self.arms if available is not None else ()):
-            if arm not in available and self._state.whole[place] < 1 << 60:
-                self._state.whole[place] -= 1
+            if arm not in available and self.engine.state.whole[place] < 1 << 60:
+                self.engine.state.whole[place] -= 1
         return decision
 
 

@@ -91,7 +91,7 @@ def test_many_threads_keep_the_promise_and_lose_nothing(policy):
     assert list(policy.pulls.values()) == pulls
     assert worst_shortfall(policy.promise, decisions) < 1 + 1e-9  # r_i t - N_i < 1, as floor(r_i t) <= N_i
     learner = getattr(policy.learner, "learner", policy.learner)
-    told = learner.told if isinstance(learner, Slow) else learner._state.pulls.tolist()
+    told = learner.told if isinstance(learner, Slow) else learner.engine.state.pulls.tolist()
     assert told == pulls
 
 
@@ -120,9 +120,9 @@ def test_what_is_kept_while_others_talk_is_of_one_moment(take):
     kept = run_together([*[lambda: talk(policy)] * 4, lambda: [take(policy) for _ in range(20)]])[-1]
     for one in kept:
         then = from_bytes(one) if take is to_bytes else pickle.loads(one) if take is pickle.dumps else one
-        told = then._state.learner.pulls.sum()
+        told = then.engine.state.learner.pulls.sum()
         assert sum(then.pulls.values()) == then.round == told + len(then.open_tickets)
-        assert then._waiting.sum() == len(then.open_tickets)
+        assert then.engine.waiting.sum() == len(then.open_tickets)
 
 
 class Reader(Slow):
@@ -199,12 +199,12 @@ class Moody:
 )
 def test_a_learner_that_fails_changes_nothing(policy):
     def seen():
-        streams = [array.tolist() for array in policy._state if getattr(array, "dtype", None) == np.uint64]
+        streams = [array.tolist() for array in policy.engine.state if getattr(array, "dtype", None) == np.uint64]
         return (
             policy.round,
             policy.tickets.next,
             dict(policy.tickets.open),
-            policy._waiting.tolist(),
+            policy.engine.waiting.tolist(),
             streams,
             getattr(policy, "pulls", 0),
         )

@@ -34,7 +34,7 @@ A refused call changes nothing: the check comes before the first write.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
 from itertools import islice
 from numbers import Integral, Real
@@ -282,6 +282,18 @@ def _refusal(name: str, expected: str, said: str, got: Any, hint: str) -> Refusa
     value = got if isinstance(got, Wording) else _beginning(_plain(got))
     refusal.got = value if _is_data(value) else Wording(said)
     refusal.name, refusal.expected, refusal.hint = map(_masked, (name, expected, hint))
+    return refusal
+
+
+def read_refusal(message: str, sent: Mapping[str, Any]) -> Refusal:
+    """Return the refusal of which a service sent the message and the parts.
+
+    >>> read_refusal("count: expected ...", {"argument": "count", "expected": "a number", "got": "x", "hint": None}).got
+    'x'
+    """
+    refusal = Refusal(message)
+    refusal.name, refusal.expected, refusal.got = str(sent["argument"]), str(sent["expected"]), sent["got"]
+    refusal.hint = sent["hint"] or ""
     return refusal
 
 

@@ -21,12 +21,17 @@ def require_fresh(name: str, thing: Any, mend: str) -> Any:
     ArgumentError
         If it has decided or learned; the message says what to do: `mend`.
     """
-    round = vars(thing).get("round", 0) if hasattr(thing, "__dict__") else 0
-    decided = type(round) is int and round > 0
-    if getattr(thing, "has_history", decided):
-        got = f"one at round {round}" if decided else "one that has learned already"
+    decided = rounds_of(thing)
+    if getattr(thing, "has_history", bool(decided)):
+        got = f"one at round {decided}" if decided else "one that has learned already"
         raise ArgumentError(wanted(name, "one that has neither decided nor learned anything", got, mend))
     return thing
+
+
+def rounds_of(thing: Any) -> int:
+    """Return how many rounds an object has decided, 0 where it does not say."""
+    round = getattr(thing, "round", 0)
+    return round if type(round) is int else 0
 
 
 class Parameters:
@@ -80,8 +85,12 @@ class Parameters:
             require_fresh(type(self).__name__, self, "set the parameters of sklearn.base.clone(...) of it")
             made = type(self)(**self._changed(params))
             state = vars(made) | {name: value for name, value in vars(self).items() if name == "_lock"}
-            self.__dict__ = state
+            self._become(state)
         return self
+
+    def _become(self, state: dict[str, Any]) -> None:
+        """Take the attributes of another object of the class for its own."""
+        self.__dict__ = state
 
     def __sklearn_clone__(self) -> Self:
         return self._made_again()

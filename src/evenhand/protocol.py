@@ -124,8 +124,10 @@ class Decision:
         """The probability of each played arm of being among those played, None where it is unknown."""
         chances = self.probabilities
         if chances is None:
-            alone = self.propensity if self.slate is None or self.chance is CERTAIN else None
-            return None if alone is None else dict.fromkeys(self.arms, alone)
+            whole = self.propensity
+            if whole is None or (self.slate is not None and whole < 1.0):
+                return None
+            return dict.fromkeys(self.arms, whole)
         return {arm: float(chances[index]) for arm, index in zip(self.arms, self.indexes, strict=True)}
 
     @property

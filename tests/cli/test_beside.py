@@ -21,18 +21,19 @@ COUNTS = {
     "--print-keys --create",
     "keys": "--role --note --expires --for",
     "erase": "--subject --older-than",
-    "simulate": "--means --policy --shares --log --delay --rounds --replications --seed --jobs",
+    "simulate": "--means --policy --shares --log --learn --delay --rounds --replications --seed --jobs",
     "sample": "--group --budget --label --features --costs --batch --loss --trend --reweighted --multiclass "
     "--empty --seed",
-    "certify": "--at-most --fresh --delta",
+    "certify": "--at-most --fresh --once --delta",
     "label": "--id --group --features --labels --show --state --annotators --choice --tasks --empty --seed",
     "audit": "--shares --arm --order --cap --window --promise --segment --available --round",
     "report": "--shares --arm --order --cap --window --promise --segment --available --round --reward",
     "evaluate": "--arm --reward --propensity --policy --shares --estimator --model --largest-weight --stationary "
     "--interval --each --fit "
     "--level --contexts --position --order --unit --rounds --replays --seed --at-least --picture",
+    "price": "--shares --cap --window",
     "recommend": "--edges --intervene --sensitive --outcome --candidates --values --tolerance --budget --trial",
-    "audit-pairs": "--features --reward --individuals --errors --store --auditors --seed",
+    "audit-pairs": "--features --reward --individuals --errors --check --store --auditors --seed",
     "choose": "--places --reward --group",
     "audit-parity": "--group --value --level --unit --rates",
     "reproduce": "--quick --trials --rounds --device --finished-only --jobs --strict",

@@ -10,8 +10,7 @@ from sqlalchemy import create_engine, text
 
 from evenhand.cli import main
 from evenhand.errors import ArgumentError, EvenhandError, MissingExtraError, StoreError
-from evenhand.policy.kernel_policy import REASONS
-from evenhand.policy.kernel_set import FORCED
+from evenhand.policy.kernel_set import FORCED, REASONS
 from evenhand.studies import Study
 from tests.cli.shell import NEW, answer, asked, evenhand, refused
 from tests.naming import named

@@ -404,6 +404,14 @@ def test_refusals_are_errors_of_evenhand_with_the_words_of_the_service(case, cli
     assert isinstance(refused.value, EvenhandError)
 
 
+def test_a_refusal_of_the_service_keeps_its_parts(client):
+    with pytest.raises(ArgumentError) as refused:
+        client.study("ads").ask_many(0)
+    parts = refused.value.refusal
+    assert parts == str(refused.value)
+    assert parts.startswith(f"{parts.name}: expected {parts.expected}, got {parts.got!r}")
+
+
 def test_a_key_of_another_role_is_refused_by_its_role(served):
     with (
         Client(served.url, key=served.keys["report"]) as client,

@@ -30,7 +30,7 @@ def test_membership_of_the_round_decides_who_learns():
     for t in range(30):
         decision = policy.ask(rng.uniform(0, 1, (3, 2)), groups=["r", "s", "s"] if t % 2 else None)
         policy.tell(decision, 1.0)
-    samples = policy._state.fit.samples
+    samples = policy.engine.state.fit.samples
     assert samples[:3].sum() == samples[3:].sum() == 30
     assert samples[3] != samples[0]
 
@@ -58,7 +58,7 @@ def test_late_tells_use_the_membership_of_their_round():
     for one in (policies[0], saved):
         for ticket in reversed(tickets):
             one.tell(ticket, float(ticket.id))
-    for mine, loaded in zip(policies[0]._state.fit, saved._state.fit, strict=True):
+    for mine, loaded in zip(policies[0].engine.state.fit, saved.engine.state.fit, strict=True):
         np.testing.assert_array_equal(mine, loaded)
     late = rng.uniform(0, 1, (2, 2))
     assert policies[0].ask(late).index == saved.ask(late).index

@@ -48,7 +48,7 @@ def test_permuted_arms_permute_the_choice(seed, pooled):
         other.update(x[order], int(np.flatnonzero(order == arm)[0]), y)
     for _ in range(5):
         x = rng.uniform(0, 1, (5, 2))
-        if (one._state.fit.samples[:5] >= 2).all():
+        if (one.engine.state.fit.samples[:5] >= 2).all():
             assert one.ask(x).arm == other.ask(x[order]).arm
 
 
@@ -76,5 +76,5 @@ def test_the_state_does_not_grow():
     rng = np.random.default_rng(0)
     for _ in range(200):
         policy.tell(policy.ask(rng.uniform(0, 1, (2, 4))), 1.0)
-        sizes.add(sum(array.nbytes for array in policy._state.fit))
+        sizes.add(sum(array.nbytes for array in policy.engine.state.fit))
     assert len(sizes) == 1

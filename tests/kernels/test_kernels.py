@@ -176,16 +176,16 @@ def test_an_entry_runs_as_plain_python_at_first_and_gives_the_same_numbers_compi
 
 def test_a_policy_compiles_when_it_has_decided_often_enough_and_when_it_is_told_to(monkeypatch):
     policies = {"late": UCB1(arms=3), "early": UCB1(arms=3), "told": UCB1(arms=3)}
-    monkeypatch.setattr("evenhand.policy.compiled.PLAIN_WORK", 10**9)
+    monkeypatch.setattr("evenhand.policy.engine.PLAIN_WORK", 10**9)
     policies["late"].ask()
     policies["told"].ask()
     policies["told"].compile()
-    monkeypatch.setattr("evenhand.policy.compiled.PLAIN_WORK", 1000)
+    monkeypatch.setattr("evenhand.policy.engine.PLAIN_WORK", 1000)
     policies["early"].ask()
     for t in range(40):
         decisions = [policy.ask() for policy in policies.values()]
         assert decisions[0] == decisions[1] == decisions[2]
         for policy in policies.values():
             policy.tell(decisions[0].id, t % 3 / 2)
-    plain = {name: isinstance(policy._ask_kernel, LazyKernel) for name, policy in policies.items()}
+    plain = {name: isinstance(policy.engine.calls.ask, LazyKernel) for name, policy in policies.items()}
     assert plain == {"late": True, "early": False, "told": False}

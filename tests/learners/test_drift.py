@@ -59,16 +59,18 @@ def test_late_rewards_enter_when_they_are_told():
         learner.tell(ticket, reward)
     for ticket, reward in zip(reversed(tickets), (0.1, 0.2, 0.3), strict=True):
         other.update(ticket.index, reward)
-    assert np.array_equal(learner._state.sums, other._state.sums)
-    assert learner._state.pulls.sum() == 2
+    assert np.array_equal(learner.engine.state.sums, other.engine.state.sums)
+    assert learner.engine.state.pulls.sum() == 2
 
 
 def test_discounts_and_windows_follow_the_horizon():
-    assert DiscountedUCB(horizon=10_000, changes=4, arms=2)._params.discount == 1 - 0.25 * np.sqrt(4 / 10_000)
-    assert SlidingWindowUCB(horizon=10_000, changes=4, arms=2)._state.arms.size == 304  # 2 sqrt(10000 ln 10000 / 4)
+    assert DiscountedUCB(horizon=10_000, changes=4, arms=2).engine.params.discount == 1 - 0.25 * np.sqrt(4 / 10_000)
+    assert (
+        SlidingWindowUCB(horizon=10_000, changes=4, arms=2).engine.state.arms.size == 304
+    )  # 2 sqrt(10000 ln 10000 / 4)
     learner = LinUCB(horizon=1000, variation=2.0, arms=2)
     learner.begin(2)
-    assert learner._params.discount == pytest.approx(1 - 0.001 ** (2 / 3), rel=1e-12)
+    assert learner.engine.params.discount == pytest.approx(1 - 0.001 ** (2 / 3), rel=1e-12)
 
 
 @settings(max_examples=many(6))

@@ -104,13 +104,13 @@ def taught(policy):
 def test_a_learner_that_fails_half_way_has_learned_nothing_and_the_call_can_be_repeated(learner, calls, plays):
     policy, twin = (DeadlineLearn(learner(4), {"a": 0.2, "b": 0.3, "c": 0, "d": 0}, plays=plays) for _ in range(2))
     call = calls(policy)
-    before, open, waiting = copy.deepcopy(inside(policy)), policy.open_tickets, policy._waiting.tolist()
+    before, open, waiting = copy.deepcopy(inside(policy)), policy.open_tickets, policy.engine.waiting.tolist()
     FAILING.append(2)
     for _ in range(2):
         with pytest.raises(RuntimeError, match="out of memory") as failed:
             call()
         assert "the same call can be repeated" in failed.value.__notes__[0]
-        assert (inside(policy), policy.open_tickets, policy._waiting.tolist()) == (before, open, waiting)
+        assert (inside(policy), policy.open_tickets, policy.engine.waiting.tolist()) == (before, open, waiting)
     FAILING.clear()
     call()
     calls(twin)()

@@ -139,7 +139,7 @@ def test_thompson_turns_a_fraction_into_a_coin():
     n = 20_000
     for _ in range(n):
         learner.update(1, 0.3)
-    successes, failures = learner._state.successes[1], learner._state.failures[1]
+    successes, failures = learner.engine.state.successes[1], learner.engine.state.failures[1]
     assert successes + failures == n
     assert abs(successes / n - 0.3) < 0.02
 

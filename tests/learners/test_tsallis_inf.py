@@ -10,7 +10,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.learners import UCB1, TsallisINF
-from evenhand.policy.compiled import NO_CONTEXTS
+from evenhand.policy.engine import NO_CONTEXTS
 from evenhand.saving.state import from_bytes, to_bytes
 from tests.reference import learners as slow
 
@@ -23,7 +23,7 @@ def test_it_draws_as_its_twin_and_weighs_a_late_reward_by_the_probability_of_its
     for _ in range(400):
         decision = policy.ask()
         assert decision.probabilities == pytest.approx(twin.probabilities(), rel=1e-9)
-        assert policy._state.baselines.tolist() == twin.baselines
+        assert policy.engine.state.baselines.tolist() == twin.baselines
         halves += 0 < sum(twin.baselines) < ARMS / 2
         waiting.append((decision, float(decision.probabilities[decision.index])))
         while waiting and chance.random() < 0.45:
@@ -43,7 +43,7 @@ def test_it_draws_as_its_twin_and_weighs_a_late_reward_by_the_probability_of_its
 )
 def test_probabilities_are_exact_and_sum_to_one_however_far_apart_the_losses_are(losses, told):
     policy, twin = TsallisINF(arms=losses.size, seed=1), slow.TsallisINF(losses.size)
-    policy._state.losses[:], policy._state.told[0] = losses, told
+    policy.engine.state.losses[:], policy.engine.state.told[0] = losses, told
     twin.losses, twin.t = losses.tolist(), told + 1
     found = policy.ask().probabilities
     assert found == pytest.approx(twin.probabilities(), rel=1e-9, abs=0)
@@ -91,8 +91,8 @@ def test_where_nobody_knows_a_probability_its_own_stands_in_and_the_losses_stay_
     for _ in range(100):
         assert np.array_equal(known.ask().probabilities, unknown.ask().probabilities)
         known.update(0, 0.0)
-        unknown._update(NO_CONTEXTS, 0, 0.0, (1, math.nan))
-    assert np.isfinite(unknown._state.losses).all()
+        unknown.engine.tell(NO_CONTEXTS, 0, 0.0, 1, math.nan)
+    assert np.isfinite(unknown.engine.state.losses).all()
     assert unknown.ask().probabilities[0] < 1e-12
 
 

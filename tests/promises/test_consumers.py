@@ -174,10 +174,9 @@ def test_a_study_keeps_replays_exports_and_verifies_it(promise, lottery, tmp_pat
     found = study.verify()
     assert (found.ok, found.promise_kept, found.rounds_in_violation) == (True, True, 0)
     frame = study.frame()
-    assert frame["propensity"].notna().all() == (lottery is not None)
-    if lottery is not None:
-        assert frame["propensity"].tolist() == [decision.propensity for decision in decisions]
-    if promise.plays > 1 and lottery is not None:
+    assert frame["propensity"].tolist() == [decision.propensity for decision in decisions]
+    assert (set(frame["propensity"]) == {1.0}) == (lottery is None)
+    if promise.plays > 1:
         assert frame["slate_propensity"].tolist() == [decision.slate_propensity for decision in decisions]
     early = study.verify()
     played(study, promise, 20)

@@ -178,7 +178,7 @@ def test_single_plays_come_as_often_as_is_said(words, learner):
     said, counts = np.array([*policy.probabilities().values()]), np.zeros(len(promise.arms))
     for draw in range(draws):
         twin = policy._twin()
-        for n, words_of in enumerate((twin._state.stream, getattr(twin._state.learner, "stream", None))):
+        for n, words_of in enumerate((twin.engine.state.stream, getattr(twin.engine.state.learner, "stream", None))):
             if words_of is not None:
                 words_of[:] = stream(2 * draw + n)
         counts[twin.ask().index] += 1

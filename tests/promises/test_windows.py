@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import evenhand as eh
+from evenhand import Promise
 from evenhand.errors import ArgumentError, SharesError
 from evenhand.groups import LinearThompson
 from evenhand.kernels.compose import interpreted
@@ -16,7 +17,7 @@ from evenhand.learners import UCB1, LinUCB, Thompson
 from evenhand.promises.rule_arrays import rule_parameters, rule_state
 from evenhand.promises.window_schedules import find_schedule, phases
 from evenhand.promises.windows import chain, is_grantable, safe_states, select_slate, spare_after
-from evenhand.quotas import BernoulliArms, DeadlineLearn, Promise
+from evenhand.quotas import BernoulliArms, DeadlineLearn
 from tests.reference.promises import Windows
 from tests.strategies import Scripted, Stubborn
 

@@ -19,14 +19,14 @@ class Board:
     """The compiled rule of a policy around a foreign learner, with its arrays laid open to be copied and put back."""
 
     def __init__(self, policy):
-        self.policy, self.arrays = policy, policy._arrays
+        self.policy, self.arrays = policy, policy.engine.calls.arrays
         self.state = [array for array in self.arrays if isinstance(array, np.ndarray)]
 
     def forced(self, t):
-        return self.policy._ask_kernel.must_play(t, self.arrays)
+        return self.policy.engine.calls.must_play(t, self.arrays)
 
     def settled(self, t, proposal):
-        return self.policy._ask_kernel.resolve(t, proposal, self.arrays)
+        return self.policy.engine.calls.resolve(t, proposal, self.arrays)
 
     def copy(self):
         return [array.copy() for array in self.state]

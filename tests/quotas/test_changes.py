@@ -296,7 +296,7 @@ def test_a_promise_of_another_kind_is_kept_from_its_change_on():
 
 def test_labels_on_offer_are_looked_up_in_a_table_made_once(monkeypatch):
     made = []
-    monkeypatch.setattr("evenhand.policy.validation.Labels", lambda labels: made.append(1) or Labels(labels))
+    monkeypatch.setattr("evenhand.policy.kernel_policy.Labels", lambda labels: made.append(1) or Labels(labels))
     policy = DeadlineLearn(UCB1(), dict.fromkeys([*"abc", "e\u0301"], "1/8"))
     for _ in range(20):
         policy.ask(available=["a", "c", "\u00e9"])

@@ -191,7 +191,7 @@ def impatient(monkeypatch):
 @pytest.mark.parametrize("shares", [["5/14", "3/7", "3/14"], ["1/60", "29/60", "1/2"], [0.3, 0.3, 0.39]])
 def test_a_walk_that_ends_early_forces_early_and_breaks_nothing(shares):
     policy = DeadlineLearn(Stubborn(0), shares)
-    params, state, exact = policy._params, policy._state, policy.promise.shares
+    params, state, exact = policy.engine.params, policy.engine.state, policy.promise.shares
     pulls, generator = [0] * len(shares), np.random.default_rng(1)
     for t in range(200):
         allowed = slow.may_be_pulled(exact, 0, pulls, t)
@@ -229,4 +229,4 @@ def test_a_rule_that_may_look_far_ahead_is_compiled_at_once():
     policies = [DeadlineLearn(eh.learners.UCB1(), shares, seed=1) for shares in (near, far)]
     for policy in policies:
         policy.ask()
-    assert [isinstance(policy._ask_kernel, LazyKernel) for policy in policies] == [True, False]
+    assert [isinstance(policy.engine.calls.ask, LazyKernel) for policy in policies] == [True, False]

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
+from evenhand import Promise
 from evenhand.errors import ArgumentError
 from evenhand.learners import (
     KLUCB,
@@ -19,7 +20,7 @@ from evenhand.learners import (
     from_river,
     from_sklearn,
 )
-from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn, Promise
+from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn
 from evenhand.saving.state import from_bytes, to_bytes
 
 WORTH = [0.9, 0.6, 0.1, 0.1]

@@ -95,10 +95,10 @@ def test_over_a_learner_without_chance():
     policy, twin = DeadlineLearn(UCB1(), [0.3, 0.2, 0.1], 2.0, lottery=0.5, seed=5), UCB1(arms=3)
     for _ in range(60):
         proposal = twin.fresh()
-        for mine, theirs in zip(proposal._state, policy._state.learner, strict=True):
+        for mine, theirs in zip(proposal.engine.state, policy.engine.state.learner, strict=True):
             mine[...] = theirs
-        proposal._waiting[:] = policy._waiting
-        proposal.round = policy.round
+        proposal.engine.waiting[:] = policy.engine.waiting
+        proposal.engine.round = policy.round
         chosen = proposal.choose()
         decision = check_round(policy, lambda allowed, urgent, arm=chosen: [F(arm == other) for other in range(3)])
         assert (decision.probabilities > 0).all(), "every arm may be played, so that the proposal is the first of all"
@@ -136,7 +136,7 @@ def test_tsallis_inf_is_told_the_probability_of_the_lottery():
     policy = DeadlineLearn(TsallisINF(seed=1), [0.3, 0.2, 0.1], 1.0, lottery=0.5, seed=2)
     for _ in range(50):
         decision = policy.ask()
-        learner, arm = policy._state.learner, decision.index
+        learner, arm = policy.engine.state.learner, decision.index
         before, baselines = learner.losses.copy(), learner.baselines.copy()
         policy.tell(decision, 0.0)
         raised = learner.losses - before - baselines

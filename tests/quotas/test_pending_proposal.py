@@ -32,7 +32,7 @@ PROMISES = {
 
 def losses_of(policy):
     """The losses of the learner inside, whose proposal may be held."""
-    learner = policy._state.learner
+    learner = policy.engine.state.learner
     return learner.learner.losses if policy.holds else learner.losses
 
 
@@ -104,7 +104,7 @@ def test_decisions_are_those_of_a_slow_twin_around_the_learner_alone(shares, tol
         decision = policy.ask()
         assert decision.index == arm
         policy.tell(decision, float(rewards[arm]))
-    assert np.array_equal(losses_of(policy), alone._state.losses)
+    assert np.array_equal(losses_of(policy), alone.engine.state.losses)
 
 
 @pytest.mark.parametrize("name", PROMISES)
@@ -125,7 +125,7 @@ def test_under_every_promise_the_learner_lives_through_an_ordinary_run(name):
         policy.tell(decision.id, reward)
         assert decision.propensity is decision.probabilities is decision.slate_propensity is None
     assert 20 < granted < 150
-    assert np.array_equal(losses_of(policy), alone._state.losses)
+    assert np.array_equal(losses_of(policy), alone.engine.state.losses)
 
 
 @pytest.mark.parametrize("name", PROMISES)
@@ -171,7 +171,7 @@ def test_an_adapter_says_it_for_the_learner_inside(plain):
     policy = DeadlineLearn(learner, PROMISES["shares"]["shares"])
     for decision, reward in rewards_of(policy, 50):
         policy.tell(decision, reward)
-    granted = int(policy._state.learner.granted[0])
+    granted = int(policy.engine.state.learner.granted[0])
     again = from_bytes(to_bytes(policy))
     assert again.holds
     assert sum(again.learner.learner) == granted < 50
@@ -214,18 +214,18 @@ def test_a_wish_stays_while_its_arm_is_away_and_the_learner_goes_on():
     policy = DeadlineLearn(Gains(), {"a": 0.1, "b": 0, "c": 0}, seed=5)
     for _, (decision, reward) in zip(range(400), rewards_of(policy, 400, available=["a", "c"]), strict=True):
         policy.tell(decision, reward)
-    assert policy._state.learner.proposal[0] == 1
-    assert policy._state.learner.granted[0] > 200
+    assert policy.engine.state.learner.proposal[0] == 1
+    assert policy.engine.state.learner.granted[0] > 200
     decision = policy.ask()
     assert decision.arm == "b"
-    assert policy._state.learner.proposal[0] == -1
+    assert policy.engine.state.learner.proposal[0] == -1
 
 
 def test_a_cap_that_is_reached_does_not_stop_the_learner():
     policy = DeadlineLearn(Gains(), {"a": 0.1, "b": 0, "c": 0}, caps={"b": 0.01}, seed=5)
     for decision, reward in rewards_of(policy, 300):
         policy.tell(decision, reward)
-    assert policy._state.learner.granted[0] > 150
+    assert policy.engine.state.learner.granted[0] > 150
     assert policy.pulls["c"] > policy.pulls["a"]
 
 
@@ -233,9 +233,9 @@ def test_a_retired_arm_is_no_longer_held_and_a_new_one_is_learned():
     policy = DeadlineLearn(TsallisINF(), {"a": 0.1, "b": 0, "c": 0}, seed=5)
     for decision, reward in rewards_of(policy, 40, available=["a", "c"]):
         policy.tell(decision, reward)
-    assert policy._state.learner.proposal[0] == 1
+    assert policy.engine.state.learner.proposal[0] == 1
     policy.retire("b")
-    assert policy._state.learner.proposal[0] == -1
+    assert policy.engine.state.learner.proposal[0] == -1
     policy.add("d", 0.3)
     for _ in range(300):
         decision = policy.ask()

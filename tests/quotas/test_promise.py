@@ -248,8 +248,8 @@ def far_out(policy, start):
     first = 0 if isinstance(policy, FairLearn) else 1
     for arm, n in enumerate(pulls):
         whole, rest = position(numerators, denominator, n + promise.slack + first)
-        policy._state.whole[arm], policy._state.rest[arm] = whole[arm], rest[arm]
-        policy._state.pulls[arm] = n
+        policy.engine.state.whole[arm], policy.engine.state.rest[arm] = whole[arm], rest[arm]
+        policy.engine.state.pulls[arm] = n
     return board, pulls
 
 

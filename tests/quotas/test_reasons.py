@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import evenhand as eh
+from evenhand import Promise
 from evenhand.errors import ArgumentError
 from evenhand.learners import UCB1, Thompson, TsallisINF
-from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn, Promise
+from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn
 from tests.reference.promises import Caps
 from tests.strategies import Stubborn
 

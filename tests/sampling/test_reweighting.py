@@ -142,7 +142,7 @@ def test_a_row_gets_the_same_answer_each_time_also_from_a_file():
     again = from_bytes(to_bytes(mixed))
     order = np.random.default_rng(1).permutation(len(X))
     np.testing.assert_array_equal(again.predict(X[order]), mixed.predict(X)[order])
-    assert repr(again) == "Mixture(5 models)"
+    assert repr(again) == "ModelMixture(5 models)"
 
 
 def test_a_collection_ends_with_a_mixture_that_is_certified_like_a_model():

@@ -71,7 +71,7 @@ def _learned(study: Study, events: list[Any]) -> None:
     played = Counter(event.decision["arm"] for event in events if event.kind == "ask")
     if any(policy.pulls[arm] != played[arm] for arm in policy.arms):
         raise Broken(f"the policy counts the decisions {policy.pulls}, and the log has {dict(played)}")
-    state = policy._state.learner
+    state = policy.engine.state.learner
     count = state.successes + state.failures if hasattr(state, "successes") else state.pulls
     told = sum(event.kind == "tell" for event in events)
     if int(count.sum()) != told:

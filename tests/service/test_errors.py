@@ -37,7 +37,7 @@ def refused(served, role, path, **given):
     answer = served.send(role, "POST", path, **given)
     body = answer.json()
     assert set(body) == {"error"}
-    assert set(body["error"]) in ({"name", "message"}, {"name", "message", "expected", "got", "hint"})
+    assert set(body["error"]) in ({"name", "message"}, {"name", "message", "argument", "expected", "got", "hint"})
     assert answer.headers["content-type"] == "application/json"
     assert ([study["decisions"] for study in served.read("/studies")["studies"]], served.read("/studies/ads")) == before
     return answer.status_code, body["error"]["name"], body["error"]["message"]
@@ -307,9 +307,13 @@ def test_what_a_refusal_says_of_an_argument_stands_beside_its_message(got, sent)
     error = ArgumentError(wanted("reward", Wording("a number for each of ", ["a", "b"]), got, "send one"))
     body = json.loads(refusal_of(error).response().body)["error"]
     assert body == {
-        "name": "ArgumentError", "message": str(error), "expected": "a number for each of ['a', 'b']", "got": sent,
+        "name": "ArgumentError",
+        "message": str(error),
+        "argument": "reward",
+        "expected": "a number for each of ['a', 'b']",
+        "got": sent,
         "hint": "send one",
-    }  # fmt: skip
+    }
     assert json.loads(refusal_of(ArgumentError("no")).response().body)["error"] == {
         "name": "ArgumentError",
         "message": "no",

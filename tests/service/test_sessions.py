@@ -42,9 +42,9 @@ def test_a_rehearsal_decides_and_reports_and_changes_nothing(store, monkeypatch)
 
 def test_the_first_request_finds_the_decisions_compiled(store):
     study = Study.create(store, FairUCB({"a": 0.2, "b": 0.3}, seed=1), name="ads")
-    assert isinstance(study.state.now().policy._ask_kernel, LazyKernel)
+    assert isinstance(study.state.now().policy.engine.calls.ask, LazyKernel)
     warm_up(study)
-    assert not isinstance(study.state.seen.policy._ask_kernel, LazyKernel)
+    assert not isinstance(study.state.seen.policy.engine.calls.ask, LazyKernel)
     assert study.ask().round == 1
 
 

@@ -355,10 +355,10 @@ def what_others_decided_does_not_count():
     honest = replay.replay_entry
 
     def replayed(policy, entry, version):
-        before = [array.copy() for array in flat(policy._state)]
+        before = [array.copy() for array in flat(policy.engine.state)]
         reworded = honest(policy, entry, version)
         if process():
-            for array, one in zip(flat(policy._state), before, strict=True):
+            for array, one in zip(flat(policy.engine.state), before, strict=True):
                 array[...] = one
         return reworded
 

@@ -10,7 +10,7 @@ import evenhand as eh
 from evenhand.errors import ContractError
 from evenhand.kernels.compose import kernel
 from evenhand.learners import UCB1
-from evenhand.policy.kernel_policy import Kernels
+from evenhand.policy.kernel_set import Kernels
 from evenhand.quotas import BernoulliArms
 
 

@@ -297,7 +297,7 @@ def test_lfg_follows_its_queues():
         twin.pulled(arm)
         for one in (policy, twin):
             one.update(arm, float(rewards[t, arm]))
-    assert policy._state.queues.tolist() == pytest.approx(twin.queues, abs=1e-9)
+    assert policy.engine.state.queues.tolist() == pytest.approx(twin.queues, abs=1e-9)
 
 
 # ---------------------------------------------------------------------------- worlds

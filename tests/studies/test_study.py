@@ -78,7 +78,7 @@ def test_the_random_state_on_record_draws_the_decision_again(study):
     again = fair()
     for event in events[:-1]:
         again.ask() if event.kind == "ask" else again.tell(event.ticket, event.given["reward"])
-    assert [word.tolist() for word in words] == [again._state.learner.stream.tolist()]
+    assert [word.tolist() for word in words] == [again.engine.state.learner.stream.tolist()]
     assert again.ask() == decision
 
 

@@ -240,7 +240,7 @@ def parity(
     )
 
 
-class Rows(NamedTuple):
+class _Rows(NamedTuple):
     """The groups' names, and of each row (n_rows,) its group, its value and its unit, where units are named."""
 
     names: list[Label]
@@ -249,13 +249,13 @@ class Rows(NamedTuple):
     of: Ints | None
 
 
-def _read(frame: pd.DataFrame, columns: list[str], value: str, unit: str | None) -> Rows:
+def _read(frame: pd.DataFrame, columns: list[str], value: str, unit: str | None) -> _Rows:
     values = numbers(frame, value)
     labels = column(frame, columns[0]) if len(columns) == 1 else groups_in(frame, columns)
     names, grouped = in_column_order(frame, columns, labels), ", ".join(map(repr, columns))
     if len(names) < 2:
         raise TableError(wanted(f"column {grouped}", "at least two groups", names[0]))
-    return Rows(names, places_in(labels, names), values, None if unit is None else units_in(frame, unit))
+    return _Rows(names, places_in(labels, names), values, None if unit is None else units_in(frame, unit))
 
 
 def _one_look(

@@ -176,8 +176,8 @@ def check_numbers(policy: Any, world: Any, rounds: int) -> None:
     at = first_difference(first, second)
     assert at is None, f"with {written} in place of {config} it decides otherwise in round {(at or 0) + 1}"
     kinds = [
-        [field.dtype if isinstance(field, (np.ndarray, np.generic)) else type(field) for field in flat(one._params)]
-        for one in (policy, other)
+        [field.dtype if isinstance(field, (np.ndarray, np.generic)) else type(field) for field in flat(params)]
+        for params in (policy.engine.params, other.engine.params)
     ]
     assert kinds[0] == kinds[1], f"its parameters have the types {kinds[1]}, not {kinds[0]}: coerce them in __init__"
 

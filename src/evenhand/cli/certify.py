@@ -26,12 +26,17 @@ from evenhand.sampling.once import rows_needed
 from evenhand.saving.state import load
 
 UNTOLD = "With so few features rows look alike: it is unknown whether the collection has seen these."
-PREDICTED = ("group", "label", "prediction")
+PREDICTED = "the columns of groups, labels and predictions, such as race,released,predicted"
 SHOWN = 12
 """How many rows a refusal names."""
 
 
-@Options(tables="fresh", beside={f"--empty {FORM}": "--fresh"})
+@Options(
+    tables="fresh folder",
+    beside={
+        "--empty": "--fresh", FORM: "--fresh --columns", "--loss": "--columns", "--columns": "not --fresh --once",
+    },
+)  # fmt: skip
 def certify(
     folder: Path,
     *,
@@ -46,33 +51,28 @@ def certify(
 ) -> None:
     """Certify that the risk of every group is at most a limit, on rows that the collection has not seen.
 
-    Your own model needs a table of its predictions alone, with the columns group, label and prediction, for rows that
-    it was not trained on. Exit code 1 when the limit is refuted, 2 when there are too few rows to tell.
+    Your own model needs a table of its predictions alone, for rows that it was not trained on. Exit code 1 when the
+    limit is refuted, 2 when there are too few rows to tell.
 
     Parameters
     ----------
-    folder : The folder that evenhand sample wrote, or a table of group, label and prediction, which is looked at once.
+    folder : The folder that evenhand sample wrote, or a table of predictions, with --columns, which is looked at once.
     threshold : The limit of every group's risk, such as 0.25.
     fresh : Labelled rows in a table; by default the rows that are left in the pool.
     once : Look at all rows at once: exact limits, which fewer rows satisfy; rows that come later do not count.
-    columns : The columns of a table of predictions, if they have other names: race,released,predicted.
+    columns : The columns of groups, labels and predictions in a table: race,released,predicted.
     loss : zero_one, false_negative or false_positive for a table of predictions; zero_one by default.
     delta : The probability with which the verdict may be wrong.
     """
-    if folder.is_file():
-        if fresh is not None:
-            raise ArgumentError(wanted("--fresh", "nothing together with a table of predictions", str(fresh)))
-        names = names_of(columns) or list(PREDICTED)
-        if len(names) != len(PREDICTED):
-            raise ArgumentError(wanted("--columns", "three columns: of groups, labels and predictions", columns))
+    if columns or folder.is_file():
+        names = names_of(columns)
+        if len(names) != 3:
+            raise ArgumentError(wanted("--columns", PREDICTED, columns or None))
         group, label, predicted = (column(read_table(folder, text=names), name) for name in names)
         settings: dict[str, Any] = {"threshold": threshold, "delta": delta, "loss": loss or "zero_one"}
         told, said = (labels_of_texts(cells.tolist()) for cells in (label, predicted))
         _say_once(certify_once(told, said, groups=group, **settings), threshold, delta, math.inf, [], json=json)
         return
-    for name, given in (("--columns", columns), ("--loss", loss)):
-        if given:
-            raise ArgumentError(wanted(name, "nothing without a table of predictions", given))
     sampler, model, pool = _collected(folder)
     loss = "zero_one" if sampler.loss == "log" else str(sampler.loss)
     if once:

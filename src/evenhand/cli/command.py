@@ -27,7 +27,7 @@ GROUPS = {
         "forget": "studies.decide:forget", "show": "studies.show", "add": "studies.changes:add",
         "retire": "studies.changes:retire", "change": "studies.changes:change", "export": "studies.export",
     },
-    "Try and compare": {"simulate": "simulate", "evaluate": "evaluate"},
+    "Try and compare": {"simulate": "simulate", "evaluate": "evaluate", "price": "price"},
     "Check": {"audit": "audit", "audit-parity": "audit_parity", "verify": "studies.verify", "report": "report"},
     "Rows and people": {
         "sample": "sample", "certify": "certify", "label": "studies.label", "audit-pairs": "studies.audit_pairs",

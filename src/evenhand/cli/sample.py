@@ -33,7 +33,7 @@ MOST_LABELS = 100
 """More labels than this are numbers to predict, and no classes."""
 
 
-@Options(tables="pool")
+@Options(tables="pool", beside={"--mixture": "not --reweighted"})
 def sample(
     pool: Path,
     *,
@@ -72,15 +72,13 @@ def sample(
     seed : The seed; by default drawn and reported.
     out : Folder for the rows, the mixture and the picture.
     """
-    if reweighted and mixture:
-        raise ArgumentError(wanted("--mixture", "nothing together with --reweighted", True))
     columns, groups = names_of(features) or None, names_of(group)
     frame = labelled_rows(pool, groups, label, columns, empty)
     world = TablePool(frame, group=groups, label=label, features=columns)
     world.grouping.refuse("group")
     paid = numbers_by_name(named_shares(costs, "--costs"), "--costs") if costs else None
     options: dict[str, Any] = {"batch": batch, "loss": loss, "costs": paid, "budget": budget, "trend": trend}
-    options |= {"seed": seed} | _classes(world, loss, multiclass=multiclass, reweighted=reweighted or mixture)
+    options |= {"seed": seed} | _classes(world, loss, multiclass, "--mixture" * mixture or "--reweighted" * reweighted)
     sampler = OptimisticSampler(world.groups, **options)
     folder(out)
     for note in (said := sampler.notes):
@@ -156,8 +154,10 @@ def _run(sampler: Sampler, world: TablePool, budget: float, *, quiet: bool) -> A
         return collect(sampler, world, rounds=len(world.y) + 1, checkpoints=range(1, len(world.y), every), watch=watch)
 
 
-def _classes(world: TablePool, loss: str, *, multiclass: bool, reweighted: bool) -> dict[str, Any]:
-    """Return the labels of a pool, and the model where they are more than logistic regression here has."""
+def _classes(world: TablePool, loss: str, multiclass: bool, ending: str) -> dict[str, Any]:
+    """Return the labels of a pool, and the model where they are more than logistic regression here has; `ending` is the
+    option of a last step that takes two.
+    """
     labels = sorted(set(world.y.tolist()))
     if not 2 <= len(labels) <= (MOST_LABELS if multiclass else 2):
         shown = ", ".join(map(str, labels[:5])) + (", ..." if len(labels) > 5 else "")
@@ -169,8 +169,8 @@ def _classes(world: TablePool, loss: str, *, multiclass: bool, reweighted: bool)
         return {"classes": labels}
     if loss in ("false_negative", "false_positive"):
         raise ArgumentError(wanted("--loss", f"zero_one or log for {len(labels)} labels", loss))
-    if reweighted:
-        raise ArgumentError(wanted("--reweighted or --mixture", "two labels", len(labels)))
+    if ending:
+        raise ArgumentError(wanted(ending, "two labels", len(labels)))
     from sklearn.linear_model import LogisticRegression
 
     return {"classes": labels, "model": EstimatorModel(LogisticRegression(max_iter=1000))}

@@ -70,7 +70,7 @@ def label_of(sent: Any) -> Any:
 
 
 def error_of(envelope: Any, status: int | None = None) -> EvenhandError:
-    """Return the exception for the {"name", "message"} of an error.
+    """Return the exception for the {"name", "message"} of an error, with the parts of its refusal where it has any.
 
     It is of the kind that the library raises for the same cause, and a ServiceError for what only a service refuses.
 
@@ -80,7 +80,7 @@ def error_of(envelope: Any, status: int | None = None) -> EvenhandError:
     name, message = str(envelope["name"]), str(envelope["message"])
     kind = vars(errors)[name] if name in errors.__all__ else None
     if isinstance(kind, type) and issubclass(kind, EvenhandError) and kind is not ServiceError:
-        return kind(message)
+        return kind(errors.read_refusal(message, envelope) if "argument" in envelope else message)
     said = "the service refuses this" if status is None else f"the service answers {status} ({name})"
     return ServiceError(f"{said}: {message}", status, name)
 

@@ -147,8 +147,8 @@ def replay(policy: Any, logged: Logged, rounds: int, seed: int, number: int) -> 
         if mine.contextual and logged.contexts is not None:
             mine.begin(logged.contexts.shape[-1])
         if traits_of(mine).compiled and logged.codes.size * len(logged.arms) >= LONG:
-            mine.compile()
-        words = [array for array in flat(mine._state) if number and array.dtype == np.uint64 and array.size]
+            mine.engine.compile()
+        words = [array for array in flat(mine.engine.state) if number and array.dtype == np.uint64 and array.size]
         for place, array in enumerate(words):
             array[:] = stream(seed, number, place)
     random = generator(seed, number)
@@ -193,7 +193,7 @@ def _by_rejection(policy: Any, logged: Logged, taken: Ints, rounds: int) -> Repl
             break
         kept = policy
         if looks and ours:
-            round, before = policy.round, [array.copy() for array in flat(policy._state)]
+            round, before = policy.round, [array.copy() for array in flat(policy.engine.state)]
         elif looks:
             policy = copy.deepcopy(policy)  # a decision that is not taken must leave no trace
         if looks:
@@ -227,7 +227,7 @@ def _retract(policy: Any, decision: Any, round: int, before: list[Any]) -> None:
     """Undo a decision, but for the random numbers that it has used: the next one draws others."""
     policy.forget(decision)
     # Random numbers stay used: drawn again, the next decision would depend on this refusal, and taken rows be biased.
-    for now, then in zip(flat(policy._state), before, strict=True):
+    for now, then in zip(flat(policy.engine.state), before, strict=True):
         if now.dtype != np.uint64:
             now[...] = then
-    policy.round = round
+    policy.engine.round = round

@@ -201,7 +201,7 @@ class GroupFairTopInterval(IntervalPolicy):
             chosen = groups[1 - one_of_two(self.membership.sizes())]
         real("level", level, low=0, below=1)
         one_of("balance", balance, ("pulls", "arms"))
-        fit = self._state.fit
+        fit = self.engine.state.fit
         sigma = self._noise(noise)
         own = self.feature_names or []
         if features is None and own and not (self.intercept and INTERCEPT in own):
@@ -214,7 +214,7 @@ class GroupFairTopInterval(IntervalPolicy):
         if isinstance(noise, str) and noise == "given":
             return self.noise_scale
         estimated = isinstance(noise, str) and noise == "estimated"
-        if estimated and freedom_of(self._state.fit, len(self.membership.arms)) < 1:
+        if estimated and freedom_of(self.engine.state.fit, len(self.membership.arms)) < 1:
             raise ArgumentError(wanted("noise", "'given' while no arm has more samples than coefficients", noise))
         if noise is None or estimated:
             return None

@@ -152,11 +152,11 @@ class NaiveFair(Grouped):
 
     def parameters(self) -> NaiveParams:
         codes = np.array(self.membership.codes, np.int64)
-        return NaiveParams(codes, self.dimension or 0, self.group_odds == "equal", self._started()._params)
+        return NaiveParams(codes, self.dimension or 0, self.group_odds == "equal", self._started().engine.params)
 
     def memory(self) -> NaiveState:
         present = np.zeros(len(self.membership.names), np.bool_)
-        return NaiveState(self.stream(), present, self._started()._state)
+        return NaiveState(self.stream(), present, self._started().engine.state)
 
     @classmethod
     def examples(cls) -> Iterator[tuple[NaiveFair, Any]]:

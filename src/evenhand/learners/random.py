@@ -22,7 +22,7 @@ from evenhand.kernels.compose import bind, kernel
 from evenhand.kernels.probability_of_largest import largest_beta
 from evenhand.kernels.random import below, beta, uniform
 from evenhand.learners.indices import UNSEEN, UNTRIED, choose_highest, learn_mean, rank_by_index, untried
-from evenhand.policy.compiled import NO_CONTEXTS
+from evenhand.policy.engine import NO_CONTEXTS
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.kernel_set import Chances, Kernels, reason, unknown_probability
 from evenhand.protocol import Label
@@ -219,9 +219,10 @@ class EpsilonGreedy(KernelPolicy):
     def distribution(self, why: int) -> Floats | None:
         if why in (UNTRIED, UNSEEN):
             return None
-        return greedy_chances(self._params, self._state, NO_CONTEXTS, self.round, self._waiting)
+        engine = self.engine
+        return greedy_chances(engine.params, engine.state, NO_CONTEXTS, engine.round, engine.waiting)
 
-    def _copy_inputs(self) -> None:
+    def _inputs(self) -> None:
         """Return None: the distribution is at hand."""
 
     def _choose(self, shown: Floats) -> tuple[int, int, float]:

@@ -35,9 +35,6 @@ def locked(method: _Method) -> _Method:
 class Configured(Parameters):
     """What its constructor's arguments make it, with one lock for its threads."""
 
-    transient: ClassVar[tuple[str, ...]] = ()
-    """Attributes that copies make anew."""
-
     def __init__(self) -> None:
         self._lock = Lock()
 
@@ -52,7 +49,7 @@ class Configured(Parameters):
     def __getstate__(self) -> dict[str, Any]:
         """Return what copies and pickles are made of, at one moment, whatever other threads are doing."""
         with self._lock:
-            return copy.deepcopy({name: value for name, value in self.__dict__.items() if name not in self.transient})
+            return copy.deepcopy(self.__dict__)
 
 
 class AskTell(Configured):
@@ -89,7 +86,10 @@ class AskTell(Configured):
         self.tickets = Tickets(self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        self._become(state)
+
+    def _become(self, state: dict[str, Any]) -> None:
+        super()._become(state)
         self.tickets.owner = self
 
     @property

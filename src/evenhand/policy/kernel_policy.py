@@ -16,43 +16,35 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Self
 
 import numpy as np
 
-from evenhand.arguments import is_whole
 from evenhand.arguments import whole as whole_number
-from evenhand.data.encoding import Encoder, Transformer
 from evenhand.display.html import Table
 from evenhand.errors import NOTHING, ArgumentError, Wording, wanted
-from evenhand.kernels.arrays import Floats, Ints, Words
-from evenhand.kernels.compose import LazyKernel, flat, interpreted
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import Labels
-from evenhand.policy import saving, validation, warm_start
-from evenhand.policy.all_or_none import all_or_none, tell_slate
 from evenhand.policy.ask_tell import AskTell, locked
-from evenhand.policy.compiled import NO_CONTEXTS, PLAIN_CALL, compile_policy, later, probabilities_of, twin_of
+from evenhand.policy.engine import NO_CONTEXTS, Engine
+from evenhand.policy.given import checked_reward, paired, positions, slate_rewards
+from evenhand.policy.kernel_learner import KernelLearner
 from evenhand.policy.kernel_set import (
     CODE_BITS,
     CODES,
     REASONS,
-    Kernels,
     LazyProbabilities,
     deterministic,
     unknown_probability,
-    without_ticket,
 )
+from evenhand.policy.open_decision import OpenDecision
 from evenhand.policy.traits import arms_table, traits_of
-from evenhand.protocol import CERTAIN, UNKNOWN, Chance, Decision, Label, arm_labels, decided
-from evenhand.rng import Seed, draw_seed, stream
-
-if TYPE_CHECKING:
-    import pandas as pd
+from evenhand.protocol import CERTAIN, UNKNOWN, Chance, Decision, Label, decided
 
 
-class KernelPolicy(AskTell):
+class KernelPolicy(KernelLearner, AskTell):
     """A policy over kernels that is also a learner: `ask` and `tell` with tickets, `choose` and `update` without.
 
     A subclass names its `kernels`, passes `arms` and `seed` on, keeps every constructor argument under its own name,
@@ -61,62 +53,16 @@ class KernelPolicy(AskTell):
     """
 
     _tickets_live_in_log = True
-    kernels: Kernels
-    transient = ("_ask_kernel", "_tell_kernel", "_arrays", "_read")
-    reward_range: tuple[float, float] = (0.0, 1.0)
-    contextual: bool = False
-    arms: tuple[Label, ...] | None
-    dimension: int | None
-    _counts: list[int]
-    """How often each arm was decided for since the policy was made or loaded."""
-    _arm_labels: Labels | None = None
-    """The arms, the position of each label, and whether all are texts, once they were looked up."""
-    _told = False
-    """Whether it was told anything without a ticket."""
-    _reversible = False
-    """Whether what it is told now is taken back if something fails; see `all_or_none`."""
-    features: Sequence[str] | None = None
-    """The names of the contexts' columns in their order, where a learner from elsewhere says them."""
-    encoder: Encoder | Transformer | None = None
-    """What turns tables and dicts of contexts into numbers; `encode_with` sets it."""
     holds = False
     """Whether it is told 0 as the probability of a decision that its learner did not propose, and must not learn
     from."""
-    round: int = later()
-    _labels: tuple[Label, ...] = later()
-    _params: Any = later()
-    _state: Any = later()
-    _waiting: Ints = later()
-    _arrays: Any = later()
-    _read: Any = later()
-    """The arrays of the state that the probabilities follow from, by name."""
-    _ask_kernel: Any = later()
-    _tell_kernel: Any = later()
+    _arm_labels = Labels()
+    """The arms, and the position of each label, once they were looked up."""
 
-    def __init__(self, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> None:
-        super().__init__()
-        self.arms = None if arms is None else arm_labels(arms)
-        self.seed = draw_seed(seed)
-        self.dimension = None if self.contextual else 0
-        self._columns: list[str] | None = None if self.features is None else list(self.features)
-        if self.arms is not None and self.dimension is not None:
-            self._begin()
-
-    def parameters(self) -> Any:
-        """Return the NamedTuple `params` of the kernels: numbers and arrays that never change."""
-        raise NotImplementedError
-
-    def memory(self) -> Any:
-        """Return the NamedTuple `state` of the kernels before the first round: arrays alone."""
-        raise NotImplementedError
-
-    def call_work(self) -> int:
-        """Return about how many array entries a call of the kernels touches beside those of its arguments."""
-        return PLAIN_CALL
-
-    def stream(self) -> Words:
-        """Return the policy's random stream from its start, a field of `memory()` where the kernels draw."""
-        return stream(self.seed)
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if self._engine is not None:
+            self._engine.connect = self._connection()
 
     # ------------------------------------------------------------------ the conversation
 
@@ -141,38 +87,53 @@ class KernelPolicy(AskTell):
         """
         with self._lock:
             shown = self._read_contexts(contexts) if self.contextual or contexts is not None else NO_CONTEXTS
-            if available is not None:
-                self._set_round(validation.positions(self, available))
-            # Before the choice: its kernel may change the very arrays that the probabilities follow from.
-            chances_of = self.kernels.chances
-            kept = None if chances_of is None else self._copy_inputs()
-            probability: float | LazyProbabilities
-            index, why, probability = self._choose(shown)
-            distribution = self.distribution(why)
-            number, self.tickets.next = self.tickets.next, self.tickets.next + 1
-            label, slate = self._labels[index], None
-            if chances_of is not None and kept is not None:
-                given = (chances_of.of, self._params, self._state, shown, self.round, kept)
-                probability = LazyProbabilities(given)
-                chance = Chance(probability)
-            elif distribution is not None:
-                probability, chance = float(distribution[index]), Chance(distribution)
-            else:
-                chance = self._chance_of(probability)
-            if self.plays == 1:
-                self.tickets.open[number] = (self.round, label, index), shown, probability
-                self._waiting[index] += 1
-            else:
-                indexes = self._slate()
-                slate = tuple(self._labels[i] for i in indexes), indexes
-                if chance is not CERTAIN:
-                    chance = Chance(chance.probabilities, self._slate_chance())
-                probability = math.nan if distribution is not None else probability
-                self.tickets.open[number] = (self.round, label, index), shown, probability, indexes
-                self._waiting[list(indexes)] += 1
-            self._last = label if slate is None else slate[0], REASONS[why]
-            reason, code = REASONS[why], CODES[why >> CODE_BITS]
-            return decided(number, self.round, label, index, chance, reason, code, slate, self.tickets.token)
+            engine = self._engine or self.engine
+            before = None if available is None else self._offer(self._positions(available))
+            try:
+                # Before the choice: its kernel may change the very arrays that the probabilities follow from.
+                kept = self._inputs() if engine.kernels.chances is not None else None
+                index, why, chance = self._choose(shown)
+                return self._hand_out(engine, shown, index, why, chance, kept)
+            finally:
+                if before is not None:
+                    engine.state.offered[:] = before
+
+    def _hand_out(
+        self, engine: Engine, shown: Floats, index: int, why: int, drawn: float, kept: dict[str, Any] | None
+    ) -> Decision:
+        """Return the decision that was just taken, and remember its ticket.
+
+        Parameters
+        ----------
+        index, why, drawn : what the kernels said: the arm, the reason, and the probability of the arm.
+        kept : what the probabilities of all arms follow from, where they are computed when they are read.
+        """
+        assert self.arms is not None
+        probability: float | LazyProbabilities = drawn
+        distribution = self.distribution(why)
+        if engine.kernels.chances is not None and kept is not None:
+            given = (engine.kernels.chances.of, engine.params, engine.state, shown, engine.round, kept)
+            probability = LazyProbabilities(given)
+            chance = Chance(probability)
+        elif distribution is not None:
+            probability, chance = float(distribution[index]), Chance(distribution)
+        else:
+            chance = self._chance_of(drawn)
+        label, slate, round = self.arms[index], None, engine.round
+        if self.plays == 1:
+            number = self.tickets.hand_out(OpenDecision((round, label, index), shown, probability))
+            engine.waiting[index] += 1
+        else:
+            indexes = engine.slate()
+            slate = tuple(self.arms[i] for i in indexes), indexes
+            if chance is not CERTAIN:
+                chance = Chance(chance.probabilities, self._slate_chance())
+            probability = math.nan if distribution is not None else probability
+            number = self.tickets.hand_out(OpenDecision((round, label, index), shown, probability, indexes))
+            engine.waiting[list(indexes)] += 1
+        self._last = label if slate is None else slate[0], REASONS[why]
+        reason, code = REASONS[why], CODES[why >> CODE_BITS]
+        return decided(number, round, label, index, chance, reason, code, slate, self.tickets.token)
 
     @locked
     def probabilities(self, contexts: Any = None, *, available: Any = None) -> dict[Label, float]:
@@ -202,7 +163,18 @@ class KernelPolicy(AskTell):
         >>> policy.probabilities()
         {'a': 0.1, 'b': 0.9}
         """
-        return probabilities_of(self, contexts, available=available)
+        if self.compiled:
+            decision = self._twin().ask(contexts, available=available)
+            chances = decision.probabilities
+            if chances is not None:
+                return dict(zip(self.arms or (), chances.tolist(), strict=True))
+            if decision.propensity is not None:
+                return {arm: float(arm in decision.arms) for arm in self.arms or ()}
+        mend = "DeadlineLearn over Thompson or EpsilonGreedy does"
+        if self.holds:
+            mend = "its learner's proposal is held until it is granted; lottery= draws with known probabilities"
+        what = "one that states the probabilities of its draws"
+        raise ArgumentError(wanted("policy", what, type(self).__name__, mend))
 
     def round_shown(self, contexts: Any = None, *, available: Any = None) -> Any:
         """Return what a round shows as the policy reads it, equal for two rounds that show the same. Nothing changes.
@@ -216,22 +188,28 @@ class KernelPolicy(AskTell):
         EvenhandError
             As `ask` does.
         """
-        return validation.round_shown(self, contexts, available)
+        shown = None if contexts is None else self._reader.read(contexts, self.arms or ())[0].tolist()
+        on_offer = [arm for arm in self.arms or () if arm not in self.retired] if available is None else available
+        return shown, set(self._positions(on_offer))
 
     def _twin(self) -> Self:
         """Return a policy in the same state that may be asked without a trace, and shares the machine code."""
-        return twin_of(self)
+        twin = object.__new__(type(self))
+        vars(twin).update(vars(self))
+        twin.tickets, twin._reader = self.tickets.twin(twin, {}), copy.copy(self._reader)
+        twin._engine = None if self._engine is None else self._engine.twin()
+        return twin
 
-    def _copy_inputs(self) -> dict[str, Any] | None:
+    def _inputs(self) -> dict[str, Any] | None:
         """Return copies of what the probabilities of the next decision follow from."""
-        return {name: array.copy() for name, array in self._read}
+        return self.engine.inputs()
 
     def distribution(self, why: int) -> Floats | None:
         """Return the distribution (n_arms,) that the decision just taken was drawn from, None where none is known, or
         where it is computed when it is read."""
         if self.kernels.probability in (deterministic, unknown_probability):
             return None
-        return np.array([self._probability(index) for index in range(len(self._labels))])
+        return np.array([self.engine.probability(index) for index in range(len(self._labels))])
 
     def _chance_of(self, probability: float) -> Chance:
         """Return the chance of a decision of one arm whose ticket has this probability."""
@@ -252,14 +230,20 @@ class KernelPolicy(AskTell):
             If the ticket was never handed out, was told or forgotten before, or is another policy's.
         """
         with self._lock:
-            number, ((round, _, index), shown, probability, *slate) = self.tickets.find(decision)
-            if slate:
-                tell_slate(self, slate[0], shown, reward, (round or 0, probability))
+            number, remembered = self.tickets.find(decision)
+            said, shown, probability, slate = remembered
+            engine = self._engine or self.engine
+            if slate is None:
+                reward = checked_reward(reward, *self.reward_range)
+                chance = probability if type(probability) is float else self._chance(remembered)
+                engine.tell(shown, said[2], reward, said[0] or 0, chance)
+                engine.waiting[said[2]] -= 1
             else:
-                reward = validation.checked_reward(reward, *self.reward_range)
-                chance = probability if type(probability) is float else self._chance(probability, index)
-                self._update(shown, index, reward, (round or 0, chance))
-                self._waiting[index] -= 1
+                paid = slate_rewards(self._labels, slate, reward, self.reward_range)
+                with self._all_of_slate():
+                    for index, one in paid:
+                        engine.tell(shown, index, one, said[0] or 0, probability)
+                        engine.waiting[index] -= 1
             del self.tickets.open[number]
 
     @locked
@@ -277,94 +261,35 @@ class KernelPolicy(AskTell):
         RewardError, UnknownTicketError, ClosedTicketError, ForeignTicketError
             As `tell` does.
         """
-        told, paid = validation.told_rewards(self, decisions, rewards)
-        with all_or_none(self):
+        told, paid = paired(decisions, rewards, self.tickets.find)
+        for one, reward in zip(told, paid, strict=True):
+            slate = self.tickets.find(one)[1].slate
+            if slate is None:
+                checked_reward(reward, *self.reward_range)
+            else:
+                slate_rewards(self._labels, slate, reward, self.reward_range)
+        with self._all_or_none():
             for decision, reward in zip(told, paid, strict=True):
                 self.tell(decision, reward)
 
-    @locked
-    def learn(
-        self,
-        log: pd.DataFrame,
-        *,
-        arm: str = "arm",
-        reward: str = "reward",
-        contexts: Sequence[str] | None = None,
-        probability: str | None = None,
-    ) -> None:
-        """Learn from a log of decisions that others took: a warm start, without tickets.
+    def _all_of_slate(self) -> AbstractContextManager[None]:
+        """Take back what it is told of a round whose rewards are not all learned; a kernel does not fail half-way."""
+        return nullcontext() if self.compiled else self._all_or_none()
 
-        Only what is known about rewards changes. The rows are neither rounds nor decisions of this policy: a promise
-        counts none of them. All rows are learned, in their order, or none where one is refused or the learner fails.
+    def _way_back(self) -> Callable[[], None]:
+        numbers, tickets = super()._way_back(), dict(self.tickets.open)
 
-        Parameters
-        ----------
-        log : one row per decision.
-        arm, reward : names of its columns.
-        contexts : for a contextual policy, the d columns with the context of the arm that was played.
-        probability : the column with the probability of each decision, which `TsallisINF` weighs rewards by; None for
-            evenly random decisions.
+        def go_back() -> None:
+            numbers()
+            self.tickets.open = tickets
 
-        Raises
-        ------
-        TableError
-            If a column is missing, an arm is unknown, a reward is not a number in the policy's range, or a probability
-            or context is invalid; the message names row and column.
-        ContextError
-            If `contexts` are missing or not wanted.
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from evenhand.learners import UCB1
-        >>> policy = UCB1(arms=["a", "b"])
-        >>> policy.learn(pd.DataFrame({"arm": ["a", "b", "b"], "reward": [0.0, 1.0, 1.0]}))
-        >>> policy.ask().arm
-        'b'
-        """
-        warm_start.learn(self, log, arm, reward, contexts, probability)
-
-    @property
-    def context_columns(self) -> list[str] | None:
-        """The names of the contexts' columns, in the policy's order; None with an encoder, or where none are known."""
-        return self._columns if self.encoder is None else None
-
-    @property
-    def feature_names(self) -> list[str] | None:
-        """The name (d,) of each number of a context: its column's, or the encoder's; None where none are known."""
-        return self._columns if self.encoder is None else self.encoder.names
-
-    @locked
-    def encode_with(self, encoder: Any) -> Self:
-        """Have data frames and dicts of contexts turned into numbers, and return the policy itself.
-
-        The encoder is saved with the policy. Arrays and lists are taken as numbers that are encoded already.
-
-        Parameters
-        ----------
-        encoder : an `eh.Encoder`, or a fitted transformer of scikit-learn, such as a `ColumnTransformer`.
-
-        Raises
-        ------
-        ArgumentError
-            If it is neither, or the policy sees no contexts or has seen some already.
-
-        Examples
-        --------
-        >>> from evenhand import Encoder
-        >>> from evenhand.learners import LinUCB
-        >>> policy = LinUCB(arms=["tea", "coffee"]).encode_with(Encoder({"day": ["week", "Sunday"]}))
-        >>> policy.ask({"day": "Sunday"}).arm
-        'tea'
-        """
-        self.encoder = validation.checked_encoder(self, encoder)
-        return self
+        return go_back
 
     @locked
     def forget(self, decision: Decision | int) -> None:
         """Close a ticket whose reward will never come; the decision itself still counts as taken."""
-        number, ((_, _, index), _, _, *slate) = self.tickets.find(decision)
-        self._waiting[list(slate[0]) if slate else index] -= 1
+        number, remembered = self.tickets.find(decision)
+        self.engine.waiting[remembered.indexes] -= 1
         del self.tickets.open[number]
 
     @locked
@@ -382,32 +307,10 @@ class KernelPolicy(AskTell):
             If `rounds` is not a whole number >= 0.
         """
         first = self.round - whole_number("rounds", rounds, low=0)
-        old = [number for number, ((round, *_), *_) in self.tickets.open.items() if (round or first) < first]
+        old = [number for number, (said, *_) in self.tickets.open.items() if (said[0] or first) < first]
         for number in old:
             self.forget(number)
         return old
-
-    @locked
-    def choose(self, contexts: Any = None) -> int:
-        """Take the next decision without a ticket and return the arm's index, the best one's if several are played."""
-        return self._choose(self._read_contexts(contexts))[0]
-
-    @locked
-    def update(self, *contexts_index_reward: Any) -> None:
-        """Learn from `(index, reward)`, or `(contexts, index, reward)` for a contextual policy, without a ticket."""
-        *contexts, index, reward = contexts_index_reward
-        shown = self._read_contexts(*contexts)
-        if not is_whole(index) or not 0 <= index < len(self._labels):
-            raise ArgumentError(wanted("index", f"an arm's index below {len(self._labels)}", index))
-        reward = validation.checked_reward(reward, *self.reward_range)
-        self._told = True
-        self._update(shown, int(index), reward, (self.round, self._probability(int(index))))
-
-    @property
-    @locked
-    def has_history(self) -> bool:
-        """Whether it has decided or learned anything since it was made, by tickets or without."""
-        return self._begun and (bool(self.round) or self._told or warm_start.has_learned(self))
 
     # ------------------------------------------------------------------ notebooks
 
@@ -415,158 +318,74 @@ class KernelPolicy(AskTell):
         traits = traits_of(self)
         owed = {} if traits.kept is None else {"promise": f"kept {traits.kept}"}
         inside = {} if traits.learner is None else {"learner": traits.learner}
-        return {**inside, **owed, "rounds": self.round if self._begun else 0}
+        return {**inside, **owed, "rounds": self.round}
 
     def _tables(self) -> list[Table]:
-        known = (self._decided(), self._waiting, self.round) if self._begun else ()
+        known = () if self._engine is None else (self._decided(), self._engine.waiting, self.round)
         return [arms_table(traits_of(self), *known)]
 
     def _decided(self) -> Sequence[int]:
         """Return how often each arm was decided for, as far as is known."""
-        return self._counts
+        return self.engine.counts
 
     # ------------------------------------------------------------------ copies and files
-
-    def fresh(self, *, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> Self:
-        """Return a policy of the same configuration without memory; `arms` names its arms where it has none yet."""
-        config = {name: copy.deepcopy(value) for name, value in self.config().items()}
-        if "arms" in config and self.arms is None:
-            config["arms"] = arms
-        config["seed"] = self.seed if seed is None else seed
-        made = type(self)(**config)
-        made.encoder = self.encoder
-        return made
-
-    def grown(self, arms: Sequence[Label]) -> Self:
-        """Return a copy with more arms after those that it has, which keeps what it has learned.
-
-        Raises
-        ------
-        ArgumentError
-            If the policy cannot be made from its settings and the arms alone.
-        """
-        config = {name: copy.deepcopy(value) for name, value in self.config().items()} | {"arms": tuple(arms)}
-        try:
-            more = type(self)(**config)
-        except (TypeError, ArgumentError) as error:
-            what = f"one that {type(self).__name__} knows"
-            raise ArgumentError(wanted("arm", what, Wording("a new one"), "make a new policy")) from error
-        more.begin(self.dimension or 0)
-        more.round = self.round
-        for mine, theirs in zip(flat(more._state), flat(self._state), strict=True):
-            mine[tuple(map(slice, theirs.shape))] = theirs
-        return more
-
-    @locked
-    def begin(self, dimension: int) -> None:
-        """Prepare for contexts (n_arms, dimension); the first contexts that are shown do so automatically."""
-        if not self._begun:
-            self.dimension = dimension
-            self._begin()
-
-    @locked
-    def compile(self) -> None:
-        """Compile the kernels now; otherwise they run as plain Python until it pays to compile them."""
-        for half in (self._ask_kernel, self._tell_kernel):
-            if isinstance(half, LazyKernel):
-                half.compile()
 
     @locked
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs to continue exactly here."""
-        return saving.snapshot_of(self)
+        body: dict[str, Any] = {"config": self.config(), "dimension": None}
+        if self._engine is not None:
+            body |= {"dimension": self.dimension, "tickets": self.tickets.snapshot(), "columns": self._reader.columns}
+            body |= self._engine.save()
+        if self.encoder is not None:
+            body["encoder"] = self.encoder
+        return body
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the policy that `snapshot` was taken of."""
         policy = cls(**snapshot["config"])
-        saving.restore(policy, snapshot)
+        policy._reader.encoder = snapshot.get("encoder")
+        if snapshot["dimension"] is not None:
+            policy.begin(snapshot["dimension"])
+            # Before the arrays: a rule that changed its form has other fields, and arrays of other shapes are refused.
+            policy._restore_variant(snapshot)
+            policy.engine.restore(snapshot)
+            policy._name_columns(snapshot["columns"])
+            policy.tickets.restore_all(snapshot["tickets"])
         return policy
 
-    def _ticket_to_saved(self, remembered: Any) -> tuple[Any, ...]:
-        return saving.kept_ticket(remembered)
+    def _ticket_to_saved(self, remembered: OpenDecision) -> tuple[int, Any, Floats, float]:
+        return remembered.saved()
 
-    def _ticket_from_saved(self, round: int, index: Any, shown: Floats, probability: float) -> tuple[Any, ...]:
-        return saving.remembered_ticket(self, round, index, shown, probability)
+    def _ticket_from_saved(self, *kept: Any) -> OpenDecision:
+        return OpenDecision.restored(self._labels, self.plays > 1, kept)
 
-    def _ticket_from_log(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[Any, ...]:
+    def _ticket_from_log(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[int, Any, Floats, float]:
         contexts = self._read_contexts(shown.get("contexts")) if self.contextual else NO_CONTEXTS
-        return saving.logged_ticket(self, decided, contexts)
+        return OpenDecision.logged(decided, contexts, self.kernels.probability is deterministic, self.plays > 1)
 
-    @cached_property
-    def sees_ticket(self) -> bool:
-        """Whether what learns from a reward looks at its ticket."""
-        origin = self.kernels.update._origin
-        return origin is None or origin[0] is not without_ticket
-
-    def _chance(self, probability: LazyProbabilities, index: int) -> float:
+    def _chance(self, remembered: OpenDecision) -> float:
         """Return the probability of a decision, nan where nothing looks at it, which saves computing it."""
-        return float(probability()[index]) if self.sees_ticket else math.nan
+        return remembered.chance_of(remembered.said[2]) if self.sees_ticket else math.nan
 
     # ------------------------------------------------------------------ inside
 
-    def _set_round(self, available: list[int]) -> None:
-        """Have the next decision taken among these arms alone."""
+    def _positions(self, available: Any) -> list[int]:
+        """Return the positions of the arms that are on offer."""
+        if self._arm_labels.names is not self.arms:
+            self._arm_labels = Labels(self.arms or ())
+        return positions(available, self._arm_labels)
+
+    def _offer(self, available: list[int]) -> Ints:
+        """Have decisions taken among these arms alone; return which were on offer before."""
         what = Wording(NOTHING, f": {type(self).__name__} assumes that every arm is on offer")
         offered = [self._labels[arm] for arm in available]
         raise ArgumentError(wanted("available", what, offered, "DeadlineLearn supports it"))
 
-    def forget_machine_code(self) -> None:
-        """Have the kernels bound anew at the next decision, as their arrays are others now."""
-        for name in self.transient:
-            self.__dict__.pop(name, None)
-
     def _restore_variant(self, snapshot: dict[str, Any]) -> None:
         """Take the form that the state of a snapshot has, where there are several."""
-
-    def _slate(self) -> tuple[int, ...]:
-        """Return the positions of the arms of the last round, where several are played."""
-        return tuple(arm for arm in self._state.chosen.tolist() if arm >= 0)
 
     def _slate_chance(self) -> float | None:
         """Return the probability of the slate of the last round, where it was drawn with a known one."""
         return None
-
-    @property
-    def _begun(self) -> bool:
-        return "_state" in self.__dict__
-
-    def _begin(self) -> None:
-        assert self.arms is not None
-        self.round = 0
-        self._labels = self.arms
-        self._params, self._state = self.parameters(), self.memory()
-        self._waiting = np.zeros(len(self.arms), dtype=np.int64)
-        self._counts = [0] * len(self.arms)
-
-    def _choose(self, shown: Floats) -> tuple[int, int, float]:
-        picked: tuple[int, int, float] = self._ask_kernel(self.round + 1, shown, self._waiting, self._arrays)
-        self.round += 1
-        if self.plays == 1:
-            self._counts[picked[0]] += 1
-        else:
-            for index in self._slate():
-                self._counts[index] += 1
-        return picked
-
-    def _update(self, shown: Floats, index: int, reward: float, ticket: tuple[int, float]) -> None:
-        round, chance = ticket
-        self._tell_kernel(index, reward, round, chance, shown, self._arrays)
-
-    def _probability(self, index: int) -> float:
-        """Return the probability with which the last decision could have picked an arm."""
-        return float(interpreted(self.kernels.probability)(self._params, self._state, index))
-
-    def _compile(self) -> None:
-        compile_policy(self)
-
-    def _read_contexts(self, contexts: Any = None) -> Floats:
-        return validation.checked_contexts(self, contexts)
-
-    def _name_columns(self, columns: list[str] | None) -> None:
-        self._columns = columns
-
-    @property
-    def _numbers(self) -> int | None:
-        """How many numbers describe an arm, None where nothing says so yet."""
-        return self.dimension if self.dimension is not None or self.features is None else len(self.features)

@@ -19,7 +19,7 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import entry
 from evenhand.kernels.deadlines import NEVER
 from evenhand.promises.clause import Clause
-from evenhand.promises.round_kernels import KINDS, Counts, Rates, Rounds, close, enter, follow, position_of
+from evenhand.promises.round_kernels import KINDS, ClauseRates, Counts, Rounds, close, enter, follow, position_of
 from evenhand.protocol import Label
 
 FIRSTS = {"begun": ("begun",), "first": ("first_by", "first")}
@@ -133,7 +133,7 @@ class ClauseCounts:
         windows = [c.rate if isinstance(c.rate, tuple) else (0, 0) for c in self.clauses]
         ahead = [c.slack if c.kind == "cap" and not c.rate else 0 for c in self.clauses]
         owners = [[q for q, c in enumerate(self.clauses) if arm in c.arms] for arm in arms]
-        self.rates = Rates(
+        self.rates = ClauseRates(
             np.array([KINDS[c.kind] for c in self.clauses], np.int64),
             np.array([float(r) if c.kind == "floor" else 0.0 for r, c in zip(rates, self.clauses, strict=True)]),
             np.array([r.numerator for r in rates], np.int64),

@@ -31,7 +31,7 @@ FLOOR, CAP, WINDOW = range(3)
 KINDS = {"floor": FLOOR, "cap": CAP, "window": WINDOW}
 
 
-class Rates(NamedTuple):
+class ClauseRates(NamedTuple):
     """What is promised, an entry for each clause (n_clauses,)."""
 
     kinds: Ints
@@ -132,7 +132,7 @@ def position_of(clause: Clause, plays: int, clock: int, moments: list[int]) -> t
 
 
 @kernel
-def due(rates: Rates, counts: Counts, q: int, at: int) -> int:
+def due(rates: ClauseRates, counts: Counts, q: int, at: int) -> int:
     """Return the tick of the clause's clock at which its number changes without a play."""
     missed = counts.missed[at]
     if rates.kinds[q] == WINDOW:
@@ -145,7 +145,7 @@ def due(rates: Rates, counts: Counts, q: int, at: int) -> int:
 
 
 @kernel
-def move(rates: Rates, counts: Counts, q: int, at: int) -> None:
+def move(rates: ClauseRates, counts: Counts, q: int, at: int) -> None:
     """Move the clause's position by one play."""
     if counts.whole[at] < NEVER:
         counts.whole[at] += rates.steps[q]
@@ -177,7 +177,7 @@ def ease(counts: Counts, key: int, at: int, tick: int) -> None:
 
 
 @kernel
-def change(rates: Rates, counts: Counts, key: int, q: int, at: int, own: int, round: int) -> None:
+def change(rates: ClauseRates, counts: Counts, key: int, q: int, at: int, own: int, round: int) -> None:
     """Change the clause's number at the tick of its clock at which it changes without a play."""
     if rates.kinds[q] == CAP:
         ease(counts, key, at, own)
@@ -188,7 +188,7 @@ def change(rates: Rates, counts: Counts, key: int, q: int, at: int, own: int, ro
 
 
 @kernel
-def look(rates: Rates, counts: Counts, key: int, q: int, at: int, own: int, tick: int) -> None:
+def look(rates: ClauseRates, counts: Counts, key: int, q: int, at: int, own: int, tick: int) -> None:
     """Note r A - N of a floor after so many ticks of its clock, at the end of a tick of its key."""
     behind = rates.shares[q] * max(own, 0) - counts.plays[at]
     if behind > counts.worst[at]:
@@ -197,7 +197,7 @@ def look(rates: Rates, counts: Counts, key: int, q: int, at: int, own: int, tick
 
 
 @kernel
-def play(rates: Rates, counts: Counts, key: int, q: int, round: int) -> None:
+def play(rates: ClauseRates, counts: Counts, key: int, q: int, round: int) -> None:
     """Count a play of an arm of the clause in the tick that has begun."""
     at, tick = key * rates.kinds.size + q, counts.tick[key]
     if at < 0:  # never: it saves the compiler what Python's indices from the end would need
@@ -230,7 +230,7 @@ def play(rates: Rates, counts: Counts, key: int, q: int, round: int) -> None:
 
 
 @routine
-def fall_due(rates: Rates, counts: Counts, key: int, round: int) -> None:
+def fall_due(rates: ClauseRates, counts: Counts, key: int, round: int) -> None:
     """Enter all that changes by this tick, and when something does so next."""
     n, tick, coming = rates.kinds.size, counts.tick[key], NEVER
     for q in range(n):
@@ -248,7 +248,7 @@ def fall_due(rates: Rates, counts: Counts, key: int, round: int) -> None:
 
 
 @routine
-def pause(rates: Rates, counts: Counts, key: int, offer: Bools, round: int) -> int:
+def pause(rates: ClauseRates, counts: Counts, key: int, offer: Bools, round: int) -> int:
     """Stop the clocks of the clauses without an arm on offer; return how many of them are broken."""
     n, tick, broken = rates.kinds.size, counts.tick[key], 0
     for arm in range(offer.size):
@@ -267,7 +267,7 @@ def pause(rates: Rates, counts: Counts, key: int, offer: Bools, round: int) -> i
 
 
 @kernel
-def enter(rates: Rates, counts: Counts, rounds: Rounds, t: int, round: int) -> bool:
+def enter(rates: ClauseRates, counts: Counts, rounds: Rounds, t: int, round: int) -> bool:
     """Enter the t-th of these rounds; return whether all that was played is known."""
     key = rounds.keys[t] if rounds.keys.size else 0
     if key < 0:
@@ -288,7 +288,7 @@ def enter(rates: Rates, counts: Counts, rounds: Rounds, t: int, round: int) -> b
 
 
 @kernel
-def settle(rates: Rates, counts: Counts, key: int, paused: int, round: int) -> None:
+def settle(rates: ClauseRates, counts: Counts, key: int, paused: int, round: int) -> None:
     """End a round, in which so many of the broken clauses had no arm on offer."""
     if counts.tick[key] >= counts.next[key]:
         fall_due(rates, counts, key, round)
@@ -298,7 +298,7 @@ def settle(rates: Rates, counts: Counts, key: int, paused: int, round: int) -> N
 
 
 @kernel
-def look_around(rates: Rates, counts: Counts, key: int, now: Floats) -> None:
+def look_around(rates: ClauseRates, counts: Counts, key: int, now: Floats) -> None:
     """Write to `now` (3,) the largest r A - N of the floors and the largest N - c A of the caps whose clocks have just
     ticked, -inf where none has, and after how many rounds so far a clause was broken."""
     n = rates.kinds.size
@@ -316,7 +316,7 @@ def look_around(rates: Rates, counts: Counts, key: int, now: Floats) -> None:
 
 @kernel
 def follow(
-    rates: Rates, counts: Counts, rounds: Rounds, first: int, last: int, before: int, looks: Ints, now: Floats
+    rates: ClauseRates, counts: Counts, rounds: Rounds, first: int, last: int, before: int, looks: Ints, now: Floats
 ) -> int:
     """Enter the rounds `first` .. `last` - 1 of these, of which there were so many before; `now` (n_looks, 3) gets
     what `look_around` sees after each of the rounds `looks`. Return the first that plays what is not known, or -1."""
@@ -333,7 +333,7 @@ def follow(
 
 
 @kernel
-def close(rates: Rates, counts: Counts, ends: Bools) -> None:
+def close(rates: ClauseRates, counts: Counts, ends: Bools) -> None:
     """Note what the rounds up to now have shown of the clauses that end (n_clauses,)."""
     n = rates.kinds.size
     for key in range(counts.tick.size):

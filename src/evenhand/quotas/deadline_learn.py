@@ -30,11 +30,9 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from evenhand.arguments import real
 from evenhand.errors import ArgumentError, wanted
-from evenhand.kernels.arrays import Floats
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import bind
 from evenhand.learners.adapter import learner_facts
 from evenhand.learners.indices import UCB1
@@ -201,10 +199,10 @@ class DeadlineLearn(QuotaPolicy):
         being played. With a learner from elsewhere, the probabilities are conditional on its proposal."""
         if self.lottery is None or self.kernels.probability is unknown_probability:
             return super().distribution(why)
-        return self._state.chances.copy()
+        return self.engine.state.chances.copy()
 
     def _slate_chance(self) -> float | None:
-        return None if self.lottery is None else float(self._state.slate_chance[0])
+        return None if self.lottery is None else float(self.engine.state.slate_chance[0])
 
     @property
     def cap_tolerance(self) -> float:
@@ -287,71 +285,66 @@ class DeadlineLearn(QuotaPolicy):
         if available is None:
             return super().ask(contexts)
         with self._lock:
-            try:
-                decision = super().ask(contexts, available=available)
-            finally:
-                if self._begun and self._now.composed:
-                    self._offer_all()
+            decision = super().ask(contexts, available=available)
             self._forget_the_gone()
             return decision
 
-    def _set_round(self, available: list[int]) -> None:
+    def _offer(self, available: list[int]) -> Ints:
         self._now.check_offer(available)
         self._rank()
-        self._state.offered[:] = 0
-        self._state.offered[available] = 1
-
-    def _offer_all(self) -> None:
-        """Put every arm on offer that was not retired."""
-        self._state.offered[:] = 1
-        self._state.offered[self._now.gone] = 0
+        return self.engine.offer(available)
 
     def _forget_the_gone(self) -> None:
         """Hold no proposal of an arm that was retired."""
-        if self.holds and self._state.learner.proposal[0] in self._now.gone:
-            self._state.learner.proposal[0] = -1
+        pending = self.engine.state.learner
+        if self.holds and pending.proposal[0] in self._now.gone:
+            pending.proposal[0] = -1
 
     def _to_ranking(self) -> PythonCalls:
         self._rank()
-        calls: PythonCalls = self._ask_kernel
+        calls = self.engine.calls
+        assert isinstance(calls, PythonCalls)
         return calls
 
     def _rank(self) -> None:
         """Go over to a rule that takes arms that are not on offer; nothing is forgotten."""
         if not self._now.composed:
-            self._go_on(*self._now.ranking(self._state))
+            self._go_on(*self._now.ranking(self.engine.state))
 
     def _standing(self) -> tuple[ClausePositions, int]:
         """Return where the clauses stand, and after how many rounds."""
         self.tickets.token  # noqa: B018, tickets handed out before and after a change are the same policy's
-        return self._now.positions(self._params, self._state), self.round
+        return self._now.positions(self.engine.params, self.engine.state), self.round
 
     def _continue(self, then: PromiseState, at: ClausePositions) -> None:
         """Go on with another promise from where its clauses stand."""
-        before = self._state
+        before = self.engine.state
         then, state = then.written(at)
         state.pulls[: before.pulls.size] = before.pulls
         kept = {} if self.lottery is None else {"stream": before.stream}
         self._go_on(then, state._replace(learner=before.learner, **kept))
-        self._offer_all()
+        state.offered[:] = 1
+        state.offered[then.gone] = 0
         self._forget_the_gone()
 
     def _go_on(self, then: PromiseState, state: RuleState) -> None:
         """Go on under another rule, in this state."""
         self._take(then)
-        self._params, self._state = self.quota_parameters(self._params.learner), state
+        params = self.quota_parameters(self.engine.params.learner)
         self._bind_kernels()
-        self.forget_machine_code()
+        self._replace(params, state)
+
+    def _replace(self, params: Any, state: Any) -> None:
+        arms = len(self._labels)
+        self.engine.replace(self.kernels, params, state, arms=arms, work=self._call_work(params))
 
     def _grow(self, arms: tuple[Label, ...]) -> None:
         """Give the learner, the labels and the counts of open tickets room for one more arm."""
         self._proposer.grow(arms)
+        self.arms, engine = arms, self.engine
         params, state = self._proposer.arrays
-        self._params = self._params._replace(learner=params)
-        self._state = self._state._replace(learner=self._around(state))
-        self.arms = self._labels = arms
-        self._waiting = np.append(self._waiting, 0)
-        self._counts = [*self._counts, 0]
+        engine.params = engine.params._replace(learner=params)
+        engine.state = engine.state._replace(learner=self._around(state))
 
     def _restore_variant(self, snapshot: dict[str, Any]) -> None:
         if snapshot.get("composed") is True:
@@ -367,8 +360,8 @@ class DeadlineLearn(QuotaPolicy):
             retired["rounded"] = list(self._now.rounded)
         return super().snapshot() | {"composed": self._now.composed} | retired
 
-    def call_work(self) -> int:
-        return super().call_work() + self._now.look_work(self._params)
+    def _call_work(self, params: Any) -> int:
+        return super()._call_work(params) + self._now.look_work(params)
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> DeadlineLearn:

@@ -137,15 +137,8 @@ class LFG(KernelPolicy):
         books = np.zeros(k, np.int64), np.zeros(k), np.zeros(k)
         return LFGState(*books, np.zeros(k), np.ones(k, np.int64), np.full(self.plays, -1, np.int64))
 
-    def _set_round(self, available: list[int]) -> None:
-        self._state.offered[:] = 0
-        self._state.offered[available] = 1
-
-    def _choose(self, shown: Floats) -> tuple[int, int, float]:
-        try:
-            return super()._choose(shown)
-        finally:
-            self._state.offered[:] = 1
+    def _offer(self, available: list[int]) -> Ints:
+        return self.engine.offer(available)
 
     @classmethod
     def examples(cls) -> Iterator[tuple[LFG, Any]]:

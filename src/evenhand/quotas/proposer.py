@@ -55,7 +55,7 @@ class KernelProposer:
     @property
     def arrays(self) -> tuple[Any, Any]:
         """Its parameters and its state, which the last fields of the rule's hold."""
-        return self.learner._params, self.learner._state
+        return self.learner.engine.params, self.learner.engine.state
 
     def kernels(self, under_rule: Callable[[Kernels], Kernels], held: bool, drawn: bool) -> Kernels:
         """Return the kernels of the policy; `under_rule` puts those of a learner under the rule."""
@@ -65,7 +65,7 @@ class KernelProposer:
         """Start without memory."""
         self.learner = self.learner.fresh(arms=arms, seed=seed)
         self.learner.begin(dimension)
-        self.learner.encoder = encoder
+        self.learner._reader.encoder = encoder
 
     def name_columns(self, columns: list[str] | None) -> None:
         """Take the names of the contexts' columns."""
@@ -100,6 +100,7 @@ class PythonProposer:
         self.reward_range = reward_range_of(learner, reward_range)
 
     def kernels(self, under_rule: Callable[[Kernels], Kernels], held: bool, drawn: bool) -> Kernels:
+        """Return kernels that are called from Python, of a policy whose learner none are written for."""
         return CALLED_FROM_PYTHON if held else DRAWN if drawn else NOT_KNOWN
 
     def begin(self, arms: Sequence[Label], dimension: int, seed: int, encoder: Encoder | Transformer | None) -> None:
@@ -109,6 +110,7 @@ class PythonProposer:
         """Do nothing: it is told no names."""
 
     def grow(self, arms: tuple[Label, ...]) -> None:
+        """Refuse: what it knows cannot be changed from here."""
         mend = "make a new policy with all arms"
         raise ArgumentError(wanted("arm", "one that the learner knows", type(self.learner).__name__, mend))
 
@@ -166,7 +168,7 @@ class PythonCalls:
         else:
             self.must_play, self.resolve = entry(must_play_alone, **kernels), entry(resolve_alone, **kernels)
 
-    def __call__(self, round: int, contexts: Floats, waiting: Ints, arrays: Any) -> tuple[int, int, float]:
+    def ask(self, round: int, contexts: Floats, waiting: Ints, arrays: Any) -> tuple[int, int, float]:
         """Return the arm of a round, why it is that, and with which probability the learner proposed it."""
         pending, chance = self.state.learner, math.nan
         if self.held and not bind(restore_proposal, may_come=self.may_come)(self.state, round - 1):

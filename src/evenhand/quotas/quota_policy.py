@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
@@ -15,6 +16,7 @@ from evenhand.labels import Labels, is_by_label
 from evenhand.learners.adapter import Adapter, learner_facts
 from evenhand.parameters import require_fresh
 from evenhand.policy.ask_tell import locked
+from evenhand.policy.engine import Calls
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.kernel_set import Kernels, deterministic, unknown_probability
 from evenhand.promises.promise import Promise, read_promise
@@ -103,10 +105,10 @@ class QuotaPolicy(KernelPolicy):
         under = KernelProposer(learner) if ours else PythonProposer(learner, len(promise.arms), self.reward_range)
         self._proposer: Proposer = under
         self.compiled, self.contextual, self.reward_range = under.compiled, under.contextual, under.reward_range
-        self.features, self.encoder = under.features, under.encoder
-        self.holds = self._must_hold()
+        self._features, self.holds = under.features, self._must_hold()
         self._bind_kernels()
         super().__init__(promise.arms, seed)
+        self._reader.encoder = under.encoder
 
     @property
     def learner(self) -> Any:
@@ -191,7 +193,7 @@ class QuotaPolicy(KernelPolicy):
     @locked
     def pulls(self) -> dict[Label, int]:
         """How often each arm has been played so far."""
-        return dict(zip(self.promise.arms, self._state.pulls.tolist(), strict=True))
+        return dict(zip(self.promise.arms, self.engine.state.pulls.tolist(), strict=True))
 
     def _decided(self) -> list[int]:
         return list(self.pulls.values())
@@ -268,16 +270,41 @@ class QuotaPolicy(KernelPolicy):
         chance = remembered[2]
         return {"proposed": None if math.isnan(chance) else chance}
 
-    def _ticket_from_log(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[Any, ...]:
-        *kept, chance = super()._ticket_from_log(decided, shown)
+    def _ticket_from_log(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[int, Any, Floats, float]:
+        round, index, contexts, chance = super()._ticket_from_log(decided, shown)
         if self.holds:
             chance = math.nan if decided["proposed"] is None else float(decided["proposed"])
-        return *kept, chance
+        return round, index, contexts, chance
 
-    def _compile(self) -> None:
-        if isinstance(self._proposer, KernelProposer):
-            super()._compile()
-            return
+    def _connection(self) -> Callable[[], Calls] | None:
+        return None if isinstance(self._proposer, KernelProposer) else self._python_calls
+
+    def _python_calls(self) -> PythonCalls:
+        """Return what asks and tells a learner from elsewhere."""
+        assert isinstance(self._proposer, PythonProposer)
         asks = self.plays, self.lottery is not None, self.holds, self._may_come, self._to_ranking
-        calls = PythonCalls(self._proposer, self.rule, self._params, self._state, *asks)
-        self._arrays, self._ask_kernel, self._tell_kernel = calls.arrays, calls, calls.tell
+        return PythonCalls(self._proposer, self.rule, self.engine.params, self.engine.state, *asks)
+
+    def _way_back(self) -> Callable[[], None]:
+        """Do as without a learner from elsewhere, which is replaced by a copy of it as it is now.
+
+        Raises
+        ------
+        ArgumentError
+            If such a learner cannot be copied.
+        """
+        if self.compiled:
+            return super()._way_back()
+        try:
+            before = copy.deepcopy(self.learner)
+        except Exception as error:
+            mend, name = "give it a __deepcopy__, or tell each decision by itself", type(self.learner).__name__
+            why = f"copy.deepcopy, as many rewards are learned or none, cannot copy its {name}: {error}"
+            raise ArgumentError(f"learner: {why}; {mend}") from error
+        others = super()._way_back()
+
+        def go_back() -> None:
+            others()
+            self.learner = before
+
+        return go_back

@@ -13,7 +13,7 @@ from evenhand.sampling.certification import Certification
 from evenhand.sampling.models.classifier import Classifier
 from evenhand.sampling.models.logistic import LogisticModel
 from evenhand.sampling.models.losses import BOUNDED, Loss
-from evenhand.sampling.models.mixture import Mixture
+from evenhand.sampling.models.mixture import ModelMixture
 from evenhand.sampling.models.trainer import Trainer, raise_named
 from evenhand.sampling.pools.pools import ArrayPool
 from evenhand.sampling.pools.rows import Told
@@ -51,7 +51,7 @@ class Collected(_Collected):
 
 def named_columns(model: Any, trainer: Trainer) -> Any:
     """Return a model that reads data frames by the names of the columns that its rows had."""
-    for one in model.models if isinstance(model, Mixture) else [model]:
+    for one in model.models if isinstance(model, ModelMixture) else [model]:
         if isinstance(one, Classifier):
             one.columns = trainer.examples.columns or None
     return model

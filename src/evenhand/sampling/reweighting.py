@@ -27,7 +27,7 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.protocol import Label
 from evenhand.sampling.models.logistic import LogisticModel
 from evenhand.sampling.models.losses import BOUNDED, Loss, read_loss, row_losses
-from evenhand.sampling.models.mixture import Mixture
+from evenhand.sampling.models.mixture import ModelMixture
 from evenhand.sampling.pools.labels import grouped, read_labels
 from evenhand.sampling.problem import MOST
 
@@ -44,7 +44,7 @@ class Reweighted(NamedTuple):
     groups : the groups (m,), in the order of their categories where they have one, otherwise sorted.
     """
 
-    model: LogisticModel | Mixture
+    model: LogisticModel | ModelMixture
     weights: Floats
     errors: Floats
     groups: tuple[Label, ...]
@@ -115,7 +115,7 @@ def minimax_reweighting(
         weights = weights * np.exp(rate * np.nan_to_num(risks[t] - worst) / scale)
         weights /= weights.sum()
     if mixture:
-        return Reweighted(Mixture(models), average, risks, groups)
+        return Reweighted(ModelMixture(models), average, risks, groups)
     if float(np.nanmax(game.played(average))) <= best[0]:
         return Reweighted(game.model, average, risks, groups)
     best[2]()

@@ -101,11 +101,11 @@ def from_validation(
 
 
 def envelope(error: BaseException) -> dict[str, Any]:
-    """Return the {"name", "message"} of an error, which every refusal contains, and what it says of an argument."""
+    """Return the {"name", "message"} of an error, which every refusal contains, and its parts where it has any."""
     refusal = refusal_of(error)
     said: dict[str, Any] = {"name": refusal.name, "message": refusal.message}
     parts = refusal.message
     if not isinstance(parts, errors.Refusal):
         return said
     got = parts.got if len(repr(parts.got)) <= SHOWN else shown(parts.got)
-    return said | {"expected": parts.expected, "got": got, "hint": parts.hint or None}
+    return said | {"argument": parts.name, "expected": parts.expected, "got": got, "hint": parts.hint or None}

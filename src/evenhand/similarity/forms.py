@@ -10,6 +10,7 @@ from evenhand.similarity.contradictions import disputed
 from evenhand.similarity.learner import DistanceLearner
 from evenhand.similarity.metric_state import Structure
 from evenhand.similarity.moments import MomentDistance
+from evenhand.similarity.posterior import PosteriorDistance, last_renewal
 from evenhand.similarity.verdicts import Verdict
 
 ROOT, SUM = "a root of weighted squares of differences", "a weighted sum of absolute differences"
@@ -49,3 +50,55 @@ def hull(metrics: Sequence[DistanceLearner], x: object, y: object) -> tuple[floa
     """Return the least and the largest distance that any of the metrics leaves possible."""
     ends = [metric.bounds(x, y) for metric in metrics]  # type: ignore[arg-type]
     return min(low for low, _, _ in ends), max(high for _, _, high in ends)
+
+
+class Forms:
+    """The forms of distance that answers leave possible.
+
+    Parameters
+    ----------
+    errors : the share of answers that may be wrong.
+    """
+
+    def __init__(self, errors: float) -> None:
+        self._errors = errors
+        self._tried: tuple[tuple[int, ...], DistanceLearner | None] = ((), None)
+
+    def possible(self, metric: DistanceLearner) -> list[DistanceLearner]:
+        """Return the metric, and that of the other form where every answer is trusted and agrees with it as well."""
+        if metric.error_rate > 0.0 or metric.dimension == 1:
+            return [metric]
+        told = (metric.structure == "absolute", *(verdict.id for verdict in metric.verdicts))
+        if self._tried[0] != told:
+            self._tried = told, agreeing(metric.verdicts, other(metric.structure))
+        return [metric] if self._tried[1] is None else [metric, self._tried[1]]
+
+    def better(self, metric: DistanceLearner) -> DistanceLearner | None:
+        """Return a learner of the other form where answers contradict the one that was supposed and agree better with
+        it."""
+        verdicts, d, n = metric.verdicts, metric.dimension or 0, len(metric.verdicts)
+        if metric.error_rate == 0.0 or d == 1 or last_renewal(n) != n:
+            return None
+        structure = other(metric.structure)
+        mine, theirs = (contradicting(verdicts, one, d) for one in (metric.structure, structure))
+        if not (theirs == 0 < mine or theirs + 2 <= mine):  # one answer fewer may be chance
+            return None
+        if self._errors == 0.0 and theirs > 0:
+            return PosteriorDistance(structure=structure)
+        return MomentDistance(structure=structure, error_rate=self._errors)
+
+    def in_words(self, metric: DistanceLearner) -> str:
+        """Return which form of distance is supposed, and whether the answers agree with it."""
+        verdicts, d, n = metric.verdicts, metric.dimension or 0, len(metric.verdicts)
+        mine, theirs = named(metric.structure), named(other(metric.structure))
+        if d == 1 and metric.error_rate == 0.0:
+            return "It is supposed that distances are proportional to the difference in the one feature"
+        if metric.error_rate == 0.0:
+            if len(self.possible(metric)) == 1:
+                return f"Distances are {mine}: no answer contradicts this form, but {theirs} contradicts some"
+            return f"The answers agree with {mine} and with {theirs}: of two distances the smaller one counts"
+        wrong = [contradicting(verdicts, one, d) for one in ("symmetric", "absolute")]
+        counts = f"{wrong[0]} of {n} answers contradict {ROOT}, {wrong[1]} {SUM}"
+        if min(wrong) > self._errors * n:
+            return f"No form of distance fits the answers: {counts}; people may be compared in another way"
+        return f"It is supposed that distances are {mine}: {counts}"

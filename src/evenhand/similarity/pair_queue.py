@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from collections.abc import Iterator
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,18 +12,17 @@ from numpy.typing import ArrayLike
 from evenhand.arguments import array, real, whole
 from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, ExhaustedError, wanted
-from evenhand.frames import as_pandas, is_frame
-from evenhand.kernels.arrays import Floats
+from evenhand.frames import is_frame
 from evenhand.policy.ask_tell import AskTell, locked
 from evenhand.registry import register
 from evenhand.rng import Seed, child, draw_seed, generator
-from evenhand.similarity import forms
 from evenhand.similarity.chances import PlaceChances, fair_chances
-from evenhand.similarity.learner import DistanceLearner
+from evenhand.similarity.forms import Forms
 from evenhand.similarity.lipschitz_ucb import LipschitzUCB
 from evenhand.similarity.metric import EQUAL
 from evenhand.similarity.moments import MomentDistance
-from evenhand.similarity.posterior import PosteriorDistance, last_renewal
+from evenhand.similarity.proposals import at_the_limit, between_forms
+from evenhand.similarity.questions import PairTask, Question, read_people
 from evenhand.similarity.reading import LARGEST_FEATURE, LARGEST_REWARD
 from evenhand.similarity.scale import Scale, read_scale
 from evenhand.similarity.verdict_learning import believe_anew
@@ -34,63 +32,8 @@ UNFAIR, ACCEPTABLE, WITHDRAW = "unfair", "acceptable", "withdraw"
 ROUNDS = 20
 """After so many rounds without a question nothing is left to ask."""
 CHECK = "a check: the chances that follow from the answers may differ by this much"
-CHECKED, LIMIT, COMPARED = 40, 0.95, 100
-"""Chances are proposed for so many people; pairs this near their limit are shown. So many pairs are compared between
-two forms of distance."""
 WAITING = 12
 """The most questions that wait; the least telling ones are dropped."""
-
-
-@dataclass(frozen=True, slots=True)
-class PairTask:
-    """One question for an auditor: were these two people treated too differently?
-
-    Attributes
-    ----------
-    id : the ticket's number, unique within the queue, counted from 1.
-    round : how many questions were handed out so far, this one included.
-    item : the two rows, "3-17".
-    gap : how much the probabilities of the two differ.
-    reason : why this pair, in words.
-    people : what is shown of the two, by feature.
-    choices : the answers, "unfair" and "acceptable".
-    token : which queue handed it out; questions are compared without it.
-    """
-
-    id: int
-    round: int
-    item: str
-    gap: float
-    reason: str
-    people: dict[str, list[str]] = field(hash=False)
-    choices: tuple[str, ...]
-    token: str | None = field(default=None, kw_only=True, repr=False, compare=False)
-
-
-def read_people(people: Any, features: Floats) -> list[dict[str, str]]:
-    """Return what is shown of each person, as texts."""
-    if people is None:
-        return [{f"feature {a}": f"{value:g}" for a, value in enumerate(row)} for row in features]
-    people = as_pandas(people, "people").to_dict("records") if is_frame(people) else people
-    rows = list(people) if isinstance(people, (list, tuple)) else []
-    if len(rows) != len(features) or not all(isinstance(person, Mapping) and person for person in rows):
-        raise ArgumentError(wanted("people", f"{len(features)} dicts of what is shown, one per person", people))
-    names = [str(name) for name in rows[0]]
-    for number, person in enumerate(rows):
-        if [str(name) for name in person] != names:
-            raise ArgumentError(wanted(f"people[{number}]", f"the names {', '.join(names)}", list(person)))
-    return [{str(name): str(value) for name, value in person.items()} for person in rows]
-
-
-class Question(NamedTuple):
-    """A question that waits for answers: two rows, how differently they were treated, and who has answered."""
-
-    one: int
-    other: int
-    gap: float
-    answered: tuple[str, ...] = ()
-    proposed: bool = False
-    """Whether the chances that follow from the answers would differ by the gap: then it is no question but a check."""
 
 
 @register("similarity/pair-queue", kind="part")
@@ -176,7 +119,7 @@ class PairQueue(AskTell):
         self._answers: list[tuple[int, Question, str]] = []
         """What was answered: the verdict's id, the question as it was asked, and who answered."""
         self.round = self.tested = 0
-        self._tried: tuple[tuple[int, ...], DistanceLearner | None] = ((), None)
+        self._forms = Forms(self.errors)
 
     # ------------------------------------------------------------------ the conversation
 
@@ -325,7 +268,8 @@ class PairQueue(AskTell):
             gains = asked @ np.linalg.lstsq(known, self.rewards, rcond=None)[0]
             notes.append("Rewards are predicted from the people of the audit, linear in the features.")
         places = whole("places", places, low=1, high=len(rows))
-        return fair_chances(self._metrics(), rows, gains, places, [*notes, f"{self.form}.", f"{self.checked}."])
+        metrics = self._forms.possible(self.policy.metric)
+        return fair_chances(metrics, rows, gains, places, [*notes, f"{self.form}.", f"{self.checked}."])
 
     @property
     @locked
@@ -337,19 +281,7 @@ class PairQueue(AskTell):
     @locked
     def form(self) -> str:
         """Which form of distance is supposed, and whether the answers agree with it, in words."""
-        metric, n, d = self.policy.metric, len(self._answers), len(self.scale.centre)
-        mine, theirs = forms.named(metric.structure), forms.named(forms.other(metric.structure))
-        if d == 1 and metric.error_rate == 0.0:
-            return "It is supposed that distances are proportional to the difference in the one feature"
-        if metric.error_rate == 0.0:
-            if len(self._metrics()) == 1:
-                return f"Distances are {mine}: no answer contradicts this form, but {theirs} contradicts some"
-            return f"The answers agree with {mine} and with {theirs}: of two distances the smaller one counts"
-        wrong = [forms.contradicting(self.policy.metric.verdicts, one, d) for one in ("symmetric", "absolute")]
-        counts = f"{wrong[0]} of {n} answers contradict {forms.ROOT}, {wrong[1]} {forms.SUM}"
-        if min(wrong) > self.errors * n:
-            return f"No form of distance fits the answers: {counts}; people may be compared in another way"
-        return f"It is supposed that distances are {mine}: {counts}"
+        return self._forms.in_words(self.policy.metric)
 
     @property
     @locked
@@ -363,29 +295,6 @@ class PairQueue(AskTell):
 
     # ------------------------------------------------------------------ inside
 
-    def _metrics(self) -> list[DistanceLearner]:
-        """Return the metric, and that of the other form where every answer is trusted and agrees with it as well."""
-        metric = self.policy.metric
-        if metric.error_rate > 0.0 or len(self.scale.centre) == 1:
-            return [metric]
-        told = (metric.structure == "absolute", *(verdict.id for verdict in metric.verdicts))
-        if self._tried[0] != told:
-            self._tried = told, forms.agreeing(metric.verdicts, forms.other(metric.structure))
-        return [metric] if self._tried[1] is None else [metric, self._tried[1]]
-
-    def _take_form(self) -> None:
-        """Take the other form of distance where answers contradict the one that was supposed and agree better with
-        it."""
-        metric, d, n = self.policy.metric, len(self.scale.centre), len(self._answers)
-        if metric.error_rate == 0.0 or d == 1 or last_renewal(n) != n:
-            return
-        other = forms.other(metric.structure)
-        mine, theirs = (forms.contradicting(metric.verdicts, one, d) for one in (metric.structure, other))
-        if theirs == 0 < mine or theirs + 2 <= mine:  # one answer fewer may be chance
-            trusting = MomentDistance(structure=other, error_rate=self.errors)
-            robust = self.errors == 0.0 and theirs > 0
-            believe_anew(self.policy, PosteriorDistance(structure=other) if robust else trusting)
-
     def _sought(self, who: str) -> Question:
         """Return a question as `_most_telling` does, after as many decisions as it takes; then a test, while there are
         some left."""
@@ -394,35 +303,22 @@ class PairQueue(AskTell):
             if question is not None:
                 return question
             self._decide()
-        if self.tested < self.check and (question := self._between_forms() or self._proposed()) is not None:
+        if self.tested < self.check and (question := self._test()) is not None:
             self.tested += 1
             return question
         raise ExhaustedError("nothing is left to ask for: no answer about these people would teach anything")
 
-    def _between_forms(self) -> Question | None:
-        """Return a question between the two forms of distance that agree with all answers; None if there is one."""
-        metrics, draws = self._metrics(), generator(self.seed, 2, self.round)
-        if len(metrics) == 1:
-            return None
-        pairs = draws.integers(len(self._rows), size=(COMPARED, 2)).tolist()
-        ends = [(*forms.hull(metrics, *self._rows[pair]), sorted(pair)) for pair in pairs]
-        low, high, (one, other) = max(ends, key=lambda row: row[1] - row[0])
-        return None if high - low <= 2.0 * metrics[0].taken_at else Question(one, other, 0.5 * (low + high))
+    def _test(self) -> Question | None:
+        """Return a question that tests what was supposed; None where none is left."""
+        metrics, asked = self._forms.possible(self.policy.metric), [one for _, one, _ in self._answers if one.proposed]
+        return between_forms(metrics, self._rows, generator(self.seed, 2, self.round)) or at_the_limit(
+            metrics, self._rows, self.rewards, {one[:2] for one in asked}, generator(self.seed, 3, self.round)
+        )
 
-    def _proposed(self) -> Question | None:
-        """Return a pair at the limit of the chances that follow for some people; None if there is none."""
-        if self.policy.metric.guarantee == "not known":
-            return None
-        draws, n = generator(self.seed, 3, self.round), len(self._rows)
-        some = np.sort(draws.permutation(n)[:CHECKED])
-        found = fair_chances(self._metrics(), self._rows[some], self.rewards[some], max(1, len(some) // 10), [])
-        pairs = draws.permutation(np.argwhere(np.triu(np.abs(found.chances[:, None] - found.chances) > EQUAL)))
-        asked = {question[:2] for _, question, _ in self._answers if question.proposed}
-        for i, j in pairs.tolist():
-            gap, rows = float(abs(found.chances[i] - found.chances[j])), (int(some[i]), int(some[j]))
-            if rows not in asked and gap >= LIMIT * forms.hull(self._metrics(), *self._rows[list(rows)])[0]:
-                return Question(*rows, gap, proposed=True)
-        return None
+    def _take_form(self) -> None:
+        """Go over to the other form of distance where the answers agree better with it."""
+        if (better := self._forms.better(self.policy.metric)) is not None:
+            believe_anew(self.policy, better)
 
     def _decide(self) -> None:
         """Let the policy decide about a few random people; keep the questions about them that an answer teaches."""
@@ -494,8 +390,8 @@ class PairQueue(AskTell):
     @locked
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs to continue exactly here."""
-        plain = [_plain(question) for question in self._waiting]
-        answers = [[told, _plain(question), who] for told, question, who in self._answers]
+        plain = [question.saved() for question in self._waiting]
+        answers = [[told, question.saved(), who] for told, question, who in self._answers]
         return {
             "config": self.config(), "policy": self.policy, "round": self.round, "tested": self.tested,
             "tickets": self.tickets.snapshot(), "waiting": plain, "answers": answers,
@@ -506,8 +402,8 @@ class PairQueue(AskTell):
         """Return the queue that `snapshot` was taken of."""
         queue = cls(**snapshot["config"])
         queue.policy, queue.round, queue.tested = snapshot["policy"], snapshot["round"], snapshot["tested"]
-        queue._waiting = [_question(kept) for kept in snapshot["waiting"]]
-        queue._answers = [(told, _question(asked), who) for told, asked, who in snapshot["answers"]]
+        queue._waiting = [Question.restored(kept) for kept in snapshot["waiting"]]
+        queue._answers = [(told, Question.restored(asked), who) for told, asked, who in snapshot["answers"]]
         queue.tickets.restore_all(snapshot["tickets"])
         return queue
 
@@ -531,14 +427,3 @@ class PairQueue(AskTell):
         begun.tell(begun.ask(annotator="ann"), UNFAIR, annotator="ann")
         begun.ask(annotator="bob")
         yield begun
-
-
-def _plain(question: Question) -> list[Any]:
-    """Return what a file keeps of a question."""
-    return [*question[:3], list(question.answered), question.proposed]
-
-
-def _question(kept: list[Any]) -> Question:
-    """Return a question that a file kept."""
-    one, other, gap, answered, proposed = kept
-    return Question(one, other, gap, tuple(answered), proposed)

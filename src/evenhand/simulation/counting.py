@@ -16,7 +16,7 @@ from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.kernels.compose import kernel
 from evenhand.promises.books import ClauseCounts
 from evenhand.promises.clause import Clause
-from evenhand.promises.round_kernels import FLOOR, Counts, Rates, pause, play
+from evenhand.promises.round_kernels import FLOOR, ClauseRates, Counts, pause, play
 
 
 class Trace(NamedTuple):
@@ -44,13 +44,13 @@ def empty_trace(rows: int, arms: int, scores: int) -> Trace:
 
 
 @kernel
-def all_offered(offers: Bools, state: Any, rates: Rates, counts: Counts, round: int) -> int:
+def all_offered(offers: Bools, state: Any, rates: ClauseRates, counts: Counts, round: int) -> int:
     """Stand for `set_offer` where every arm is always on offer."""
     return 0
 
 
 @kernel
-def set_offer(offers: Bools, state: Any, rates: Rates, counts: Counts, round: int) -> int:
+def set_offer(offers: Bools, state: Any, rates: ClauseRates, counts: Counts, round: int) -> int:
     """Tell the policy and the books which arms are on offer (n_rounds, n_arms); return how many of the clauses that
     pause are broken."""
     for arm in range(offers.shape[1]):
@@ -60,7 +60,7 @@ def set_offer(offers: Bools, state: Any, rates: Rates, counts: Counts, round: in
 
 
 @kernel
-def count(rates: Rates, counts: Counts, arm: int, round: int) -> None:
+def count(rates: ClauseRates, counts: Counts, arm: int, round: int) -> None:
     """Count a play for the arm's own floor, which stands at the arm's place, and then for what else it belongs to."""
     # Read from `owners`, the floor's place could be an index from the end: a twentieth of a round under caps.
     play(rates, counts, 0, arm, round)
@@ -69,7 +69,7 @@ def count(rates: Rates, counts: Counts, arm: int, round: int) -> None:
 
 
 @kernel
-def note(trace: Trace, row: int, rates: Rates, counts: Counts, before: Trace) -> None:
+def note(trace: Trace, row: int, rates: ClauseRates, counts: Counts, before: Trace) -> None:
     """Write what was counted so far to a row of the trace; `before` (of one row) is what earlier promises showed, and
     the sums so far of what goes on from one promise to the next: forced, reward and totals."""
     clauses, arms = rates.kinds.size, trace.pulls.shape[1]

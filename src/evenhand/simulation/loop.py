@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.kernel_set import RewardContext, is_forced
 from evenhand.policy.traits import traits_of
 from evenhand.promises.books import ClauseCounts
-from evenhand.promises.round_kernels import Counts, Rates, settle
+from evenhand.promises.round_kernels import ClauseRates, Counts, settle
 from evenhand.protocol import Decision, Policy, Renewable
 from evenhand.rng import child
 from evenhand.simulation.counting import (
@@ -41,6 +41,9 @@ from evenhand.simulation.delay import (
 )
 from evenhand.simulation.schedule import RoundSchedule
 from evenhand.simulation.world import KernelWorld
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NO_SUCH_ARM = -1
 ROUNDS_A_CALL = 1 << 22
@@ -77,7 +80,7 @@ def arm_there(state: Any, arm: int, slot: int) -> int:
 @kernel
 def play(
     params: Any, state: Any, world: Any, world_state: Any, contexts: Floats, waiting: Ints, pending: Any, offers: Bools,
-    rates: Rates, counts: Counts, before: Trace, trace: Trace, checkpoints: Ints,
+    rates: ClauseRates, counts: Counts, before: Trace, trace: Trace, checkpoints: Ints,
     first: int, last: int, row: int,
 ) -> int:  # fmt: skip
     """Play rounds first .. last and note the checkpoints on the way; return the next checkpoint's row.
@@ -149,15 +152,18 @@ def replicate(
     compiled: bool = True,
     delay: Delay | None = None,
     schedule: RoundSchedule | None = None,
+    learned: pd.DataFrame | None = None,
 ) -> Trace:
-    """Run one replication of a fresh copy of `policy` in `world` and return its trace; `stop` is called now and then
-    with the rounds done.
+    """Run one replication of a fresh copy of `policy`, once it has `learned` from a log, in `world` and return its
+    trace; `stop` is called now and then with the rounds done.
 
     `compiled=False` runs the very same kernels as plain Python, for checks.
     """
     policy = policy.fresh(arms=world.arms, seed=policy_seed) if begins_anew(policy) else copy.deepcopy(policy)
     if (reseed := reseeding(policy)) is not None:
         reseed(child(policy_seed, 1))
+    if learned is not None:
+        policy.learn(learned)
     world = copy.copy(world) if isinstance(world, KernelWorld) else copy.deepcopy(world)
     world.reset(world_seed)
     schedule = RoundSchedule(world.arms) if schedule is None else schedule
@@ -168,7 +174,7 @@ def replicate(
     if in_kernels:
         policy.begin(world.dimension)
         if (offered := schedule.on_offer(1)) is not None:
-            policy._set_round(offered)
+            policy._offer(offered)
     plays, shown = (policy.plays, world._shown) if in_kernels else (0, np.zeros((0, 0)))
     pending = None if delay is None else delay.pending(world_seed, int(checkpoints[-1]), plays, shown)
     run = _Run(policy, world, pending, before, trace, checkpoints, stop, compiled, schedule, {})
@@ -219,17 +225,17 @@ def _play(run: _Run, books: ClauseCounts, first: int, last: int, row: int) -> in
     function = entry(play, **named)
     if not run.compiled:
         function = interpreted(function.uncompiled)
-    core = (policy._params, policy._state, *world._core)
+    core = (policy.engine.params, policy.engine.state, *world._core)
     late = np.zeros(0) if pending is None else pending
     counted = offers, books.rates, books.counts, run.before, run.trace
-    fixed = (*core, world._shown, policy._waiting, late, *counted, checkpoints)
+    fixed = (*core, world._shown, policy.engine.waiting, late, *counted, checkpoints)
     while first <= last:
         end = min(last, first + ROUNDS_A_CALL - 1)
         row = function(*fixed, first, end, row)
         if row == NO_SUCH_ARM:
             raise ContractError(f"{type(policy).__name__}: choose returned an index outside the {len(world.arms)} arms")
         first = end + 1
-        policy.round = end
+        policy.engine.round = end
         run.stop(end)
     return row
 

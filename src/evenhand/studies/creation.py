@@ -14,9 +14,10 @@ from sqlalchemy.exc import IntegrityError
 
 from evenhand import registry
 from evenhand.errors import NOTHING, ArgumentError, Wording, argument, wanted
+from evenhand.parameters import rounds_of
 from evenhand.policy.ask_tell import open_tickets_of
+from evenhand.policy.given import checked_reward
 from evenhand.policy.traits import traits_of
-from evenhand.policy.validation import checked_reward
 from evenhand.protocol import Policy
 from evenhand.saving.state import to_bytes
 from evenhand.studies.log.chain import Birth
@@ -70,7 +71,7 @@ def state_of_new(policy: Any) -> bytes:
     waiting = len(open_tickets_of(policy))
     if waiting:
         raise ArgumentError(wanted("policy", "one without open tickets", Wording(f"{waiting} open")))
-    decided = vars(policy).get("round", 0)
+    decided = rounds_of(policy)
     if traits_of(policy).kept is not None and decided:
         got = f"one at round {decided}"
         mend = "its promise is checked in every round, so the log must hold all rounds: pass policy.fresh()"

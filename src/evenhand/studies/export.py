@@ -78,9 +78,12 @@ def _row(record: Record) -> dict[str, Any]:
         "decision": {name: value for name, value in decision.items() if name != "type"},
     }
     if "arms" in decision:
-        slate = zip(decision["arms"], decision["indexes"], strict=True)
         row["arms"] = decision["arms"]
-        row["slate_propensity"] = None if chances is None else {arm: chances[index] for arm, index in slate}
+        if chances is not None:
+            slate = zip(decision["arms"], decision["indexes"], strict=True)
+            row["slate_propensity"] = {arm: chances[index] for arm, index in slate}
+        else:
+            row["slate_propensity"] = dict.fromkeys(decision["arms"], 1.0) if row["propensity"] == 1.0 else None
     return row
 
 

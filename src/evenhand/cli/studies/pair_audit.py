@@ -12,7 +12,7 @@ from evenhand.cli.output import print_text, table
 from evenhand.errors import ArgumentError, ExhaustedError
 from evenhand.similarity import PairQueue
 from evenhand.similarity.chances import MOST_DIFFERENT, ROUND
-from evenhand.similarity.pair_queue import PairTask
+from evenhand.similarity.questions import PairTask
 
 CHOICES = "[u]nfair, [a]cceptable, unsure [Enter], [w]ithdraw, [l]ist, [q]uit"
 HELP = (

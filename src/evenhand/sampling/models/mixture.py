@@ -15,7 +15,7 @@ from evenhand.sampling.models.logistic import LogisticModel
 
 
 @register("sampling/mixture", kind="part")
-class Mixture:
+class ModelMixture:
     """Models of which one, each as likely as the others, predicts for a row.
 
     Which one depends on the row's features alone, as if it had been drawn: whoever asks again gets the same answer, and
@@ -70,4 +70,4 @@ class Mixture:
         return cls(snapshot["models"])
 
     def __repr__(self) -> str:
-        return f"Mixture({len(self.models)} models)"
+        return f"ModelMixture({len(self.models)} models)"

@@ -281,7 +281,7 @@ def decision_from(decided: dict[str, Any]) -> Any:
         return Draw(**fields)
     if decided["type"] in ("Task", "PairTask"):
         from evenhand.sampling import Task
-        from evenhand.similarity.pair_queue import PairTask
+        from evenhand.similarity.questions import PairTask
 
         task = Task if decided["type"] == "Task" else PairTask
         return task(**{**fields, "choices": tuple(fields["choices"])})
@@ -301,7 +301,10 @@ def decision_from(decided: dict[str, Any]) -> Any:
 def random_state_of(policy: Any) -> str | None:
     """Return a policy's random streams as JSON, a hexadecimal text a stream; None where the policy draws nothing."""
     streams: list[str] = []
-    held: list[Any] = [vars(policy).get("_state") if isinstance(policy, KernelPolicy) else policy.snapshot()]
+    if isinstance(policy, KernelPolicy):
+        held: list[Any] = [] if policy._engine is None else [policy._engine.state]
+    else:
+        held = [policy.snapshot()]
     while held:
         one = held.pop()
         if isinstance(one, np.ndarray):

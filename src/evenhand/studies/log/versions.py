@@ -10,6 +10,7 @@ from typing import Any
 
 from evenhand import registry
 from evenhand.learners.adapter import Adapter
+from evenhand.policy.traits import traits_of
 from evenhand.version import __version__
 
 DECIDING = (
@@ -25,7 +26,7 @@ def policy_version(policy: Any) -> str:
     holds (its learner, its model, its metric) where these are somebody else's: of an adapter, the object's class and
     the functions.
     """
-    held = [policy, *vars(policy).values()]
+    held = [policy, traits_of(policy).learner, *vars(policy).values()]
     parts = [part for part in held if part is policy or registry.name_of(part) is not None]
     own = {source for part in parts for source in (part.sources if isinstance(part, Adapter) else [type(part)])}
     files = {_file(source) for source in own if not str(source.__module__).startswith("evenhand.")}

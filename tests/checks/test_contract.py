@@ -266,7 +266,7 @@ class LosesItsMemory(FairUCB):
     @classmethod
     def restored(cls, snapshot):
         policy = super().restored(snapshot)
-        policy._state.learner.sums[:] = 0
+        policy.engine.state.learner.sums[:] = 0
         return policy
 
 
@@ -280,7 +280,7 @@ class ForgetsOpenTickets(FairUCB):
 
 class ChangesWhenItRefuses(FairUCB):
     def tell(self, decision, reward):
-        self._state.learner.sums[0] += 1e-6
+        self.engine.state.learner.sums[0] += 1e-6
         super().tell(decision, reward)
 
 

@@ -124,7 +124,7 @@ def test_tells_may_come_late_and_in_any_order():
         for number in order:
             policy.tell(number, rewards[number])
         assert policy.open_tickets == []
-        state = policy._state.learner
+        state = policy.engine.state.learner
         states.append((arms, state.pulls.tolist(), state.sums.tolist()))
     assert states[0] == states[1] == states[2]
     arms, pulls, sums = states[0]

@@ -17,7 +17,7 @@ SHARES = {"a": 0.5, "b": 0.2}
 
 
 def numbers_of(policy: KernelPolicy):
-    return [np.copy(field) for field in policy._state if isinstance(field, np.ndarray)]
+    return [np.copy(field) for field in policy.engine.state if isinstance(field, np.ndarray)]
 
 
 def test_a_log_teaches_what_its_rows_teach_one_by_one():
@@ -74,7 +74,7 @@ def test_contexts_are_learned_with_their_columns():
         shown = np.zeros((2, 2))
         shown[n % 2] = row
         stepped.update(shown, n % 2, float(paid))
-    assert np.array_equal(warm._state.coefficients, stepped._state.coefficients)
+    assert np.array_equal(warm.engine.state.coefficients, stepped.engine.state.coefficients)
     frame = pd.DataFrame([[1.0, 0.0], [0.0, 1.0]], columns=["pay", "age"], index=["x", "y"])
     assert warm.ask(frame).arm == stepped.ask(frame[["age", "pay"]].to_numpy()).arm
 
@@ -86,7 +86,7 @@ def test_contexts_are_learned_under_the_names_of_earlier_rounds():
         policy = LinUCB(0.9, arms=["x", "y"])
         policy.forget(policy.ask({"age": 1.0, "pay": 0.0}))
         policy.learn(log, contexts=named)
-        states.append(policy._state.moment.tolist())
+        states.append(policy.engine.state.moment.tolist())
         assert policy.context_columns == ["age", "pay"]
     assert states[0] == states[1]
     with pytest.raises(ContextError, match=r"contexts: expected the columns \['age', 'pay'\], as before, got"):
@@ -98,7 +98,7 @@ def test_tsallis_inf_weighs_rows_by_their_probabilities():
     for column in ("p", None):
         policy = TsallisINF(arms=["a", "b"], seed=1)
         policy.learn(LOG, arm="item", reward="click", probability=column)
-        losses[column] = float(policy._state.losses[0] - policy._state.losses[1])
+        losses[column] = float(policy.engine.state.losses[0] - policy.engine.state.losses[1])
     assert losses["p"] == pytest.approx((1 + 0.5) / 0.5 - 1 / 0.5)
     assert losses[None] == pytest.approx(2 * (1 + 0.5 - 1))
 

@@ -60,13 +60,13 @@ ORACLE = MahalanobisOracle([[0.5, 0.5]])
 def warmed(frame):
     policy = DeadlineLearn(eh.learners.UCB1(), SHARES, seed=1)
     policy.learn(frame)
-    return str(policy._state), [policy.ask() for _ in range(9)]
+    return str(policy.engine.state), [policy.ask() for _ in range(9)]
 
 
 def contextual(frame):
     policy = TopInterval(GROUPS, seed=1)
     policy.tell(policy.ask(frame), 1.0)
-    return str(policy._state), [policy.choose(frame) for _ in range(9)]
+    return str(policy.engine.state), [policy.choose(frame) for _ in range(9)]
 
 
 def sampled(frame):

@@ -1,0 +1,92 @@
+"""The contexts that rounds show a policy, read as numbers under the names of their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from evenhand.data.contexts import read_shown
+from evenhand.data.encoding import Encoder, Transformer, as_encoder
+from evenhand.errors import NOTHING, ArgumentError, ContextError, Wording, wanted
+from evenhand.kernels.arrays import Floats
+from evenhand.policy.engine import NO_CONTEXTS
+from evenhand.protocol import Label
+
+
+class ContextReader:
+    """Reads contexts as a policy has learned to see them.
+
+    Parameters
+    ----------
+    contextual : whether rounds show any.
+    features : the names of their columns, where a learner from elsewhere says them.
+
+    Attributes
+    ----------
+    columns : the names of the columns in their order, None where none are known.
+    dimension : how many numbers describe an arm, None before the first contexts.
+    encoder : what turns tables and dicts into numbers, None for numbers alone.
+    """
+
+    def __init__(self, contextual: bool, features: Sequence[str] | None = None) -> None:
+        self.contextual = contextual
+        self.columns: list[str] | None = None if features is None else list(features)
+        self.dimension: int | None = None if contextual else 0
+        self.encoder: Encoder | Transformer | None = None
+        self._expected = None if features is None else len(features)
+
+    def read(self, contexts: Any, arms: Sequence[Label]) -> tuple[Floats, list[str] | None]:
+        """Return the contexts (n_arms, d) of a round, and the names of their columns."""
+        if self.contextual:
+            return read_shown(contexts, arms, columns=self.columns, dimension=self.expected, encoder=self.encoder)
+        if contexts is not None:
+            mend = Wording("call ask()", shell="leave it out")
+            raise ContextError(wanted("contexts", "none: this policy sees no contexts", contexts, mend))
+        return NO_CONTEXTS, self.columns
+
+    @property
+    def expected(self) -> int | None:
+        """How many numbers describe an arm, None where nothing says so yet."""
+        return self._expected if self.dimension is None else self.dimension
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """The name (d,) of each number of a context: its column's, or the encoder's; None where none are known."""
+        return self.columns if self.encoder is None else self.encoder.names
+
+    def encode_with(self, encoder: Any, owner: str) -> None:
+        """Have tables and dicts turned into numbers, for a policy that has seen no contexts yet."""
+        if not self.contextual:
+            raise ArgumentError(wanted("encoder", f"none: {owner} sees no contexts", encoder))
+        if self.dimension is not None:
+            raise ArgumentError(wanted("encoder", f"a {owner} that has seen no contexts yet", "one that has"))
+        read = as_encoder(encoder)
+        if self.columns is not None and read.names != self.columns:
+            what = f"an Encoder of the learner's features {self.columns}"
+            raise ArgumentError(wanted("encoder", what, encoder))
+        self.encoder = read
+
+    def log_columns(self, names: Any) -> list[str]:
+        """Return the names of a log's columns with contexts, in the order that is known; none where rounds show none.
+
+        Raises
+        ------
+        ContextError
+            If they are missing, not wanted, not names, not as many as the contexts have numbers, or others than are
+            known.
+        """
+        dimension, known = (self.expected, self.columns) if self.encoder is None else (None, None)
+        if names is None and not self.contextual:
+            return []
+        if not self.contextual:
+            raise ContextError(wanted("contexts", Wording(NOTHING, ": this policy sees no contexts"), names))
+        what = f"a list of {dimension or 'column'} column names, for the contexts of the arm that was played"
+        listed = list(names) if isinstance(names, Sequence) and not isinstance(names, str) else []
+        if not listed or not all(isinstance(name, str) for name in listed) or len(listed) != (dimension or len(listed)):
+            raise ContextError(wanted("contexts", what, names))
+        if known is None:
+            return listed
+        if set(listed) != set(known):
+            what = Wording("the columns ", known, ", as before")
+            raise ContextError(wanted("contexts", what, names, "rename the log's columns"))
+        return known

@@ -1,0 +1,108 @@
+"""What users give a policy in a round, read and checked: the arms on offer, and rewards."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from evenhand.arguments import as_float
+from evenhand.data.contexts import LARGEST
+from evenhand.data.rows import in_step
+from evenhand.errors import ArgumentError, RewardError, Wording, wanted, wanted_one_of
+from evenhand.labels import Labels, listed
+from evenhand.policy.open_decision import OpenDecision
+from evenhand.protocol import Label
+
+NO_LABELS = {bool, np.bool_}
+"""Types of what says which arms are on offer by their order, and names none."""
+
+
+def positions(available: Any, arms: Labels) -> list[int]:
+    """Return the positions of the arms that are on offer."""
+    if isinstance(available, Mapping):
+        mend = "keep only those on offer: [arm for arm, here in available.items() if here]"
+        raise ArgumentError(wanted("available", "a list of the arms on offer", available, mend))
+    try:
+        labels = listed(available)
+        found = _places_of(labels, arms)
+    except TypeError:
+        labels, found = [available], None
+    if found is None:
+        unknown = next((label for label in labels if label not in arms), available)
+        raise ArgumentError(wanted_one_of("available", arms.names, unknown, what="labels of the arms"))
+    if not found:
+        raise ArgumentError(wanted("available", "at least one arm", available))
+    return list(dict.fromkeys(found))
+
+
+def _places_of(labels: list[Any], arms: Labels) -> list[int] | None:
+    """Return the position of each label, None where one is no arm's."""
+    # True == 1 and hash alike: where arms are numbers, a mask such as [True, False] would be read as the arms 1 and 0.
+    if not NO_LABELS.isdisjoint(map(type, labels)):
+        return None
+    try:
+        return list(map(arms.exact.__getitem__, labels))
+    except KeyError:  # the same label may be written otherwise
+        found = arms.places(labels)
+        return None if -1 in found else found
+
+
+def checked_reward(reward: Any, low: float, high: float, name: str = "reward") -> float:
+    """Return a reward as a number in [low, high]; refusals speak of `name`.
+
+    Raises
+    ------
+    RewardError
+        If it is no finite number, or outside.
+    """
+    if type(reward) is not float:
+        if isinstance(reward, bool) or getattr(reward, "dtype", None) == np.bool_:
+            raise RewardError(wanted(name, "a number", reward, "write 1.0 for yes and 0.0 for no"))
+        given, reward = reward, as_float(reward)
+        if not math.isfinite(reward) and not isinstance(given, (float, np.floating)):
+            one = "one number" if math.isinf(reward) or getattr(given, "shape", None) else "a number"
+            raise RewardError(wanted(name, one, given))
+    if not (low <= reward <= high and abs(reward) <= LARGEST):
+        free = math.isinf(high)
+        inside = f"a finite number, of at most {LARGEST:g}" if free else f"a number in [{low:g}, {high:g}]"
+        raise RewardError(wanted(name, inside, reward, "" if free else "scale rewards to that range"))
+    return float(reward)
+
+
+def slate_rewards(
+    arms: Sequence[Label], indexes: Sequence[int], reward: Any, pays: tuple[float, float]
+) -> list[tuple[int, float]]:
+    """Return the reward of each arm of a round, or refuse them all."""
+    labels = [arms[index] for index in indexes]
+    what = "a list in the order of decision.arms, or a dict arm -> reward"
+    given = Labels(arms).read(reward, "reward", what, refusal=RewardError)
+    unnamed = isinstance(given, dict) and set(given) != set(labels)
+    if len(given) != len(labels) or unnamed:
+        raise RewardError(wanted("reward", Wording("one for each of the arms ", labels), reward))
+    ordered = [given[label] for label in labels] if isinstance(given, dict) else list(given)
+    return [(index, checked_reward(one, *pays)) for index, one in zip(indexes, ordered, strict=True)]
+
+
+def paired(
+    decisions: Any, rewards: Any, find: Callable[[Any], tuple[int, OpenDecision]]
+) -> tuple[list[Any], list[Any]]:
+    """Return decisions and their rewards, in step; `find` returns the number of an open ticket first."""
+    told = _one_each("decisions", decisions)
+    numbers = list(dict.fromkeys(find(one)[0] for one in told))
+    if len(numbers) < len(told):
+        got = Wording(f"{len(told)} of {len(numbers)} tickets")
+        raise ArgumentError(wanted("decisions", "each ticket once", got))
+    _, rewards = in_step(("decisions", decisions), ("rewards", rewards), labels=numbers)
+    paid = _one_each("rewards", rewards)
+    if len(told) != len(paid):
+        raise ArgumentError(wanted("rewards", f"{len(told)}, one for each decision", len(paid)))
+    return told, paid
+
+
+def _one_each(name: str, given: Any) -> list[Any]:
+    if isinstance(given, (str, bytes, Mapping)) or not np.iterable(given):
+        raise ArgumentError(wanted(name, "a list, one for each decision", given))
+    return list(given)

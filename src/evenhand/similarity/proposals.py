@@ -1,0 +1,47 @@
+"""Questions that test what was supposed: which form of distance holds, and whether chances that follow are fair."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+
+import numpy as np
+
+from evenhand.kernels.arrays import Floats
+from evenhand.similarity.chances import fair_chances
+from evenhand.similarity.forms import hull
+from evenhand.similarity.learner import DistanceLearner
+from evenhand.similarity.metric import EQUAL
+from evenhand.similarity.questions import Question
+
+CHECKED, LIMIT, COMPARED = 40, 0.95, 100
+"""Chances are proposed for so many people; pairs this near their limit are shown. So many pairs are compared between
+two forms of distance."""
+
+
+def between_forms(metrics: Sequence[DistanceLearner], rows: Floats, draws: np.random.Generator) -> Question | None:
+    """Return a question about people (n, d) between forms of distance that agree with all answers; None where they
+    hardly differ."""
+    if len(metrics) == 1:
+        return None
+    pairs = draws.integers(len(rows), size=(COMPARED, 2)).tolist()
+    ends = [(*hull(metrics, *rows[pair]), sorted(pair)) for pair in pairs]
+    low, high, (one, other) = max(ends, key=lambda row: row[1] - row[0])
+    return None if high - low <= 2.0 * metrics[0].taken_at else Question(one, other, 0.5 * (low + high))
+
+
+def at_the_limit(
+    metrics: Sequence[DistanceLearner], rows: Floats, rewards: Floats, asked: Container[tuple[int, int]],
+    draws: np.random.Generator,
+) -> Question | None:  # fmt: skip
+    """Return a pair at the limit of the chances that follow for some of these people (n, d) that was not asked about;
+    None where there is none."""
+    if metrics[0].guarantee == "not known":
+        return None
+    some = np.sort(draws.permutation(len(rows))[:CHECKED])
+    found = fair_chances(metrics, rows[some], rewards[some], max(1, len(some) // 10), [])
+    pairs = draws.permutation(np.argwhere(np.triu(np.abs(found.chances[:, None] - found.chances) > EQUAL)))
+    for i, j in pairs.tolist():
+        gap, pair = float(abs(found.chances[i] - found.chances[j])), (int(some[i]), int(some[j]))
+        if pair not in asked and gap >= LIMIT * hull(metrics, *rows[list(pair)])[0]:
+            return Question(*pair, gap, proposed=True)
+    return None
