@@ -34,7 +34,7 @@ COUNTS = {
     "price": "--shares --cap --window",
     "recommend": "--edges --intervene --sensitive --outcome --candidates --values --tolerance --budget --trial",
     "audit-pairs": "--features --reward --individuals --errors --check --store --auditors --seed",
-    "choose": "--state --places --reward",
+    "choose": "--places --reward --group",
     "audit-parity": "--group --value --level --unit --rates",
     "reproduce": "--quick --trials --rounds --device --finished-only --jobs --strict",
     "demo": "--seed",

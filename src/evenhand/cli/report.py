@@ -18,7 +18,7 @@ from evenhand.cli.inputs.inputs import columns_of
 from evenhand.cli.options import JSON, STUDY, Options, is_store
 from evenhand.cli.output import answer, png, promise_verdict
 from evenhand.cli.price import clause_notes, clause_rows, known_price
-from evenhand.cli.refusals import typed_options
+from evenhand.cli.refusals import typed_options, typed_words
 from evenhand.cli.studies.show import COLUMNS, arm_rows, pictures
 from evenhand.cli.studies.verify import in_words as in_sentences
 from evenhand.data.tables import numbers
@@ -60,18 +60,15 @@ def report(
     """
     if out.suffix.lower() not in (".html", ".htm"):
         raise ArgumentError(wanted("--out", "a file that ends in .html", str(out)))
-    store, words = is_store(log), ["evenhand", "audit", log]
+    store = is_store(log)
     for name, option in typed_options(context).items():
-        value = context.params.get(name)
-        if name not in ("log", "out", "json"):
-            if store != (name == "study"):
-                beside = "the store of a study, which holds its promise" if store else "a log"
-                raise ArgumentError(wanted(option, f"nothing together with {beside}", value))
-            given = value if isinstance(value, (list, tuple)) else [value]
-            words += [] if name == "reward" else [word for each in given for word in (option, str(each))]
-    found = _of_study(log, study) if store else _of_log(audited, log, reward, shlex.join(words))
-    out.write_text(page(*found), encoding="utf-8")
-    _, kept, verdict, _, parts = found
+        if name not in ("log", "out", "json") and store != (name == "study"):
+            beside = "the store of a study, which holds its promise" if store else "a log"
+            raise ArgumentError(wanted(option, f"nothing together with {beside}", context.params.get(name)))
+    again = shlex.join(["evenhand", "audit", log, *typed_words(context, "reward")])
+    found = _of_study(log, study) if store else _of_log(audited, log, reward, again)
+    of, kept, verdict, again, parts = found
+    out.write_text(page(f"Was the promise kept? {of}", kept, verdict, again, parts), encoding="utf-8")
     notes = parts["notes"][0]
     said = "\n".join([f"{verdict}.", f"Written: {out}", *(f"- {note}" for note in notes)])
     answer({"file": str(out), "kept": kept, "verdict": verdict, "notes": notes}, said, json)

@@ -262,7 +262,10 @@ def _show_policies(summary: list[dict[str, Any]]) -> None:
     first = "Rewards" if "forced_share" in blank else "Promises at every round, and rewards"
     for title, columns in (
         (f"{first} (means over replications)", of_policies),
-        ("Shares of each rule's decisions by group; smallest over largest rate of choosing", ["policy", *of_groups]),
+        (
+            "Share of each rule's choices by group; ratio of the smallest to the largest rate at which it chooses",
+            ["policy", *of_groups],
+        ),
     ):
         cells: list[Any] = [[k.replace("_", " ") for k in columns], *([row[k] for k in columns] for row in told)]
         if len(columns) > WIDEST:  # a row of each, as a line has no room for so many columns
