@@ -85,8 +85,12 @@ class Parameters:
             require_fresh(type(self).__name__, self, "set the parameters of sklearn.base.clone(...) of it")
             made = type(self)(**self._changed(params))
             state = vars(made) | {name: value for name, value in vars(self).items() if name == "_lock"}
-            self.__dict__ = state
+            self._become(state)
         return self
+
+    def _become(self, state: dict[str, Any]) -> None:
+        """Take the attributes of another object of the class for its own."""
+        self.__dict__ = state
 
     def __sklearn_clone__(self) -> Self:
         return self._made_again()

@@ -1,7 +1,9 @@
 """The gap between similar people: what of a difference the features explain, and how sure the rest is."""
 
+import html
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,6 +14,7 @@ from scipy.stats import t, ttest_ind
 import evenhand as eh
 from evenhand.audit.similar import SimilarGap
 from evenhand.errors import TableError
+from evenhand.plots.style import figure
 from tests.cli.shell import call
 from tests.fuzzing import many, most
 
@@ -103,23 +106,34 @@ def a_gap(**changed):
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({}, "On average, salary is 14,088 lower for 'F' than for 'M'. Of that, years and rank explain 6,251; salary of"
-         " the average 'F' is 7,837 lower than that of 'M' with the same features (95 % interval: 1,948 to 13,726 lower"
-         ", more than chance alone would make)."),
+        ({}, "Mean salary is 14,088 lower in group 'F' than in group 'M'. Of that, years and rank explain 6,251. With "
+         "the same features, those of the average member of group 'F', it is 7,837 lower (95 % interval: 1,948 to "
+         "13,726 lower, more than chance alone would make)."),
+        ({"reference": "all others"}, "lower in group 'F' than among all others. Of that"),
         ({"high": 12.4}, "(95 % interval: 13,726 lower to 12 higher, so it may be chance)."),
-        ({"explained": 1200.0}, "By years and rank alone it would be 1,200 higher; "),
-        ({"gap": 7836.7, "low": 1947.8, "high": 13725.7}, "is 7,837 higher than that of 'M' with the same features (95 "
-         "% interval: 1,948 to 13,726 higher"),
-        ({"at_average": -3457.0}, "At the average person of the whole table it is 3,457 lower instead."),
-        ({"left_out": ("a", "b", "c", "d")}, "Left out, as 'F' or 'M' do not show the effect: a, b, c, ... (counted as "
-         "the first category)."),
+        ({"explained": 1200.0}, "By years and rank alone it would be 1,200 higher. With"),
+        ({"gap": 7836.7, "low": 1947.8, "high": 13725.7}, "it is 7,837 higher (95 % interval: 1,948 to 13,726 higher"),
+        ({"at_average": -3457.0}, "With the average features of the whole table it is 3,457 lower instead."),
+        ({"left_out": ("a", "b", "c", "d")}, "Left out, because one side does not show its effect: a, b, c, ..."),
     ],
-    ids=["plain", "chance", "explained the other way", "higher", "average", "left out"],
+    ids=["plain", "all others", "chance", "explained the other way", "higher", "average", "left out"],
 )  # fmt: skip
 def test_the_answer_is_a_sentence(changed, said):
     words = a_gap(**changed).sentences("salary", ["years", "rank"], 0.95)
     assert said in words
-    assert ("average person" in words) is ("at_average" in changed or "gap" in changed)
+    assert ("whole table" in words) is ("at_average" in changed or "gap" in changed)
+
+
+def test_one_feature_is_named_and_the_standard_error_is_the_one_used():
+    assert "With the same years, that of the average member of group 'F', it is 7,837 lower" in a_gap().sentences(
+        "salary", ["years"], 0.95
+    )
+    given = {"group": "sex", "value": "salary", "given": ["years"]}
+    by_row, by_unit = (eh.audit.parity(staff(1), **given, unit=unit).supposed for unit in (None, "ad"))
+    assert "the rows are independent" in by_row
+    assert "Standard error: HC2, with" in by_row
+    assert "the units (ad) are independent" in by_unit
+    assert "Standard error: CR2 by unit, with" in by_unit
 
 
 def test_a_category_of_one_side_or_of_one_row_is_named():
@@ -179,7 +193,34 @@ def test_both_commands_say_the_same_sentence(tmp_path):
     assert all(said in " ".join(done.output.split()) for done in (parity, simulated))
     assert "choose in each round between one random 'F' and one random 'M'" in " ".join(simulated.output.split())
     assert parity.exit_code == (0 if found.low <= 0 <= found.high else 1)
-    body = json.loads(
-        call("audit-parity", path, "--group", "sex", "--value", "salary", "--given", given, "--json").output
-    )
+    assert f"{found.gap:,.0f}" in parity.output
+    again = ("audit-parity", path, "--group", "sex", "--value", "salary", "--given", given)
+    body = json.loads(call(*again, "--json").output)
     assert body["similar"][0]["gap"] == pytest.approx(found.gap)
+
+
+def test_a_report_of_one_page_has_the_answer_a_picture_and_what_is_supposed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    staff(7).to_csv("staff.csv", index=False)
+    given = ["--group", "sex", "--value", "salary", "--unit", "ad", "--given", "years,rank"]
+    done = call("audit-parity", "staff.csv", *given, "--out", "out")
+    assert "Written: out/report.html, out/groups.png, out/groups.csv" in " ".join(done.output.split())
+    found = eh.audit.parity(staff(7), group="sex", value="salary", given=["years", "rank"], unit="ad")
+    page = html.unescape(Path("out/report.html").read_text())
+    assert all(part in page for part in (found.finding(), found.supposed, *found.notes, "data:image/png;base64,"))
+    assert f"<pre>evenhand audit-parity staff.csv {' '.join(given)}</pre>" in page
+    assert "http" not in re.sub(r"data:image[^\"]*", "", page), "it stands alone"
+    written = pd.read_csv("out/groups.csv").set_index("group")
+    assert written.loc["F", "gap"] == pytest.approx(found.similar[0].gap)
+
+
+def test_the_picture_has_the_difference_its_parts_and_their_intervals():
+    found = eh.audit.parity(staff(7), group="sex", value="salary", given=["years", "rank"])
+    axes = eh.plots.plot_parity(found, ax=figure()[1])
+    (gap,) = found.similar
+    assert [bar.get_width() for bar in axes.patches] == pytest.approx([gap.difference, gap.explained, gap.gap])
+    ends = axes.collections[0].get_segments()[2][:, 0]
+    assert sorted(ends) == pytest.approx([gap.low, gap.high])
+    assert [text.get_text().strip() for text in axes.get_yticklabels()] == ["F less M", "explained", "not explained"]
+    plain = eh.plots.plot_parity(eh.audit.parity(staff(7), group="sex", value="salary"), ax=figure()[1])
+    assert len(plain.patches) == 2

@@ -21,7 +21,7 @@ COUNTS = {
     "--print-keys --create",
     "keys": "--role --note --expires --for",
     "erase": "--subject --older-than",
-    "simulate": "--means --policy --shares --log --delay --rounds --replications --seed --jobs",
+    "simulate": "--means --policy --shares --log --learn --delay --rounds --replications --seed --jobs",
     "sample": "--group --budget --label --features --costs --batch --loss --trend --reweighted --multiclass "
     "--empty --seed",
     "certify": "--at-most --fresh --once --delta",
@@ -31,9 +31,10 @@ COUNTS = {
     "evaluate": "--arm --reward --propensity --policy --shares --estimator --model --largest-weight --stationary "
     "--interval --each --fit "
     "--level --contexts --position --order --unit --rounds --replays --seed --at-least --picture",
+    "price": "--shares --cap --window",
     "recommend": "--edges --intervene --sensitive --outcome --candidates --values --tolerance --budget --trial",
     "audit-pairs": "--features --reward --individuals --errors --check --store --auditors --seed",
-    "choose": "--state --places --reward",
+    "choose": "--places --reward --group",
     "audit-parity": "--group --value --level --unit --rates",
     "reproduce": "--quick --trials --rounds --device --finished-only --jobs --strict",
     "demo": "--seed",

@@ -77,8 +77,9 @@ def test_a_report_on_a_log_says_what_was_promised_and_where_it_was_broken(log):
         "b, c together at least 1/4 of the rounds",
         "b at most 1/4 of the rounds",
         f"The first breach: {finding.first_breach}.",
-        "Keeping it costs about",
+        "In the long run the promise costs ",
         "This assumes that an arm earns the same",
+        "What each clause costs, in reward per round arm promised costs a point tighter costs a point looser saves",
     ):
         assert line in words
     assert text.count("data:image/png;base64,") == 1
@@ -128,7 +129,7 @@ def test_a_report_on_a_study_says_what_its_log_shows_and_how_to_verify_it(store)
         "c at least once in any 9 rounds",
         "The log is whole and replays to the same decisions and states.",
         "The promise forced ",
-        "Keeping it costs about",
+        "In the long run the promise costs ",
         "ticket at arm reason status reward",
     ):
         assert line in words
@@ -146,9 +147,15 @@ def test_a_report_stands_alone(of, request):
 
 
 COSTS = {
-    "a reward that is not known yet": (["a,1", "b,", "a,1", "b,0"] * 9, "Keeping it costs about 0.4 "),
+    "a reward that is not known yet": (
+        ["a,1", "b,", "a,1", "b,0"] * 9,
+        "the promise costs 0.4 a round (95 %",
+    ),
     "a reward of several arms": (['"[""a"", ""b""]",1', '"[""b"", ""a""]",0'] * 9, "Not known: arms share rewards."),
-    "an arm without a reward": (["a,1", "b,"] * 9, "is not known: an arm has too few rewards"),
+    "an arm without a reward": (
+        ["a,1", "b,"] * 9,
+        "rewards of each arm, got 0 of arm 'b'",
+    ),
 }
 
 
@@ -157,7 +164,7 @@ def test_a_promise_never_earns_anything(tmp_path, monkeypatch):
     drawn = np.random.default_rng(2).random(400) < 0.5
     pd.DataFrame({"arm": ["a", "b"] * 200, "won": drawn * 1}).to_csv("log.csv", index=False)
     _, words = reported("log.csv", "--shares", "0.4", "--reward", "won", code=0)
-    assert "Keeping it costs about 0 in reward for each play (95 % interval 0 to 0.00918; it is not shown" in words
+    assert "the promise costs 0 a round (95 % interval 0 to 0.00918; it is not shown" in words
 
 
 @pytest.mark.parametrize("kind", COSTS)

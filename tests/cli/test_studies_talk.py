@@ -33,6 +33,7 @@ def test_a_conversation(store):
         "arm": "a",
         "index": 0,
         "probabilities": None,
+        "propensity": 1.0,
         "reason": "never tried before",
         "reason_code": "untried",
     }

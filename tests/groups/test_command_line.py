@@ -75,12 +75,12 @@ def test_a_group_that_says_too_little_is_left_out_and_a_column_of_ages_refused(l
     given = ["--data", str(tmp_path / "loans.csv"), "--reward", "repaid", "--features", "income", "-p", "top-interval"]
     done = run(*given, "--group", "sex")
     assert done.exit_code == 0, done.output
-    assert " ".join(done.output.split()).count("On average, repaid is") == 2
+    assert " ".join(done.output.split()).count("Mean repaid is") == 2
     assert " ".join(done.output.split()).count("1 of 3 groups of 'sex', with under 1% of the rows") == 1
     few = pd.concat([frame] * 2).assign(sex=["X"] * 9 + ["F", "M"] * 395 + ["F"])
     few.assign(repaid=few.index % 2).to_csv(tmp_path / "loans.csv", index=False)
     words = " ".join(run(*given, "--group", "sex").output.split())
-    assert words.count("On average, repaid is") == 2
+    assert words.count("Mean repaid is") == 2
     assert "1 of 3 groups, with 1% of the rows, have too few rows to be compared: 'X'." in words
     with pytest.raises(EvenhandError, match="--group: expected groups with enough rows to be compared, got 60 groups"):
         raise run(*given, "--group", "years").exception

@@ -256,10 +256,8 @@ def test_simulations_may_change_the_membership():
 @pytest.mark.compiled
 def test_experiments_are_listed_and_run():
     ids = [e.id for e in find("groups")]
-    assert ids == [
-        f"groups/fig{n}"
-        for n in ["1a", "1b", "1c", "1d", "2a", "2b", "2c", "2d", "3a", "3b", "4a", "4b", "4c", "5a", "5b", "5c"]
-    ]
+    figures = ["1a", "1b", "1c", "1d", "2a", "2b", "2c", "2d", "3a", "3b", "4a", "4b", "4c", "5a", "5b", "5c"]
+    assert ids == [*(f"groups/fig{n}" for n in figures), "groups/rate"]
     report = find("groups/fig1d")[0].chosen(quick=True).run()
     assert all(verdict.reproduced for verdict in report.verdicts)
     assert set(report.data["table"]["value"]) == {1, 5, 9}

@@ -561,17 +561,24 @@ def test_a_problem_over_a_fitted_model_is_saved_whole(tmp_path):
 
 @pytest.mark.data
 def test_a_rule_for_hepar2_is_found_from_patients(hepar2):
-    """2,000 patients drawn from the network, its own graph: the better of two rules is found, at the true outcomes."""
+    """2,000 patients drawn from the network, its own graph: the better of two rules is found, at the true outcomes. A
+    right graph is refuted in at most 5 of 100 tables, so two of three in at most 1 of 137; of six 95 % intervals fewer
+    than four cover once in 450 times."""
     truth = CausalModel.from_bif(hepar2)
-    edges = [(parent, node) for node, parents in truth.parents.items() for parent in parents]
+    above = truth.ancestors(["carcinoma"])
+    edges = [(parent, node) for node in sorted(above) for parent in truth.parents[node]]
     asked = {"intervene": "fibrosis", "sensitive": "sex", "outcome": "carcinoma", "values": {"present": 0, "absent": 1}}
     rules = {"nobody": "absent", "half": lambda given: {"present": 0.5, "absent": 0.5}}
-    model = CausalModel.fit(truth.sample(2000, seed=1), edges)
-    posterior = Problem(model, **asked, candidates=rules).posterior(seed=1)
-    exact = Problem(truth, **asked, candidates=rules)
-    found = posterior.best(0.2)
-    assert found[:2] == (exact.best(0.2), "certified") == ("nobody", "certified")
-    assert ((found.table["outcome_low"] < exact.outcomes) & (exact.outcomes < found.table["outcome_high"])).all()
+    exact, statuses, inside = Problem(truth, **asked, candidates=rules), [], []
+    for seed in (1, 2, 3):
+        model = CausalModel.fit(truth.sample(2000, nodes=sorted(above), seed=seed), edges)
+        found = Problem(model, **asked, candidates=rules).posterior(seed=1).best(0.2)
+        assert found.candidate == exact.best(0.2) == "nobody"
+        assert found.table.loc["nobody", "best"] > 0.95
+        inside += [*found.table["outcome_low"].lt(exact.outcomes) & found.table["outcome_high"].gt(exact.outcomes)]
+        statuses.append(found.status)
+    assert statuses.count("certified") >= 2
+    assert sum(inside) >= 4
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,7 @@ def made():
         "history": history,
         "alike": alike,
         "value": value,
+        "parity": eh.audit.parity(log, group="arm", value="p"),
         "finding": eh.audit.promise(log, arm="arm", shares=0.5),
         "found": search.recommend(),
         "sensitivity": TRIAL.sensitivity(tolerance=0.1),
@@ -72,6 +73,7 @@ ONE = {
     evaluation.plot_overlap: lambda made, **on: plots.plot_overlap(made["value"], **on),
     groups.plot_bias: lambda made, **on: plots.plot_bias(BIAS, **on),
     groups.plot_group_share: lambda made, **on: plots.plot_group_share(made["grouped"], **on),
+    groups.plot_parity: lambda made, **on: plots.plot_parity(made["parity"], **on),
     groups.plot_sweep: lambda made, **on: groups.plot_sweep(
         SWEEP, measures={"m": "-"}, across="x", up="y", title="t", **on
     ),

@@ -22,6 +22,7 @@ WANTED = {
     "plot_group_share": "history: expected what eh.simulate returns, got",
     "plot_outcomes": "recommendation: expected what recommend() or best() returns, got",
     "plot_overlap": "found: expected what eh.evaluate returns for one policy, got",
+    "plot_parity": "finding: expected what eh.audit.parity or eh.audit.rates returns, got",
     "plot_regret": "history: expected what eh.simulate returns, got",
     "plot_sensitivity": "sensitivity: expected what problem.sensitivity() returns, got",
     "plot_shares": "history: expected what eh.simulate returns, got",

@@ -144,16 +144,12 @@ def test_evenhand_sample(tmp_path):
     frame = pd.DataFrame({"region": rng.choice(["n", "s"], 300), "x": rng.normal(size=300) + y, "hired": y})
     frame.to_csv(tmp_path / "pool.csv", index=False)
     arguments = ["sample", str(tmp_path / "pool.csv"), "--group", "region", "--label", "hired", "--budget", "100"]
-    for scheme in ("optimistic", "proportional"):
-        out = tmp_path / scheme
-        done = CliRunner().invoke(app, [*arguments, "--scheme", scheme, "--out", str(out), "--seed", "1"])
-        assert done.exit_code == 0, done.output
-        rows = pd.read_csv(out / "rows.csv")
-        assert len(rows) == 100
-        assert rows["row"].is_unique
-        assert (out / "sample.png").exists()
-        assert pd.read_csv(out / "mixture.csv")["training"].sum() == 50
-    refused = CliRunner().invoke(app, [*arguments, "--scheme", "best", "--out", str(tmp_path)])
-    assert "--scheme: expected one of" in str(refused.exception)
+    done = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path), "--seed", "1"])
+    assert done.exit_code == 0, done.output
+    rows = pd.read_csv(tmp_path / "rows.csv")
+    assert len(rows) == 100
+    assert rows["row"].is_unique
+    assert (tmp_path / "sample.png").exists()
+    assert pd.read_csv(tmp_path / "mixture.csv")["training"].sum() == 50
     refused = CliRunner().invoke(app, [*arguments, "--costs", "n=cheap,s=1", "--out", str(tmp_path)])
     assert "--costs, n: expected a number" in str(refused.exception)

@@ -1,5 +1,7 @@
 """The conversation: tickets, rows, labels, budgets, pools that run dry, and the rule of each scheme."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -406,7 +408,7 @@ def test_bad_tickets_are_refused():
     mine = sampler.ask()
     other.ask()
     with pytest.raises(TicketError, match="another sampler"):
-        other.tell(mine._replace(index=0), *rows)
+        other.tell(replace(mine, index=0), *rows)
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def test_tickets_that_are_laid_aside_are_taken_up_again_from_the_log(name):
             given = dict(zip(SHOWN, shown, strict=False))
             log[ticket.id] = to_text(decided), to_text(to_plain(given))
             apart.tickets.evict(0)
-            assert not apart.remembers(ticket.id)
+            assert not apart.tickets.remembers(ticket.id)
         else:
             decided, given = log[ticket.id]
             apart.tickets.restore(ticket.id, from_text(decided), revive(from_text(given)))

@@ -22,12 +22,12 @@ import numpy as np
 
 from evenhand.arguments import real, whole
 from evenhand.audit.gaps import WITHIN, Gap, wealth_of
-from evenhand.audit.similar import SUPPOSES, SimilarGap, check_varied, notes_on_overlap, similar_gaps
-from evenhand.audit.units import UnitMean, half_width, read_differently, units_in
+from evenhand.audit.similar import SimilarGap, check_varied, notes_on_overlap, similar_gaps, supposed
+from evenhand.audit.units import Bars, UnitMean, half_width, read_differently, units_in
 from evenhand.data.encoding import fitted
 from evenhand.data.groupings import Grouping, groups_in, least_rows, used_once
 from evenhand.data.tables import column, column_names, in_column_order, numbers, places_in
-from evenhand.display.digits import as_written
+from evenhand.display.digits import as_written, with_signs
 from evenhand.display.html import Card, HasCard, Table
 from evenhand.errors import TableError, wanted
 from evenhand.frames import as_pandas
@@ -89,14 +89,23 @@ class Parity(HasCard):
     given: tuple[str, ...] = ()
     similar: tuple[SimilarGap, ...] = ()
 
+    @property
+    def supposed(self) -> str:
+        """What the gap between similar people supposes; empty without `given`."""
+        return supposed(self.unit) if self.similar else ""
+
     def __str__(self) -> str:
+        return f"{self.finding()} {self.supposed}".strip()
+
+    def finding(self) -> str:
+        """Return the answer in words."""
         if self.similar:
-            return " ".join([*(one.sentences(self.value, self.given, self.level) for one in self.similar), SUPPOSES])
+            return " ".join(one.sentences(self.value, self.given, self.level) for one in self.similar)
         way, more = "lower" if self.difference < 0 else "higher", f"more than {self.tolerance:g}"
         what, whose = ("row", "rows") if self.unit is None else ("unit", f"units ({self.unit})")
         apart = self.once_low > self.tolerance or self.once_high < -self.tolerance
-        size, near, far = as_written(self.difference, self.once_low, self.once_high)
-        near, far = (f"-{text}" if end < 0 else text for text, end in ((near, self.once_low), (far, self.once_high)))
+        size, *_ = as_written(self.difference, self.once_low, self.once_high)
+        _, near, far = with_signs(self.difference, self.once_low, self.once_high)
         once = (
             f"The mean of group {self.group!r} is {size} {way} than that of the others. One look at this table, if its "
             f"{whose} are independent: between {near} and {far}, so the groups "
@@ -110,6 +119,21 @@ class Parity(HasCard):
         elif not self.enough:
             many = f"which says little, as too few {what}s could be compared."
         return f"{once} Any number of looks: between {self.low:.4g} and {self.high:.4g}, {many}"
+
+    def bars(self) -> Bars:
+        """Return what a picture shows of the means."""
+        title, columns = f"{self.value} of each group less that of all others", ["difference", "once_low", "once_high"]
+        plain = dict(zip(self.groups["group"], self.groups[columns].to_numpy(float).tolist(), strict=True))
+        rows = [(str(group), *numbers) for group, numbers in plain.items()]
+        if self.similar:
+            title, rows = "What the features explain, and what they do not", []
+        for one in self.similar:
+            rows.append((f"{one.group} less {one.reference}", *plain[one.group]))
+            rows += [
+                ("  explained", one.explained, math.nan, math.nan),
+                ("  not explained", one.gap, one.low, one.high),
+            ]
+        return title, f"mean {self.value}", 0.0, rows
 
     def _card(self) -> Card:
         facts = {"finding": str(self), "level": self.level, "pairs compared": self.pairs}
@@ -212,7 +236,7 @@ def parity(
     low, high, gap, near, far = (float(row[n]) for n in ("low", "high", "difference", "once_low", "once_high"))
     notes += tuple(_of_units(named, gap, float(by_unit[furthest]), mixed))
     return Parity(
-        first > 0, first, low, high, named, pairs, gap, near, far, table, level, tolerance, unit, enough, notes
+        first > 0, first, low, high, named, pairs, gap, near, far, table, level, tolerance, unit, enough, notes, value
     )
 
 

@@ -1,13 +1,12 @@
 """Rates of groups, and their ratios to the best group's rate: the four-fifths rule, and the table of New York's Local
-Law 144, for one look at a table.
+Law 144.
 
-A rate is the share of rows with a 1, or for scores the share strictly above the median of all rows. The interval of a
-ratio of two rates is Koopman's; where units have several rows each it is that of the ratio's logarithm, with the
-standard errors and degrees of freedom of `evenhand.audit.units`. As the best group is found in the same rows, a
-group's ratio is the smallest of its ratios to all groups, its interval from the least of the lower ends to the least
-of the upper ends, these at (1 - level) / (groups - 1).
-
-Source: P. A. R. Koopman, "Confidence intervals for the ratio of two binomial proportions", Biometrics 40 (1984).
+A rate is the share of rows with a 1, or for scores the share strictly above the median of all rows. For one look at the
+table the interval of a ratio of two rates is Koopman's; where units have several rows each it is that of the ratio's
+logarithm, with the standard errors and degrees of freedom of `evenhand.audit.units`, or Koopman's with as many rows as
+units where a rate is 0. As the best group is found in the same rows, a group's ratio is the smallest of its ratios to
+all groups, its interval from the least of the lower ends to the least of the upper ends, these at
+(1 - level) / (groups - 1). The intervals for any number of looks are those of `evenhand.audit.ratios`.
 """
 
 from __future__ import annotations
@@ -20,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.arguments import real
-from evenhand.audit.units import UnitMean, half_width, units_in
+from evenhand.audit.ratios import FARTHEST, ends_to_best, evidence_below, koopman
+from evenhand.audit.units import Bars, UnitMean, half_width, units_in
 from evenhand.data.groupings import groups_in, used_once
 from evenhand.data.tables import check_column, column_names, in_column_order, numbers, places_in
 from evenhand.display.html import Card, HasCard, Table
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 SMALL = 0.02
 """Groups with a smaller part of the rows may be left out under Local Law 144; here they are no reference, and named."""
-FARTHEST = 1e6
-"""Ratios above, and below one over this, are taken for infinite and 0."""
 NOT_SAID = (
     "The four-fifths rule says where to look: not why rates differ, not whether similar people are treated alike, and "
     "not whether the law is kept."
@@ -57,6 +55,8 @@ class Rates(HasCard):
     """
 
     groups: pd.DataFrame
+    rejected: bool
+    evidence: dict[str, float]
     median: float | None
     value: str
     level: float
@@ -64,10 +64,17 @@ class Rates(HasCard):
     unit: str | None
     notes: tuple[str, ...]
 
-    def __str__(self) -> str:
-        return " ".join([*self._sentences(), NOT_SAID])
+    @property
+    def supposed(self) -> str:
+        """What the ratios suppose, and do not say."""
+        apart = "the rows are independent" if self.unit is None else f"the units ({self.unit}) are independent"
+        looks = ", and for any number of looks that rates do not change over time" if self.evidence else ""
+        return f"This supposes that {apart}{looks}. {NOT_SAID}"
 
-    def _sentences(self) -> list[str]:
+    def __str__(self) -> str:
+        return f"{self.finding()} {self.supposed}"
+
+    def finding(self) -> str:
         """Return for each column the group with the smallest ratio in words."""
         said, what = [], "a rate" if self.median is None else f"a share above the median ({self.median:g})"
         for name, rows in self.groups.groupby("column", sort=False):
@@ -75,12 +82,31 @@ class Rates(HasCard):
             best = rows.iloc[int(rows["rate"].where(rows["ratio"] == 1).argmax())]
             where = "neither shown below nor shown not below" if row["where"] == "neither" else row["where"]
             where = where.removesuffix(f" {self.threshold:g}")
-            said.append(
-                f"By {name}, {row['group']!r} has {what} of {row['rate']:.1%} ({row['above']:,} of {row['rows']:,}), "
-                f"{row['ratio']:.3f} of that of {best['group']!r} ({best['rate']:.1%}; {100 * self.level:g} % interval "
-                f"of the ratio: {row['low']:.3f} to {row['high']:.3f}): {where} {self.threshold:g}."
+            sentence = (
+                f"By {name}, group {row['group']!r} has {what} of {row['rate']:.1%} ({row['above']:,} of "
+                f"{row['rows']:,}), {row['ratio']:.3f} of that of group {best['group']!r} ({best['rate']:.1%}). One "
+                f"look at this table: {row['once_low']:.3f} to {row['once_high']:.3f}, {where} {self.threshold:g}"
             )
-        return said
+            if name in self.evidence:
+                shown = "show" if self.evidence[str(name)] >= 1 / (1 - self.level) else "do not show"
+                sentence += (
+                    f"; any number of looks: {row['low']:.3f} to {row['high']:.3f}, and all groups together {shown} "
+                    f"that some ratio is below {self.threshold:g}"
+                )
+            said.append(f"{sentence}.")
+        return " ".join(said)
+
+    def bars(self) -> Bars:
+        """Return what a picture shows of the ratios."""
+        columns = ["ratio", "once_low", "once_high"]
+        rows = zip(self.groups["group"], self.groups[columns].to_numpy(float).tolist(), strict=True)
+        named = [(str(group), *numbers) for group, numbers in rows]
+        return (
+            f"Rates of {self.value}: {self.threshold:g} and ratios to the best group's",
+            "ratio",
+            self.threshold,
+            named,
+        )
 
     def _card(self) -> Card:
         return Card("Rates", {"finding": str(self), "level": self.level}, [Table.of(self.groups, "Groups")])
@@ -98,7 +124,7 @@ def rates(
     group : the column of the groups, or several: each is compared, and all their combinations. An empty cell is an
         unknown group.
     value : 0 and 1, such as selected or not; or scores, of which the share strictly above the median is compared.
-    level : the probability with which each interval holds.
+    level : the probability with which each interval holds, and that for any number of looks at every row at once.
     threshold : the ratio that intervals are compared with.
     unit : the column that says which rows belong together, such as those of one person or ad.
 
@@ -115,7 +141,7 @@ def rates(
     >>> import pandas as pd
     >>> log = pd.DataFrame({"sex": ["f"] * 100 + ["m"] * 100, "hired": [1] * 24 + [0] * 76 + [1] * 48 + [0] * 52})
     >>> found = rates(log, group="sex", value="hired")
-    >>> found.groups[["group", "ratio", "low", "high", "where"]].round(2).values.tolist()[0]
+    >>> found.groups[["group", "ratio", "once_low", "once_high", "where"]].round(2).values.tolist()[0]
     ['f', 0.5, 0.33, 0.74, 'shown below 0.8']
     """
     import pandas as pd
@@ -130,18 +156,27 @@ def rates(
     median = None if set(np.unique(values)) <= {0.0, 1.0} else float(np.median(values))
     above = (values > (0.5 if median is None else median)).astype(np.float64)
     of = None if unit is None else units_in(frame, unit)
-    tables, notes = [], []
+    repeated = median is None and of is None
+    tables, notes, evidence = [], [], {}
     for names in [[name] for name in columns] + ([columns] if len(columns) > 1 else []):
-        table, said = _of_columns(frame, names, above, of, 1 - level, threshold)
+        table, said, against = _of_columns(frame, names, above, of, 1 - level, threshold, repeated)
+        if repeated:
+            evidence[" & ".join(map(str, names))] = against
         tables.append(table)
         notes += said
-    return Rates(pd.concat(tables, ignore_index=True), median, value, level, threshold, unit, tuple(notes))
+    groups = pd.concat(tables, ignore_index=True)
+    rejected = bool(groups["once_high"].min() < threshold)
+    if repeated:
+        rejected = max(evidence.values()) >= 1 / (1 - level)
+    return Rates(groups, rejected, evidence, median, value, level, threshold, unit, tuple(notes))
 
 
 def _of_columns(
-    frame: pd.DataFrame, columns: list[str], above: Floats, of: Ints | None, error: float, threshold: float
-) -> tuple[pd.DataFrame, list[str]]:
-    """Return the rates of the groups that columns make together, and what to know of them."""
+    frame: pd.DataFrame, columns: list[str], above: Floats, of: Ints | None, error: float, threshold: float,
+    repeated: bool,
+) -> tuple[pd.DataFrame, list[str], float]:  # fmt: skip
+    """Return the rates of the groups that columns make together, what to know of them, and for any number of looks the
+    e-value against all ratios being at least the threshold."""
     import pandas as pd
 
     for name in columns:
@@ -165,10 +200,14 @@ def _of_columns(
     table["rate"] = hits / rows
     table["ratio"] = table["rate"] / table["rate"][large].max()
     sides = None if of is None else _units(codes, values, of[known])
-    table["low"], table["high"] = _intervals(rows, hits, large, error, sides)
-    shown = [table["high"] < threshold, table["low"] >= threshold]
+    table["once_low"], table["once_high"] = _intervals(rows, hits, large, error, sides)
+    shown = [table["once_high"] < threshold, table["once_low"] >= threshold]
     table["where"] = np.select(shown, [f"shown below {threshold:g}", f"shown not below {threshold:g}"], "neither")
-    notes = []
+    notes, evidence = [], 0.0
+    if repeated:
+        counts, own = np.column_stack([hits, rows]), np.arange(len(names))
+        ends = [ends_to_best(counts[at], counts[large & (own != at)], error) for at in own]
+        table[["low", "high"]], evidence = ends, evidence_below(counts[large], threshold)
     if sum(unknown):
         table["least"], table["most"] = _bounds(rows, hits, large, unknown)
         notes.append(
@@ -180,7 +219,7 @@ def _of_columns(
         notes.append(
             f"Groups of {what!r} with less than {SMALL:.0%} of the rows are shown, but are not the best group: {small}."
         )
-    return table, notes
+    return table, notes, evidence
 
 
 def _units(codes: Ints, values: Floats, of: Ints) -> list[UnitMean]:
@@ -200,8 +239,13 @@ def _intervals(
     """Return the ends of each group's ratio to the best group's rate, which is one of the large ones."""
 
     def interval(one: int, other: int, error: float) -> tuple[float, float]:
-        if sides is None or not hits[one] or not hits[other]:
+        if sides is None:
             return koopman(hits[one], rows[one], hits[other], rows[other], error)
+        if not hits[one] or not hits[other]:  # a rate of 0 shows no variance between units: each counts as one row
+            (mine, rate), (theirs, best) = (
+                (float(np.count_nonzero(sides[at].leverages)), hits[at] / rows[at]) for at in (one, other)
+            )
+            return koopman(mine * rate, mine, theirs * best, theirs, error)
         ratio = hits[one] / rows[one] * rows[other] / hits[other]
         half = half_width(error, sides[one], sides[other])
         return ratio * math.exp(-half), ratio * math.exp(min(half, math.log(FARTHEST)))
@@ -227,39 +271,3 @@ def _bounds(rows: Ints, hits: Floats, large: Any, unknown: tuple[float, float]) 
         least.append(min([1.0, *worst]))
         most.append(min([1.0, *top]))
     return least, most
-
-
-def koopman(hits: float, rows: int, other_hits: float, other_rows: int, error: float = 0.05) -> tuple[float, float]:
-    """Return the interval of the ratio of two rates in which Koopman's chi-squared statistic is below its quantile.
-
-    >>> [round(end, 3) for end in koopman(36, 40, 16, 80)]
-    [2.94, 7.152]
-    """
-    from scipy.optimize import brentq
-    from scipy.stats import chi2
-
-    limit = chi2.isf(error, 1)
-
-    def excess(logarithm: float) -> float:
-        ratio = math.exp(logarithm)
-        total, linear = ratio * (rows + other_rows), rows * ratio + hits + other_rows + other_hits * ratio
-        root = math.sqrt(max(linear**2 - 4 * total * (hits + other_hits), 0.0))
-        other = 2 * (hits + other_hits) / (linear + root)
-        one = ratio * other
-        return (
-            _square(hits - rows * one, rows * one * (1 - one))
-            + _square(other_hits - other_rows * other, other_rows * other * (1 - other))
-            - limit
-        )
-
-    far = math.log(FARTHEST)
-    if not hits and not other_hits:
-        return 0.0, math.inf
-    middle = min(max(math.log(max(hits, 1e-9) / rows * other_rows / max(other_hits, 1e-9)), -far), far)
-    low = 0.0 if not hits or excess(-far) <= 0 else math.exp(brentq(excess, -far, middle))
-    high = math.inf if not other_hits or excess(far) <= 0 else math.exp(brentq(excess, middle, far))
-    return low, high
-
-
-def _square(gap: float, variance: float) -> float:
-    return gap**2 / variance if variance > 1e-12 else (0.0 if abs(gap) < 1e-6 else math.inf)

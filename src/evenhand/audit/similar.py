@@ -75,36 +75,41 @@ class SimilarGap(NamedTuple):
         """Return the answer in words; `features` are the columns that people are alike in."""
         plain, explained, gap, average = as_written(self.difference, self.explained, self.gap, self.at_average)
         near, far = as_written(self.low, self.high)
-        way = _way(self.gap)
+        way, listed, who = _way(self.gap), _listed(features), f"group {self.group!r}"
         ends = sorted(zip((abs(self.low), abs(self.high)), (near, far), strict=True))
         between, sure = f"{ends[0][1]} to {ends[1][1]} {way}", "more than chance alone would make"
         if self.low <= 0 <= self.high:
             between, sure = f"{near} lower to {far} higher", "so it may be chance"
-        listed, who = _listed(features), f"{self.group!r}"
         part = f"Of that, {listed} explain{'s' if len(features) == 1 else ''} {explained}"
-        if self.explained * self.difference < 0:
+        if self.explained * self.difference < 0 and explained.strip("0."):
             part = f"By {listed} alone it would be {explained} {_way(self.explained)}"
+        than = "among all others" if self.reference == OTHERS else f"in group {self.reference!r}"
+        alike = f"the same {listed}, that" if len(features) == 1 else "the same features, those"
         said = (
-            f"On average, {value} is {plain} {_way(self.difference)} for {who} than for {self.reference!r}. {part}; "
-            f"{value} of the average {who} is {gap} {way} than that of {self.reference!r} with the same "
-            f"{'feature' if len(features) == 1 else 'features'} ({100 * level:g} % interval: {between}, {sure})."
+            f"Mean {value} is {plain} {_way(self.difference)} in {who} than {than}. {part}. With {alike} of the "
+            f"average member of {who}, it is {gap} {way} ({100 * level:g} % interval: {between}, {sure})."
         )
         if abs(self.gap - self.at_average) > APART * max(abs(self.gap), abs(self.at_average)):
-            said += f" At the average person of the whole table it is {average} {_way(self.at_average)} instead."
+            said += f" With the average features of the whole table it is {average} {_way(self.at_average)} instead."
         if self.left_out:
             more = ", ..." if len(self.left_out) > NAMED else ""
             said += (
-                f" Left out, as {who} or {self.reference!r} do not show the effect: "
-                f"{', '.join(self.left_out[:NAMED])}{more} (counted as the first category)."
+                f" Left out, because one side does not show its effect: {', '.join(self.left_out[:NAMED])}{more} "
+                "(such a category counts as the first)."
             )
         return said
 
 
-SUPPOSES = (
-    "This supposes that the rows are independent (name people with several rows by a unit), that the features act in a "
-    "straight line, and that they are fair reasons for a difference. What is not in the table may explain the rest; "
-    "the gap is bias only as far as it does not. Standard error: HC2, with Bell and McCaffrey's degrees of freedom."
-)
+def supposed(unit: str | None = None) -> str:
+    """Return what the gap between similar people supposes, and which standard error its interval has."""
+    apart, error = "the rows are independent (if people have several rows, name their column as the unit)", "HC2"
+    if unit is not None:
+        apart, error = f"the units ({unit}) are independent", "CR2 by unit"
+    return (
+        f"This supposes that {apart}, that the features act in a straight line, and that they are fair reasons for a "
+        "difference. The gap is bias only as far as nothing outside the table explains it. Standard error: "
+        f"{error}, with Bell and McCaffrey's degrees of freedom."
+    )
 
 
 def similar_gaps(

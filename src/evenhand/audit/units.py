@@ -32,6 +32,8 @@ from evenhand.kernels.arrays import Floats, Ints
 if TYPE_CHECKING:
     import pandas as pd
 
+Bars = tuple[str, str, float, list[tuple[str, float, float, float]]]
+"""A title, what is measured, where a line is drawn, and of each bar its name, value and the ends of its interval."""
 
 TINY = 1e-12
 """A unit with all rows but so many is all that a mean is of."""

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from evenhand import audit
 from evenhand.cli.inputs.inputs import names_of
 from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import JSON, Options
-from evenhand.cli.output import as_json, print_text, records, say_notes
-from evenhand.display.digits import number
+from evenhand.cli.output import as_json, draw, folder, print_text, records, say_notes
+from evenhand.cli.refusals import typed_words
+from evenhand.data.csv_files import write_csv
+from evenhand.display.digits import with_signs
+from evenhand.display.html import Table
+from evenhand.display.report import page
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,8 +28,10 @@ INTERVALS = (
     ("one look", "once_low", "once_high"),
     ("any number of looks", "low", "high"),
     ("interval of the gap", "gap_low", "gap_high"),
+    ("whoever the unknown are", "least", "most"),
 )
 """Of each interval that a table may hold its heading and its columns."""
+WITH_INTERVALS = {name for _, low, high in INTERVALS for name in (low, high)}
 
 
 @Options(
@@ -33,12 +43,14 @@ INTERVALS = (
     },
 )
 def audit_parity(
-    log: Path, *, group: str = "group", value: str = "reward", level: float = 0.95, tolerance: float = 0.0,
-    within: int = 20, unit: str = "", seed: int = 0, given: str = "", rates: bool = False, json: JSON = False,
+    log: Path, context: typer.Context, *, group: str = "group", value: str = "reward", level: float = 0.95,
+    tolerance: float = 0.0, within: int = 20, unit: str = "", seed: int = 0, given: str = "", rates: bool = False,
+    out: Path | None = None, json: JSON = False,
 ) -> None:  # fmt: skip
     """Test whether groups have the same mean, in one look and in any number of looks. Exit code 1 when any number of
-    looks would show that they differ, 2 when too few rows can be compared, as with too many groups. With --given, and
-    for values outside [0, 1], there is one look, and the exit code is by it.
+    looks would show that they differ, or with --rates that a ratio is below 0.8; 2 when too few rows can be compared,
+    as with too many groups. With --given, for values outside [0, 1], and for rates of scores or by --unit, there is one
+    look, and the exit code is by it.
 
     Parameters
     ----------
@@ -50,55 +62,92 @@ def audit_parity(
     within : How many rows apart the rows of a pair may lie.
     unit : The column that says which rows belong together, such as a person's; without it rows must be independent.
     seed : The seed of the draw of one group for each unit with rows in several.
-    given : Features: what do they explain, and what is the gap between similar people? Standard error: HC2.
+    given : Features: what do they explain, and what is the gap between similar people? Standard error: HC2, and CR2 by
+        --unit.
     rates : Compare rates with the best group's instead, as the four-fifths rule does: of 1 among 0 and 1, or of scores
         above the median; with several groups of each, and of all combinations.
+    out : Folder for report.html, one page with the answer, a picture and the table, for groups.png and groups.csv.
     """
-    from evenhand.audit import parity
-
     groups = names_of(group)
     frame = read_table(log, text=[*groups, *([unit] if unit else [])])
+    settings: dict[str, Any] = {"group": groups, "value": value, "level": level, "unit": unit or None}
     if rates:
-        _rates(frame, groups, value, level, unit or None, json)
-        return
-    found = parity(
-        frame,
-        group=groups,
-        value=value,
-        level=level,
-        tolerance=tolerance,
-        within=within,
-        unit=unit or None,
-        seed=seed,
-        given=names_of(given) or None,
-    )
+        found: Any = audit.rates(frame, **settings)
+    else:
+        found = audit.parity(
+            frame, **settings, tolerance=tolerance, within=within, seed=seed, given=names_of(given) or None
+        )
+    title = f"{value} by {', '.join(groups)}"
+    tables = _rates(found, title) if rates else _means(found, title)
+    written = [] if out is None else _write(found, tables, f"{title}: {log.name}", folder(out), context)
     if json:
-        similar = [one._asdict() for one in found.similar]
-        as_json(vars(found) | {"groups": found.groups.to_dict("records"), "similar": similar}, found)
+        body = {"groups": found.groups.to_dict("records")}
+        body |= {} if rates else {"similar": [one._asdict() for one in found.similar]}
+        as_json(vars(found) | body, found)
     else:
         print_text(str(found))
         say_notes(found)
-        rows = found.groups.to_dict("records")
-        for row in rows:
-            for name, low, high in INTERVALS:
-                if low in row:
-                    row[name] = f"{number(row.pop(low))} to {number(row.pop(high))}".replace("- to -", "-")
-        records(f"{log}: mean {value} by {group}, and its difference from all others", rows)
-    if found.rejected or not found.enough:
+        for caption, rows in tables.items():
+            records(caption, rows, empty=False)
+        if written:
+            print_text("Written: " + ", ".join(map(str, written)))
+    if found.rejected or not (rates or found.enough):
         raise typer.Exit(1 if found.rejected else 2)
 
 
-def _rates(frame: pd.DataFrame, groups: list[str], value: str, level: float, unit: str | None, json: bool) -> None:
-    """Print the ratios to the best group's rate."""
-    from evenhand.audit import rates
+def _means(found: Any, title: str) -> dict[str, list[dict[Any, Any]]]:
+    """Return the table of groups, by its caption."""
+    differences = {"difference", "explained", "gap", "at_average"} | WITH_INTERVALS
+    rows = _written(found.groups, ({"mean"}, with_signs), (differences, with_signs))
+    return {f"Mean {title}, difference from all others": rows}
 
-    found = rates(frame, group=groups, value=value, level=level, unit=unit)
-    rows = found.groups.to_dict("records")
-    if json:
-        as_json(vars(found) | {"groups": rows}, found)
-        return
-    print_text(str(found))
-    say_notes(found)
-    for name in dict.fromkeys(row["column"] for row in rows):
-        own = [{key: cell for key, cell in row.items() if key != "column"} for row in rows if row["column"] == name]
-        records(f"Rates of {value} by {name}, and their ratios to the best group's", own, empty=False)
+
+def _rates(found: Any, title: str) -> dict[str, list[dict[Any, Any]]]:
+    """Return a table of groups for each column, and for their combinations, by its caption."""
+    tables = {}
+    for name, own in found.groups.groupby("column", sort=False):
+        known = own.drop(columns="column").dropna(axis="columns", how="all")
+        rates, ratios = ({"rate"}, partial(_each, "{:.1%}")), ({"ratio"} | WITH_INTERVALS, partial(_each, "{:.3f}"))
+        tables[f"{title}: rates by {name}, and ratios to the best group's"] = _written(known, rates, ratios)
+    return tables
+
+
+def _each(form: str, *values: float) -> list[str]:
+    return [form.format(value) for value in values]
+
+
+def _written(table: pd.DataFrame, *alike: tuple[set[str], Callable[..., list[str]]]) -> list[dict[Any, Any]]:
+    """Return rows as people read them: columns that are alike are written by one function, an interval in one cell."""
+    table = table.astype(object)
+    for names, write in alike:
+        own = [name for name in table if name in names]
+        texts = iter(write(*table[own].to_numpy(float).ravel()))
+        table[own] = [[next(texts) for _ in own] for _ in range(len(table))]
+    rows: list[dict[Any, Any]] = table.to_dict("records")
+    for row in rows:
+        for name, low, high in INTERVALS:
+            if low in row:
+                row[name] = f"{row.pop(low)} to {row.pop(high)}".replace("- to -", "-")
+    return rows
+
+
+def _write(found: Any, tables: dict[str, Any], title: str, out: Path, context: typer.Context) -> list[Path]:
+    """Write a report of one page, its picture and the groups into a folder, and return what was written."""
+    import pandas as pd
+
+    from evenhand.plots import plot_parity
+
+    drawn = draw(out, "groups", partial(plot_parity, found), height=1.6 + 0.32 * len(found.bars()[-1]))
+    write_csv(found.groups, out / "groups.csv")
+    parts: dict[str, Any] = {
+        "picture": [drawn.read_bytes()],
+        "numbers": [
+            Table.of(pd.DataFrame(rows).rename(columns=lambda name: name.replace("_", " ")), caption)
+            for caption, rows in tables.items()
+        ],
+        "supposed": [found.supposed] if found.supposed else [],
+        "notes": [list(found.notes)],
+    }
+    again = shlex.join(["evenhand", "audit-parity", str(context.params["log"]), *typed_words(context)])
+    (out / "report.html").write_text(page(title, None, found.finding(), again, parts), encoding="utf-8")
+    return [out / "report.html", drawn, out / "groups.csv"]

@@ -1,4 +1,5 @@
-"""`evenhand choose`: from the answers of audit-pairs to everybody's chance, and a draw by these chances."""
+"""`evenhand choose`: whom to choose by the records, without the gap between similar people; or from the answers of
+audit-pairs everybody's chance, and a draw by these chances."""
 
 from __future__ import annotations
 
@@ -8,40 +9,60 @@ from typing import Annotated, Any
 
 import typer
 
+from evenhand.cli.inputs.inputs import names_of
 from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import JSON, STUDY, Options, is_store
 from evenhand.cli.output import as_json, print_text, records, say_notes
 from evenhand.cli.studies.audit_pairs import REWARD
 from evenhand.data.csv_files import write_csv
 from evenhand.data.tables import numbers
-from evenhand.display.digits import number
+from evenhand.display.digits import number, with_signs
 from evenhand.errors import ArgumentError, wanted
 from evenhand.rng import draw_seed
 
 SHOWN = 5
 """Pairs that are shown."""
+LISTED = 60
+"""People that are shown."""
 
 
-@Options(tables="table", beside={"--seed": "--out"})
+@Options(
+    tables="table applicants",
+    beside={
+        "--seed": "--out", "--state --study": "not --group", "--features --sensitive --applicants": "--group",
+    },
+)  # fmt: skip
 def choose(
-    table: Path, *, state: str, places: Annotated[int, typer.Option(min=1)], reward: str = "", study: STUDY = None,
-    out: Path | None = None, seed: Annotated[int | None, typer.Option(min=0)] = None, json: JSON = False,
+    table: Path, *, places: Annotated[int, typer.Option(min=1)], state: str = "", reward: str = "", study: STUDY = None,
+    group: str = "", features: str = "", sensitive: str = "", applicants: Path | None = None, out: Path | None = None,
+    seed: Annotated[int | None, typer.Option(min=0)] = None, json: JSON = False,
 ) -> None:  # fmt: skip
-    """Give everybody a chance of a place, and draw who is chosen. The chances are the best on average that treat nobody
-    more differently than the answers allow.
+    """Choose people. With --group: those with the largest recorded reward, and those with the largest once the gap
+    between similar people is taken out of the records of one group; who enters, who leaves, and what it costs. With
+    --state: everybody's chance from the answers of audit-pairs, and a draw by these chances. They are the best on
+    average that treat nobody more differently than the answers allow.
 
-    Unknown distances count as small: the fewer answers, the more alike the chances. The output names
-    the unknown pairs that cost the average most.
+    With --state unknown distances count as small: the fewer answers, the more alike the chances. The output names the
+    unknown pairs that cost the average most.
 
     Parameters
     ----------
-    table : The people to choose from, one per row, with the audit's columns.
-    state : The file of answers of audit-pairs, or the store of its study.
+    table : The people to choose from, one per row; with --state with the audit's columns.
     places : How many people are chosen.
-    reward : The column with each person's reward; by default the audit's column, or predicted.
-    out : Write TABLE with the columns chance and chosen to this CSV file.
+    state : The file of answers of audit-pairs, or the store of its study.
+    reward : The column with each person's reward; with --state by default the audit's column, or predicted.
+    group : The column of groups; rewards may be biased against one.
+    features : Columns in which people are alike, such as rank and years.
+    sensitive : The group whose records the gap is taken out of; of two by default the one with fewer rows.
+    applicants : A table of people without a reward, to choose from instead.
+    out : Write TABLE, or the applicants, to this CSV file: with chance and chosen, or with what each counts with.
     seed : The seed of the draw; by default drawn and reported.
     """
+    if group:
+        _by_record(table, group, reward, features, sensitive, applicants, places, out, json)
+        return
+    if not state:
+        raise ArgumentError(wanted("--state", "the answers of audit-pairs, or --group instead", None))
     frame, queue = read_table(table), _queue(state, study)
     taken = {"chance", "chosen"} & set(frame)
     if out is not None and taken:
@@ -81,6 +102,43 @@ def choose(
     if out is not None:
         mean = "" if gains is None else f", whose mean {what} is {number(gains[rows].mean())}"
         print_text(f"Written: {out}. Drawn with --seed {seed}: {places} of {len(frame)} people{mean}.")
+
+
+def _by_record(
+    table: Path, group: str, reward: str, features: str, sensitive: str, applicants: Path | None, places: int,
+    out: Path | None, json: bool,
+) -> None:  # fmt: skip
+    """Print who has a place by the records, and who once the gap is taken out."""
+    from evenhand.groups import choose
+
+    for option, given in (("--reward", reward), ("--features", features)):
+        if not given:
+            raise ArgumentError(wanted(option, "a column" if option == "--reward" else "columns", None))
+    frame = read_table(table, text=[group])
+    people = None if applicants is None else read_table(applicants, text=[group])
+    named = names_of(features)
+    found = choose(
+        frame, group=group, reward=reward, features=named, places=places, sensitive=sensitive or None, applicants=people
+    )
+    if out is not None:
+        write_csv(found.people, out)
+    if json:
+        as_json(vars(found) | {"people": found.people.to_dict("records"), "gap": found.gap._asdict()}, found)
+        return
+    print_text(str(found))
+    say_notes(found)
+    marks = ["by_record", "after_correction", "at_low", "at_high"]
+    chosen = found.people[found.people[marks].any(axis=1)]
+    rows = []
+    for at, one in zip(chosen.index, chosen.to_dict("records"), strict=True):
+        counts = dict(zip(("record", "corrected"), with_signs(one["record"], one["corrected"]), strict=True))
+        rows.append({"row": at + 1, group: one[group]} | counts | {name: "x" if one[name] else "" for name in marks})
+    order = chosen["corrected"].argsort(kind="stable")[::-1]
+    records(f"Who has a place, by {reward}", [rows[place] for place in order][:LISTED])
+    if len(rows) > LISTED:
+        print_text(f"and {len(rows) - LISTED} more; --out FILE writes all")
+    if out is not None:
+        print_text(f"Written: {out}")
 
 
 def _queue(state: str, name: str | None) -> Any:

@@ -15,18 +15,22 @@ from evenhand.cli.inputs.promises import UNDER, promise_in, with_and_without
 from evenhand.cli.inputs.tables import is_table, read_table
 from evenhand.cli.options import JSON, Options
 from evenhand.cli.output import KEPT, as_json, draw, folder, print_text, records, say_notes
+from evenhand.cli.price import known_price, price_body, say_price
 from evenhand.cli.refusals import typed_options
-from evenhand.data.tables import column, numbers
+from evenhand.data.tables import column, in_column_order, numbers
 from evenhand.errors import ArgumentError, TableError, Wording, wanted
 from evenhand.evaluation import Comparison, Evaluation, Refitted, under_shares
+from evenhand.evaluation.distributions import shares_in
 from evenhand.evaluation.logged import positions_in
-from evenhand.evaluation.promise_cost import shares_in
 from evenhand.evaluation.refitted import best_by, logistic_by
 from evenhand.evaluation.replay import learns
+from evenhand.promises.promise import Promise
 from evenhand.quotas import LoggedArms
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from evenhand.quotas import Price
 
 UNDER_SHARES = ("thompson", "deadline-learn+thompson")
 """The policies that are compared where shares are given and no policy is named: without the promise, and with it."""
@@ -118,15 +122,19 @@ def evaluate(
     every: dict[str, Evaluation] = found.evaluations if len(named) > 1 else {next(iter(named)): found}
     if picture is not None:
         _draw(found, picture, at_least)
+    costs = _price(frame, arm, reward, shares, promise) if (shares or promise) and not position else None
     last = list(every.values())[-1]
     met = None if at_least is None else last.at_least(at_least)
     if json:
         differences = found.differences.to_dict("records") if len(named) > 1 else []
         policies = [_body(name, one) for name, one in every.items()]
         side_by_side = [] if found.estimates is None else found.estimates.to_dict("records")
-        as_json({"policies": policies, "differences": differences, "estimates": side_by_side, "met": met}, found)
+        body = {"policies": policies, "differences": differences, "estimates": side_by_side, "met": met}
+        as_json(body if costs is None else body | {"price": price_body(costs)}, found)
     else:
-        _say(log, every, found, at_least, picture)
+        _say(log, every, found, at_least, costs)
+        if picture is not None:
+            print_text(f"Written: {picture}")
     if met is False:
         raise typer.Exit(1)
 
@@ -161,6 +169,13 @@ def _policies(
             kept = {k: under(v) for k, v in read.items()} if by_position else under(read)
             found[spec + (" under the shares" if promise is None else UNDER)] = kept
     return found
+
+
+def _price(frame: pd.DataFrame, arm: str, reward: str, shares: str, file: Path | None) -> Price | str:
+    """Return what the promise costs in the long run by the log, whatever the policies have learned from it."""
+    arms = in_column_order(frame, [arm], column(frame, arm))
+    promised = Promise(shares_of(shares, arms)) if file is None else promise_in(file, arms)
+    return known_price(promised, frame, arm, reward)
 
 
 def _fitted(kind: str, columns: list[str], arm: str, reward: str, frame: pd.DataFrame) -> Refitted:
@@ -229,7 +244,11 @@ def _body(name: str, found: Evaluation) -> dict[str, Any]:
 
 
 def _say(
-    log: Path, each: dict[str, Evaluation], found: Evaluation | Comparison, at_least: float | None, picture: Path | None
+    log: Path,
+    each: dict[str, Evaluation],
+    found: Evaluation | Comparison,
+    at_least: float | None,
+    costs: Price | str | None,
 ) -> None:
     first = next(iter(each.values()))
     rows = []
@@ -253,10 +272,10 @@ def _say(
     when = "after every row at once" if first.interval == "anytime" else "after the last row"
     of = "" if first.estimator == "replay" else ", for the mean over the rows so far"
     print_text(f"Each interval holds with probability {first.level:g}, {when}{of}.")
+    if costs is not None:
+        say_price(costs)
     if at_least is not None:
         print_text(_gate(list(each)[-1], list(each.values())[-1], at_least))
-    if picture is not None:
-        print_text(f"Written: {picture}")
 
 
 def _gate(name: str, found: Evaluation, at_least: float) -> str:

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand.audit.parity import WIDE
-from evenhand.audit.similar import SUPPOSES, SimilarGap
+from evenhand.audit.similar import SimilarGap, supposed
 from evenhand.cli.inputs.policies import group_settings
 from evenhand.cli.output import draw, print_text, records
 from evenhand.data.csv_files import write_csv
 from evenhand.data.groupings import Grouping
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, Wording, wanted
 from evenhand.simulation.world import world_traits
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def table_bias(world: Any) -> tuple[pd.DataFrame, list[SimilarGap], tuple[str, .
     groups.refuse("--group", "groups with enough rows to be compared")
     rows = {name: size for name, size, enough in zip(names, groups.sizes, judged, strict=True) if not enough}
     if world.sensitive in rows:
-        few = f"{world.sensitive!r}, which has {rows[world.sensitive]}"
+        few = Wording(f"{world.sensitive!r}, which has {rows[world.sensitive]}")
         raise ArgumentError(wanted("--sensitive", "a group with enough rows to be compared", few))
     said = np.array_equal(judged, Grouping.of_rows(names, groups.sizes).judged)  # by the notes of the world
     gaps = world.similar_gaps([code for code in world.compared() if judged[code]])
@@ -73,7 +73,7 @@ def learned_bias(world: Any, rounds: int, seed: int) -> pd.DataFrame:
 
 def say_gaps(world: Any, gaps: list[SimilarGap], notes: tuple[str, ...], reward: str) -> None:
     """Say what a table shows of the gaps between similar people, and what the rules that follow have to do with it."""
-    for sentence in (*(gap.sentences(reward, world.columns, 0.95) for gap in gaps), *notes, SUPPOSES):
+    for sentence in (*(gap.sentences(reward, world.columns, 0.95) for gap in gaps), *notes, supposed()):
         print_text(sentence)
     arms = [f"one random {arm!r}" for arm in world.arms] if len(world.arms) < MANY else ["one random row of each arm"]
     print_text(f"The rules below choose in each round {'between ' if len(arms) > 1 else ''}{' and '.join(arms)}.\n")

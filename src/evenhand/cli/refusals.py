@@ -40,6 +40,17 @@ def typed_options(context: Any) -> dict[str, str]:
     return {one.name: _long(one) for one in context.command.params if "DEFAULT" not in str(source(one.name))}
 
 
+def typed_words(context: Any, *without: str) -> list[str]:
+    """Return the options that were typed as words of a command line, but for some."""
+    words: list[str] = []
+    for name, option in typed_options(context).items():
+        value = context.params.get(name)
+        if option.startswith("--") and name not in ("out", "json", *without):
+            given = value if isinstance(value, (list, tuple)) else [value]
+            words += [option] if value is True else [word for each in given for word in (option, str(each))]
+    return words
+
+
 def _long(parameter: Any) -> str:
     """Return an option as it is typed, in its long form, or an argument as help calls it."""
     return next((str(one) for one in parameter.opts if one.startswith("--")), str(parameter.name).upper())

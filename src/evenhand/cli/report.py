@@ -17,12 +17,13 @@ from evenhand.cli.audit import PROMISED, Audited, promised_rows, taking_audited
 from evenhand.cli.inputs.inputs import columns_of
 from evenhand.cli.options import JSON, STUDY, Options, is_store
 from evenhand.cli.output import answer, png, promise_verdict
-from evenhand.cli.refusals import typed_options
+from evenhand.cli.price import clause_notes, clause_rows, known_price
+from evenhand.cli.refusals import typed_options, typed_words
 from evenhand.cli.studies.show import COLUMNS, arm_rows, pictures
 from evenhand.cli.studies.verify import in_words as in_sentences
-from evenhand.data.tables import numbers, places_in
+from evenhand.data.tables import numbers
 from evenhand.display.html import Table, notes_of
-from evenhand.display.report import page
+from evenhand.display.report import Part, page
 from evenhand.errors import ArgumentError, wanted
 from evenhand.promises.clause import in_words
 
@@ -32,11 +33,6 @@ if TYPE_CHECKING:
     from evenhand.promises.promise import Promise
 
 LATEST = 8
-SUPPOSED = (
-    "This assumes that an arm earns the same in every round and for everybody, and that every arm is always on "
-    "offer. The best arm is found in one half of the rewards and its lead measured in the other, so that luck is not "
-    "counted as cost. Where a learner chose the arms, those that it tried rarely look worse than they are."
-)
 COUNTED = (
     "A share r with a tolerance of a plays means: after every round t an arm has had at least r t plays, rounded down, "
     "less a. A cap c with a tolerance of b: at most c t plays, rounded up, and b. Only rounds in which the arm was on "
@@ -64,18 +60,15 @@ def report(
     """
     if out.suffix.lower() not in (".html", ".htm"):
         raise ArgumentError(wanted("--out", "a file that ends in .html", str(out)))
-    store, words = is_store(log), ["evenhand", "audit", log]
+    store = is_store(log)
     for name, option in typed_options(context).items():
-        value = context.params.get(name)
-        if name not in ("log", "out", "json"):
-            if store != (name == "study"):
-                beside = "the store of a study, which holds its promise" if store else "a log"
-                raise ArgumentError(wanted(option, f"nothing together with {beside}", value))
-            given = value if isinstance(value, (list, tuple)) else [value]
-            words += [] if name == "reward" else [word for each in given for word in (option, str(each))]
-    found = _of_study(log, study) if store else _of_log(audited, log, reward, shlex.join(words))
-    out.write_text(page(*found), encoding="utf-8")
-    _, kept, verdict, _, parts = found
+        if name not in ("log", "out", "json") and store != (name == "study"):
+            beside = "the store of a study, which holds its promise" if store else "a log"
+            raise ArgumentError(wanted(option, f"nothing together with {beside}", context.params.get(name)))
+    again = shlex.join(["evenhand", "audit", log, *typed_words(context, "reward")])
+    found = _of_study(log, study) if store else _of_log(audited, log, reward, again)
+    of, kept, verdict, again, parts = found
+    out.write_text(page(f"Was the promise kept? {of}", kept, verdict, again, parts), encoding="utf-8")
     notes = parts["notes"][0]
     said = "\n".join([f"{verdict}.", f"Written: {out}", *(f"- {note}" for note in notes)])
     answer({"file": str(out), "kept": kept, "verdict": verdict, "notes": notes}, said, json)
@@ -90,7 +83,8 @@ def _of_log(audited: Audited, log: str, reward: str, again: str) -> Found:
     from evenhand.plots import plot_audit
 
     finding, frame = audited(log=[Path(log)])
-    named, last, cost = audited.keywords, [], ["Not known: the log was read in batches."]
+    cost: list[Part] = ["Not known: the log was read in batches."]
+    named, last = audited.keywords, []
     if isinstance(frame, pd.DataFrame):
         cost = ["Not known: name the column of rewards with --reward."]
         order = columns_of(named["order"] or (), frame.columns)
@@ -134,7 +128,8 @@ def _of_study(place: str, name: str | None) -> Found:
         arms, clauses = summarize(running, statistics)["arms"], statistics.promise.clauses if statistics.promise else ()
         notes, of = notes_of(running.state.bare_copy()), running.name
         store = typed_address(running.store.url)
-    promise, changes, cost = statistics.promise, len(statistics.epochs) - 1, []
+    promise, changes = statistics.promise, len(statistics.epochs) - 1
+    cost: list[Part] = []
     arm = "arms" if "arms" in frame else "arm"
     last = frame[["ticket", "at", arm, "reason", "status", "reward"]].tail(LATEST)
     said = _promised(promise) if promise is not None else []
@@ -176,17 +171,16 @@ def _promised(promise: Promise, inside: str = "") -> list[str]:
     return [*in_words(promise.clauses), *plays, *([f"all of this inside each {inside}"] if inside else [])]
 
 
-def _cost(promise: Promise, labels: Any, rewards: Any) -> list[str]:
-    """Return what keeping the promise costs, and what that supposes."""
-    from evenhand.evaluation.promise_cost import price_of
+def _cost(promise: Promise, labels: Any, rewards: Any) -> list[Part]:
+    """Return what keeping the promise costs, each of its clauses, and what that supposes."""
+    import pandas as pd
 
-    price = price_of(promise, places_in(labels, list(promise.arms)), rewards)
-    if price is None:
-        return ["What keeping it costs is not known: an arm has too few rewards."]
-    value, low, high = (f"{max(0.0, number):.3g}" for number in price)
-    shown = "" if price[1] > 0 else "; it is not shown to cost anything"
-    about = f"about {value} in reward for each play (95 % interval {low} to {high}{shown})"
-    return [f"Keeping it costs {about}, against giving every play to the arm that earns most. {SUPPOSED}"]
+    price = known_price(promise, pd.DataFrame({"arm": labels, "reward": rewards}))
+    if isinstance(price, str):
+        return [price]
+    rows = pd.DataFrame(clause_rows(price))
+    clauses: list[Part] = [] if rows.empty else [Table.of(rows, "What each clause costs, in reward per round")]
+    return [f"{price.finding}.", *clauses, *clause_notes(price), *price.notes]
 
 
 def _table(frame: pd.DataFrame, joint: str = " ") -> Table:

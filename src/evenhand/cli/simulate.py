@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,17 +19,23 @@ from evenhand.cli.inputs.promises import UNDER, with_and_without
 from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import FORM, JSON, Options
 from evenhand.cli.output import KEPT, as_json, draw, folder, print_text, promised_cells, say_notes, table
+from evenhand.cli.price import known_price, price_body, say_price
 from evenhand.data.csv_files import write_csv
+from evenhand.data.tables import column, numbers
 from evenhand.errors import ArgumentError, MissingExtraError, wanted
 from evenhand.extras import optional
 from evenhand.labels import label_texts
 from evenhand.policy.traits import traits_of
 from evenhand.simulation.measures import cost_of, half_width
+from evenhand.simulation.world import world_traits
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
 
     from evenhand.promises.clause import Clause
+    from evenhand.quotas import Price
+    from evenhand.simulation.measures import Cost
 
 WIDEST = 12
 """How many columns a table has at most."""
@@ -39,18 +46,19 @@ LOSSES = ("regret", "r_regret", "true_regret", "biased_regret", "perceived_regre
     tables="data",
     beside={
         "--tolerance": "--shares --promise", "--promise": "not --shares --tolerance",
-        "--arm --reward --group": "--data", "--sensitive --features": "--group", "--data": "not WORLD --means",
-        FORM: "--data --log --shares --promise",
+        "--arm --reward": "--data --learn", "--group": "--data", "--sensitive --features": "--group",
+        "--data": "not WORLD --means",
+        FORM: "--data --log --learn --shares --promise",
     },
-    arguments={"learner": "--policy", "policies": "--policy"},
+    arguments={"learner": "--policy", "policies": "--policy", "learned": "--learn"},
 )  # fmt: skip
 def simulate(
     world: str = "", *, data: Path | None = None, arm: str = "", reward: str = "reward", group: str = "",
     sensitive: str = "", features: str = "", means: str = "",
     policy: Annotated[list[str] | None, typer.Option("--policy", "-p")] = None, shares: str = "",
-    tolerance: float = 0.0, promise: Path | None = None, log: Path | None = None, delay: str = "0",
-    rounds: int = 10_000, replications: int = 20, seed: int | None = None, jobs: int = -1, out: Path | None = None,
-    json: JSON = False,
+    tolerance: float = 0.0, promise: Path | None = None, log: Path | None = None, learn: Path | None = None,
+    delay: str = "0", rounds: int = 10_000, replications: int = 20, seed: int | None = None, jobs: int = -1,
+    out: Path | None = None, json: JSON = False,
 ) -> None:  # fmt: skip
     """Simulate policies and show whether they kept their promises and what that cost.
 
@@ -58,8 +66,8 @@ def simulate(
     ----------
     world : A registered world, such as quotas/bernoulli-arms.
     data : Your own table instead: CSV, Parquet, Arrow or JSON lines, or -.
-    arm : Column of arms in --data; with --group also several, age,sex, or by default the group.
-    reward : Column of rewards in --data, in [0, 1] without --group.
+    arm : Column of arms in --data and --learn; with --group also several, age,sex, or by default the group.
+    reward : Column of rewards in --data and --learn, in [0, 1] without --group.
     group : Column of groups in --data; rewards may be biased against one.
     sensitive : The group that is compared with the others, such as women.
     features : Columns of contexts in --data; by default all others.
@@ -69,6 +77,7 @@ def simulate(
     tolerance : By how many plays an arm may be behind its share.
     promise : A promise file as for `evenhand new --promise`; each learner runs with and without it.
     log : A log whose offers are replayed, from its column available or given.
+    learn : A log, such as that of --data, that every learner has learned from when its first round begins.
     delay : Rounds until a reward arrives: 50, one of 0,3,12 drawn each round, or geometric:MEAN.
     rounds : The number of rounds in each replication.
     replications : The number of independent replications.
@@ -76,10 +85,12 @@ def simulate(
     jobs : The number of processes; -1 for all cores.
     out : Folder for history.nc, summary.csv, arms.csv and pictures.
     """
+    arm, logged = arm or group or "arm", None
     if data is not None and group:
-        played = _grouped(data, arm or group, group, reward, features, sensitive)
+        played = _grouped(data, arm, group, reward, features, sensitive)
     else:
-        played = _world(world, data, arm or "arm", reward, means)
+        logged = None if data is None else read_table(data, text=[arm])
+        played = _world(world, logged, arm, reward, means)
     owed = shares_of(shares, played.arms) if shares else None
     if promise is None:
         policies = policies_of(policy or [], played, owed, tolerance, rounds)
@@ -96,11 +107,13 @@ def simulate(
     rounds = rounds if offers is None else min(rounds, len(offers))
     history = eh.simulate(
         policies, played, rounds=rounds, offers=offers, replications=replications, seed=seed, delay=delay_of(delay),
+        learned=None if learn is None else _learned(learn, arm, reward),
         jobs=jobs, progress=not json, store=None if out is None else folder(out) / "partial",
     )  # fmt: skip
     if traits.groups is not None and not of_table:
         bias = learned_bias(played, rounds, history.attrs["seed"])
-    _report(history, policies, bias, out, json, of_table=of_table)
+    prices, long_run = ({}, {}) if offers is not None else _prices(policies, played, logged, arm, reward)
+    _report(history, policies, bias, out, json, prices, long_run, of_table=of_table)
 
 
 def _offers_of(path: Path) -> list[Any]:
@@ -126,9 +139,9 @@ def _grouped(data: Path, arm: str, group: str, reward: str, features: str, sensi
     return TableArms(frame, arms, group=groups, reward=reward, features=seen or None, sensitive=sensitive or None)
 
 
-def _world(name: str, data: Path | None, arm: str, reward: str, means: str) -> Any:
-    if data is not None:
-        return quotas.LoggedArms(read_table(data, text=[arm]), arm=arm, reward=reward)
+def _world(name: str, logged: pd.DataFrame | None, arm: str, reward: str, means: str) -> Any:
+    if logged is not None:
+        return quotas.LoggedArms(logged, arm=arm, reward=reward)
     if means and not name:
         return quotas.BernoulliArms(numbers_of(means, "--means"))
     if not name:
@@ -141,9 +154,29 @@ def _world(name: str, data: Path | None, arm: str, reward: str, means: str) -> A
     return next(iter(cls._examples()))
 
 
+def _prices(
+    policies: dict[str, Any], world: Any, logged: pd.DataFrame | None, arm: str, reward: str
+) -> tuple[dict[str, Price | str], dict[str, float]]:
+    """Return what each promise, by its words, costs in the long run, where arms earn the same in every round, by the
+    rewards of a table if these are simulated; and what it costs at the simulated means, by the name of the learner that
+    is without it."""
+    if world_traits(world).gaps is None:
+        return {}, {}
+    made = (traits_of(policy).promise for policy in policies.values())
+    promises = {str(promise): promise for promise in made if promise is not None and promise.clauses}
+    means = dict(zip(world.arms, world.means.tolist(), strict=True))
+    exact = {words: known_price(promise, means) for words, promise in promises.items()}
+    twins = {free: exact.get(str(traits_of(policies[kept]).promise)) for kept, free in _twins(policies).items()}
+    long_run = {free: found.cost for free, found in twins.items() if isinstance(found, quotas.Price)}
+    if logged is None:
+        return exact, long_run
+    return {words: known_price(promise, logged, arm, reward) for words, promise in promises.items()}, long_run
+
+
 def _report(
-    history: xr.Dataset, policies: dict[str, Any], bias: Any, out: Path | None, json: bool, *, of_table: bool
-) -> None:
+    history: xr.Dataset, policies: dict[str, Any], bias: Any, out: Path | None, json: bool,
+    prices: dict[str, Price | str], long_run: dict[str, float], *, of_table: bool,
+) -> None:  # fmt: skip
     costs = {free: cost_of(history, kept, free) for kept, free in _twins(policies).items()}
     every = [traits_of(policy) for policy in policies.values()]
     clauses = [clause for one in every if one.promise is not None for clause in one.promise.clauses]
@@ -156,9 +189,11 @@ def _report(
             written += write_bias(bias, out)
         shutil.rmtree(out / "partial", ignore_errors=True)
     if json:
-        body = {name: history.attrs[name] for name in ("seed", "rounds", "delay") if name in history.attrs}
+        body = {name: history.attrs[name] for name in ("seed", "rounds", "delay", "learned") if name in history.attrs}
         body["policies"] = summary
-        body |= {"costs": [{"learner": name} | cost._asdict() for name, cost in costs.items()]} if costs else {}
+        each = [{"learner": n} | cost._asdict() | {"long_run": long_run.get(n)} for n, cost in costs.items()]
+        body |= {"costs": each} if costs else {}
+        body |= {"prices": [{"promise": said} | price_body(one) for said, one in prices.items()]} if prices else {}
         as_json(body if bias is None else body | {"bias": bias.to_dict("records")}, history)
     else:
         several = history.sizes["replication"]
@@ -174,8 +209,12 @@ def _report(
             show_bias(bias, of_table)
         for words in dict.fromkeys(str(one.promise) for one in every if one.promise and one.promise.clauses):
             print_text(f"Promised: {words}.")
+            if words in prices:
+                say_price(prices[words])
         for name, cost in costs.items():
             print_text(cost.sentences(name))
+            if name in long_run:
+                print_text(_reconciled(cost, long_run[name], history.attrs))
         if costs and "regret" in history:
             print_text("The cost is the difference of the regrets, which are expected; the rewards also vary by luck.")
         if costs and history.attrs["world"] == "LoggedArms":
@@ -184,6 +223,25 @@ def _report(
             )
         if written:
             print_text("Written: " + ", ".join(str(path) for path in written))
+
+
+def _reconciled(cost: Cost, long_run: float, made: Mapping[str, Any]) -> str:
+    """Return why what a promise cost here is not what it costs in the long run."""
+    learned = made.get("learned", 0)
+    since = f"after learning from {learned:,} rows" if learned else "learning from nothing"
+    why = "more here: a promised play also delays what the learner finds out about other arms"
+    if cost.cost < long_run:
+        why = "less here: a learner that still tries arms plays some of what is promised anyway"
+    if not (cost.high < long_run or cost.low > long_run):
+        why = "not shown to differ"
+    return f"That is in {made['rounds']:,} rounds, {since}. In the long run it is {long_run:.2g} per round; {why}."
+
+
+def _learned(path: Path, arm: str, reward: str) -> pd.DataFrame:
+    import pandas as pd
+
+    table = read_table(path, text=[arm])
+    return pd.DataFrame({"arm": column(table, arm), "reward": numbers(table, reward)})
 
 
 def _twins(policies: dict[str, Any]) -> dict[str, str]:
@@ -204,7 +262,10 @@ def _show_policies(summary: list[dict[str, Any]]) -> None:
     first = "Rewards" if "forced_share" in blank else "Promises at every round, and rewards"
     for title, columns in (
         (f"{first} (means over replications)", of_policies),
-        ("Shares of each rule's decisions by group; smallest over largest rate of choosing", ["policy", *of_groups]),
+        (
+            "Share of each rule's choices by group; ratio of the smallest to the largest rate at which it chooses",
+            ["policy", *of_groups],
+        ),
     ):
         cells: list[Any] = [[k.replace("_", " ") for k in columns], *([row[k] for k in columns] for row in told)]
         if len(columns) > WIDEST:  # a row of each, as a line has no room for so many columns

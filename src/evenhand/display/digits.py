@@ -29,3 +29,13 @@ def as_written(*values: float) -> list[str]:
     largest = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
     digits = max(0, 2 - math.floor(math.log10(largest))) if largest > 0 else 0
     return [f"{abs(value):,.{digits}f}" for value in values]
+
+
+def with_signs(*values: float) -> list[str]:
+    """Write numbers as `as_written` does, with a minus before those below 0 and a dash where there is none.
+
+    >>> with_signs(-14088.02, 207.9, float("nan"))
+    ['-14,088', '208', '-']
+    """
+    texts = zip(values, as_written(*values), strict=True)
+    return ["-" if math.isnan(value) else f"-{text}" if value < 0 else text for value, text in texts]

@@ -19,12 +19,12 @@ EMPTY = re.compile(r'<section><h2>[^<]*</h2>\s*(<div class="note"></div>)?</sect
 STATES = {True: ("kept", "✓ "), False: ("broken", "▲ "), None: ("", "")}
 
 
-def page(of: str, kept: bool | None, verdict: str, again: str, parts: Mapping[str, Sequence[Part]]) -> str:
-    """Return a report: of what, the answer, how to check it again, and the other parts that the template has; a section
-    without any is left out."""
+def page(title: str, kept: bool | None, verdict: str, again: str, parts: Mapping[str, Sequence[Part]]) -> str:
+    """Return a report: its question, the answer, how to check it again, and the other parts that the template has; a
+    section without any is left out."""
     state, mark = STATES[kept]
     now = f"Written by evenhand {__version__} on {datetime.now(UTC):%Y-%m-%d at %H:%M} UTC"
-    words = {"of": of, "written": now, "state": state, "verdict": mark + verdict, "again": again}
+    words = {"title": title, "written": now, "state": state, "verdict": mark + verdict, "again": again}
     template = Template(Path(__file__).with_name("report.html").read_text(encoding="utf-8"))
     filled = dict.fromkeys(template.get_identifiers(), "") | {name: escape(text) for name, text in words.items()}
     text = template.substitute(filled | {name: "".join(map(_html, listed)) for name, listed in parts.items()})
@@ -35,7 +35,7 @@ def _html(part: Part) -> str:
     if isinstance(part, Table):
         return f'<div class="scroll">{part.html()}</div>'
     if isinstance(part, bytes):
-        return f'<img alt="what the text says, round by round" src="data:image/png;base64,{b64encode(part).decode()}">'
+        return f'<img alt="what the text says" src="data:image/png;base64,{b64encode(part).decode()}">'
     if isinstance(part, list):
         return f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in part)}</ul>" if part else ""
     return f"<p>{escape(part)}</p>"

@@ -1,3 +1,4 @@
+from .chosen import Chosen as Chosen, choose as choose
 from .group_fair import GroupFairTopInterval as GroupFairTopInterval
 from .interval_policies import IntervalChaining as IntervalChaining, TopInterval as TopInterval
 from .linear_thompson import LinearThompson as LinearThompson

@@ -44,8 +44,8 @@ def prior_means(counts: Floats) -> Floats:
     >>> prior_means(np.array([[9.0, 1.0], [1.0, 9.0]])).tolist()
     [[0.5, 0.5], [0.5, 0.5]]
     >>> prior_means(np.array([[[9.0, 1.0], [5.0, 5.0]], [[5.0, 5.0], [0.0, 0.0]]]))[..., 1].round(2)
-    array([[0.16, 0.43],
-           [0.43, 0.77]])
+    array([[0.26, 0.43],
+           [0.43, 0.61]])
     """
     *above, states = counts.shape
     if len(above) < 2 or states == 1:

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evenhand.labels import label_texts
-from evenhand.plots.axes import axes_of, check_history, require_columns
+from evenhand.plots.axes import axes_of, check_finding, check_history, require_columns
 from evenhand.plots.style import DASHED, SHADES, bars, curve, finish, looks, name_arms, plain, style
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
     from matplotlib.axes import Axes
+
+    from evenhand.audit import Parity, Rates
 
 LABEL = 30
 """Signs of a label that are shown."""
@@ -53,6 +55,26 @@ def plot_bias(table: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
         axes.grid(axis="y", visible=False)
         reference = ", ".join(plain(r, LABEL) for r in dict.fromkeys(table["reference"]))
         return finish(axes, f"Bias, compared with {reference}", f"reward per {unit} of the feature", "feature")
+
+
+def plot_parity(finding: Parity | Rates, *, ax: Axes | None = None) -> Axes:
+    """Draw what `eh.audit.parity` or `eh.audit.rates` found as bars with their intervals for one look: with `given` the
+    difference, what the features explain of it and what they do not; else each group's difference from all others; of
+    rates each group's ratio to the best group's, beside the threshold."""
+    check_finding("finding", finding, "bars", "what eh.audit.parity or eh.audit.rates returns")
+    axes, (title, across, limit, rows) = axes_of(ax), finding.bars()
+    at = np.arange(len(rows))
+    values, lows, highs = np.array([row[1:] for row in rows], np.float64).T
+    ends = np.maximum([values - lows, highs - values], 0.0)
+    with style():
+        axes.barh(at, values, 0.6, color=SHADES[0], alpha=0.75)
+        axes.errorbar(values, at, xerr=np.where(np.isinf(ends), 0.0, ends), fmt="none", ecolor="black", capsize=3)
+        axes.axvline(limit, **DASHED)
+        axes.set_yticks(at, [plain(row[0], LABEL) for row in rows])
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+        axes.grid(axis="y", visible=False)
+        axes.xaxis.set_major_formatter("{x:,.6g}")
+        return finish(axes, title, f"{across}; lines: {100 * finding.level:g} % intervals", "", legend=False)
 
 
 def plot_group_share(history: xr.Dataset, *, ax: Axes | None = None) -> Axes:

@@ -78,7 +78,10 @@ class AskTell(Configured):
         self.tickets = Tickets(self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        self._become(state)
+
+    def _become(self, state: dict[str, Any]) -> None:
+        super()._become(state)
         self.tickets.owner = self
 
     @property

@@ -56,8 +56,8 @@ class KernelPolicy(KernelLearner, AskTell):
     _arm_labels = Labels()
     """The arms, and the position of each label, once they were looked up."""
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
+    def _become(self, state: dict[str, Any]) -> None:
+        super()._become(state)
         if self._engine is not None:
             self._engine.connect = self._connection()
 

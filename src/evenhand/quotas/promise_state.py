@@ -29,7 +29,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple, Self
 
-from evenhand.errors import ArgumentError, SharesError, UnknownArmError, figure, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, SharesError, UnknownArmError, Wording, figure, wanted, wanted_one_of
 from evenhand.kernels.arrays import Words
 from evenhand.kernels.compose import entry, interpreted
 from evenhand.kernels.deadlines import NEVER
@@ -217,7 +217,10 @@ class PromiseState:
         arms, always = self.promise.arms, self.promise.offers
         offered = [arms[arm] for arm in available]
         if always == "all" and len(available) < len(arms) - len(self.retired):
-            mend = "the promise holds only while all are on offer; for arms that come and go, pass offers= to Promise"
+            mend = Wording(
+                "the promise holds only while all are on offer; for arms that come and go, ",
+                Wording("pass offers= to Promise", shell="say offers in the file of --promise"),
+            )
             raise ArgumentError(wanted("available", "every arm", offered, mend))
         if not isinstance(always, str):
             held, least = [arm for arm in offered if arm in always], min(self.promise.plays, len(offered))
@@ -277,7 +280,7 @@ class PromiseState:
         left = before.plays - sum(before.shares)
         if part > left:
             what = f"at most {figure(float(left))}, what the other shares leave"
-            mend = "lower the others first with change(shares)"
+            mend = Wording("lower the others first with ", Wording("change(shares)", shell="evenhand change"))
             raise SharesError(wanted("share", what, float(part), mend))
         arm = arm_labels((*before.arms, label), "arm")[-1] if known is None else before.arms[known]
         then = self._promising(joined(before, arm, part), [other for other in self.retired if other != arm])

@@ -105,6 +105,7 @@ class PythonProposer:
         self.reward_range = reward_range_of(learner, (0.0, 1.0))
 
     def kernels(self, under_rule: Callable[[Kernels], Kernels], held: bool, drawn: bool) -> Kernels:
+        """Return kernels that are called from Python, of a policy whose learner none are written for."""
         return CALLED_FROM_PYTHON if held else DRAWN if drawn else NOT_KNOWN
 
     def begin(self, arms: Sequence[Label], dimension: int, seed: int, encoder: Encoder | Transformer | None) -> None:
@@ -114,6 +115,7 @@ class PythonProposer:
         """Do nothing: it is told no names."""
 
     def grow(self, arms: tuple[Label, ...]) -> None:
+        """Refuse: what it knows cannot be changed from here."""
         mend = "make a new policy with all arms"
         raise ArgumentError(wanted("arm", "one that the learner knows", type(self.learner).__name__, mend))
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from evenhand.arguments import as_floats
 from evenhand.errors import ArgumentError, Wording, wanted
+from evenhand.frames import as_pandas
 from evenhand.learners.adapter import Adapter, asks_among
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
@@ -18,6 +19,9 @@ from evenhand.protocol import Changeable, Decision, Label, Policy, arm_labels
 from evenhand.simulation.loop import begins_anew, foreign_learner
 from evenhand.simulation.schedule import RoundSchedule
 from evenhand.simulation.world import KernelWorld, world_traits
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 REPLICATING = ("arms", "check_policy", "replicate")
 STEPPED = ("arms", "scores", "reset", "observe", "respond")
@@ -86,6 +90,26 @@ def check_fit(name: str, policy: Any, world: Any) -> None:
     _check_calls(refuse, policy, place, shown, told)
     _check_rewards(refuse, policy, world)
     _check_groups(refuse, policy, world)
+
+
+def check_learned(named: Mapping[str, Any], world: Any, log: Any) -> pd.DataFrame:
+    """See that policies can learn from a log before they begin, and return its columns `arm` and `reward`.
+
+    Raises
+    ------
+    ArgumentError, TableError
+        If not.
+    """
+    frame = as_pandas(log, "learned")
+    if world_traits(world).replicate is not None:
+        got = Wording("some")
+        raise ArgumentError(wanted("learned", f"None in {type(world).__name__}, which plays rounds of its own", got))
+    for name, policy in named.items():
+        if not isinstance(policy, KernelPolicy) or traits_of(policy).contextual:
+            what = "a policy without contexts that learns from a log, as those of evenhand do"
+            raise ArgumentError(wanted(f"policies[{name!r}]", what, f"a {type(policy).__name__}"))
+        policy.fresh(arms=world.arms).learn(frame)
+    return frame[["arm", "reward"]]
 
 
 def check_given(name: str, policy: Any, schedule: RoundSchedule) -> list[Any]:

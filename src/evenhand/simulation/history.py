@@ -63,8 +63,8 @@ def variables(
     if schedule is not None and offers is not None:
         found["offered"] = (("round", "arm"), schedule.offered(rounds))
     if schedule is None and gaps is not None:
-        owed = promise is not None and promise.owes
-        fair = fair_regret(trace.pulls, gaps, promise, rounds, plays) if owed else nothing
+        promised = promise is not None and promise.clauses
+        fair = fair_regret(trace.pulls, gaps, promise, rounds, plays) if promised else nothing
         found["r_regret"] = (("round",), fair)
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -41,6 +41,9 @@ from evenhand.simulation.delay import (
 )
 from evenhand.simulation.schedule import RoundSchedule
 from evenhand.simulation.world import KernelWorld
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NO_SUCH_ARM = -1
 ROUNDS_A_CALL = 1 << 22
@@ -149,15 +152,18 @@ def replicate(
     compiled: bool = True,
     delay: Delay | None = None,
     schedule: RoundSchedule | None = None,
+    learned: pd.DataFrame | None = None,
 ) -> Trace:
-    """Run one replication of a fresh copy of `policy` in `world` and return its trace; `stop` is called now and then
-    with the rounds done.
+    """Run one replication of a fresh copy of `policy`, once it has `learned` from a log, in `world` and return its
+    trace; `stop` is called now and then with the rounds done.
 
     `compiled=False` runs the very same kernels as plain Python, for checks.
     """
     policy = policy.fresh(arms=world.arms, seed=policy_seed) if begins_anew(policy) else copy.deepcopy(policy)
     if (reseed := reseeding(policy)) is not None:
         reseed(child(policy_seed, 1))
+    if learned is not None:
+        policy.learn(learned)
     world = copy.copy(world) if isinstance(world, KernelWorld) else copy.deepcopy(world)
     world.reset(world_seed)
     schedule = RoundSchedule(world.arms) if schedule is None else schedule

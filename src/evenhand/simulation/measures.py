@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.kernels.arrays import Floats, Ints
+from evenhand.promises.best_counts import best_counts, limit_of
+from evenhand.promises.promise import Promise
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -27,36 +29,30 @@ def regret(pulls: NDArray[Any], gaps: Floats) -> Floats:
     return np.asarray(pulls @ gaps, dtype=np.float64)
 
 
-def fair_regret(pulls: NDArray[Any], gaps: Floats, promise: Any, rounds: Ints, plays: int = 1) -> Floats:
-    """Return the r-regret sum_i Delta_i (N_i(t) - max(0, floor(r_i t) - alpha)), the loss against the best policy that
-    keeps the promise.
+def fair_regret(pulls: NDArray[Any], gaps: Floats, promise: Promise, rounds: Ints, plays: int = 1) -> Floats:
+    """Return the r-regret (n_rounds,): the loss of these pulls less that of the best counts that keep the promise, with
+    all its shares, sets, caps and windows, at the end of each of the rounds.
 
-    It is negative where the promise is broken in the policy's favour.
+    With shares alone and one play a round it is sum_i Delta_i (N_i(t) - max(0, floor(r_i t) - alpha)). It is negative
+    where the promise is broken in the policy's favour, and NaN where no counts keep it.
 
     Parameters
     ----------
     pulls : pulls (n_rounds, n_arms) at the end of the given rounds.
     gaps : Delta_i (n_arms,).
-    promise : `shares` as fractions and `tolerance`; alpha enters as it was given, not rounded.
-    rounds : t (n_rounds,).
-    plays : how many arms are played in a round: the best policy fills what is not owed with the best arms, each once a
-        round.
+    promise : what is kept; alpha and beta enter as they were given, not rounded.
+    rounds : t (n_rounds,), every arm on offer in each.
+    plays : how many arms are played in a round, each once.
 
-    Source: Patil, Ghalme, Nair, Narahari (2021), Definition 4.
+    Source: Patil, Ghalme, Nair, Narahari (2021), Definition 4, and the theorem at the head of
+    `evenhand.promises.best_counts`.
     """
-    # Whole numbers: as floats 0.29 * 100 is below 29, and a play that is owed would be lost to rounding.
-    owed = np.array(
-        [
-            [max(0.0, s.numerator * t // s.denominator - promise.tolerance) for s in promise.shares]
-            for t in rounds.tolist()
-        ]
-    )
-    left = plays * rounds - owed.sum(axis=1)
-    for arm in np.argsort(gaps, kind="stable") if plays > 1 else ():
-        more = np.minimum(left, rounds - owed[:, arm])
-        owed[:, arm] += more
-        left = left - more
-    return regret(pulls - owed, gaps)
+    exact = rounds.astype(object)
+    slack = {"floor": promise.tolerance, "cap": promise.cap_tolerance}
+    limits = [limit_of(clause, exact, slack.get(clause.kind, 0)).astype(np.float64) for clause in promise.clauses]
+    asked = np.array(limits).reshape(-1, len(rounds)).T
+    best = best_counts(-gaps, promise.arms, promise.clauses, asked, rounds.astype(np.float64), plays)
+    return regret(pulls - best, gaps)
 
 
 def group_names(groups: Mapping[Any, Any]) -> list[Any]:

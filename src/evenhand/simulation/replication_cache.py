@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from types import CodeType, FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from evenhand.simulation.delay import Delay
 from evenhand.simulation.history import Variables
 from evenhand.simulation.schedule import ScheduleSource
 from evenhand.version import __version__
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class ReplicationCache:
@@ -63,10 +66,16 @@ def remembered_seed(folder: Path) -> int:
 
 
 def signature(
-    named: dict[str, Any], world: Any, seed: int, kept: Ints, delay: Delay | None, given: ScheduleSource | None
+    named: dict[str, Any],
+    world: Any,
+    seed: int,
+    kept: Ints,
+    delay: Delay | None,
+    given: ScheduleSource | None,
+    learned: pd.DataFrame | None,
 ) -> str:
-    """Return a text that is the same where results must be: version, policies, world, seed, checkpoints, delay and what
-    rounds are given."""
+    """Return a text that is the same where results must be: version, policies, world, seed, checkpoints, delay, what
+    rounds are given and what was learned before them."""
     import joblib
 
     anew = copy.deepcopy(world)
@@ -75,7 +84,8 @@ def signature(
     settings = _described(getattr(anew, "__dict__", anew))
     rounds = None if given is None else (_described(given.offers), str(given.changes))
     try:
-        return str(joblib.hash((__version__, policies, type(world).__qualname__, settings, seed, kept, delay, rounds)))
+        parts = (__version__, policies, type(world).__qualname__, settings, seed, kept, delay, rounds, learned)
+        return str(joblib.hash(parts))
     except Exception as error:
         raise ArgumentError(
             f"store: a policy or the world cannot be identified, as it does not pickle ({error})"

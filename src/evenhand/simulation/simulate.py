@@ -23,7 +23,7 @@ from evenhand.policy.traits import traits_of
 from evenhand.protocol import Learner, Policy
 from evenhand.rng import Seed, child, draw_seed
 from evenhand.simulation.delay import Delay, read_delay
-from evenhand.simulation.fit import check_fit, check_given, check_world
+from evenhand.simulation.fit import check_fit, check_given, check_learned, check_world
 from evenhand.simulation.history import Variables, assemble
 from evenhand.simulation.loop import begins_anew, foreign_learner, reseeding, runs_compiled
 from evenhand.simulation.replication_cache import ReplicationCache, remembered_seed, signature
@@ -52,6 +52,7 @@ def simulate(
     delay: Any = None,
     offers: Any = None,
     changes: Any = None,
+    learned: Any = None,
     jobs: int = -1,
     backend: str | None = None,
     progress: bool = False,
@@ -83,6 +84,8 @@ def simulate(
         against the best arm on offer, `offered` counts the rounds of each arm, and there is no `r_regret`.
     changes : another promise from a round on: a dict round -> `eh.Promise` or shares, which `policy.change` takes
         before that round.
+    learned : a log, with columns `arm` and `reward`, that each policy learns from before every replication, as with
+        `policy.learn`; None to begin with nothing learned.
     jobs : the number of processes or threads; -1 for all cores.
     backend : joblib's: "threading" (default where all is compiled), "loky" (default otherwise), "sequential", "dask",
         "ray".
@@ -104,7 +107,10 @@ def simulate(
     ArgumentError
         If a number is not positive, the checkpoints are not rounds, a policy has begun already, or it does not fit the
         world: other arms or groups, contexts on one side only, rewards out of its range, another kind of ticket; or if
-        offers or changes do not match the number of rounds, or a policy does not support them.
+        offers or changes do not match the number of rounds, or a policy does not support them or cannot learn from a
+        log.
+    TableError
+        If the log lacks a column, or has an unknown arm or a reward that a policy does not take.
     SimulationInterrupted
         On Ctrl-C; its `partial` holds the finished replications.
 
@@ -132,6 +138,7 @@ def simulate(
     if late is not None and own:
         what = f"None: {type(world).__name__} plays rounds of its own, whose answers come at once"
         raise ArgumentError(wanted("delay", what, delay))
+    learned = None if learned is None else check_learned(named, world, learned)
     kept = _checkpoints(checkpoints, spacing, int(rounds))
     folder = _read_folder(store)
     given = read_given(offers, changes, **counts, arms=tuple(world.arms))
@@ -143,14 +150,12 @@ def simulate(
     promises = _promises(named, given is not None and bool(given.changes))
     workers = _read_workers(jobs, backend, own or all(runs_compiled(policy, world) for policy in named.values()))
     number = draw_seed(seed if seed is not None or folder is None else remembered_seed(folder))
-    keep = None if folder is None else ReplicationCache(folder, signature(named, world, number, kept, late, given))
-    owed = dict(promises)
-    if given is not None:
-        first = given.schedule(0, child(number, 0, 0))
-        for name, policy in named.items():
-            owed[name] = over_time(check_given(f"policies[{name!r}]", policy, first), promises[name], given)
-    attributes = _attributes(number, world, int(rounds), late, given, notes)
-    play = partial(run_chunk, world=world, seed=number, checkpoints=kept, delay=late, given=given)
+    keep = None
+    if folder is not None:
+        keep = ReplicationCache(folder, signature(named, world, number, kept, late, given, learned))
+    owed = promises if given is None else _over_all_rounds(named, promises, given, child(number, 0, 0))
+    attributes = _attributes(number, world, int(rounds), late, given, learned, notes)
+    play = partial(run_chunk, world=world, seed=number, checkpoints=kept, delay=late, given=given, learned=learned)
     results: dict[tuple[str, int], Variables] = {}
 
     def assembled() -> xr.Dataset:
@@ -194,8 +199,25 @@ def _read_workers(jobs: int, backend: str | None, quick: bool) -> tuple[int, str
     return int(jobs), backend
 
 
+def _over_all_rounds(
+    named: dict[str, Any], promises: dict[str, Any], given: ScheduleSource, world_seed: int
+) -> dict[str, Any]:
+    """Return what each policy is measured against over all rounds, where it takes what these are given."""
+    first = given.schedule(0, world_seed)
+    return {
+        name: over_time(check_given(f"policies[{name!r}]", policy, first), promises[name], given)
+        for name, policy in named.items()
+    }
+
+
 def _attributes(
-    seed: int, world: Any, rounds: int, delay: Delay | None, given: ScheduleSource | None, notes: list[str]
+    seed: int,
+    world: Any,
+    rounds: int,
+    delay: Delay | None,
+    given: ScheduleSource | None,
+    learned: Any,
+    notes: list[str],
 ) -> dict[str, Any]:
     """Return what the history says of its making."""
     found: dict[str, Any] = {
@@ -207,6 +229,8 @@ def _attributes(
         found["delay"] = str(delay)
     if given is not None and given.changes:
         found["changes"] = [round for round, _ in given.changes]
+    if learned is not None:
+        found["learned"] = len(learned)
     return found | ({"notes": notes} if notes else {})
 
 

@@ -6,7 +6,7 @@ import contextlib
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evenhand.kernels.arrays import Ints
 from evenhand.policy.traits import traits_of
@@ -17,6 +17,9 @@ from evenhand.simulation.history import Variables, variables
 from evenhand.simulation.loop import replicate
 from evenhand.simulation.schedule import ScheduleSource
 from evenhand.simulation.world import world_traits
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 IN_PROCESS = ("threading", "sequential")
 
@@ -36,6 +39,7 @@ def run_chunk(
     tick: Callable[[int], None] | None = None,
     delay: Delay | None = None,
     given: ScheduleSource | None = None,
+    learned: pd.DataFrame | None = None,
 ) -> tuple[str, dict[int, Variables]]:
     """Run some replications of one policy; the seeds depend on the replication alone, not on who runs it."""
     results: dict[int, Variables] = {}
@@ -56,7 +60,7 @@ def run_chunk(
             schedule = None if given is None else given.schedule(replication, seeds["world_seed"])
             if schedule is not None and given is not None and callable(given.offers):
                 check_given(f"policies[{name!r}]", policy, schedule)
-            more: dict[str, Any] = {"delay": delay, "schedule": schedule}
+            more: dict[str, Any] = {"delay": delay, "schedule": schedule, "learned": learned}
             trace = replicate(policy, world, promise, **seeds, checkpoints=checkpoints, stop=stop, **more)
             plays = traits_of(policy).plays
             results[replication] = variables(trace, world, promise, checkpoints, plays, schedule=schedule)

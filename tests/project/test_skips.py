@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 pytest_plugins = ["pytester"]
-CONFTEST = Path(__file__).parents[1] / "conftest.py"
+CONFTEST = Path(__file__).parents[2] / "conftest.py"
 SOURCE = CONFTEST.parent / "src"
 MAY_IMPORT_EXTRAS = (
     "evenhand/client/openfeature.py",

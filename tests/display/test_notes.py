@@ -17,7 +17,7 @@ from evenhand.policy.ask_tell import AskTell
 from evenhand.studies import Study
 from evenhand.studies.verify import Verification
 from tests.cli.shell import answer, call
-from tests.test_html import SHOWN
+from tests.display.test_html import SHOWN
 
 NOTE = "Nobody has looked at this <since>."
 KEPT = property(lambda self: (NOTE,), lambda self, value: None)

@@ -17,7 +17,7 @@ from evenhand.datasets import fetching
 from evenhand.errors import EvenhandError, MissingExtraError
 from evenhand.extras import EXTRAS, optional
 
-REPOSITORY = Path(__file__).resolve().parents[1]
+REPOSITORY = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
 HOME = PROJECT["urls"]["Source"]
 MODEL = eh.interventions.CausalModel.from_tables(

@@ -1,10 +1,25 @@
-"""A refusal shows the beginning of what came, and costs no more where that is huge."""
-
-from __future__ import annotations
+"""Refusals name the nearest of what there is, and show the beginning of what came, at no more cost if it is huge."""
 
 import pytest
 
-from evenhand.errors import wanted
+from evenhand.errors import nearest, wanted, wanted_one_of
+
+
+def test_a_few_names_are_all_listed_in_their_order():
+    assert wanted_one_of("column", ["b", "a"], "zzz") == "column: expected one of ['b', 'a'], got 'zzz'"
+
+
+def test_many_names_are_cut_to_the_nearest_and_the_rest_is_counted():
+    known = [f"feature {i}" for i in range(43)] + ["reward"]
+    said = wanted_one_of("column", known, "Rewrad")
+    assert said.startswith("column: expected one of ['reward', 'feature 0', ")
+    assert said.endswith(" and 36 more, got 'Rewrad'; did you mean 'reward'?")
+
+
+def test_the_case_of_letters_makes_no_difference_and_no_guess_is_made_from_afar():
+    assert nearest("ARM", ["reward", "arm"]) == ["arm"]
+    assert nearest("quantity", ["arm", "reward"]) == []
+    assert nearest(17, [16, 177]) == ["177"]
 
 
 def shown(value):

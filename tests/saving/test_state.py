@@ -13,6 +13,7 @@ import evenhand as eh
 from evenhand.errors import ArgumentError, EvenhandError, StateFileError
 from evenhand.learners import KLUCB, UCB1, Adapter, EpsilonGreedy, Thompson, TsallisINF
 from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairLearn, FairUCB, HorizonFairUCB
+from evenhand.sampling import ArrayPool
 from evenhand.saving.state import FORMAT, from_bytes, to_bytes
 from tests.saved_files import rewritten
 from tests.strategies import Stubborn
@@ -226,3 +227,13 @@ def test_what_is_no_path_is_refused(path):
     for door in (lambda: eh.load(path), lambda: eh.save(policy, path)):
         with pytest.raises(ArgumentError, match="path: expected the path of a file, got"):
             door()
+
+
+def test_large_arrays_are_compressed(tmp_path):
+    rng = np.random.default_rng(0)
+    pool = ArrayPool(rng.integers(0, 9, (2000, 100)), rng.integers(0, 2, 2000), group=["u", "v"] * 1000)
+    eh.save(pool, tmp_path / "pixels")
+    with zipfile.ZipFile(tmp_path / "pixels") as archive:
+        place = archive.getinfo("arrays")
+    assert (eh.load(tmp_path / "pixels").X == pool.X).all()
+    assert place.compress_size < place.file_size / 3

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]
 CLOCKS = {"monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time", "thread_time", "sleep"}
 MAY = {
     "waiting.py": "the two functions that wait for something to happen",
-    "test_contract.py": "bugs that are planted: a thread loses its turn where a race would be",
+    "checks/test_contract.py": "bugs that are planted: a thread loses its turn where a race would be",
     "test_threads.py": "other threads get their turn at points that are chosen",
     "service/simulated.py": "time of the simulated world",
     "service/simulated_requests.py": "time of the simulated world",

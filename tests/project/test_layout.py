@@ -12,7 +12,7 @@ import evenhand as eh
 from evenhand import registry
 
 HOME = Path(eh.__file__).parent
-COUNTED = importlib.machinery.SourceFileLoader("ci_lines", str(Path(__file__).parents[1] / ".ci" / "lines"))
+COUNTED = importlib.machinery.SourceFileLoader("ci_lines", str(Path(__file__).parents[2] / ".ci" / "lines"))
 PLACES = {
     "where is it decided whether a play is allowed?": ("promises/allowed.py", "is_grantable"),
     "where does a ticket expire?": ("studies/log/open_tickets.py", "OpenTickets"),

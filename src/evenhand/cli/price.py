@@ -1,0 +1,137 @@
+"""`evenhand price`: what a promise costs in the long run, and what each of its clauses does; and the table of it, which
+other commands show as well."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evenhand.cli.inputs.inputs import named_shares, numbers_by_name, numbers_of, shares_of, windows_of
+from evenhand.cli.inputs.promises import promise_in
+from evenhand.cli.inputs.tables import read_table
+from evenhand.cli.options import FORM, JSON, Options
+from evenhand.cli.output import as_json, cell, print_text, records, say_notes
+from evenhand.cli.refusals import in_shell
+from evenhand.data.tables import column, in_column_order
+from evenhand.errors import ArgumentError, wanted
+from evenhand.promises.clause import AT_MOST
+from evenhand.promises.promise import Promise, read_promise
+from evenhand.quotas import Price
+from evenhand.quotas import price as price_of
+
+if TYPE_CHECKING:
+    from evenhand.protocol import Label
+
+MOST_CLAUSES = 30
+"""How many clauses a terminal shows, those that cost most."""
+
+
+@Options(
+    tables="log",
+    beside={
+        "--arm --reward": "LOG", "--means": "not LOG", "--promise": "not --shares --cap --window",
+        FORM: "LOG --shares --promise",
+    },
+)  # fmt: skip
+def price(
+    log: Path | None = None, *, arm: str = "arm", reward: str = "reward", means: str = "", shares: str = "",
+    cap: str = "", window: str = "", promise: Path | None = None, json: JSON = False,
+) -> None:  # fmt: skip
+    """Show what a promise costs in the long run, and what each share, cap and window costs: what one more percentage
+    point would cost and one less would save.
+
+    Parameters
+    ----------
+    log : A table of past plays and rewards: CSV, Parquet, Arrow or JSON lines, or -.
+    arm : The column with the arm of each play.
+    reward : The column with its reward.
+    means : The mean reward of each arm instead of a log: a=0.9,b=0.5, or 0.9,0.5.
+    shares : Promised share of each arm: 0.02, or a=0.2,b=1/3, or a CSV with columns arm, share.
+    cap : The most that an arm may have: 0.5, or a=0.5,b=1/3.
+    window : Least plays in any consecutive rounds: a=2/25,b=10 is twice in any 25, once in any 10.
+    promise : A promise file as for `evenhand new --promise`, instead of the options above.
+    """
+    if log is None and not means:
+        raise ArgumentError("LOG: name a table of plays and rewards, or pass --means a=0.9,b=0.5")
+    given: Any
+    if log is not None:
+        given = read_table(log, text=[arm])
+        arms = in_column_order(given, [arm], column(given, arm))
+    else:
+        named = named_shares(means, "--means")
+        given = numbers_of(means, "--means") if named is None else numbers_by_name(named, "--means")
+        arms = list(range(len(given))) if named is None else list(given)
+    promised = _promised(arms, shares, cap, window, promise)
+    found = price_of(promised, given, arm=arm, reward=reward)
+    if json:
+        as_json({"promise": str(promised)} | price_body(found), found)
+        return
+    print_text(f"Promised: {promised}.")
+    say_price(found)
+
+
+def _promised(arms: list[Label], shares: str, cap: str, window: str, file: Path | None) -> Promise:
+    if file is not None:
+        return promise_in(file, arms)
+    if not (shares or cap or window):
+        raise ArgumentError(wanted("--shares", "--shares, --cap, --window or --promise", None))
+    owed = shares_of(shares, arms) if shares else dict.fromkeys(arms, 0)
+    caps = named_shares(cap, "--cap") if "=" in cap else cap or None
+    return read_promise(owed, caps=caps, windows=windows_of(window) if window else None, arms=arms)
+
+
+def known_price(promise: Promise, means: Any, arm: str = "arm", reward: str = "reward") -> Price | str:
+    """Return what a promise costs in the long run, or a sentence that says why it is not known."""
+    try:
+        return price_of(promise, means, arm=arm, reward=reward)
+    except ArgumentError as error:
+        return f"What the promise costs in the long run is not known: {in_shell(error)}."
+
+
+def price_body(found: Price | str) -> dict[str, Any]:
+    """Return a price for programs."""
+    if isinstance(found, str):
+        return {"cost": None, "notes": [found]}
+    numbers = {name: getattr(found, name) for name in ("cost", "low", "high", "free", "kept", "shares", "rewards")}
+    return numbers | {"clauses": found.clauses.to_dict("records"), "notes": list(found.notes)}
+
+
+def say_price(found: Price | str) -> None:
+    """Print what a promise costs, and each of its clauses, those that cost most first."""
+    if isinstance(found, str):
+        print_text(found)
+        return
+    print_text(f"{found.finding}.")
+    rows = clause_rows(found)
+    records("What each clause costs, in reward per round", rows[:MOST_CLAUSES])
+    for line in clause_notes(found, len(rows) - MOST_CLAUSES):
+        print_text(line)
+    say_notes(found)
+
+
+def clause_rows(found: Price) -> list[dict[str, Any]]:
+    """Return a row for people of each clause that costs anything, or would, those that cost most first."""
+    binding = found.clauses[(found.clauses[["cost", "tighter", "looser"]] != 0).any(axis=1)]
+
+    def said(value: float) -> str | None:
+        return None if math.isnan(value) else f"{value + 0.0:.3g}"
+
+    def row_of(row: dict[Any, Any]) -> dict[str, Any]:
+        sure = f" ({row['cost_low']:.2g} to {row['cost_high']:.2g})" if found.rewards else ""
+        promised = f"{'at most' if row['promise'] in AT_MOST else 'at least'} {row['limit']}"
+        costs = {"costs": f"{said(row['cost'])}{sure}"}
+        points = {"a point tighter costs": said(row["tighter"]), "a point looser saves": said(row["looser"])}
+        return {"arm": cell(row["arm"]), "promised": promised} | costs | points
+
+    return [row_of(row) for row in binding.sort_values("cost", ascending=False, kind="stable").to_dict("records")]
+
+
+def clause_notes(found: Price, left_out: int = 0) -> list[str]:
+    """Return the sentences below a table of clauses, of which so many are left out."""
+    binding, every = len(clause_rows(found)), len(found.clauses)
+    said = ["A point is a percentage point: tighter is one more promised, or one less of a cap."] if binding else []
+    said += [f"{left_out} more clauses cost less; --json lists them all."] if left_out > 0 else []
+    idle = every - binding
+    said += [f"{idle} clause{'s' * (idle != 1)} of {every} cost{'s' * (idle == 1)} nothing as it is."] if idle else []
+    return said

@@ -1,0 +1,236 @@
+"""Whom to choose: the people with the largest recorded outcomes, and with the largest once the gap between similar
+people is taken out of the records of one group.
+
+A member of that group with the features x and the record y counts with y + x'(b_r - b_s): what all others have by these
+features, by their least squares b_r, instead of what the group has, b_s. On average over the group this adds what
+`evenhand.audit.parity` with `given` finds as the gap. Applicants without a record count with x'b_s or x'b_r, and once
+the gap is taken out all with x'b_r. Where the gap is at an end of its interval, each correction is larger or smaller by
+as much as that end is from the gap.
+
+Source: R. Oaxaca, "Male-female wage differentials in urban labor markets", International Economic Review 14 (1973), for
+the regressions; the choice is ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenhand.arguments import real, whole
+from evenhand.audit.similar import SimilarGap, notes_on_overlap, similar_gaps, supposed, told
+from evenhand.data.encoding import fitted
+from evenhand.data.groupings import used_once
+from evenhand.data.tables import check_column, column, column_names, in_column_order, numbers, places_in
+from evenhand.display.digits import as_written
+from evenhand.display.html import Card, HasCard, Table
+from evenhand.errors import ArgumentError, TableError, wanted, wanted_one_of
+from evenhand.frames import as_pandas
+from evenhand.kernels.arrays import Bools, Floats
+from evenhand.protocol import Label
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ADDED = ("record", "corrected", "by_record", "after_correction", "at_low", "at_high")
+"""The columns that a table of people gets."""
+STEPS = 101
+"""At so many gaps across its interval the cost is computed."""
+NAMED = 10
+"""How many rows a sentence names."""
+
+
+@dataclass(frozen=True, repr=False)
+class Chosen(HasCard):
+    """Who has the places by the records, and who once the gap between similar people is taken out.
+
+    Attributes
+    ----------
+    people : the table as it was given, with `record` and `corrected`, what each counts with, and whether each has a
+        place `by_record`, `after_correction`, and with the gap at the ends of its interval `at_low` and `at_high`.
+    enter, leave : the rows, counted from 0, that the correction gives and takes a place.
+    cost, cost_low, cost_high : by how much the mean of `record` among those with a place falls, and the least and the
+        most of that over the gap's interval.
+    gap : the gap between similar people, see `evenhand.audit.parity`.
+    group : the group that is corrected; of two by default the one with fewer rows.
+    column : the column of the groups.
+    reward, features, places, level : as they were given.
+    predicted : whether `record` is what the regressions predict for applicants.
+    notes : what to know before trusting the result.
+    """
+
+    people: pd.DataFrame
+    enter: list[int]
+    leave: list[int]
+    cost: float
+    cost_low: float
+    cost_high: float
+    gap: SimilarGap
+    group: Label
+    column: str
+    reward: str
+    features: tuple[str, ...]
+    places: int
+    level: float
+    predicted: bool
+    notes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return " ".join([self.finding(), self.gap.sentences(self.reward, self.features, self.level), supposed()])
+
+    def finding(self) -> str:
+        """Return whom the correction changes, and what that costs, in words."""
+        (gap,) = as_written(self.gap.gap)
+        cost, least, most = as_written(self.cost, self.cost_low, self.cost_high)
+        what = f"{'predicted ' * self.predicted}{self.reward}"
+        mine = (self.people[self.column] == self.group).to_numpy()
+        before, after = (int((mine & self.people[name]).sum()) for name in ("by_record", "after_correction"))
+        said = f"Of the {self.places} people with the largest {what}, {before} are in group {self.group!r}. "
+        said += f"With the gap, on average {gap}, taken out of the records of group {self.group!r}, {after} are. "
+        if self.cost_high == 0:
+            return f"{said}Nothing changes, and it costs nothing, wherever in its interval the gap is."
+        fall = f"{cost} ({least} to {most} over the interval of the gap)"
+        changed = f"Nothing changes; the mean {what} of those chosen falls by {fall}."
+        if self.enter:
+            changed = f"Enter: {_rows(self.enter)}. Leave: {_rows(self.leave)}. The mean {what} falls by {fall}."
+        new = [int((self.people[name] & ~self.people["by_record"]).sum()) for name in ("at_low", "at_high")]
+        low, high = (
+            f"{text} {'lower' if end < 0 else 'higher'}"
+            for text, end in zip(as_written(self.gap.low, self.gap.high), (self.gap.low, self.gap.high), strict=True)
+        )
+        return f"{said}{changed} If the gap were {low}, {new[0]} would enter; if {high}, {new[1]}."
+
+    def _card(self) -> Card:
+        shown = self.people[self.people[list(ADDED[2:])].any(axis=1)].sort_values("corrected", ascending=False)
+        return Card("Chosen", {"finding": str(self), "level": self.level}, [Table.of(shown, "People")])
+
+
+def choose(
+    frame: pd.DataFrame, *, group: str, reward: str, features: Sequence[str], places: int,
+    sensitive: Label | None = None, applicants: pd.DataFrame | None = None, level: float = 0.95,
+) -> Chosen:  # fmt: skip
+    """Choose people by their records, and once the gap between similar people is taken out of those of one group.
+
+    This is one choice among people who are all there. For people who come one after another, and whose outcomes are
+    learned from, use a policy such as `GroupFairTopInterval`.
+
+    Parameters
+    ----------
+    frame : the people with a record, one per row.
+    group, reward, features : the columns of the groups, of the records, and in which people are alike; see
+        `evenhand.audit.parity` with `given`.
+    places : how many people are chosen.
+    sensitive : the group whose records the gap is taken out of; of two groups by default the one with fewer rows.
+    applicants : people without a record, with the columns of group and features: these are chosen from instead, by what
+        the regressions of `frame` predict for them.
+    level : the probability with which the interval of the gap holds.
+
+    Raises
+    ------
+    TableError
+        As `evenhand.audit.parity` with `given`; if a column that is added is there already, or an applicant is of a
+        group without a record.
+    ArgumentError
+        If there are fewer people than places, or `sensitive` is none of the groups, or missing for more than two.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> staff = pd.DataFrame({"sex": list("fmfmfmfmfm"), "years": [1, 1, 2, 2, 3, 3, 4, 4, 5, 5]})
+    >>> staff["pay"] = 10 * staff["years"] - 14 * (staff["sex"] == "f") + [0, 1, 1, 0, 0, 1, 1, 0, 1, 0]
+    >>> found = choose(staff, group="sex", reward="pay", features=["years"], places=3, sensitive="f")
+    >>> found.enter, found.leave, round(found.cost, 1)
+    ([6], [7], 4.3)
+    """
+    level = real("level", level, above=0, below=1)
+    frame, used = as_pandas(frame), column_names("features", features)
+    check_column(frame, group, "group")
+    used_once("features", used, {group: "the group", reward: "the reward"})
+    values, labels = numbers(frame, reward), column(frame, group)
+    names = in_column_order(frame, [group], labels)
+    codes = places_in(labels, names)
+    code = _compared(names, codes, sensitive)
+    encoder, rows = fitted(frame, used)
+    kinds = encoder.names or []
+    (gap,) = similar_gaps(rows, values, codes, names, kinds, compared=[code], level=level)
+    notes = notes_on_overlap(rows, codes, names, kinds)
+    own, rows = codes == code, _with_intercept(rows)
+    kept = told(rows[own]) & told(rows[~own])
+    mine, others = (np.linalg.lstsq(rows[side][:, kept], values[side], rcond=None)[0] for side in (own, ~own))
+    people, record = frame, values
+    if applicants is not None:
+        people = as_pandas(applicants)
+        check_column(people, group, "group")
+        met = column(people, group)
+        if (unknown := places_in(met, names) < 0).any():
+            raise TableError(
+                wanted_one_of(f"applicants, row {int(unknown.argmax()) + 1}", names, met[unknown.argmax()])
+            )
+        own, rows = places_in(met, names) == code, _with_intercept(encoder.transform(people))
+        record = np.where(own, rows[:, kept] @ mine, rows[:, kept] @ others)
+    if taken := [name for name in ADDED if name in people]:
+        raise TableError(wanted("table", "one without the columns that are added", taken[0], "rename it"))
+    places = whole("places", places, low=1, high=len(people))
+    corrected = record + np.where(own, rows[:, kept] @ (others - mine), 0.0)
+    by_record, after, low, high = (
+        _largest(record, places),
+        *(_largest(corrected + (gap.gap - end) * own, places) for end in (gap.gap, gap.low, gap.high)),
+    )
+    costs = [
+        float(record[by_record].mean() - record[_largest(corrected + (gap.gap - end) * own, places)].mean())
+        for end in (gap.gap, *np.linspace(gap.low, gap.high, STEPS))
+    ]
+    table = people.assign(**dict(zip(ADDED, (record, corrected, by_record, after, low, high), strict=True)))
+    notes += _ties(record, by_record, "by the records") + _ties(corrected, after, "after the correction")
+    enter, leave = (np.flatnonzero(one).tolist() for one in (after & ~by_record, by_record & ~after))
+    return Chosen(
+        table, enter, leave, costs[0], min(costs), max(costs), gap, names[code], group, reward, tuple(map(str, used)),
+        places, level, applicants is not None, notes,
+    )  # fmt: skip
+
+
+def _compared(names: list[Label], codes: Any, sensitive: Label | None) -> int:
+    """Return the place of the group whose records are corrected."""
+    if len(names) < 2:
+        raise TableError(wanted("group", "a column with at least two groups", names[0]))
+    if sensitive is None and len(names) == 2:
+        return int(np.bincount(codes).argmin())
+    place = -1 if sensitive is None else int(places_in(np.array([sensitive], object), names)[0])
+    if place < 0:
+        raise ArgumentError(wanted_one_of("sensitive", names, sensitive))
+    return place
+
+
+def _with_intercept(rows: Floats) -> Floats:
+    return np.column_stack([rows, np.ones(len(rows))])
+
+
+def _largest(values: Floats, places: int) -> Bools:
+    """Return whether each value (n,) is among the largest; of equal ones those that come first."""
+    chosen = np.zeros(len(values), np.bool_)
+    chosen[np.argsort(-values, kind="stable")[:places]] = True
+    return chosen
+
+
+def _ties(values: Floats, chosen: Bools, how: str) -> tuple[str, ...]:
+    """Return a note where people with and without a place count alike."""
+    last = values == values[chosen].min()
+    if not (last & ~chosen).any():
+        return ()
+    return (
+        f"{last.sum():,} people share the last place {how}, {(last & chosen).sum():,} of whom have one: those who come "
+        "first in the table.",
+    )
+
+
+def _rows(rows: list[int]) -> str:
+    """Return rows as a sentence names them, counted from 1.
+
+    >>> _rows([4]), _rows([0, 2])
+    ('row 5', 'rows 1, 3')
+    """
+    named = ", ".join(str(row + 1) for row in rows[:NAMED])
+    more = f" and {len(rows) - NAMED} more" if len(rows) > NAMED else ""
+    return f"row{'s' * (len(rows) > 1)} {named}{more}"

@@ -1,0 +1,101 @@
+"""`evenhand price`, and the same question asked of `simulate`, `evaluate` and `report`."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import evenhand as eh
+from evenhand.errors import ArgumentError, SharesError
+from tests.cli.shell import answer, call, cells, refused
+
+MEANS = {"a": 0.9, "b": 0.5, "c": 0.3}
+PROMISE = ["--shares", "b=0.1,c=0.1"]
+
+
+@pytest.fixture
+def log(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    random, arms = np.random.default_rng(1), list("abc") * 200
+    won = random.random(600) < [MEANS[arm] for arm in arms]
+    pd.DataFrame({"arm": arms, "reward": won.astype(int)}).to_csv("log.csv", index=False)
+    Path("promise.toml").write_text("[shares]\nb = 0.1\nc = 0.1\n")
+    return "log.csv"
+
+
+def test_every_command_gives_one_price(log):
+    """And it is the library's, and in the report for people."""
+    found = eh.quotas.price(eh.Promise({"a": 0, "b": 0.1, "c": 0.1}), pd.read_csv(log))
+    assert found.low < 0.1 < found.high
+    bodies = [
+        json.loads(answer("price", log, *PROMISE, "--json")),
+        json.loads(answer("evaluate", log, *PROMISE, "--rounds", "40", "--replays", "2", "--json"))["price"],
+        *json.loads(answer("simulate", "--data", log, "--promise", "promise.toml", "--rounds", "50", "--replications",
+                           "2", "--jobs", "1", "--json"))["prices"],
+    ]  # fmt: skip
+    assert len(bodies) == 3
+    for body in bodies:
+        assert (body["cost"], body["low"], body["high"]) == pytest.approx((found.cost, found.low, found.high))
+        assert [row["looser"] for row in body["clauses"]] == pytest.approx(found.clauses["looser"].tolist())
+    call("report", log, *PROMISE, "--reward", "reward")
+    assert f"{found.finding}." in Path("report.html").read_text()
+    said = answer("price", log, *PROMISE)
+    assert f"{found.finding}." in said
+    assert said.splitlines()[0] == "Promised: b, c each at least 1/10 of the rounds."
+
+
+def test_a_price_of_means_has_no_interval_and_says_what_costs_nothing():
+    ask = ("price", "--means", "a=0.9,b=0.5", "--shares", "b=0.1", "--cap", "a=0.5")
+    said = answer(*ask)
+    assert "In the long run the promise costs 0.2 a round, 22.2 % of the 0.9 earned without it." in said
+    assert cells(said)[0] == ["a", "at most 1/2", "0.16", "0.004", "0.004"]
+    assert "1 clause of 2 costs nothing as it is." in said
+    (cap,) = [row for row in json.loads(answer(*ask, "--json"))["clauses"] if row["promise"] == "cap"]
+    assert (cap["cost"], cap["tighter"], cap["looser"]) == pytest.approx((0.16, 0.004, 0.004))
+
+
+def test_simulated_means_have_their_price():
+    ask = (
+        "simulate",
+        "--means",
+        "0.9,0.5",
+        "--shares",
+        "1=0.2",
+        "--rounds",
+        "50",
+        "--replications",
+        "2",
+        "--seed",
+        "1",
+    )
+    assert "In the long run the promise costs 0.08 a round, 8.89 % of the 0.9" in answer(*ask, "--jobs", "1")
+
+
+def test_windows_and_files_are_read_as_everywhere(log):
+    windows = json.loads(answer("price", "--means", "0.9,0.5", "--window", "1=1/4", "--json"))
+    assert windows["cost"] == pytest.approx(0.1)
+    both = [answer("price", log, *promise, "--json") for promise in (PROMISE, ["--promise", "promise.toml"])]
+    assert both[0] == both[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "said"),
+    [
+        ([], ArgumentError, "LOG: name a table of plays and rewards, or pass --means"),
+        (["--means", "0.5,0.4"], ArgumentError, "--shares: expected --shares, --cap, --window or --promise"),
+        (["--means", "0.5,x", *PROMISE], ArgumentError, "--means"),
+        (["--means", "a=1,b=0", "--shares", "d=0.1"], SharesError, "--shares: expected arms among"),
+        (["--means", "a=1,b=0", "--cap", "d=0.1"], SharesError, "d"),
+    ],
+)
+def test_what_cannot_be_priced_is_refused(words, error, said):
+    refused(error, said, "price", *words)
+
+
+def test_a_log_that_says_too_little_of_an_arm_is_refused_and_beside_other_answers_only_said(log):
+    Path("few.csv").write_text("arm,reward\n" + "a,1\na,0\nb,1\n" * 6 + "c,1\n")
+    refused(ArgumentError, "at least two rewards of each arm, got 1 of arm 'c'", "price", "few.csv", *PROMISE)
+    beside = answer("simulate", "--data", "few.csv", *PROMISE, "--rounds", "20", "--replications", "2", "--jobs", "1")
+    assert "What the promise costs in the long run is not known: log: expected at least two rewards" in beside

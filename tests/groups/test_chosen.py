@@ -1,0 +1,124 @@
+"""Whom to choose: by the records, once the gap is taken out, at the ends of its interval; and what that costs."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import evenhand as eh
+from evenhand.errors import ArgumentError, TableError
+from tests.audit.test_similar import staff
+from tests.cli.shell import call, refused
+
+USED = {"group": "sex", "reward": "salary", "features": ["years", "rank"]}
+
+
+def choose(frame, places=15, **settings):
+    return eh.groups.choose(frame, **USED | {"places": places} | settings)
+
+
+def regressions(frame):
+    """The least squares of both sides, with columns of its own."""
+    x = np.column_stack([np.ones(len(frame)), frame["years"], frame["rank"] == "Assoc", frame["rank"] == "Prof"]) * 1.0
+    women = (frame["sex"] == "F").to_numpy()
+    return x, women, [np.linalg.pinv(x[side]) @ frame["salary"].to_numpy()[side] for side in (women, ~women)]
+
+
+def test_who_is_chosen_and_what_it_costs_is_that_of_the_definition():
+    frame = staff(8, gap=-9000.0)
+    found = choose(frame, 40)
+    x, women, (own, others) = regressions(frame)
+    salary = frame["salary"].to_numpy()
+    (gap,) = eh.audit.parity(frame, group="sex", value="salary", given=["years", "rank"]).similar
+    sets = {"by_record": set(np.argsort(-salary)[:40])}
+    for name, more in (("after_correction", 0.0), ("at_low", gap.gap - gap.low), ("at_high", gap.gap - gap.high)):
+        corrected = salary + women * (x @ (others - own) + more)
+        sets[name] = set(np.argsort(-corrected)[:40])
+    assert {name: set(np.flatnonzero(found.people[name])) for name in sets} == sets
+    assert found.people["corrected"][women].mean() - salary[women].mean() == pytest.approx(-gap.gap)
+    assert found.people["corrected"][~women].tolist() == salary[~women].tolist()
+    assert set(found.enter) == sets["after_correction"] - sets["by_record"] != set()
+    assert set(found.leave) == sets["by_record"] - sets["after_correction"]
+    means = {name: salary[sorted(rows)].mean() for name, rows in sets.items()}
+    assert found.cost == pytest.approx(means["by_record"] - means["after_correction"])
+    assert found.cost_low <= means["by_record"] - means["at_high"] <= means["by_record"] - means["at_low"]
+    assert means["by_record"] - means["at_low"] <= found.cost_high + 1e-9
+    said = str(found)
+    assert f"Enter: rows {', '.join(str(row + 1) for row in sorted(found.enter))}." in said
+    assert f"falls by {found.cost:,.0f} ({found.cost_low:,.0f} to {found.cost_high:,.0f} over" in said
+    assert gap.sentences("salary", ["years", "rank"], 0.95) in said
+
+
+def test_where_nothing_changes_it_says_so():
+    frame = staff(8, gap=-2000.0)
+    frame.loc[frame["sex"] == "F", "salary"] -= 60000
+    top = pd.DataFrame({"sex": "M", "years": 3.0, "rank": "Prof", "salary": 1e7 + np.arange(3)})
+    found = choose(pd.concat([frame, top], ignore_index=True), places=3)
+    assert (found.enter, found.leave, found.cost, found.cost_high) == ([], [], 0, 0)
+    assert "Nothing changes, and it costs nothing, wherever in its interval the gap is." in str(found)
+
+
+def test_applicants_are_ranked_by_the_regressions_and_then_by_that_of_all_others():
+    frame = staff(9, gap=-9000.0)
+    later = staff(10).drop(columns="salary")
+    found = choose(frame, applicants=later, places=10)
+    _, _, (own, others) = regressions(frame)
+    x, women, _ = regressions(later.assign(salary=0.0))
+    assert found.people["record"].to_numpy() == pytest.approx(np.where(women, x @ own, x @ others))
+    assert found.people["corrected"].to_numpy() == pytest.approx(x @ others)
+    assert "Of the 10 people with the largest predicted salary, " in str(found)
+    assert found.people[list(later)].equals(later)
+
+
+def test_people_who_share_the_last_place_are_noted():
+    frame = staff(8).assign(salary=lambda f: (f["salary"] > 65000) * 1.0)
+    (note, *_) = choose(frame, places=5).notes
+    assert note.startswith(f"{int(frame['salary'].sum())} people share the last place by the records, 5 of whom")
+
+
+@pytest.mark.parametrize(
+    ("change", "settings", "error", "words"),
+    [
+        (lambda f: f, {"places": 500}, ArgumentError, "places: expected a whole number >= 1 and <= 120, got 500"),
+        (lambda f: f, {"sensitive": "X"}, ArgumentError, "sensitive: expected one of"),
+        (lambda f: f.assign(sex=list("FMX") * 40), {}, ArgumentError, "sensitive: expected one of"),
+        (lambda f: f.assign(sex="M"), {}, TableError, "group: expected a column with at least two groups"),
+        (lambda f: f.assign(record=1), {}, TableError, "table: expected one without the columns that are added"),
+        (lambda f: f, {"applicants": staff(1).assign(sex="X")}, TableError, "applicants, row 1: expected one of"),
+        (lambda f: f, {"features": ["sex"]}, TableError, "features: expected columns that have no other use"),
+        (lambda f: f.assign(salary=1), {}, TableError, "value: expected values that differ"),
+    ],
+    ids=["places", "sensitive", "three groups", "one group", "taken", "an applicant", "the group", "constant"],
+)
+def test_what_cannot_be_chosen_from_is_refused(change, settings, error, words):
+    with pytest.raises(error, match=words):
+        choose(change(staff(5)), **settings)
+
+
+def test_of_three_groups_one_is_corrected_towards_all_others():
+    frame = staff(5, 300).assign(sex=lambda f: np.where(f.index % 3 == 0, "X", f["sex"]))
+    found = choose(frame, sensitive="X")
+    assert (found.group, found.gap.reference) == ("X", "all others")
+    others = (frame["sex"] != "X").to_numpy()
+    assert found.people["corrected"][others].tolist() == frame["salary"][others].tolist()
+
+
+def test_the_command_says_lists_and_writes_whom_to_choose(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    staff(8, gap=-9000.0).to_csv("staff.csv", index=False)
+    words = ("choose", "staff.csv", "--group", "sex", "--reward", "salary", "--features", "years,rank", "--places", 15)
+    found = choose(pd.read_csv("staff.csv"))
+    done = call(*words, "--out", "chosen.csv")
+    assert " ".join(str(found).split()) in " ".join(done.output.split())
+    assert "Written: chosen.csv" in done.output
+    written = pd.read_csv("chosen.csv")
+    assert written["after_correction"].tolist() == found.people["after_correction"].tolist()
+    body = json.loads(call(*words, "--json").output)
+    assert (body["enter"], body["cost"]) == (found.enter, pytest.approx(found.cost))
+    staff(3).drop(columns="salary").to_csv("later.csv", index=False)
+    assert "largest predicted salary" in " ".join(call(*words, "--applicants", "later.csv").output.split())
+    refused(ArgumentError, "--state: expected the answers of audit-pairs, or --group instead", "choose", "staff.csv",
+            "--places", 2)  # fmt: skip
+    refused(ArgumentError, "--reward: expected a column", *words[:4], "--places", 2)
+    refused(ArgumentError, "--sensitive: expected one of", *words, "--sensitive", "X")
