@@ -117,8 +117,8 @@ def online_river(shown: list[dict[int, float]]) -> None:
 def online_ours(shown: np.ndarray) -> None:
     groups = ["s"] * (ARMS // 2) + ["r"] * (ARMS // 2)
     policy = GroupFairTopInterval(groups, "s", horizon=len(shown), seed=1)
-    policy.begin(FEATURES)
-    policy.compile()
+    policy._begin(FEATURES)
+    policy.engine.compile()
     for contexts in shown:
         policy.tell(policy.ask(contexts), 1.0)
 

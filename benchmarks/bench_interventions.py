@@ -35,7 +35,7 @@ def per_sample(search: CSR, random: np.random.Generator, cold: bool = False) -> 
     tables, right = problem.tables, problem.model.tables["Y"][:, 1]
     m, pairs = problem.outcome_divergence, list(permutations(range(2), 2))
     d = {pair: problem.gap_divergence[pair] for pair in pairs}
-    search.begin()
+    search._begin()
     drawn: list[np.ndarray] = []
     k = len(tables)
     while not search.finished:
@@ -63,7 +63,7 @@ def per_sample(search: CSR, random: np.random.Generator, cold: bool = False) -> 
         known = np.ones(k, bool)
         estimates = Estimates(outcomes, gaps, known, np.ones((2, k), bool))
         search.phase += 1
-        search.judge(estimates, 2.0**-level)
+        search._judge(estimates, 2.0**-level)
 
 
 def cold_program(problem: Problem, budget: float) -> float:

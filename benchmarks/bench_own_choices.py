@@ -6,6 +6,7 @@ python -m benchmarks.bench_own_choices [--runs N]
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import Any
 
 import evenhand as eh
@@ -21,7 +22,7 @@ GAP, ROUNDS = 0.1, 50_000
 class Told(TsallisINF):
     """Takes whatever is played for its own choice."""
 
-    own_choices = False
+    _traits = replace(TsallisINF._traits, own_choices=False)
 
 
 def under_shares(runs: int) -> None:

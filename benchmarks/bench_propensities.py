@@ -47,15 +47,15 @@ def ignore(params: Nothing, state: Nothing, contexts: Floats, index: int, reward
 class Stubborn(KernelPolicy):
     """Wishes the first arm in every round, compiled."""
 
-    kernels = Kernels(first, ignore)
+    _kernels = Kernels(first, ignore)
 
     def __init__(self, *, arms: Any = None, seed: Any = None) -> None:
         super().__init__(arms, seed)
 
-    def parameters(self) -> Nothing:
+    def _parameters(self) -> Nothing:
         return Nothing(np.zeros(0))
 
-    def memory(self) -> Nothing:
+    def _memory(self) -> Nothing:
         return Nothing(np.zeros(0))
 
 

@@ -155,7 +155,7 @@ def online(repetitions: int, quick: bool) -> list[Measure]:
 
     def ours() -> float:
         policy = FairUCB([SHARE] * len(MEANS))
-        policy.compile()
+        policy.engine.compile()
 
         def play() -> None:
             for reward in rewards:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -51,23 +52,23 @@ def add(params: Params, state: State, contexts: Floats, index: int, reward: floa
 class LearnsTheOpposite(KernelPolicy):
     """Plays the arm with the lowest mean: a sign is wrong."""
 
-    kernels = Kernels(lowest_mean, add)
+    _kernels = Kernels(lowest_mean, add)
 
     def __init__(self, scale=1.0, *, arms=None, seed=None):
         self.scale = scale
         super().__init__(arms, seed)
 
-    def parameters(self):
+    def _parameters(self):
         return Params(float(self.scale))
 
-    def memory(self):
+    def _memory(self):
         return State(np.zeros(len(self._labels), np.int64), np.zeros(len(self._labels)))
 
 
 class LearnsNothing(LearnsTheOpposite):
     """Plays every arm in turn."""
 
-    kernels = Kernels(in_turn, add)
+    _kernels = Kernels(in_turn, add)
 
 
 @kernel
@@ -79,26 +80,26 @@ def misspelt(params: Params, state: State, contexts: Floats, index: int, reward:
 class HasNoSuchField(LearnsTheOpposite):
     """A kernel that names a field that is not there."""
 
-    kernels = Kernels(in_turn, misspelt)
+    _kernels = Kernels(in_turn, misspelt)
 
 
 class MeansNotToLearn(LearnsNothing):
     """The same, and says so."""
 
-    learns = False
+    _traits = replace(KernelPolicy._traits, learns=False)
 
 
 class LooksAtLabels(MeansNotToLearn):
     """Starts with the arm whose label comes first in the alphabet."""
 
-    def parameters(self):
+    def _parameters(self):
         return Params(float(min(range(len(self.arms)), key=lambda i: str(self.arms[i]))))
 
 
 class LeavesNumbersAsTheyAre(MeansNotToLearn):
     """Params(1) and Params(1.0) compile twice, and decide in other arithmetic."""
 
-    def parameters(self):
+    def _parameters(self):
         return Params(self.scale)
 
 
@@ -142,19 +143,19 @@ def count(params: QuotaParams, state: QuotaState, round: int, arm: int) -> None:
 class BreaksItsPromiseLate(QuotaPolicy):
     """Keeps a promise of small shares for 700 rounds, and breaks it a little later."""
 
-    rule = QuotaRule(late_from_700, wishes, count)
+    _rule = QuotaRule(late_from_700, wishes, count)
 
     def __init__(self, learner, shares, tolerance=0.0, *, arms=None, seed=None):
         self._set_up(learner, promise_over(learner, shares, tolerance, arms), seed)
 
-    def quota_parameters(self, learner):
+    def _quota_parameters(self, learner):
         return QuotaParams(np.array(self.promise.floats()), learner)
 
-    def quota_memory(self, learner):
+    def _quota_memory(self, learner):
         return QuotaState(np.zeros(len(self.promise.arms), np.int64), learner)
 
 
 class LooksAtNoDeadline(BreaksItsPromiseLate):
     """Waits until an arm is behind, when others may be behind in the same round."""
 
-    rule = QuotaRule(whoever_is_behind, wishes, count)
+    _rule = QuotaRule(whoever_is_behind, wishes, count)

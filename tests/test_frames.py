@@ -106,7 +106,7 @@ def labelled(frame):
 
 def world_of(world):
     world.reset(1)
-    return [array.tolist() for array in world.observe()], world.parameters()
+    return [array.tolist() for array in world.observe()], world._parameters()
 
 
 def individuals(frame):

@@ -40,11 +40,11 @@ def test_a_clone_has_the_same_arguments_and_no_memory(name):
     world.reset(1)
     ticket = policy.ask(*world.observe())
     policy.tell(ticket, *world.respond(ticket))
-    assert policy.has_history
+    assert policy._has_history
     twin = clone(policy)
     assert type(twin) is type(policy)
     assert twin is not policy
-    assert not twin.has_history
+    assert not twin._has_history
     if not name.startswith("sampling/"):  # a sampler's model is the one that it trains
         assert texts(twin.get_params()) == texts(policy.get_params())
     assert list(twin.get_params(deep=False)) == list(policy.config())
@@ -187,9 +187,9 @@ def test_models_are_cloned_untrained(model):
         draw = sampler.ask()
         sampler.tell(draw, *world.respond(draw))
     trained = sampler.model
-    assert trained.has_history
+    assert trained._has_history
     twin = clone(trained)
-    assert not twin.has_history
+    assert not twin._has_history
     key = "C" if isinstance(model, LogisticModel) else "estimator__C"
     assert twin.get_params()[key] == 0.5
     assert twin.set_params(**{key: 0.1}).get_params()[key] == 0.1

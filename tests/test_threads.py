@@ -249,7 +249,7 @@ def test_the_metric_may_be_read_and_taught_while_its_policy_decides():
 
 
 def test_two_searches_of_one_problem_share_its_program():
-    problem = next(SimulatedTrial.examples()).problem
+    problem = next(SimulatedTrial._examples()).problem
     searches = [CSR(problem, tolerance=0.1, budget=500) for _ in range(4)]
 
     def search(one):

@@ -22,7 +22,7 @@ def require_fresh(name: str, thing: Any, mend: str) -> Any:
         If it has decided or learned; the message says what to do: `mend`.
     """
     decided = rounds_of(thing)
-    if getattr(thing, "has_history", bool(decided)):
+    if getattr(thing, "_has_history", bool(decided)):
         got = f"one at round {decided}" if decided else "one that has learned already"
         raise ArgumentError(wanted(name, "one that has neither decided nor learned anything", got, mend))
     return thing

@@ -311,7 +311,7 @@ class Forgetting(Policy, Protocol):
 class RoundReader(Protocol):
     """A policy that says what it reads in a round, so that two asks that show the same are recognized as one."""
 
-    def round_shown(self, *observed: Any, **more: Any) -> Any:
+    def _round_shown(self, *observed: Any, **more: Any) -> Any:
         """Return what the policy reads of all that an `ask` shows it."""
         ...
 

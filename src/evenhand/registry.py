@@ -46,7 +46,7 @@ class RegistryEntry:
 def register(name: str, kind: Kind = "policy", *, baseline: bool = False) -> Callable[[_T], _T]:
     """Register the decorated class under a permanent name such as "quotas/fair-ucb".
 
-    The class states how to try it: a classmethod `examples()` yields pairs (policy, world) for the checks, and for a
+    The class states how to try it: a classmethod `_examples()` yields pairs (policy, world) for the checks, and for a
     world the worlds alone. A "part" is only saved and loaded with the policy that holds it (a model, a metric);
     `entries` leaves parts out unless they are asked for. A `baseline` is there to be compared with, as a paper does: it
     works like any other policy, but nobody is offered it.
@@ -62,7 +62,7 @@ def register(name: str, kind: Kind = "policy", *, baseline: bool = False) -> Cal
         if taken is not None and taken.cls.__qualname__ != cls.__qualname__:
             raise RegistryError(f"{name!r} is registered already, by {taken.cls.__qualname__}; choose another name")
         _entries[name] = RegistryEntry(name, kind, cls, baseline)
-        cls.registered_name = name  # type: ignore[attr-defined]
+        cls._registered_name = name  # type: ignore[attr-defined]
         return cls
 
     return enter
@@ -105,7 +105,7 @@ def get(name: str, kind: Kind | None = None) -> RegistryEntry:
 
 def name_of(thing: Any) -> str | None:
     """Return the registered name of an object's own class, or None."""
-    return type(thing).__dict__.get("registered_name")
+    return type(thing).__dict__.get("_registered_name")
 
 
 def own_modules() -> list[str]:

@@ -396,5 +396,5 @@ class NoExamples:
 
 def test_a_class_without_examples_is_told_so(scratch_registry):
     scratch_registry(NoExamples)
-    with pytest.raises(ContractError, match=r"NoExamples has no classmethod examples\(\)"):
+    with pytest.raises(ContractError, match=r"NoExamples has no classmethod _examples\(\)"):
         check_registered("quotas/broken")

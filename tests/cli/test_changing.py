@@ -176,7 +176,7 @@ def test_caps_windows_and_sets_stand_beside_the_shares_of_a_simulation(tmp_path)
     shown = cells(answer("simulate", "quotas/bernoulli-arms", "--promise", tmp_path / "p.toml", *options))
     rows = [row[:4] for row in shown]
     first = rows.index(["0", "-", "0.5", "-"])
-    assert rows[first : first + 4] == [["0", "-", "0.5", "-"], ["1", "-", "-", "-"], ["2", "-", "-", "1 in 9"], ["1 + 2", "0.4", "-", "-"]]
+    assert rows[first + 1 : first + 4] == [["1", "-", "-", "-"], ["2", "-", "-", "1 in 9"], ["1 + 2", "0.4", "-", "-"]]
 
 
 def test_a_learner_alone_plays_as_many_arms_a_round_as_under_the_promise(tmp_path):

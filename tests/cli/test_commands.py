@@ -76,7 +76,7 @@ def test_check_of_a_broken_policy_is_exit_code_1(scratch_registry):
             super().tell(decision, 0.5)
 
         @classmethod
-        def examples(cls):
+        def _examples(cls):
             yield cls([0.1, 0.1]), eh.quotas.BernoulliArms([0.1, 0.2])
 
     scratch_registry(Broken)

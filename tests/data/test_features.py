@@ -53,7 +53,7 @@ def test_the_same_transformer_reads_other_tables():
     encoder, rows = fitted(frame, ["job", "age", 7])
     assert encoder.names == ["job_some", "age", "7_y"]
     assert encoder.transform({"7": "y", "age": 5, "job": "some"}).tolist() == [[1.0, 5.0, 1.0]]
-    assert eh.learners.LinUCB(arms=2).encode_with(encoder).feature_names == encoder.names
+    assert eh.learners.LinUCB(arms=2).encode_with(encoder).contexts.feature_names == encoder.names
     assert rows.tolist() == [[0.0, 30.0, 0.0], [1.0, 40.0, 1.0]]
 
 

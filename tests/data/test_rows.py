@@ -351,7 +351,7 @@ def test_the_means_of_a_frame_belong_to_the_arms_that_its_columns_name():
 def rows(*given):
     policy = LinUCB(0.9, arms=["a", "b"], seed=1)
     policy.ask(list(given))
-    return policy.context_columns, policy.tickets.open[1][1].tolist()
+    return policy.contexts.table_columns, policy.tickets.open[1][1].tolist()
 
 
 def test_rows_that_name_their_columns_follow_the_names():

@@ -67,7 +67,7 @@ def test_every_registered_policy_can_be_described_or_is_refused_by_name():
     every = {e.name: e.cls for e in registry.entries("policy")}
     assert {*DESCRIBED, "sampling/certification"} <= {*every}
     for name in {*every} - {*DESCRIBED, "sampling/certification"}:
-        policy, _ = next(every[name].examples())
+        policy, _ = next(every[name]._examples())
         assert repr(policy_from({"policy": name, **policy.config()})) == repr(policy)
     assert {*FROM_PYTHON} <= {e.name for kind in ("policy", "part") for e in registry.entries(kind)}
 

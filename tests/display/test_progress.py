@@ -103,7 +103,7 @@ def test_no_bar_imports_nothing_to_draw_one():
 def test_a_search_at_the_shell_shows_its_trials(quiet, capsys):
     from evenhand.cli.recommend import _simulate
 
-    search = next(eh.interventions.SRIS.examples())[0]
+    search = next(eh.interventions.SRIS._examples())[0]
     _simulate(search, 1, quiet=quiet)
     assert capsys.readouterr().err.count("trials") == (0 if quiet else 1)
     assert search.finished

@@ -721,7 +721,7 @@ def test_contexts_of_another_width_are_refused():
     ):
         eh.evaluate(log, POLICY, **COLUMNS, contexts=np.zeros((5, 2)))
     policy = eh.groups.TopInterval({"a": "1", "b": "1", "c": "2"})
-    policy.begin(3)
+    policy._begin(3)
     with pytest.raises(ContextError, match="contexts: expected 3 numbers per row, as policy has, got 2"):
         eh.evaluate(log, policy, **COLUMNS, contexts=np.zeros((200, 2)))
 

@@ -130,7 +130,7 @@ def test_a_decision_that_is_not_taken_leaves_no_trace(name):
     taken = np.flatnonzero(random.random(300) < least_chance(logged) / logged.chances)
     assert len(taken) == 300
     if name != "own ask and tell":
-        policy.begin(1)
+        policy._begin(1)
     for row in taken:
         trial = copy.deepcopy(policy)
         decision = trial.ask(np.tile(logged.contexts[row], (2, 1)))

@@ -17,6 +17,7 @@ from evenhand.groups import (
     NaiveFair,
     TopInterval,
 )
+from evenhand.policy.traits import traits_of
 from evenhand.quotas import DeadlineLearn, FairLearn
 from evenhand.saving.state import from_bytes, to_bytes
 from tests.naming import at_night
@@ -81,7 +82,7 @@ def test_quotas_compose_and_both_promises_hold(rule):
         "fair alone": GroupFairTopInterval(world.groups, "sensitive", horizon=4000),
         "quota alone": rule(TopInterval(world.groups), shares),
     }
-    assert all(policy.kernels is not None and getattr(policy, "compiled", True) for policy in policies.values())
+    assert all(policy._kernels is not None and traits_of(policy).compiled for policy in policies.values())
     history = eh.simulate(policies, world, rounds=4000, replications=20, seed=3, jobs=1)
     assert float(history.violations.sel(policy=["both", "quota alone"]).max()) == 0
     assert float(history.worst_shortfall.sel(policy="both").max()) < 1

@@ -202,7 +202,7 @@ def test_bias():
     policy = GroupFairTopInterval(G, "s", seed=1)
     with pytest.raises(ArgumentError, match="contexts"):
         policy.bias()
-    policy.begin(2)
+    policy._begin(2)
     with pytest.raises(ArgumentError, match="nothing has been told"):
         policy.bias()
     policy.tell(policy.ask(np.ones((3, 2))), 1.0)

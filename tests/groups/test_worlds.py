@@ -136,8 +136,8 @@ def test_a_policy_reads_the_applicants_of_today_as_the_world_read_its_table():
     policy = TopInterval(world.groups).encode_with(world.encoder)
     today = pd.DataFrame({"job": ["none", "some", "other", "none"], "debt": [1.0, 2.0, 3.0, 4.0]}, index=world.arms)
     policy.ask(today)
-    assert policy.feature_names == world.features
-    assert policy.round_shown(today)[1][0] == [[0.0, 0.0, 1.0], [0.0, 1.0, 2.0], [1.0, 0.0, 3.0], [0.0, 0.0, 4.0]]
+    assert policy.contexts.feature_names == world.features
+    assert policy._round_shown(today)[1][0] == [[0.0, 0.0, 1.0], [0.0, 1.0, 2.0], [1.0, 0.0, 3.0], [0.0, 0.0, 4.0]]
 
 
 def test_numbers_as_groups_and_one_column_arms():

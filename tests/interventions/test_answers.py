@@ -23,7 +23,7 @@ from tests.interventions.examples import drawn_world, fitted_to, mediated, two_a
 from tests.naming import long, spread
 from tests.reference import interventions as twin
 
-WORLD = next(SimulatedTrial.examples())
+WORLD = next(SimulatedTrial._examples())
 CONTEXT = {
     "csr": lambda p: CSR(p, tolerance=0.1, budget=400),
     "csr of the paper": lambda p: CSR(p, tolerance=0.1, budget=400, pooled=False),
@@ -257,7 +257,7 @@ def test_answers_over_fitted_models_are_wrong_no_more_often_than_said():
         draws = EvidenceDraws(problem.cells, truth.cells)
         while not search.finished:
             search.absorb(draws(search.plan(), random))
-        chosen, status = search.choice()
+        chosen, status = search._choice()
         if status != "not_shown":
             answered += 1
             label = None if chosen is None else problem.candidates[chosen]
@@ -286,7 +286,7 @@ def test_a_wrong_table_of_the_model_does_not_make_answers_wrong():
         search, random = CSR(fitted, tolerance=0.15, budget=10_000), generator(3, run)
         while not search.finished:
             search.absorb(draws(search.plan(), random))
-        wrong += search.choice()[1] == "certified"
+        wrong += search._choice()[1] == "certified"
     assert wrong <= binom.ppf(0.999, many(20), 0.05)
 
 

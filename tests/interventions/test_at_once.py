@@ -10,7 +10,7 @@ from evenhand.errors import ArgumentError
 from evenhand.interventions import CSR, CausalModel, Problem, SimulatedTrial
 from tests.interventions.examples import NETWORK, call
 
-WORLD = next(SimulatedTrial.examples()).problem
+WORLD = next(SimulatedTrial._examples()).problem
 GRAPH = "sex -> weight -> dose -> cured, weight -> cured"
 RULES = {"now": None, "high": "high", "mid": "mid"}
 ASKED = ["model.bif", "--intervene", "dose", "--sensitive", "sex", "--outcome", "state", "--candidates", "c.json",

@@ -49,7 +49,7 @@ def test_conditions_that_cannot_be_met_are_refused(monkeypatch):
 
 
 def test_curves_are_the_same_for_any_jobs_and_go_on_from_what_is_stored(tmp_path):
-    problem = next(SimulatedTrial.examples()).problem
+    problem = next(SimulatedTrial._examples()).problem
     settings = {"budgets": (300, 600), "runs": 10, "seed": 3}
     names = list(SEARCHES)
     one = error_curves([problem, problem], 0.1, settings, Runner(jobs=1), names=names)

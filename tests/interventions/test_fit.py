@@ -15,7 +15,7 @@ from tests.interventions.examples import drawn_world, fitted_to, mediated, two_a
 from tests.reference import interventions as twin
 
 EDGES = "sex -> weight -> dose -> cured, weight -> cured"
-TRUTH = next(SimulatedTrial.examples()).problem
+TRUTH = next(SimulatedTrial._examples()).problem
 FRAME = TRUTH.model.sample(400, seed=3)
 ASKED = {"intervene": "dose", "sensitive": "sex", "outcome": "cured"}
 

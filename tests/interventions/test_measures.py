@@ -10,7 +10,7 @@ from evenhand.interventions.measures import EvidenceDraws, replay, simulated_sea
 from evenhand.rng import generator
 from tests.interventions.examples import mediated
 
-PROBLEM = next(SimulatedTrial.examples()).problem
+PROBLEM = next(SimulatedTrial._examples()).problem
 
 
 def test_the_same_seed_gives_the_same_frame():

@@ -6,7 +6,7 @@ from evenhand.interventions import CSR, SimulatedTrial
 from evenhand.plots.interventions import plot_candidates, plot_errors, plot_gaps, plot_outcomes
 from tests.interventions.examples import mediated
 
-WORLD = next(SimulatedTrial.examples())
+WORLD = next(SimulatedTrial._examples())
 
 
 @pytest.fixture(scope="module")

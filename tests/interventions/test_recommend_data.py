@@ -13,7 +13,7 @@ from evenhand.studies import Study
 from tests.cli.shell import answer, refused
 from tests.interventions.examples import call
 
-WORLD = next(SimulatedTrial.examples()).problem
+WORLD = next(SimulatedTrial._examples()).problem
 GRAPH = "sex -> age -> dose -> cured, age -> cured"
 RULES = {
     "candidates": {"now": None, "high": "high", "by age": {"under 40": "low", "40 or more": "high"}},

@@ -13,7 +13,7 @@ from evenhand.saving import state
 from tests.interventions.examples import mediated, two_attributes
 from tests.reference import interventions as twin
 
-WORLD = next(SimulatedTrial.examples())
+WORLD = next(SimulatedTrial._examples())
 SEARCHES = {
     "csr": lambda p: CSR(p, tolerance=0.1, budget=400),
     "csr-pooled": lambda p: CSR(p, tolerance=0.1, budget=400, delta=None),
@@ -259,7 +259,7 @@ def test_simulated_and_told_searches_are_one():
         told.tell(allocation, samples)
         direct.plan()
         direct.absorb(evidence_of(WORLD.problem, samples))
-    assert direct.choice() == told.choice()
+    assert direct._choice() == told._choice()
     assert direct.dropped == told.dropped
 
 

@@ -14,7 +14,7 @@ from tests.interventions.examples import mediated, two_attributes
 from tests.naming import spread
 from tests.reference import interventions as twin
 
-WORLD = next(SimulatedTrial.examples()).problem
+WORLD = next(SimulatedTrial._examples()).problem
 PROBLEMS = {
     "mediator": WORLD,
     "V below S": mediated(1),

@@ -11,7 +11,7 @@ from evenhand.rng import generator
 from tests.interventions.examples import mediated
 from tests.reference import interventions as twin
 
-WORLD = next(SimulatedTrial.examples())
+WORLD = next(SimulatedTrial._examples())
 MODEL = WORLD.problem.model
 NOW = MODEL.tables["dose"]
 ASKED = {"intervene": "dose", "sensitive": "sex", "outcome": "cured"}

@@ -179,7 +179,7 @@ def test_a_policy_compiles_when_it_has_decided_often_enough_and_when_it_is_told_
     monkeypatch.setattr("evenhand.policy.engine.PLAIN_WORK", 10**9)
     policies["late"].ask()
     policies["told"].ask()
-    policies["told"].compile()
+    policies["told"].engine.compile()
     monkeypatch.setattr("evenhand.policy.engine.PLAIN_WORK", 1000)
     policies["early"].ask()
     for t in range(40):

@@ -13,6 +13,7 @@ import pytest
 import evenhand as eh
 from evenhand.errors import ArgumentError, ContextError, ModelError, RewardError, StateFileError
 from evenhand.learners import Adapter, functions
+from evenhand.policy.traits import traits_of
 from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn
 from evenhand.saving.state import from_bytes, to_bytes
 from tests.learners import foreign
@@ -95,7 +96,7 @@ def test_whether_it_is_contextual_is_saved_however_it_was_said():
     learner = adapter()
     learner.contextual = True
     again = from_bytes(to_bytes(FairLearn(learner, [0.1, 0.1])))
-    assert again.contextual
+    assert traits_of(again).contextual
     assert again.learner.contextual
 
 
@@ -305,13 +306,13 @@ def test_a_learner_with_features_gets_the_columns_in_their_order():
 @pytest.mark.parametrize("rule", [FairLearn, DeadlineLearn])
 def test_a_learner_has_a_reward_range_of_its_own_under_a_quota(rule):
     policy = rule(adapter(reward_range=(-2, np.int64(5))), [0.1] * 3)
-    assert policy.reward_range == (-2.0, 5.0)
+    assert traits_of(policy).reward_range == (-2.0, 5.0)
     for reward in (-2.1, 5.1, math.nan):
         with pytest.raises(RewardError, match=r"expected a number in \[-2, 5\]"):
             policy.tell(policy.ask(), reward)
     policy.tell(policy.ask(), -2.0)
     for one in (from_bytes(to_bytes(policy)), policy.fresh()):
-        assert one.reward_range == (-2.0, 5.0)
+        assert traits_of(one).reward_range == (-2.0, 5.0)
         one.tell(one.ask(), 5.0)
     anything = rule(adapter(reward_range=(-math.inf, math.inf)), [0.1] * 3)
     anything.tell(anything.ask(), 1e50)

@@ -69,7 +69,7 @@ def test_discounts_and_windows_follow_the_horizon():
         SlidingWindowUCB(horizon=10_000, changes=4, arms=2).engine.state.arms.size == 304
     )  # 2 sqrt(10000 ln 10000 / 4)
     learner = LinUCB(horizon=1000, variation=2.0, arms=2)
-    learner.begin(2)
+    learner._begin(2)
     assert learner.engine.params.discount == pytest.approx(1 - 0.001 ** (2 / 3), rel=1e-12)
 
 

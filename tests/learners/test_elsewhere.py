@@ -10,6 +10,7 @@ import pytest
 import evenhand as eh
 from evenhand.errors import ArgumentError, ContextError, MissingExtraError, ModelError, StateFileError
 from evenhand.learners import from_river, from_sklearn
+from evenhand.policy.traits import traits_of
 from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn
 from evenhand.saving.state import from_bytes, to_bytes
 
@@ -54,7 +55,7 @@ HEAVY = ("a forest", "a classifier", "neighbours")
 def talk(policy, rounds, start=0):
     """Take decisions and bring back rewards that depend on the round and the arm alone, one between 0 and 1 in four."""
     said = []
-    contextual = policy.policy.contextual if isinstance(policy, eh.Study) else policy.contextual
+    contextual = traits_of(policy.policy if isinstance(policy, eh.Study) else policy).contextual
     for t in range(start, start + rounds):
         random = np.random.default_rng([7, t])
         shown = [random.random(2).tolist()] * 3

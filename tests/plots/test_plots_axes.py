@@ -21,7 +21,7 @@ from evenhand.learners import UCB1
 from evenhand.plots import evaluation, groups, interventions, quotas, sampling, similarity, studies
 from evenhand.quotas import BernoulliArms, FairUCB
 
-TRIAL = next(SimulatedTrial.examples()).problem
+TRIAL = next(SimulatedTrial._examples()).problem
 COLLECTED = pd.DataFrame(
     [
         {"scheme": "one", "trial": t, "round": r, "group": g, "share": 0.5, "risk": 0.1 * r, "test_risk": 0.1 * r}

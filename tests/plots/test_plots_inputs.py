@@ -65,5 +65,5 @@ def test_a_history_that_lacks_a_variable_is_refused(history):
 
 
 def _recommended():
-    problem = next(eh.interventions.SimulatedTrial.examples()).problem
+    problem = next(eh.interventions.SimulatedTrial._examples()).problem
     return eh.interventions.CSR(problem, tolerance=0.1, budget=100).recommend()

@@ -10,7 +10,7 @@ from evenhand import plots
 from evenhand.interventions import SimulatedTrial
 log = pd.DataFrame({"arm": list("abab"), "reward": [0, 1, 1, 0], "p": 0.5})
 finding = eh.audit.promise(log, arm="arm", shares=0.5)
-sensitivity = next(SimulatedTrial.examples()).problem.sensitivity(tolerance=0.1)
+sensitivity = next(SimulatedTrial._examples()).problem.sensitivity(tolerance=0.1)
 """
 CELLS = {
     "plots.plot_audit(finding)": 1,

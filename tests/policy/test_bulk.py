@@ -27,7 +27,7 @@ def test_a_log_teaches_what_its_rows_teach_one_by_one():
         stepped.update("ab".index(item), float(click))
     for one, other in zip(numbers_of(warm), numbers_of(stepped), strict=True):
         assert np.array_equal(one, other)
-    assert warm.has_history
+    assert warm._has_history
     assert warm.round == 0
     assert warm.open_tickets == []
 
@@ -87,7 +87,7 @@ def test_contexts_are_learned_under_the_names_of_earlier_rounds():
         policy.forget(policy.ask({"age": 1.0, "pay": 0.0}))
         policy.learn(log, contexts=named)
         states.append(policy.engine.state.moment.tolist())
-        assert policy.context_columns == ["age", "pay"]
+        assert policy.contexts.table_columns == ["age", "pay"]
     assert states[0] == states[1]
     with pytest.raises(ContextError, match=r"contexts: expected the columns \['age', 'pay'\], as before, got"):
         policy.learn(log.rename(columns={"pay": "wage"}), contexts=["age", "wage"])
@@ -122,13 +122,13 @@ def test_a_bad_log_is_refused_and_nothing_has_changed(log, arguments, error, mes
     policy = FairUCB({"a": 0.3, "b": 0.3})
     with pytest.raises(error, match=message):
         policy.learn(log, **arguments)
-    assert not policy.has_history
+    assert not policy._has_history
 
 
 @pytest.mark.parametrize("contexts", [None, [], "age", [3], ["age"]])
 def test_bad_contexts_of_a_log_are_refused(contexts):
     policy = TopInterval(["F", "M"])
-    policy.begin(2)
+    policy._begin(2)
     log = pd.DataFrame({"arm": [0], "reward": [1.0], "age": [3.0]})
     with pytest.raises(ContextError, match="contexts: expected a list of 2 column names"):
         policy.learn(log, contexts=contexts)

@@ -16,6 +16,7 @@ from evenhand.groups import BiasedLinearArms, GroupFairTopInterval, LinearThomps
 from evenhand.interventions import CSR
 from evenhand.interventions.measures import simulated_searches
 from evenhand.learners import KLUCB, UCB1, Adapter, EpsilonGreedy, Thompson, TsallisINF
+from evenhand.policy.traits import traits_of
 from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairLearn, FairUCB
 from evenhand.sampling import (
     EstimatorModel,
@@ -66,15 +67,15 @@ def test_a_taught_learner_is_not_wrapped(learner, way, wrap):
 @pytest.mark.parametrize("policy", [LFG([0.1, 0.1]), FairUCB([0.1, 0.1]), TopInterval(["a", "b"])], ids=repr)
 def test_a_taught_policy_is_no_learner(policy):
     one = policy.fresh()
-    one.update(*([[[1.0], [2.0]]] if one.contextual else []), 1, 1.0)
+    one.update(*([[[1.0], [2.0]]] if traits_of(one).contextual else []), 1, 1.0)
     with pytest.raises(ArgumentError, match="learner: expected one that has neither decided nor learned"):
         FairLearn(one, [0.1, 0.1])
 
 
 def test_contexts_alone_teach_nothing():
     learner = TopInterval(["a", "b"])
-    learner.begin(3)
-    assert not learner.has_history
+    learner._begin(3)
+    assert not learner._has_history
     assert FairLearn(learner, [0.1, 0.1]).ask(np.ones((2, 3))).round == 1
 
 
@@ -95,7 +96,7 @@ def test_a_learner_that_is_taught_after_it_was_wrapped_changes_nothing():
     quota, fair = FairLearn(learner, [0.1, 0.1], seed=1), NaiveFair(["a", "b"], inner=inner, seed=1)
     learner.update(1, 1.0)
     inner.update([[1.0], [2.0]], 1, 5.0)
-    assert not quota.has_history
+    assert not quota._has_history
     assert quota.fresh().ask().arm == quota.ask().arm == 0
     fair.fresh().ask([[1.0], [2.0]])
 
@@ -135,9 +136,9 @@ def test_a_trained_model_is_refused_by_samplers(sampler, model):
 def test_samplers_go_on_after_loading_and_begin_anew_when_fresh(model):
     sampler = sampled(UniformSampler(["u", "v"], model, seed=1))
     assert from_bytes(to_bytes(sampler)).labels == 8
-    assert sampler.has_history
+    assert sampler._has_history
     fresh = sampler.fresh()
-    assert not fresh.has_history
+    assert not fresh._has_history
     assert sampled(fresh).labels == 8
 
 
@@ -153,7 +154,7 @@ def test_a_taught_metric_is_refused_by_policies(metric):
     one.withdraw(number)
     policy = LipschitzUCB(2, metric=one, seed=1)
     policy.metric.verdict([1.0, 0.0], [0.0, 0.0], 0.5, True)
-    assert policy.has_history
+    assert policy._has_history
     assert len(from_bytes(to_bytes(policy)).metric.verdicts) == 1
     assert policy.fresh().metric.verdicts == []
 
@@ -166,7 +167,7 @@ SIMULATED = [entry.name for entry in registry.entries("policy") if entry.name.sp
 def test_simulate_refuses_a_policy_whose_memory_it_would_not_use(name):
     policy, world = examples(registry.get(name).cls)[0]
     policy = policy.fresh(arms=world.arms) if getattr(policy, "arms", 0) is None else policy
-    before = policy.has_history
+    before = policy._has_history
     world.reset(1)
     policy.ask(*world.observe())
     with pytest.raises(
@@ -185,7 +186,7 @@ def test_simulate_refuses_a_policy_that_was_told_without_a_ticket():
 
 
 def test_searches_that_have_begun_are_not_simulated():
-    search, _ = next(CSR.examples())
+    search, _ = next(CSR._examples())
     search.ask()
     with pytest.raises(ArgumentError, match=r"searches\['csr'\]: expected one that has neither .*search.fresh\(\)"):
         simulated_searches({"csr": search}, replications=1)
@@ -206,8 +207,8 @@ def test_a_group_fair_policy_knows_whether_it_was_taught():
     policy = GroupFairTopInterval(world.groups, "sensitive")
     world.reset(1)
     (contexts,) = world.observe()
-    policy.begin(contexts.shape[1])
-    assert not policy.has_history
+    policy._begin(contexts.shape[1])
+    assert not policy._has_history
     policy.update(contexts, 0, 3.0)
-    assert policy.has_history
-    assert from_bytes(to_bytes(policy)).has_history
+    assert policy._has_history
+    assert from_bytes(to_bytes(policy))._has_history

@@ -449,7 +449,7 @@ def main(name: str, *, rounds: int = 2_000, cases: int = 40) -> int:
     code = 0
     for entry in registry.entries(prefix=name) if name.endswith("/") else [registry.get(name)]:
         takes_shares = "shares" in inspect.signature(entry.cls).parameters
-        if not takes_shares or getattr(entry.cls, "kept", None) in (None, "in the long run"):
+        if not takes_shares or entry.cls._traits.kept in (None, "in the long run"):
             print(f"{entry.name}: no promise of shares to break")
             continue
         try:

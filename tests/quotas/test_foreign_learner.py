@@ -20,6 +20,7 @@ from evenhand.learners import (
     from_river,
     from_sklearn,
 )
+from evenhand.policy.traits import traits_of
 from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn
 from evenhand.saving.state import from_bytes, to_bytes
 
@@ -68,7 +69,7 @@ def played(learner, situation):
     policy = DeadlineLearn(learner, [0.02] * arms, seed=1, **promised)
     dice, seen = random.Random(0), collections.Counter()
     for t in range(ROUNDS):
-        contexts = [[1.0]] * arms if policy.contextual else None
+        contexts = [[1.0]] * arms if traits_of(policy).contextual else None
         decision = policy.ask(contexts, available=available if t >= KNOWN else None)
         rewards = [float(dice.random() < WORTH[index]) for index in decision.indexes]
         policy.tell(decision, rewards if policy.plays > 1 else rewards[0])
@@ -91,7 +92,7 @@ def test_under_fair_learn_the_best_arm_gets_the_rounds_that_it_gets_from_ours(na
     for learner in (UCB1(), ELSEWHERE[name](3)):
         policy, dice = FairLearn(learner, [0.1] * 3, seed=1), random.Random(0)
         for _ in range(300):
-            decision = policy.ask([[1.0]] * 3 if policy.contextual else None)
+            decision = policy.ask([[1.0]] * 3 if traits_of(policy).contextual else None)
             policy.tell(decision, float(dice.random() < WORTH[decision.index]))
         counts.append(policy.pulls)
     assert counts[1][0] > 0.8 * counts[0][0] > 120
@@ -121,10 +122,10 @@ TAUGHT = pd.DataFrame({"arm": [0, 0, 0, 1, 1, 1, 2, 2, 3], "reward": [1.0, 1, 1,
 @pytest.mark.parametrize("make", [Thompson, lambda: EpsilonGreedy(0.5), lambda: eh.groups.LinearThompson(range(4))])
 def test_a_lottery_among_the_arms_on_offer_draws_with_the_chances_that_it_says(make):
     policy = DeadlineLearn(make(), [0.0] * 4, lottery=0.5, seed=1)
-    policy.learn(TAUGHT, contexts=["x"] if policy.contextual else None)
+    policy.learn(TAUGHT, contexts=["x"] if traits_of(policy).contextual else None)
     counts, chances, rounds = np.zeros(4), np.zeros(4), 400
     for _ in range(rounds):
-        decision = policy.ask([[1.0]] * 4 if policy.contextual else None, available=[1, 2, 3])
+        decision = policy.ask([[1.0]] * 4 if traits_of(policy).contextual else None, available=[1, 2, 3])
         policy.forget(decision)
         counts[decision.index] += 1
         chances += decision.probabilities

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction as F
 
 import numpy as np
@@ -33,7 +34,7 @@ PROMISES = {
 def losses_of(policy):
     """The losses of the learner inside, whose proposal may be held."""
     learner = policy.engine.state.learner
-    return learner.learner.losses if policy.holds else learner.losses
+    return learner.learner.losses if policy._traits.holds else learner.losses
 
 
 @pytest.fixture
@@ -59,14 +60,14 @@ def learn_by_weight_alone(params, state, contexts, index, reward, ticket):
 class Gains(TsallisINF):
     """Holds an arm that it cannot play for worthless, where TsallisINF holds it for free."""
 
-    kernels = Kernels(choose_drawn, learn_gain, sampled)
+    _kernels = Kernels(choose_drawn, learn_gain, sampled)
 
 
 class Fed(TsallisINF):
     """Takes whatever is played for its own choice, and weighs it by its probability alone."""
 
-    kernels = Kernels(choose_drawn, learn_by_weight_alone, sampled)
-    own_choices = False
+    _kernels = Kernels(choose_drawn, learn_by_weight_alone, sampled)
+    _traits = replace(TsallisINF._traits, own_choices=False)
 
 
 class Elsewhere:
@@ -173,7 +174,7 @@ def test_an_adapter_says_it_for_the_learner_inside(plain):
         policy.tell(decision, reward)
     granted = int(policy.engine.state.learner.granted[0])
     again = from_bytes(to_bytes(policy))
-    assert again.holds
+    assert again._traits.holds
     assert sum(again.learner.learner) == granted < 50
     with pytest.raises(ArgumentError, match="own_choices"):
         Adapter([0, 0], choose=wished, update=counted, own_choices="yes")
@@ -204,7 +205,7 @@ def test_without_tickets_it_is_the_same(learner, plain):
         policy.tell(decision, reward)
         assert silent.choose() == decision.index
         silent.update(decision.index, reward)
-    if silent.compiled:
+    if silent._traits.compiled:
         assert np.array_equal(losses_of(policy), losses_of(silent))
     else:
         assert policy.learner.heard == silent.learner.heard
@@ -249,7 +250,7 @@ def test_by_lottery_nothing_is_held():
     policy = DeadlineLearn(TsallisINF(), PROMISES["shares"]["shares"], lottery=0.5, seed=5)
     decision = policy.ask()
     assert 0 < decision.propensity <= 1
-    assert not policy.holds
+    assert not policy._traits.holds
 
 
 def test_chances_that_nobody_knows_are_refused():
@@ -271,7 +272,7 @@ def test_what_cannot_be_held_is_refused(learner, plays, match):
         ArgumentError, match=f"learner: expected one without own_choices, as {match}, got '{learner.__name__}'"
     ):
         DeadlineLearn(learner(), [0.1, 0.1, 0.1], plays=plays)
-    assert not FairLearn(learner(), [0.1, 0.1, 0.1]).holds
+    assert not FairLearn(learner(), [0.1, 0.1, 0.1])._traits.holds
 
 
 def test_a_study_writes_down_what_was_granted(tmp_path):

@@ -29,9 +29,9 @@ SAVED = {
     "quotas": saved(FairLearn(Thompson(), {"x": 0.2, "y": 0.3}, seed=1), BernoulliArms([0.3, 0.6])),
     "groups": saved(GroupFairTopInterval(ARMS.groups, "sensitive", seed=1), ARMS),
     "sampling": saved(OptimisticSampler(["u", "v"], seed=1), SyntheticModel1(instance="I")),
-    "certification": saved(*next(Certification.examples())),
-    "similarity": saved(*next(LipschitzUCB.examples())),
-    "interventions": saved(*next(CSR.examples()), rounds=1),
+    "certification": saved(*next(Certification._examples())),
+    "similarity": saved(*next(LipschitzUCB._examples())),
+    "interventions": saved(*next(CSR._examples()), rounds=1),
 }
 
 

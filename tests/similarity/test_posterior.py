@@ -295,8 +295,8 @@ def test_the_caution_stands_wherever_intervals_are_read():
     decision = policy.ask([[0.3, 0.1], [0.0, 0.0]])
     caution = "distances are unknown: the answers fit no metric"
     assert caution in decision.reason
-    assert caution in policy.card().text()
-    assert caution in policy.card().html()
+    assert caution in policy._card().text()
+    assert caution in policy._card().html()
     assert policy.undecided(decision) == {(0, 1)}
 
 
@@ -313,4 +313,4 @@ def test_a_queue_names_the_region_by_its_feature():
         told(queue.policy.metric, 250, 1, 0.05, biased)
         assert "age is above its" in queue.caveat
         assert queue.caveat in queue.ask().reason
-        assert queue.caveat in str(queue.card().facts["caveat"])
+        assert queue.caveat in str(queue._card().facts["caveat"])

@@ -26,7 +26,7 @@ def test_one_scale_holds_for_everybody_and_keeps_different_people_different():
     assert np.array_equal(policy.distances(shown), bare.distances(rows[:3]))
     later = from_bytes(to_bytes(policy))
     assert np.array_equal(later.ask(shown).probabilities, policy.ask(shown).probabilities)
-    assert "(age - 37.5) / " in policy.card().text()
+    assert "(age - 37.5) / " in policy._card().text()
     alone = LipschitzUCB(2, scale=Scale([0.0, 0.0], [3.0, 3.0]), metric=KnownDistance([[1.0, 0.0]]))
     assert alone.distances([[3.0, 0.0], [1.0, 0.0]])[1][0, 1] == pytest.approx(2 / 3)
 

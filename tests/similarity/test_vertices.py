@@ -73,7 +73,7 @@ def test_a_learner_certifies_what_a_linear_program_over_its_log_does():
 
 
 def test_a_saved_learner_goes_on_with_its_vertices():
-    learner = next(learner for learner in MomentDistance.examples() if learner.has_history)
+    learner = next(learner for learner in MomentDistance._examples() if learner._has_history)
     learner.bounds([0.5, 0.3], [0.1, 0.0])
     again = from_bytes(to_bytes(learner))
     np.testing.assert_array_equal(again.state.vertices, learner.state.vertices)

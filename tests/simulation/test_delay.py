@@ -124,6 +124,6 @@ def test_a_bad_delay_is_refused_by_name(delay):
 
 
 def test_worlds_with_rounds_of_their_own_know_no_delay():
-    policy, world = next(LipschitzUCB.examples())
+    policy, world = next(LipschitzUCB._examples())
     with pytest.raises(ArgumentError, match=r"^delay: expected None: \w+ plays rounds of its own"):
         eh.simulate(policy, world, rounds=10, delay=3)

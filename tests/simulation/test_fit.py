@@ -14,6 +14,7 @@ from evenhand.errors import ArgumentError
 from evenhand.groups import BiasedLinearArms, GroupFairTopInterval, LinearThompson, TableArms, TopInterval
 from evenhand.interventions import SimulatedTrial
 from evenhand.learners import KLUCB, UCB1, Adapter
+from evenhand.policy.traits import traits_of
 from evenhand.quotas import BernoulliArms, FairLearn, FairUCB, LoggedArms
 from evenhand.sampling import SyntheticModel1, UniformSampler
 from evenhand.similarity import LinearContexts, LipschitzUCB, MahalanobisOracle
@@ -51,7 +52,7 @@ def fits(name, policy, place, world):
     if policy.arms is not None and policy.arms != world.arms:
         return False
     if kind(name) == "arms":
-        return not policy.contextual
+        return not traits_of(policy).contextual
     return policy.groups == world.groups
 
 
@@ -138,7 +139,11 @@ MISFITS = {
         "a policy that chooses among arms, got .* a Draw",
     ),
     "a world of rows": (FairUCB([0.1, 0.1]), SyntheticModel1(instance="I"), "^world: expected an object with arms"),
-    "a world of trials": (FairUCB([0.1, 0.1]), next(SimulatedTrial.examples()), "^world: expected an object with arms"),
+    "a world of trials": (
+        FairUCB([0.1, 0.1]),
+        next(SimulatedTrial._examples()),
+        "^world: expected an object with arms",
+    ),
     "an adapter that sees": (Adapter(0, **SEES), ARMS, r"to take 1 arguments, as BernoulliArms has it"),
     "an adapter that does not": (Adapter(0, **QUIET), LINEAR, r"to take 2 arguments, as BiasedLinearArms has it"),
     "an adapter under quotas": (FairLearn(Adapter(0, **SEES), [0.1, 0.1]), ARMS, "to take 1 arguments"),
@@ -221,7 +226,7 @@ def test_a_refusal_changes_nothing():
     before = vars(world).keys()
     with pytest.raises(ArgumentError):
         play(policy, world)
-    assert not policy.has_history
+    assert not policy._has_history
     assert vars(world).keys() == before
 
 

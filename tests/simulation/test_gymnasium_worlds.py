@@ -21,7 +21,7 @@ from tests.naming import named
 
 ARMS = {"a": 0.7, "b": 0.5, "c": 0.4}
 STEPPED = [
-    world for entry in registry.entries("world") if hasattr(entry.cls, "kernels") for world in entry.cls.examples()
+    world for entry in registry.entries("world") if hasattr(entry.cls, "_kernels") for world in entry.cls._examples()
 ]
 
 
@@ -165,7 +165,7 @@ def test_what_is_no_world_of_arms_is_refused_by_name(call, said):
 
 
 def test_a_world_that_plays_rounds_of_its_own_is_refused_by_name():
-    world = next(eh.similarity.LinearContexts.examples())
+    world = next(eh.similarity.LinearContexts._examples())
     with pytest.raises(ArgumentError, match="a round is one arm and one reward, got 'a LinearContexts, which plays"):
         to_gymnasium(world, rounds=3)
 

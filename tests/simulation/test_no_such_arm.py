@@ -27,7 +27,7 @@ def negative(params: Any, state: Any, contexts: Any, round: int, waiting: Any) -
 @pytest.mark.parametrize("choose", [one_too_far, negative])
 def test_an_arm_that_does_not_exist_ends_the_simulation(choose: Any) -> None:
     class Astray(UCB1):
-        kernels = Kernels(choose, UCB1.kernels.update)
+        _kernels = Kernels(choose, UCB1._kernels.update)
 
     with pytest.raises(ContractError, match="outside the 2 arms"):
         eh.simulate(Astray(arms=2), BernoulliArms([0.5, 0.4]), rounds=5, seed=1, jobs=1)

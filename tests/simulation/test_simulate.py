@@ -14,6 +14,7 @@ import evenhand as eh
 from evenhand import Promise
 from evenhand.errors import ArgumentError, MissingExtraError, TableError
 from evenhand.learners import UCB1, Adapter, Thompson
+from evenhand.policy.traits import traits_of
 from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairLearn, FairUCB, LoggedArms
 from tests.fuzzing import many
 from tests.naming import named
@@ -97,7 +98,7 @@ def test_r_regret_by_hand():
     gaps, pulls, rounds = np.array([0.0, 0.2]), np.array([[1, 0], [3, 1]]), np.array([1, 4])
     np.testing.assert_allclose(regret(pulls, gaps), [0.0, 0.2])
     np.testing.assert_allclose(fair_regret(pulls, gaps, promise, rounds), [0.0, 0.2 * (1 - 1.5)])
-    assert policy.kept == "at the horizon"
+    assert traits_of(policy).kept == "at the horizon"
 
 
 def test_policies_see_common_random_numbers():

@@ -292,6 +292,6 @@ def test_the_first_decision_after_contexts_names_its_random_streams_too(home):
     study = Study.create(":memory:", policy.fresh())
     study.ask(*shown)
     begun = policy.fresh()
-    begun.begin(np.asarray(shown[0]).shape[1])
+    begun._begin(np.asarray(shown[0]).shape[1])
     streams = [field.tobytes().hex() for field in flat(begun.engine.state) if field.dtype == np.uint64]
     assert study.log.record(1).random_state == streams != []

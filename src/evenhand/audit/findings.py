@@ -136,7 +136,7 @@ class Audit(HasCard):
         times, first = self.rounds_in_violation, self.first_breach.round
         return f"The promise was broken {when_broken(times, first, self.rounds, 'round')}"
 
-    def card(self) -> Card:
+    def _card(self) -> Card:
         behind = f"{figure(self.worst_shortfall, 4)} plays, of {self.worst_arm!r} after round {self.worst_round}"
         facts: dict[str, Any] = {"finding": self.verdict}
         facts |= {} if self.first_breach is None else {"first broken": self.first_breach}

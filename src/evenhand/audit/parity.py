@@ -135,7 +135,7 @@ class Parity(HasCard):
             ]
         return title, f"mean {self.value}", 0.0, rows
 
-    def card(self) -> Card:
+    def _card(self) -> Card:
         facts = {"finding": str(self), "level": self.level, "pairs compared": self.pairs}
         return Card("Parity", facts, [Table.of(self.groups, "Groups")])
 

@@ -108,7 +108,7 @@ class Rates(HasCard):
             named,
         )
 
-    def card(self) -> Card:
+    def _card(self) -> Card:
         return Card("Rates", {"finding": str(self), "level": self.level}, [Table.of(self.groups, "Groups")])
 
 

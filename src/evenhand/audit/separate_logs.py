@@ -56,7 +56,7 @@ class ApartAudit(HasCard):
     promise: Promise
     notes: tuple[str, ...] = ()
 
-    def card(self) -> Card:
+    def _card(self) -> Card:
         verdict = "kept in every order of the logs" if self.kept else "broken in some order of the logs"
         facts: dict[str, Any] = {"promises": verdict, "logs": len(self.rounds), "rounds": sum(self.rounds)}
         return Card("Audit of logs written apart", facts, [Table.of(self.promises, "Promises")])

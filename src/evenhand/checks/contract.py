@@ -186,10 +186,10 @@ def examples(cls: Any) -> list[Any]:
     ContractError
         If the class has none.
     """
-    if hasattr(cls, "examples"):
+    if hasattr(cls, "_examples"):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            return list(cls.examples())
+            return list(cls._examples())
     if cls.__module__.startswith("evenhand.learners"):
         from evenhand.groups.worlds import BiasedLinearArms
         from evenhand.quotas.worlds import BernoulliArms
@@ -197,7 +197,7 @@ def examples(cls: Any) -> list[Any]:
         contextual = traits_of(cls).contextual
         world = BiasedLinearArms(arms=3, sensitive=1, bias=0.0) if contextual else BernoulliArms([0.2, 0.5, 0.8])
         return [(cls(arms=3, seed=1), world)]
-    raise ContractError(f"{cls.__qualname__} has no classmethod examples(): pairs (policy, world) for the checks")
+    raise ContractError(f"{cls.__qualname__} has no classmethod _examples(): pairs (policy, world) for the checks")
 
 
 def _prepared(policy: Any, world: Any) -> tuple[Any, Any]:

@@ -45,7 +45,7 @@ def check_one_kernel(policy: Any, world: Any, rounds: int) -> None:
     fast = _same_in_plain_python(policy, world, seeds, None)
     world.reset(SEED)
     said = converse(policy, world, rounds // 2)
-    policy.compile()
+    policy.engine.compile()
     said += converse(policy, world, rounds - rounds // 2)
     played = np.zeros((rounds, len(world.arms)), np.int64)
     for row, entry in zip(played, said, strict=True):
@@ -117,7 +117,7 @@ def check_learns(policy: Any, world: Any, rounds: int) -> None:
     raise AssertionError(
         f"with rewards turned into their opposite it loses {gains[scores].round(3).tolist()} more of "
         f"{[world.scores[i] for i in scores]} in {length} rounds, +- {error[scores].round(3).tolist()}: it does not "
-        "learn, or learns the opposite; say learns = False on the class if it is not meant to"
+        "learn, or learns the opposite; say Traits(learns=False) in its class if it is not meant to"
     )
 
 
@@ -125,7 +125,7 @@ def _lost(policy: Any, world: Any, length: int, run: int, sign: int) -> Any:
     """Return the world's scores after a conversation, rewards told as they are or (sign = -1) turned around."""
     one, place = policy.fresh(seed=run), copy.deepcopy(world)
     place.reset(SEED + run)
-    low, high = one.reward_range
+    low, high = traits_of(one).reward_range or (-np.inf, np.inf)
     middle = (low + high) / 2.0 if np.isfinite(low + high) else 0.0
     for _ in range(length):
         ticket = one.ask(*place.observe())

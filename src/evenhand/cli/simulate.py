@@ -151,7 +151,7 @@ def _world(name: str, logged: pd.DataFrame | None, arm: str, reward: str, means:
         return cls(numbers_of(means or "0.7,0.5,0.4", "--means"))
     if means:
         raise ArgumentError(wanted("--means", "nothing together with a world with means of its own", means))
-    return next(iter(cls.examples()))
+    return next(iter(cls._examples()))
 
 
 def _prices(

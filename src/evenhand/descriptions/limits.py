@@ -60,7 +60,7 @@ def check_encoded(policy: Any) -> None:
     """
     _most(
         "encoder: arms by the square of its numbers",
-        len(policy.arms or ()) * len(policy.encoder.names) ** 2,
+        len(policy.arms or ()) * len(policy.contexts.encoder.names) ** 2,
         LARGEST_FIT,
     )
 

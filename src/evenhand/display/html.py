@@ -108,14 +108,14 @@ def notes_of(thing: Any) -> tuple[str, ...]:
 
 def card_with_notes(thing: Any) -> Card:
     """Return the card of an object with its notes."""
-    return replace(thing.card(), notes=notes_of(thing))
+    return replace(thing._card(), notes=notes_of(thing))
 
 
 class HasCard:
-    """An object that a notebook shows as a card, and `print` as its text; a subclass writes `card()`, and `notes` where
-    a reader must know more."""
+    """An object that a notebook shows as a card, and `print` as its text; a subclass writes `_card()`, and
+    `notes` where a reader must know more."""
 
-    def card(self) -> Card:
+    def _card(self) -> Card:
         """Return the title, facts and tables that are shown."""
         raise NotImplementedError
 

@@ -158,7 +158,7 @@ class Evaluation(HasCard):
         value = "not identified" if math.isnan(self.value) else f"{self.value:.4g} per round"
         return f"{value}, {where}; {rounds}"
 
-    def card(self) -> Card:
+    def _card(self) -> Card:
         facts: dict[str, Any] = {"value": str(self), "estimator": self.estimator}
         if self.audit is not None:
             facts["promise"] = "kept in every replayed round" if self.audit.kept else "broken in a replayed round"
@@ -196,6 +196,6 @@ class Comparison(HasCard):
         own = [f"{name}: {note}" for name, notes in every.items() for note in notes if note not in shared]
         return (*self.own_notes, *(note for note in said if note in shared), *own)
 
-    def card(self) -> Card:
+    def _card(self) -> Card:
         facts = {name: str(found) for name, found in self.evaluations.items()}
         return Card("Comparison", facts, [Table.of(self.differences, "Differences from the first")])

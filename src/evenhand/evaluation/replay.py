@@ -78,7 +78,7 @@ def read_learner(name: str, policy: Any, logged: Logged) -> Any:
     width = None if logged.contexts is None else logged.contexts.shape[-1]
     if looks and traits.dimension not in (None, width):
         raise ContextError(wanted("contexts", f"{traits.dimension} numbers per row, as {name} has", width))
-    known = policy.context_columns if looks and isinstance(policy, KernelPolicy) else None
+    known = policy.contexts.table_columns if looks and isinstance(policy, KernelPolicy) else None
     if known is not None and logged.columns not in (None, known):
         mend = "name them in the order in which it has learned"
         raise ContextError(wanted("contexts", Wording("the columns ", known, f", as {name} has"), logged.columns, mend))
@@ -144,8 +144,8 @@ def replay(policy: Any, logged: Logged, rounds: int, seed: int, number: int) -> 
     """
     mine = copy.deepcopy(policy)
     if isinstance(mine, KernelPolicy):
-        if mine.contextual and logged.contexts is not None:
-            mine.begin(logged.contexts.shape[-1])
+        if traits_of(mine).contextual and logged.contexts is not None:
+            mine._begin(logged.contexts.shape[-1])
         if traits_of(mine).compiled and logged.codes.size * len(logged.arms) >= LONG:
             mine.engine.compile()
         words = [array for array in flat(mine.engine.state) if number and array.dtype == np.uint64 and array.size]

@@ -102,7 +102,7 @@ class Chosen(HasCard):
         )
         return f"{said}{changed} If the gap were {low}, {new[0]} would enter; if {high}, {new[1]}."
 
-    def card(self) -> Card:
+    def _card(self) -> Card:
         shown = self.people[self.people[list(ADDED[2:])].any(axis=1)].sort_values("corrected", ascending=False)
         return Card("Chosen", {"finding": str(self), "level": self.level}, [Table.of(shown, "People")])
 

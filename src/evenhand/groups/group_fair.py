@@ -128,7 +128,7 @@ class GroupFairTopInterval(IntervalPolicy):
             mean_reward = real("mean_reward", mean_reward)
         self.sensitive, self.mean_reward = sensitive, mean_reward
         self.within = one_of("within", within, ("top", "chain"))
-        self.group_regressions = len(names) + (sensitive is None)
+        self._group_regressions = len(names) + (sensitive is None)
 
     @property
     def reference(self) -> Label | None:
@@ -143,7 +143,7 @@ class GroupFairTopInterval(IntervalPolicy):
         """What a reader must know about the forms with `sensitive` and `mean_reward`."""
         return (LIFTED,) * (self.sensitive is not None) + (OWN_MEAN,) * (self.mean_reward is not None)
 
-    def parameters(self) -> IntervalParams:
+    def _parameters(self) -> IntervalParams:
         names, target = self.membership.names, -1
         if self.reference is not None:
             target = names.index(self.reference)
@@ -151,7 +151,7 @@ class GroupFairTopInterval(IntervalPolicy):
             target = len(names)
         corrected = np.array([self.sensitive in (None, name) for name in names])
         pick, shift = CHAIN_WITHIN if self.within == "chain" else TOP, self.mean_reward or 0.0
-        return super().parameters()._replace(pick=pick, corrected=corrected, target=target, shift=shift)
+        return super()._parameters()._replace(pick=pick, corrected=corrected, target=target, shift=shift)
 
     @locked
     def bias(
@@ -203,7 +203,7 @@ class GroupFairTopInterval(IntervalPolicy):
         one_of("balance", balance, ("pulls", "arms"))
         fit = self.engine.state.fit
         sigma = self._noise(noise)
-        own = self.feature_names or []
+        own = self.contexts.feature_names or []
         if features is None and own and not (self.intercept and INTERCEPT in own):
             features = own
         names = named(features, fit.coefficients.shape[1], self.intercept)
@@ -223,7 +223,7 @@ class GroupFairTopInterval(IntervalPolicy):
         return real("noise", noise, above=0)
 
     @classmethod
-    def examples(cls) -> Iterator[tuple[GroupFairTopInterval, Any]]:
+    def _examples(cls) -> Iterator[tuple[GroupFairTopInterval, Any]]:
         world = BiasedLinearArms(arms=4, sensitive=2)
         yield cls(world.groups, "sensitive", horizon=10_000), world
         yield cls(world.groups, "sensitive", horizon=10_000, preset="authors"), world

@@ -41,8 +41,8 @@ class IntervalPolicy(Grouped):
     A subclass may say whom it picks by their intervals, and which arms it corrects by the regressions of groups.
     """
 
-    kernels = INTERVALS
-    group_regressions = 0
+    _kernels = INTERVALS
+    _group_regressions = 0
     """How many regressions of groups there are, the pooled one among them."""
 
     def __init__(
@@ -72,7 +72,7 @@ class IntervalPolicy(Grouped):
         self.intercept = yes_or_no("intercept", intercept)
         super().__init__(self.membership.arms, seed)
 
-    def parameters(self) -> IntervalParams:
+    def _parameters(self) -> IntervalParams:
         dimension, paper = int(self.dimension or 0), self.preset == "paper"
         start = self.cold_start or ("infinite" if paper else "minimum_norm")
         return IntervalParams(
@@ -93,21 +93,21 @@ class IntervalPolicy(Grouped):
             shift=0.0,
         )
 
-    def memory(self) -> IntervalState:
+    def _memory(self) -> IntervalState:
         arms, groups = len(self.membership.arms), len(self.membership.names)
         return IntervalState(
-            self.stream(),
+            self._stream(),
             eligible=np.ones(arms, np.bool_),
             middles=np.zeros(arms),
             halves=np.zeros(arms),
             chained=np.zeros(arms, np.bool_),
             levels=np.zeros(groups + 2),
             until=np.zeros(1, np.int64),
-            fit=regressions(arms + self.group_regressions, int(self.dimension or 0), intercept=self.intercept),
+            fit=regressions(arms + self._group_regressions, int(self.dimension or 0), intercept=self.intercept),
         )
 
     @classmethod
-    def examples(cls) -> Iterator[tuple[Self, Any]]:
+    def _examples(cls) -> Iterator[tuple[Self, Any]]:
         """Yield policies and worlds to try them on."""
         world = BiasedLinearArms(arms=4, sensitive=2)
         yield cls(world.groups), world
@@ -141,8 +141,8 @@ class IntervalChaining(IntervalPolicy):
     baseline.
     """
 
-    def parameters(self) -> IntervalParams:
-        return super().parameters()._replace(pick=CHAIN if self.preset == "paper" else TWO_SWEEPS)
+    def _parameters(self) -> IntervalParams:
+        return super()._parameters()._replace(pick=CHAIN if self.preset == "paper" else TWO_SWEEPS)
 
 
 @register("groups/top-interval")

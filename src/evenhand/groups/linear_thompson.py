@@ -174,7 +174,7 @@ class LinearThompson(Grouped):
     1/delta))) up to logarithms.
     """
 
-    kernels = Kernels(
+    _kernels = Kernels(
         choose,
         update,
         unknown_probability,
@@ -196,24 +196,24 @@ class LinearThompson(Grouped):
         self.draws = None if draws is None else whole("draws", draws, low=1, high=MOST_DRAWS)
         self.exploration = real("exploration", exploration, above=0, high=1)
         if self.draws is not None:
-            self.kernels = Kernels(choose_drawn, update, sampled, bind(rank_again, choose_eligible=choose_drawn))
+            self._kernels = Kernels(choose_drawn, update, sampled, bind(rank_again, choose_eligible=choose_drawn))
         super().__init__(self.membership.arms, seed)
 
-    def parameters(self) -> LinearThompsonParams:
+    def _parameters(self) -> LinearThompsonParams:
         assert self.dimension is not None
         codes, spread = np.array(self.membership.codes, np.int64), self.spread or 0.0
         settings = self.delta, self.noise_scale, spread, self.shared, self.draws or 0, self.exploration
         return LinearThompsonParams(codes, self.dimension, *settings)
 
-    def memory(self) -> LinearThompsonState:
+    def _memory(self) -> LinearThompsonState:
         assert self.dimension is not None
         arms = len(self.membership.arms)
         fit = regressions(1 if self.shared else arms, self.dimension, ridge=RIDGE, intercept=self.intercept)
         sample = np.zeros(self.dimension + self.intercept)
-        return LinearThompsonState(self.stream(), np.ones(arms, np.bool_), sample, np.full(arms, 1.0 / arms), fit)
+        return LinearThompsonState(self._stream(), np.ones(arms, np.bool_), sample, np.full(arms, 1.0 / arms), fit)
 
     @classmethod
-    def examples(cls) -> Iterator[tuple[LinearThompson, Any]]:
+    def _examples(cls) -> Iterator[tuple[LinearThompson, Any]]:
         world = BiasedLinearArms(arms=4, sensitive=2)
         yield cls(world.groups, spread=1.0), world
         yield cls(world.groups, shared=True, intercept=True), world

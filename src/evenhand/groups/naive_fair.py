@@ -130,9 +130,9 @@ class NaiveFair(Grouped):
         require_fresh("inner", inner, "pass inner.fresh()")
         if inner.membership != self.membership:
             raise ArgumentError(wanted("inner", f"one for the groups {self.groups}", inner.groups))
-        self.kernels = Kernels(
-            bind(choose, inner_choose=inner.kernels.choose),
-            bind(update, inner_update=inner.kernels.update),
+        self._kernels = Kernels(
+            bind(choose, inner_choose=inner._kernels.choose),
+            bind(update, inner_update=inner._kernels.update),
             unknown_probability,
         )
         self._learner = inner.fresh()
@@ -147,19 +147,19 @@ class NaiveFair(Grouped):
 
     def _started(self) -> Any:
         learner = self._learner.fresh(seed=child(self.seed, 1))
-        learner.begin(self.dimension or 0)
+        learner._begin(self.dimension or 0)
         return learner
 
-    def parameters(self) -> NaiveParams:
+    def _parameters(self) -> NaiveParams:
         codes = np.array(self.membership.codes, np.int64)
         return NaiveParams(codes, self.dimension or 0, self.group_odds == "equal", self._started().engine.params)
 
-    def memory(self) -> NaiveState:
+    def _memory(self) -> NaiveState:
         present = np.zeros(len(self.membership.names), np.bool_)
-        return NaiveState(self.stream(), present, self._started().engine.state)
+        return NaiveState(self._stream(), present, self._started().engine.state)
 
     @classmethod
-    def examples(cls) -> Iterator[tuple[NaiveFair, Any]]:
+    def _examples(cls) -> Iterator[tuple[NaiveFair, Any]]:
         world = BiasedLinearArms(arms=5, sensitive=2)
         yield cls(world.groups), world
         yield cls(world.groups, "size", inner=LinearThompson(world.groups, spread=1.0)), world

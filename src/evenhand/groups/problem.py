@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -163,9 +163,7 @@ class ShownArms(NamedTuple):
 class Grouped(KernelPolicy):
     """What the policies of this package have in common: contexts, arms in groups, rewards on any scale."""
 
-    contextual = True
-    reward_range = (-math.inf, math.inf)
-    work = "squares"
+    _traits = replace(KernelPolicy._traits, contextual=True, reward_range=(-math.inf, math.inf), work="squares")
     membership: Groups
     horizon: int | None = None
 
@@ -195,12 +193,12 @@ class Grouped(KernelPolicy):
         """
         return super().ask(contexts if groups is None else ShownArms(contexts, groups), available=available)
 
-    def round_shown(self, contexts: Any = None, groups: Membership | None = None, *, available: Any = None) -> Any:
+    def _round_shown(self, contexts: Any = None, groups: Membership | None = None, *, available: Any = None) -> Any:
         """Return what a round shows as the policy reads it, equal for two rounds that show the same."""
         codes = self.membership.codes if groups is None else self.membership.of_round(groups)
-        return list(codes), super().round_shown(contexts, available=available)
+        return list(codes), super()._round_shown(contexts, available=available)
 
-    def begin(self, dimension: int) -> None:
+    def _begin(self, dimension: int) -> None:
         """Prepare for contexts (n_arms, dimension).
 
         Raises
@@ -213,7 +211,7 @@ class Grouped(KernelPolicy):
             most = math.isqrt(MOST_MEMORY // (16 * rows)) - 1
             what = f"at most {most} features for {len(self.membership.arms)} arms"
             raise ContextError(wanted("contexts", what, dimension, "leave some out, or summarize them"))
-        super().begin(dimension)
+        super()._begin(dimension)
 
     def _choose(self, shown: Floats) -> tuple[int, int, float]:
         if self.horizon is not None and self.round >= self.horizon:

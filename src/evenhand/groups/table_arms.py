@@ -207,7 +207,7 @@ class TableArms(KernelWorld):
     Source: Schumann, Lang, Mattei, Dickerson (2022), the experiments on COMPAS and family income.
     """
 
-    kernels = WorldKernels(show, pay, score)
+    _kernels = WorldKernels(show, pay, score)
     scores = ("perceived_regret",)
     units = {"perceived_regret": "largest reward among the rows shown less the reward received, so far"}  # noqa: RUF012
 
@@ -340,15 +340,15 @@ class TableArms(KernelWorld):
         own = None if self.sensitive is None else names.index(self.sensitive)
         return range(len(names)) if len(names) > 2 else [one_of_two(np.bincount(self.codes()), own)]
 
-    def parameters(self) -> TableParams:
+    def _parameters(self) -> TableParams:
         first = np.concatenate([[0], np.cumsum(self.counts)[:-1]]).astype(np.int64)
         return TableParams(self.table, self.rewards, first, self.counts, self.noise)
 
-    def memory(self, stream: Words) -> TableState:
+    def _memory(self, stream: Words) -> TableState:
         return TableState(stream, np.zeros(len(self.arms)), np.zeros(2))
 
     @classmethod
-    def examples(cls) -> Iterator[TableArms]:
+    def _examples(cls) -> Iterator[TableArms]:
         import pandas as pd
 
         frame = pd.DataFrame({"age": ["old", "young"] * 6, "sex": [*"FFMM"] * 3, "debt": range(0, 12000, 1000)})

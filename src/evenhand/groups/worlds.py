@@ -131,7 +131,7 @@ class BiasedLinearArms(KernelWorld):
     Source: Schumann, Lang, Mattei, Dickerson (2022), section 5.2.
     """
 
-    kernels = WorldKernels(show, pay, score)
+    _kernels = WorldKernels(show, pay, score)
     scores = SCORES
     units = UNITS
     reward_range = (-math.inf, math.inf)
@@ -188,16 +188,16 @@ class BiasedLinearArms(KernelWorld):
         """The true psi_g (d,) of each group in the current replication."""
         return dict(zip(self.membership.names, self._core[1].biases, strict=True))
 
-    def parameters(self) -> BiasedLinearParams:
+    def _parameters(self) -> BiasedLinearParams:
         return BiasedLinearParams(np.array(self.membership.codes, np.int64), self.noise)
 
-    def memory(self, stream: Words) -> BiasedLinearState:
+    def _memory(self, stream: Words) -> BiasedLinearState:
         arms, names = len(self.arms), self.membership.names
         coefficients, biases = np.zeros((arms, self.dimension)), np.zeros((len(names), self.dimension))
         entry(draw)(stream, coefficients, biases, self.base, self.spread, self.levels, self.bias_spread)
         return BiasedLinearState(stream, coefficients, biases, np.zeros((2, arms)), np.zeros(3))
 
     @classmethod
-    def examples(cls) -> Iterator[Any]:
+    def _examples(cls) -> Iterator[Any]:
         yield cls()
         yield cls(groups={"a": "x", "b": "y", "c": "z"}, bias={"y": 3.0, "z": -2.0}, dimension=3)

@@ -34,7 +34,7 @@ class OneShot(Search):
 
     Examples
     --------
-    >>> search, world = next(OneShot.examples())
+    >>> search, world = next(OneShot._examples())
     >>> world.reset(seed=1)
     >>> allocation = search.ask()
     >>> search.tell(allocation, *world.respond(allocation))
@@ -56,7 +56,7 @@ class OneShot(Search):
     def phases(self) -> list[Phase]:
         return [Phase(self.budget, phase_count(self.budget), TrialNeeds(pooled=self.pooled))]
 
-    def judge(self, estimates: Estimates, radius: float) -> None:
+    def _judge(self, estimates: Estimates, radius: float) -> None:
         self.certified = fair(estimates, self.limit, radius)
         self.drop(~(worst_gap(estimates) < self.limit), GAP_HIGH)
         self.drop(low(estimates, self.remaining, 0.0), OUTCOME_LOW)
@@ -80,7 +80,7 @@ class TwoStageCSR(Search):
 
     Examples
     --------
-    >>> search, world = next(TwoStageCSR.examples())
+    >>> search, world = next(TwoStageCSR._examples())
     >>> allocation = search.ask()
     >>> bool(allocation.frame["do(sex)"].isna().any())
     False
@@ -100,7 +100,7 @@ class TwoStageCSR(Search):
             stages += schedule(trials, rows)
         return stages
 
-    def judge(self, estimates: Estimates, radius: float) -> None:
+    def _judge(self, estimates: Estimates, radius: float) -> None:
         stage = self._phases[self.phase - 1].rows
         if stage.gap:
             shown = self.remaining & fair(estimates, self.limit, radius)
@@ -128,7 +128,7 @@ class SRIS(Search):
 
     Examples
     --------
-    >>> search, world = next(SRIS.examples())
+    >>> search, world = next(SRIS._examples())
     >>> search.ask().frame["do(sex)"].isna().all()
     np.True_
 
@@ -150,6 +150,6 @@ class SRIS(Search):
     def phases(self) -> list[Phase]:
         return schedule(self.budget, TrialNeeds(True, False, self.pooled))
 
-    def judge(self, estimates: Estimates, radius: float) -> None:
+    def _judge(self, estimates: Estimates, radius: float) -> None:
         self.drop(low(estimates, self.remaining, radius), OUTCOME_LOW)
         self.over = int(self.remaining.sum()) == 1

@@ -79,7 +79,7 @@ class CSR(Search):
 
     Examples
     --------
-    >>> search, world = next(CSR.examples())
+    >>> search, world = next(CSR._examples())
     >>> world.reset(seed=1)
     >>> while not search.finished:
     ...     allocation = search.ask()
@@ -114,8 +114,8 @@ class CSR(Search):
         return schedule(self.budget, TrialNeeds(pooled=self.pooled))
 
     @locked
-    def begin(self) -> None:
-        super().begin()
+    def _begin(self) -> None:
+        super()._begin()
         self._through_v = through_v_alone(self.problem.model, self.problem.structure)
         self._counts = CellCounts(self.problem.cells, self.problem.own)
         self._bets, self._delivered = Bets(self._counts, self._through_v), list[list[Any]]()
@@ -132,7 +132,7 @@ class CSR(Search):
         self._delivered.append([at, times, logged])
         self._bets.learn(self._counts.dense(at, times), logged)
 
-    def judge(self, estimates: Estimates, radius: float) -> None:
+    def _judge(self, estimates: Estimates, radius: float) -> None:
         if self.tested:
             self._judge_by_tests()
         else:
@@ -192,9 +192,9 @@ class CSR(Search):
         return (None, "none_is_fair") if len(unfair) == len(self.remaining) else None
 
     @locked
-    def choice(self) -> tuple[int | None, Status]:
+    def _choice(self) -> tuple[int | None, Status]:
         if not self.tested:
-            return super().choice()
+            return super()._choice()
         answer = self._answer()
         if answer is not None:
             return answer
@@ -203,13 +203,13 @@ class CSR(Search):
         return (int(np.where(fair, outcomes, -np.inf).argmax()) if fair.any() else None), "not_shown"
 
     @locked
-    def more(self) -> int | None:
+    def _more(self) -> int | None:
         """Return about how many more trials would show the answer, None where that cannot be said.
 
         This supposes that the estimates are right and that bounds narrow with the root of the number of trials. The
         answer is that one candidate is fair and each other unfair or worse, or that all are unfair.
         """
-        named, groups, limit = self.choice()[0], len(self.problem.groups), self.limit
+        named, groups, limit = self._choice()[0], len(self.problem.groups), self.limit
         others = np.flatnonzero(self.remaining & (np.arange(len(self.remaining)) != named))
         needed = self._times_needed(gaps_of(others, groups), limit).reshape(len(self.problem.pairs), len(others)).min(0)
         if named is not None:
@@ -230,7 +230,7 @@ class CSR(Search):
     def verdicts(self) -> list[str]:
         if not self.tested:
             return super().verdicts()
-        chosen, status = self.choice()
+        chosen, status = self._choice()
         left = np.where(self.certified, "fair", "undecided")
         names = np.where(self.remaining, left, "dropped").tolist()
         if chosen is not None and status == "certified":
@@ -280,9 +280,9 @@ class CSR(Search):
         return {**super().snapshot(), "deliveries": [*self._delivered]}
 
     @classmethod
-    def examples(cls) -> Iterator[tuple[CSR, Any]]:
+    def _examples(cls) -> Iterator[tuple[CSR, Any]]:
         """Yield pairs (search, world) for the checks."""
-        for world in SimulatedTrial.examples():
+        for world in SimulatedTrial._examples():
             yield cls(world.problem, tolerance=0.1, budget=40_000), world
             yield cls(world.problem, tolerance=0.1, budget=500), world
             yield cls(world.problem, tolerance=0.1, budget=4000, pooled=False), world

@@ -46,10 +46,10 @@ class EvidenceDraws:
 
 def replay(search: Search, draws: EvidenceDraws, random: np.random.Generator) -> tuple[int | None, str]:
     """Run a search from start to end on simulated trials; return the number of the candidate named, and the status."""
-    search.begin()
+    search._begin()
     while not search.finished:
         search.absorb(draws(search.plan(), random))
-    return search.choice()
+    return search._choice()
 
 
 def simulated_searches(searches: Mapping[str, Search], *, replications: int = 100, seed: Seed = None) -> Any:
@@ -75,7 +75,7 @@ def simulated_searches(searches: Mapping[str, Search], *, replications: int = 10
     Examples
     --------
     >>> from evenhand.interventions import CSR
-    >>> frame = simulated_searches({"csr": next(CSR.examples())[0]}, replications=20, seed=1)
+    >>> frame = simulated_searches({"csr": next(CSR._examples())[0]}, replications=20, seed=1)
     >>> len(frame), bool(frame["correct"].mean() > 0.5)
     (20, True)
     """

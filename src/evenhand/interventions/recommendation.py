@@ -59,7 +59,7 @@ class Recommendation(HasCard, Found):
     refuted: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def card(self) -> Card:
+    def _card(self) -> Card:
         facts = {"candidate": self.candidate, "status": self.status, "confidence": self.confidence}
         return Card("Recommendation", facts, [Table.of(self.table, "Candidates")])
 

@@ -35,6 +35,7 @@ from evenhand.interventions.worlds import SimulatedTrial
 from evenhand.kernels.arrays import Bools, Ints
 from evenhand.policy.ask_tell import AskTell, locked
 from evenhand.policy.tickets import Tickets
+from evenhand.policy.traits import Traits
 
 OUTCOME_LOW = "outcome below the best fair one"
 OUTCOME_NEAR = "better than the certified candidate by at most the slack, if at all"
@@ -52,8 +53,7 @@ class Search(AskTell):
     """
 
     _tickets_live_in_log = True
-    hands_out = Allocation
-    feedback = "samples"
+    _traits = Traits(hands_out=Allocation, feedback="samples")
     constrained: ClassVar[bool] = True
     """Whether there is a tolerance."""
     certifies: ClassVar[bool] = False
@@ -99,13 +99,13 @@ class Search(AskTell):
             raise ArgumentError(wanted("budget", f"trials for {len(self._phases)} phases", budget, mend))
         for rows in {phase.rows for phase in self._phases}:
             problem.program(self._costs, self._allowance, rows)
-        self.begin()
+        self._begin()
 
     def phases(self) -> list[Phase]:
         """Return the phases of the search."""
         raise NotImplementedError
 
-    def judge(self, estimates: Estimates, radius: float) -> None:
+    def _judge(self, estimates: Estimates, radius: float) -> None:
         """Drop candidates after a phase."""
         raise NotImplementedError
 
@@ -225,20 +225,20 @@ class Search(AskTell):
         """
         if confidence is not None:
             confidence = real("confidence", confidence, above=0, below=1)
-        number, status = self.choice()
+        number, status = self._choice()
         label = None if number is None else self.problem.candidates[number]
         outcomes, gaps = self.confidence_bounds(confidence)
         found = Recommendation(label, status, report(self.problem, outcomes, gaps, self.verdicts(), self.dropped))
         each = (EACH,) if self.tested and confidence is not None else ()
         found.notes = (*self.notes(), *each, *self.problem.notes)
         if status == "not_shown":
-            found.more = self.more()
+            found.more = self._more()
             found.notes = (of_more(found.more, "trials"), *found.notes)
         elif self.tested:
             found.confidence = 1.0 - (self.delta or 0.0)
         return found
 
-    def more(self) -> int | None:
+    def _more(self) -> int | None:
         """Return about how many more trials would show the answer, None where that cannot be said."""
         return None
 
@@ -260,7 +260,7 @@ class Search(AskTell):
     # ------------------------------------------------------------------ over sufficient statistics
 
     @locked
-    def begin(self) -> None:
+    def _begin(self) -> None:
         """Start anew."""
         k = len(self.problem.candidates)
         self.phase = self.handed_out = 0
@@ -317,7 +317,7 @@ class Search(AskTell):
             self._used = self._all if self.reuse else self._recent + evidence
             self._recent = self._nothing
             self.phase += 1
-            self.judge(self.estimates(), 2.0 ** -self._phases[self.phase - 1].level)
+            self._judge(self.estimates(), 2.0 ** -self._phases[self.phase - 1].level)
 
     @locked
     def estimates(self) -> Estimates:
@@ -327,7 +327,7 @@ class Search(AskTell):
         return (self.problem.mixture if self.pooled else self.problem.clipped)(used, level)
 
     @locked
-    def choice(self) -> tuple[int | None, Status]:
+    def _choice(self) -> tuple[int | None, Status]:
         """Return the candidate's number, or None, and the status; see `recommend`."""
         if not self._all.trials.any():
             return None, "uncertified"
@@ -376,17 +376,17 @@ class Search(AskTell):
         self.remaining = self.remaining & ~candidates
 
     @classmethod
-    def examples(cls) -> Iterator[tuple[Self, Any]]:
+    def _examples(cls) -> Iterator[tuple[Self, Any]]:
         """Yield pairs (search, world) for the checks."""
-        for world in SimulatedTrial.examples():
+        for world in SimulatedTrial._examples():
             yield cls(world.problem, **cls.example), world
 
     # ------------------------------------------------------------------ copies and files
 
     @property
-    def has_history(self) -> bool:
+    def _has_history(self) -> bool:
         """Whether it has planned or learned anything since it was made."""
-        return super().has_history or self._all is not self._nothing
+        return super()._has_history or self._all is not self._nothing
 
     def fresh(self) -> Self:
         """Return a search of the same configuration that remembers nothing."""

@@ -30,7 +30,7 @@ class SimulatedTrial:
 
     Examples
     --------
-    >>> world = next(SimulatedTrial.examples())
+    >>> world = next(SimulatedTrial._examples())
     >>> world.reset(seed=1)
     >>> world.problem.candidates
     ('now', 'even', 'rich')
@@ -57,7 +57,7 @@ class SimulatedTrial:
         return (drawn(self.problem, ticket.plan, self._random).assign(**{TICKET: ticket.id}),)
 
     @classmethod
-    def examples(cls) -> Iterator[SimulatedTrial]:
+    def _examples(cls) -> Iterator[SimulatedTrial]:
         """Yield a small trial: a dose, set with or without regard to sex, and a mediator that depends on both."""
         model = CausalModel.from_tables(
             {"sex": ["f", "m"], "dose": ["low", "mid", "high"], "weight": [0, 1], "cured": [0, 1]},

@@ -187,7 +187,7 @@ class Adapter(Parameters):
         return cls(learner, **functions, **{name: snapshot[name] for name in PLAIN})
 
     @classmethod
-    def examples(cls) -> Iterator[Self]:
+    def _examples(cls) -> Iterator[Self]:
         """Yield a learner to check: a list of counts that picks the arm told least often."""
         yield cls([2, 0, 1], choose=_fewest, update=_counted, dump=list, load=list, reward_range=(-1.0, math.inf))
 
@@ -211,6 +211,10 @@ def _takes(function: Callable[..., Any], *given: Any) -> bool:
     return True
 
 
+DECLARED = ("contextual", "own_choices", "reward_range")
+"""What evenhand's own learners declare among their traits."""
+
+
 class LearnerFacts(NamedTuple):
     """What a learner says of itself, each under the name that it has there, and what is so where it does not say."""
 
@@ -229,7 +233,11 @@ class LearnerFacts(NamedTuple):
 
 def learner_facts(learner: Any) -> LearnerFacts:
     """Return what a learner says of itself: its policy asks it once."""
-    said = (getattr(learner, name, default) for name, default in LearnerFacts._field_defaults.items())
+    declared = getattr(learner, "_traits", learner)
+    said = (
+        getattr(declared if name in DECLARED else learner, name, default)
+        for name, default in LearnerFacts._field_defaults.items()
+    )
     return LearnerFacts._make(said)
 
 

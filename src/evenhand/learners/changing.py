@@ -120,7 +120,7 @@ class DiscountedUCB(KernelPolicy):
     wrong arm is played is O(sqrt(changes T) ln T).
     """
 
-    kernels = by_index(discounted_index, fade)
+    _kernels = by_index(discounted_index, fade)
 
     def __init__(
         self,
@@ -137,13 +137,13 @@ class DiscountedUCB(KernelPolicy):
         self.xi = real("xi", xi, above=0.0)
         super().__init__(arms, seed)
 
-    def parameters(self) -> DiscountedParams:
+    def _parameters(self) -> DiscountedParams:
         discount = DISCOUNT if self.discount is None else self.discount
         if self.horizon is not None:
             discount = 1.0 - 0.25 * math.sqrt(self.changes / self.horizon)
         return DiscountedParams(discount, self.xi)
 
-    def memory(self) -> DiscountedState:
+    def _memory(self) -> DiscountedState:
         k = len(self._labels)
         return DiscountedState(np.zeros(k, np.int64), np.zeros(k), np.zeros(k), np.zeros(1))
 
@@ -221,7 +221,7 @@ class SlidingWindowUCB(KernelPolicy):
     wrong arm is played is O(sqrt(changes T ln T)).
     """
 
-    kernels = Kernels(
+    _kernels = Kernels(
         bind(choose_highest, index=window_index, UNSEEN=NONE_IN_WINDOW),
         slide,
         rank=bind(rank_by_index, index=window_index, UNTRIED=NONE_IN_WINDOW),
@@ -236,10 +236,10 @@ class SlidingWindowUCB(KernelPolicy):
         self.horizon, self.changes = read_changes("window", window, horizon, changes)
         super().__init__(arms, seed)
 
-    def parameters(self) -> WindowParams:
+    def _parameters(self) -> WindowParams:
         return WindowParams(self.xi)
 
-    def memory(self) -> WindowState:
+    def _memory(self) -> WindowState:
         k, tau = len(self._labels), self._width()
         zero = np.zeros(k, np.int64), np.zeros(k), np.zeros(1, np.int64)
         return WindowState(*zero, np.zeros(tau, np.int64), np.zeros(tau))

@@ -239,12 +239,12 @@ class UCB1(KernelPolicy):
     8 sum_i ln T / Delta_i + (1 + pi^2/3) sum_i Delta_i for rewards in [0, 1].
     """
 
-    kernels = Kernels(choose_leader, learn_width, rank=bind(rank_by_index, index=ucb1_index))
+    _kernels = Kernels(choose_leader, learn_width, rank=bind(rank_by_index, index=ucb1_index))
 
-    def parameters(self) -> UCB1Params:
+    def _parameters(self) -> UCB1Params:
         return UCB1Params(math.sqrt(2.0))
 
-    def memory(self) -> UCB1State:
+    def _memory(self) -> UCB1State:
         k = len(self._labels)
         return UCB1State(
             np.zeros(k, np.int64), np.zeros(k), np.zeros(k), np.full(k, np.inf), np.zeros(3, np.int64), np.zeros(4)
@@ -313,10 +313,10 @@ class KLUCB(KernelPolicy):
     Source: Garivier and Cappé (2011), Theorem 2: regret at most (1 + o(1)) sum_i Delta_i ln T / d(mu_i, mu*).
     """
 
-    kernels = by_index(kl_index, learn_mean)
+    _kernels = by_index(kl_index, learn_mean)
 
-    def parameters(self) -> KLUCBParams:
+    def _parameters(self) -> KLUCBParams:
         return KLUCBParams(1e-9)
 
-    def memory(self) -> Means:
+    def _memory(self) -> Means:
         return Means.of(len(self._labels))

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -159,9 +160,8 @@ class LinUCB(KernelPolicy):
     Source: Russac, Vernade, Cappé (2019), Theorem 2: regret O(d^(2/3) variation^(1/3) T^(2/3)) up to logarithms.
     """
 
-    contextual = True
-    reward_range = (-math.inf, math.inf)
-    kernels = Kernels(choose, update, rank=rank)
+    _traits = replace(KernelPolicy._traits, contextual=True, reward_range=(-math.inf, math.inf))
+    _kernels = Kernels(choose, update, rank=rank)
 
     def __init__(
         self,
@@ -189,7 +189,7 @@ class LinUCB(KernelPolicy):
         self.context_norm = real("context_norm", context_norm, above=0.0)
         super().__init__(arms, seed)
 
-    def parameters(self) -> LinearParams:
+    def _parameters(self) -> LinearParams:
         d, discount = self.dimension or 1, self.discount
         if self.horizon is not None:
             discount = max(SHORTEST, 1.0 - (self.variation / (d * self.horizon)) ** (2.0 / 3.0))
@@ -197,7 +197,7 @@ class LinUCB(KernelPolicy):
         spread = self.context_norm / self.ridge * self.context_norm / d
         return LinearParams(discount, self.ridge, bias, self.noise_scale, -2.0 * math.log(self.delta), spread)
 
-    def memory(self) -> LinearState:
+    def _memory(self) -> LinearState:
         assert self.dimension is not None
         d, ridge = self.dimension, np.eye(self.dimension) * self.ridge
         return LinearState(ridge, ridge.copy(), np.sqrt(ridge), np.zeros(d), np.zeros(d), np.zeros(1), np.zeros(d))

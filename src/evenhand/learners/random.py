@@ -118,15 +118,15 @@ class Thompson(KernelPolicy):
     Source: Agrawal and Goyal (2012), Algorithm 2.
     """
 
-    chances = Chances(chances_of_largest, ("successes", "failures"), among=True)
-    kernels = Kernels(choose_sampled, learn_success, unknown_probability, rank_sampled, chances)
+    _chances = Chances(chances_of_largest, ("successes", "failures"), among=True)
+    _kernels = Kernels(choose_sampled, learn_success, unknown_probability, rank_sampled, _chances)
 
-    def parameters(self) -> ThompsonParams:
+    def _parameters(self) -> ThompsonParams:
         return ThompsonParams(1.0)
 
-    def memory(self) -> ThompsonState:
+    def _memory(self) -> ThompsonState:
         k = len(self._labels)
-        return ThompsonState(np.zeros(k, np.int64), np.zeros(k, np.int64), self.stream())
+        return ThompsonState(np.zeros(k, np.int64), np.zeros(k, np.int64), self._stream())
 
 
 class GreedyParams(NamedTuple):
@@ -207,8 +207,8 @@ class EpsilonGreedy(KernelPolicy):
     Source: Sutton and Barto (1998), section 2.2.
     """
 
-    chances = Chances(greedy_chances, ("pulls", "sums"), waiting=True, among=True)
-    kernels = Kernels(choose_greedy, learn_mean, unknown_probability, rank_greedy, chances)
+    _chances = Chances(greedy_chances, ("pulls", "sums"), waiting=True, among=True)
+    _kernels = Kernels(choose_greedy, learn_mean, unknown_probability, rank_greedy, _chances)
 
     def __init__(self, epsilon: float = 0.1, *, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> None:
         self.epsilon = as_float(epsilon)
@@ -216,7 +216,7 @@ class EpsilonGreedy(KernelPolicy):
             raise ArgumentError(wanted("epsilon", "a probability in [0, 1]", epsilon))
         super().__init__(arms, seed)
 
-    def distribution(self, why: int) -> Floats | None:
+    def _distribution(self, why: int) -> Floats | None:
         if why in (UNTRIED, UNSEEN):
             return None
         engine = self.engine
@@ -229,9 +229,9 @@ class EpsilonGreedy(KernelPolicy):
         index, why, chance = super()._choose(shown)
         return index, why, 1.0 if why in (UNTRIED, UNSEEN) else chance
 
-    def parameters(self) -> GreedyParams:
+    def _parameters(self) -> GreedyParams:
         return GreedyParams(self.epsilon)
 
-    def memory(self) -> GreedyState:
+    def _memory(self) -> GreedyState:
         k = len(self._labels)
-        return GreedyState(np.zeros(k, np.int64), np.zeros(k), self.stream())
+        return GreedyState(np.zeros(k, np.int64), np.zeros(k), self._stream())

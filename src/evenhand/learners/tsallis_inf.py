@@ -23,6 +23,7 @@ Machine Learning Research 22 (2021), Algorithms 1 and 2.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -127,12 +128,12 @@ class TsallisINF(KernelPolicy):
     every round, however the rewards of all change.
     """
 
-    kernels = Kernels(choose_drawn, learn_loss, sampled)
-    own_choices = True
+    _kernels = Kernels(choose_drawn, learn_loss, sampled)
+    _traits = replace(KernelPolicy._traits, own_choices=True)
 
-    def parameters(self) -> TsallisParams:
+    def _parameters(self) -> TsallisParams:
         return TsallisParams(1e-12)
 
-    def memory(self) -> TsallisState:
+    def _memory(self) -> TsallisState:
         k = len(self._labels)
-        return TsallisState(np.zeros(k), np.zeros(k), np.full(k, 1.0 / k), np.zeros(1, np.int64), self.stream())
+        return TsallisState(np.zeros(k), np.zeros(k), np.full(k, 1.0 / k), np.zeros(1, np.int64), self._stream())

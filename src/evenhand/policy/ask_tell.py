@@ -15,8 +15,9 @@ from typing import Any, ClassVar, Self, TypeVar, cast
 from evenhand.display.html import Card, Table, card_with_notes, said, shortened
 from evenhand.parameters import Parameters
 from evenhand.policy.tickets import Tickets
+from evenhand.policy.traits import Traits
 from evenhand.processes import Lock
-from evenhand.protocol import Decision, Label, Renewable
+from evenhand.protocol import Renewable
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
@@ -55,26 +56,17 @@ class Configured(Parameters):
 class AskTell(Configured):
     """Numbered tickets that may each be told once, late and in any order; safe to use from several threads.
 
-    A subclass names the type of its tickets and remembers of each in `tickets.open` a tuple: first the fields that a
-    ticket must still show when it is told, `_ticket_fields`, then what is needed to learn from it.
+    A subclass declares its traits, such as the type of its tickets, and remembers of each in `tickets.open` a tuple:
+    first the fields that a ticket must still show when it is told, `_ticket_fields`, then what is needed to learn from
+    it.
     """
 
-    hands_out: ClassVar[Any] = Decision
-    """The type of the tickets."""
+    _traits: Traits = Traits()
+    """What it states about itself."""
     _noun: ClassVar[str] = "policy"
     """What another conversation is called in refusals."""
-    asks_several: ClassVar[str] = ""
-    """The argument by which `ask` hands out several tickets at once, "" where there is none."""
     _tickets_live_in_log: ClassVar[bool] = False
     """Whether a study may keep the open tickets in its log, and the policy without them: no decision looks at them."""
-    compiled: bool = True
-    """Whether all of it runs in kernels, where it has kernels."""
-    plays: int = 1
-    """How many arms are played in a round, none twice."""
-    horizon: int | None = None
-    """The round up to which it decides, or keeps its promise."""
-    retired: tuple[Label, ...] = ()
-    """The arms that are no longer on offer."""
     seed: int
     _last: tuple[Any, str] | None = None
     """What was decided last, and why."""
@@ -100,7 +92,7 @@ class AskTell(Configured):
 
     @property
     @locked
-    def has_history(self) -> bool:
+    def _has_history(self) -> bool:
         """Whether it has decided or learned anything since it was made."""
         return self.tickets.next > 1
 
@@ -138,7 +130,7 @@ class AskTell(Configured):
         return card_with_notes(self).html()
 
     @locked
-    def card(self) -> Card:
+    def _card(self) -> Card:
         """Return what a notebook shows: the arguments that are numbers or words, where the conversation is, tables."""
         plain = {name: value for name, value in self.config().items() if isinstance(value, (bool, int, float, str))}
         last = "none yet" if self._last is None else f"{said(self._last[0])}: {self._last[1]}"

@@ -50,6 +50,11 @@ class ContextReader:
         return self._expected if self.dimension is None else self.dimension
 
     @property
+    def table_columns(self) -> list[str] | None:
+        """The names of the columns of a table of numbers; None with an encoder, or where none are known."""
+        return self.columns if self.encoder is None else None
+
+    @property
     def feature_names(self) -> list[str] | None:
         """The name (d,) of each number of a context: its column's, or the encoder's; None where none are known."""
         return self.columns if self.encoder is None else self.encoder.names

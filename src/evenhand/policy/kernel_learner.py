@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -10,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from evenhand.arguments import is_whole
 from evenhand.data.contexts import LARGEST, feature_columns
-from evenhand.data.encoding import Encoder, Transformer
 from evenhand.errors import ArgumentError, Wording, wanted
 from evenhand.frames import as_pandas
 from evenhand.kernels.arrays import Floats, Words
@@ -21,6 +21,7 @@ from evenhand.policy.given import checked_reward
 from evenhand.policy.kernel_set import Kernels, without_ticket
 from evenhand.policy.log_rows import rows_of
 from evenhand.policy.tickets import COPIED
+from evenhand.policy.traits import Traits
 from evenhand.protocol import Label, arm_labels
 from evenhand.rng import Seed, draw_seed, stream
 
@@ -31,12 +32,10 @@ if TYPE_CHECKING:
 class KernelLearner(Configured):
     """A learner over kernels: `choose` and `update` by index, `learn` from a log; it hands out no tickets."""
 
-    kernels: Kernels
-    reward_range: tuple[float, float] = (0.0, 1.0)
-    contextual: bool = False
+    _kernels: Kernels
+    _traits: Traits = Traits(contextual=False, reward_range=(0.0, 1.0))
     arms: tuple[Label, ...] | None
     seed: int
-    plays: int = 1
     _features: Sequence[str] | None = None
     """The names of the contexts' columns in their order, where a learner from elsewhere says them."""
     _engine: Engine | None = None
@@ -50,20 +49,21 @@ class KernelLearner(Configured):
         super().__init__()
         self.arms = None if arms is None else arm_labels(arms)
         self.seed = draw_seed(seed)
-        self._reader = ContextReader(self.contextual, self._features)
+        self._rewards = self._traits.reward_range or (-math.inf, math.inf)
+        self.contexts = ContextReader(bool(self._traits.contextual), self._features)
         if self.arms is not None and self.dimension is not None:
-            self._begin()
+            self._start()
 
-    def parameters(self) -> Any:
+    def _parameters(self) -> Any:
         """Return the NamedTuple `params` of the kernels: numbers and arrays that never change."""
         raise NotImplementedError
 
-    def memory(self) -> Any:
+    def _memory(self) -> Any:
         """Return the NamedTuple `state` of the kernels before the first round: arrays alone."""
         raise NotImplementedError
 
-    def stream(self) -> Words:
-        """Return the policy's random stream from its start, a field of `memory()` where the kernels draw."""
+    def _stream(self) -> Words:
+        """Return the policy's random stream from its start, a field of `_memory()` where the kernels draw."""
         return stream(self.seed)
 
     @property
@@ -89,7 +89,7 @@ class KernelLearner(Configured):
     def _unready(self) -> ArgumentError:
         lacks = "arms yet; give it arms=10 or arms=[labels], or pass it to FairLearn or simulate"
         if self.arms is not None:
-            first = "ask(contexts) first, or call begin(dimension)"
+            first = "ask(contexts) first"
             lacks = f"contexts' dimension yet; {first}; if a study decides, read study.policy: {COPIED}"
         return ArgumentError(f"{type(self).__name__} does not know its {lacks}")
 
@@ -101,12 +101,7 @@ class KernelLearner(Configured):
     @property
     def dimension(self) -> int | None:
         """How many numbers describe an arm: 0 for a policy that sees no contexts, None before the first ones."""
-        return self._reader.dimension
-
-    @property
-    def encoder(self) -> Encoder | Transformer | None:
-        """What turns tables and dicts of contexts into numbers; `encode_with` sets it."""
-        return self._reader.encoder
+        return self.contexts.dimension
 
     # ------------------------------------------------------------------ learning
 
@@ -122,13 +117,13 @@ class KernelLearner(Configured):
         shown = self._read_contexts(*contexts)
         if not is_whole(index) or not 0 <= index < len(self._labels):
             raise ArgumentError(wanted("index", f"an arm's index below {len(self._labels)}", index))
-        reward, engine = checked_reward(reward, *self.reward_range), self.engine
+        reward, engine = checked_reward(reward, *self._rewards), self.engine
         self._told = True
         engine.tell(shown, int(index), reward, engine.round, engine.probability(int(index)))
 
     @property
     @locked
-    def has_history(self) -> bool:
+    def _has_history(self) -> bool:
         """Whether it has decided or learned anything since it was made, by tickets or without."""
         if self._engine is None:
             return False
@@ -137,7 +132,7 @@ class KernelLearner(Configured):
     def _pristine(self) -> Engine:
         """Return its numbers as they were when it was made."""
         fresh = self.fresh()
-        fresh.begin(self.dimension or 0)
+        fresh._begin(self.dimension or 0)
         return fresh.engine
 
     @locked
@@ -180,13 +175,13 @@ class KernelLearner(Configured):
         >>> policy.ask().arm
         'b'
         """
-        frame, columns = as_pandas(log), self._reader.log_columns(contexts)
-        encoder = self.encoder
+        frame, columns = as_pandas(log), self.contexts.log_columns(contexts)
+        encoder = self.contexts.encoder
         seen = feature_columns(frame, columns, -LARGEST, LARGEST) if encoder is None else encoder.transform(frame)
-        rows = rows_of(frame, self._labels, seen, arm, reward, probability, self.reward_range)
+        rows = rows_of(frame, self._labels, seen, arm, reward, probability, self._rewards)
         if columns:
-            self.begin(seen.shape[1])
-            self._name_columns(self._reader.columns or (columns if encoder is None else None))
+            self._begin(seen.shape[1])
+            self._name_columns(self.contexts.columns or (columns if encoder is None else None))
         with self._all_or_none():
             for index, paid, chance, shown in rows:
                 self.engine.tell(shown, index, paid, self.round, chance)
@@ -213,16 +208,6 @@ class KernelLearner(Configured):
         """Return what takes back all that it is told from now on."""
         return self.engine.way_back()
 
-    @property
-    def context_columns(self) -> list[str] | None:
-        """The names of the contexts' columns, in the policy's order; None with an encoder, or where none are known."""
-        return self._reader.columns if self.encoder is None else None
-
-    @property
-    def feature_names(self) -> list[str] | None:
-        """The name (d,) of each number of a context: its column's, or the encoder's; None where none are known."""
-        return self._reader.feature_names
-
     @locked
     def encode_with(self, encoder: Any) -> Self:
         """Have data frames and dicts of contexts turned into numbers, and return the policy itself.
@@ -246,13 +231,13 @@ class KernelLearner(Configured):
         >>> policy.ask({"day": "Sunday"}).arm
         'tea'
         """
-        self._reader.encode_with(encoder, type(self).__name__)
+        self.contexts.encode_with(encoder, type(self).__name__)
         return self
 
     @cached_property
-    def sees_ticket(self) -> bool:
+    def _sees_ticket(self) -> bool:
         """Whether what learns from a reward looks at its ticket."""
-        origin = self.kernels.update._origin
+        origin = self._kernels.update._origin
         return origin is None or origin[0] is not without_ticket
 
     # ------------------------------------------------------------------ copies
@@ -264,10 +249,10 @@ class KernelLearner(Configured):
             config["arms"] = arms
         config["seed"] = self.seed if seed is None else seed
         made = type(self)(**config)
-        made._reader.encoder = self.encoder
+        made.contexts.encoder = self.contexts.encoder
         return made
 
-    def grown(self, arms: Sequence[Label]) -> Self:
+    def _grown(self, arms: Sequence[Label]) -> Self:
         """Return a copy with more arms after those that it has, which keeps what it has learned.
 
         Raises
@@ -281,29 +266,24 @@ class KernelLearner(Configured):
         except (TypeError, ArgumentError) as error:
             what = f"one that {type(self).__name__} knows"
             raise ArgumentError(wanted("arm", what, Wording("a new one"), "make a new policy")) from error
-        more.begin(self.dimension or 0)
+        more._begin(self.dimension or 0)
         more.engine.take_over(self.engine)
         return more
 
     @locked
-    def begin(self, dimension: int) -> None:
+    def _begin(self, dimension: int) -> None:
         """Prepare for contexts (n_arms, dimension); the first contexts that are shown do so automatically."""
         if self._engine is None:
-            self._reader.dimension = dimension
-            self._begin()
-
-    @locked
-    def compile(self) -> None:
-        """Compile the kernels now; otherwise they run as plain Python until it pays to compile them."""
-        self.engine.compile()
+            self.contexts.dimension = dimension
+            self._start()
 
     # ------------------------------------------------------------------ inside
 
-    def _begin(self) -> None:
-        params, state = self.parameters(), self.memory()
+    def _start(self) -> None:
+        params, state = self._parameters(), self._memory()
         work, arms = self._call_work(params), len(self._labels)
         self._engine = Engine(
-            self.kernels, params, state, arms=arms, plays=self.plays, work=work, connect=self._connection()
+            self._kernels, params, state, arms=arms, plays=self._traits.plays, work=work, connect=self._connection()
         )
 
     def _call_work(self, params: Any) -> int:
@@ -320,12 +300,12 @@ class KernelLearner(Configured):
 
     def _read_contexts(self, contexts: Any = None) -> Floats:
         """Return the contexts (n_arms, d) of a round; the first ones make the policy ready for their dimension."""
-        shown, columns = self._reader.read(contexts, self.arms or ())
+        shown, columns = self.contexts.read(contexts, self.arms or ())
         if self.dimension is None:
-            self.begin(shown.shape[1])
-        if columns is not self._reader.columns:
+            self._begin(shown.shape[1])
+        if columns is not self.contexts.columns:
             self._name_columns(columns)
         return shown
 
     def _name_columns(self, columns: list[str] | None) -> None:
-        self._reader.columns = columns
+        self.contexts.columns = columns

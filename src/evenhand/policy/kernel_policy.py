@@ -47,15 +47,12 @@ from evenhand.protocol import CERTAIN, UNKNOWN, Chance, Decision, Label, decided
 class KernelPolicy(KernelLearner, AskTell):
     """A policy over kernels that is also a learner: `ask` and `tell` with tickets, `choose` and `update` without.
 
-    A subclass names its `kernels`, passes `arms` and `seed` on, keeps every constructor argument under its own name,
-    and writes `parameters()` and `memory()`, which return the NamedTuples of the kernels for `len(self.arms)` arms and,
-    where it is `contextual`, contexts of `self.dimension` numbers an arm, known from the first contexts on.
+    A subclass names its `_kernels`, passes `arms` and `seed` on, keeps every constructor argument under its own name,
+    and writes `_parameters()` and `_memory()`, which return the NamedTuples of the kernels for `len(self.arms)` arms
+    and, where its traits say `contextual`, contexts of `self.dimension` numbers an arm, known from the first ones on.
     """
 
     _tickets_live_in_log = True
-    holds = False
-    """Whether it is told 0 as the probability of a decision that its learner did not propose, and must not learn
-    from."""
     _arm_labels = Labels()
     """The arms, and the position of each label, once they were looked up."""
 
@@ -86,7 +83,7 @@ class KernelPolicy(KernelLearner, AskTell):
             the arms or whose columns are not those of earlier rounds.
         """
         with self._lock:
-            shown = self._read_contexts(contexts) if self.contextual or contexts is not None else NO_CONTEXTS
+            shown = self._read_contexts(contexts) if self._traits.contextual or contexts is not None else NO_CONTEXTS
             engine = self._engine or self.engine
             before = None if available is None else self._offer(self._positions(available))
             try:
@@ -110,7 +107,7 @@ class KernelPolicy(KernelLearner, AskTell):
         """
         assert self.arms is not None
         probability: float | LazyProbabilities = drawn
-        distribution = self.distribution(why)
+        distribution = self._distribution(why)
         if engine.kernels.chances is not None and kept is not None:
             given = (engine.kernels.chances.of, engine.params, engine.state, shown, engine.round, kept)
             probability = LazyProbabilities(given)
@@ -120,7 +117,7 @@ class KernelPolicy(KernelLearner, AskTell):
         else:
             chance = self._chance_of(drawn)
         label, slate, round = self.arms[index], None, engine.round
-        if self.plays == 1:
+        if engine.plays == 1:
             number = self.tickets.hand_out(OpenDecision((round, label, index), shown, probability))
             engine.waiting[index] += 1
         else:
@@ -163,7 +160,7 @@ class KernelPolicy(KernelLearner, AskTell):
         >>> policy.probabilities()
         {'a': 0.1, 'b': 0.9}
         """
-        if self.compiled:
+        if self._traits.compiled:
             decision = self._twin().ask(contexts, available=available)
             chances = decision.probabilities
             if chances is not None:
@@ -171,12 +168,12 @@ class KernelPolicy(KernelLearner, AskTell):
             if decision.propensity is not None:
                 return {arm: float(arm in decision.arms) for arm in self.arms or ()}
         mend = "DeadlineLearn over Thompson or EpsilonGreedy does"
-        if self.holds:
+        if self._traits.holds:
             mend = "its learner's proposal is held until it is granted; lottery= draws with known probabilities"
         what = "one that states the probabilities of its draws"
         raise ArgumentError(wanted("policy", what, type(self).__name__, mend))
 
-    def round_shown(self, contexts: Any = None, *, available: Any = None) -> Any:
+    def _round_shown(self, contexts: Any = None, *, available: Any = None) -> Any:
         """Return what a round shows as the policy reads it, equal for two rounds that show the same. Nothing changes.
 
         Parameters
@@ -188,15 +185,14 @@ class KernelPolicy(KernelLearner, AskTell):
         EvenhandError
             As `ask` does.
         """
-        shown = None if contexts is None else self._reader.read(contexts, self.arms or ())[0].tolist()
-        on_offer = [arm for arm in self.arms or () if arm not in self.retired] if available is None else available
-        return shown, set(self._positions(on_offer))
+        shown = None if contexts is None else self.contexts.read(contexts, self.arms or ())[0].tolist()
+        return shown, set(self._on_offer() if available is None else self._positions(available))
 
     def _twin(self) -> Self:
         """Return a policy in the same state that may be asked without a trace, and shares the machine code."""
         twin = object.__new__(type(self))
         vars(twin).update(vars(self))
-        twin.tickets, twin._reader = self.tickets.twin(twin, {}), copy.copy(self._reader)
+        twin.tickets, twin.contexts = self.tickets.twin(twin, {}), copy.copy(self.contexts)
         twin._engine = None if self._engine is None else self._engine.twin()
         return twin
 
@@ -204,16 +200,16 @@ class KernelPolicy(KernelLearner, AskTell):
         """Return copies of what the probabilities of the next decision follow from."""
         return self.engine.inputs()
 
-    def distribution(self, why: int) -> Floats | None:
+    def _distribution(self, why: int) -> Floats | None:
         """Return the distribution (n_arms,) that the decision just taken was drawn from, None where none is known, or
         where it is computed when it is read."""
-        if self.kernels.probability in (deterministic, unknown_probability):
+        if self._kernels.probability in (deterministic, unknown_probability):
             return None
         return np.array([self.engine.probability(index) for index in range(len(self._labels))])
 
     def _chance_of(self, probability: float) -> Chance:
         """Return the chance of a decision of one arm whose ticket has this probability."""
-        if self.kernels.probability is deterministic:
+        if self._kernels.probability is deterministic:
             return CERTAIN
         return UNKNOWN if math.isnan(probability) else Chance(propensity=probability)
 
@@ -234,12 +230,12 @@ class KernelPolicy(KernelLearner, AskTell):
             said, shown, probability, slate = remembered
             engine = self._engine or self.engine
             if slate is None:
-                reward = checked_reward(reward, *self.reward_range)
+                reward = checked_reward(reward, *self._rewards)
                 chance = probability if type(probability) is float else self._chance(remembered)
                 engine.tell(shown, said[2], reward, said[0] or 0, chance)
                 engine.waiting[said[2]] -= 1
             else:
-                paid = slate_rewards(self._labels, slate, reward, self.reward_range)
+                paid = slate_rewards(self._labels, slate, reward, self._rewards)
                 with self._all_of_slate():
                     for index, one in paid:
                         engine.tell(shown, index, one, said[0] or 0, probability)
@@ -265,16 +261,16 @@ class KernelPolicy(KernelLearner, AskTell):
         for one, reward in zip(told, paid, strict=True):
             slate = self.tickets.find(one)[1].slate
             if slate is None:
-                checked_reward(reward, *self.reward_range)
+                checked_reward(reward, *self._rewards)
             else:
-                slate_rewards(self._labels, slate, reward, self.reward_range)
+                slate_rewards(self._labels, slate, reward, self._rewards)
         with self._all_or_none():
             for decision, reward in zip(told, paid, strict=True):
                 self.tell(decision, reward)
 
     def _all_of_slate(self) -> AbstractContextManager[None]:
         """Take back what it is told of a round whose rewards are not all learned; a kernel does not fail half-way."""
-        return nullcontext() if self.compiled else self._all_or_none()
+        return nullcontext() if self._traits.compiled else self._all_or_none()
 
     def _way_back(self) -> Callable[[], None]:
         numbers, tickets = super()._way_back(), dict(self.tickets.open)
@@ -335,19 +331,19 @@ class KernelPolicy(KernelLearner, AskTell):
         """Return everything that `restored` needs to continue exactly here."""
         body: dict[str, Any] = {"config": self.config(), "dimension": None}
         if self._engine is not None:
-            body |= {"dimension": self.dimension, "tickets": self.tickets.snapshot(), "columns": self._reader.columns}
+            body |= {"dimension": self.dimension, "tickets": self.tickets.snapshot(), "columns": self.contexts.columns}
             body |= self._engine.save()
-        if self.encoder is not None:
-            body["encoder"] = self.encoder
+        if self.contexts.encoder is not None:
+            body["encoder"] = self.contexts.encoder
         return body
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the policy that `snapshot` was taken of."""
         policy = cls(**snapshot["config"])
-        policy._reader.encoder = snapshot.get("encoder")
+        policy.contexts.encoder = snapshot.get("encoder")
         if snapshot["dimension"] is not None:
-            policy.begin(snapshot["dimension"])
+            policy._begin(snapshot["dimension"])
             # Before the arrays: a rule that changed its form has other fields, and arrays of other shapes are refused.
             policy._restore_variant(snapshot)
             policy.engine.restore(snapshot)
@@ -359,17 +355,23 @@ class KernelPolicy(KernelLearner, AskTell):
         return remembered.saved()
 
     def _ticket_from_saved(self, *kept: Any) -> OpenDecision:
-        return OpenDecision.restored(self._labels, self.plays > 1, kept)
+        return OpenDecision.restored(self._labels, self._traits.plays > 1, kept)
 
     def _ticket_from_log(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[int, Any, Floats, float]:
-        contexts = self._read_contexts(shown.get("contexts")) if self.contextual else NO_CONTEXTS
-        return OpenDecision.logged(decided, contexts, self.kernels.probability is deterministic, self.plays > 1)
+        contexts = self._read_contexts(shown.get("contexts")) if self._traits.contextual else NO_CONTEXTS
+        return OpenDecision.logged(
+            decided, contexts, self._kernels.probability is deterministic, self._traits.plays > 1
+        )
 
     def _chance(self, remembered: OpenDecision) -> float:
         """Return the probability of a decision, nan where nothing looks at it, which saves computing it."""
-        return remembered.chance_of(remembered.said[2]) if self.sees_ticket else math.nan
+        return remembered.chance_of(remembered.said[2]) if self._sees_ticket else math.nan
 
     # ------------------------------------------------------------------ inside
+
+    def _on_offer(self) -> list[int]:
+        """Return the positions of the arms that are on offer where nothing else is said."""
+        return list(range(len(self.arms or ())))
 
     def _positions(self, available: Any) -> list[int]:
         """Return the positions of the arms that are on offer."""

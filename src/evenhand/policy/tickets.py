@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Protocol
 
 from evenhand.arguments import is_whole
 from evenhand.errors import ClosedTicketError, ForeignTicketError, UnknownTicketError, Wording, wanted
+from evenhand.policy.traits import Traits
 from evenhand.saving.saved import packed, unpacked
 
 COPIED = "it works on a copy of this policy"
@@ -24,7 +25,7 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 class TicketOwner(Protocol):
     """What hands out tickets, and knows what they look like."""
 
-    hands_out: ClassVar[Any]
+    _traits: Traits
     _noun: ClassVar[str]
     _lock: AbstractContextManager[Any]
     _tickets_live_in_log: ClassVar[bool]
@@ -87,7 +88,7 @@ class Tickets:
         UnknownTicketError, ClosedTicketError, ForeignTicketError
             If it was never handed out, was told or forgotten before, or is another conversation's.
         """
-        if type(given) is self.owner.hands_out and given.token == self.token:
+        if type(given) is self.owner._traits.hands_out and given.token == self.token:
             try:
                 found = self.open[given.id]
                 if found[0] == self.owner._ticket_fields(given) and type(given.id) is int:
@@ -98,7 +99,7 @@ class Tickets:
 
     def _examined(self, given: Any) -> tuple[int, Any]:
         """Do what `find` does for anything that may be given, field by field."""
-        kind, noun = self.owner.hands_out, self.owner._noun
+        kind, noun = self.owner._traits.hands_out, self.owner._noun
         name = kind.__name__
         handed = isinstance(given, kind)
         number = given.id if handed else given

@@ -1,7 +1,7 @@
 """What a policy states about itself, read at one place: nobody else asks an object for names that it may lack.
 
-A policy writes a trait as an attribute of its class or of the object, under the name that it has here; what it leaves
-out has the default. So evenhand's own policies and everybody's are described alike.
+evenhand's own classes declare their traits once, as `_traits = Traits(...)`. A policy of another origin writes them as
+attributes, under the names that they have here; what it leaves out has the default. So both are described alike.
 
 The table of a policy's arms that a notebook shows: groups, promises, decisions.
 """
@@ -9,7 +9,7 @@ The table of a policy's arms that a notebook shows: groups, promises, decisions.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from evenhand.display.html import Table
@@ -38,6 +38,7 @@ class Traits:
     bias : its method that returns what it learned about society's bias, or its learner's; None where it learns none.
     groups : the groups as users read them, arm -> group, or a sampler's groups; None where there are none.
     plays : how many arms it plays in a round.
+    retired : the arms that are no longer on offer.
     contextual : whether it sees contexts; None where it does not say.
     dimension : of the contexts, None before it is known.
     reward_range : the least and the largest reward that it takes; None where it does not say.
@@ -48,6 +49,10 @@ class Traits:
     work : how the work for a decision grows with what is shown: with its "numbers", with the "pairs" of its rows, or
         with its rows by the "squares" of its columns.
     hands_out : the type of its tickets.
+    asks_several : the argument by which `ask` hands out several tickets at once, "" where there is none.
+    own_choices : whether it learns from its own choices alone.
+    holds : whether it is told 0 as the probability of a decision that its learner did not propose, and must not learn
+        from.
     """
 
     arms: tuple[Label, ...] | None = None
@@ -60,6 +65,7 @@ class Traits:
     bias: Callable[[], Any] | None = None
     groups: Any = None
     plays: int = 1
+    retired: tuple[Label, ...] = ()
     contextual: bool | None = None
     dimension: int | None = None
     reward_range: tuple[float, float] | None = None
@@ -69,10 +75,15 @@ class Traits:
     learns: bool = True
     work: Work = "numbers"
     hands_out: type[Any] = Decision
+    asks_several: str = ""
+    own_choices: bool = False
+    holds: bool = False
 
 
 UNSAID: Any = object()
 """What a policy says of a trait that it does not have."""
+AT_HAND = ("arms", "promise", "horizon", "learner", "membership", "bias", "groups", "dimension", "retired")
+"""The traits that an object of evenhand's has as attributes, beside those that it declares."""
 STATED = tuple(name for name in Traits.__dataclass_fields__ if name != "labels")
 
 
@@ -84,7 +95,9 @@ def traits_of(policy: Any) -> Traits:
     >>> traits.labels, traits.kept, traits.feedback
     (('ads', 'news'), 'at every round', 'reward')
     """
-    stated: dict[str, Any] = {name: said for name in STATED if (said := getattr(policy, name, UNSAID)) is not UNSAID}
+    declared: Traits | None = getattr(policy, "_traits", None)
+    said = ((name, getattr(policy, name, UNSAID)) for name in (STATED if declared is None else AT_HAND))
+    stated = {name: value for name, value in said if value is not UNSAID and not isinstance(value, property)}
     learner = stated.get("learner")
     for name in ("membership", "bias"):
         stated.setdefault(name, getattr(learner, name, None))
@@ -92,10 +105,12 @@ def traits_of(policy: Any) -> Traits:
     if stated.get("promise") is None:
         stated["kept"] = None
     else:
-        stated.setdefault("kept", "at every round")
+        if declared is None or declared.kept is None:
+            stated.setdefault("kept", "at every round")
         if arms and isinstance(stated["promise"], Promise) and stated["promise"].arms != arms:
             stated["promise"] = in_order(stated["promise"], arms)
-    return Traits(labels=arms or (() if isinstance(policy, type) else tuple(stated.get("groups") or ())), **stated)
+    labels = arms or (() if isinstance(policy, type) else tuple(stated.get("groups") or ()))
+    return replace(declared or Traits(), labels=labels, **stated)
 
 
 def arms_table(

@@ -173,7 +173,7 @@ class Promise(HasCard):
         given = ", ".join(f"{name}={value!r}" for name, value in promise_fields(self).items())
         return f"Promise({given})"
 
-    def card(self) -> Card:
+    def _card(self) -> Card:
         """Return what a notebook shows: a row for each clause."""
         rows = [(c.kind, ", ".join(map(str, c.arms)), c.rate_as_text, str(c.slack)) for c in self.clauses]
         offers = self.offers if isinstance(self.offers, str) else ", ".join(map(str, self.offers))

@@ -122,8 +122,6 @@ class DeadlineLearn(QuotaPolicy):
     Source: the head of this module.
     """
 
-    retired: tuple[Label, ...] = ()
-    """The arms that were taken off offer."""
     _now: PromiseState
     """What is promised now."""
 
@@ -144,7 +142,9 @@ class DeadlineLearn(QuotaPolicy):
         said = {"tolerance": tolerance, "plays": plays, "caps": caps, "cap_tolerance": cap_tolerance}
         promise = read_owed(learner, shares, said | {"windows": windows}, arms)
         self.plays = promise.plays
+        self._traits = replace(self._traits, plays=self.plays)
         self.lottery = None if lottery is None else real("lottery", lottery, low=0.0, high=1.0)
+        self._drawn = self.lottery is not None
         self._take(PromiseState.of(promise, self.lottery))
         check_tolerance(promise)
         warn_of_idle_arms(promise)
@@ -152,7 +152,7 @@ class DeadlineLearn(QuotaPolicy):
 
     def _take(self, now: PromiseState) -> None:
         """Promise this from now on."""
-        self._now, self.promise, self.retired, self.rule = now, now.promise, now.retired, now.rule
+        self._now, self.promise, self.retired, self._rule = now, now.promise, now.retired, now.rule
 
     @property
     def caps(self) -> dict[Label, Fraction | None] | None:
@@ -175,7 +175,7 @@ class DeadlineLearn(QuotaPolicy):
             raise ArgumentError(wanted("learner", what, type(learner).__name__, "UCB1 and Thompson do"))
         if self.lottery is not None or not learner_facts(learner).own_choices:
             return False
-        for so, why in ((self.plays > 1, "several are played"), (self.contextual, "it sees contexts")):
+        for so, why in ((self.plays > 1, "several are played"), (self._traits.contextual, "it sees contexts")):
             if so:
                 what = f"one without own_choices, as {why}"
                 raise ArgumentError(wanted("learner", what, type(learner).__name__, "draw by lottery="))
@@ -186,7 +186,7 @@ class DeadlineLearn(QuotaPolicy):
         return has_room if self._now.composed else always
 
     def _bound(self, learner: Kernels) -> Kernels:
-        if self.holds:
+        if self._traits.holds:
             return with_pending_proposal(learner, super()._bound, self._may_come)
         if self.lottery is None:
             return super()._bound(learner)
@@ -194,11 +194,11 @@ class DeadlineLearn(QuotaPolicy):
         update = bind(update_learner, learner_update=learner.update)
         return draw_for(learner, update, self.plays, ranking)
 
-    def distribution(self, why: int) -> Floats | None:
+    def _distribution(self, why: int) -> Floats | None:
         """Return the distribution (n_arms,) of the decision just taken; for several plays, each arm's probability of
         being played. With a learner from elsewhere, the probabilities are conditional on its proposal."""
-        if self.lottery is None or self.kernels.probability is unknown_probability:
-            return super().distribution(why)
+        if self.lottery is None or self._kernels.probability is unknown_probability:
+            return super()._distribution(why)
         return self.engine.state.chances.copy()
 
     def _slate_chance(self) -> float | None:
@@ -220,11 +220,11 @@ class DeadlineLearn(QuotaPolicy):
         """The share of each arm and of each set of arms, exactly as it was read."""
         return dict(zip(self.promise.arms, self.promise.shares, strict=True)) | dict(self.promise.sets)
 
-    def quota_parameters(self, learner: Any) -> Any:
+    def _quota_parameters(self, learner: Any) -> Any:
         return self._now.parameters(learner)
 
-    def quota_memory(self, learner: Any) -> Any:
-        return self._now.memory(learner, self.stream())
+    def _quota_memory(self, learner: Any) -> Any:
+        return self._now.memory(learner, self._stream())
 
     @locked
     def add(self, arm: Label, share: Any = 0) -> int:
@@ -289,6 +289,9 @@ class DeadlineLearn(QuotaPolicy):
             self._forget_the_gone()
             return decision
 
+    def _on_offer(self) -> list[int]:
+        return [place for place in super()._on_offer() if place not in self._now.gone]
+
     def _offer(self, available: list[int]) -> Ints:
         self._now.check_offer(available)
         self._rank()
@@ -297,7 +300,7 @@ class DeadlineLearn(QuotaPolicy):
     def _forget_the_gone(self) -> None:
         """Hold no proposal of an arm that was retired."""
         pending = self.engine.state.learner
-        if self.holds and pending.proposal[0] in self._now.gone:
+        if self._traits.holds and pending.proposal[0] in self._now.gone:
             pending.proposal[0] = -1
 
     def _to_ranking(self) -> PythonCalls:
@@ -330,13 +333,13 @@ class DeadlineLearn(QuotaPolicy):
     def _go_on(self, then: PromiseState, state: RuleState) -> None:
         """Go on under another rule, in this state."""
         self._take(then)
-        params = self.quota_parameters(self.engine.params.learner)
+        params = self._quota_parameters(self.engine.params.learner)
         self._bind_kernels()
         self._replace(params, state)
 
     def _replace(self, params: Any, state: Any) -> None:
         arms = len(self._labels)
-        self.engine.replace(self.kernels, params, state, arms=arms, work=self._call_work(params))
+        self.engine.replace(self._kernels, params, state, arms=arms, work=self._call_work(params))
 
     def _grow(self, arms: tuple[Label, ...]) -> None:
         """Give the learner, the labels and the counts of open tickets room for one more arm."""
@@ -371,7 +374,7 @@ class DeadlineLearn(QuotaPolicy):
             return super().restored(snapshot)
 
     @classmethod
-    def examples(cls) -> Iterator[tuple[DeadlineLearn, Any]]:
+    def _examples(cls) -> Iterator[tuple[DeadlineLearn, Any]]:
         yield cls(UCB1(), {"a": 0.7, "b": 0.1, "c": 0.1}), BernoulliArms({"a": 0.3, "b": 0.8, "c": 0.5})
         yield cls(Thompson(), ["1/2", "1/3", "1/6"], tolerance=1.5), BernoulliArms([0.1, 0.2, 0.9])
         capped = cls(UCB1(), {"a": 0.3, "b": 0.0, "c": 0.1}, 1.0, caps={"b": 0.4})

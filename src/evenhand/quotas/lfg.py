@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from evenhand.learners.indices import learn_mean
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.kernel_set import Kernels, reason
 from evenhand.protocol import Label
-from evenhand.quotas.quota_policy import Kept, Shares, promise_over
+from evenhand.quotas.quota_policy import Shares, promise_over
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed
@@ -105,8 +106,8 @@ class LFG(KernelPolicy):
     Source: Li, Liu, Ji (2019), Algorithm 1 and Theorem 2.
     """
 
-    kernels = Kernels(choose, learn_mean)
-    kept: ClassVar[Kept] = "in the long run"
+    _kernels = Kernels(choose, learn_mean)
+    _traits = replace(KernelPolicy._traits, kept="in the long run")
 
     def __init__(
         self,
@@ -122,6 +123,7 @@ class LFG(KernelPolicy):
             raise ArgumentError(wanted("eta", "a number > 0", eta))
         self.promise = promise_over(None, shares, 0.0, arms, whole("plays", plays, low=1))
         self.plays = self.promise.plays
+        self._traits = replace(self._traits, plays=self.plays)
         super().__init__(self.promise.arms, seed)
 
     @property
@@ -129,10 +131,10 @@ class LFG(KernelPolicy):
         """The share of each arm, exactly as it was read."""
         return dict(zip(self.promise.arms, self.promise.shares, strict=True))
 
-    def parameters(self) -> LFGParams:
+    def _parameters(self) -> LFGParams:
         return LFGParams(self.promise.floats(), self.eta)
 
-    def memory(self) -> LFGState:
+    def _memory(self) -> LFGState:
         k = len(self._labels)
         books = np.zeros(k, np.int64), np.zeros(k), np.zeros(k)
         return LFGState(*books, np.zeros(k), np.ones(k, np.int64), np.full(self.plays, -1, np.int64))
@@ -141,6 +143,6 @@ class LFG(KernelPolicy):
         return self.engine.offer(available)
 
     @classmethod
-    def examples(cls) -> Iterator[tuple[LFG, Any]]:
+    def _examples(cls) -> Iterator[tuple[LFG, Any]]:
         yield cls([0.2, 0.3, 0.25], eta=30.0), BernoulliArms([0.7, 0.5, 0.4])
         yield cls([0.4, 0.3, 0.25], eta=30.0, plays=2), BernoulliArms([0.7, 0.5, 0.4])

@@ -22,7 +22,8 @@ Journal of Machine Learning Research 22 (2021), Algorithms 1 and 2, Theorems 1 a
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,7 +36,7 @@ from evenhand.learners.indices import UCB1
 from evenhand.promises.promise import Promise
 from evenhand.protocol import Label
 from evenhand.quotas.quota_kernels import QuotaRule, accept_proposal
-from evenhand.quotas.quota_policy import DEADLINE_LEARN, Kept, QuotaPolicy, Shares, promise_over
+from evenhand.quotas.quota_policy import DEADLINE_LEARN, QuotaPolicy, Shares, promise_over
 from evenhand.registry import register
 from evenhand.rng import Seed
 
@@ -136,7 +137,7 @@ class FairLearn(QuotaPolicy):
     Source: Patil, Ghalme, Nair, Narahari (2021), Algorithm 1; proof of the promise at the head of this module.
     """
 
-    rule = QuotaRule(owed, accept_proposal, count, ("whole", "rest"))
+    _rule = QuotaRule(owed, accept_proposal, count, ("whole", "rest"))
 
     def __init__(
         self,
@@ -150,15 +151,15 @@ class FairLearn(QuotaPolicy):
         promise = at_most_equal_shares(promise_over(learner, shares, tolerance, arms))
         self._set_up(learner, promise, seed)
 
-    def quota_parameters(self, learner: Any) -> FairParams:
+    def _quota_parameters(self, learner: Any) -> FairParams:
         return FairParams(*self.promise.pace(), learner)
 
-    def quota_memory(self, learner: Any) -> FairState:
+    def _quota_memory(self, learner: Any) -> FairState:
         pulls, position = np.zeros(len(self.promise.arms), np.int64), self.promise.position(self.promise.slack)
         return FairState(pulls, *position, np.zeros(1, np.int64), learner)
 
     @classmethod
-    def examples(cls) -> Iterator[tuple[FairLearn, Any]]:
+    def _examples(cls) -> Iterator[tuple[FairLearn, Any]]:
         from evenhand.learners import UCB1, Thompson
         from evenhand.quotas.worlds import BernoulliArms
 
@@ -205,7 +206,7 @@ class FairUCB(FairLearn):
         self._set_up(UCB1(), at_most_equal_shares(promise_over(None, shares, tolerance, arms)), seed)
 
     @classmethod
-    def examples(cls) -> Iterator[tuple[FairUCB, Any]]:
+    def _examples(cls) -> Iterator[tuple[FairUCB, Any]]:
         from evenhand.quotas.worlds import BernoulliArms
 
         yield cls([0.2, 0.3, 0.25]), BernoulliArms([0.7, 0.5, 0.4])
@@ -252,8 +253,8 @@ class HorizonFairUCB(QuotaPolicy):
     Source: Patil, Ghalme, Nair, Narahari (2021), Algorithm 2; Theorem 8: r-regret O(log T).
     """
 
-    rule = QuotaRule(unserved, accept_proposal, count)
-    kept: ClassVar[Kept] = "at the horizon"
+    _rule = QuotaRule(unserved, accept_proposal, count)
+    _traits = replace(QuotaPolicy._traits, kept="at the horizon")
     horizon: int
 
     def __init__(
@@ -270,17 +271,17 @@ class HorizonFairUCB(QuotaPolicy):
         self.horizon = int(horizon)
         self._set_up(UCB1(), promise_over(None, shares, tolerance, arms), seed)
 
-    def quota_parameters(self, learner: Any) -> FairParams:
+    def _quota_parameters(self, learner: Any) -> FairParams:
         quotas = self.promise.owed(self.horizon)
         return FairParams(*pace(quotas, max(1, sum(quotas))), learner)
 
-    def quota_memory(self, learner: Any) -> FairState:
+    def _quota_memory(self, learner: Any) -> FairState:
         quotas = self.promise.owed(self.horizon)
         pulls, record = np.zeros(len(quotas), np.int64), position(quotas, max(1, sum(quotas)), 1)
         return FairState(pulls, *record, np.zeros(1, np.int64), learner)
 
     @classmethod
-    def examples(cls) -> Iterator[tuple[HorizonFairUCB, Any]]:
+    def _examples(cls) -> Iterator[tuple[HorizonFairUCB, Any]]:
         from evenhand.quotas.worlds import BernoulliArms
 
         yield cls([0.2, 0.3, 0.25], 500), BernoulliArms([0.7, 0.5, 0.4])

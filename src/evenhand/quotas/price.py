@@ -83,7 +83,7 @@ class Price(HasCard):
         sure = f" ({between}{shown})" if self.rewards else ""
         return f"In the long run the promise costs {value} a round{sure}{part if self.free > 0 else ''}"
 
-    def card(self) -> Card:
+    def _card(self) -> Card:
         best = ", ".join(f"{arm} {share:.4g}" for arm, share in self.shares.items())
         return Card("Price", {"finding": self.finding, "best shares": best}, [Table.of(self.clauses, "Clauses")])
 

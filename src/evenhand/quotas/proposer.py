@@ -49,8 +49,13 @@ class KernelProposer:
     def __init__(self, learner: KernelPolicy) -> None:
         self.learner = self.given = learner.fresh()
         """The learner that the policy asks, and the same as it was given."""
-        self.contextual, self.reward_range, self.encoder = learner.contextual, learner.reward_range, learner.encoder
-        self.ranks, self.sees_ticket = learner.kernels.rank is not None, learner.sees_ticket
+        traits = learner._traits
+        self.contextual, self.reward_range, self.encoder = (
+            bool(traits.contextual),
+            traits.reward_range,
+            learner.contexts.encoder,
+        )
+        self.ranks, self.sees_ticket = learner._kernels.rank is not None, learner._sees_ticket
 
     @property
     def arrays(self) -> tuple[Any, Any]:
@@ -59,13 +64,13 @@ class KernelProposer:
 
     def kernels(self, under_rule: Callable[[Kernels], Kernels], held: bool, drawn: bool) -> Kernels:
         """Return the kernels of the policy; `under_rule` puts those of a learner under the rule."""
-        return under_rule(self.learner.kernels)
+        return under_rule(self.learner._kernels)
 
     def begin(self, arms: Sequence[Label], dimension: int, seed: int, encoder: Encoder | Transformer | None) -> None:
         """Start without memory."""
         self.learner = self.learner.fresh(arms=arms, seed=seed)
-        self.learner.begin(dimension)
-        self.learner._reader.encoder = encoder
+        self.learner._begin(dimension)
+        self.learner.contexts.encoder = encoder
 
     def name_columns(self, columns: list[str] | None) -> None:
         """Take the names of the contexts' columns."""
@@ -73,9 +78,9 @@ class KernelProposer:
 
     def grow(self, arms: tuple[Label, ...]) -> None:
         """Take more arms behind those that there are, or refuse to."""
-        self.learner = self.learner.grown(arms)
+        self.learner = self.learner._grown(arms)
         if self.given.arms is not None:
-            self.given = self.given.grown(arms).fresh()
+            self.given = self.given._grown(arms).fresh()
 
 
 class PythonProposer:
@@ -86,7 +91,7 @@ class PythonProposer:
     warned = False
     """Whether a warning has said that it was not heard."""
 
-    def __init__(self, learner: Any, arms: int, reward_range: tuple[float, float]) -> None:
+    def __init__(self, learner: Any, arms: int) -> None:
         said = learner_facts(learner)
         if isinstance(learner, type):
             raise ArgumentError(wanted("learner", "a learner, not its class", learner, f"write {learner.__name__}()"))
@@ -97,7 +102,7 @@ class PythonProposer:
             raise ArgumentError(wanted("learner", f"one for {arms} arms", f"one for {said.known_arms}"))
         self.learner, self.given, self.contextual = learner, copy.deepcopy(learner), bool(said.contextual)
         self.features = learner.features if isinstance(learner, Adapter) else None
-        self.reward_range = reward_range_of(learner, reward_range)
+        self.reward_range = reward_range_of(learner, (0.0, 1.0))
 
     def kernels(self, under_rule: Callable[[Kernels], Kernels], held: bool, drawn: bool) -> Kernels:
         """Return kernels that are called from Python, of a policy whose learner none are written for."""

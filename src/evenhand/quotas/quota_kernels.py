@@ -226,7 +226,7 @@ def lazy_kernel(template: Any, *names: tuple[str, Any]) -> LazyKernel:
     return LazyKernel(entry(template, **dict(names)), None, PLAIN_CALLS)
 
 
-def under_rule(rule: Any, each: Any, learner: Chances) -> Chances:
+def under_rule(rule: QuotaRule, each: Any, learner: Chances) -> Chances:
     """Return how the probabilities of a learner with these are computed under a rule; `each` settles all its
     proposals."""
     kept = ("pulls", *rule.depends_on, *(f"learner.{name}" for name in learner.depends_on))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Self
 
 from evenhand.errors import ArgumentError, SharesError, Wording, wanted
 from evenhand.kernels.arrays import Floats
@@ -37,8 +38,6 @@ from evenhand.quotas.quota_kernels import (
 from evenhand.rng import Seed, child
 
 Shares = Sequence[Any] | Mapping[Label, Any]
-Kept = Literal["at every round", "at the horizon", "in the long run"]
-"""When a policy keeps its promise."""
 
 SILENT = {"tolerance": 0.0, "plays": 1, "cap_tolerance": 0.0}
 """What arguments of a promise are that say nothing; the others are None."""
@@ -83,14 +82,14 @@ def promise_over(
 class QuotaPolicy(KernelPolicy):
     """What FairLearn and its kin have in common: a `rule` around a learner.
 
-    A subclass calls `_set_up` in its constructor and writes `quota_parameters(learner)` and `quota_memory(learner)`,
+    A subclass calls `_set_up` in its constructor and writes `_quota_parameters(learner)` and `_quota_memory(learner)`,
     which return the NamedTuples of its rule, the learner's own as their last field.
     """
 
-    rule: QuotaRule | RankingRule
-    kept: ClassVar[Kept] = "at every round"
-    lottery: float | None = None
-    """The floor of a lottery over what may be played, None where there is none."""
+    _rule: QuotaRule | RankingRule
+    _traits = replace(KernelPolicy._traits, kept="at every round")
+    _drawn = False
+    """Whether a lottery draws what is played."""
 
     def _set_up(self, learner: Any, promise: Promise, seed: Seed) -> None:
         self.promise = promise
@@ -102,13 +101,14 @@ class QuotaPolicy(KernelPolicy):
             mend = "name the same arms, in the same order"
             raise ArgumentError(wanted("learner", Wording("one for the arms ", promise.arms), own, mend))
         ours = isinstance(learner, KernelPolicy)
-        under = KernelProposer(learner) if ours else PythonProposer(learner, len(promise.arms), self.reward_range)
+        under = KernelProposer(learner) if ours else PythonProposer(learner, len(promise.arms))
         self._proposer: Proposer = under
-        self.compiled, self.contextual, self.reward_range = under.compiled, under.contextual, under.reward_range
-        self._features, self.holds = under.features, self._must_hold()
+        sees, pays = under.contextual, under.reward_range
+        self._traits = replace(self._traits, compiled=under.compiled, contextual=sees, reward_range=pays)
+        self._traits, self._features = replace(self._traits, holds=self._must_hold()), under.features
         self._bind_kernels()
         super().__init__(promise.arms, seed)
-        self._reader.encoder = under.encoder
+        self.contexts.encoder = under.encoder
 
     @property
     def learner(self) -> Any:
@@ -140,7 +140,7 @@ class QuotaPolicy(KernelPolicy):
 
     def _around(self, learner: Any) -> Any:
         """Return the state of the learner, with the proposal that is held where one may be."""
-        return no_proposal(learner) if self.holds else learner
+        return no_proposal(learner) if self._traits.holds else learner
 
     def _to_ranking(self) -> PythonCalls | None:
         """Go over to a rule that goes down rankings, in the middle of a round, and return what decides from then on;
@@ -148,34 +148,34 @@ class QuotaPolicy(KernelPolicy):
         return None
 
     def _bind_kernels(self) -> None:
-        self.kernels = self._proposer.kernels(self._bound, self.holds, self.lottery is not None)
+        self._kernels = self._proposer.kernels(self._bound, self._traits.holds, self._drawn)
 
     def _bound(self, learner: Kernels) -> Kernels:
         """Return the kernels of the learner under the rule."""
         update = bind(update_learner, learner_update=learner.update)
-        if isinstance(self.rule, RankingRule):
+        if isinstance(self._rule, RankingRule):
             rank = learner.rank or bind(rank_proposal, learner_choose=learner.choose)
-            callees = {"learner_rank": rank, "select": self.rule.select}
+            callees = {"learner_rank": rank, "select": self._rule.select}
             choose = bind(choose_ranked, **callees)
-            if self.plays == 1 and learner.rank is not None and learner.probability is deterministic:
+            if self._traits.plays == 1 and learner.rank is not None and learner.probability is deterministic:
                 choose = bind(
-                    choose_first, learner_choose=learner.choose, is_grantable=self.rule.is_grantable, **callees
+                    choose_first, learner_choose=learner.choose, is_grantable=self._rule.is_grantable, **callees
                 )
             return Kernels(
                 choose, update, deterministic if learner.probability is deterministic else unknown_probability
             )
-        return compose(learner, self.rule)
+        return compose(learner, self._rule)
 
-    def quota_parameters(self, learner: Any) -> Any:
+    def _quota_parameters(self, learner: Any) -> Any:
         """Return the rule's parameters, `learner` last."""
         raise NotImplementedError
 
-    def quota_memory(self, learner: Any) -> Any:
+    def _quota_memory(self, learner: Any) -> Any:
         """Return the rule's state before the first round, `learner` last."""
         raise NotImplementedError
 
     @cached_property
-    def sees_ticket(self) -> bool:
+    def _sees_ticket(self) -> bool:
         """Whether the learner looks at the tickets of the rewards that it is told."""
         return self._proposer.sees_ticket
 
@@ -233,46 +233,46 @@ class QuotaPolicy(KernelPolicy):
         config = super().config()
         return config | ({"learner": self._proposer.given} if "learner" in config else {})
 
-    def parameters(self) -> Any:
+    def _parameters(self) -> Any:
         """Return the rule's parameters and the learner's."""
-        return self.quota_parameters(self._proposer.arrays[0])
+        return self._quota_parameters(self._proposer.arrays[0])
 
-    def memory(self) -> Any:
+    def _memory(self) -> Any:
         """Return the rule's state before the first round and the learner's."""
-        return self.quota_memory(self._around(self._proposer.arrays[1]))
+        return self._quota_memory(self._around(self._proposer.arrays[1]))
 
     @locked
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs to continue exactly here."""
-        return super().snapshot() | ({} if self.compiled else {"learner": self.learner})
+        return super().snapshot() | ({} if self._traits.compiled else {"learner": self.learner})
 
-    def _begin(self) -> None:
-        self._proposer.begin(self.promise.arms, self.dimension or 0, child(self.seed, 1), self.encoder)
-        super()._begin()
+    def _start(self) -> None:
+        self._proposer.begin(self.promise.arms, self.dimension or 0, child(self.seed, 1), self.contexts.encoder)
+        super()._start()
 
     def _name_columns(self, columns: list[str] | None) -> None:
         super()._name_columns(columns)
         self._proposer.name_columns(columns)
 
-    def distribution(self, why: int) -> Floats | None:
+    def _distribution(self, why: int) -> Floats | None:
         """Return the distribution (n_arms,) of the decision just taken, None where none is known; where proposals are
         held, earlier refusals decide, which no probability describes."""
-        return None if self.holds else super().distribution(why)
+        return None if self._traits.holds else super()._distribution(why)
 
     def _chance_of(self, probability: float) -> Chance:
-        return UNKNOWN if self.holds else super()._chance_of(probability)
+        return UNKNOWN if self._traits.holds else super()._chance_of(probability)
 
     def _extra_log_fields(self, remembered: tuple[Any, ...]) -> dict[str, Any]:
         """Return with which probability the learner proposed the arm of an open decision, 0 if it did not and None
         where nobody knows; {} where proposals are not held."""
-        if not self.holds:
+        if not self._traits.holds:
             return super()._extra_log_fields(remembered)
         chance = remembered[2]
         return {"proposed": None if math.isnan(chance) else chance}
 
     def _ticket_from_log(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[int, Any, Floats, float]:
         round, index, contexts, chance = super()._ticket_from_log(decided, shown)
-        if self.holds:
+        if self._traits.holds:
             chance = math.nan if decided["proposed"] is None else float(decided["proposed"])
         return round, index, contexts, chance
 
@@ -282,8 +282,8 @@ class QuotaPolicy(KernelPolicy):
     def _python_calls(self) -> PythonCalls:
         """Return what asks and tells a learner from elsewhere."""
         assert isinstance(self._proposer, PythonProposer)
-        asks = self.plays, self.lottery is not None, self.holds, self._may_come, self._to_ranking
-        return PythonCalls(self._proposer, self.rule, self.engine.params, self.engine.state, *asks)
+        asks = self._traits.plays, self._drawn, self._traits.holds, self._may_come, self._to_ranking
+        return PythonCalls(self._proposer, self._rule, self.engine.params, self.engine.state, *asks)
 
     def _way_back(self) -> Callable[[], None]:
         """Do as without a learner from elsewhere, which is replaced by a copy of it as it is now.
@@ -293,7 +293,7 @@ class QuotaPolicy(KernelPolicy):
         ArgumentError
             If such a learner cannot be copied.
         """
-        if self.compiled:
+        if self._traits.compiled:
             return super()._way_back()
         try:
             before = copy.deepcopy(self.learner)

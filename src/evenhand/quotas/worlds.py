@@ -72,7 +72,7 @@ class BernoulliArms(KernelWorld):
     [0.0, 0.2]
     """
 
-    kernels = WorldKernels(shows_nothing, toss, lose_gap)
+    _kernels = WorldKernels(shows_nothing, toss, lose_gap)
     reward_range = (0.0, 1.0)
 
     def __init__(self, means: Sequence[float] | Mapping[Label, float]) -> None:
@@ -85,15 +85,15 @@ class BernoulliArms(KernelWorld):
                 raise ArgumentError(wanted(f"means[{arm!r}]", "a probability in [0, 1]", mean))
         self.gaps = self.means.max() - self.means
 
-    def parameters(self) -> BernoulliParams:
+    def _parameters(self) -> BernoulliParams:
         assert self.gaps is not None
         return BernoulliParams(self.means, self.gaps)
 
-    def memory(self, stream: Words) -> StreamState:
+    def _memory(self, stream: Words) -> StreamState:
         return StreamState(stream)
 
     @classmethod
-    def examples(cls) -> Iterator[BernoulliArms]:
+    def _examples(cls) -> Iterator[BernoulliArms]:
         yield cls([0.7, 0.5, 0.4])
         yield cls({"a": 0.0, "b": 1.0})
 
@@ -158,7 +158,7 @@ class LoggedArms(KernelWorld):
     (('a', 'b'), [0.5, 0.0])
     """
 
-    kernels = WorldKernels(shows_nothing, resample, lose_gap)
+    _kernels = WorldKernels(shows_nothing, resample, lose_gap)
     reward_range = (0.0, 1.0)
 
     def __init__(self, frame: pd.DataFrame, arm: str, reward: str, *, propensity: str | None = None) -> None:
@@ -183,15 +183,15 @@ class LoggedArms(KernelWorld):
         self.means = paid / np.add.reduceat(weights, self.first)
         self.gaps = self.means.max() - self.means
 
-    def parameters(self) -> LoggedParams:
+    def _parameters(self) -> LoggedParams:
         assert self.gaps is not None
         return LoggedParams(self.rewards, self.first, self.counts, self.gaps, self.upto)
 
-    def memory(self, stream: Words) -> StreamState:
+    def _memory(self, stream: Words) -> StreamState:
         return StreamState(stream)
 
     @classmethod
-    def examples(cls) -> Iterator[LoggedArms]:
+    def _examples(cls) -> Iterator[LoggedArms]:
         import pandas as pd
 
         yield cls(pd.DataFrame({"arm": list("aabbb"), "pay": [0.0, 1.0, 0.5, 0.25, 1.0]}), arm="arm", reward="pay")
@@ -251,7 +251,7 @@ class MovingArms(KernelWorld):
         """Return the means of all arms in each of these rounds (n_rounds, n_arms)."""
         raise NotImplementedError
 
-    def memory(self, stream: Words) -> MovingState:
+    def _memory(self, stream: Words) -> MovingState:
         return MovingState(np.zeros(len(self.arms)), np.zeros(1), np.zeros(1, np.int64), stream)
 
 
@@ -278,7 +278,7 @@ class ChangingArms(MovingArms):
     (('a', 'b'), [[0.7, 0.5], [0.2, 0.5]])
     """
 
-    kernels = WorldKernels(change, toss_now, lose_now)
+    _kernels = WorldKernels(change, toss_now, lose_now)
 
     def __init__(self, means: Any, changes: Any) -> None:
         what = "a row of probabilities for each stretch of rounds, or a dict arm -> its probabilities"
@@ -299,11 +299,11 @@ class ChangingArms(MovingArms):
         stretches: Floats = self.means[np.searchsorted(self.changes, rounds, side="right")]
         return stretches
 
-    def parameters(self) -> ChangingParams:
+    def _parameters(self) -> ChangingParams:
         return ChangingParams(self.means, self.changes)
 
     @classmethod
-    def examples(cls) -> Iterator[ChangingArms]:
+    def _examples(cls) -> Iterator[ChangingArms]:
         yield cls([[0.7, 0.5, 0.4], [0.1, 0.5, 0.9]], [50])
         yield cls({"a": [0.0, 1.0, 0.5], "b": [1.0, 0.0, 0.5]}, [2, 100])
 
@@ -365,7 +365,7 @@ class DriftingArms(MovingArms):
     [0.0, 0.5]
     """
 
-    kernels = WorldKernels(drift, toss_now, lose_now)
+    _kernels = WorldKernels(drift, toss_now, lose_now)
 
     def __init__(
         self, means: Any, amplitude: Any = 0.2, *, period: float, shape: str = "sine", phases: Any = None
@@ -400,10 +400,10 @@ class DriftingArms(MovingArms):
         means: Floats = self.means + self.amplitudes * wave
         return means
 
-    def parameters(self) -> DriftingParams:
+    def _parameters(self) -> DriftingParams:
         return DriftingParams(self.means, self.amplitudes, self.phases, self.period, self.shape == "linear")
 
     @classmethod
-    def examples(cls) -> Iterator[DriftingArms]:
+    def _examples(cls) -> Iterator[DriftingArms]:
         yield cls([0.5, 0.5, 0.4], 0.3, period=80)
         yield cls({"a": 0.5, "b": 0.6}, {"a": 0.5, "b": 0.0}, period=100, shape="linear", phases=[0.0, 0.0])

@@ -273,7 +273,7 @@ class Certification(Drawing):
         return check
 
     @classmethod
-    def examples(cls) -> Iterator[tuple[Self, Any]]:
+    def _examples(cls) -> Iterator[tuple[Self, Any]]:
         """Yield certifications and worlds to try them on."""
         from evenhand.sampling.models.logistic import LogisticModel
 

@@ -24,6 +24,7 @@ from evenhand.frames import ENCODE, as_array, is_frame
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import Labels
 from evenhand.policy.ask_tell import AskTell
+from evenhand.policy.traits import Traits
 from evenhand.protocol import Label
 
 Groups = int | Sequence[Label]
@@ -154,8 +155,7 @@ def _is_numeric(dtype: np.dtype[Any]) -> bool:
 class Drawing(AskTell):
     """A conversation that hands out draws and remembers of each what it says."""
 
-    hands_out = Draw
-    feedback = "rows"
+    _traits = Traits(hands_out=Draw, feedback="rows")
     groups: tuple[Label, ...]
 
     def _draw(self, round: int, index: int, count: int, why: str) -> Draw:

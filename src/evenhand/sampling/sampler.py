@@ -43,7 +43,7 @@ class Sampler(Drawing):
     """
 
     _tickets_live_in_log = True
-    in_turn = False
+    _in_turn = False
     """Whether the groups come in turn whatever their risks are."""
     _noun = "sampler"
 
@@ -81,7 +81,7 @@ class Sampler(Drawing):
         """Return the index of the group to draw next and why."""
         raise NotImplementedError
 
-    def on_refit(self, index: int) -> None:
+    def _on_refit(self, index: int) -> None:
         """Called after each refit with the group whose rows arrived."""
 
     # ------------------------------------------------------------------ the conversation
@@ -150,7 +150,7 @@ class Sampler(Drawing):
         """
         ticket, index, count = self._whole(draw, "tell the others by tell_rows")
         told = self._trainer.validate(X, y, count)
-        self._trainer.learn(told, index, self.on_refit)
+        self._trainer.learn(told, index, self._on_refit)
         del self.tickets.open[ticket]
         self.rounds += 1
         self.labels += len(told.X)
@@ -178,7 +178,7 @@ class Sampler(Drawing):
         told = self._trainer.validate(X, y, count - self._part.get(ticket, 0))
         if whole("trains", trains, low=0, high=MOST) > len(told.X):
             raise ArgumentError(wanted("trains", f"at most the {len(told.X)} rows told", trains))
-        self._trainer.learn(told._replace(trains=trains), index, self.on_refit)
+        self._trainer.learn(told._replace(trains=trains), index, self._on_refit)
         self.labels += len(told.X)
         self._known(ticket, len(told.X), count)
 
@@ -388,9 +388,9 @@ class Sampler(Drawing):
     # ------------------------------------------------------------------ copies and files
 
     @property
-    def has_history(self) -> bool:
+    def _has_history(self) -> bool:
         """Whether it has drawn or learned anything, or lost a group, since it was made."""
-        return super().has_history or bool(self._notes)
+        return super()._has_history or bool(self._notes)
 
     def fresh(self, *, seed: Seed = None) -> Self:
         """Return a sampler of the same configuration that remembers nothing, with another seed if given."""
@@ -454,10 +454,10 @@ class Sampler(Drawing):
         if budget < 2 * needed * once:
             why = f"fewer than {needed} validation rows in each of the {m} groups, and fewer say nothing of a group"
             notes.append(f"the budget pays for {why}: take {2 * needed * once:g}, or merge groups")
-        if not self.in_turn and budget < count * (self._first_rounds * once + float(self._cost.min())):
+        if not self._in_turn and budget < count * (self._first_rounds * once + float(self._cost.min())):
             why = f"draws of {count} rows, as many of each group: they are one uniform draw"
             notes.append(f"the budget pays only for {why}; choose a smaller batch")
-        if not self.in_turn and len(self.tickets.open) >= max(self.rounds, SAFE_START * m):
+        if not self._in_turn and len(self.tickets.open) >= max(self.rounds, SAFE_START * m):
             why = f"after {self.labels} labels" if self.labels else "without a label, which is nearly a uniform draw"
             rows = sum(size - self._part.get(number, 0) for number, ((_, _, _, size),) in self.tickets.open.items())
             notes.append(f"{rows} rows were chosen at once {why}; ask for fewer at a time")

@@ -234,7 +234,7 @@ class OptimisticSampler(Sampler):
         index = _largest(bounds, available, TIES[self.ties], self._asked, self._cost, self._stream)
         return index, f"highest upper bound on the risk: {bounds[index]:.4f}"
 
-    def on_refit(self, index: int) -> None:
+    def _on_refit(self, index: int) -> None:
         """Note the accuracy of the group for the trend."""
         if self.trend > 0.0:
             sums, counts = self.validation_losses()
@@ -255,7 +255,7 @@ class OptimisticSampler(Sampler):
         return sampler
 
     @classmethod
-    def examples(cls) -> Iterator[tuple[Self, Any]]:
+    def _examples(cls) -> Iterator[tuple[Self, Any]]:
         """Yield samplers and worlds to try them on."""
         yield cls(["u", "v"], seed=1), SyntheticModel1(instance="I")
         yield cls(["u", "v"], trend=0.1, batch=3, seed=2), SyntheticModel2()
@@ -309,7 +309,7 @@ class EpsilonGreedySampler(Sampler):
         return worst_off(self, available, self.ties)
 
     @classmethod
-    def examples(cls) -> Iterator[tuple[Self, Any]]:
+    def _examples(cls) -> Iterator[tuple[Self, Any]]:
         """Yield samplers and worlds to try them on."""
         yield cls(["u", "v"], epsilon=0.1, seed=1), SyntheticModel1(instance="I")
 
@@ -351,7 +351,7 @@ class GreedySampler(Sampler):
         return worst_off(self, available, self.ties)
 
     @classmethod
-    def examples(cls) -> Iterator[tuple[Self, Any]]:
+    def _examples(cls) -> Iterator[tuple[Self, Any]]:
         """Yield samplers and worlds to try them on."""
         yield cls(["u", "v"], seed=1), SyntheticModel1(instance="II")
 
@@ -388,7 +388,7 @@ class UniformSampler(Sampler):
     Source: Shekhar, Fields, Ghavamzadeh, Javidi (2021), Section 5.
     """
 
-    in_turn = True
+    _in_turn = True
 
     def __init__(
         self, groups: Groups, model: Any = None, *, batch: int = 1, loss: Loss = "zero_one", costs: Costs = None,
@@ -402,7 +402,7 @@ class UniformSampler(Sampler):
         return fewest(self._draws, available), "every group in turn"
 
     @classmethod
-    def examples(cls) -> Iterator[tuple[Self, Any]]:
+    def _examples(cls) -> Iterator[tuple[Self, Any]]:
         """Yield samplers and worlds to try them on."""
         yield cls(["u", "v"], seed=1), SyntheticModel1(instance="I")
 
@@ -453,6 +453,6 @@ class ProportionalSampler(Sampler):
         return _drawn(weights, available, self._stream), "drawn as often as the population has it"
 
     @classmethod
-    def examples(cls) -> Iterator[tuple[Self, Any]]:
+    def _examples(cls) -> Iterator[tuple[Self, Any]]:
         """Yield samplers and worlds to try them on."""
         yield cls(["u", "v"], proportions=[0.7, 0.3], seed=1), SyntheticModel1(instance="I")

@@ -188,7 +188,7 @@ class SyntheticModel1(Synthetic):
         return fair_mixture(lambda mixture: self.population_risk(*self.classifier(mixture)), len(self.groups))
 
     @classmethod
-    def examples(cls) -> Iterator[Self]:
+    def _examples(cls) -> Iterator[Self]:
         """Yield worlds to try."""
         yield cls(instance="I")
         yield cls({"a": [[0.0], [1.0]], "b": [[1.0], [3.0]], "c": [[-1.0], [0.0]]})
@@ -252,6 +252,6 @@ class SyntheticModel2(Synthetic):
         return np.array([easy, 0.5 * float(self.weights @ wrong[0] + self.weights @ wrong[1])])
 
     @classmethod
-    def examples(cls) -> Iterator[Self]:
+    def _examples(cls) -> Iterator[Self]:
         """Yield worlds to try."""
         yield cls()

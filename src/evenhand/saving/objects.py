@@ -196,7 +196,7 @@ class _Recipes(_Writer):
     """Writes estimators as the arguments of their constructors."""
 
     def _node(self, value: Any) -> dict[str, Any]:
-        if isinstance(value, (type, FunctionType)) and (part := vars(value).get("registered_name")) is not None:
+        if isinstance(value, (type, FunctionType)) and (part := vars(value).get("_registered_name")) is not None:
             return {"registered": part}
         if isinstance(value, np.ufunc) and UFUNCS.get(value.__name__) == value:
             return {"ufunc": value.__name__}

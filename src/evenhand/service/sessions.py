@@ -140,7 +140,7 @@ def warm_up(study: Study) -> None:
     with suppress(Exception):
         policy = study.state.bare_copy()
         if isinstance(policy, KernelPolicy):
-            policy.compile()
+            policy.engine.compile()
         policy.tell(policy.ask(), 1.0)
         study.compile()
 

@@ -399,7 +399,7 @@ class KnownDistance(DistanceLearner):
         super().__init__(radius=1.0, structure="full", precision=0.0)
 
     @classmethod
-    def examples(cls) -> Iterator[KnownDistance]:
+    def _examples(cls) -> Iterator[KnownDistance]:
         yield cls([[0.3, 0.0]])
 
     def prior_radius(self, m: int) -> tuple[float, float]:

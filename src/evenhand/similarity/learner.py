@@ -95,12 +95,12 @@ class DistanceLearner(Configured):
         return 0.0
 
     @property
-    def has_history(self) -> bool:
+    def _has_history(self) -> bool:
         """Whether it was told any verdict that stands."""
         return bool(self.verdicts)
 
     @classmethod
-    def examples(cls) -> Iterator[Self]:
+    def _examples(cls) -> Iterator[Self]:
         """Yield learners to check: one that knows nothing and one that was told something."""
         make: Any = cls
         yield make()

@@ -26,6 +26,7 @@ from evenhand.kernels.compose import flat
 from evenhand.labels import in_columns, in_order
 from evenhand.parameters import require_fresh
 from evenhand.policy.ask_tell import AskTell, locked
+from evenhand.policy.traits import Traits
 from evenhand.protocol import Chance, Decision
 from evenhand.registry import register
 from evenhand.rng import Seed, draw_seed, stream
@@ -114,10 +115,9 @@ class LipschitzUCB(AskTell):
     """
 
     _tickets_live_in_log = True
-    audited = True
+    _traits = Traits(audited=True, work="pairs")
     known_rewards = False
     """Whether the weights of the rewards must be given."""
-    work = "pairs"
 
     def __init__(
         self,
@@ -197,7 +197,7 @@ class LipschitzUCB(AskTell):
         self.prepare(k, self.dimension)
         self.metric.make_room(2 * k * k)
         state, metric = flat(self._state), self.metric.arrays
-        first = int(self.kernels.ask(shown, self.round + 1, self.params, state, metric))
+        first = int(self._kernels.ask(shown, self.round + 1, self.params, state, metric))
         self.round += 1
         self._columns = columns
         ticket = RoundTicket(shown, self._state.p.copy(), self._state.chosen.copy(), np.triu(self._state.undecided & 1))
@@ -251,7 +251,7 @@ class LipschitzUCB(AskTell):
         before = self.exact
         learn_verdicts(self, ticket, said, read_auditor(auditor))
         for i, value in zip(np.flatnonzero(ticket.chosen), rewards, strict=True):
-            self.kernels.learn_reward(ticket.contexts[i], value, flat(self._state))
+            self._kernels.learn_reward(ticket.contexts[i], value, flat(self._state))
         del self.tickets.open[number]
         if self.exact is not before:
             warnings.warn(ROBUST_BELIEF_WARNING, stacklevel=3)
@@ -391,9 +391,9 @@ class LipschitzUCB(AskTell):
         return self._made_again(seed=self.seed if seed is None else seed)
 
     @property
-    def has_history(self) -> bool:
+    def _has_history(self) -> bool:
         """Whether it has decided or learned anything since it was made."""
-        return super().has_history or self.metric.has_history
+        return super()._has_history or self.metric._has_history
 
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""
@@ -425,7 +425,7 @@ class LipschitzUCB(AskTell):
     # ------------------------------------------------------------------ inside
 
     @property
-    def kernels(self) -> RoundKernels:
+    def _kernels(self) -> RoundKernels:
         """What is called in a round, for the metric learner that it has."""
         return round_kernels(self.metric.update_kernel, self.metric.plain_work)
 
@@ -455,7 +455,7 @@ class LipschitzUCB(AskTell):
         ticket = RoundTicket(*arrays)
         return (round, *ticket.drawn(self.select)), ticket
 
-    def round_shown(self, contexts: ArrayLike) -> Any:
+    def _round_shown(self, contexts: ArrayLike) -> Any:
         """Return what a round shows as the policy reads it, equal for two rounds that show the same."""
         return self._read(contexts)[0].tolist()
 
@@ -470,7 +470,7 @@ class LipschitzUCB(AskTell):
         return [(i, j, 0 if self.metric.shared else number) for number, (i, j) in enumerate(pairs)]
 
     @classmethod
-    def examples(cls) -> Iterator[tuple[Self, Any]]:
+    def _examples(cls) -> Iterator[tuple[Self, Any]]:
         from evenhand.similarity import LinearContexts
 
         world = LinearContexts([0.5, 0.3], MahalanobisOracle([[0.4, 0.1]], seed=3), individuals=3)
@@ -501,7 +501,7 @@ class KnownRewardLipschitz(LipschitzUCB):
     known_rewards = True
 
     @classmethod
-    def examples(cls) -> Iterator[tuple[Self, Any]]:
+    def _examples(cls) -> Iterator[tuple[Self, Any]]:
         from evenhand.similarity import LinearContexts
 
         world = LinearContexts([0.5, -0.3], MahalanobisOracle([[0.4, 0.1]], seed=3), individuals=3, select="many")

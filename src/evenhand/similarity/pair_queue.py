@@ -14,6 +14,7 @@ from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, ExhaustedError, wanted
 from evenhand.frames import is_frame
 from evenhand.policy.ask_tell import AskTell, locked
+from evenhand.policy.traits import Traits
 from evenhand.registry import register
 from evenhand.rng import Seed, child, draw_seed, generator
 from evenhand.similarity.chances import PlaceChances, fair_chances
@@ -74,8 +75,7 @@ class PairQueue(AskTell):
     ['acceptable']
     """
 
-    hands_out = PairTask
-    feedback = "labels"
+    _traits = Traits(hands_out=PairTask, feedback="labels")
     _noun = "queue"
 
     def __init__(
@@ -419,7 +419,7 @@ class PairQueue(AskTell):
         return f"{type(self).__name__} {self.features.tolist()} {self.individuals} {self.auditors} {self.seed}"
 
     @classmethod
-    def examples(cls) -> Iterator[Self]:
+    def _examples(cls) -> Iterator[Self]:
         """Yield queues to check: one that is unused and one that has open questions."""
         features, rewards = [[0.1, 0.3], [0.5, 0.2], [0.9, 0.9], [0.2, 0.8]], [0, 1, 1, 0]
         yield cls(features, rewards, seed=1)

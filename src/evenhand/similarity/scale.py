@@ -104,7 +104,7 @@ class Scale(Parameters):
         return cls(**snapshot)
 
     @classmethod
-    def examples(cls) -> Iterator[Self]:
+    def _examples(cls) -> Iterator[Self]:
         """Yield scales to check."""
         yield cls([0.0, 1.0], [3.0, 4.0], ["age", "income"])
 

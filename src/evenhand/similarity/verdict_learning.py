@@ -42,7 +42,7 @@ def learn_verdicts(policy: LipschitzUCB, ticket: RoundTicket, said: Ints, audito
     gaps = ticket.gaps
     shown, p, undecided = ticket.contexts, ticket.probabilities, ticket.undecided
     arrays = flat(metric.state)
-    contradicted = policy.kernels.learn_verdicts(shown, p, undecided, said, status, policy.params, arrays)
+    contradicted = policy._kernels.learn_verdicts(shown, p, undecided, said, status, policy.params, arrays)
     taken = {
         (i, j): Verdict(0, shown[i], shown[j], float(gaps[i, j]), bool(said[i, j] > 0), number, auditor)
         for i, j, number in policy.pairs(k)

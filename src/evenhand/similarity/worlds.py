@@ -103,7 +103,7 @@ class LinearContexts(Individuals):
         return KINDS[self.contexts], self.theta, self.clusters, np.zeros(len(self.clusters)), self.spread
 
     @classmethod
-    def examples(cls) -> Iterator[LinearContexts]:
+    def _examples(cls) -> Iterator[LinearContexts]:
         oracle = MahalanobisOracle([[0.4, 0.1]], seed=3)
         yield cls([0.5, 0.3], oracle, individuals=3)
         yield cls([0.5, -0.3], oracle, individuals=4, contexts="adversarial", select="many")
@@ -169,7 +169,7 @@ class TableIndividuals(Individuals):
         return self._environment.rows.copy()
 
     @classmethod
-    def examples(cls) -> Iterator[TableIndividuals]:
+    def _examples(cls) -> Iterator[TableIndividuals]:
         import pandas as pd
 
         table = pd.DataFrame({"age": [30, 40, 50, 60], "income": [1.0, 2.0, 4.0, 3.0], "repaid": [0, 1, 1, 0]})

@@ -172,10 +172,10 @@ def replicate(
     trace, before = empty_trace(rows, arms, scores), empty_trace(1, arms, scores)
     in_kernels = runs_compiled(policy, world)
     if in_kernels:
-        policy.begin(world.dimension)
+        policy._begin(world.dimension)
         if (offered := schedule.on_offer(1)) is not None:
             policy._offer(offered)
-    plays, shown = (policy.plays, world._shown) if in_kernels else (0, np.zeros((0, 0)))
+    plays, shown = (policy.engine.plays, world._shown) if in_kernels else (0, np.zeros((0, 0)))
     pending = None if delay is None else delay.pending(world_seed, int(checkpoints[-1]), plays, shown)
     run = _Run(policy, world, pending, before, trace, checkpoints, stop, compiled, schedule, {})
     ends = [*(round - 1 for round, _ in changes), int(checkpoints[-1])]
@@ -215,11 +215,11 @@ def reseeding(policy: Any) -> Callable[[int], None] | None:
 def _play(run: _Run, books: ClauseCounts, first: int, last: int, row: int) -> int:
     policy, world, pending, checkpoints = run.policy, run.world, run.pending, run.checkpoints
     offers = np.zeros((0, 0), np.bool_) if run.schedule.offers is None else run.schedule.offers
-    kernels = policy.kernels
-    named = {"choose": kernels.choose, "probability": kernels.probability, **world.kernels._asdict()}
+    kernels = policy._kernels
+    named = {"choose": kernels.choose, "probability": kernels.probability, **world._kernels._asdict()}
     named["learn"] = bind(learn_at_once if pending is None else learn_later, update=kernels.update)
     named["deliver"] = nothing_due if pending is None else bind(tell_due, update=kernels.update)
-    slots, arm_at = (one_slot, same_arm) if policy.plays == 1 else (all_slots, arm_there)
+    slots, arm_at = (one_slot, same_arm) if policy.engine.plays == 1 else (all_slots, arm_there)
     named |= {"slots": slots, "arm_at": arm_at}
     named["offer"] = set_offer if len(offers) else all_offered
     function = entry(play, **named)

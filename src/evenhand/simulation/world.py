@@ -75,7 +75,7 @@ def world_traits(world: Any) -> WorldTraits:
 
 
 class KernelWorld:
-    """A world of kernels; a subclass names its `kernels` and `scores` and writes `parameters()` and `memory(stream)`.
+    """A world of kernels; a subclass names its `kernels` and `scores` and writes `_parameters()` and `_memory(stream)`.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class KernelWorld:
     gaps : the loss in expected reward of each arm against the best (n_arms,), or None where it depends on the round.
     """
 
-    kernels: ClassVar[WorldKernels]
+    _kernels: ClassVar[WorldKernels]
     scores: ClassVar[tuple[str, ...]] = ("regret",)
     reward_range: tuple[float, float] | None = None
     gaps: Floats | None = None
@@ -95,11 +95,11 @@ class KernelWorld:
         self.arms = arm_labels(arms)
         self.dimension = dimension
 
-    def parameters(self) -> Any:
+    def _parameters(self) -> Any:
         """Return the NamedTuple `params` of the kernels."""
         raise NotImplementedError
 
-    def memory(self, stream: Words) -> Any:
+    def _memory(self, stream: Words) -> Any:
         """Return the NamedTuple `state` of the kernels before the first round, random numbers from `stream`."""
         raise NotImplementedError
 
@@ -108,12 +108,12 @@ class KernelWorld:
         self.round = 0
         self.totals = np.zeros(len(self.scores))
         self._shown = np.zeros((len(self.arms) if self.dimension else 0, self.dimension))
-        self._core = (self.parameters(), self.memory(stream(seed)))
+        self._core = (self._parameters(), self._memory(stream(seed)))
 
     def observe(self) -> tuple[Any, ...]:
         """Begin a round and return the arguments of `ask`: the contexts (n_arms, d), or nothing."""
         self.round += 1
-        entry(self.kernels.observe)(*self._core, self._shown, self.round)
+        entry(self._kernels.observe)(*self._core, self._shown, self.round)
         return (self._shown.copy(),) if self.dimension else ()
 
     def respond(self, ticket: Decision) -> tuple[Any, ...]:
@@ -122,6 +122,6 @@ class KernelWorld:
         return (rewards[0] if ticket.slate is None else rewards,)
 
     def _reward(self, index: int) -> float:
-        reward = entry(self.kernels.respond)(*self._core, self._shown, index)
-        entry(self.kernels.score)(*self._core, self._shown, index, reward, self.totals)
+        reward = entry(self._kernels.respond)(*self._core, self._shown, index)
+        entry(self._kernels.score)(*self._core, self._shown, index, reward, self.totals)
         return float(reward)

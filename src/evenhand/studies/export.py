@@ -175,5 +175,9 @@ def _numbers(logged: Any, policy: Any, labels: list[Any]) -> Any:
         return np.array(contexts)
     arms = labels[: len(contexts)] if is_frame(contexts) and len(contexts) > 1 else labels
     return read_shown(
-        contexts, arms, columns=policy.context_columns, dimension=policy.dimension, encoder=policy.encoder
+        contexts,
+        arms,
+        columns=policy.contexts.table_columns,
+        dimension=policy.dimension,
+        encoder=policy.contexts.encoder,
     )[0]

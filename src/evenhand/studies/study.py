@@ -397,7 +397,7 @@ class Study:
         if seen is None:
             return Card("Study", facts | {"log": "not yet read by this process"}).html()
         facts["entries of the log"] = seen.sequence
-        shown = seen.policy.card() if isinstance(seen.policy, AskTell) else Card("", {})
+        shown = seen.policy._card() if isinstance(seen.policy, AskTell) else Card("", {})
         return Card("Study", facts | shown.facts, shown.tables, notes_of(seen.policy)).html()
 
     # ------------------------------------------------------------------ inside

@@ -76,7 +76,7 @@ class Verification(HasCard):
         """Whether the verification found no problem."""
         return not self.problems
 
-    def card(self) -> Card:
+    def _card(self) -> Card:
         facts = {
             "finding": "sound" if self.ok else "not sound",
             "entries": self.entries,

@@ -78,7 +78,7 @@ def _in_table(frame: pd.DataFrame, name: str, study: Study) -> Any:
     for place, feature in enumerate(features.columns):
         check_empty(feature, features.iloc[:, place].isna(), f"fill it; {EVERY_ROUND}")
     encodes = isinstance(policy, KernelPolicy)
-    if not encodes or policy.encoder is None:
+    if not encodes or policy.contexts.encoder is None:
         try:
             features = features.assign(**{name: numbers(features, name) for name in features.columns})
         except TableError as error:

@@ -11,7 +11,7 @@ from evenhand.cli.options import FORM, JSON, STORE, STUDY, Options
 from evenhand.cli.output import answer
 from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.labels import Labels
-from evenhand.policy.ask_tell import AskTell
+from evenhand.policy.traits import traits_of
 from evenhand.promises.versions import rows_of
 from evenhand.studies import Study
 
@@ -64,7 +64,7 @@ def change(
         owed: Any = dict(zip(labels_of(list(named), running), named.values(), strict=True))
         if promise is not None:
             policy = running.state.bare_copy()
-            gone = policy.retired if isinstance(policy, AskTell) else ()
+            gone = traits_of(policy).retired
             owed = promise_in(promise, [arm for arm in policy.arms or () if arm not in gone])
         rows = rows_of(running.change(owed))
         lags = ", ".join(_said(row) for row in rows)

@@ -122,8 +122,8 @@ def _about(study: Study, policy: Any, known: bool) -> list[str]:
         lines += [] if known else [ALONE]
     from evenhand.quotas.quota_policy import QuotaPolicy
 
-    drawn = isinstance(policy, QuotaPolicy) and policy.lottery is not None
-    if not drawn and (clauses or (arms and policy.kernels.probability is deterministic)):
+    drawn = isinstance(policy, QuotaPolicy) and policy._drawn
+    if not drawn and (clauses or (arms and policy._kernels.probability is deterministic)):
         lines.append(BLIND)
     return lines
 

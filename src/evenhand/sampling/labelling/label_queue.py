@@ -21,6 +21,7 @@ from evenhand.frames import is_frame
 from evenhand.labels import Labels
 from evenhand.parameters import require_fresh
 from evenhand.policy.ask_tell import AskTell, locked
+from evenhand.policy.traits import Traits
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed, child, draw_seed
@@ -84,9 +85,7 @@ class LabelQueue(AskTell):
     and Gale (1994).
     """
 
-    hands_out = Task
-    feedback = "labels"
-    asks_several = "n"
+    _traits = Traits(hands_out=Task, feedback="labels", asks_several="n")
     _noun = "queue"
 
     def __init__(
@@ -456,7 +455,7 @@ class LabelQueue(AskTell):
         return queue
 
     @classmethod
-    def examples(cls) -> Iterator[Self]:
+    def _examples(cls) -> Iterator[Self]:
         """Yield queues to check: one that is unused and one that has open items."""
         features, groups = [[0.1], [0.5], [0.9], [0.2], [0.7], [0.4]], ["a", "b"] * 3
         yield cls(range(6), features, groups=groups, seed=1)

@@ -120,7 +120,7 @@ class EstimatorModel(Classifier):
         return self._own is None
 
     @property
-    def has_history(self) -> bool:
+    def _has_history(self) -> bool:
         """Whether it was trained here, or the classifier or a step of it before."""
         if self._network:
             return bool(self._ends or self.estimator.initialized_)

@@ -85,7 +85,7 @@ class LogisticModel(Classifier):
         return type(self)(C=self.C)
 
     @property
-    def has_history(self) -> bool:
+    def _has_history(self) -> bool:
         """Whether it was fitted to any rows."""
         return self._known > 0 or bool(self.classes)
 

@@ -185,7 +185,7 @@ class ArrayPool:
         self.chosen = snapshot["chosen"].tolist()
 
     @classmethod
-    def examples(cls) -> Iterator[Self]:
+    def _examples(cls) -> Iterator[Self]:
         """Yield worlds to try."""
         rng = np.random.default_rng(0)
         yield cls(rng.random((60, 2)), rng.integers(0, 2, 60), group=rng.choice(["u", "v"], 60))

@@ -173,7 +173,7 @@ class TablePool(ArrayPool):
         self.features = TableFeatures.restored(snapshot["features"])
 
     @classmethod
-    def examples(cls) -> Iterator[Self]:
+    def _examples(cls) -> Iterator[Self]:
         """Yield worlds to try."""
         import pandas as pd
 

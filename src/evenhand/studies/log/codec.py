@@ -320,7 +320,7 @@ def random_state_of(policy: Any) -> str | None:
 def first_random_state(policy: Any) -> str | None:
     """Return the random streams of a policy before its first contexts, which made them."""
     pristine = policy.fresh()
-    pristine.begin(policy.dimension)
+    pristine._begin(policy.dimension)
     return random_state_of(pristine)
 
 

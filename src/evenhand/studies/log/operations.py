@@ -13,6 +13,7 @@ import numpy as np
 from evenhand.arguments import one_of
 from evenhand.errors import ArgumentError, ErasedError, EvenhandError, ReplayError, Wording, wanted
 from evenhand.policy.ask_tell import AskTell
+from evenhand.policy.traits import traits_of
 from evenhand.protocol import Changeable, Decision
 from evenhand.studies.log.chain import Entry
 from evenhand.studies.log.codec import arguments_of, as_decided, from_text, to_plain, to_text
@@ -140,7 +141,7 @@ class Arguments:
         made: Any = policy if isinstance(policy, type) else type(policy)
         asked, told = _parameters(made.ask), _parameters(made.tell)
         self.ticket: str = told[0].name
-        self.several: str = made.asks_several if issubclass(made, AskTell) else ""
+        self.several: str = traits_of(made).asks_several
         self._asked = asked
         self._takes = {"ask": [one for one in asked if one.name != self.several], "tell": told[1:], "forget": []}
         self._policy = made.__name__

@@ -51,7 +51,7 @@ def same_ask(before: dict[str, Any], given: dict[str, Any], policy: Any) -> bool
     if before.get("erased") or not isinstance(policy, RoundReader):
         return False
     try:
-        one, other = (policy.round_shown(**revive(ask)) for ask in (before, given))
+        one, other = (policy._round_shown(**revive(ask)) for ask in (before, given))
     except EvenhandError:  # what the policy cannot read is no repetition of what it has read
         return False
     return bool(one == other)

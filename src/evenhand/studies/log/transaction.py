@@ -22,6 +22,7 @@ from evenhand.errors import (
     wanted,
 )
 from evenhand.policy.kernel_policy import KernelPolicy
+from evenhand.policy.traits import traits_of
 from evenhand.protocol import id_of
 from evenhand.studies.log.chain import Entry, digest_of
 from evenhand.studies.log.codec import (
@@ -66,7 +67,11 @@ class Transaction:
             except EvenhandError as refusal:
                 outcomes.append(refusal)
                 policy = self._replay.policy
-                if isinstance(refusal, ModelError) and isinstance(policy, KernelPolicy) and not policy.compiled:
+                if (
+                    isinstance(refusal, ModelError)
+                    and isinstance(policy, KernelPolicy)
+                    and not traits_of(policy).compiled
+                ):
                     self._replay_again()
                     self._prepare(operations[place:])
         self._replay.tickets.asked(sum(isinstance(operation, Ask) for operation in operations))

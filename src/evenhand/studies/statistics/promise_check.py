@@ -16,7 +16,6 @@ import numpy as np
 from evenhand.errors import ReplayError, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import Labels
-from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
 from evenhand.promises.books import ClauseCounts, StretchCounts
 from evenhand.promises.clause import Clause
@@ -45,7 +44,7 @@ class PromiseCheck:
         traits = traits_of(policy)
         self.promise: Any = traits.promise
         self.when: str | None = traits.kept
-        self.retired: list[Label] = list(policy.retired) if isinstance(policy, KernelPolicy) else []
+        self.retired: list[Label] = list(traits.retired)
         self._horizon: int | None = traits.horizon
         self._labels: list[Label] = [] if self.promise is None else list(policy.arms)
         self._known = Labels()
