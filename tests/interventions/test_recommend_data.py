@@ -203,21 +203,21 @@ def test_a_search_over_data_and_rules_lives_in_a_study(folder):
 
 @pytest.mark.data
 def test_what_compas_says_of_rules_for_the_risk_score(data_folder, tmp_path, monkeypatch):
-    """Broward County, two races, 6,150 people: nobody called high risk has the highest outcome, at a gap of 0.04."""
+    """Broward County, two races, 6,150 people: nobody called high risk has the highest outcome, at a gap of 0.1."""
     monkeypatch.chdir(tmp_path)
     people = pd.read_csv(data_folder / "compas" / "compas-scores-two-years.csv")
     people = people[people["race"].isin(["African-American", "Caucasian"])].rename(columns={"score_text": "risk"})
     people[["race", "age", "priors_count", "risk", "two_year_recid"]].to_csv("people.csv", index=False)
-    rules = {"now": None, "all low": "Low", "by priors": {"under 4": "Low", "4 or more": "High"}}
+    rules = {"now": None, "all low": "Low", "by priors": {"priors_count": {"under 4": "Low", "4 or more": "High"}}}
     (tmp_path / "rules.json").write_text(json.dumps({"candidates": rules, "values": {"0": 1, "1": 0}}))
-    edges = ("race -> priors_count -> risk -> two_year_recid, priors_count -> two_year_recid, age -> two_year_recid, "
-             "age -> priors_count")  # fmt: skip
+    edges = ("race -> age -> priors_count -> risk -> two_year_recid, race -> priors_count, race -> risk, age -> risk, "
+             "race -> two_year_recid, age -> two_year_recid, priors_count -> two_year_recid")  # fmt: skip
     body = json.loads(
         call("people.csv", "--edges", edges, "--cut", "priors_count=4", "--cut", "age=25,45", "--intervene", "risk",
-             "--sensitive", "race", "--outcome", "two_year_recid", "--candidates", "rules.json", "--tolerance", "0.1",
+             "--sensitive", "race", "--outcome", "two_year_recid", "--candidates", "rules.json", "--tolerance", "0.15",
              "--seed", "1", "--json")
     )  # fmt: skip
     assert (body["candidate"], body["status"]) == ("all low", "certified")
     row = {row["candidate"]: row for row in body["table"]}["all low"]
-    assert -0.06 < row["gap[African-American, Caucasian]"] < -0.02
+    assert -0.14 < row["gap[African-American, Caucasian]"] < -0.05
     assert 1.0 < body["sensitivity"][0]["strength"] < 2.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from typing import Any
 
 from evenhand.errors import SHOWN, EvenhandError, Refusal, Wording, file_said, masked, shown
@@ -38,6 +39,18 @@ def typed_options(context: Any) -> dict[str, str]:
     """Return the options and arguments that were typed, by the names of the command's parameters."""
     source = context.get_parameter_source
     return {one.name: _long(one) for one in context.command.params if "DEFAULT" not in str(source(one.name))}
+
+
+def command_line(context: Any) -> str:
+    """Return the command as it was typed."""
+    words, typed = ["evenhand", str(context.info_name)], typed_options(context)
+    for one in context.command.params:
+        value = context.params.get(one.name)
+        option = one.secondary_opts[0] if value is False and one.secondary_opts else typed.get(one.name)
+        for each in value if isinstance(value, (list, tuple)) else [value] if one.name in typed else []:
+            named = [str(option)] if str(option).startswith("-") else []
+            words += named if isinstance(each, bool) else [*named, str(each)]
+    return shlex.join(words)
 
 
 def _long(parameter: Any) -> str:
