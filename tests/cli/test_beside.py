@@ -32,8 +32,8 @@ COUNTS = {
     "--interval --each --fit "
     "--level --contexts --position --order --unit --rounds --replays --seed --at-least --picture",
     "recommend": "--edges --intervene --sensitive --outcome --candidates --values --tolerance --budget --trial",
-    "audit-pairs": "--features --reward --individuals --errors --check --store --auditors --seed",
-    "choose": "--state --places --reward",
+    "audit-pairs": "--features --reward --individuals --errors --check --auditor --store --auditors --seed",
+    "choose": "--state --places --reward --against",
     "audit-parity": "--group --value --level --unit --rates",
     "reproduce": "--quick --trials --rounds --device --finished-only --jobs --strict",
     "demo": "--seed",

@@ -6,6 +6,7 @@ import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from evenhand.cli.inputs.tables import read_table
@@ -24,7 +25,8 @@ SHOWN = 5
 
 @Options(tables="table", beside={"--seed": "--out"})
 def choose(
-    table: Path, *, state: str, places: Annotated[int, typer.Option(min=1)], reward: str = "", study: STUDY = None,
+    table: Path, *, state: str, places: Annotated[int, typer.Option(min=1)], reward: str = "", against: str = "",
+    study: STUDY = None,
     out: Path | None = None, seed: Annotated[int | None, typer.Option(min=0)] = None, json: JSON = False,
 ) -> None:  # fmt: skip
     """Give everybody a chance of a place, and draw who is chosen. The chances are the best on average that treat nobody
@@ -38,7 +40,8 @@ def choose(
     table : The people to choose from, one per row, with the audit's columns.
     state : The file of answers of audit-pairs, or the store of its study.
     places : How many people are chosen.
-    reward : The column with each person's reward; by default the audit's column, or predicted.
+    reward : The column with each person's reward; by default rewards are predicted from the people of the audit.
+    against : Compare with taking the highest of this column.
     out : Write TABLE with the columns chance and chosen to this CSV file.
     seed : The seed of the draw; by default drawn and reported.
     """
@@ -46,28 +49,32 @@ def choose(
     taken = {"chance", "chosen"} & set(frame)
     if out is not None and taken:
         raise ArgumentError(wanted("--out", "a TABLE without the columns chance and chosen", min(taken)))
-    own = queue.policy.notes.get(REWARD, "reward")
-    known = reward or (own if own in frame else "")
+    own, known = queue.policy.notes.get(REWARD, "reward"), reward
     gains = numbers(frame, known) if known else None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the notes say it
         found = queue.chances(frame, gains, places=places)
+        worth = queue.predicted(frame) if gains is None else gains
     if out is not None:
         seed = draw_seed(seed)
         rows = found.draw(seed)
         drawn = frame.index.isin(frame.index[rows])
         write_csv(frame.assign(chance=found.chances, chosen=["yes" if one else "no" for one in drawn]), out)
-    unknown = found.unknown.to_dict("records")
+    unknown, what = found.unknown.to_dict("records"), known or f"predicted {own}"
+    first = np.argsort(-numbers(frame, against), kind="stable")[:places] if against else ()
+    instead = float(worth[first].mean()) if against else None
     if json:
-        body = found._asdict() | {"chances": found.chances.tolist(), "unknown": unknown, "reward": known}
+        body = found._asdict() | {"chances": found.chances.tolist(), "unknown": unknown, "reward": what}
+        body |= {"against": instead} if against else {}
         as_json(body if out is None else body | {"seed": seed})
         return
-    what = known or f"predicted {own}"
     mean, best, lot = map(number, (found.mean, found.best, found.lot))
     print_text(
         f"{places} place{'s' * (places > 1)} for {len(frame)} people: draws by these chances have {what} {mean} on "
         f"average; the best {places} would have {best}, a draw by lot {lot}."
     )
+    if instead is not None:
+        print_text(f"The {places} with the highest {against} would have {number(instead)}.")
     allow = "1 answer allows" if len(queue.answers) == 1 else f"{len(queue.answers)} answers allow"
     print_text(f"Chances go from {found.chances.min():.1%} to {found.chances.max():.1%}, as far apart as {allow}.")
     for pair in unknown[:SHOWN]:
@@ -79,8 +86,8 @@ def choose(
     records(f"Unknown distances that cost most ({len(shown)} of {len(unknown)} that cost anything)", shown)
     say_notes(found)
     if out is not None:
-        mean = "" if gains is None else f", whose mean {what} is {number(gains[rows].mean())}"
-        print_text(f"Written: {out}. Drawn with --seed {seed}: {places} of {len(frame)} people{mean}.")
+        mean = f"whose mean {what} is {number(worth[rows].mean())}"
+        print_text(f"Written: {out}. Drawn with --seed {seed}: {places} of {len(frame)} people, {mean}.")
 
 
 def _queue(state: str, name: str | None) -> Any:
