@@ -33,7 +33,7 @@ COUNTS = {
     "--level --contexts --position --order --unit --rounds --replays --seed --at-least --picture",
     "price": "--shares --cap --window",
     "recommend": "--edges --intervene --sensitive --outcome --candidates --values --tolerance --budget --trial",
-    "audit-pairs": "--features --reward --individuals --errors --check --store --auditors --seed",
+    "audit-pairs": "--features --reward --individuals --errors --check --auditor --store --auditors --seed",
     "choose": "--places --reward --group",
     "audit-parity": "--group --value --level --unit --rates",
     "reproduce": "--quick --trials --rounds --device --finished-only --jobs --strict",

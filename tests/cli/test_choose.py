@@ -1,7 +1,9 @@
 """`evenhand choose`: chances and a draw from the answers of an audit."""
 
 import json
+from urllib.parse import parse_qs
 
+import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
@@ -28,7 +30,8 @@ def audited(tmp_path, monkeypatch):
 
 
 def test_chances_are_said_written_and_drawn_by(audited):
-    done = run("choose", "people.csv", "--state", "pairs.evenhand", "--places", 2, "--out", "chances.csv", "--seed", 4)
+    usual = ["choose", "people.csv", "--state", "pairs.evenhand", "--places", 2, "--reward", "repaid"]
+    done = run(*usual, "--out", "chances.csv", "--seed", 4)
     assert done.exit_code == 0, done.output
     assert "2 places for 5 people: draws by these chances have repaid 0." in done.output
     assert "the best 2 would have 1, a draw by lot 0.6." in done.output
@@ -41,21 +44,26 @@ def test_chances_are_said_written_and_drawn_by(audited):
     assert written[list(PEOPLE)].equals(PEOPLE)
     assert written.chance.sum() == pytest.approx(2)
     assert (written.chosen == "yes").sum() == 2
-    told = run("choose", "people.csv", "--state", "pairs.evenhand", "--places", 2, "--json")
-    body = json.loads(told.stdout)
+    body = json.loads(run(*usual, "--json").stdout)
     assert "seed" not in body, "nobody was drawn"
     assert body["unknown"][0].keys() == {"one", "other", "low", "high"}
     assert body["notes"]
 
 
-def test_people_without_a_reward_are_predicted_and_another_column_may_be_named(audited):
-    PEOPLE.drop(columns="repaid").assign(merit=[5, 4, 3, 2, 1]).to_csv("new.csv", index=False)
-    done = run("choose", "new.csv", "--state", "pairs.evenhand", "--places", 1)
+def test_rewards_are_predicted_unless_a_column_is_named(audited):
+    """Whoever chooses does not know yet who repays, although the table of the audit does."""
+    PEOPLE.assign(merit=[5, 4, 3, 2, 1]).to_csv("new.csv", index=False)
+    usual = ["choose", "new.csv", "--state", "pairs.evenhand", "--places", 1, "--against", "income"]
+    done = run(*usual)
     assert "draws by these chances have predicted repaid" in done.output
-    more = ["--places", 1, "--reward", "merit", "--out", "out.csv", "--seed", 1]
-    named = run("choose", "new.csv", "--state", "pairs.evenhand", *more)
+    X = np.column_stack([np.ones(5), PEOPLE[["age", "income"]]])
+    predicted = X @ np.linalg.lstsq(X, PEOPLE["repaid"], rcond=None)[0]
+    assert f"a draw by lot {predicted.mean():.3g}." in done.output
+    assert json.loads(run(*usual, "--json").stdout)["against"] == pytest.approx(predicted[2])
+    named = run(*usual, "--reward", "merit", "--out", "out.csv", "--seed", 1)
     assert "draws by these chances have merit" in named.output
     assert "a draw by lot 3." in named.output
+    assert "The 1 with the highest income would have 3." in named.output
     assert "Written: out.csv. Drawn with --seed 1: 1 of 5 people, whose mean merit is " in named.output
 
 
@@ -102,10 +110,22 @@ def test_a_table_that_has_chances_already_is_not_written_over(audited):
     assert "--out: expected a TABLE without the columns chance and chosen, got 'chance'" in str(refused.exception)
 
 
-def test_more_people_than_can_be_compared_are_told_before_they_are_judged(audited, monkeypatch):
-    for module in ("similarity.chances", "cli.studies.pair_audit"):
-        monkeypatch.setattr(f"evenhand.{module}.MOST_DIFFERENT", 3)
-    said = run(*AUDIT, typed="q\n").output
-    assert "5 of these people differ, but chances are found for at most 3: round the features before the" in said
-    refused = run("choose", "people.csv", "--state", "pairs.evenhand", "--places", 2)
-    assert "at most 3 who differ from one another, got 5; round the features" in str(refused.exception)
+def test_each_auditor_gets_a_link_with_a_key_of_its_own(audited):
+    said = run(*AUDIT, "--store", "audit.evenhand", "--auditor", "ann,bob")
+    assert said.exit_code == 0, said.output
+    assert "evenhand serve --store audit.evenhand" in said.output
+    assert "Behind a proxy, put its address in place of http://127.0.0.1:8000; the page is /audit there." in said.output
+    links = [line for line in said.output.splitlines() if "/audit#" in line]
+    keys = set()
+    for who, line in zip(("ann", "bob"), links, strict=True):
+        assert line.startswith(f"{who}: http://127.0.0.1:8000/audit#")
+        asked = parse_qs(line.partition("#")[2])
+        assert (asked["study"], asked["annotator"]) == (["audit"], [who])
+        keys.add(asked["key"][0])
+    assert len(keys) == 2
+    listed = json.loads(run("keys", "audit.evenhand", "--json").stdout)
+    assert [one["note"] for one in listed] == ["audits audit, ann", "audits audit, bob"]
+    assert all("audit" in str(one["studies"]) for one in listed)
+    alone = json.loads(run(*AUDIT, "--store", "audit.evenhand", "--study", "second", "--json").stdout)
+    assert list(alone["links"]) == [""]
+    assert "annotator" not in alone["links"][""]

@@ -6,10 +6,12 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binomtest, ttest_1samp
 
 import evenhand as eh
 from evenhand.cli.worst_off import say_compared, worst_of
 from evenhand.errors import ArgumentError, TableError
+from evenhand.sampling import confidence_sequence
 from tests.cli.shell import answer, call, refused
 
 N = 120
@@ -275,7 +277,7 @@ RISKS.index.name = "group"
 def test_whichever_draw_serves_the_worst_off_group_better_is_said_to(capsys, tmp_path, lower, words):
     other = worst_of(RISKS.assign(low=RISKS["low"] - lower, high=RISKS["high"] - lower, risk=RISKS["risk"] - lower))
     uniform = {"rows": 9, "worst_off": other}
-    found = {"fresh": [], "risk": "error rate", "worst_off": worst_of(RISKS), "uniform": uniform}
+    found = {"fresh": [], "risk": "error rate", "worst_off": worst_of(RISKS), "uniform": uniform, "worth": []}
     say_compared(found, "", tmp_path)
     said = capsys.readouterr().out.splitlines()
     assert "It may also be a: the intervals overlap." in said
@@ -310,7 +312,8 @@ def test_certifying_reads_later_rows_as_the_pool_was_read(people):
     assert (body["verdict"], body["at_most"]) == ("certified", 0.6)
     used = sum(row["rows"] for row in body["groups"])
     left = len(pd.read_csv(people / "later.csv")) - used
-    assert body["notes"] == [f"The other {left} rows were not needed."]
+    looked = f"{used} labels were looked up for this, beside 100 for the collection."
+    assert body["notes"] == [f"The other {left} rows were not needed.", looked]
     later = pd.read_csv(people / "later.csv").query("g == 'a'")
     later.to_csv(people / "a.csv", index=False)
     only = call("certify", people / "out", "--at-most", 0.6, "--fresh", people / "a.csv", "--json")
@@ -319,10 +322,106 @@ def test_certifying_reads_later_rows_as_the_pool_was_read(people):
     assert any("no fresh row of 'b' is left" in note for note in json.loads(only.stdout)["notes"])
 
 
+@pytest.mark.parametrize("fresh", [False, True])
+def test_rows_that_are_looked_at_once_have_exact_limits(people, fresh):
+    saved = eh.load(people / "out" / "collection.evenhand")
+    pool, model = saved["pool"], saved["model"]
+    rows = pd.read_csv(people / "later.csv") if fresh else pd.read_csv(people / "pool.csv").drop(index=pool.chosen)
+    wrong = model.predict(pool.features.transform(rows)) != rows["y"]
+    more = ["--fresh", people / "later.csv"] if fresh else []
+    found = set()
+    for limit in (0.6, float(wrong[rows["g"] == "b"].mean()), 0.3):
+        result = call("certify", people / "out", "--at-most", limit, "--once", *more, "--json")
+        body = json.loads(result.stdout)
+        for row in body["groups"]:
+            mine = wrong[rows["g"] == row["group"]]
+            assert (row["rows"], row["wrong"]) == (len(mine), mine.sum())
+            low, high = (
+                getattr(binomtest(int(mine.sum()), len(mine), alternative=side).proportion_ci(1 - 0.05 / 2), end)
+                for side, end in (("greater", "low"), ("less", "high"))
+            )
+            assert (row["low"], row["high"]) == pytest.approx((low, high), abs=1e-9)
+            assert row["verdict"] == ("certified" if high <= limit else "refuted" if low > limit else "not_shown")
+        assert result.exit_code == {"certified": 0, "not_shown": 2, "refuted": 1}[body["verdict"]]
+        found.add(body["verdict"])
+        assert f"{len(rows):,} labels were looked up for this, beside 100 for the collection." in body["notes"]
+        assert any(note.startswith("Rows may be looked at once") for note in body["notes"])
+    assert found == {"certified", "not_shown", "refuted"}
+
+
+def test_rows_that_are_too_few_say_how_many_it_takes(people):
+    rows = pd.read_csv(people / "later.csv")
+    rows[rows["g"] == "a"][:20].to_csv(people / "few.csv", index=False)
+    for once in ([], ["--once"]):
+        more = ["certify", people / "out", "--at-most", 0.1, "--fresh", people / "few.csv", *once]
+        body = json.loads(call(*more, "--json").stdout)
+        for row in body["groups"]:
+            assert row["verdict"] == "not_shown"
+            total = row["rows"] + row["needed"]
+            takes = f"about {total:,.0f} rows, {row['needed']:,.0f} more than these, if the risk stays as it is."
+            assert f"For {row['group']} it takes {takes}" in body["notes"]
+            wrong = int(np.ceil((row["risk"] or 0.0) * total - 1e-9))
+            exact = binomtest(wrong, int(total), alternative="less").proportion_ci(1 - 0.05 / 2).high
+            limit = exact if once else confidence_sequence(wrong, int(total), delta=0.05 / 2)[1]
+            assert 0.09 < limit <= 0.1
+        assert "give more: --fresh FILE." in call(*more).stdout
+
+
+@pytest.fixture
+def predictions(tmp_path):
+    """724 rows of one group, 180 wrong, and 40 of another, 30 wrong."""
+    group, wrong = ["a"] * 724 + ["b"] * 40, [1] * 180 + [0] * 544 + [1] * 30 + [0] * 10
+    said = ["no" if one else "yes" for one in wrong]
+    pd.DataFrame({"race": group, "released": "yes", "predicted": said}).to_csv(
+        tmp_path / "said.csv", index=False, sep=";"
+    )
+    return tmp_path / "said.csv"
+
+
+def test_a_table_of_predictions_is_certified_at_once(predictions):
+    usual = ["certify", predictions, "--columns", "race,released,predicted", "--sep", ";", "--at-most"]
+    result = call(*usual, 0.3, "--delta", 0.025)
+    assert result.exit_code == 1
+    assert "Refuted: the risk of b is above 0.3" in result.stdout
+    assert "764 labels were looked up for this." in result.stdout
+    body = json.loads(call(*usual, 0.3, "--delta", 0.025, "--json").stdout)
+    assert body["groups"][0]["high"] == pytest.approx(
+        binomtest(180, 724, alternative="less").proportion_ci(0.9875).high
+    )
+    assert body["groups"][0]["verdict"] == "certified"
+    shown = call(*usual, 0.25)
+    assert shown.exit_code == 1
+    missed = json.loads(call(*usual, 0.9, "--loss", "false_negative", "--json").stdout)
+    assert [row["rows"] for row in missed["groups"]] == [724, 40]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            [],
+            "--columns: expected the columns of groups, labels and predictions, such as race,released,predicted",
+        ),
+        (["--columns", "race,released"], "--columns: expected the columns of groups, labels and predictions, such as "),
+        (["--columns", "race,released,said", "--sep", ";"], "expected one of the columns race,released,predicted"),
+        (["--sep", ";"], "--sep: expected --fresh or --columns as well"),
+        (["--loss", "zero_one"], "--loss: expected --columns as well"),
+        (
+            ["--columns", "race,released,predicted", "--loss", "log", "--sep", ";"],
+            "--loss: expected one of 'zero_one',",
+        ),
+    ],
+)
+def test_a_table_of_predictions_that_cannot_be_read_is_refused(predictions, options, words):
+    result = call("certify", predictions, "--at-most", 0.3, *options)
+    assert words in str(result.exception), result.output
+
+
 @pytest.mark.parametrize(
     ("folder", "options", "words"),
     [
         ("nowhere", ["--at-most", 0.3], "expected the folder that `evenhand sample` wrote, its --out, got"),
+        ("labels.evenhand", ["--at-most", 0.3], "FOLDER: expected a folder that evenhand sample wrote, or a table of"),
         ("out", ["--at-most", 1.5], "--at-most: expected a number >= 0 and <= 1, got 1.5"),
         ("out", ["--at-most", 0.3, "--fresh", "pool.csv"], "--fresh: expected rows that the collection has not seen"),
         ("out", ["--at-most", 0.3, "--fresh", "out/rows.csv"], "leave --fresh out to use the rows left in the pool"),
@@ -389,3 +488,15 @@ def test_numbers_are_no_labels(tmp_path):
     POOL.assign(y=range(N)).to_csv(tmp_path / "pool.csv", index=False)
     usual = ["--group", "g", "--label", "y", "--budget", 40, "--out", tmp_path / "out", "--multiclass"]
     refused(ArgumentError, "2 to 100 labels, got 'y' with 120", "sample", tmp_path / "pool.csv", *usual)
+
+
+@pytest.mark.compiled
+def test_repeats_say_whether_random_rows_are_as_good_and_write_nothing(people, tmp_path):
+    usual = ["sample", people / "pool.csv", "--group", "g", "--label", "y", "--budget", 60, "--seed", 1]
+    body = json.loads(call(*usual, "--repeats", 3, "--json").stdout)
+    interval = ttest_1samp(body["gains"], 0.0).confidence_interval(0.95)
+    assert (body["gain"], body["low"], body["high"]) == pytest.approx((np.mean(body["gains"]), *interval))
+    said = answer(*usual, "--repeats", 3)
+    assert f"{body['low']:.4f} to {body['high']:.4f}, 95 % interval of 3 repeats). Seed 1; nothing was written." in said
+    assert ("Random is as good here" in said) == (body["low"] <= 0 <= body["high"])
+    refused(ArgumentError, "--repeats: expected nothing together with --out", *usual, "--repeats", 3, "--out", tmp_path)

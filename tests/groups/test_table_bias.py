@@ -188,6 +188,6 @@ def test_simulated_rounds_do_not_narrow_the_intervals_of_a_table(tmp_path):
     assert few == many
     assert all(row["low"] <= 0 <= row["high"] for row in many)
     words = " ".join(answer(*given, "--rounds", 50).split())
-    assert words.index("On average, paid is") < words.index("seed 1, 50 rounds")
+    assert words.index("Mean paid is") < words.index("seed 1, 50 rounds")
     assert "The rules below choose in each round one random row of each arm" in words
     assert "Learned" not in words

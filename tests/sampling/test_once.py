@@ -26,14 +26,18 @@ def test_the_limits_are_scipys_one_sided_ones_at_the_level_that_groups_share(los
         for side, limit in (("less", row.high), ("greater", row.low)):
             exact = binomtest(int(row.wrong), int(row.rows), alternative=side).proportion_ci(0.98)
             assert limit == pytest.approx(exact.high if side == "less" else exact.low, abs=1e-9)
+    assert ("most_frequent" in found) == (loss == "zero_one")
     if loss == "zero_one":
+        always = found.attrs["most_frequent"]
+        assert always == np.bincount(Y).argmax()
+        assert found["most_frequent"].tolist() == [(Y[name == GROUP] != always).mean() for name in found.index]
         assert found["verdict"].tolist() == ["certified", "not_shown", "refuted"]
         assert np.isnan(found["needed"]).tolist() == [False, True, True]
 
 
 def test_the_rows_that_are_needed_are_about_the_fewest_that_show_it():
     for risk, rows, threshold, level in ((0.2, 100, 0.25, 0.0125), (0.0, 10, 0.05, 0.05), (0.1, 10, 0.4, 0.05)):
-        more = int(rows_needed(risk, rows, threshold, level))
+        more = int(rows_needed(round(risk * rows), rows, threshold, level))
 
         def limit(n, risk=risk, level=level):
             wrong = int(np.ceil(risk * n - 1e-9))
@@ -68,8 +72,19 @@ def test_a_pipeline_over_named_columns_is_certified_by_what_it_predicts():
         ({"loss": "false_negative", "y": np.arange(len(Y)) % 3}, "y: expected two labels for false_negative"),
         ({"threshold": 1.5}, "threshold: expected"),
         ({"delta": 0}, "delta: expected"),
+        ({"among": ["a", "b"]}, r"groups: expected groups among \['a', 'b'\], got 'c'"),
     ],
 )
 def test_what_cannot_be_certified_is_refused_by_name(change, says):
     with pytest.raises(ArgumentError, match=says):
         certify_once(**{"y": Y, "prediction": SAID, "groups": GROUP, "threshold": 0.3} | change)
+
+
+def test_groups_without_a_row_are_not_shown_and_share_the_level():
+    found = certify_once(Y, SAID, groups=GROUP, threshold=0.3, delta=0.08, among=["d", "c", "b", "a"])
+    assert found.index.tolist() == ["d", "c", "b", "a"]
+    assert (found.loc["d", "rows"], found.loc["d", "verdict"]) == (0, "not_shown")
+    assert found.loc["a", "high"] == pytest.approx(binomtest(180, 724, alternative="less").proportion_ci(0.98).high)
+    least = int(found.loc["d", "needed"])
+    assert binomtest(0, least, alternative="less").proportion_ci(0.98).high <= 0.3
+    assert binomtest(0, least - 1, alternative="less").proportion_ci(0.98).high > 0.3

@@ -10,6 +10,8 @@ from evenhand.errors import ExhaustedError, VerdictError
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.similarity import MomentDistance, PairQueue, PosteriorDistance
 
+pytestmark = pytest.mark.compiled
+
 WEIGHTS = np.array([0.5, 0.3, 0.2])
 JURORS = {
     "sum": lambda away: np.abs(away) @ WEIGHTS[: len(away)],
@@ -43,7 +45,8 @@ def test_no_pair_is_unfair_by_the_jurors_own_form(juror, structure, dimension):
     found = queue.chances(places=3)
     assert (np.abs(found.chances[:, None] - found.chances) <= distances + 1e-9).all()
     assert found.mean > found.lot + 0.1
-    assert any("no answer contradicts this form" in note for note in found.notes)
+    assert "no answer contradicts this form" in found.notes[0]
+    assert found.notes[1].startswith("If the form holds, no two people's chances differ by more than ")
     proposed = [question for _, question, _ in queue._answers if question.proposed]
     assert f"0 of {len(proposed)} proposed differences were called unfair." in found.notes
     assert len(proposed) >= 5
@@ -58,14 +61,18 @@ def test_while_both_forms_agree_with_the_answers_the_smaller_distance_counts(che
     assert "not checked" in queue.checked
 
 
-def test_where_no_form_fits_that_is_said_with_the_number_of_answers_against_each():
-    queue, _ = asked("largest", 2, most=50)
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_where_no_form_fits_that_is_said_with_the_number_of_answers_against_each(dimension):
+    queue, _ = asked("largest", dimension, most=50)
     assert queue.policy.metric.guarantee != "certified"
     assert queue.form.startswith("No form of distance fits the answers: ")
     counts = [int(word) for word in queue.form.split() if word.isdigit()]
     assert counts[0] > 0
     assert counts[1] == 50
-    assert queue.form in {note.removesuffix(".") for note in queue.chances().notes}
+    notes = queue.chances().notes
+    assert notes[0] == f"{queue.form}."
+    assert not queue.fits
+    assert not any("No two people" in note or "no two people" in note for note in notes)
 
 
 def test_a_few_wrong_answers_leave_the_form_that_most_answers_support():
@@ -97,8 +104,17 @@ def test_a_sum_of_absolute_differences_has_the_ends_of_a_linear_program():
         assert (low, high) == pytest.approx((ends[0], min(ends[1], 1.0)), abs=1e-7)
         assert low <= guess <= high
         assert low <= JURORS["sum"](x - y) <= high
+    assert learner.contradictions() == []
     with pytest.raises(VerdictError, match=r"no metric calls a gap of 0\.9 acceptable"):
         learner.verdict([0.1, 0.0, 0.0], [0.0, 0.0, 0.0], 0.9, False)
+    assert learner.contradictions() == []  # it stands against the radius, not against another answer
+    z, low = np.array([0.4, 0.3, 0.2]), learner.bounds([0.4, 0.3, 0.2], [0.0, 0.0, 0.0])[0]
+    wrong = learner.verdict(z, np.zeros(3), low + 0.05, False)
+    with pytest.raises(VerdictError, match=f"{wrong} called a gap of"):
+        learner.verdict(z, np.zeros(3), low + 0.04, True)
+    possible = linprog(np.zeros(3), A_ub=[*rows, z], b_ub=[*limits, low + 0.04], bounds=[(0, 2)] * 3)
+    assert possible.status == 0  # without that one answer, all others agree with the refused one
+    assert learner.contradictions() == [wrong]
 
 
 def test_a_belief_in_a_sum_of_absolute_differences_contains_the_truth():

@@ -288,7 +288,7 @@ def test_pictures_and_tables_compare_shares_of_the_rounds_on_offer(stepped):
 def test_stores_keep_apart_what_rounds_were_given():
     def signed(*given):
         read = read_given(*given, rounds=ROUNDS, replications=1, arms=ARMS)
-        return signature({"p": DeadlineLearn(UCB1(), SHARES)}, WORLD, 1, np.array([1]), None, read)
+        return signature({"p": DeadlineLearn(UCB1(), SHARES)}, WORLD, 1, np.array([1]), None, read, None)
 
     every = lambda t, rng: ARMS  # noqa: E731
     three = lambda t, rng: ARMS[:3]  # noqa: E731

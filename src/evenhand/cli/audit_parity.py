@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -15,11 +14,11 @@ from evenhand.cli.inputs.inputs import names_of
 from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import JSON, Options
 from evenhand.cli.output import as_json, draw, folder, print_text, records, say_notes
-from evenhand.cli.refusals import typed_words
+from evenhand.cli.refusals import command_line
 from evenhand.data.csv_files import write_csv
 from evenhand.display.digits import with_signs
 from evenhand.display.html import Table
-from evenhand.display.report import page
+from evenhand.display.report import Typed, page
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -140,14 +139,14 @@ def _write(found: Any, tables: dict[str, Any], title: str, out: Path, context: t
     drawn = draw(out, "groups", partial(plot_parity, found), height=1.6 + 0.32 * len(found.bars()[-1]))
     write_csv(found.groups, out / "groups.csv")
     parts: dict[str, Any] = {
-        "picture": [drawn.read_bytes()],
-        "numbers": [
+        "The picture": [drawn.read_bytes()],
+        "The numbers": [
             Table.of(pd.DataFrame(rows).rename(columns=lambda name: name.replace("_", " ")), caption)
             for caption, rows in tables.items()
         ],
-        "supposed": [found.supposed] if found.supposed else [],
-        "notes": [list(found.notes)],
+        "What this supposes": [found.supposed] if found.supposed else [],
+        "How to check it again": [Typed(command_line(context))],
+        "Before you believe it": [list(found.notes)],
     }
-    again = shlex.join(["evenhand", "audit-parity", str(context.params["log"]), *typed_words(context)])
-    (out / "report.html").write_text(page(title, None, found.finding(), again, parts), encoding="utf-8")
+    (out / "report.html").write_text(page(title, None, found.finding(), parts), encoding="utf-8")
     return [out / "report.html", drawn, out / "groups.csv"]

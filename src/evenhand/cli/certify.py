@@ -16,16 +16,19 @@ from evenhand.cli.options import EMPTY, FORM, JSON, Options
 from evenhand.cli.output import as_json, print_text, records
 from evenhand.cli.refusals import in_shell
 from evenhand.cli.sample import COLLECTION, labelled_rows
+from evenhand.cli.worst_off import worth_notes
 from evenhand.data.tables import column
 from evenhand.display.html import notes_of
 from evenhand.errors import ArgumentError, TableError, Wording, first_few, wanted, wanted_one_of
 from evenhand.labels import Labels
 from evenhand.protocol import labels_of_texts
-from evenhand.sampling import ArrayPool, Certification, Sampler, TablePool, certify_once
+from evenhand.sampling import ArrayPool, Certification, Sampler, TablePool, certify_once, confidence_sequence
 from evenhand.sampling.once import rows_needed
 from evenhand.saving.state import load
 
 UNTOLD = "With so few features rows look alike: it is unknown whether the collection has seen these."
+ONCE = "Rows may be looked at once: none of them counts in another certificate, and none may be added to this one."
+QUEUE = "write its predictions for rows with labels: evenhand label TABLE ... --predict FILE --out predicted.csv"
 PREDICTED = "the columns of groups, labels and predictions, such as race,released,predicted"
 SHOWN = 12
 """How many rows a refusal names."""
@@ -64,74 +67,71 @@ def certify(
     loss : zero_one, false_negative or false_positive for a table of predictions; zero_one by default.
     delta : The probability with which the verdict may be wrong.
     """
+    if folder.suffix == ".evenhand":
+        what, mend = "a folder that evenhand sample wrote, or a table of predictions", QUEUE
+        raise ArgumentError(wanted("FOLDER", what, str(folder), mend))
     if columns or folder.is_file():
         names = names_of(columns)
         if len(names) != 3:
             raise ArgumentError(wanted("--columns", PREDICTED, columns or None))
-        group, label, predicted = (column(read_table(folder, text=names), name) for name in names)
-        settings: dict[str, Any] = {"threshold": threshold, "delta": delta, "loss": loss or "zero_one"}
+        frame = read_table(folder, text=names)
+        group, label, predicted = (column(frame, name) for name in names)
         told, said = (labels_of_texts(cells.tolist()) for cells in (label, predicted))
-        _say_once(certify_once(told, said, groups=group, **settings), threshold, delta, math.inf, [], json=json)
+        found = certify_once(told, said, groups=group, threshold=threshold, delta=delta, loss=loss or "zero_one")
+        _say(found, threshold, delta, [ONCE, _looked_up(len(told), 0)], "another table", json=json)
         return
     sampler, model, pool = _collected(folder)
     loss = "zero_one" if sampler.loss == "log" else str(sampler.loss)
+    rows, notes = (pool, []) if fresh is None else _rows_in(fresh, pool, empty)
+    unseen = np.setdiff1d(np.arange(len(rows.y)), rows.chosen)
+    looked = len(unseen)
     if once:
-        rows, untold = (pool, []) if fresh is None else _rows_in(fresh, pool, empty)
-        unseen = np.setdiff1d(np.arange(len(rows.y)), rows.chosen)
         found = certify_once(
             rows.y[unseen], model.predict(rows.X[unseen]), groups=[rows.groups[z] for z in rows.group[unseen]],
-            threshold=threshold, delta=delta, loss=loss,
+            threshold=threshold, delta=delta, loss=loss, among=pool.groups,
         )  # fmt: skip
-        gone = {"rows": 0, "wrong": 0, "low": 0.0, "high": 1.0, "verdict": "not_shown"}
-        least = rows_needed(0.0, 0, threshold, delta / len(pool.groups))
-        found = found.reindex(list(pool.groups)).fillna(gone | {"needed": least})
-        _say_once(found, threshold, delta, 0 if fresh is None else math.inf, untold, json=json)
-        return
-    check = Certification(pool.groups, model, threshold=threshold, delta=delta, batch=10, loss=loss)
-    rows, untold = (pool, []) if fresh is None else _rows_in(fresh, pool, empty)
-    for away in set(pool.groups).difference(rows.groups):
-        check.retire(away)
-    left = len(rows.y) - len(rows.chosen)
-    while check.verdict == "undecided":
-        draw = check.ask()
-        check.tell(draw, *rows.respond(draw))
-    risks, used = check.risks.reset_index().to_dict("records"), int(check.counts.sum())
-    if used < left and check.verdict != "not_shown":
-        untold.append(f"The other {left - used:,} rows were not needed.")
-    if json:
-        notes = [*notes_of(check), *untold]
-        as_json({"verdict": check.verdict, "at_most": threshold, "groups": risks, "notes": notes})
     else:
-        records(f"Risks on {used:,} rows that the collection has not seen", risks)
-        print_text("\n".join([_in_words(check), *(f"- {note}" for note in untold)]))
-    if check.verdict != "certified":
-        raise typer.Exit(2 if check.verdict == "not_shown" else 1)
+        check = Certification(pool.groups, model, threshold=threshold, delta=delta, batch=10, loss=loss)
+        for away in set(pool.groups).difference(rows.groups):
+            check.retire(away)
+        while check.verdict == "undecided":
+            draw = check.ask()
+            check.tell(draw, *rows.respond(draw))
+        looked -= int(rows.left.sum())
+        found, level = check.risks, delta / len(pool.groups)
+        found["needed"] = [
+            rows_needed(wrong, n, threshold, level, lambda *given: confidence_sequence(*given[:2], delta=given[2]))
+            for wrong, n in zip(check.sums.tolist(), check.counts.tolist(), strict=True)
+        ]
+        notes = [*notes_of(check), *notes]
+        if looked < len(unseen) and check.verdict != "not_shown":
+            notes.append(f"The other {len(unseen) - looked:,} rows were not needed.")
+    notes += [ONCE] * once + [_looked_up(looked, sampler.labels)]
+    _say(found, threshold, delta, notes, "--fresh FILE", json=json)
 
 
-def _say_once(found: Any, threshold: float, delta: float, left: float, notes: list[str], *, json: bool) -> None:
-    """Print what rows that are looked at once show, of which so many are left; exit by the verdict."""
-    verdicts, limit = found["verdict"].tolist(), f"{threshold:g}"
-    verdict = next((one for one in ("refuted", "not_shown") if one in verdicts), "certified")
-    sure = f"with {1 - delta:g} confidence, for rows like these"
-    notes = [f"{int(found['rows'].sum()):,} labels were looked up for this, and no further row may be added.", *notes]
+def _looked_up(labels: int, before: int) -> str:
+    """Return how many labels were looked up."""
+    return f"{labels:,} labels were looked up for this" + f", beside {before:,} for the collection" * bool(before) + "."
+
+
+def _say(found: Any, threshold: float, delta: float, notes: list[str], more: str, *, json: bool) -> None:
+    """Print what is shown of each group and of all, and where `more` rows may stand; exit by the verdict."""
+    notes = [*worth_notes(found), *notes]
+    verdict = next((one for one in ("refuted", "not_shown") if one in found["verdict"].tolist()), "certified")
     for group, needed in found["needed"][found["verdict"] == "not_shown"].items():
         if math.isnan(needed):
-            notes.append(f"No number of rows shows it for {group}: its risk is not below {limit} so far.")
-        elif needed > left:
-            notes.append(f"{group} needs about {needed:,.0f} more rows, and the pool has {left:,.0f}: --fresh FILE.")
+            notes.append(f"No number of rows shows it for {group}, whose risk is not below {threshold:g} so far.")
         else:
-            notes.append(f"{group} needs about {needed:,.0f} more rows, looked at together in another certificate.")
+            rows = f"about {found['rows'][group] + needed:,.0f} rows, {needed:,.0f} more than these"
+            notes.append(f"For {group} it takes {rows}, if the risk stays as it is.")
     if json:
-        as_json({"verdict": verdict, "at_most": threshold, "groups": found.reset_index().to_dict("records"),
-                 "notes": notes})  # fmt: skip
+        groups = found.reset_index().to_dict("records")
+        as_json({"verdict": verdict, "at_most": threshold, "groups": groups, "notes": notes})
     else:
-        of = {one: ", ".join(map(str, found.index[found["verdict"] == one])) for one in verdicts}
-        words = {
-            "certified": "Certified: in every group", "not_shown": f"Not shown for {of.get('not_shown')} that",
-            "refuted": f"Refuted: for {of.get('refuted')} it is not true that",
-        }  # fmt: skip
-        records("Risks on rows that are looked at once", found.reset_index().to_dict("records"))
-        print_text("\n".join([f"{words[verdict]} the risk is at most {limit}, {sure}.", *(f"- {n}" for n in notes)]))
+        shown = found.drop(columns="needed").reset_index().to_dict("records")
+        records(f"Risks on {int(found['rows'].sum()):,} rows that the model has not seen", shown)
+        print_text("\n".join([_in_words(found, verdict, threshold, delta, more), *(f"- {note}" for note in notes)]))
     if verdict != "certified":
         raise typer.Exit(2 if verdict == "not_shown" else 1)
 
@@ -162,6 +162,7 @@ def _rows_in(path: Path, pool: TablePool, empty: str) -> tuple[ArrayPool, list[s
         If a row has a label or a group that the pool has not, or more rows of the table stand in the pool than chance
         explains.
     """
+    assert pool.features is not None  # `evenhand sample` encodes
     features = list(pool.features.encoder.columns)
     frame = labelled_rows(path, pool.group_columns, pool.label_column, features, empty, f"--fresh {path}")
     try:
@@ -204,14 +205,13 @@ def _as_values(rows: ArrayPool) -> list[Any]:
     return list(zip((x.tobytes() for x in rows.X + 0.0), rows.y.tolist(), labels, strict=True))
 
 
-def _in_words(check: Certification) -> str:
+def _in_words(found: Any, verdict: str, threshold: float, delta: float, more: str) -> str:
     """Return the verdict as a sentence."""
-    risks = check.risks
-    few = ", ".join(map(str, risks.index[risks["verdict"] == "not_shown"]))
-    limit, sure = f"{check.threshold:g}", f"with {1 - check.delta:g} confidence, for rows like these"
-    if check.verdict == "certified":
+    few = ", ".join(map(str, found.index[found["verdict"] == "not_shown"]))
+    limit, sure = f"{threshold:g}", f"with {1 - delta:g} confidence, for rows like these"
+    if verdict == "certified":
         return f"Certified: in every group the risk is at most {limit}, {sure}."
-    if check.verdict == "refuted":
-        worst = risks[risks["verdict"] == "refuted"].iloc[0]
+    if verdict == "refuted":
+        worst = found[found["verdict"] == "refuted"].iloc[0]
         return f"Refuted: the risk of {worst.name} is above {limit} ({worst.low:.3f} to {worst.high:.3f}), {sure}."
-    return f"Not shown: too few rows to tell whether the risk is at most {limit} for {few}; give more: --fresh FILE."
+    return f"Not shown: too few rows to tell whether the risk is at most {limit} for {few}; give more: {more}."

@@ -7,6 +7,7 @@ import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from evenhand.cli.inputs.inputs import names_of
@@ -29,13 +30,13 @@ LISTED = 60
 @Options(
     tables="table applicants",
     beside={
-        "--seed": "--out", "--state --study": "not --group", "--features --sensitive --applicants": "--group",
+        "--seed": "--out", "--state --study --against": "not --group", "--features --sensitive --applicants": "--group",
     },
 )  # fmt: skip
 def choose(
-    table: Path, *, places: Annotated[int, typer.Option(min=1)], state: str = "", reward: str = "", study: STUDY = None,
-    group: str = "", features: str = "", sensitive: str = "", applicants: Path | None = None, out: Path | None = None,
-    seed: Annotated[int | None, typer.Option(min=0)] = None, json: JSON = False,
+    table: Path, *, places: Annotated[int, typer.Option(min=1)], state: str = "", reward: str = "", against: str = "",
+    study: STUDY = None, group: str = "", features: str = "", sensitive: str = "", applicants: Path | None = None,
+    out: Path | None = None, seed: Annotated[int | None, typer.Option(min=0)] = None, json: JSON = False,
 ) -> None:  # fmt: skip
     """Choose people. With --group: those with the largest recorded reward, and those with the largest once the gap
     between similar people is taken out of the records of one group; who enters, who leaves, and what it costs. With
@@ -50,7 +51,9 @@ def choose(
     table : The people to choose from, one per row; with --state with the audit's columns.
     places : How many people are chosen.
     state : The file of answers of audit-pairs, or the store of its study.
-    reward : The column with each person's reward; with --state by default the audit's column, or predicted.
+    reward : The column with each person's reward; with --state rewards are predicted from the people of the audit
+        unless it is given.
+    against : With --state: compare with taking the highest of this column.
     group : The column of groups; rewards may be biased against one.
     features : Columns in which people are alike, such as rank and years.
     sensitive : The group whose records the gap is taken out of; of two by default the one with fewer rows.
@@ -67,28 +70,32 @@ def choose(
     taken = {"chance", "chosen"} & set(frame)
     if out is not None and taken:
         raise ArgumentError(wanted("--out", "a TABLE without the columns chance and chosen", min(taken)))
-    own = queue.policy.notes.get(REWARD, "reward")
-    known = reward or (own if own in frame else "")
+    own, known = queue.policy.notes.get(REWARD, "reward"), reward
     gains = numbers(frame, known) if known else None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the notes say it
         found = queue.chances(frame, gains, places=places)
+        worth = queue.predicted(frame) if gains is None else gains
     if out is not None:
         seed = draw_seed(seed)
         rows = found.draw(seed)
         drawn = frame.index.isin(frame.index[rows])
         write_csv(frame.assign(chance=found.chances, chosen=["yes" if one else "no" for one in drawn]), out)
-    unknown = found.unknown.to_dict("records")
+    unknown, what = found.unknown.to_dict("records"), known or f"predicted {own}"
+    first = np.argsort(-numbers(frame, against), kind="stable")[:places] if against else ()
+    instead = float(worth[first].mean()) if against else None
     if json:
-        body = found._asdict() | {"chances": found.chances.tolist(), "unknown": unknown, "reward": known}
+        body = found._asdict() | {"chances": found.chances.tolist(), "unknown": unknown, "reward": what}
+        body |= {"against": instead} if against else {}
         as_json(body if out is None else body | {"seed": seed})
         return
-    what = known or f"predicted {own}"
     mean, best, lot = map(number, (found.mean, found.best, found.lot))
     print_text(
         f"{places} place{'s' * (places > 1)} for {len(frame)} people: draws by these chances have {what} {mean} on "
         f"average; the best {places} would have {best}, a draw by lot {lot}."
     )
+    if instead is not None:
+        print_text(f"The {places} with the highest {against} would have {number(instead)}.")
     allow = "1 answer allows" if len(queue.answers) == 1 else f"{len(queue.answers)} answers allow"
     print_text(f"Chances go from {found.chances.min():.1%} to {found.chances.max():.1%}, as far apart as {allow}.")
     for pair in unknown[:SHOWN]:
@@ -100,8 +107,8 @@ def choose(
     records(f"Unknown distances that cost most ({len(shown)} of {len(unknown)} that cost anything)", shown)
     say_notes(found)
     if out is not None:
-        mean = "" if gains is None else f", whose mean {what} is {number(gains[rows].mean())}"
-        print_text(f"Written: {out}. Drawn with --seed {seed}: {places} of {len(frame)} people{mean}.")
+        mean = f"whose mean {what} is {number(worth[rows].mean())}"
+        print_text(f"Written: {out}. Drawn with --seed {seed}: {places} of {len(frame)} people, {mean}.")
 
 
 def _by_record(

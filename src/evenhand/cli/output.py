@@ -234,11 +234,18 @@ def draw(
     folder: Path, name: str, plot: Callable[..., Any], *, width: float = 7.2, height: float = 3.8, columns: int = 1
 ) -> Path:
     """Write a picture that `plot` draws on empty axes, given as `ax`, and return its path."""
+    path = folder / f"{name}.png"
+    path.write_bytes(drawing(plot, width=width, height=height, columns=columns))
+    return path
+
+
+def drawing(plot: Callable[..., Any], *, width: float = 7.2, height: float = 3.8, columns: int = 1) -> bytes:
+    """Return the content of a picture that `plot` draws on empty axes, given as `ax`."""
     from evenhand.plots.style import figure
 
     drawn, axes = figure(width, height, columns)
     plot(ax=axes)
-    return picture(drawn, folder, name)
+    return png(drawn)
 
 
 def _console() -> Console:

@@ -13,7 +13,7 @@ from evenhand.cli.inputs.inputs import named_shares, numbers_by_name, read_objec
 from evenhand.cli.inputs.tables import is_table, read_texts
 from evenhand.cli.options import JSON, WRITTEN, Options
 from evenhand.cli.recommendation import show
-from evenhand.cli.refusals import typed_options
+from evenhand.cli.refusals import command_line, typed_options
 from evenhand.data.csv_files import write_csv
 from evenhand.display.progress import ProgressBar
 from evenhand.errors import ArgumentError, TableError, Wording, wanted, why_unreadable
@@ -29,7 +29,7 @@ AT_ANY_TIME = {"trial", "log", "tell", "ask", "out", "json", "sep", "decimal", "
 @Options(
     tables="model tell log",
     beside={
-        "--cut --smoothing": "--edges", "--delta": "--edges --budget --trial", "--seed": "not --trial",
+        "--cut --smoothing --randomised": "--edges", "--delta": "--edges --budget --trial", "--seed": "not --trial",
         "--pooled --slack": "--budget --trial", "--ask --tell --log": "--trial",
         WRITTEN: "MODEL --candidates --tell --log",
     },
@@ -40,7 +40,8 @@ def recommend(
     sensitive: list[str] | None = None, outcome: str = "", candidates: Path | None = None, values: str = "",
     tolerance: float | None = None, budget: int | None = None,
     pooled: Annotated[bool | None, typer.Option("--pooled/--paper")] = None, delta: float | None = None,
-    smoothing: float = 1.0, cut: list[str] | None = None, slack: float | None = None, seed: int | None = None,
+    smoothing: float = 1.0, randomised: str = "", cut: list[str] | None = None, slack: float | None = None,
+    seed: int | None = None,
     trial: Path | None = None, log: Path | None = None, tell: Path | None = None, ask: Path | None = None,
     out: Path | None = None, json: JSON = False,
 ) -> None:  # fmt: skip
@@ -66,6 +67,8 @@ def recommend(
     pooled : Mixture weights, or the paper's rules; mixture weights by default.
     delta : The share of searches that may ever answer wrongly; by default 0.05.
     smoothing : With --edges: how many observations the prior of one table row weighs.
+    randomised : With --edges: the column of --intervene, if it was drawn by lot in the data; rules may then name any
+        column that was measured before, such as {"age": {"young": 1, "old": 0}}.
     cut : Group a column of numbers, such as age=25,45, with --edges; may be repeated.
     slack : How far an answer may be below the best fair outcome; by default 0.
     seed : The seed of simulated trials, or of draws with --edges.
@@ -74,7 +77,7 @@ def recommend(
         --ask.
     tell : CSV with the results of the open allocation.
     ask : CSV for the next allocation.
-    out : Folder for the table and the picture.
+    out : Folder for the tables and the pictures, or an HTML file that has all of them on a page.
     """
     at_once = trial is None and budget is None
     if trial is not None and trial.exists():
@@ -83,11 +86,11 @@ def recommend(
         asked = {"MODEL": model, "--intervene": intervene, "--sensitive": sensitive, "--outcome": outcome,
                  "--candidates": candidates, **({} if at_once else {"--budget": budget}),
                  "--tolerance": tolerance}  # fmt: skip
-        problem, costs = _problem(asked, values, edges, smoothing, cut or [], log)
+        problem, costs = _problem(asked, values, edges, smoothing, cut or [], log, randomised)
         if at_once:
             if seed is not None and not edges:
                 raise ArgumentError(wanted("--seed", "--edges or --budget as well", None))
-            show_answer(problem, tolerance or 0.0, delta, seed, out, json)
+            show_answer(problem, tolerance or 0.0, delta, seed, out, json, cut or [], command_line(context))
             return
         chosen = {"pooled": pooled, "delta": delta, "slack": slack, "costs": costs}
         settings: Any = {"tolerance": tolerance, "budget": budget}
@@ -112,7 +115,7 @@ def recommend(
             ) from error
     if trial is not None:
         state.save(running, trial)
-    _show(running, seed if trial is None else None, ask, out, json)
+    _show(running, seed if trial is None else None, ask, out, json, command_line(context))
 
 
 def _begun(trial: Path, again: list[str]) -> Search:
@@ -144,8 +147,9 @@ def _ticket(running: Search, seen: Any) -> int:
 
 
 def _problem(
-    asked: dict[str, Any], values: str, edges: str, smoothing: float, cuts: Sequence[str], log: Path | None
-) -> tuple[Problem, Any]:
+    asked: dict[str, Any], values: str, edges: str, smoothing: float, cuts: Sequence[str], log: Path | None,
+    randomised: str,
+) -> tuple[Problem, Any]:  # fmt: skip
     """Build the problem that the options describe; return it with the costs in the file of candidates."""
     missing = [option for option, value in asked.items() if value is None or value in ("", [])]
     if missing:
@@ -161,6 +165,8 @@ def _problem(
     if unknown:
         mend = "put candidates of that name under 'candidates'"
         raise TableError(wanted(str(asked["--candidates"]), "candidates, values and costs", unknown[0], mend))
+    if randomised and randomised != asked["--intervene"]:
+        raise ArgumentError(wanted("--randomised", f"the column of --intervene, {asked['--intervene']}", randomised))
     problem = Problem(
         model,
         intervene=asked["--intervene"],
@@ -169,6 +175,7 @@ def _problem(
         candidates=study["candidates"],
         values=numbers_by_name(named_shares(values, "--values"), "--values") if values else study.get("values"),
         log=None if log is None or model.complete else read_texts(log),
+        randomised=bool(randomised),
     )
     return problem, study.get("costs")
 
@@ -185,7 +192,7 @@ def _simulate(running: Search, seed: int | None, *, quiet: bool) -> int:
     return seed
 
 
-def _show(running: Search, seed: int | None, ask: Path | None, out: Path | None, json: bool) -> None:
+def _show(running: Search, seed: int | None, ask: Path | None, out: Path | None, json: bool, again: str) -> None:
     said: dict[str, Any] = {"phase": running.phase, "trials": running.trials, "cost": running.cost}
     body, sentences = {"finished": running.finished, **said, "open": running.open_tickets}, []
     if seed is not None:
@@ -195,4 +202,4 @@ def _show(running: Search, seed: int | None, ask: Path | None, out: Path | None,
     if ask is not None:
         over = "The search is over; no trials are left"
         sentences.append(over if running.finished else f"The next allocation is in {ask}")
-    show(running.recommend(), body, sentences, running.tolerance, out, json)
+    show(running.recommend(), body, sentences, running.tolerance, out, json, again=again)

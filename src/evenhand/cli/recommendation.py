@@ -1,14 +1,21 @@
-"""A recommendation for people: one sentence, and a table with a number and its interval in a cell."""
+"""A recommendation for people: sentences, a table with a number and its interval in a cell, and a page to hand over."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from evenhand.cli.output import as_json, draw, folder, print_text, say_notes, table
+from evenhand.cli.output import as_json, drawing, folder, print_text, say_notes, table
 from evenhand.data.csv_files import write_csv
+from evenhand.display.html import Table
+from evenhand.display.report import Part, Typed, page
+
+SENSITIVITY = ("sensitivity", "sensitivity-to-groups")
+Shown = tuple[str, list[str], list[list[str]]]
+"""Title, header and lines of a table."""
 
 
 def in_words(found: Any, rows: Any, sure: str = "confidence {:g}") -> str:
@@ -34,7 +41,7 @@ def in_words(found: Any, rows: Any, sure: str = "confidence {:g}") -> str:
         tried = rows["outcome"].notna().any()
         words += ": no candidate seems to be fair so far" if tried else ": nothing was tried yet"
     words += "" if found.confidence is None else f" ({sure.format(found.confidence)})"
-    return words if named is None else f"{words}; outcome {_with_interval(named, 'outcome')}"
+    return words if named is None else f"{words}; outcome {with_interval(named, 'outcome')}"
 
 
 def in_brief(found: Any) -> str:
@@ -42,6 +49,34 @@ def in_brief(found: Any) -> str:
     if found.status == "graph_refuted":
         return "not certified: the table refutes the graph"
     return found.status.replace("_", " ") + ("" if found.candidate is None else f": {found.candidate}")
+
+
+def in_people(problem: Any, found: Any) -> list[str]:
+    """Say who has the lower outcome under the candidate that is named, or under the one nearest to fair, and what would
+    be best if fairness did not matter."""
+    rows, best = found.table, found.table["outcome"].idxmax()
+    worst = rows[[name for name in rows.columns if name.startswith("gap[")]].abs().max(axis=1, skipna=False)
+    named = worst.idxmin() if found.candidate is None else found.candidate
+    nearest = f"Nearest to fair is {named}: under it, " if found.candidate is None else f"Under {named}, "
+    lines = [f"{nearest}{_of_gap(problem, rows.loc[named])}."]
+    if best != found.candidate:
+        outcome = with_interval(rows.loc[best], "outcome")
+        aside = "" if best == named else f"; under it, {_of_gap(problem, rows.loc[best])}"
+        lines.append(f"With fairness set aside, {best} has the best outcome, {outcome}{aside}.")
+    return lines
+
+
+def _of_gap(problem: Any, row: Any) -> str:
+    """Say which two groups differ most under a candidate, and by how much."""
+    gaps = [name for name in row.index if name.startswith("gap[")]
+    name, (a, b) = max(zip(gaps, combinations(problem.groups, 2), strict=True), key=lambda gap: abs(row[gap[0]]))
+    sign = 1.0 if row[name] > 0 else -1.0
+    low, high = sorted(sign * row[name.replace("gap[", f"gap_{end}[")] for end in ("low", "high"))
+    chance = (problem.low, problem.high) == (0.0, 1.0)
+    size, *ends = (f"{100.0 * at:.1f}" if chance else f"{at:,.4g}" for at in (abs(row[name]), low, high))
+    who, interval = problem.structure.named(b if sign > 0 else a), "" if low == high else f" ({ends[0]} to {ends[1]})"
+    by = f"the lower {'chance' if chance else 'outcome'}, by {size}{' points' * chance}{interval}"
+    return f"people with {who} have {by}" if low > 0 else f"people with {who} seem to have {by}, which may be chance"
 
 
 def compact(rows: Any) -> tuple[list[str], list[list[str]]]:
@@ -53,21 +88,35 @@ def compact(rows: Any) -> tuple[list[str], list[list[str]]]:
     header = ["candidate", "outcome", *([_pair(name, "gap ") for name in few] or ["largest gap"]), "verdict"]
     lines = []
     for row in rows.to_dict("records"):
-        shown = [_with_interval(row, name) for name in few] or [_largest(row, gaps)]
+        shown = [with_interval(row, name) for name in few] or [_largest(row, gaps)]
         dropped = row["verdict"] == "dropped"
         verdict = f"dropped in phase {row['phase']}: {row['reason']}" if dropped else row["verdict"]
         share = [f"{row[name]:.3f}" for name in drawn]
-        lines.append([str(row["candidate"]), _with_interval(row, "outcome"), *shown, verdict, *share])
+        lines.append([str(row["candidate"]), with_interval(row, "outcome"), *shown, verdict, *share])
     return [*header, *drawn.values()], lines
 
 
 def show(
     found: Any, body: dict[str, Any], sentences: Sequence[str], tolerance: float | None, out: Path | None, json: bool,
-    sure: str = "confidence {:g}", sensitive: Sequence[Any] = (),
+    sure: str = "confidence {:g}", sensitive: Sequence[Any] = (), tables: Sequence[Shown] = (), again: str = "",
 ) -> None:  # fmt: skip
-    """Print a recommendation, in words or as JSON with `body`; write its tables and pictures into a folder."""
+    """Print a recommendation, in words or as JSON with `body`; write its tables and pictures into a folder, or a
+    page."""
     rows = found.table.reset_index()
-    files = [] if out is None else _write(found, rows, tolerance, sensitive, out)
+    words, shown = in_words(found, rows, sure), [("Candidates", *compact(rows)), *tables]
+    files: list[Path] = []
+    if out is not None and out.suffix.lower() in (".html", ".htm"):
+        pictures: list[Part] = [picture for _, picture in _pictures(found, rows, tolerance, sensitive)]
+        sections: dict[str, list[Part]] = {
+            title: [Table(header, len(lines), lines.__getitem__)] for title, header, lines in shown
+        }
+        sections["What it means"], sections["Pictures"] = [list(sentences)], pictures
+        sections["What it supposes"] = [[*found.refuted, *found.notes]]
+        sections["How it was computed"] = [Typed(again)]
+        out.write_text(page("Which rule is best among the fair ones?", None, words, sections), encoding="utf-8")
+        files = [out]
+    elif out is not None:
+        files = _write(found, rows, tolerance, sensitive, out)
     if json:
         answer = {name: getattr(found, name) for name in ("candidate", "status", "confidence", "more", "refuted")}
         cells = rows.astype(object).where(rows.notna(), None)
@@ -75,8 +124,9 @@ def show(
         return
     for sentence in found.refuted:
         print_text(sentence)
-    print_text(in_words(found, rows, sure))
-    table("Candidates", *compact(rows))
+    print_text(words)
+    for each in shown:
+        table(*each)
     for sentence in sentences:
         print_text(sentence)
     say_notes(found)
@@ -85,25 +135,33 @@ def show(
 
 
 def _write(found: Any, rows: Any, tolerance: float | None, sensitive: Sequence[Any], out: Path) -> list[Path]:
-    """Write the table and the pictures into a folder; return the files."""
-    from evenhand.plots.interventions import plot_candidates, plot_outcomes, plot_sensitivity
-
+    """Write the tables and the pictures into a folder; return the files."""
     folder(out)
     files = [out / "candidates.csv"]
     write_csv(rows, files[0])
-    height = 1.6 + 0.28 * len(rows)
+    for one, name in zip(sensitive, SENSITIVITY, strict=False):
+        files.append(out / f"{name}.csv")
+        write_csv(one.curve(), files[-1])
+    for name, content in _pictures(found, rows, tolerance, sensitive):
+        files.append(out / f"{name}.png")
+        files[-1].write_bytes(content)
+    return files
+
+
+def _pictures(found: Any, rows: Any, tolerance: float | None, sensitive: Sequence[Any]) -> list[tuple[str, bytes]]:
+    """Return the names of the pictures, and the content of their files."""
+    from evenhand.plots.interventions import plot_candidates, plot_outcomes, plot_sensitivity
+
+    height, columns = 1.6 + 0.28 * len(rows), 1 + (found.candidate is not None)
     if tolerance is None:
-        files.append(draw(out, "candidates", partial(plot_outcomes, found), height=height))
+        drawn = [("candidates", drawing(partial(plot_outcomes, found), height=height))]
     else:
         both = partial(plot_candidates, found, tolerance=tolerance)
-        files.append(draw(out, "candidates", both, width=9.5, height=height, columns=2))
-    for one, name in zip(sensitive, ("sensitivity", "sensitivity-to-groups"), strict=False):
-        write_csv(one.curve(), out / f"{name}.csv")
-        files += [
-            out / f"{name}.csv",
-            draw(out, name, partial(plot_sensitivity, one), width=9.5, height=4.2, columns=2),
-        ]
-    return files
+        drawn = [("candidates", drawing(both, width=9.5, height=height, columns=2))]
+    for one, name in zip(sensitive, SENSITIVITY, strict=False):
+        plot = partial(plot_sensitivity, one)
+        drawn.append((name, drawing(plot, width=9.5 if columns == 2 else 6.0, height=4.2, columns=columns)))
+    return drawn
 
 
 def _largest(row: Any, gaps: Sequence[str]) -> str:
@@ -119,7 +177,7 @@ def _pair(gap: str, before: str = "") -> str:
     return before + gap[len("gap[") : -1].replace(", ", " - ")
 
 
-def _with_interval(row: Any, name: str) -> str:
+def with_interval(row: Any, name: str) -> str:
     """Return a number with its interval, alone where it is exact."""
     import pandas as pd
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
+from collections.abc import Sequence
 from typing import Any
 
 from evenhand.errors import SHOWN, EvenhandError, Refusal, Wording, file_said, masked, shown
@@ -40,15 +42,16 @@ def typed_options(context: Any) -> dict[str, str]:
     return {one.name: _long(one) for one in context.command.params if "DEFAULT" not in str(source(one.name))}
 
 
-def typed_words(context: Any, *without: str) -> list[str]:
-    """Return the options that were typed as words of a command line, but for some."""
-    words: list[str] = []
-    for name, option in typed_options(context).items():
-        value = context.params.get(name)
-        if option.startswith("--") and name not in ("out", "json", *without):
-            given = value if isinstance(value, (list, tuple)) else [value]
-            words += [option] if value is True else [word for each in given for word in (option, str(each))]
-    return words
+def command_line(context: Any, name: str = "", without: Sequence[str] = ()) -> str:
+    """Return the command as it was typed, or another one with its arguments, without some of them."""
+    words, typed = ["evenhand", name or str(context.info_name)], typed_options(context)
+    for one in (one for one in context.command.params if one.name not in without):
+        value = context.params.get(one.name)
+        option = one.secondary_opts[0] if value is False and one.secondary_opts else typed.get(one.name)
+        for each in value if isinstance(value, (list, tuple)) else [value] if one.name in typed else []:
+            named = [str(option)] if str(option).startswith("-") else []
+            words += named if isinstance(each, bool) else [*named, str(each)]
+    return shlex.join(words)
 
 
 def _long(parameter: Any) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import shlex
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,14 +15,14 @@ from evenhand.audit.findings import when_broken
 from evenhand.cli.audit import PROMISED, Audited, promised_rows, taking_audited
 from evenhand.cli.inputs.inputs import columns_of
 from evenhand.cli.options import JSON, STUDY, Options, is_store
-from evenhand.cli.output import answer, png, promise_verdict
+from evenhand.cli.output import answer, drawing, promise_verdict
 from evenhand.cli.price import clause_notes, clause_rows, known_price
-from evenhand.cli.refusals import typed_options, typed_words
+from evenhand.cli.refusals import command_line, typed_options
 from evenhand.cli.studies.show import COLUMNS, arm_rows, pictures
 from evenhand.cli.studies.verify import in_words as in_sentences
 from evenhand.data.tables import numbers
 from evenhand.display.html import Table, notes_of
-from evenhand.display.report import Part, page
+from evenhand.display.report import Aside, Part, Typed, page
 from evenhand.errors import ArgumentError, wanted
 from evenhand.promises.clause import in_words
 
@@ -39,8 +38,9 @@ COUNTED = (
     "offer count. All of this is counted after every round in whole numbers; nothing is estimated."
 )
 """How a promise that holds at every round is counted."""
-Found = tuple[str, bool | None, str, str, dict[str, Any]]
-"""Of what, whether the promise was kept, the answer as a sentence, how to check it again, and the other parts."""
+Found = tuple[str, bool | None, str, dict[str, Any]]
+"""Of what, whether the promise was kept, the answer as a sentence, and the sections."""
+AGAIN, NOTES = "How to check it again", "Before you believe it"
 
 
 @Options(tables="log", beside=PROMISED)
@@ -65,11 +65,10 @@ def report(
         if name not in ("log", "out", "json") and store != (name == "study"):
             beside = "the store of a study, which holds its promise" if store else "a log"
             raise ArgumentError(wanted(option, f"nothing together with {beside}", context.params.get(name)))
-    again = shlex.join(["evenhand", "audit", log, *typed_words(context, "reward")])
-    found = _of_study(log, study) if store else _of_log(audited, log, reward, again)
-    of, kept, verdict, again, parts = found
-    out.write_text(page(f"Was the promise kept? {of}", kept, verdict, again, parts), encoding="utf-8")
-    notes = parts["notes"][0]
+    again = command_line(context, "audit", ("reward", "out", "json"))
+    of, kept, verdict, parts = _of_study(log, study) if store else _of_log(audited, log, reward, again)
+    out.write_text(page(f"Was the promise kept? {of}", kept, verdict, parts), encoding="utf-8")
+    notes = parts[NOTES][0]
     said = "\n".join([f"{verdict}.", f"Written: {out}", *(f"- {note}" for note in notes)])
     answer({"file": str(out), "kept": kept, "verdict": verdict, "notes": notes}, said, json)
     if kept is False or not (kept or store):
@@ -102,17 +101,17 @@ def _of_log(audited: Audited, log: str, reward: str, again: str) -> Found:
         with Path(log).open("rb") as file:
             again += f"\nsha256sum {shlex.quote(log)}    # {hashlib.file_digest(file, 'sha256').hexdigest()}"
     breach = finding.first_breach
+    got = _table(pd.DataFrame(promised_rows(finding, "round", bool(named["segment"]))))
     parts = {
-        "promised": [_promised(finding.promise, inside)],
-        "counted": [COUNTED],
-        "broken": [f"The first breach: {breach}."] if breach else [],
-        "picture": [_picture(partial(plot_audit, finding))],
-        "got": [_table(pd.DataFrame(promised_rows(finding, "round", bool(named["segment"]))))],
-        "cost": cost,
-        "last": last,
-        "notes": [list(finding.notes)],
+        "What is promised": [_promised(finding.promise, inside), Aside(COUNTED)],
+        "The picture": [drawing(partial(plot_audit, finding))],
+        "Who got what": [*([f"The first breach: {breach}."] if breach else []), got],
+        "What it costs": cost,
+        "The last decisions": last,
+        AGAIN: [Typed(again)],
+        NOTES: [list(finding.notes)],
     }
-    return log, finding.kept if finding.enough else None, finding.verdict, again, parts
+    return log, finding.kept if finding.enough else None, finding.verdict, parts
 
 
 def _of_study(place: str, name: str | None) -> Found:
@@ -146,23 +145,21 @@ def _of_study(place: str, name: str | None) -> Found:
         verdict = found.problems[0] if found.problems else nothing
     else:
         verdict = promise_verdict(str(found.promise), found.promise_kept, found.decisions)
-    parts = {
-        "promised": [said],
-        "counted": [COUNTED] if said and statistics.when == "at every round" else [],
-        "shown": [[line for line in in_sentences(of, found) if line.removeprefix("note: ") not in found.notes]],
-        "notes": [[*notes, *found.notes]],
-    }
+    shown = [line for line in in_sentences(of, found) if line.removeprefix("note: ") not in found.notes]
+    counted = [Aside(COUNTED)] if said and statistics.when == "at every round" else []
+    parts: dict[str, Any] = {"What is promised": [said, *counted], "What the log shows": [shown]}
     if found.decisions:
         parts |= {
-            "picture": [_picture(plot) for plot in pictures(statistics).values()],
-            "got": [_table(pd.DataFrame(arm_rows(arms, clauses)).rename(columns=COLUMNS))],
-            "cost": cost,
-            "last": [_table(last.assign(at=last["at"].dt.floor("s")))],
+            "The picture": [drawing(plot) for plot in pictures(statistics).values()],
+            "Who got what": [_table(pd.DataFrame(arm_rows(arms, clauses)).rename(columns=COLUMNS))],
+            "What it costs": cost,
+            "The last decisions": [_table(last.assign(at=last["at"].dt.floor("s")))],
         }
     known = ["--known", found.digest] if found.digest else []
     again = f"evenhand verify {store} {shlex.join(['--study', of, *known])}"
     kept = False if not found.ok else found.promise_kept if found.decisions else None
-    return f"Study {of}", kept, verdict, again, parts
+    parts |= {AGAIN: [Typed(again)], NOTES: [[*notes, *found.notes]]}
+    return f"Study {of}", kept, verdict, parts
 
 
 def _promised(promise: Promise, inside: str = "") -> list[str]:
@@ -187,11 +184,3 @@ def _table(frame: pd.DataFrame, joint: str = " ") -> Table:
     """Return the columns of a table in which something stands, the words of a name joined so."""
     filled = frame.dropna(axis="columns", how="all").reset_index(drop=True)
     return Table.of(filled.rename(columns=lambda name: str(name).replace("_", joint)))
-
-
-def _picture(plot: Callable[..., Any]) -> bytes:
-    from evenhand.plots.style import figure
-
-    drawn, axes = figure()
-    plot(ax=axes)
-    return png(drawn)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,15 +13,16 @@ from evenhand.cli.inputs.empty_cells import without_empty_cells
 from evenhand.cli.inputs.inputs import named_shares, names_of, numbers_by_name
 from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import EMPTY, JSON, Options
-from evenhand.cli.output import as_json, draw, folder, print_text, say_notes
+from evenhand.cli.output import answer, as_json, draw, folder, print_text, say_notes
 from evenhand.cli.worst_off import compared, say_compared
 from evenhand.data.csv_files import write_csv
 from evenhand.data.tables import NUMBER, column, numbers
-from evenhand.display.progress import ProgressBar
+from evenhand.display.progress import ProgressBar, tracked
 from evenhand.errors import ArgumentError, wanted, wanted_one_of
 from evenhand.plots.sampling import plot_collection
 from evenhand.protocol import labels_of_texts
 from evenhand.sampling import Collected, EstimatorModel, OptimisticSampler, Sampler, TablePool, collect
+from evenhand.sampling.repeats import gain_over_uniform
 from evenhand.saving.state import save
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ MOST_LABELS = 100
 """More labels than this are numbers to predict, and no classes."""
 
 
-@Options(tables="pool", beside={"--mixture": "not --reweighted"})
+@Options(tables="pool", beside={"--mixture": "not --reweighted", "--repeats": "not --out"})
 def sample(
     pool: Path,
     *,
@@ -47,6 +48,7 @@ def sample(
     trend: float = 0.0,
     reweighted: bool = False,
     mixture: bool = False,
+    repeats: Annotated[int | None, typer.Option(min=2)] = None,
     multiclass: bool = False,
     empty: EMPTY = "refuse",
     seed: int | None = None,
@@ -68,6 +70,7 @@ def sample(
     trend : The weight of the trend of recent accuracies.
     reweighted : Apply minimax reweighting at the end.
     mixture : Mix 60 models at the end, for groups that no single model serves.
+    repeats : Repeat the draw with so many seeds, 20 say, and give its gain over uniform draws alone.
     multiclass : Take more than two labels, with scikit-learn's logistic regression.
     seed : The seed; by default drawn and reported.
     out : Folder for the rows, the mixture and the picture.
@@ -80,6 +83,12 @@ def sample(
     options: dict[str, Any] = {"batch": batch, "loss": loss, "costs": paid, "budget": budget, "trend": trend}
     options |= {"seed": seed} | _classes(world, loss, multiclass, "--mixture" * mixture or "--reweighted" * reweighted)
     sampler = OptimisticSampler(world.groups, **options)
+    if repeats is not None:
+        numbers = tracked(range(repeats), "repeats", repeats, shown=not json)
+        gain = gain_over_uniform(sampler, world, numbers, reweighted=reweighted, mixture=mixture)
+        found = {"gain": gain.mean, "low": gain.low, "high": gain.high, "gains": gain.gains.tolist()}
+        answer(found | {"seed": sampler.seed}, f"{gain} Seed {sampler.seed}; nothing was written.", json)
+        return
     folder(out)
     for note in (said := sampler.notes):
         typer.echo(f"Before it is spent: {note}", err=True)

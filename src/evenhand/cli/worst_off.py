@@ -36,7 +36,22 @@ def compared(
     return {
         "fresh": table.reset_index().to_dict("records"), "risk": MEASURES.get(str(sampler.loss), "error rate"),
         "worst_off": worst_of(fresh), "uniform": {"rows": len(drawn), "worst_off": worst_of(uniform)},
+        "worth": worth_notes(fresh),
     }  # fmt: skip
+
+
+def worth_notes(risks: pd.DataFrame) -> list[str]:
+    """Return in which groups a model errs as often as whoever always gives the most frequent label, and what to do."""
+    if "most_frequent" not in risks:
+        return []
+    no_better = risks.index[(risks["risk"] >= risks["most_frequent"]) & (risks["most_frequent"] > 0.0)].tolist()
+    if not no_better:
+        return []
+    always = f"the answer {risks.attrs['most_frequent']} for everybody"
+    return [
+        f"The model errs no less than {always} in {first_few(no_better, NAMED)}: it may not be worth having. Where one "
+        "kind of error counts more, choose --loss false_negative or false_positive."
+    ]
 
 
 def say_compared(found: dict[str, Any], title: str, out: Path) -> None:
@@ -44,6 +59,8 @@ def say_compared(found: dict[str, Any], title: str, out: Path) -> None:
     records(title, found["fresh"])
     worst, other = found["worst_off"], found["uniform"]["worst_off"]
     certify = f"Certify your own limit: evenhand certify {shlex.quote(str(out))} --at-most"
+    for note in found["worth"]:
+        print_text(note)
     if worst is None or other is None:
         print_text(
             "Too few rows are left in the pool to judge the model: certify it on fresh rows before you rely on it."

@@ -15,6 +15,7 @@ statistic; S. Holm, "A Simple Sequentially Rejective Multiple Test Procedure" (1
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,19 +33,21 @@ AT_ONCE = 2_000_000
 """Cells of random tables that are held in memory."""
 
 
-def graph_tests(model: CausalModel, structure: Structure, seed: Seed = 0) -> Any:
+def graph_tests(model: CausalModel, structure: Structure, seed: Seed = 0, *, lot: tuple[str, ...] | None = None) -> Any:
     """Return a data frame with a row for each independence that is tested: `earlier`, `later`, `given`, the number of
-    `strata` and of those `dropped` because they have no contrast, `p`, and whether it is `refuted`."""
+    `strata` and of those `dropped` because they have no contrast, `p`, and whether it is `refuted`. V depends on
+    `lot` alone, where it was drawn by lot."""
     import pandas as pd
 
     columns = ["earlier", "later", "given", "strata", "dropped", "p"]
     random, found = generator(draw_seed(seed)), []
-    pairs = asserted(model, structure) if _can_be_tested(model) else []
+    parents = {**model.parents, structure.intervene: lot} if lot is not None else model.parents
+    pairs = asserted(model, structure, parents) if _can_be_tested(model) else []
     for earlier, later in pairs:
-        strata = _strata(model, earlier, later)
+        strata = _strata(model, earlier, later, parents[later])
         tables = strata[((strata.sum(2) > 0).sum(1) > 1) & ((strata.sum(1) > 0).sum(1) > 1)]
         p = _probability(tables, max(DRAWS, 100 * len(pairs)), random) if len(tables) else 1.0
-        found.append((earlier, later, model.parents[later], len(strata), len(strata) - len(tables), p))
+        found.append((earlier, later, parents[later], len(strata), len(strata) - len(tables), p))
     frame = pd.DataFrame(found, columns=columns).sort_values("p", kind="stable", ignore_index=True)
     left = len(frame) - np.arange(len(frame))
     return frame.assign(refuted=np.logical_and.accumulate(frame["p"].to_numpy(np.float64) <= ERROR / left))
@@ -54,9 +57,15 @@ def _can_be_tested(model: CausalModel) -> bool:
     return model.rows is not None and bool((model.rows == np.floor(model.rows)).all())
 
 
-def asserted(model: CausalModel, structure: Structure) -> list[tuple[str, str]]:
-    """Return the pairs (earlier, later) of nodes above the outcome that the graph says to be independent given the
-    parents of the later one."""
+def untested(model: CausalModel) -> tuple[str, ...]:
+    """Say why the graph of a fitted model is not tested, if it is not."""
+    why = "The table was not tested against the graph: its column 'count' holds fractions, and the tests need people."
+    return () if model.counts is None or _can_be_tested(model) else (why,)
+
+
+def asserted(model: CausalModel, structure: Structure, parents: Mapping[str, Collection[str]]) -> list[tuple[str, str]]:
+    """Return the pairs (earlier, later) of nodes above the outcome that are said to be independent given the parents of
+    the later one."""
     above = model.ancestors([structure.outcome, *structure.sensitive])
     order = [*structure.sensitive, *(n for n in model.order if n in above and n not in structure.sensitive)]
     confounded = {node for arc in model.latent for node in arc}
@@ -65,25 +74,26 @@ def asserted(model: CausalModel, structure: Structure) -> list[tuple[str, str]]:
         for at, later in enumerate(order)
         if later not in confounded and later not in structure.sensitive
         for earlier in order[:at]
-        if earlier not in model.parents[later]
+        if earlier not in parents[later]
     ]
 
 
-def in_words(test: Any) -> str:
-    """Say what a refuted independence means, and what to do."""
+def in_words(test: Any, drawn: str | None = None) -> str:
+    """Say what a refuted independence means, and what to do; `drawn` is the node that was drawn by lot."""
     given = f" given {', '.join(test.given)}" if test.given else ""
     dropped = f"; {test.dropped} of {test.strata} strata have no contrast" if test.dropped else ""
-    return (
-        f"Your graph says that {test.earlier} and {test.later} are unrelated{given}; the table says otherwise "
-        f"(p = {test.p:.2g}{dropped}): add an arrow {test.earlier} -> {test.later}."
-    )
+    by_lot = test.later == drawn
+    chance = "if the lot took account of it, " if by_lot else ""
+    mend = f"{chance}add an arrow {test.earlier} -> {test.later}"
+    says = f"{'The lot' if by_lot else 'Your graph'} says that {test.earlier} and {test.later} are unrelated{given}"
+    return f"{says}; the table says otherwise (p = {test.p:.2g}{dropped}): {mend}."
 
 
-def _strata(model: CausalModel, earlier: str, later: str) -> Floats:
-    """Return the table of the two nodes in each stratum that was seen, (K, r, c)."""
+def _strata(model: CausalModel, earlier: str, later: str, parents: Collection[str]) -> Floats:
+    """Return the table of the two nodes in each stratum of parents that was seen, (K, r, c)."""
     assert model.rows is not None
     codes, times, place = model.rows[:, :-1].astype(np.int64), model.rows[:, -1], list(model.states)
-    given = codes[:, [place.index(node) for node in model.parents[later]]]
+    given = codes[:, [place.index(node) for node in parents]]
     strata, number = np.unique(given, axis=0, return_inverse=True)
     tables = np.zeros((len(strata), len(model.states[earlier]), len(model.states[later])))
     np.add.at(tables, (number.reshape(-1), codes[:, place.index(earlier)], codes[:, place.index(later)]), times)

@@ -6,14 +6,16 @@ the model's tables; every other candidate is as it was given.
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_left
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from evenhand.arguments import real, whole
 from evenhand.errors import ArgumentError, wanted
-from evenhand.interventions.graph_tests import in_words
 from evenhand.interventions.group_means import CANDIDATE, factors_below, group_means
 from evenhand.interventions.inference import eliminate
 from evenhand.interventions.model import CausalModel
@@ -28,6 +30,8 @@ MOST_DRAWS = 100_000
 AT_ONCE = 250
 MORE = np.geomspace(1.05, 1000.0, 120)
 """How many times the rows of data are tried."""
+TRUTHS = 40
+"""Draws that are taken for the truth, to see how far the number of rows that are needed goes."""
 MOST_NAMED = 5
 """Rows of tables that the answer names; `from_prior` has all."""
 MISSED = 0.001
@@ -102,12 +106,17 @@ class Posterior:
     ----------
     problem : the problem.
     outcomes : (draws, K) expected outcomes, in the outcome's units.
+    means : (draws, K, S) expected outcomes E_k[Y | do(S = s)], in the outcome's units, s in the order of `groups`.
     gaps : (a, b) -> (draws, K) counterfactual gaps.
     """
 
     problem: Problem
     outcomes: Floats
-    gaps: dict[tuple[Any, Any], Floats]
+    means: Floats
+
+    @cached_property
+    def gaps(self) -> dict[tuple[Any, Any], Floats]:
+        return self.problem.by_pair(lambda a, b: self.means[:, :, a] - self.means[:, :, b])
 
     @property
     def from_prior(self) -> Any:
@@ -145,19 +154,17 @@ class Posterior:
         tolerance, level = real("tolerance", tolerance, above=0), real("level", level, above=0.5, below=1)
         fair, chances, least = self._judged(tolerance)
         answer = int(chances.argmax())
-        refuted = tuple(map(in_words, self.problem.graph_tests.query("refuted").itertuples()))
-        none, shown = answer == fair.shape[1], least >= level and not refuted
+        none, shown = answer == fair.shape[1], least >= level
         status: Status = "not_shown" if not shown else "none_is_fair" if none else "certified"
-        status = "graph_refuted" if refuted else status
         verdicts = self._verdicts(fair.mean(0), level, answer if shown else None)
         label = None if none else self.problem.candidates[answer]
         found = Recommendation(label, status, self._table(verdicts, fair.mean(0), chances[:-1], level))
-        found.confidence, found.refuted = least if shown else None, refuted
+        found.confidence = least if shown else None
         found.notes = (*self._of_prior(label), of_draws(len(fair)), *self.problem.notes)
-        if status == "not_shown":
-            found.more = self._more(tolerance, level)
-            found.notes = (of_more(found.more, "rows"), *found.notes)
-        return found
+        if status == "not_shown" and not self.problem.refuted:
+            found.more = self._more(tolerance, level, None)
+            found.notes = (self._of_more(found, tolerance, level), *found.notes)
+        return found.over(self.problem)
 
     def _of_prior(self, label: Any) -> tuple[str, ...]:
         """Say which rows rest on the prior more than on the data, and how much of the answer rests on them."""
@@ -173,12 +180,13 @@ class Posterior:
             f"In {len(rows)} of the tables' rows the prior weighs more than the data; {share}: {'; '.join(cells)}.",
         )
 
-    def _judged(self, tolerance: float, spread: float = 1.0) -> tuple[Any, Floats, float]:
+    def _judged(self, tolerance: float, spread: float = 1.0, truth: int | None = None) -> tuple[Any, Floats, float]:
         """Return which candidates are fair in which draws, the share of the draws in which each is the best, in the end
         that in which none is fair, and a lower bound of the largest of these; of draws whose spread is this part of
-        theirs."""
+        theirs, around their mean or around the draw of this number."""
         outcomes, gaps = (
-            drawn.mean(-2, keepdims=True) * (1.0 - spread) + drawn * spread
+            (drawn.mean(-2, keepdims=True) if truth is None else drawn[..., [truth], :])
+            + (drawn - drawn.mean(-2, keepdims=True)) * spread
             for drawn in (self.outcomes, np.array(list(self.gaps.values())))
         )
         fair = np.abs(gaps).max(0) < tolerance
@@ -186,14 +194,34 @@ class Posterior:
         seen = np.bincount(named, minlength=fair.shape[1] + 1)
         return fair, seen / len(named), _at_least(int(seen.max()), len(named))
 
-    def _more(self, tolerance: float, level: float) -> int | None:
-        """Return about how many more rows show an answer: what is known of it narrows with the root of their number."""
-        model = self.problem.model
-        rows = model.counts[self.problem.structure.outcome].sum()  # type: ignore[index]
-        for times in MORE:
-            if self._judged(tolerance, times**-0.5)[2] >= level:
-                return int(float(f"{(times - 1.0) * rows:.2g}")) or 1
-        return None
+    def _more(self, tolerance: float, level: float, truth: int | None) -> int | None:
+        """Return about how many more rows show an answer, if the truth is a draw or, for None, their mean: what is
+        known of it narrows with the root of their number. None where a thousand times as many rows would not do."""
+        found = bisect_left(MORE, True, key=lambda times: self._judged(tolerance, times**-0.5, truth)[2] >= level)
+        return None if found == len(MORE) else int(float(f"{(MORE[found] - 1.0) * self._rows:.2g}")) or 1
+
+    @property
+    def _rows(self) -> float:
+        seen = self.problem.model.counts
+        return 0.0 if seen is None else float(seen[self.problem.structure.outcome].sum())
+
+    def _of_more(self, found: Recommendation, tolerance: float, level: float) -> str:
+        """Say how many more rows show an answer, over the middle half of what the truth may be, and whose."""
+        draws = np.linspace(0, len(self.outcomes) - 1, min(TRUTHS, len(self.outcomes))).astype(int)
+        each = sorted(math.inf if (n := self._more(tolerance, level, int(at))) is None else n for at in draws)
+        middle = each[len(each) // 4], each[(3 * len(each) - 1) // 4]
+        row = found.table.iloc[int((found.table["fair"] - 0.5).abs().argmin())]
+        open_, why = 1.0 - level < row["fair"] < level, "the best outcomes are too nearly alike"
+        whose = ""
+        if open_:
+            k = self.problem.number(row.name)
+            why = f"the gap of {row.name} is too near the tolerance {tolerance:g}"
+            spread = self.means[:, k].var(0)
+            group = int(spread.argmax())
+            name = self.problem.structure.named(self.problem.groups[group])
+            whose = f" Most is to be learned from people with {name}, from whom {spread[group] / spread.sum():.0%} of "
+            whose += f"what is unknown of the gap of {row.name} comes."
+        return of_more(found.more, self._rows, "rows", why, middle) + whose
 
     def _verdicts(self, fair: Floats, level: float, answer: int | None) -> list[str]:
         names = np.where(fair >= level, "fair", np.where(fair <= 1.0 - level, "unfair", "undecided"))
@@ -251,9 +279,8 @@ def drawn_posterior(problem: Problem, draws: int, seed: Seed, smoothing: float |
             prior = (prior[:, :, None] * tables[attribute][:, None]).reshape(size, -1)
         outcomes.append(np.einsum("dks,ds->dk", found, prior))
         means.append(found)
-    every = problem.scale * np.concatenate(means)
-    gaps = problem.by_pair(lambda a, b: every[:, :, a] - every[:, :, b])
-    return Posterior(problem, problem.low + problem.scale * np.concatenate(outcomes), gaps)
+    overall, by_group = (problem.low + problem.scale * np.concatenate(each) for each in (outcomes, means))
+    return Posterior(problem, overall, by_group)
 
 
 def _drawn(model: CausalModel, node: str, size: int, random: np.random.Generator) -> Floats:

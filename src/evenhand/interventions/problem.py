@@ -10,15 +10,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from evenhand.arguments import as_float, real
+from evenhand.arguments import as_float, real, yes_or_no
 from evenhand.errors import ArgumentError, Wording, wanted, wanted_one_of
 from evenhand.interventions.cells import Cells
 from evenhand.interventions.estimators import Clipped, Mixture, gap_divergence, inverse, outcome_divergence
-from evenhand.interventions.graph_tests import graph_tests
+from evenhand.interventions.graph_tests import graph_tests, in_words, untested
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.posterior import Posterior, drawn_posterior
 from evenhand.interventions.program import AllocationProgram, Plan, TrialNeeds
 from evenhand.interventions.recommendation import EXACT, Recommendation, report
+from evenhand.interventions.rules import opened
 from evenhand.interventions.sensitivity import Sensitivity
 from evenhand.interventions.structure import (
     Candidates,
@@ -63,10 +64,13 @@ class Problem:
     log : data frame of trials of the deployed candidate, S as it came, with the columns of S and of every node of
         `nodes`; its frequencies are then the law of what the candidates do not change, and nothing is exact. A column
         `candidate` may name each trial's candidate.
+    randomised : whether V was drawn by lot in the data of the model. Rules may then name every column that V does not
+        change, {"age": {"young": "low", "old": "high"}}, without an arrow from it to V.
 
     Attributes
     ----------
     candidates : labels of the candidates, the deployed one first.
+    lot : the nodes by which V was drawn by lot, none in most trials; None where it was not.
     groups : values of S.
     nodes : the nodes that must be observed in a trial besides S.
 
@@ -110,10 +114,16 @@ class Problem:
         candidates: Mapping[Any, Any] | Sequence[Any],
         values: Mapping[Any, float] | None = None,
         log: Any = None,
+        randomised: bool = False,
     ) -> None:
         structure = read_structure(model, intervene, sensitive, outcome)
         require_identified(model, structure)
+        self.lot = model.parents[intervene] if yes_or_no("randomised", randomised) else None
+        if self.lot is not None:
+            model = opened(model, intervene, candidates)
+            structure = read_structure(model, intervene, sensitive, outcome)
         read = read_candidates(model, intervene, candidates)
+        read = read._replace(notes=(*read.notes, *untested(model)))
         self._pose(model, structure, read, read_scores(model, outcome, values))
         self.exact = log is None
         self._complete(*(cell_base(model, structure) if log is None else self._logged(log)))
@@ -182,7 +192,13 @@ class Problem:
         """What the data of a fitted model say of each independence that its graph asserts: a data frame with the
         columns `earlier`, `later`, `given`, `strata`, `dropped` (those without a contrast), `p` and `refuted` (by
         Holm's method, at .05 over all rows)."""
-        return graph_tests(self.model, self.structure)
+        return graph_tests(self.model, self.structure, lot=self.lot)
+
+    @cached_property
+    def refuted(self) -> tuple[str, ...]:
+        """What the graph asserts and the data of a fitted model contradict, one sentence for each."""
+        found = () if self.model.counts is None else self.graph_tests.query("refuted").itertuples()
+        return tuple(in_words(test, None if self.lot is None else self.structure.intervene) for test in found)
 
     def sensitivity(self, *, tolerance: float, between: tuple[str, str] = ("V", "Y")) -> Sensitivity:
         """Say how strong an unobserved cause has to be to change the answer.
@@ -282,7 +298,7 @@ class Problem:
         table = report(self, *ends, names.tolist(), {}).drop(columns=["phase", "reason"])
         found = Recommendation(best, "none_is_fair" if best is None else "certified", table)
         found.confidence, found.notes = 1.0, (EXACT, *self.notes)
-        return found
+        return found.over(self)
 
     # ------------------------------------------------------------------ for searches
 
@@ -360,6 +376,7 @@ class Problem:
             "kinds": [list(self.ruled), list(self.own)],
             "notes": list(self.notes),
             "values": (self.low + self.scale * self.scores).tolist(),
+            "lot": self.lot,
             "exact": self.exact,
             "prior": self.cells.prior,
             "base": self.cells.cell_base,
@@ -374,7 +391,7 @@ class Problem:
         values = dict(zip(model.states[structure.outcome], snapshot["values"], strict=True))
         scores = read_scores(model, structure.outcome, values)
         problem._pose(model, structure, read._replace(notes=tuple(snapshot["notes"])), scores)
-        problem.exact = snapshot["exact"]
+        problem.exact, problem.lot = snapshot["exact"], None if snapshot["lot"] is None else tuple(snapshot["lot"])
         problem._complete(snapshot["prior"], snapshot["base"])
         return problem
 

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from itertools import permutations
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+import numpy as np
+
 from evenhand.display.html import Card, HasCard, Table
 from evenhand.interventions.structure import Structure
 from evenhand.labels import label_texts
@@ -20,6 +22,8 @@ Ends = tuple[Any, ...]
 """Estimates, lower ends, upper ends."""
 
 Status = Literal["certified", "not_shown", "none_is_fair", "graph_refuted", "uncertified", "no_fair_candidate"]
+TOO_MANY = 10
+"""Beyond so many times the data, no number of more is said."""
 EXACT = "Computed from the model's tables, which are taken as exact."
 
 
@@ -49,7 +53,7 @@ class Recommendation(HasCard, Found):
         is not the probability that this one is right. Of a posterior, a lower bound of the answer's posterior
         probability. None for "not_shown", and for the paper's rules, which state none.
     more : of a status "not_shown", about how many more trials, or rows of data, would show the answer if the estimates
-        so far are right; None where that cannot be said.
+        so far are right; None where that cannot be said. Above ten times the data the notes say why instead.
     refuted : what the graph asserts and the data contradict, one sentence for each.
     notes : what the confidence means here, and what the answer assumes, one sentence for each.
     """
@@ -58,6 +62,15 @@ class Recommendation(HasCard, Found):
     more: int | None = None
     refuted: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def over(self, problem: Problem) -> Recommendation:
+        """Return the same with nothing certified, if the data of the problem's model contradict its graph."""
+        if not problem.refuted:
+            return self
+        table = self.table.assign(verdict=self.table["verdict"].replace("certified", "fair"))
+        found = Recommendation(self.candidate, "graph_refuted", table)
+        found.refuted, found.notes = problem.refuted, self.notes
+        return found
 
     def _card(self) -> Card:
         facts = {"candidate": self.candidate, "status": self.status, "confidence": self.confidence}
@@ -105,15 +118,41 @@ def of_draws(draws: int) -> str:
     )
 
 
-def of_more(more: int | None, what: str) -> str:
-    """Say how many more trials or rows an answer needs.
+def of_more(
+    more: int | None,
+    seen: float,
+    what: str,
+    why: str = "the answer is too close",
+    middle: tuple[float, float] | None = None,
+) -> str:
+    """Say how many more trials or rows an answer needs, given how many were seen; `middle` is the range of that number
+    over the middle half of what the truth may be.
 
-    >>> of_more(4200, "trials")
+    >>> of_more(4200, 1000, "trials")
     'About 4,200 more trials like these would show the answer, if the estimates so far are right.'
+    >>> of_more(4200, 1000, "rows", middle=(900, float("inf")))[56:]
+    'if the estimates so far are right; 900 to more than 10,000 over the middle half of what is probable.'
+    >>> of_more(2_000_000, 1000, "rows", "the gap of now is too near the tolerance 0.1")
+    'Not by data like these: ten times as many rows would not show the answer, because the gap of now is too near the
+    tolerance 0.1.'
     """
-    if more is None:
-        return f"It is unclear how many more {what} are needed: too little is known, or the answer is too close."
-    return f"About {more:,} more {what} like these would show the answer, if the estimates so far are right."
+    if more is None and not seen:
+        return f"It is unclear how many more {what} are needed: too little is known."
+    if more is None or more > TOO_MANY * seen:
+        return f"Not by data like these: ten times as many {what} would not show the answer, because {why}."
+    most = TOO_MANY * seen
+    ends = [f"{end:,.0f}" if end <= most else f"more than {most:,.0f}" for end in middle or ()]
+    over = f"; {' to '.join(dict.fromkeys(ends))} over the middle half of what is probable" if middle else ""
+    return f"About {more:,} more {what} like these would show the answer, if the estimates so far are right{over}."
+
+
+def never_given(problem: Problem) -> tuple[str, ...]:
+    """Say which values of V the first candidate never gives, and another does."""
+    given = np.asarray((problem.tables > 0).any(tuple(range(1, problem.tables.ndim - 1))))
+    states, v = problem.model.states[problem.structure.intervene], problem.structure.intervene
+    missed = [f"{v} = {state}" for state, by in zip(states, given.T, strict=True) if by.any() and not by[0]]
+    why = f"Trials of the first candidate, {problem.candidates[0]}, say nothing of {', '.join(missed)}, which it never "
+    return (f"{why}gives: put the rule that is in use first, or a lottery.",) if missed else ()
 
 
 def supposed(structure: Structure, unknown: Sequence[str], *, through_v: bool) -> str:

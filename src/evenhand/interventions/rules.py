@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import product
 from typing import Any
 
 import numpy as np
 
-from evenhand.errors import ArgumentError, Wording, wanted, wanted_one_of
+from evenhand.arguments import as_float
+from evenhand.errors import ArgumentError, Wording, argument, wanted, wanted_one_of
 from evenhand.interventions.model import CausalModel, read_conditional_table
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import Labels
@@ -25,6 +26,43 @@ def is_rule(candidate: Any) -> bool:
     return callable(candidate) or isinstance(candidate, Mapping) or label_of(candidate) is not None
 
 
+def opened(model: CausalModel, node: str, candidates: Any) -> CausalModel:
+    """Return the model in which a node that was drawn by lot hangs, with the law that it has, also on every other
+    column that a rule names.
+
+    Raises
+    ------
+    ArgumentError
+        If the node changes such a column.
+    """
+    given = list(candidates.values()) if isinstance(candidates, Mapping) else candidates
+    above = model.parents[node]
+    named = [column for column in dict.fromkeys(_named(given, model)) if column not in above]
+    late = next((column for column in named if node in model.ancestors([column])), None)
+    if late is not None:
+        raise ArgumentError(wanted("candidates", f"rules by columns that {node!r} does not change", late))
+    sizes = [len(model.states[column]) for column in named]
+
+    def spread(table: Floats) -> Floats:
+        *before, own = table.shape
+        return np.array(np.broadcast_to(table.reshape(*before, *[1] * len(sizes), own), (*before, *sizes, own)))
+
+    changed: dict[str, Any] = {"parents": {**model.parents, node: (*above, *named)}}
+    for name in ("tables", "counts"):
+        if (known := model.config()[name]) is not None and node in known:
+            changed[name] = {**known, node: spread(known[node])}
+    return CausalModel(**model.config() | changed)
+
+
+def _named(rule: Any, model: CausalModel) -> Iterator[str]:
+    """Yield the columns that a rule, or a list of rules, names."""
+    if (column := named_column(rule, model)) is not None:
+        yield column
+    inside = rule.values() if isinstance(rule, Mapping) else rule if isinstance(rule, list) else ()
+    for each in inside:
+        yield from _named(each, model)
+
+
 def rule_table(name: str, rule: Any, model: CausalModel, node: str) -> tuple[Floats, float]:
     """Return the table of a rule, and by how much its probabilities missed a sum of one before they were scaled.
 
@@ -32,7 +70,8 @@ def rule_table(name: str, rule: Any, model: CausalModel, node: str) -> tuple[Flo
     ----------
     name : what refusals call it.
     rule : a state of the node; a function of a dict parent -> state, or mappings by the states of the parents, one
-        inside the other in the parents' order, or one by tuples. What they give is a state or a dict state ->
+        inside the other in the parents' order, or one by tuples; or mappings that name their parent, {parent: {state:
+        ...}}, which may leave parents out. What they give is a state or a dict state ->
         probability. A function sees truth values and numbers as such, or as texts where it compares them with these.
     model, node : the model, and the node that the rule decides.
 
@@ -66,7 +105,7 @@ def _tabulated(name: str, rule: Any, model: CausalModel, node: str, above: Seque
     rows, missed = [], 0.0
     for at in product(*above):
         given = dict(zip(model.parents[node], at, strict=True))
-        decided = _called(name, rule, given) if callable(rule) else _entry(name, rule, given, model, model.states[node])
+        decided = _called(name, rule, given) if callable(rule) else _entry(name, rule, given, model, node)
         row, off = _row(name, decided, model.states[node], f"at {given}")
         rows.append(row)
         missed = max(missed, off)
@@ -92,7 +131,7 @@ def _called(name: str, rule: Callable[[dict[str, Any]], Any], given: dict[str, A
         raise ArgumentError(f"{name}: the rule failed at {given} with {error!r}; {what}") from error
 
 
-def _entry(name: str, rule: Any, given: dict[str, Any], model: CausalModel, own: States) -> Any:
+def _entry(name: str, rule: Any, given: dict[str, Any], model: CausalModel, node: str) -> Any:
     """Return what a mapping, or mappings one inside the other, say for given states of the parents."""
     if isinstance(rule, Mapping) and any(isinstance(key, tuple) for key in rule):
         rows = set(product(*(model.states[parent] for parent in given)))
@@ -104,17 +143,48 @@ def _entry(name: str, rule: Any, given: dict[str, Any], model: CausalModel, own:
             what = Wording("an entry for every combination of ", list(given))
             raise ArgumentError(wanted(name, what, Wording("none for ", given)))
         return entries[tuple(given.values())]
-    for parent, state in given.items():
-        if not isinstance(rule, Mapping):
+    left = dict(given)
+    while isinstance(rule, Mapping):
+        if named := named_column(rule, model):
+            if named not in left:
+                mend = f"draw an arrow {named} -> {node}, or say that {node} was drawn by lot"
+                what = Wording(f"rules by what {node!r} hangs on in the graph, each once: ", list(given))
+                raise ArgumentError(wanted(name, what, named, Wording(mend, " (", argument("randomised"), ")")))
+            parent, rule = named, rule[named]
+        elif (first := _column(name, rule, left, model, node)) is None:  # the same probabilities everywhere
             break
-        if _is_among(rule, own) and not _is_among(rule, model.states[parent]):  # the same probabilities everywhere
-            break
+        else:
+            parent = first
+        state = left.pop(parent)
         entries = _by_state(name, rule, model.states[parent], f"an entry for each state of {parent!r}")
         if state not in entries:
             what = Wording(f"an entry for each state of {parent!r}: ", list(model.states[parent]))
             raise ArgumentError(wanted(name, what, Wording(f"none for {state!r}")))
         rule = entries[state]
     return rule
+
+
+def named_column(rule: Any, model: CausalModel) -> str | None:
+    """Return the column that a rule names, as in {"age": {"young": "low", "old": "high"}}."""
+    key = next(iter(rule)) if isinstance(rule, Mapping) and len(rule) == 1 else None
+    return key if isinstance(key, str) and key in model.states and isinstance(rule[key], Mapping) else None
+
+
+def _column(name: str, rule: Mapping[Any, Any], left: Mapping[str, Any], model: CausalModel, node: str) -> str | None:
+    """Return the next parent, whose states are the keys of a rule, or None where the rule gives probabilities."""
+    own, parent = model.states[node], next(iter(left), None)
+    shares = _is_among(rule, own)
+    if parent is None or not (shares and _is_among(rule, model.states[parent])):
+        return None if shares else parent
+    numbers = [as_float(share) for share in rule.values()]
+    if not np.isclose(sum(numbers), 1.0):
+        return parent
+    if -1 in Labels(own).places(rule.values()):
+        return None
+    everybody = next((state for state, share in zip(rule, numbers, strict=True) if share == 1.0), None)
+    by_column = {parent: dict(rule)}
+    ways = f"{by_column} for a rule by {parent!r}, or {everybody!r} for everybody"
+    raise ArgumentError(wanted(name, "a rule that can be read in one way", dict(rule), f"write {ways}"))
 
 
 def _by_state(name: str, given: Mapping[Any, Any], states: States, what: str) -> dict[Any, Any]:

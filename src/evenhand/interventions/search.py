@@ -22,7 +22,7 @@ from evenhand.interventions.estimators import Estimates
 from evenhand.interventions.problem import Problem
 from evenhand.interventions.program import Phase, rounded
 from evenhand.interventions.radius_rules import highest, worst_gap
-from evenhand.interventions.recommendation import Ends, Recommendation, Status, of_more, report
+from evenhand.interventions.recommendation import Ends, Recommendation, Status, never_given, of_more, report
 from evenhand.interventions.trial_tables import (
     Allocation,
     counts_of,
@@ -230,13 +230,13 @@ class Search(AskTell):
         outcomes, gaps = self.confidence_bounds(confidence)
         found = Recommendation(label, status, report(self.problem, outcomes, gaps, self.verdicts(), self.dropped))
         each = (EACH,) if self.tested and confidence is not None else ()
-        found.notes = (*self.notes(), *each, *self.problem.notes)
-        if status == "not_shown":
+        found.notes = (*self.notes(), *each, *never_given(self.problem), *self.problem.notes)
+        if status == "not_shown" and not self.problem.refuted:
             found.more = self._more()
-            found.notes = (of_more(found.more, "trials"), *found.notes)
+            found.notes = (of_more(found.more, float(self.told.trials.sum()), "trials"), *found.notes)
         elif self.tested:
             found.confidence = 1.0 - (self.delta or 0.0)
-        return found
+        return found.over(self.problem)
 
     def _more(self) -> int | None:
         """Return about how many more trials would show the answer, None where that cannot be said."""

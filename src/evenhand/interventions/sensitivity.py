@@ -205,10 +205,12 @@ class Sensitivity:
 def _checked_between(problem: Problem, between: Any) -> tuple[str, str]:
     """Return the two nodes, by their names."""
     structure = problem.structure
+    causes = (*(() if problem.lot is not None else (structure.intervene,)), *structure.sensitive)
     letters = {"V": structure.intervene, "Y": structure.outcome, "S": structure.sensitive[0]}
     if isinstance(between, (tuple, list)) and len(between) == 2 and all(isinstance(node, str) for node in between):
         first, last = (node if node in problem.model.states else letters.get(node) for node in between)
-        if last == structure.outcome and first is not None and first in (structure.intervene, *structure.sensitive):
+        if last == structure.outcome and first is not None and first in causes:
             return first, last
-    choices = [(node, structure.outcome) for node in (structure.intervene, *structure.sensitive)]
-    raise ArgumentError(wanted("between", f"one of {choices}", between))
+    by_lot = f"{structure.intervene!r} was drawn by lot, so it has no such cause" if problem.lot is not None else ""
+    choices = [(node, structure.outcome) for node in causes]
+    raise ArgumentError(wanted("between", f"one of {choices}", between, by_lot))

@@ -47,6 +47,11 @@ class Structure(NamedTuple):
     nodes: tuple[str, ...]
     groups: tuple[Any, ...]
 
+    def named(self, group: Any) -> str:
+        """Return a value of S in words, such as "sex = f"."""
+        states = group if len(self.sensitive) > 1 else (group,)
+        return " & ".join(f"{name} = {state}" for name, state in zip(self.sensitive, states, strict=True))
+
 
 def read_structure(model: CausalModel, intervene: str, sensitive: str | Sequence[str], outcome: str) -> Structure:
     """Return the structure, or refuse it by name."""

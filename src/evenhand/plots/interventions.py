@@ -81,37 +81,38 @@ def plot_candidates(recommendation: Recommendation, *, tolerance: float, ax: Any
 
 def plot_sensitivity(sensitivity: Sensitivity, *, ax: Any = None) -> Figure:
     """Draw the possible effect of an unobserved cause of growing strength: left the least lead of the named candidate
-    over each other one, right each gap's largest size; a dashed line marks the strength that changes the answer.
+    over each other one, right each gap's largest size; a dashed line marks the strength that changes the answer. Where
+    no candidate is named, the right one stands alone.
 
     Return the figure.
 
     Parameters
     ----------
-    ax : two axes to draw in; without them the picture has a figure of its own.
+    ax : two axes to draw in, one without a named candidate; else the picture has a figure of its own.
     """
     check_finding("sensitivity", sensitivity, "between", "what problem.sensitivity() returns")
-    lead, gap = panels_of(ax, 2, width=9.5, height=4.2)
+    named = sensitivity.answer is not None
+    *lead, gap = panels_of(ax, 1 + named, width=9.5 if named else 6.0, height=4.2)
     curve = sensitivity.curve()
     names = list(dict.fromkeys(curve["candidate"]))
     across = f"strength of an unobserved cause of\n{sensitivity.between[0]} and {sensitivity.between[1]}"
     with style():
         for name, look in looks(names).items():
-            rows, plainly = curve[curve["candidate"] == name], {**look, "marker": ""}
-            if name != sensitivity.answer and sensitivity.answer is not None:
-                lead.plot(rows["strength"], rows["lead_low"], label=str(name), **plainly)
-            gap.plot(rows["strength"], rows["gap_high"], label=str(name), **plainly)
+            rows, look = curve[curve["candidate"] == name], {**look, "markevery": 4}
+            for axes in lead if name != sensitivity.answer else ():
+                axes.plot(rows["strength"], rows["lead_low"], label=str(name), **look)
+            gap.plot(rows["strength"], rows["gap_high"], label=str(name), **look)
             gap.fill_between(
                 rows["strength"], rows["gap_low"], rows["gap_high"], color=look["color"], alpha=0.08, linewidth=0
             )
-        lead.axhline(0.0, **DASHED)
         gap.axhline(sensitivity.tolerance, **DASHED)
-        for axes in (lead, gap) if np.isfinite(sensitivity.strength) else ():
+        for axes in (*lead, gap) if np.isfinite(sensitivity.strength) else ():
             axes.axvline(sensitivity.strength, label="the answer may change", **DASHED)
-        named = sensitivity.answer is not None
-        title = f"Least lead of '{sensitivity.answer}'" if named else "No candidate is fair"
-        finish(lead, title, across, "lead in the outcome", legend=False)
+        for axes in lead:
+            axes.axhline(0.0, **DASHED)
+            finish(axes, f"Least lead of '{sensitivity.answer}'", across, "lead in the outcome", legend=False)
         finish(gap, f"Largest gap possible (fair below {sensitivity.tolerance:g})", across, "largest |gap|")
-    return lead.get_figure(root=True)  # type: ignore[return-value]
+    return gap.get_figure(root=True)  # type: ignore[return-value]
 
 
 def plot_errors(errors: pd.DataFrame, *, title: str = "Wrong candidate named", ax: Axes | None = None) -> Axes:

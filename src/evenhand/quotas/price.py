@@ -122,7 +122,7 @@ def price(promise: Promise, means: Any, *, arm: str = "arm", reward: str = "rewa
     >>> round(found.cost, 6), found.shares
     (0.2, {'a': 0.5, 'b': 0.5})
     >>> found.clauses.round(6)[["promise", "arm", "cost", "tighter", "looser"]].values.tolist()
-    [['floor', 'b', 0.0, 0.0, 0.0], ['cap', 'a', 0.2, 0.004, 0.004]]
+    [['floor', 'b', 0.0, 0.0, 0.0], ['cap', 'a', 0.16, 0.004, 0.004]]
 
     Source: the theorem at the head of `evenhand.promises.best_counts`.
     """

@@ -129,7 +129,7 @@ class PythonProposer:
         warnings.warn(
             f"learner: {name} names an arm that may not be played now, so the promise alone decides; let choose() "
             "return a ranking of the arms, or say among=True and let it choose among the arms that it is given",
-            stacklevel=8,
+            stacklevel=9,
         )
 
 

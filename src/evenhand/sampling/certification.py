@@ -14,18 +14,18 @@ from collections.abc import Iterator
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.arguments import one_of, real, whole
 from evenhand.data.rows import in_step
 from evenhand.display.html import Table
 from evenhand.errors import ArgumentError, ContextError, ExhaustedError, StateFileError, wanted, wanted_one_of
+from evenhand.frames import frame_or_value, is_frame
 from evenhand.kernels.arrays import Ints
 from evenhand.labels import Labels, in_columns
 from evenhand.policy.ask_tell import locked
 from evenhand.protocol import Label, arm_labels
 from evenhand.registry import name_of, register
-from evenhand.sampling.measures import confidence_sequence
+from evenhand.sampling.measures import confidence_sequence, most_frequent_errors
 from evenhand.sampling.models.classifier import Classifier
 from evenhand.sampling.models.losses import BOUNDED
 from evenhand.sampling.pools.labels import read_labels
@@ -95,6 +95,7 @@ class Certification(Drawing):
         self.sums, self.counts = np.zeros(len(self.groups)), np.zeros(len(self.groups), np.int64)
         self._low, self._high = np.zeros(len(self.groups)), np.ones(len(self.groups))
         self._dry = np.zeros(len(self.groups), np.bool_)
+        self._labels = np.zeros((len(self.groups), len(model.classes_)), np.int64)
         self._columns: list[str] | None = None
 
     def _facts(self) -> dict[str, Any]:
@@ -145,6 +146,7 @@ class Certification(Drawing):
             counted = np.ones(len(table), bool)
         self.sums[index] += wrong[counted].sum()
         self.counts[index] += counted.sum()
+        self._labels[index] += np.bincount(codes, minlength=self._labels.shape[1])
         self._dry[index] |= len(table) == 0
         level = self.delta / len(self.groups)
         # delta / m a group, as all groups' intervals must hold at once. They only shrink: the sequence holds at every
@@ -153,10 +155,16 @@ class Certification(Drawing):
         self._low[index] = max(self._low[index], low)
         self._high[index] = min(self._high[index], high)
 
-    def _checked(self, X: Any, y: Any, count: int) -> tuple[NDArray[Any], Ints]:
-        X, y = in_step(("X", X), ("y", y))
+    def _checked(self, X: Any, y: Any, count: int) -> tuple[Any, Ints]:
+        X, y = in_step(("X", frame_or_value(X, "X")), ("y", y))
         X, columns = in_columns(X, self._columns, "X")
-        table = read_rows(X, None, count, keep=isinstance(self.model, Classifier) and self.model.keeps_types)
+        own = isinstance(self.model, Classifier)
+        if is_frame(X) and (self.model.takes_frames if own else hasattr(self.model, "feature_names_in_")):
+            table = X
+            if len(X) > count:
+                raise ContextError(wanted("X", f"at most the {count} rows that were asked for", len(X)))
+        else:
+            table = read_rows(X, None, count, keep=own and self.model.keeps_types)
         classes = self.model.classes_.tolist()
         labels = read_labels(y, known=classes)
         if len(labels) != len(table):
@@ -167,7 +175,7 @@ class Certification(Drawing):
         self._columns = columns
         return table, np.array(codes, np.int64)
 
-    def _predicted(self, table: NDArray[Any]) -> Ints:
+    def _predicted(self, table: Any) -> Ints:
         """Return the class codes (n,) that the model predicts."""
         if not len(table):
             return np.zeros(0, np.int64)
@@ -219,16 +227,21 @@ class Certification(Drawing):
     @property
     @locked
     def risks(self) -> Any:
-        """A data frame by group: `rows` that counted, `risk`, the limits `low` and `high`, and the `verdict`."""
+        """A data frame by group: `rows` that counted, `risk`, the limits `low` and `high`, and the `verdict`; for the
+        0-1 loss also `most_frequent`, the error rate of whoever always predicts the label `attrs["most_frequent"]`."""
         import pandas as pd
 
         with np.errstate(invalid="ignore"):
             risk = self.sums / self.counts
         columns: dict[str, Any] = {"rows": self.counts.copy(), "risk": risk}
         columns |= {"low": self._low.copy(), "high": self._high.copy()}
+        if self.loss == "zero_one":
+            code, columns["most_frequent"] = most_frequent_errors(self._labels)
         columns["verdict"] = [self._verdict(z) for z in range(len(self.groups))]
         table = pd.DataFrame(columns, index=pd.Index(self.groups, name="group"))
         table.attrs["notes"] = self.notes
+        if self.loss == "zero_one":
+            table.attrs["most_frequent"] = self.model.classes_.tolist()[code]
         return table
 
     @property
@@ -256,7 +269,8 @@ class Certification(Drawing):
         return {
             "groups": list(self.groups), "model": self.model, "threshold": self.threshold, "delta": self.delta,
             "batch": self.batch, "loss": self.loss, "sums": self.sums, "counts": self.counts, "low": self._low,
-            "high": self._high, "dry": self._dry, "columns": self._columns, "tickets": self.tickets.snapshot(),
+            "high": self._high, "dry": self._dry, "labels": self._labels,
+            "columns": self._columns, "tickets": self.tickets.snapshot(),
         }  # fmt: skip
 
     @classmethod
@@ -267,7 +281,7 @@ class Certification(Drawing):
             raise StateFileError("model: it was saved without its training rows; certify again from its sampler")
         check = cls(**{name: snapshot[name] for name in names})
         own = {"sums": check.sums, "counts": check.counts, "low": check._low, "high": check._high, "dry": check._dry}
-        fill_all(own, snapshot)
+        fill_all(own | {"labels": check._labels}, snapshot)
         check._columns = snapshot["columns"]
         check.tickets.restore_all(snapshot["tickets"])
         return check

@@ -16,7 +16,6 @@ from evenhand.sampling.models.losses import BOUNDED, Loss
 from evenhand.sampling.models.mixture import ModelMixture
 from evenhand.sampling.models.trainer import Trainer, raise_named
 from evenhand.sampling.pools.pools import ArrayPool
-from evenhand.sampling.pools.rows import Told
 from evenhand.sampling.reweighting import minimax_reweighting
 
 ROUNDS = 60
@@ -53,7 +52,7 @@ def named_columns(model: Any, trainer: Trainer) -> Any:
     """Return a model that reads data frames by the names of the columns that its rows had."""
     for one in model.models if isinstance(model, ModelMixture) else [model]:
         if isinstance(one, Classifier):
-            one.columns = trainer.examples.columns or None
+            trainer.named(one)
     return model
 
 
@@ -101,7 +100,7 @@ def fresh_risks(model: Any, pool: ArrayPool, drawn: Any, loss: Loss = "zero_one"
     for _ in pool.groups:
         draw = check.ask()
         rows = np.flatnonzero(left & (pool.group == pool.groups.index(draw.group)))
-        check.tell(draw, pool.X[rows], pool.y[rows])
+        check.tell(draw, pool.taken(rows), pool.y[rows])
         check.retire(draw.group)
     return check.risks.drop(columns="verdict")
 
@@ -118,5 +117,7 @@ def uniform_draw(
     trainer = Trainer(sampler.groups, sampler.model.fresh(), sampler.loss, sampler.known_classes, None, sampler.seed)
     for z in range(len(pool.groups)):
         own = rows[pool.group[rows] == z]
-        trainer.examples.add(Told(pool.X[own], pool.y[own].tolist(), [], len(own)), z)
+        told = trainer.validate(pool.taken(own), pool.y[own], len(own))
+        trainer.examples.add(told._replace(trains=len(own)), z)
+    named_columns(trainer.model, trainer)
     return final_classifier(trainer, True, reweighted, mixture), rows

@@ -67,6 +67,18 @@ def confidence_sequence(total: float, n: int, *, delta: float = 0.05) -> tuple[f
     return low, high
 
 
+def most_frequent_errors(counts: Ints) -> tuple[int, Floats]:
+    """Return the class that is most frequent in all groups together, of counts (m, k) by group and class, and the error
+    rate (m,) of whoever always predicts it; NaN where a group has no rows.
+
+    >>> most_frequent_errors(np.array([[10, 30], [6, 4]]))
+    (1, array([0.25, 0.6 ]))
+    """
+    code = int(counts.sum(axis=0).argmax())
+    with np.errstate(invalid="ignore"):
+        return code, np.asarray(1.0 - counts[:, code] / counts.sum(axis=1))
+
+
 def risk_table(groups: tuple[Label, ...], training: Ints, sums: Floats, counts: Ints, loss: Loss) -> Any:
     """Return a data frame by group: `training`, `validation`, `risk`, `low`, `high`; NaN where nothing counted
     yet.

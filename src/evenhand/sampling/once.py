@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from evenhand.arguments import one_of, real
 from evenhand.data.rows import in_step
-from evenhand.errors import ArgumentError, wanted
+from evenhand.data.tables import places_in
+from evenhand.errors import ArgumentError, wanted, wanted_one_of
+from evenhand.protocol import Label
+from evenhand.sampling.measures import most_frequent_errors
 from evenhand.sampling.models.losses import BOUNDED
 from evenhand.sampling.pools.labels import as_predicted, grouped
 from evenhand.sampling.problem import MOST
 
 
 def certify_once(
-    y: Any, prediction: Any, *, groups: Any, threshold: float, delta: float = 0.05, loss: str = "zero_one"
-) -> Any:
+    y: Any, prediction: Any, *, groups: Any, threshold: float, delta: float = 0.05, loss: str = "zero_one",
+    among: Sequence[Label] | None = None,
+) -> Any:  # fmt: skip
     """Return whether each group's risk is at most a threshold, from fresh rows that are looked at once.
 
     A data frame by group: `rows` that counted, `wrong` among them, `risk`, the limits `low` and `high`, the `verdict`,
     "certified", "refuted" or "not_shown", and `needed`, about how many more rows certify a group if its risk stays as
-    it is, NaN where none do. Each limit is Clopper and Pearson's for one side at level delta / m, m groups: with
-    probability 1 - delta no verdict is wrong. Rows that were added after a look void this; see `Certification`.
+    it is, NaN where none do; for the 0-1 loss also `most_frequent`, the error rate on these rows of whoever always
+    predicts the label `attrs["most_frequent"]`. Each limit is Clopper and Pearson's for one side at level delta / m, m
+    groups: with probability 1 - delta no verdict is wrong. Rows that were added after a look void this; see
+    `Certification`.
 
     Parameters
     ----------
@@ -33,12 +40,13 @@ def certify_once(
     threshold : the largest risk that is acceptable in any group.
     delta : probability with which some verdict may be wrong.
     loss : "zero_one", "false_negative" or "false_positive"; of two labels the last one in order is positive.
+    among : the groups (m,) that are judged, also those without a row; by default those that have rows.
 
     Raises
     ------
     ArgumentError
-        If there are not as many labels, predictions and groups, or there are no rows, a number is out of range, or
-        there are not two labels where the loss needs them.
+        If there are not as many labels, predictions and groups, or there are no rows, a number is out of range, a row
+        has another group than those judged, or there are not two labels where the loss needs them.
 
     Examples
     --------
@@ -58,6 +66,11 @@ def certify_once(
     if not predicted.shape == labels.shape == codes.shape or not len(codes):
         got = f"{len(labels)}, {len(predicted)} and {len(codes)}"
         raise ArgumentError(wanted("groups", "a label, a prediction and a group for each row", got))
+    if among is not None:
+        places = places_in(np.array(known, dtype=object), list(among))
+        if (places < 0).any():
+            raise ArgumentError(wanted_one_of("groups", among, known[int(places.argmin())], what="groups among"))
+        known, codes = tuple(among), places[codes]
     classes = sorted({*labels.tolist(), *predicted.tolist()})
     if named != "zero_one" and len(classes) != 2:
         raise ArgumentError(wanted("y", f"two labels for {loss}", classes))
@@ -71,9 +84,15 @@ def certify_once(
     with np.errstate(invalid="ignore"):
         risk = wrong / rows
     verdict = np.where(high <= threshold, "certified", np.where(low > threshold, "refuted", "not_shown"))
-    needed = [rows_needed(share if n else 0.0, int(n), threshold, level) for share, n in zip(risk, rows, strict=True)]
+    needed = [rows_needed(bad, int(n), threshold, level) for bad, n in zip(wrong, rows, strict=True)]
     columns = {"rows": rows, "wrong": wrong, "risk": risk, "low": low, "high": high, "verdict": verdict}
-    return pd.DataFrame(columns | {"needed": needed}, index=pd.Index(known, name="group"))
+    table = pd.DataFrame(columns | {"needed": needed}, index=pd.Index(known, name="group"))
+    if named == "zero_one":
+        counts = np.zeros((len(known), len(classes)), np.int64)
+        np.add.at(counts, (codes, np.searchsorted(classes, labels)), 1)
+        code, table["most_frequent"] = most_frequent_errors(counts)
+        table.attrs["most_frequent"] = classes[code]
+    return table
 
 
 def exact_limits(wrong: int, rows: int, level: float) -> tuple[float, float]:
@@ -88,19 +107,23 @@ def exact_limits(wrong: int, rows: int, level: float) -> tuple[float, float]:
     return low, float(betaincinv(wrong + 1, rows - wrong, 1.0 - level)) if wrong < rows else 1.0
 
 
-def rows_needed(risk: float, rows: int, threshold: float, level: float) -> float:
+def rows_needed(
+    wrong: float, rows: int, threshold: float, level: float,
+    limits: Callable[[int, int, float], tuple[float, float]] = exact_limits,
+) -> float:  # fmt: skip
     """Return about how many more rows bring the upper limit down to the threshold if the risk stays as it is; NaN where
     no number is known to.
 
-    >>> rows_needed(0.0, 10, 0.05, 0.05)
+    >>> rows_needed(0, 10, 0.05, 0.05)
     49.0
     """
+    risk = wrong / rows if rows else 0.0
     if not risk < threshold:
         return math.nan
 
     def shown(more: int) -> bool:
         n = rows + more
-        return exact_limits(math.ceil(risk * n - 1e-9), n, level)[1] <= threshold
+        return limits(math.ceil(risk * n - 1e-9), n, level)[1] <= threshold
 
     if shown(0):
         return 0.0

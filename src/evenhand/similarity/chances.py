@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.rng import Seed, draw_seed, generator
+from evenhand.similarity.extension import extended, largest_fair_norm, standing_for
 from evenhand.similarity.forms import hull
 from evenhand.similarity.learner import DistanceLearner
 from evenhand.similarity.program import solved
@@ -17,10 +17,13 @@ from evenhand.similarity.program import solved
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_DIFFERENT = 2_000
-"""The most people who differ: the program looks at each pair of them again and again, which takes minutes then."""
-ROUND = "round the features before the audit, such as money to thousands, so that more people are alike"
-PLAIN = "No two people's chances differ by more than the smallest distance that the answers leave possible."
+MOST_DIFFERENT = 1_500
+"""The most people who differ for whom the program is solved: it looks at each pair of them again and again."""
+MANY = "{:,} of the {:,} people stand for all in the program; what this may cost is that chances are more alike."
+PLAIN = (
+    "If the form holds, no two people's chances differ by more than the smallest distance that the answers leave "
+    "possible."
+)
 SUPPOSES = {
     "certified": "This assumes that no answer is wrong, and that all answers weigh the features alike.",
     "measured, not certified": "Some answers may be wrong, so distances are measured, not certified.",
@@ -60,33 +63,36 @@ class PlaceChances(NamedTuple):
 
 
 def fair_chances(
-    metrics: Sequence[DistanceLearner], people: Floats, rewards: Floats, places: int, notes: list[str]
+    metrics: Sequence[DistanceLearner], people: Floats, rewards: Floats, places: int, notes: Sequence[str] = ()
 ) -> PlaceChances:
     """Return the chances with the highest mean reward under which no two people (n, d) differ by more than the lower
     end of their distance by any of these metrics, with these notes and those on what is known.
-
-    Raises
-    ------
-    ArgumentError
-        If more people differ from one another than the program can compare.
     """
     import pandas as pd
 
     alike, first, group, sizes = np.unique(people, axis=0, return_index=True, return_inverse=True, return_counts=True)
-    group, k = group.ravel(), len(alike)
-    if k > MOST_DIFFERENT:
-        raise ArgumentError(wanted("people", f"at most {MOST_DIFFERENT:,} who differ from one another", k, ROUND))
+    group, many = group.ravel(), len(alike) > MOST_DIFFERENT
+    if many:
+        first, group = standing_for(people)
+        alike, sizes = people[first], np.bincount(group)
+    k = len(alike)
     low, high = _distances(metrics, alike)
     means = np.bincount(group, rewards) / sizes
     worth = means - means.min() + (np.ptp(means) or 1.0)  # every place is taken, whatever the sign of rewards
-    found = solved(worth, low, float(places), sizes.astype(np.float64))
+    norm = largest_fair_norm(metrics, people.shape[1]) if many else None
+    allowed = low if norm is None else norm.between(alike, alike)
+    found = solved(worth, allowed, float(places), sizes.astype(np.float64))
     unsure = high - low > metrics[0].taken_at
-    chances, best = found.probabilities.clip(0.0, 1.0)[group], float(np.sort(rewards)[-places:].mean())
+    chances = found.probabilities.clip(0.0, 1.0)
+    chances = chances[group] if norm is None else extended(chances, alike, people, norm, places)
+    best = float(np.sort(rewards)[-places:].mean())
     mean, held = float(chances @ rewards / places), []
     if best - mean > 1e-6 * worth.max():
         held = [(i, j) for i, j in found.tight if unsure[i, j] and found.prices[i, j] > 1e-9 * worth.max()]
     rows = [(int(first[i]), int(first[j]), low[i, j], high[i, j]) for i, j in held]
-    notes = [PLAIN, *(words for kind, words in SUPPOSES.items() if kind == metrics[0].guarantee), *notes]
+    notes = list(notes)
+    if many:
+        notes.append(MANY.format(k, len(people)))
     if unsure.any():
         pairs = f"{np.triu(unsure, 1).sum():,} in {k * (k - 1) // 2:,} pairs of different people"
         notes.append(f"The distance of {pairs} is not known to {metrics[0].taken_at:g} yet.")

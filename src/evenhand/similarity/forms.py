@@ -63,6 +63,7 @@ class Forms:
     def __init__(self, errors: float) -> None:
         self._errors = errors
         self._tried: tuple[tuple[int, ...], DistanceLearner | None] = ((), None)
+        self._counted: tuple[tuple[int, ...], list[int]] = ((), [])
 
     def possible(self, metric: DistanceLearner) -> list[DistanceLearner]:
         """Return the metric, and that of the other form where every answer is trusted and agrees with it as well."""
@@ -89,7 +90,7 @@ class Forms:
 
     def in_words(self, metric: DistanceLearner) -> str:
         """Return which form of distance is supposed, and whether the answers agree with it."""
-        verdicts, d, n = metric.verdicts, metric.dimension or 0, len(metric.verdicts)
+        d, n = metric.dimension, len(metric.verdicts)
         mine, theirs = named(metric.structure), named(other(metric.structure))
         if d == 1 and metric.error_rate == 0.0:
             return "It is supposed that distances are proportional to the difference in the one feature"
@@ -97,8 +98,20 @@ class Forms:
             if len(self.possible(metric)) == 1:
                 return f"Distances are {mine}: no answer contradicts this form, but {theirs} contradicts some"
             return f"The answers agree with {mine} and with {theirs}: of two distances the smaller one counts"
-        wrong = [contradicting(verdicts, one, d) for one in ("symmetric", "absolute")]
+        wrong = self._wrong(metric)
         counts = f"{wrong[0]} of {n} answers contradict {ROOT}, {wrong[1]} {SUM}"
-        if min(wrong) > self._errors * n:
+        if not self.fit(metric):
             return f"No form of distance fits the answers: {counts}; people may be compared in another way"
         return f"It is supposed that distances are {mine}: {counts}"
+
+    def fit(self, metric: DistanceLearner) -> bool:
+        """Return whether one of the forms agrees with as many answers as are supposed to be right."""
+        return metric.error_rate == 0.0 or min(self._wrong(metric)) <= self._errors * len(metric.verdicts)
+
+    def _wrong(self, metric: DistanceLearner) -> list[int]:
+        """Return how many answers contradict each of the two forms."""
+        told = tuple(verdict.id for verdict in metric.verdicts)
+        if self._counted[0] != told:
+            d = metric.dimension or 0
+            self._counted = told, [contradicting(metric.verdicts, one, d) for one in ("symmetric", "absolute")]
+        return self._counted[1]

@@ -13,11 +13,12 @@ from evenhand.arguments import array, real, whole
 from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, ExhaustedError, wanted
 from evenhand.frames import is_frame
+from evenhand.kernels.arrays import Floats
 from evenhand.policy.ask_tell import AskTell, locked
 from evenhand.policy.traits import Traits
 from evenhand.registry import register
 from evenhand.rng import Seed, child, draw_seed, generator
-from evenhand.similarity.chances import PlaceChances, fair_chances
+from evenhand.similarity.chances import PLAIN, SUPPOSES, PlaceChances, fair_chances
 from evenhand.similarity.forms import Forms
 from evenhand.similarity.lipschitz_ucb import LipschitzUCB
 from evenhand.similarity.metric import EQUAL
@@ -243,8 +244,7 @@ class PairQueue(AskTell):
         Raises
         ------
         ArgumentError, TableError
-            If the features or rewards are not finite numbers, there are fewer people than places, or more than 2,000
-            who differ from one another.
+            If the features or rewards are not finite numbers, or there are fewer people than places.
 
         Examples
         --------
@@ -264,12 +264,23 @@ class PairQueue(AskTell):
             if gains.size != len(rows):
                 raise ArgumentError(wanted("rewards", what, gains.size))
         elif people is not None:
-            known, asked = (np.insert(one, 0, 1.0, axis=1) for one in (self._rows, rows))
-            gains = asked @ np.linalg.lstsq(known, self.rewards, rcond=None)[0]
+            gains = self.predicted(people)
             notes.append("Rewards are predicted from the people of the audit, linear in the features.")
         places = whole("places", places, low=1, high=len(rows))
         metrics = self._forms.possible(self.policy.metric)
-        return fair_chances(metrics, rows, gains, places, [*notes, f"{self.form}.", f"{self.checked}."])
+        supposed = [
+            f"{self.form}.",
+            *([PLAIN] if self.fits else []),
+            SUPPOSES.get(metrics[0].guarantee),
+            f"{self.checked}.",
+        ]
+        return fair_chances(metrics, rows, gains, places, [*filter(None, supposed), *notes])
+
+    @locked
+    def predicted(self, people: Any) -> Floats:
+        """Return the rewards (n,) of people (n, d), predicted from the queue's own, linear in the features."""
+        known, asked = (np.insert(one, 0, 1.0, axis=1) for one in (self._rows, self.scale(people)))
+        return np.asarray(asked @ np.linalg.lstsq(known, self.rewards, rcond=None)[0])
 
     @property
     @locked
@@ -282,6 +293,12 @@ class PairQueue(AskTell):
     def form(self) -> str:
         """Which form of distance is supposed, and whether the answers agree with it, in words."""
         return self._forms.in_words(self.policy.metric)
+
+    @property
+    @locked
+    def fits(self) -> bool:
+        """Whether one of the forms of distance agrees with as many answers as are supposed to be right."""
+        return self._forms.fit(self.policy.metric)
 
     @property
     @locked

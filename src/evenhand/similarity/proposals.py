@@ -38,7 +38,7 @@ def at_the_limit(
     if metrics[0].guarantee == "not known":
         return None
     some = np.sort(draws.permutation(len(rows))[:CHECKED])
-    found = fair_chances(metrics, rows[some], rewards[some], max(1, len(some) // 10), [])
+    found = fair_chances(metrics, rows[some], rewards[some], max(1, len(some) // 10))
     pairs = draws.permutation(np.argwhere(np.triu(np.abs(found.chances[:, None] - found.chances) > EQUAL)))
     for i, j in pairs.tolist():
         gap, pair = float(abs(found.chances[i] - found.chances[j])), (int(some[i]), int(some[j]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -10,17 +10,18 @@ from typing import Any
 from evenhand.arguments import real
 from evenhand.cli.inputs.inputs import number_of
 from evenhand.cli.inputs.tables import GIVEN, read_table
-from evenhand.cli.recommendation import in_brief, show
+from evenhand.cli.recommendation import Shown, in_brief, in_people, show, with_interval
 from evenhand.data.tables import numbers
 from evenhand.errors import ArgumentError, wanted, wanted_one_of
 from evenhand.interventions import CausalModel, Problem
+from evenhand.interventions.arms import by_arm, group_sizes, state_sizes
 from evenhand.interventions.edges import parents_of, read_edges
 from evenhand.interventions.sensitivity import Sensitivity
 from evenhand.rng import draw_seed
 
 PRIOR_WEIGHTS = (0.1, 2.0)
 """Weights of the prior between which an answer should not change."""
-UNCERTAIN = "The two factors are computed from the fitted tables and ignore how uncertain these are."
+UNCERTAIN = "The factors of unobserved causes are computed from the fitted tables and ignore how uncertain these are."
 
 
 def model_in(path: str | Path) -> CausalModel:
@@ -63,12 +64,16 @@ def _grouped(frame: Any, column: str, ends: str, cut: str) -> Any:
     texts = [f"{limit:g}" for limit in limits]
     inner = [f"{low} to under {high}" for low, high in pairwise(texts)]
     names = np.array([f"under {texts[0]}", *inner, f"{texts[-1]} or more"], object)
-    return names[np.searchsorted(limits, numbers(frame, column), side="right")]
+    bands = names[np.searchsorted(limits, numbers(frame, column), side="right")]
+    if len(set(bands)) == 1:
+        raise ArgumentError(wanted("--cut", f"limits that divide {column}", cut, f"everybody is in {bands[0]!r}"))
+    return bands
 
 
 def show_answer(
-    problem: Problem, tolerance: float, delta: float | None, seed: int | None, out: Path | None, json: bool
-) -> None:
+    problem: Problem, tolerance: float, delta: float | None, seed: int | None, out: Path | None, json: bool,
+    cuts: Sequence[str] = (), again: str = "",
+) -> None:  # fmt: skip
     """Print what a complete model or a table of data says: the answer, every candidate, how sensitive it is, and rows
     that were never seen."""
     structure, fitted = problem.structure, problem.model.counts is not None
@@ -76,23 +81,49 @@ def show_answer(
         seed, level = draw_seed(seed), 1.0 - (0.05 if delta is None else real("--delta", delta, above=0, below=0.5))
         posterior = problem.posterior(seed=seed)
         found = posterior.best(tolerance, level=level)
-        found.notes = (*found.notes, UNCERTAIN)
     else:
         found = problem.recommend(tolerance)
+    causes = [structure.sensitive[0]] if problem.lot is not None else [structure.intervene, structure.sensitive[0]]
     sensitive = [
         Sensitivity(problem, found.candidate, tolerance=tolerance, between=(node, structure.outcome))
-        for node in (structure.intervene, structure.sensitive[0])
+        for node in (causes if not found.refuted else [])
     ]
-    sentences = [str(one) for one in sensitive]
+    sentences = [*in_people(problem, found), *map(str, sensitive)]
     body: dict[str, Any] = {
         "sensitivity": [{"between": list(s.between), "strength": s.strength, "words": str(s)} for s in sensitive]
     }
+    tables: list[Shown] = []
     if fitted:
-        body |= {"seed": seed, "from_prior": posterior.from_prior.to_dict("records")}
+        found.notes = (*found.notes, *([UNCERTAIN] if sensitive else []))
+        body |= {"seed": seed, "from_prior": posterior.from_prior.to_dict("records"), "groups": group_sizes(problem)}
         others = {at: problem.posterior(seed=seed, smoothing=at).best(tolerance, level=level) for at in PRIOR_WEIGHTS}
         changed = [f"{at:g} it is {in_brief(other)!r}" for at, other in others.items() if other[:2] != found[:2]]
         if changed:
             sentences.append(f"The answer hangs on the prior: with --smoothing {', '.join(changed)}")
+        if problem.lot is not None:
+            arms = by_arm(problem, seed).reset_index()
+            body["arms"] = arms.to_dict("records")
+            tables.append(_arms(structure.intervene, arms))
+        sentences += [_sizes("The table has", group_sizes(problem))]
+        columns = dict.fromkeys(cut.partition("=")[0].strip() for cut in cuts)
+        sentences += [_sizes(f"Bands of {column}:", state_sizes(problem, column)) for column in columns]
         sentences.append(f"Drawn with seed {seed}")
     sure = "posterior probability {:.3f} or more" if fitted else "exact"
-    show(found, body, sentences, tolerance, out, json, sure, sensitive)
+    show(found, body, sentences, tolerance, out, json, sure, sensitive, tables, again)
+
+
+def _sizes(what: str, sizes: Mapping[Any, int]) -> str:
+    """Say how many people are in each band or group.
+
+    >>> _sizes("Bands of age:", {"under 25": 167, "25 or more": 278})
+    'Bands of age: under 25 (167 people), 25 or more (278 people)'
+    """
+    return f"{what} {', '.join(f'{name} ({size:,} people)' for name, size in sizes.items())}"
+
+
+def _arms(decided: str, arms: Any) -> Shown:
+    """Return the table of what the trial shows by itself."""
+    numbers = ("outcome", "model")
+    lines = [[str(row[decided]), f"{row['people']:,.0f}", *(with_interval(row, name) for name in numbers)]
+             for row in arms.to_dict("records")]  # fmt: skip
+    return "The trial by itself, and the model", [decided, "people", "outcome as recorded", "by the model"], lines

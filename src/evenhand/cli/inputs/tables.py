@@ -24,6 +24,7 @@ from evenhand.data.json_files import first_signs, rows_of
 from evenhand.data.text_files import opened, text_of
 from evenhand.errors import ArgumentError, TableError, file_said, wanted
 from evenhand.protocol import label_of
+from evenhand.sampling.labelling.label_files import FIRST_ROW
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -158,7 +159,12 @@ def label_file(path: str | Path) -> Iterator[tuple[Any, str]]:
     """
     with _at_hand(path) as (file, name):
         kind = GIVEN.get().format or files.format_of(file)
-        yield file if kind in ("json", "jsonl") else _texts(_read(file, name, EVERY)), Path(name).name
+        if kind in ("json", "jsonl"):
+            yield file, Path(name).name
+        else:
+            table = _texts(_read(file, name, EVERY))
+            table.attrs[FIRST_ROW] = 2 if kind == "csv" else 1
+            yield table, Path(name).name
 
 
 def read_texts(path: str | Path) -> pd.DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlencode
 
 import numpy as np
 import typer
@@ -22,6 +23,7 @@ from evenhand.saving.state import load, save
 from evenhand.similarity import PairQueue
 from evenhand.similarity.verdicts import read_auditor
 from evenhand.studies import Study
+from evenhand.studies.keys import add_key
 from evenhand.studies.store.address import typed_address
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ MEND = "repeat what the state was begun with, or begin another --state"
 @Options(
     tables="table",
     beside={
-        "--read": "not --store --questions", "--gap": "--read", "--state --questions --auditor": "not --store",
+        "--read": "not --store --questions", "--gap": "--read", "--state --questions": "not --store",
         "--study": "--store",
     },
 )  # fmt: skip
@@ -68,7 +70,7 @@ def audit_pairs(
     state : File in which every answer is saved at once; pairs.evenhand by default.
     read : Answers to read: columns one, other (rows of TABLE, from 1) and answer, unfair or acceptable.
     gap : The difference of chances that the answers in --read are about: 0.2.
-    auditor : Your name, if several people audit one --state.
+    auditor : Your name, if several people audit one --state; with --store all names, ann,bob, each of whom gets a link.
     store : Create a study in this store for audits in a browser; ask nothing here.
     study : The name of that study.
     auditors : How many people answer each question; 1, or as in --state.
@@ -91,16 +93,7 @@ def audit_pairs(
         queue = PairQueue(people, rewards, people=frame[names].astype(str), **settings)
         queue.policy.notes[REWARD] = reward
     if store is not None:
-        with Study.create(store, queue, name=study) as made:
-            store = made.store.url
-        if json:
-            format_row({"name": study, "store": store})
-            return
-        print_text(f"Created study {study!r} in {store}.")
-        store = typed_address(store)
-        print_text(f"Add a key for each auditor: evenhand keys {store} add --role both")
-        link = f"/audit#study={study}&key=KEY&annotator=NAME"
-        print_text(f"Serve it: evenhand serve --store {store}. Each auditor opens the page by the link {link}")
+        _publish(queue, store, study, names_of(auditor or "") or [""], json)
         return
     notes: list[str] = []
     with warnings.catch_warnings():
@@ -115,6 +108,24 @@ def audit_pairs(
     if json:
         body = {"questions": queue.round, "answers": len(queue.answers), "state": str(place), "caveat": queue.caveat}
         format_row(body | ({"notes": notes} if notes else {}))
+
+
+def _publish(queue: PairQueue, store: str, study: str, auditors: list[str], json: bool) -> None:
+    """Create a study of the queue, and print a link with a key of its own for each auditor."""
+    links = {}
+    with Study.create(store, queue, name=study) as made:
+        place = made.store.url
+        for name in auditors:
+            key = add_key(made.store, "both", f"audits {study}" + f", {name}" * bool(name), studies=[study])
+            links[name] = f"/audit#{urlencode({'study': study, 'key': key} | ({'annotator': name} if name else {}))}"
+    if json:
+        format_row({"name": study, "store": place, "links": links})
+        return
+    print_text(f"Created study {study!r} in {place}. Serve it: evenhand serve --store {typed_address(place)}")
+    print_text("Each link has a key that is shown only once, and begins with the address at which the store is served:")
+    for name, link in links.items():
+        print_text(f"{name}: http://127.0.0.1:8000{link}".removeprefix(": "))
+    print_text("Behind a proxy, put its address in place of http://127.0.0.1:8000; the page is /audit there.")
 
 
 def _resumed(state: Path, people: pd.DataFrame, rewards: Any, reward: str, given: dict[str, Any]) -> PairQueue:

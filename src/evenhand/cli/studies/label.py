@@ -11,16 +11,18 @@ import typer
 
 from evenhand.cli.inputs.empty_cells import without_empty_cells
 from evenhand.cli.inputs.inputs import labels_in, names_of
-from evenhand.cli.inputs.tables import GIVEN, label_file, read_as_written
+from evenhand.cli.inputs.tables import GIVEN, label_file, read_as_written, read_table
 from evenhand.cli.options import EMPTY, JSON, Options
 from evenhand.cli.output import as_json, print_text, records, say_notes
 from evenhand.cli.refusals import as_typed, in_shell
+from evenhand.cli.worst_off import worth_notes
 from evenhand.data.csv_files import write_csv
 from evenhand.data.groupings import Grouping, groups_in
 from evenhand.data.tables import column
 from evenhand.errors import ArgumentError, ExhaustedError, TableError, wanted, wanted_one_of
 from evenhand.protocol import labels_of_texts
 from evenhand.sampling import EstimatorModel, LabelQueue, OptimisticSampler, labelled_table, progress_table
+from evenhand.sampling.measures import most_frequent_errors
 from evenhand.sampling.pools.table_pool import TableFeatures
 from evenhand.saving.state import load, save
 
@@ -33,8 +35,9 @@ MEND = "repeat what the state was begun with, or begin another --state"
 @Options(
     tables="table",
     beside={
-        "--annotator": "--tasks --read --correct", "--annotator-of --control": "--read", "--items": "--tasks",
-        "--read": "not --tasks", "--correct": "not --tasks --read",
+        "--annotator": "--tasks --read --correct", "--annotator-of --control": "--read", "--again": "--tasks",
+        "--items": "--tasks not --again", "--read": "not --tasks", "--correct": "not --tasks --read",
+        "--predict": "--out not --tasks --read --correct",
     },
     arguments={"classes": "--labels"},
 )  # fmt: skip
@@ -42,7 +45,8 @@ def label(
     table: Path, *, id: str, group: str, features: str, labels: str, show: str = "",
     state: Path = Path("labels.evenhand"), annotator: str | None = None, annotator_of: str | None = None,
     annotators: int | None = None, choice: str | None = None, items: Annotated[int, typer.Option(min=1)] = 20,
-    tasks: Path | None = None, read: Path | None = None, control: str | None = None, correct: str | None = None,
+    tasks: Path | None = None, again: bool = False, predict: Path | None = None, read: Path | None = None,
+    control: str | None = None, correct: str | None = None,
     out: Path | None = None, empty: EMPTY = "refuse", seed: int | None = None, json: JSON = False,
 ) -> None:  # fmt: skip
     """Write items of a pool for a labelling tool, and read its labels; items of the worst-off group come first.
@@ -64,8 +68,11 @@ def label(
     annotator_of : With --read: the names of the labelling tool's users: 1=ann,2=bob.
     annotators : How many people label each item; by default 1, later as in --state.
     choice : How training items are chosen: uncertainty (default) or uniform; later as in --state.
-    items : How many items to write for each person.
-    tasks : Write the next items to this .csv, .jsonl or .json file.
+    items : How many new items to write for each person.
+    tasks : Write new items to this .csv, .jsonl or .json file; with several people to one file each, such as
+        next-ann.csv.
+    again : With --tasks: write the items that were sent before and are not labelled yet, and no new ones.
+    predict : Write this table to --out, with the model's answer to each row in a column predicted.
     read : Read labels from this table, or from a .jsonl or .json file of a labelling tool.
     control : With --read: the control of Label Studio, or the column, that holds the label; by default label.
     correct : Change the label that an annotator gave to an item: p12=dog.
@@ -91,10 +98,15 @@ def label(
     content = _content(written.loc[frame.index], shown)
     queue = _queue(frame, id, groups, columns, allowed, shown, content, state, choice, annotators, seed)
     words, done = "", dict[str, int]()
+    if predict is not None and out is not None:
+        other, encoder = read_table(predict), TableFeatures(frame, columns)
+        said = queue.sampler.finish().model.predict(encoder.transform(other))
+        write_csv(other.assign(predicted=said), out)
+        print_text(f"{len(other):,} rows are in {out}, with what the model says in the column predicted.")
+        return
     if tasks is not None:
-        done = _write_tasks(queue, tasks, items, names, state)
-        words = f"{done['tasks']} items are in {tasks}; when they are labelled: --read FILE"
-        words = words if done["tasks"] else f"{tasks} is empty: no item that needs a label is left for {annotator}"
+        cells = written.loc[frame.index, [name for name in shown if name != id]].replace("", "empty")
+        words, done = _write_tasks(queue, tasks, 0 if again else items, names, state, cells if len(cells.T) else None)
     elif read is not None:
         done = _told(queue, read, annotator, users, control)
         save(queue, state)
@@ -114,29 +126,54 @@ def label(
 
 def _show(queue: LabelQueue, done: dict[str, int], words: str, json: bool) -> None:
     """Print what was done, the progress, and the risks."""
-    risks, progress = (table.reset_index().to_dict("records") for table in (queue.risks, progress_table(queue)))
+    table, rows, classes = queue.risks, queue.sampler.validation, queue.sampler.known_classes
+    if queue.sampler.loss == "zero_one" and rows.count:
+        counts = np.zeros((len(table), len(classes)), np.int64)
+        np.add.at(counts, (rows.group[: rows.count], rows.y[: rows.count]), 1)
+        code, table["most_frequent"] = most_frequent_errors(counts)
+        table.attrs["most_frequent"] = classes[code]
+    risks, progress = (one.reset_index().to_dict("records") for one in (table, progress_table(queue)))
+    worth = worth_notes(table)
     if json:
-        as_json({**done, "groups": risks, "progress": progress}, queue)
+        as_json({**done, "groups": risks, "progress": progress, "worth": worth}, queue)
         return
     if words:
         print_text(words)
     records("Items", progress)
     records("Risks on the validation items", risks)
+    for note in worth:
+        print_text(note)
     say_notes(queue)
 
 
-def _write_tasks(queue: LabelQueue, tasks: Path, items: int, names: list[str], state: Path) -> dict[str, int]:
-    """Ask for items until everybody has so many open; keep the queue before anybody sees them, then write them."""
+def _write_tasks(
+    queue: LabelQueue, tasks: Path, items: int, names: list[str], state: Path, cells: pd.DataFrame | None
+) -> tuple[str, dict[str, int]]:
+    """Ask for so many new items for everybody, or for none where those sent before are wanted; keep the queue before
+    anybody sees them, then write them. Return what was done, in words and numbers."""
+    sent: dict[str | None, list[Any]] = {}
+    new: dict[str | None, list[Any]] = {}
     for who in names or (None,):
-        while (missing := items - len(queue.open_items(annotator=who))) > 0:
-            try:
-                queue.ask(missing, annotator=who)
-            except ExhaustedError:
-                if not queue.open_items():
-                    raise
-                break
+        sent[who], new[who] = queue.open_items(annotator=who), []
+        try:
+            new[who] = queue.ask(items, annotator=who) if items else sent[who]
+        except ExhaustedError:
+            if not queue.open_items():
+                raise
     save(queue, state)
-    return {"tasks": queue.write_tasks(tasks, annotator=names[0] if len(names) == 1 else None)}
+    words, before = [], 0
+    for who, ids in new.items():
+        file = tasks if len(new) == 1 else tasks.with_stem(f"{tasks.stem}-{who}")
+        whose, waiting = f" for {who}" * (who is not None), len(sent[who]) if items else 0
+        before += waiting
+        if ids:
+            queue.write_tasks(file, annotator=who, items=set(ids), columns=cells)
+            words.append(f"{len(ids)} items{whose} are in {file}; when they are labelled: --read FILE")
+        else:
+            words.append(f"No item{whose} is left to be sent" if items else f"No item{whose} waits for a label")
+        if waiting:
+            words[-1] += f"; {waiting} that were sent before are not labelled yet: --again writes them"
+    return "\n".join(words), {"tasks": sum(map(len, new.values())), "sent_before": before}
 
 
 def _told(

@@ -11,7 +11,6 @@ from evenhand import save
 from evenhand.cli.output import print_text, table
 from evenhand.errors import ArgumentError, ExhaustedError
 from evenhand.similarity import PairQueue
-from evenhand.similarity.chances import MOST_DIFFERENT, ROUND
 from evenhand.similarity.questions import PairTask
 
 CHOICES = "[u]nfair, [a]cceptable, unsure [Enter], [w]ithdraw, [l]ist, [q]uit"
@@ -57,10 +56,6 @@ class PairAudit:
         about = ANSWERS_A_NUMBER * d * (d + 1) // 2
         print_text(TASK)
         print_text(f"It takes about {about} answers. {self._state} has {kept}; each new answer is saved there at once.")
-        if (different := len(set(map(tuple, self._queue.features)))) > MOST_DIFFERENT:
-            print_text(
-                f"{different:,} of these people differ, but chances are found for at most {MOST_DIFFERENT:,}: {ROUND}."
-            )
         save(self._queue, self._state)
         asked, interrupted = 0, False
         while most is None or asked < most:
@@ -163,7 +158,8 @@ class PairAudit:
             print_text(f"{self._queue.checked}.")
         suspect = [one.id for one in self._queue.policy.suspects() if one.wrong > 0.5]
         if suspect:
-            print_text("These answers are probably wrong; withdraw those that are.")
+            unless = "" if self._queue.fits else ", if one of these forms holds after all"
+            print_text(f"These answers are probably wrong{unless}; withdraw those that are.")
             self._list(suspect)
         if many:
             print_text(

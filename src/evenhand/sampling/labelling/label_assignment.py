@@ -87,7 +87,7 @@ class Assignment:
                 self.sampler.relabel(purpose, row, label)
             return
         row = rows.count
-        self.sampler.tell_rows(draw, self.items.features[[position]], [label], trains=int(purpose == "training"))
+        self.sampler.tell_rows(draw, self.items.shown([position]), [label], trains=int(purpose == "training"))
         self.items.state[position], self.places[position] = LABELLED, (-1, row)
 
     def reject(self, position: int) -> None:
@@ -122,7 +122,7 @@ class Assignment:
             return int(waiting[0]), f"validates {label!r}: the next one in random order"
         started = self.sampler.training.by_group[self.sampler.groups.index(label)] >= START
         if self._choice == "uncertainty" and started:
-            index = _most_uncertain(self.sampler.model, self.items.features[waiting])
+            index = _most_uncertain(self.sampler.model, self.items.shown(waiting))
             why = "the model is least sure of it"
         else:
             index, why = 0, "the next one in random order"

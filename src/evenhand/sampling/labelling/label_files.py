@@ -5,7 +5,7 @@ about which item, by whom, and which label, whatever the tool calls them.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -24,6 +24,10 @@ LEFT_OPEN: Final = object()
 OWN = "evenhand_id"
 """The field of an item's id that no tool writes a number of its own into."""
 LABELS = ("label", "labels")
+TAKEN = ("id", OWN, *LABELS, "allowed", "annotator", "rejected")
+"""The columns of a table of tasks that are not of the item."""
+FIRST_ROW = "first row"
+"""Where the attributes of a frame hold the number of its first row, which is 2 in a spreadsheet with a header."""
 CANCELLED = ("was_cancelled", "skipped")
 ANSWERS = (*LABELS, "rejected", *CANCELLED)
 """The fields of a flat record that say something of its item."""
@@ -175,27 +179,36 @@ def _one(given: Any, where: str, what: str) -> Any:
     return chosen[0] if chosen and chosen[0] != "" else LEFT_OPEN
 
 
-def write_tasks(path: Path, asked: list[tuple[Label, Label, str, str | None]]) -> int:
-    """Write (id, group, text) of the items to a file, and to a table also who is asked, where these have names; return
-    how many items they are.
+def write_tasks(
+    path: Path, asked: list[tuple[Label, str | None]], seen: Mapping[Label, Mapping[str, Any]], choices: Sequence[Label]
+) -> int:
+    """Write the items (id, who is asked) to a file, with what people see of each, by name; return how many they are.
+
+    A table has a column for the label, and the labels that are allowed and who is asked where these are known.
     """
-    tasks = list(dict.fromkeys(task[:3] for task in asked))
+    items = list(dict.fromkeys(one for one, _ in asked))
+    texts = [{"id": one, **seen[one]} for one in items]
     match path.suffix:
         case ".csv":
             import pandas as pd
 
-            rows = pd.DataFrame(asked, columns=["id", "group", "text", "annotator"], dtype=object)
-            unnamed = rows["annotator"].isna().all()
-            write_csv(rows.drop(columns="annotator").drop_duplicates() if unnamed else rows, path)
+            own = {"label": ""} | ({"allowed": " or ".join(map(str, choices))} if choices else {})
+            rows = [
+                {"id": one} | {f"item {name}" * (name in TAKEN) or name: cell for name, cell in seen[one].items()} | own
+                for one, _ in asked
+            ]
+            table = pd.DataFrame(rows, dtype=object)
+            names: Any = [who for _, who in asked]
+            named = any(who is not None for who in names)
+            write_csv(table.assign(annotator=names) if named else table.drop_duplicates(), path)
         case ".jsonl":
-            lines = [{"id": one, "text": text, "meta": {"group": group}} for one, group, text in tasks]
-            path.write_text("".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines), encoding="utf-8")
+            path.write_text("".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in texts), encoding="utf-8")
         case ".json":  # Label Studio writes a number of its own over `id` in its smaller exports
-            given = [{"data": {"id": one, OWN: one, "text": text, "group": group}} for one, group, text in tasks]
+            given = [{"data": {OWN: line["id"], **line}} for line in texts]
             path.write_text(json.dumps(given, ensure_ascii=False, indent=1), encoding="utf-8")
         case _:
             raise ArgumentError(wanted("path", "a file that ends in .csv, .jsonl or .json", str(path)))
-    return len(tasks)
+    return len(items)
 
 
 def read_labels(source: Any, encoding: str | None, name: str, control: str | None = None) -> list[Said]:
@@ -215,6 +228,7 @@ def read_labels(source: Any, encoding: str | None, name: str, control: str | Non
         rows = ((f"{name}, {where}", row) for where, row in rows_of(text_of(path, encoding), name))
         return labels_of(rows, name, control)
     table = read_table(path, text=EVERY, given=TableOptions(encoding=encoding))
+    table.attrs[FIRST_ROW] = 2 if format_of(path) == "csv" else 1
     return labels_of(_records(table, name, control), name, control)
 
 
@@ -223,4 +237,7 @@ def _records(frame: Any, name: str, control: str | None) -> Iterable[tuple[str, 
     if not {"id", OWN} & set(table.columns) or not {*(LABELS if control is None else [control])} & set(table.columns):
         raise TableError(wanted(name, f"the columns id and {control or 'label'}", list(table.columns)))
     cells = table.astype(object).where(table.notna(), None)
-    return [(f"{name}, row {number}", row) for number, row in enumerate(cells.to_dict("records"), 1)]
+    return [
+        (f"{name}, row {number}", row)
+        for number, row in enumerate(cells.to_dict("records"), table.attrs.get(FIRST_ROW, 1))
+    ]

@@ -14,10 +14,12 @@ from evenhand.arguments import in_sequence
 from evenhand.data.rows import in_step
 from evenhand.data.tables import in_natural_order, places_in
 from evenhand.errors import ArgumentError, UnknownTicketError, Wording, wanted
+from evenhand.frames import frame_or_value
 from evenhand.kernels.arrays import Ints
 from evenhand.labels import Labels
 from evenhand.protocol import Label, label_of
 from evenhand.rng import generator
+from evenhand.sampling.pools.frame_codes import FrameCodes, columns_of
 from evenhand.sampling.problem import MOST, read_rows
 
 WAITING, OPEN, LABELLED, REJECTED = range(4)
@@ -71,7 +73,9 @@ class Items:
             ("ids", ids), ("features", features), ("groups", groups), ("content", content), labels=self.ids
         )
         self.content = _content(content, len(self.ids))
-        self.features = read_rows(features, None, MOST, keep=True)
+        features = frame_or_value(features, "features")
+        self.columns, self.codes = columns_of(features), FrameCodes()
+        self.features = read_rows(self.codes.numbers(features) if self.columns else features, None, MOST, keep=True)
         if len(self.features) != len(self.ids):
             raise ArgumentError(wanted("features", f"{len(self.ids)} rows, one for each id", len(self.features)))
         given = _labels(groups, len(self.ids))
@@ -83,6 +87,11 @@ class Items:
         self.validates = np.zeros(len(self.ids), np.bool_)
         for order in self.orders:
             self.validates[order[1::2]] = True
+
+    def shown(self, positions: Any) -> Any:
+        """Return the features of items as they were given: of a data frame, its columns with their texts."""
+        rows = self.features[positions]
+        return self.codes.frame(rows, self.columns) if self.columns else rows
 
     def waiting(self, group: int, purpose: str) -> Ints:
         """Return the items of a group that may still be labelled for this purpose, in the group's random order."""

@@ -7,7 +7,7 @@ chosen, so that the risks the sampler looks at are those of the group and not th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,8 +16,17 @@ import numpy as np
 from evenhand.arguments import in_sequence, is_whole, one_of, whole
 from evenhand.data.groupings import Grouping
 from evenhand.display.html import Table
-from evenhand.errors import ArgumentError, ExhaustedError, UnknownTicketError, Wording, first_few, is_path, wanted
-from evenhand.frames import is_frame
+from evenhand.errors import (
+    ArgumentError,
+    ContextError,
+    ExhaustedError,
+    UnknownTicketError,
+    Wording,
+    first_few,
+    is_path,
+    wanted,
+)
+from evenhand.frames import ENCODE, as_pandas, is_frame
 from evenhand.labels import Labels
 from evenhand.parameters import require_fresh
 from evenhand.policy.ask_tell import AskTell, locked
@@ -33,6 +42,7 @@ from evenhand.sampling.labelling.label_reading import tell_file
 from evenhand.sampling.labelling.label_tables import progress_table
 from evenhand.sampling.labelling.label_tickets import holders, lacks, open_ticket, repeated, want_more
 from evenhand.sampling.labelling.label_users import Users
+from evenhand.sampling.pools.frame_codes import FrameCodes
 from evenhand.sampling.problem import MOST
 from evenhand.sampling.sampler import Sampler
 from evenhand.sampling.schemes import OptimisticSampler
@@ -102,6 +112,9 @@ class LabelQueue(AskTell):
         self.choice = one_of("choice", choice, CHOICES)
         self.annotators = whole("annotators", annotators, low=1, high=MOST)
         self._assignment = Assignment(self._items, self._fresh_sampler(sampler), self.choice)
+        if self._items.codes.texts and not self.sampler.model.takes_frames:
+            mend = f"{ENCODE}, or pass a sampler with a pipeline as its model"
+            raise ContextError(wanted("features", "numbers", Wording("text or categories in a table"), mend))
         self._annotations = Annotations(self.annotators)
         self._users = Users()
         self._again: list[int] = []
@@ -247,12 +260,22 @@ class LabelQueue(AskTell):
                 self._again.append(position)
 
     @locked
-    def write_tasks(self, path: str | Path, *, annotator: str | None = None) -> int:
+    def write_tasks(
+        self, path: str | Path, *, annotator: str | None = None, items: Container[Label] | None = None,
+        columns: pd.DataFrame | None = None,
+    ) -> int:  # fmt: skip
         """Write the open items, all or one annotator's, to a file for a labelling tool; return how many there are.
 
-        A CSV file has the columns `id`, `group`, `text`, and `annotator` where people with names were asked, with a row
-        for each; JSON lines (`.jsonl`) are `{"id", "text", "meta"}`, as Doccano reads them; a JSON file (`.json`) is a
-        list of `{"data"}`, as Label Studio does.
+        A CSV file has the columns `id`, `text`, `label`, which is empty, `allowed` where the classes are known, and
+        `annotator` where people with names were asked, with a row for each; JSON lines (`.jsonl`) are `{"id", "text"}`,
+        as Doccano reads them; a JSON file (`.json`) is a list of `{"data"}`, as Label Studio does.
+
+        Parameters
+        ----------
+        path : the file.
+        annotator : whose items are written; None for everybody's.
+        items : the ids among which they are; None for all.
+        columns : what a CSV shows of each item in place of `text`, a row for each id in their order.
 
         Raises
         ------
@@ -261,9 +284,15 @@ class LabelQueue(AskTell):
         """
         if not is_path(path):
             raise ArgumentError(wanted("path", "the path of a file", path))
-        chosen, texts = _name(annotator), self.content or [str(one) for one in self.ids]
-        asked = [(p, who) for _, p, who in self.tickets.open.values() if chosen in (None, who)]
-        return write_tasks(Path(path), [(self.ids[p], self._group(p), texts[p], who) for p, who in asked])
+        chosen, apart = _name(annotator), columns is not None and Path(path).suffix == ".csv"
+        texts = [{"text": text} for text in self.content or map(str, self.ids)]
+        shown: list[Any] = as_pandas(columns, "columns").to_dict("records") if apart else texts
+        if len(shown) != len(self.ids):
+            raise ArgumentError(wanted("columns", f"{len(self.ids)} rows, one for each id", len(shown)))
+        asked = [(self.ids[p], who) for _, p, who in self.tickets.open.values() if chosen in (None, who)]
+        asked = [(one, who) for one, who in asked if items is None or one in items]
+        seen = dict(zip(self.ids, shown, strict=True))
+        return write_tasks(Path(path), asked, seen, self.sampler.classes or ())
 
     @locked
     def read_labels(
@@ -393,8 +422,9 @@ class LabelQueue(AskTell):
         """Return the constructor's arguments."""
         of_items = [self.groups[z] for z in self._items.group]
         return {
-            "ids": list(self.ids), "groups": of_items, "features": self.features, "sampler": self.sampler,
-            "choice": self.choice, "annotators": self.annotators, "content": self.content, "seed": self.seed,
+            "ids": list(self.ids), "groups": of_items, "features": self._items.shown(slice(None)),
+            "sampler": self.sampler, "choice": self.choice, "annotators": self.annotators,
+            "content": self.content, "seed": self.seed,
         }  # fmt: skip
 
     def fresh(self, *, seed: Seed = None) -> Self:
@@ -435,8 +465,10 @@ class LabelQueue(AskTell):
         """Return everything that `restored` needs to continue exactly here."""
         config = self.config()
         del config["sampler"]
+        config["features"] = self.features
         return {
-            "config": config, "sampler": self.sampler, "round": self.round, "tickets": self.tickets.snapshot(),
+            "config": config, "columns": self._items.columns, "texts": self._items.codes.texts,
+            "sampler": self.sampler, "round": self.round, "tickets": self.tickets.snapshot(),
             **self._assignment.snapshot(), "again": list(self._again), "annotations": self._annotations.snapshot(),
             "users": self._users.snapshot(),
         }  # fmt: skip
@@ -445,7 +477,10 @@ class LabelQueue(AskTell):
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the queue that `snapshot` was taken of."""
         sampler = snapshot["sampler"]
-        queue = cls(**snapshot["config"], sampler=sampler.fresh())
+        config, columns = dict(snapshot["config"]), snapshot["columns"]
+        if columns:
+            config["features"] = FrameCodes(snapshot["texts"]).frame(config["features"], columns)
+        queue = cls(**config, sampler=sampler.fresh())
         queue._assignment.sampler, queue.round = sampler, snapshot["round"]
         queue.tickets.restore_all(snapshot["tickets"])
         queue._assignment.restore(snapshot)

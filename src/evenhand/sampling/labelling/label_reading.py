@@ -128,6 +128,10 @@ def _rows_of(
                 continue
             user = users.user(one.users[0]) if one.users else None
             who = default if user is None else whose(user)
+            asked = holders(queue, queue._items.position(item))
+            if who is None and asked and None not in asked:
+                mend = "add a column annotator, or say who filled in the file"
+                raise ArgumentError(wanted("annotator", " or ".join(map(str, asked)), Wording("nobody"), mend))
             if who is None and item in unnamed:
                 what = "each item once for each annotator"
                 raise ArgumentError(wanted("label", what, Wording("it twice"), "say who labels, in a column annotator"))

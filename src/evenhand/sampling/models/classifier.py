@@ -16,6 +16,7 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import in_columns
 from evenhand.parameters import Parameters
 from evenhand.protocol import Label
+from evenhand.sampling.pools.frame_codes import FrameCodes
 from evenhand.sampling.pools.rows import Rows
 
 
@@ -30,6 +31,8 @@ class Classifier(Parameters, ABC):
     classes : the labels, sorted.
     constant : the class code that is predicted while all rows have one label, else None.
     columns : the columns in their order, where the rows came as data frames, else None.
+    takes_frames : whether it is given data frames where the rows came as such, texts included.
+    texts : what the numbers in columns of texts mean.
     lacking : why the model could not be trained on all rows yet; else "".
     keeps_types : whether rows are kept in the type in which they are told, such as single precision or bytes.
     flat : what takes rows of numbers alone, in words; "" where rows may be pictures.
@@ -38,11 +41,13 @@ class Classifier(Parameters, ABC):
     columns: list[str] | None = None
     lacking = ""
     keeps_types = False
+    takes_frames = False
     flat = ""
 
     def __init__(self) -> None:
         self.classes: tuple[Label, ...] = ()
         self.constant: int | None = 0
+        self.texts = FrameCodes()
 
     @property
     def certain(self) -> bool:

@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 
 from evenhand.arguments import one_of
 from evenhand.errors import ArgumentError, wanted
+from evenhand.frames import is_frame
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.protocol import gives_probabilities
 from evenhand.registry import register
 from evenhand.rng import child
 from evenhand.sampling.models.classifier import Classifier
+from evenhand.sampling.pools.frame_codes import FrameCodes
 from evenhand.sampling.pools.rows import Rows
 from evenhand.saving.objects import rebuilt, recipe
 
@@ -84,7 +86,7 @@ class EstimatorModel(Classifier):
         self.seed = 0
         skorch = sys.modules.get("skorch")
         self._network = self.keeps_types = skorch is not None and isinstance(estimator, skorch.NeuralNet)
-        self._pipeline = isinstance(estimator, Pipeline)
+        self._pipeline = self.takes_frames = isinstance(estimator, Pipeline)
         self.flat = "" if self._network or self._pipeline else type(estimator).__name__
 
     def config(self) -> dict[str, Any]:
@@ -190,7 +192,13 @@ class EstimatorModel(Classifier):
 
     def _table(self, X: Any) -> Any:
         """Return rows as the classifier is given them."""
+        if self.takes_frames and self.columns and not is_frame(X):
+            return self.texts.frame(X, self.columns)
         return X.astype(np.float32) if self._network and X.dtype == np.float64 else X
+
+    def table(self, X: Any) -> Any:
+        """Return what a user passes to `predict` as the classifier takes it."""
+        return X if self.takes_frames and is_frame(X) else super().table(X)
 
     def _lacks_rows(self, X: NDArray[Any], codes: Ints, waited: bool) -> bool:
         """Return whether the classifier fails on these rows again, and can be trained on them many times over."""
@@ -264,7 +272,7 @@ class EstimatorModel(Classifier):
         return {
             "estimator": recipe(self._untrained, "model"), "refit": self.refit, "classes": list(self.classes),
             "ends": self._ends, "rows": None if self._own is None else self._own.snapshot(), "seed": self.seed,
-            "columns": self.columns,
+            "columns": self.columns, "texts": self.texts.texts,
         }  # fmt: skip
 
     @classmethod
@@ -273,7 +281,7 @@ class EstimatorModel(Classifier):
         model = cls(rebuilt(snapshot["estimator"]), refit=snapshot["refit"])
         model.begin(tuple(snapshot["classes"]))
         model._ends, model.seed = list(snapshot["ends"]), snapshot["seed"]
-        model.columns = snapshot["columns"]
+        model.columns, model.texts = snapshot["columns"], FrameCodes(snapshot["texts"])
         if snapshot["rows"] is not None:
             model._own = Rows.restored(snapshot["rows"])
             model.resumed(model._own)

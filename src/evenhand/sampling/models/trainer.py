@@ -102,7 +102,8 @@ class Trainer:
         ContextError, ArgumentError
             If they do not fit those before, or the model cannot take such rows.
         """
-        told = self.examples.validate(X, y, count, keep=self.model.keeps_types)
+        keep, texts = self.model.keeps_types, self.model.takes_frames
+        told = self.examples.validate(X, y, count, keep=keep, texts=texts)
         if not self.examples.training.count and len(told.X):
             self.model.validate(told.X)
         return told
@@ -131,6 +132,7 @@ class Trainer:
         self.examples.add(told, index)
         if self.classes != known:
             self.model.begin(self.classes)
+        self.named(self.model)
         if told.trains or not len(told.X) or self.classes != known:
             self.model.update(self.examples.training, first)
         self._losses = None
@@ -139,6 +141,10 @@ class Trainer:
             # a row whose loss cannot be computed must not come in: every later choice would fail on it
             codes = validation.y[validation.count - new : validation.count]
             row_losses(self.loss, self.model, told.X[-new:], codes, self.classes)
+
+    def named(self, model: Classifier) -> None:
+        """Let a model read data frames by the names of the columns that the rows have."""
+        model.columns, model.texts = self.examples.columns or None, self.examples.codes
 
     def relabel(self, part: Rows, row: int, label: Label) -> None:
         """Give a row of `examples.training` or `examples.validation` another label, and train again from the start.
@@ -160,6 +166,7 @@ class Trainer:
                 # From the start: a model fed in parts cannot unlearn a label, and a warm start would remember it.
                 self.model = model.fresh(self._seed)
                 self.model.begin(self.classes)
+                self.named(self.model)
                 self.model.update(self.examples.training, 0)
         except BaseException as error:
             part.y[row] = code

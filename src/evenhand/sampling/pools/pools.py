@@ -23,6 +23,7 @@ from evenhand.labels import Labels
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import generator
+from evenhand.sampling.pools.frame_codes import FrameCodes, columns_of
 from evenhand.sampling.pools.labels import grouped, read_labels
 from evenhand.sampling.problem import MOST, Draw, group_index
 
@@ -36,7 +37,8 @@ class ArrayPool:
 
     Parameters
     ----------
-    X : features, one row per example; images may have more axes.
+    X : features, one row per example; images may have more axes. A data frame is handed out as one, texts included, for
+        a pipeline that names its columns.
     y : labels (n,).
     group : the group (n,) of each row; a row belongs to one group. Labels and groups that carry the row labels of X are
         matched by them.
@@ -64,7 +66,9 @@ class ArrayPool:
 
     def __init__(self, X: Any, y: Any, *, group: Any, replace: bool = False) -> None:
         X, y, group = in_step(("X", frame_or_value(X, "X")), ("y", y), ("group", group))
-        self.X, self.y = _stacked("X", X), _alike(read_labels(y), "y")
+        self.columns, self._codes = columns_of(X), FrameCodes()
+        self.X = _stacked("X", self._codes.numbers(X) if self.columns else X)
+        self.y = _alike(read_labels(y), "y")
         _alike(read_labels(group, "group"), "group")
         self.groups, self.group = grouped(group, "group")
         lengths = len(self.X), len(self.y), len(self.group)
@@ -146,7 +150,11 @@ class ArrayPool:
         """
         rows = self.rows(group_index(self.groups, ticket), ticket.count)
         self.chosen.extend(rows.tolist())
-        return self.X[rows], self.y[rows]
+        return self.taken(rows), self.y[rows]
+
+    def taken(self, rows: Ints) -> Any:
+        """Return rows of X as they were given: of a data frame, its columns with their texts."""
+        return self._codes.frame(self.X[rows], self.columns) if self.columns else self.X[rows]
 
     def rows(self, z: int, count: int) -> Ints:
         """Return the next row numbers of a group."""
@@ -164,6 +172,7 @@ class ArrayPool:
         return {
             "X": self.X, "y": self.y, "group": self.group, "groups": list(self.groups), "replace": self.replace,
             "seed": self._seed, "position": self._position, "chosen": np.array(self.chosen, np.int64),
+            "names": self.columns, "texts": self._codes.texts,
         }  # fmt: skip
 
     @classmethod
@@ -180,6 +189,7 @@ class ArrayPool:
             warnings.simplefilter("ignore", UserWarning)
             group = pd.Categorical.from_codes(snapshot["group"], snapshot["groups"], ordered=True)
             ArrayPool.__init__(self, snapshot["X"], snapshot["y"], group=group, replace=snapshot["replace"])
+        self.columns, self._codes = list(snapshot["names"]), FrameCodes(snapshot["texts"])
         self.reset(snapshot["seed"])
         self.advance(dict(zip(self.groups, snapshot["position"].tolist(), strict=True)))
         self.chosen = snapshot["chosen"].tolist()

@@ -15,6 +15,7 @@ from evenhand.errors import ContextError, Wording, wanted
 from evenhand.frames import frame_or_value, is_frame
 from evenhand.kernels.arrays import Ints
 from evenhand.protocol import Label
+from evenhand.sampling.pools.frame_codes import FrameCodes
 from evenhand.sampling.pools.labels import Classes
 from evenhand.sampling.problem import read_rows
 
@@ -95,10 +96,11 @@ class Examples:
         self.training, self.validation = Rows(groups), Rows(groups)
         self.classes = Classes(classes)
         self.columns: list[str] = []
+        self.codes = FrameCodes()
 
-    def validate(self, X: Any, y: Any, count: int, *, keep: bool = False) -> Told:
+    def validate(self, X: Any, y: Any, count: int, *, keep: bool = False, texts: bool = False) -> Told:
         """Return up to `count` rows, of the shape of those before; a data frame's columns in the first one's order;
-        `keep` as in `read_rows`.
+        `keep` as in `read_rows`; with `texts`, columns of texts become numbers.
 
         Raises
         ------
@@ -112,6 +114,7 @@ class Examples:
             if len(set(names)) < len(names) or set(names) != set(columns):
                 raise ContextError(wanted("X", Wording("the columns ", columns, ", each once"), names))
             X = X.iloc[:, [names.index(name) for name in columns]]
+            X = self.codes.numbers(X) if texts else X
         table = read_rows(X, self.training.X.shape[1:] if self.training.count else None, count, keep=keep)
         return Told(table, self.classes.validate(y, len(table)), columns, (len(table) + 1) // 2)
 
@@ -159,11 +162,11 @@ class Examples:
     def snapshot(self) -> dict[str, Any]:
         """Return the rows and the classes as plain data."""
         parts = {"training": self.training.snapshot(), "validation": self.validation.snapshot()}
-        return {"known": list(self.classes.known), "columns": self.columns, **parts}
+        return {"known": list(self.classes.known), "columns": self.columns, "texts": self.codes.texts, **parts}
 
     def restore(self, snapshot: dict[str, Any]) -> Self:
         """Take over the rows and the classes of a snapshot."""
         self.classes.known = tuple(snapshot["known"])
-        self.columns = list(snapshot["columns"])
+        self.columns, self.codes = list(snapshot["columns"]), FrameCodes(snapshot["texts"])
         self.training, self.validation = (Rows.restored(snapshot[name]) for name in ("training", "validation"))
         return self

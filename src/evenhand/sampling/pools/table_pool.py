@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.arguments import yes_or_no
 from evenhand.data.encoding import Encoder
 from evenhand.data.features import other_columns
 from evenhand.data.groupings import groups_in, used_once
@@ -82,10 +83,11 @@ class TablePool(ArrayPool):
     label : the column of the labels, text or whole numbers.
     features : the columns to learn from; all but the group's and the label's when left out.
     replace : draw with replacement.
+    encoded : turn text into numbers and scale; False hands out the columns as they are, for a pipeline that names them.
 
     Attributes
     ----------
-    features : the encoder; `features.transform(other_frame)` encodes held-out rows alike.
+    features : the encoder, None without `encoded`; `features.transform(other_frame)` encodes held-out rows alike.
     enough, notes : whether enough groups have enough rows, and which have too few; a column of measurements makes too
         many groups.
 
@@ -106,7 +108,7 @@ class TablePool(ArrayPool):
 
     def __init__(
         self, frame: pd.DataFrame, *, group: str | Sequence[str], label: str, features: Sequence[str] | None = None,
-        replace: bool = False,
+        replace: bool = False, encoded: bool = True,
     ) -> None:  # fmt: skip
         import pandas as pd
 
@@ -121,9 +123,10 @@ class TablePool(ArrayPool):
         if not names:
             raise TableError(wanted("features", "at least one column to learn from", names))
         used_once("features", names, {label: "the label"})
-        self.features = TableFeatures(frame, names)
+        self.features = TableFeatures(frame, names) if yes_or_no("encoded", encoded) else None
         of_rows = pd.Categorical(groups, in_column_order(frame, self.group_columns, groups), ordered=True)
-        super().__init__(self.features.transform(frame), y, group=of_rows, replace=replace)
+        rows = frame[names] if self.features is None else self.features.transform(frame)
+        super().__init__(rows, y, group=of_rows, replace=replace)
 
     def groups_of(self, frame: pd.DataFrame) -> NDArray[Any]:
         """Return the group (n,) of each row of a frame."""
@@ -144,8 +147,8 @@ class TablePool(ArrayPool):
             raise TableError(wanted(where, "a label that is text or a whole number", values.iloc[fractions[0]], mend))
         return np.array(column(frame, self.label_column).tolist())
 
-    def held_out(self, frame: pd.DataFrame) -> tuple[Floats, NDArray[Any], NDArray[Any]]:
-        """Return features (n, d), labels (n,) and groups (n,) of other rows, encoded and named like the pool's.
+    def held_out(self, frame: pd.DataFrame) -> tuple[Any, NDArray[Any], NDArray[Any]]:
+        """Return features (n, d), labels (n,) and groups (n,) of other rows, encoded, or as columns, like the pool's.
 
         Raises
         ------
@@ -159,18 +162,21 @@ class TablePool(ArrayPool):
             row = int(np.argmax(at < 0))
             where = Wording("columns ", self.group_columns, f", row {row + 1}")
             raise TableError(wanted_one_of(where, self.groups, groups[row].item(), what="groups among"))
-        return self.features.transform(frame), self._labels(frame), np.array(self.groups)[at]
+        rows = frame[self.columns] if self.features is None else self.features.transform(frame)
+        return rows, self._labels(frame), np.array(self.groups)[at]
 
     def snapshot(self) -> dict[str, Any]:
         """Return the rows, the pool's position in them, and how frames are encoded."""
         return super().snapshot() | {
-            "columns": self.group_columns, "label": self.label_column, "features": self.features.snapshot(),
+            "columns": self.group_columns, "label": self.label_column,
+            "features": None if self.features is None else self.features.snapshot(),
         }  # fmt: skip
 
     def _resume(self, snapshot: dict[str, Any]) -> None:
         super()._resume(snapshot)
         self.group_columns, self.label_column = list(snapshot["columns"]), snapshot["label"]
-        self.features = TableFeatures.restored(snapshot["features"])
+        kept = snapshot["features"]
+        self.features = None if kept is None else TableFeatures.restored(kept)
 
     @classmethod
     def _examples(cls) -> Iterator[Self]:

@@ -1,0 +1,184 @@
+"""A trial's table: rules by any column that was measured before, what the arms show by themselves, and a page."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import ttest_1samp
+
+from evenhand.errors import ArgumentError, EvenhandError
+from evenhand.interventions import CSR, CausalModel, Problem
+from evenhand.interventions.arms import by_arm, group_sizes, state_sizes
+from evenhand.saving import state
+from tests.interventions.examples import call
+
+GRAPH = "s -> x -> y, s -> y, t -> y, z -> y"
+ASKED = {"intervene": "t", "sensitive": "s", "outcome": "y"}
+BY_X = {"x": {"0": 1, "1": 0}}
+
+
+def trial(rows=800, seed=3):
+    random = np.random.default_rng(seed)
+    frame = pd.DataFrame(random.integers(2, size=(rows, 3)), columns=["s", "t", "z"])
+    frame["x"] = (random.random(rows) < 0.3 + 0.4 * frame["s"]) * 1
+    frame["y"] = (random.random(rows) < 0.2 + 0.3 * frame["t"] * (1 - frame["x"]) + 0.1 * frame["s"]) * 1
+    return frame
+
+
+def problem(frame=None, candidates=None, smoothing=1e-6, **more):
+    model = CausalModel.fit(trial() if frame is None else frame, GRAPH, smoothing)
+    rules = {"all": 1, "by x": BY_X} if candidates is None else candidates
+    return Problem(model, **ASKED, candidates=rules, **{"randomised": True, **more})
+
+
+def test_a_rule_names_a_column_without_an_arrow():
+    """E[Y] is the mean over x, s and z of the means of Y in the cells that the rule gives, from a pivot by pandas."""
+    frame = trial()
+    cells = frame.groupby(["s", "z", "x", "t"])["y"].mean()
+    p_s, p_z = (frame[name].value_counts(normalize=True) for name in ("s", "z"))
+    p_x = frame.groupby("s")["x"].value_counts(normalize=True)
+    expected = sum(p_s[s] * p_z[z] * p_x[s, x] * cells[s, z, x, 1 - x] for s in (0, 1) for z in (0, 1) for x in (0, 1))
+    assert problem().outcomes[1] == pytest.approx(expected, abs=1e-4)
+    assert problem().posterior(draws=2000, seed=1).outcomes[:, 1].mean() == pytest.approx(expected, abs=0.01)
+
+
+def test_the_table_in_use_is_the_lottery_whatever_rules_name():
+    found = problem(candidates={"now": None, "by x": BY_X}, smoothing=1.0)
+    assert found.tables[0].shape == (2, 2)
+    lottery = trial()["t"].mean()
+    np.testing.assert_allclose(found.tables[0][:, 1], lottery, atol=1e-3)
+    assert state.from_bytes(state.to_bytes(CSR(found, tolerance=0.2, budget=90))).problem.lot == ()
+
+
+def test_rules_inside_rules_name_their_columns_in_any_order():
+    both = problem(candidates=[1, {"z": {"0": 0, "1": {"x": {"0": 1, "1": {"0": 0.5, "1": 0.5}}}}}])
+    assert both.model.parents["t"] == ("z", "x")
+    assert both.tables[1][..., 1].tolist() == [[0, 0], [1, 0.5]]
+    arrows = CausalModel.fit(trial(), f"{GRAPH}, z -> t, x -> t")
+    by_name = Problem(arrows, **ASKED, candidates=[1, BY_X])
+    assert by_name.tables[1][..., 1].tolist() == [[1, 0], [1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("rule", "names"),
+    [
+        ({"y": {"0": 1, "1": 0}}, "candidates: expected rules by columns that 't' does not change, got 'y'"),
+        ({"x": {"0": 1}}, "an entry for each state of 'x'.*none for 1"),
+        ({"x": {"0": 1, "1": {"x": {"0": 1, "1": 1}}}}, "each once.*got 'x'"),
+    ],
+)
+def test_rules_that_cannot_be_followed_are_refused(rule, names):
+    with pytest.raises(ArgumentError, match=names):
+        problem(candidates=[1, rule])
+
+
+def test_a_column_that_nothing_is_drawn_by_needs_an_arrow_or_a_lottery():
+    with pytest.raises(ArgumentError, match=r"got 'x'; draw an arrow x -> t, or .* drawn by lot \(randomised=\)"):
+        problem(randomised=False)
+    with pytest.raises(ArgumentError, match="randomised: expected True or False"):
+        problem(randomised="t")
+
+
+def test_a_rule_that_can_be_read_in_two_ways_is_refused_with_both_spellings():
+    model = CausalModel.fit(trial(), f"{GRAPH}, x -> t")
+    asked = {"model": model, **ASKED}
+    spelled = r"write \{'x': \{'1': 1, '0': 0\}\} for a rule by 'x', or '1' for everybody"
+    with pytest.raises(ArgumentError, match=f"read in one way.*{spelled}"):
+        Problem(**asked, candidates=[1, {"1": 1, "0": 0}])
+    clear = Problem(**asked, candidates=[{"x": {"1": 1, "0": 0}}, {"1": 0.5, "0": 0.5}, {"1": 0, "0": 0}])
+    assert clear.tables[..., 1].tolist() == [[0, 1], [0.5, 0.5], [0, 0]]
+
+
+def test_arms_are_those_of_pandas_and_scipy():
+    frame = trial()
+    found = by_arm(problem(frame, smoothing=1.0), seed=1)
+    for arm, rows in frame.groupby("t")["y"]:
+        ends = ttest_1samp(rows, 0).confidence_interval(0.95)
+        assert found.loc[arm, ["people", "outcome"]].tolist() == pytest.approx([len(rows), rows.mean()])
+        assert found.loc[arm, ["outcome_low", "outcome_high"]].tolist() == pytest.approx([ends.low, ends.high])
+        assert found.loc[arm, "model"] == pytest.approx(rows.mean(), abs=0.03)
+    assert group_sizes(problem(frame)) == {f"s = {s}": size for s, size in frame["s"].value_counts().items()}
+    assert state_sizes(problem(frame), "x") == frame["x"].value_counts().to_dict()
+
+
+def test_a_lottery_has_no_unrecorded_cause_and_is_tested_as_one():
+    drawn = problem()
+    with pytest.raises(ArgumentError, match=r"between: .*\('s', 'y'\).*; 't' was drawn by lot"):
+        drawn.sensitivity(tolerance=0.2)
+    assert drawn.sensitivity(tolerance=0.2, between=("S", "Y")).strength > 1
+    tests = drawn.graph_tests.set_index(["earlier", "later"])
+    assert {("s", "t"), ("x", "t"), ("z", "t")} <= set(tests.index) | {(b, a) for a, b in tests.index}
+    uneven = trial().assign(t=lambda rows: (np.arange(len(rows)) % 5 < 1 + 3 * rows["x"]) * 1)
+    said = " ".join(problem(uneven).refuted)
+    assert "x and t are unrelated" in said or "t and x are unrelated" in said
+
+
+def test_more_is_a_range_with_its_group_and_never_beyond_ten_times_the_data():
+    few = problem(trial(120, 5), smoothing=1.0).posterior(seed=1)
+    gaps = np.abs(few.gaps[0, 1]).mean(0)
+    found = few.best(float(gaps[1]) + 0.05)
+    assert found.status == "not_shown"
+    assert "over the middle half of what is probable" in found.notes[0]
+    spread = few.means.var(0)
+    shares = spread / spread.sum(1, keepdims=True)
+    assert any(f"{share:.0%} of what is unknown" in found.notes[0] for share in shares.max(1))
+    close = few.best(float(gaps.max()))
+    assert close.notes[0].startswith("Not by data like these: ten times as many rows would not show the answer")
+
+
+# ---------------------------------------------------------------------- in a shell
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    trial().rename(columns={"z": "age"}).assign(age=lambda rows: 20 + 20 * rows["age"]).to_csv("t.csv", index=False)
+    (tmp_path / "rules.json").write_text(json.dumps({"all": "1", "nobody": "0", "by x": BY_X}))
+    return tmp_path
+
+
+SHELL = ["t.csv", "--edges", GRAPH.replace("z", "age"), "--intervene", "t", "--sensitive", "s", "--outcome", "y",
+         "--candidates", "rules.json", "--cut", "age=30", "--randomised", "t", "--seed", "1"]  # fmt: skip
+
+
+def test_people_read_who_has_the_lower_chance_and_how_many_there_are(folder):
+    said = " ".join(call(*SHELL, "--tolerance", "0.3", "--out", "answer.html").split())
+    frame = trial()
+    for s, size in frame["s"].value_counts().items():
+        assert f"s = {s} ({size} people)" in said
+    assert f"Bands of age: under 30 ({(frame['z'] == 0).sum()} people)" in said
+    assert "people with s = " in said
+    assert "unobserved cause of t and y" not in said
+    page = (folder / "answer.html").read_text(encoding="utf-8")
+    assert page.count("data:image/png") == 2
+    for words in ("Candidates", "The trial by itself", "evenhand recommend t.csv", "--randomised t", "s = 1"):
+        assert words in page
+    unfair = " ".join(call(*SHELL, "--tolerance", "0.001").split())
+    assert "Nearest to fair is" in unfair
+    assert "With fairness set aside" in unfair
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        (["--randomised", "x"], "--randomised: expected the column of --intervene, t, got 'x'"),
+        (["--cut", "age=5"], "--cut: expected limits that divide age, got 'age=5'; everybody is in '5 or more'"),
+    ],
+)
+def test_options_of_a_trial_that_cannot_be_are_refused(folder, options, names):
+    with pytest.raises(EvenhandError, match=names):
+        call(*SHELL, "--tolerance", "0.1", *options)
+
+
+def test_a_first_rule_that_never_plays_an_arm_is_named(folder):
+    said = " ".join(call(*SHELL[:-2], "--tolerance", "0.3", "--budget", "900", "--trial", "a.eh").split())
+    assert "Trials of the first candidate, all, say nothing of t = 0, which it never gives" in said
+
+
+def test_a_search_over_a_refuted_graph_certifies_nothing():
+    frame = trial(3000).assign(y=lambda rows: rows["y"] | rows["s"])
+    posed = Problem(CausalModel.fit(frame, "s -> x -> y, t -> y, z -> y"), **ASKED, candidates=[None, 1])
+    assert posed.recommend(0.3).status == CSR(posed, tolerance=0.3, budget=90).recommend().status == "graph_refuted"
+    half = Problem(CausalModel.fit(frame.assign(count=0.5), GRAPH), **ASKED, candidates=[None, 1])
+    assert any("was not tested against the graph" in note for note in half.posterior(seed=1).best(0.3).notes)

@@ -1,0 +1,52 @@
+"""The gain over uniform draws: paired differences on rows that neither has drawn, with Student's interval."""
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_1samp
+
+from evenhand.rng import child
+from evenhand.sampling import ArrayPool, OptimisticSampler, collect
+from evenhand.sampling.final import uniform_draw
+from evenhand.sampling.repeats import gain_over_uniform
+
+pytestmark = pytest.mark.compiled
+
+
+def pool_of(noise, seed=3, n=1200):
+    draws = np.random.default_rng(seed)
+    X, group = draws.normal(size=(n, 2)), np.repeat(["a", "b"], [n - n // 4, n // 4])
+    y = (X[np.arange(n), (group == "b").astype(int)] + noise * draws.normal(size=n) > 0).astype(int)
+    return ArrayPool(X, y, group=group)
+
+
+def test_the_gain_is_the_mean_of_paired_differences():
+    pool, sampler = pool_of(0.5), OptimisticSampler(["a", "b"], classes=[0, 1], batch=5, budget=80, seed=4)
+    found = gain_over_uniform(sampler, pool, range(3))
+    right = []
+    for number in range(3):
+        own = sampler.fresh(seed=child(4, 3, number))
+        pool.reset(own.seed)
+        collect(own, pool, rounds=100)
+        model = own.finish().model
+        other, drawn = uniform_draw(own, pool, 80)
+        left = np.setdiff1d(np.arange(len(pool.y)), [*pool.chosen, *drawn])
+        worst = [
+            max(
+                np.mean(one.predict(pool.X[rows]) != pool.y[rows])
+                for rows in (left[pool.group[left] == z] for z in (0, 1))
+            )
+            for one in (other, model)
+        ]
+        right.append(worst[0] - worst[1])
+    np.testing.assert_allclose(found.gains, right)
+    interval = ttest_1samp(right, 0.0).confidence_interval(0.95)
+    assert (found.mean, found.low, found.high) == pytest.approx((np.mean(right), *interval))
+
+
+def test_where_random_draws_are_as_good_that_is_the_answer():
+    draws = np.random.default_rng(1)
+    X, y = draws.normal(size=(900, 1)), draws.integers(0, 2, 900)
+    sampler = OptimisticSampler(["a", "b"], classes=[0, 1], batch=5, budget=60, seed=1)
+    found = gain_over_uniform(sampler, ArrayPool(X, y, group=["a", "b"] * 450), range(5))
+    assert found.low <= 0.0 <= found.high
+    assert str(found).startswith("Random is as good here, as far as this shows: ")
