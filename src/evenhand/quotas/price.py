@@ -35,8 +35,8 @@ POINT = 0.01
 NUMBERS = ("cost", "tighter", "looser")
 SUPPOSED = "This assumes that an arm earns the same in every round and for everybody, and that it is always on offer."
 KNOWN = (
-    "It is the price once the best arms are known. While a learner still tries arms, the promise may cost less, as "
-    "some of what is promised would be played anyway, or more, as it delays what is learned."
+    "It is the price once the best arms are known: while a learner still tries arms, some of what is promised would be "
+    "played anyway, and costs nothing."
 )
 FROM_LOG = (
     "The best arms are found in one half of the rewards and their lead measured in the other, so that luck is not "
@@ -122,7 +122,7 @@ def price(promise: Promise, means: Any, *, arm: str = "arm", reward: str = "rewa
     >>> round(found.cost, 6), found.shares
     (0.2, {'a': 0.5, 'b': 0.5})
     >>> found.clauses.round(6)[["promise", "arm", "cost", "tighter", "looser"]].values.tolist()
-    [['floor', 'b', 0.0, 0.0, 0.0], ['cap', 'a', 0.2, 0.004, 0.004]]
+    [['floor', 'b', 0.0, 0.0, 0.0], ['cap', 'a', 0.16, 0.004, 0.004]]
 
     Source: the theorem at the head of `evenhand.promises.best_counts`.
     """
