@@ -146,6 +146,19 @@ def test_a_report_stands_alone(of, request):
     assert all(source.startswith("data:image/png;base64,") for source in re.findall(r"(?:src|href)=\"([^\"]*)", text))
 
 
+def test_the_price_over_a_learner_that_sees_contexts_is_not_known(tmp_path, monkeypatch):
+    """Where it plays the best arm of each context, a promise may cost nothing that means alone price."""
+    monkeypatch.chdir(tmp_path)
+    policy = eh.quotas.DeadlineLearn(eh.learners.LinUCB(), {"a": 0.1, "b": 0.1})
+    with eh.Study.create("shop.evenhand", policy) as study:
+        for number in range(40):
+            study.tell(study.ask(np.eye(2) * (number % 2)), 1.0 * (number % 3 > 0))
+    _, words = reported("shop.evenhand", code=0)
+    assert "The promise forced " in words
+    assert "not known: the learner sees contexts" in words
+    assert "In the long run" not in words
+
+
 COSTS = {
     "a reward that is not known yet": (
         ["a,1", "b,", "a,1", "b,0"] * 9,

@@ -244,12 +244,9 @@ def _body(name: str, found: Evaluation) -> dict[str, Any]:
 
 
 def _say(
-    log: Path,
-    each: dict[str, Evaluation],
-    found: Evaluation | Comparison,
-    at_least: float | None,
+    log: Path, each: dict[str, Evaluation], found: Evaluation | Comparison, at_least: float | None,
     costs: Price | str | None,
-) -> None:
+) -> None:  # fmt: skip
     first = next(iter(each.values()))
     rows = []
     for name, one in each.items():

@@ -24,6 +24,7 @@ from evenhand.data.tables import numbers
 from evenhand.display.html import Table, notes_of
 from evenhand.display.report import Aside, Part, Typed, page
 from evenhand.errors import ArgumentError, wanted
+from evenhand.policy.traits import traits_of
 from evenhand.promises.clause import in_words
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ COUNTED = (
     "offer count. All of this is counted after every round in whole numbers; nothing is estimated."
 )
 """How a promise that holds at every round is counted."""
+BY_CONTEXTS = "What keeping it costs is not known: the learner sees contexts, and an arm does not earn the same in all."
 Found = tuple[str, bool | None, str, dict[str, Any]]
 """Of what, whether the promise was kept, the answer as a sentence, and the sections."""
 AGAIN, NOTES = "How to check it again", "Before you believe it"
@@ -125,7 +127,7 @@ def _of_study(place: str, name: str | None) -> Found:
     with Study.open(place, name) as running:
         found, statistics, frame = running.verify(), running.statistics(), running.frame()
         arms, clauses = summarize(running, statistics)["arms"], statistics.promise.clauses if statistics.promise else ()
-        notes, of = notes_of(running.state.bare_copy()), running.name
+        policy, of = running.state.bare_copy(), running.name
         store = typed_address(running.store.url)
     promise, changes = statistics.promise, len(statistics.epochs) - 1
     cost: list[Part] = []
@@ -134,9 +136,10 @@ def _of_study(place: str, name: str | None) -> Found:
     said = _promised(promise) if promise is not None else []
     said += [f"changed {changes} times; each round was checked against the promise in force"] if changes > 0 else []
     if promise is not None:
-        told = frame.loc[frame["reward"].notna(), [arm, "reward"]].explode([arm, "reward"])
+        told = frame.loc[frame["reward"].notna(), [arm, "reward"]].explode([arm, "reward"]).astype({"reward": float})
         forced = f"The promise forced {statistics.forced:,} of {statistics.rounds:,} decisions."
-        cost = [forced, *_cost(promise, told[arm].to_numpy(), told["reward"].to_numpy(float))]
+        priced = [BY_CONTEXTS] if traits_of(policy).contextual else _cost(promise, told[arm].to_numpy(), told["reward"])
+        cost = [forced, *priced]
     if found.promise_kept is False and found.first_violation:
         times, first = found.rounds_in_violation, found.first_violation[0]
         verdict = f"The promise was broken {when_broken(times, first, found.decisions, 'round')}"
@@ -158,7 +161,7 @@ def _of_study(place: str, name: str | None) -> Found:
     known = ["--known", found.digest] if found.digest else []
     again = f"evenhand verify {store} {shlex.join(['--study', of, *known])}"
     kept = False if not found.ok else found.promise_kept if found.decisions else None
-    parts |= {AGAIN: [Typed(again)], NOTES: [[*notes, *found.notes]]}
+    parts |= {AGAIN: [Typed(again)], NOTES: [[*notes_of(policy), *found.notes]]}
     return f"Study {of}", kept, verdict, parts
 
 
@@ -177,7 +180,7 @@ def _cost(promise: Promise, labels: Any, rewards: Any) -> list[Part]:
         return [price]
     rows = pd.DataFrame(clause_rows(price))
     clauses: list[Part] = [] if rows.empty else [Table.of(rows, "What each clause costs, in reward per round")]
-    return [f"{price.finding}.", *clauses, *clause_notes(price), *price.notes]
+    return [f"{price.finding}. {' '.join(price.notes)}", *clauses, " ".join(clause_notes(price))]
 
 
 def _table(frame: pd.DataFrame, joint: str = " ") -> Table:

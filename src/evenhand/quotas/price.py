@@ -35,8 +35,8 @@ POINT = 0.01
 NUMBERS = ("cost", "tighter", "looser")
 SUPPOSED = "This assumes that an arm earns the same in every round and for everybody, and that it is always on offer."
 KNOWN = (
-    "It is the price once the best arms are known. While a learner still tries arms, the promise may cost less, as "
-    "some of what is promised would be played anyway, or more, as it delays what is learned."
+    "It is the price once the best arms are known: while a learner still tries arms, some of what is promised would be "
+    "played anyway, and costs nothing."
 )
 FROM_LOG = (
     "The best arms are found in one half of the rewards and their lead measured in the other, so that luck is not "
