@@ -61,7 +61,7 @@ def typed(command, *options):
     words = []
     for name, one in names.items():
         if one.required or name in options:
-            value = [] if getattr(one, "is_flag", False) else ["1"]
+            value = [] if getattr(one, "is_flag", False) else ["2"]
             words += [name, *value] if name.startswith("--") else value
     return [command, *words]
 

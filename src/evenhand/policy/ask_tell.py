@@ -122,7 +122,7 @@ class AskTell(Configured):
         raise NotImplementedError
 
     def _identity(self) -> str:
-        return f"{self._described(repr)} {getattr(self, 'seed', '')}"
+        return f"{self._described(repr)} {vars(self).get('seed', '')}"
 
     # ------------------------------------------------------------------ notebooks
 

@@ -23,7 +23,7 @@ from evenhand.frames import frame_or_value, is_frame
 from evenhand.kernels.arrays import Ints
 from evenhand.labels import Labels, in_columns
 from evenhand.policy.ask_tell import locked
-from evenhand.protocol import Label, arm_labels
+from evenhand.protocol import Label, arm_labels, columns_seen
 from evenhand.registry import name_of, register
 from evenhand.sampling.measures import confidence_sequence, most_frequent_errors
 from evenhand.sampling.models.classifier import Classifier
@@ -159,7 +159,7 @@ class Certification(Drawing):
         X, y = in_step(("X", frame_or_value(X, "X")), ("y", y))
         X, columns = in_columns(X, self._columns, "X")
         own = isinstance(self.model, Classifier)
-        if is_frame(X) and (self.model.takes_frames if own else hasattr(self.model, "feature_names_in_")):
+        if is_frame(X) and (self.model.takes_frames if own else columns_seen(self.model) is not None):
             table = X
             if len(X) > count:
                 raise ContextError(wanted("X", f"at most the {count} rows that were asked for", len(X)))

@@ -291,8 +291,7 @@ class LabelQueue(AskTell):
             raise ArgumentError(wanted("columns", f"{len(self.ids)} rows, one for each id", len(shown)))
         asked = [(self.ids[p], who) for _, p, who in self.tickets.open.values() if chosen in (None, who)]
         asked = [(one, who) for one, who in asked if items is None or one in items]
-        seen = dict(zip(self.ids, shown, strict=True))
-        return write_tasks(Path(path), asked, seen, self.sampler.classes or ())
+        return write_tasks(Path(path), asked, dict(zip(self.ids, shown, strict=True)), self.sampler.classes or ())
 
     @locked
     def read_labels(
@@ -334,8 +333,7 @@ class LabelQueue(AskTell):
         """
         for one in annotator.values() if isinstance(annotator, Mapping) else [annotator]:
             _name(one)
-        table = is_frame(path)
-        if not table and not is_path(path):
+        if not (table := is_frame(path)) and not is_path(path):
             raise ArgumentError(wanted("path", "the path of a file, or a data frame", path))
         if name is not None and not isinstance(name, str):
             raise ArgumentError(wanted("name", "what error messages call the file", name))
@@ -381,8 +379,8 @@ class LabelQueue(AskTell):
         position, why = repeated(self, annotator) or self._new()
         number, said = self._hand_to(position, annotator)
         shown = str(self.ids[position]) if self.content is None else self.content[position]
-        choices = self.sampler.classes or ()
-        task = Task(number, *said, self._items.purpose(position), why, shown, choices, token=self.tickets.token)
+        choices, token = self.sampler.classes or (), self.tickets.token
+        task = Task(number, *said, self._items.purpose(position), why, shown, choices, token=token)
         self._last = task.item, why
         return task
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from evenhand.errors import (
     ArgumentError,
@@ -23,11 +23,8 @@ from evenhand.protocol import Label
 from evenhand.sampling.labelling.label_assignment import Rehearsal
 from evenhand.sampling.labelling.label_files import LEFT_OPEN, Said, read_labels
 from evenhand.sampling.labelling.label_items import LABELLED, OPEN, REJECTED
-from evenhand.sampling.labelling.label_tickets import holders, lacks, pass_on
+from evenhand.sampling.labelling.label_tickets import LabelState, holders, lacks, pass_on
 from evenhand.sampling.labelling.label_users import Users, names_of
-
-if TYPE_CHECKING:
-    from evenhand.sampling.labelling.label_queue import LabelQueue
 
 SHOWN = 12
 """How many reasons a refusal says, and how many labels it names for each."""
@@ -47,7 +44,7 @@ class Row(NamedTuple):
 
 
 def tell_file(
-    queue: LabelQueue,
+    queue: LabelState,
     source: Any,
     encoding: str | None,
     annotator: str | Mapping[Any, str] | None,
@@ -110,7 +107,7 @@ def tell_file(
 
 
 def _rows_of(
-    queue: LabelQueue, said: Sequence[Said], annotator: str | Mapping[Any, str] | None, users: Users
+    queue: LabelState, said: Sequence[Said], annotator: str | Mapping[Any, str] | None, users: Users
 ) -> tuple[list[Row], list[tuple[str, ArgumentError]]]:
     """Return the labels by the queue's own ids and names, then the items to reject; and where the others are, and what
     refuses them. What they say of users is added to these."""
@@ -147,7 +144,7 @@ def _rows_of(
     return [*labelled, *rejected.values()], refusals
 
 
-def _tell(queue: LabelQueue, row: Row) -> str:
+def _tell(queue: LabelState, row: Row) -> str:
     """Tell one label; return what came of it."""
     position = queue._items.position(row.item)
     state, asked = queue._items.state[position], holders(queue, position)
@@ -179,9 +176,9 @@ def _tell(queue: LabelQueue, row: Row) -> str:
     return "others" if row.who is not None and asked and not handed else "told"
 
 
-def _rehearsal(queue: LabelQueue) -> Any:
+def _rehearsal(queue: LabelState) -> Any:
     """Return a queue that labels can be told on trial: it shares everything but what they change."""
-    trial = object.__new__(type(queue))
+    trial: Any = object.__new__(type(queue))
     vars(trial).update(vars(queue))
     trial._items = copy.copy(queue._items)
     trial._items.state = queue._items.state.copy()
@@ -207,7 +204,7 @@ def _item(said: Said, ids: Labels, texts: dict[str, set[Label]]) -> Label:
     return item
 
 
-def _texts(queue: LabelQueue) -> dict[str, set[Label]]:
+def _texts(queue: LabelState) -> dict[str, set[Label]]:
     """Return the items by what people see of them."""
     found: dict[str, set[Label]] = {}
     for text, item in zip(queue.content or map(str, queue.ids), queue.ids, strict=True):
@@ -216,7 +213,7 @@ def _texts(queue: LabelQueue) -> dict[str, set[Label]]:
 
 
 def _annotators(
-    queue: LabelQueue, said: Sequence[Said], given: Mapping[Any, str], users: Users
+    queue: LabelState, said: Sequence[Said], given: Mapping[Any, str], users: Users
 ) -> Callable[[str], str]:
     """Return what says which annotator a user of the file is."""
     for one in said:
