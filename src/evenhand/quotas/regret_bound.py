@@ -84,21 +84,16 @@ PARTS = np.linspace(0.02, 0.98, 97)
 
 def regret_bound(promise: Promise, means: Any, rounds: Any) -> Any:
     r"""Return a bound on the expected r-regret of DeadlineLearn over UCB1: on the expected reward that is lost against
-    the best that keeps the promise and knows the means.
+    the best that keeps the promise and knows the means: a number for one T, an array (n_rounds,) for several.
 
-    Theorem 1 of the [proofs](../concepts/proofs.md), the smaller of both forms for each arm, and never more than the
-    largest gap in each round that is not owed.
+    This is the smaller of both forms of Theorem 1 for each arm, and never more than the largest gap in each round that
+    is not owed.
 
     Parameters
     ----------
     promise : shares of single arms, one play a round.
     means : mu_i in [0, 1] for each arm: a list, or a dict arm -> mean.
     rounds : T, or a list of several (n_rounds,).
-
-    Returns
-    -------
-    float or ndarray
-        In units of reward, for each T.
 
     Raises
     ------
@@ -112,6 +107,8 @@ def regret_bound(promise: Promise, means: Any, rounds: Any) -> Any:
     >>> shares = Promise({"a": 0, "b": 0.1, "c": 0.1})
     >>> regret_bound(shares, {"a": 0.9, "b": 0.7, "c": 0.7}, [100, 1000, 100_000]).round(1).tolist()
     [16.0, 160.0, 0.7]
+
+    Source: the theorems at the head of `evenhand.quotas.regret_bound`.
     """
     odd = [clause for clause in promise.clauses if clause.kind != "floor" or len(clause.arms) > 1]
     if odd or promise.plays > 1:
