@@ -52,6 +52,12 @@ def told(frame):
     sampler.tell(draw, first(frame, draw.count), LABELS[: draw.count])
 
 
+def drawn(frame):
+    sampler, pool = OptimisticSampler(["x", "y"], seed=1), ArrayPool(frame, LABELS, group=GROUPS)
+    draw = sampler.ask()
+    sampler.tell(draw, *pool.respond(draw))
+
+
 def certified(frame):
     check = Certification(["x", "y"], MODEL, threshold=0.5)
     check.tell(check.ask(), first(frame, 4), LABELS[:4])
@@ -68,7 +74,7 @@ def of_scikit_learn():
 
 
 FEATURES = {
-    "ArrayPool": lambda frame: ArrayPool(frame, LABELS, group=GROUPS),
+    "rows of a pool": drawn,
     "LabelQueue": lambda frame: LabelQueue(range(ROWS), frame, groups=GROUPS),
     "minimax_reweighting": lambda frame: minimax_reweighting(frame, LABELS, group=GROUPS),
     "fit": lambda frame: LogisticModel().fit(frame, LABELS),

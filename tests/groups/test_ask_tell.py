@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import binom, norm
 
@@ -171,3 +172,31 @@ def test_exploration_has_its_probability():
     expected = sum(t ** (-1 / 3) for t in range(1, 3001))
     deviation = math.sqrt(sum(t ** (-1 / 3) * (1 - t ** (-1 / 3)) for t in range(1, 3001)))
     assert abs(sum(explored) - expected) < 3.5 * deviation
+
+
+@pytest.mark.parametrize(
+    "rule", [TopInterval, lambda groups, **more: NaiveFair(groups, inner=TopInterval(groups), **more)]
+)
+def test_rows_that_were_learned_count_as_rounds_of_the_exploration(rule):
+    """After 1,000 rows about 88 of 1,000 choices are random, where the first thousand rounds have 150."""
+    policy, n = rule(["s", "r"], seed=4), 1000
+    rows = np.random.default_rng(5).uniform(size=n)
+    policy.learn(pd.DataFrame({"arm": [0, 1] * (n // 2), "x": rows, "reward": rows}), contexts=["x"])
+    explored = 0
+    for _ in range(n):
+        decision = policy.ask(np.ones((2, 1)))
+        explored += decision.reason == "explored at random"
+        policy.tell(decision, 1.0)
+    chances = np.arange(n + 1.0, 2 * n + 1) ** (-1 / 3)
+    assert abs(explored - chances.sum()) < 3.5 * math.sqrt((chances * (1 - chances)).sum())
+
+
+def test_rounds_that_exploration_takes_are_said():
+    (note, *_) = GroupFairTopInterval(["s", "r"], horizon=100).notes
+    assert note.startswith(f"About {sum(t ** (-1 / 3) for t in range(1, 101)):.0f} of 100 choices are drawn at random")
+    assert not GroupFairTopInterval(["s", "r"], horizon=100, exploration=math.inf).notes
+    assert not GroupFairTopInterval(["s", "r"], horizon=2000).notes
+    assert not GroupFairTopInterval(["s", "r"]).notes
+    policy = GroupFairTopInterval(["s", "r"], horizon=100, seed=1)
+    policy.learn(pd.DataFrame({"arm": [0, 1] * 500, "x": 1.0, "reward": 1.0}), contexts=["x"])
+    assert not policy.notes

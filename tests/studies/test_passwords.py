@@ -48,7 +48,7 @@ def test_no_command_shows_the_password_of_a_store(address, tmp_path, monkeypatch
     told += [printed(address), printed("tell", address, "--study", "ads", "1", "1")]
     assert "Created study 'ads'" in told[0]
     assert "next: evenhand ask ADDRESS    then: evenhand tell ADDRESS TICKET" in told[0]
-    assert "evenhand keys ADDRESS add" in told[3], told[3]
+    assert "evenhand serve --store ADDRESS" in told[3], told[3]
     assert "evenhand verify ADDRESS --study ads" in told[5]
     assert any("***" in one for one in told)
     assert not [one for one in told if "qz7" in one or "kxw" in one]

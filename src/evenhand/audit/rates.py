@@ -23,6 +23,7 @@ from evenhand.audit.ratios import FARTHEST, ends_to_best, evidence_below, koopma
 from evenhand.audit.units import Bars, UnitMean, half_width, units_in
 from evenhand.data.groupings import groups_in, used_once
 from evenhand.data.tables import check_column, column_names, in_column_order, numbers, places_in
+from evenhand.display.digits import number
 from evenhand.display.html import Card, HasCard, Table
 from evenhand.errors import TableError, wanted
 from evenhand.frames import as_pandas
@@ -76,7 +77,7 @@ class Rates(HasCard):
 
     def finding(self) -> str:
         """Return for each column the group with the smallest ratio in words."""
-        said, what = [], "a rate" if self.median is None else f"a share above the median ({self.median:g})"
+        said, what = [], "a rate" if self.median is None else f"a share above the median ({number(self.median)})"
         for name, rows in self.groups.groupby("column", sort=False):
             row = rows.iloc[int(rows["ratio"].argmin())]
             best = rows.iloc[int(rows["rate"].where(rows["ratio"] == 1).argmax())]

@@ -77,7 +77,7 @@ def audit_parity(
             frame, **settings, tolerance=tolerance, within=within, seed=seed, given=names_of(given) or None
         )
     title = f"{value} by {', '.join(groups)}"
-    tables = _rates(found, title) if rates else _means(found, title)
+    tables = _rates(found) if rates else _means(found, title)
     written = [] if out is None else _write(found, tables, f"{title}: {log.name}", folder(out), context)
     if json:
         body = {"groups": found.groups.to_dict("records")}
@@ -101,13 +101,14 @@ def _means(found: Any, title: str) -> dict[str, list[dict[Any, Any]]]:
     return {f"Mean {title}, difference from all others": rows}
 
 
-def _rates(found: Any, title: str) -> dict[str, list[dict[Any, Any]]]:
+def _rates(found: Any) -> dict[str, list[dict[Any, Any]]]:
     """Return a table of groups for each column, and for their combinations, by its caption."""
     tables = {}
     for name, own in found.groups.groupby("column", sort=False):
         known = own.drop(columns="column").dropna(axis="columns", how="all")
         rates, ratios = ({"rate"}, partial(_each, "{:.1%}")), ({"ratio"} | WITH_INTERVALS, partial(_each, "{:.3f}"))
-        tables[f"{title}: rates by {name}, and ratios to the best group's"] = _written(known, rates, ratios)
+        known = known.rename(columns={"above": "with 1"} if found.median is None else {})
+        tables[f"{found.value}: rates by {name}, and ratios to the best group's"] = _written(known, rates, ratios)
     return tables
 
 
@@ -145,7 +146,7 @@ def _write(found: Any, tables: dict[str, Any], title: str, out: Path, context: t
             for caption, rows in tables.items()
         ],
         "What this supposes": [found.supposed] if found.supposed else [],
-        "How to check it again": [Typed(command_line(context))],
+        "How to check it again": [Typed(command_line(context, without=("out", "json")))],
         "Before you believe it": [list(found.notes)],
     }
     (out / "report.html").write_text(page(title, None, found.finding(), parts), encoding="utf-8")

@@ -136,10 +136,12 @@ def _by_record(
     say_notes(found)
     marks = ["by_record", "after_correction", "at_low", "at_high"]
     chosen = found.people[found.people[marks].any(axis=1)]
-    rows = []
-    for at, one in zip(chosen.index, chosen.to_dict("records"), strict=True):
-        counts = dict(zip(("record", "corrected"), with_signs(one["record"], one["corrected"]), strict=True))
-        rows.append({"row": at + 1, group: one[group]} | counts | {name: "x" if one[name] else "" for name in marks})
+    counts = iter(with_signs(*chosen[["record", "corrected"]].to_numpy(float).ravel()))
+    rows = [
+        {"row": at + 1, group: one[group], "record": next(counts), "corrected": next(counts)}
+        | {name: "x" if one[name] else "" for name in marks}
+        for at, one in zip(chosen.index, chosen.to_dict("records"), strict=True)
+    ]
     order = chosen["corrected"].argsort(kind="stable")[::-1]
     records(f"Who has a place, by {reward}", [rows[place] for place in order][:LISTED])
     if len(rows) > LISTED:

@@ -140,8 +140,8 @@ class GroupFairTopInterval(IntervalPolicy):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader must know about the forms with `sensitive` and `mean_reward`."""
-        return (LIFTED,) * (self.sensitive is not None) + (OWN_MEAN,) * (self.mean_reward is not None)
+        """What a reader must know about exploration, and about the forms with `sensitive` and `mean_reward`."""
+        return super().notes + (LIFTED,) * (self.sensitive is not None) + (OWN_MEAN,) * (self.mean_reward is not None)
 
     def _parameters(self) -> IntervalParams:
         names, target = self.membership.names, -1

@@ -33,6 +33,8 @@ from evenhand.rng import Seed
 
 Preset = Literal["paper", "authors"]
 ColdStart = Literal["infinite", "minimum_norm"]
+MUCH, FEWEST = 0.2, 10_000
+"""A note says where more than this part of the rounds explores, of policies for so many rounds or fewer."""
 
 
 class IntervalPolicy(Grouped):
@@ -71,6 +73,22 @@ class IntervalPolicy(Grouped):
         self.cold_start = None if cold_start is None else one_of("cold_start", cold_start, ("infinite", "minimum_norm"))
         self.intercept = yes_or_no("intercept", intercept)
         super().__init__(self.membership.arms, seed)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Whether exploration takes a large part of the rounds that the policy is for."""
+        if self.horizon is None or self.horizon > FEWEST or self.exploration == math.inf:
+            return ()
+        rows = int(self.engine.state.fit.samples[: len(self.membership.arms)].sum()) if self.dimension else 0
+        rounds = np.arange(1.0, self.horizon + 1) + max(0, rows - self.round)
+        explored = float((rounds**-self.exploration).sum())
+        if explored < MUCH * self.horizon:
+            return ()
+        return (
+            f"About {explored:.0f} of {self.horizon:,} choices are drawn at random, by t^(-{self.exploration:.3g}) in "
+            "round t. For so few rounds learn from earlier rows first, which count as rounds, or explore less: "
+            "exploration=math.inf.",
+        )
 
     def _parameters(self) -> IntervalParams:
         dimension, paper = int(self.dimension or 0), self.preset == "paper"
@@ -160,7 +178,9 @@ class TopInterval(IntervalPolicy):
     noise_scale : sigma, the standard deviation of the reward's noise.
     horizon : T; only the authors' program needs it.
     preset : "paper" or "authors": two readings, see `evenhand.groups.interval_policies`.
-    exploration : p; with probability t^(-p) a random arm is pulled. `math.inf` for never after round 1.
+    exploration : p; with probability t^(-p) a random arm is pulled, where t counts rounds and rows that `learn` took.
+        1/3 is the paper's, whose bound needs it. `math.inf` for never after the first: in the paper's own worlds the
+        true regret is then far smaller, see the page about biased feedback.
     cold_start : "infinite": an arm with fewer than d samples goes first; "minimum_norm": it counts from its first
         sample on. None for the preset's.
     intercept : whether rewards have a constant part: every regression gets a coefficient that multiplies 1. Contexts

@@ -9,7 +9,7 @@ Arm i has the interval beta_i'x +- w_i. An arm of a group P that is corrected ha
 
 psi_P the regression over all pulls of the group, and the target either a reference group, or the regression over
 all pulls, or a scalar rho for psi_target'x (then without a width). With probability t^(-p) a random arm is pulled
-instead, p = 1/3 in the paper.
+instead, p = 1/3 in the paper; t counts rounds and rows that were learned before.
 
 Sources: Schumann, Lang, Mattei, Dickerson (2022), Algorithm 1, where the Gram matrix in b_P is printed and its inverse
 is meant; Joseph, Kearns, Morgenstern, Roth (2016) for the chain.
@@ -270,7 +270,10 @@ def two_sweeps(state: IntervalState, top: int) -> None:
 def choose(
     params: IntervalParams, state: IntervalState, contexts: Floats, round: int, waiting: Ints
 ) -> tuple[int, int]:
-    if uniform(state.stream) < round**-params.exploration:
+    seen = 1  # rows that were learned before the first round count as rounds
+    for arm in range(state.middles.size):
+        seen += state.fit.samples[arm]
+    if uniform(state.stream) < max(round, seen) ** -params.exploration:
         return any_of(state.stream, state.eligible), EXPLORED
     set_levels(params, state, round)
     if params.pick == TOP:

@@ -35,9 +35,9 @@ MEND = "repeat what the state was begun with, or begin another --state"
 @Options(
     tables="table",
     beside={
-        "--annotator": "--tasks --read --correct", "--annotator-of --control": "--read", "--again": "--tasks not --items",
-        "--items": "--tasks", "--read": "not --tasks", "--correct": "not --tasks --read",
-        "--predict": "--out not --tasks --read --correct",
+        "--annotator": "--tasks --read --correct", "--annotator-of --control": "--read",
+        "--again": "--tasks not --items", "--items": "--tasks", "--read": "not --tasks",
+        "--correct": "not --tasks --read", "--predict": "--out not --tasks --read --correct",
     },
     arguments={"classes": "--labels"},
 )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json as json_
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,6 +27,11 @@ from evenhand.studies import Study
 from evenhand.studies.store.address import typed_address
 
 ALONE = "No other arm is on offer; add arms with --arms, or with --arms-from LOG --arm COLUMN."
+EXPLORES = (
+    "In round t an arm is drawn at random with probability t^(-{:.3g}), the paper's setting, which its bound needs. "
+    "--set exploration=Infinity draws none after the first round: in the paper's worlds, over 1,000 rounds, the true "
+    "regret is then 0.6 instead of 3.7 a round."
+)
 BLIND = (
     "This log cannot show what another policy would have earned, as some arms have no chance in some rounds. To make "
     "it possible, write lottery = 0.5 next to the promise (--set lottery=0.5 with deadline-learn)."
@@ -125,6 +131,10 @@ def _about(study: Study, policy: Any, known: bool) -> list[str]:
     drawn = isinstance(policy, QuotaPolicy) and policy._drawn
     if not drawn and (clauses or (arms and policy._kernels.probability is deterministic)):
         lines.append(BLIND)
+    from evenhand.groups.interval_policies import IntervalPolicy
+
+    if isinstance(policy, IntervalPolicy) and policy.exploration < math.inf:
+        lines.append(EXPLORES.format(policy.exploration))
     return lines
 
 

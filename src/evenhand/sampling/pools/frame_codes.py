@@ -50,12 +50,13 @@ class FrameCodes:
         return frame.assign(**coded)
 
     def frame(self, numbers: NDArray[Any], columns: Sequence[str]) -> Any:
-        """Return the data frame of rows (n, d) of numbers."""
+        """Return the data frame of rows (n, d) of numbers, its texts as categories: of some a model would read numbers,
+        and take these for amounts."""
         import pandas as pd
 
         found = pd.DataFrame(numbers, columns=list(columns))
         for name, known in self.texts.items():
-            found[name] = np.array(known, dtype=object)[found[name].to_numpy(np.int64)]
+            found[name] = pd.Categorical.from_codes(found[name].to_numpy(np.int64), known)
         return found
 
 
