@@ -91,7 +91,8 @@ def fitted(frame: Any, edges: Any, smoothing: Any, latent: Any, measured: str | 
     leaves = [node for node in parents if not any(node in above for above in parents.values())]
     if measured is not None and measured not in leaves:
         raise ArgumentError(wanted_one_of("measured", leaves, measured, what="a node without arrows from it, one of"))
-    states, codes = {}, {}
+    states: dict[str, list[Any]] = {}
+    codes: dict[str, Any] = {}
     for node in parents:
         if node == measured:
             states[node], codes[node] = _between(frame, node)
