@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy.stats import ttest_1samp
 
-from evenhand.errors import ArgumentError, EvenhandError
+from evenhand.errors import ArgumentError, EvenhandError, TableError
 from evenhand.interventions import CSR, CausalModel, Problem
 from evenhand.interventions.arms import by_arm, group_sizes, state_sizes
 from evenhand.saving import state
@@ -182,3 +182,67 @@ def test_a_search_over_a_refuted_graph_certifies_nothing():
     assert posed.recommend(0.3).status == CSR(posed, tolerance=0.3, budget=90).recommend().status == "graph_refuted"
     half = Problem(CausalModel.fit(frame.assign(count=0.5), GRAPH), **ASKED, candidates=[None, 1])
     assert any("was not tested against the graph" in note for note in half.posterior(seed=1).best(0.3).notes)
+
+
+# ---------------------------------------------------------------------- an outcome in its own units
+
+
+def earnings(rows=1500, seed=6):
+    random = np.random.default_rng(seed)
+    frame = trial(rows, seed).drop(columns="y")
+    mean = 4000 + 3000 * frame["t"] - 2000 * frame["s"] + 1000 * frame["x"]
+    return frame.assign(y=np.where(random.random(rows) < 0.3, 0.0, random.exponential(mean)))
+
+
+def paid(frame, **more):
+    model = CausalModel.fit(frame, GRAPH, 1e-6, measured="y", **more)
+    return Problem(model, **ASKED, candidates={"all": 1, "nobody": 0}, randomised=True)
+
+
+def test_a_measured_outcome_has_the_means_of_its_cells_and_their_standard_errors():
+    """Means and variances by pandas: the gap under a rule is that of cell means, its error that of their errors."""
+    frame = earnings()
+    cells = frame.groupby(["s", "x", "t", "z"])["y"]
+    p_x, p_z = frame.groupby("s")["x"].value_counts(normalize=True), frame["z"].value_counts(normalize=True)
+    exact = paid(frame)
+    posterior = exact.posterior(draws=4000, seed=1)
+    for k, t in enumerate((1, 0)):
+        group = [sum(p_x[s, x] * p_z[z] * cells.mean()[s, x, t, z] for x in (0, 1) for z in (0, 1)) for s in (0, 1)]
+        assert exact.gaps[0, 1][k] == pytest.approx(group[0] - group[1], rel=1e-3)
+        error = sum(
+            (p_x[s, x] * p_z[z]) ** 2 * cells.var()[s, x, t, z] / cells.size()[s, x, t, z]
+            for s in (0, 1) for x in (0, 1) for z in (0, 1)
+        ) ** 0.5  # fmt: skip
+        assert posterior.gaps[0, 1][:, k].mean() == pytest.approx(group[0] - group[1], abs=0.1 * error)
+        assert posterior.gaps[0, 1][:, k].std() == pytest.approx(error, rel=0.1)
+    found = by_arm(exact, seed=1)
+    for arm, rows in frame.groupby("t")["y"]:
+        ends = ttest_1samp(rows, 0).confidence_interval(0.95)
+        assert found.loc[arm, ["outcome", "outcome_low", "outcome_high"]].tolist() == pytest.approx(
+            [rows.mean(), *ends]
+        )
+
+
+def test_a_measured_outcome_is_tested_and_kept_and_its_searches_are_refused():
+    frame = earnings()
+    assert paid(frame).refuted == ()
+    model = CausalModel.fit(frame, GRAPH.replace("t -> y, ", "") + ", t -> z", measured="y")
+    assert any("t and y" in said for said in Problem(model, **ASKED, candidates=[1, 0]).refuted)
+    with pytest.raises(ArgumentError, match=r"problem: expected an outcome of few states, got 'y'; divide it"):
+        CSR(paid(frame), tolerance=100, budget=90)
+    with pytest.raises(
+        ArgumentError, match=r"measured: expected a node without arrows from it, one of .*'y'.* got 'x'"
+    ):
+        CausalModel.fit(frame, GRAPH, measured="x")
+    with pytest.raises(TableError, match="column 'y': expected numbers that differ"):
+        CausalModel.fit(frame.assign(y=1.0), GRAPH, measured="y")
+
+
+def test_earnings_stand_in_dollars(folder):
+    earnings().rename(columns={"z": "age"}).assign(age=lambda rows: 20 + 20 * rows["age"]).to_csv("t.csv", index=False)
+    body = json.loads(call(*SHELL, "--tolerance", "5000", "--json"))
+    arms = earnings().groupby("t")["y"].mean()
+    assert [row["outcome"] for row in body["arms"]] == pytest.approx(arms.tolist())
+    assert body["table"][0]["outcome"] == pytest.approx(arms[1], rel=0.05)
+    said = " ".join(call(*SHELL, "--tolerance", "5000").split())
+    assert "have the lower outcome, by" in said

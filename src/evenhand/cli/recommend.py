@@ -158,7 +158,11 @@ def _problem(
     if not edges and is_table(str(asked["MODEL"])):
         what = "the graph over the columns of the data, such as 'sex -> dose -> cured'"
         raise ArgumentError(wanted("--edges", what, Wording("none")))
-    model = fitted_model(asked["MODEL"], edges, smoothing, cuts) if edges else model_in(asked["MODEL"])
+    model = (
+        fitted_model(asked["MODEL"], edges, smoothing, cuts, str(asked["--outcome"]))
+        if edges
+        else model_in(asked["MODEL"])
+    )
     body = read_object(asked["--candidates"])
     study = body if isinstance(body.get("candidates"), dict) else {"candidates": body}
     unknown = sorted(set(study) - {"candidates", "values", "costs"})

@@ -13,6 +13,8 @@ from evenhand.data.csv_files import write_csv
 from evenhand.display.html import Table
 from evenhand.display.report import Part, Typed, page
 
+LARGE = 1000.0
+"""Numbers that are written without fractions."""
 SENSITIVITY = ("sensitivity", "sensitivity-to-groups")
 Shown = tuple[str, list[str], list[list[str]]]
 """Title, header and lines of a table."""
@@ -185,4 +187,5 @@ def with_interval(row: Any, name: str) -> str:
         return "unknown"
     stem, _, rest = name.partition("[")
     low, high = (row[f"{stem}_{end}" + (f"[{rest}" if rest else "")] for end in ("low", "high"))
-    return f"{row[name]:.3f}" + ("" if low == high else f" ({low:.3f} to {high:.3f})")
+    middle, *ends = (f"{at:,.0f}" if abs(row[name]) >= LARGE else f"{at:.3f}" for at in (row[name], low, high))
+    return middle if low == high else f"{middle} ({ends[0]} to {ends[1]})"

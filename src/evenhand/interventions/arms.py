@@ -82,4 +82,6 @@ def _codes(problem: Problem, nodes: Any) -> Any:
 
 def _outcomes(problem: Problem, node: str) -> tuple[Floats, Floats]:
     """Return the outcome of each row in its units, and how often the row was seen."""
-    return problem.low + problem.scale * problem.scores[_codes(problem, [node])[:, 0]], _rows(problem)[:, -1]
+    place = _rows(problem)[:, list(problem.model.states).index(node)]
+    scores = np.interp(place, np.arange(len(problem.scores)), problem.scores)
+    return problem.low + problem.scale * scores, _rows(problem)[:, -1]

@@ -17,7 +17,7 @@ from scipy.special import softmax
 
 from evenhand.arguments import real
 from evenhand.data.tables import check_empty, column, levels_of, numbers, order_is_known, places_in
-from evenhand.errors import TableError, wanted
+from evenhand.errors import ArgumentError, TableError, wanted, wanted_one_of
 from evenhand.frames import as_pandas
 from evenhand.interventions.edges import parents_of, read_edges, read_latent
 from evenhand.kernels.arrays import Floats
@@ -30,6 +30,7 @@ _MEASURED = re.compile(
 )
 """How fractions, dates and times are written; whole numbers, such as ages in years, are none of these."""
 MOST_ENTRIES = 10**7
+SHARED = 10.0
 
 
 def posterior_means(counts: Mapping[str, Floats], smoothing: float) -> dict[str, Floats]:
@@ -67,8 +68,12 @@ def prior_means(counts: Floats) -> Floats:
     return np.asarray(softmax(np.concatenate([0.0 * score, score], -1) if states == 2 else score, -1))
 
 
-def fitted(frame: Any, edges: Any, smoothing: Any, latent: Any) -> dict[str, Any]:
+def fitted(frame: Any, edges: Any, smoothing: Any, latent: Any, measured: str | None) -> dict[str, Any]:
     """Return the arguments of a `CausalModel`: states counted by those of the parents, tables by their posterior mean.
+
+    A measured node has its lowest and its highest number as states, and a number between them counts for both in part,
+    so that each row of its table has the mean of its numbers. Its `precision` says how much less than such two states
+    the numbers of each row vary.
 
     Raises
     ------
@@ -83,17 +88,59 @@ def fitted(frame: Any, edges: Any, smoothing: Any, latent: Any) -> dict[str, Any
     arcs += read_latent(latent)
     parents = parents_of(arrows, arcs)
     columns = {node: column(frame, node) for node in parents}
-    states = {node: _states(node, columns[node], frame) for node in parents}
-    codes = {node: places_in(columns[node], states[node]) for node in parents}
+    leaves = [node for node in parents if not any(node in above for above in parents.values())]
+    if measured is not None and measured not in leaves:
+        raise ArgumentError(wanted_one_of("measured", leaves, measured, what="a node without arrows from it, one of"))
+    states: dict[str, list[Any]] = {}
+    codes: dict[str, Any] = {}
+    for node in parents:
+        if node == measured:
+            states[node], codes[node] = _between(frame, node)
+        else:
+            states[node] = _states(node, columns[node], frame)
+            codes[node] = places_in(columns[node], states[node])
     weighted = COUNT in frame.columns and COUNT not in parents
     times = numbers(frame, COUNT, low=0.0) if weighted else np.ones(len(frame))
     counts = {node: _counted(node, above, states, codes, times) for node, above in parents.items()}
+    precision = {
+        node: _precision(counts[node], codes, parents[node], codes[node], times) for node in leaves if node == measured
+    }
     tables = posterior_means(counts, smoothing)
-    unordered = [node for node in parents if not order_is_known(states[node], frame[node])]
+    unordered = [node for node in parents if node != measured and not order_is_known(states[node], frame[node])]
     graph = {"states": states, "parents": parents, "latent": arcs, "unordered": unordered}
     distinct, at = np.unique(np.stack([*codes.values()], axis=1), axis=0, return_inverse=True)
     rows = np.column_stack([distinct, np.bincount(at.reshape(-1), times)])
-    return graph | {"tables": tables, "counts": counts, "smoothing": smoothing, "rows": rows}
+    return graph | {"tables": tables, "counts": counts, "smoothing": smoothing, "rows": rows, "precision": precision}
+
+
+def is_measured(values: Any) -> bool:
+    """Return whether these are numbers, and more different ones than a node may have states."""
+    different = np.unique(np.asarray(values, np.float64))
+    most = MOST_MEASURED if (different % 1.0).any() else MOST_STATES
+    return len(different) > most and bool(np.isfinite(different).all())
+
+
+def _between(frame: Any, node: str) -> tuple[list[Any], Floats]:
+    """Return the lowest and the highest number of a column, and where each number (n,) lies between them."""
+    values = numbers(frame, node)
+    low, high = float(values.min()), float(values.max())
+    if low == high:
+        raise TableError(wanted(f"column {node!r}", "numbers that differ", low))
+    return [repr(low), repr(high)], (values - low) / (high - low)
+
+
+def _precision(counts: Floats, codes: Mapping[str, Any], above: list[str], place: Floats, times: Floats) -> Floats:
+    """Return for each row the variance of two states with its mean over that of its numbers. In a row with few numbers
+    the variance is drawn, with the weight of `SHARED` numbers, towards that of all rows in proportion to p (1 - p)."""
+    total = counts.sum(-1)
+    means = np.divide(counts[..., 1], total, where=total > 0, out=np.zeros_like(total))
+    row = tuple(codes[name] for name in above)
+    squares = np.zeros_like(total)
+    np.add.at(squares, row, times * (place - means[row]) ** 2)
+    free, binary = np.maximum(total - 1.0, 0.0), means * (1.0 - means)
+    usual = (free * binary).sum() / max(squares.sum(), np.finfo(float).tiny)
+    spread = (squares + SHARED * binary / usual) / (free + SHARED)
+    return np.asarray(np.divide(binary, spread, where=spread > 0, out=np.full_like(total, usual)))
 
 
 def _states(node: str, values: Any, frame: Any) -> list[Any]:
@@ -117,5 +164,9 @@ def _counted(
     if np.prod([float(size) for size in shape]) > MOST_ENTRIES:
         what = f"a table of at most {MOST_ENTRIES:,} entries"
         raise TableError(wanted(f"the parents of {node!r}", what, shape, "leave out arrows, or group their values"))
-    flat = np.ravel_multi_index([codes[name] for name in axes], shape)
-    return np.asarray(np.bincount(flat, times, int(np.prod(shape))).reshape(shape), np.float64)
+    found, lower = np.zeros(shape), np.floor(codes[node]).astype(np.int64)
+    part = codes[node] - lower
+    for place, share in ((lower, 1.0 - part), (np.minimum(lower + 1, shape[-1] - 1), part)):
+        flat = np.ravel_multi_index([*(codes[name] for name in above), place], shape)
+        found += np.bincount(flat, times * share, found.size).reshape(shape)
+    return found

@@ -6,6 +6,8 @@ one. Where a stratum expects fewer than 5 in a cell, its law is that of tables d
 that is, of a permutation within the strata; elsewhere it is a chi-square law. Holm's method keeps the probability of
 refuting a right graph at most .05. An association that differs in sign between the strata may go unnoticed.
 
+The numbers of a measured node count as above their median or not.
+
 Not tested are pairs whose later node shares an unobserved cause, and pairs of sensitive attributes: no arrow may lead
 to one, and gaps do not depend on how often they occur together.
 
@@ -54,7 +56,7 @@ def graph_tests(model: CausalModel, structure: Structure, seed: Seed = 0, *, lot
 
 
 def _can_be_tested(model: CausalModel) -> bool:
-    return model.rows is not None and bool((model.rows == np.floor(model.rows)).all())
+    return model.rows is not None and bool((model.rows[:, -1] % 1.0 == 0.0).all())
 
 
 def untested(model: CausalModel) -> tuple[str, ...]:
@@ -92,7 +94,11 @@ def in_words(test: Any, drawn: str | None = None) -> str:
 def _strata(model: CausalModel, earlier: str, later: str, parents: Collection[str]) -> Floats:
     """Return the table of the two nodes in each stratum of parents that was seen, (K, r, c)."""
     assert model.rows is not None
-    codes, times, place = model.rows[:, :-1].astype(np.int64), model.rows[:, -1], list(model.states)
+    places, times, place = model.rows[:, :-1].copy(), model.rows[:, -1], list(model.states)
+    for node in model.precision:
+        column = places[:, place.index(node)]
+        column[:] = column > np.median(np.repeat(column, times.astype(np.int64)))
+    codes = places.astype(np.int64)
     given = codes[:, [place.index(node) for node in parents]]
     strata, number = np.unique(given, axis=0, return_inverse=True)
     tables = np.zeros((len(strata), len(model.states[earlier]), len(model.states[later])))

@@ -74,7 +74,9 @@ class CausalModel:
     counts, smoothing : of a model fitted to data, how often each entry of each table was seen, and the prior's mass per
         row; else None.
     rows : of a model fitted to data, the different rows (n, nodes + 1): the positions of their states, in the order of
-        `states`, and how often each was seen; else None.
+        `states`, and how often each was seen; else None. A number of a measured node is between its two positions.
+    precision : node -> for each row of a measured node, how many times less its numbers vary than its two states, the
+        lowest and the highest number, whose table has their means.
 
     Examples
     --------
@@ -100,6 +102,7 @@ class CausalModel:
         smoothing: float | None = None,
         unordered: Sequence[str] = (),
         rows: Any = None,
+        precision: Mapping[str, Any] | None = None,
     ) -> None:
         for name, mapping in (("states", states), ("parents", parents), ("tables", tables)):
             if not isinstance(mapping, Mapping):
@@ -126,6 +129,8 @@ class CausalModel:
         if rows is not None and (self.rows is None or np.shape(rows)[1:] != (len(self.states) + 1,)):
             what = f"numbers of shape (n, {len(self.states) + 1}), the states of each row and how often it was seen"
             raise ArgumentError(wanted("rows", what, rows))
+        given = _by_node("precision", precision)
+        self.precision = {self._known(node, "precision"): np.asarray(by, np.float64) for node, by in given}
         listed = in_sequence("unordered", unordered, "a list of nodes")
         self.unordered = tuple(self._known(node, "unordered") for node in listed)
 
@@ -167,7 +172,7 @@ class CausalModel:
         return cls(states, parents, tables=tables)
 
     @classmethod
-    def fit(cls, frame: Any, edges: Any, smoothing: float = 1.0, latent: Any = ()) -> Self:
+    def fit(cls, frame: Any, edges: Any, smoothing: float = 1.0, latent: Any = (), measured: str | None = None) -> Self:
         """Return the model of a graph with every table estimated from data.
 
         Parameters
@@ -180,6 +185,8 @@ class CausalModel:
             be a column. The parents of a node are in the order of their arrows.
         smoothing : the prior of each row of a table counts as much as so many observations. Its mean is even over the
             node's states; for a node with two parents or more it is the prediction of a logistic regression on them.
+        measured : a column of numbers, such as earnings, that changes no other node: in each row of its table it has
+            the mean of its numbers, with their variance, in place of how often each was seen.
         latent : pairs of nodes that share an unobserved cause, or text "dose <-> age"; arcs in `edges` count as well.
 
         Returns
@@ -201,7 +208,7 @@ class CausalModel:
         >>> CausalModel.fit(frame, "sex -> cured").tables["cured"].round(2).tolist()
         [[0.5, 0.5], [0.17, 0.83]]
         """
-        return cls(**fitted(frame, edges, smoothing, latent))
+        return cls(**fitted(frame, edges, smoothing, latent, measured))
 
     def smoothed(self, smoothing: float) -> Self:
         """Return the model of the same data with a prior of another weight.
@@ -219,7 +226,7 @@ class CausalModel:
 
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""
-        names = ("states", "parents", "tables", "latent", "counts", "smoothing", "unordered", "rows")
+        names = ("states", "parents", "tables", "latent", "counts", "smoothing", "unordered", "rows", "precision")
         return {name: vars(self)[name] for name in names}
 
     @property

@@ -288,5 +288,7 @@ def _drawn(model: CausalModel, node: str, size: int, random: np.random.Generator
     assert model.counts is not None
     assert model.smoothing is not None
     weights = model.tables[node] * (model.counts[node].sum(-1, keepdims=True) + model.smoothing)
+    if node in model.precision:
+        weights = weights * model.precision[node][..., None]
     drawn = np.maximum(random.standard_gamma(weights, (size, *weights.shape)), np.finfo(float).tiny)
     return np.asarray(drawn / drawn.sum(-1, keepdims=True))

@@ -81,6 +81,10 @@ class Search(AskTell):
         super().__init__()
         if not isinstance(problem, Problem):
             raise ArgumentError(wanted("problem", "a Problem", problem))
+        if problem.model.precision:
+            mend = "divide it into bands, with pandas.cut or --cut"
+            measured = next(iter(problem.model.precision))
+            raise ArgumentError(wanted("problem", "an outcome of few states", measured, mend))
         if tolerance is not None or self.constrained:
             tolerance = real("tolerance", tolerance, above=0)
         if mean_cost is not None:

@@ -53,8 +53,8 @@ class Sensitivity:
     answer, tolerance, between : as given, `between` by the nodes' names.
     strength : the least strength at which the named candidate may be unfair, or another fair and as good under the same
         cause; where none is fair, at which one may be. Infinite where a factor of a million is not enough.
-    exact : whether some cause of this strength can change the answer; False for a cause of S and Y, and where V has
-        more than six values: then the answer holds at least up to this strength.
+    exact : whether some cause of this strength can change the answer; False for a cause of S and Y, where V has more
+        than six values, and where Y is measured: then the answer holds at least up to this strength.
 
     Raises
     ------
@@ -68,7 +68,8 @@ class Sensitivity:
         self.between = _checked_between(problem, between)
         values = problem.structure.intervene in self.between
         self._world = confounded_values(problem) if values else confounded_groups(problem)
-        self.exact = values and len(problem.model.states[problem.structure.intervene]) <= MOST_VALUES
+        few = len(problem.model.states[problem.structure.intervene]) <= MOST_VALUES
+        self.exact = values and few and problem.structure.outcome not in problem.model.precision
         self._named = None if answer is None else problem.number(answer)
 
     @property

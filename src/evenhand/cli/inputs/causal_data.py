@@ -16,6 +16,7 @@ from evenhand.errors import ArgumentError, wanted, wanted_one_of
 from evenhand.interventions import CausalModel, Problem
 from evenhand.interventions.arms import by_arm, group_sizes, state_sizes
 from evenhand.interventions.edges import parents_of, read_edges
+from evenhand.interventions.fitting import is_measured
 from evenhand.interventions.sensitivity import Sensitivity
 from evenhand.rng import draw_seed
 
@@ -35,23 +36,31 @@ def model_in(path: str | Path) -> CausalModel:
     return CausalModel.from_bif(path, encoding=GIVEN.get().encoding)
 
 
-def fitted_model(path: Path, edges: str, smoothing: float, cuts: Sequence[str]) -> CausalModel:
-    """Return the model of a graph over the columns of a CSV or Parquet file, whose cells are read as texts.
+def fitted_model(path: Path, edges: str, smoothing: float, cuts: Sequence[str], outcome: str = "") -> CausalModel:
+    """Return the model of a graph over the columns of a CSV or Parquet file, whose cells are read as texts; an outcome
+    of more than a dozen numbers that changes nothing else is measured.
 
     Raises
     ------
     ArgumentError, TableError
         If the file, the edges or a cut are not as wanted.
     """
-    nodes = list(parents_of(*read_edges(edges)))
+    import pandas as pd
+
+    parents = parents_of(*read_edges(edges))
+    nodes = list(parents)
     limits = {column.strip(): (ends, cut) for cut in cuts for column, _, ends in [cut.partition("=")]}
     for column, (_, cut) in limits.items():
         if column not in nodes:
             raise ArgumentError(wanted_one_of("--cut", nodes, cut, what="COLUMN=25,45 with one of the columns"))
+    leaf = outcome in parents and outcome not in limits and not any(outcome in above for above in parents.values())
     frame = read_table(path, text=[node for node in nodes if node not in limits])
+    measured = None
+    if leaf and outcome in frame and is_measured(values := pd.to_numeric(frame[outcome], errors="coerce")):
+        measured, frame[outcome] = outcome, values
     for column, (ends, cut) in limits.items():
         frame[column] = _grouped(frame, column, ends, cut)
-    return CausalModel.fit(frame, edges, smoothing)
+    return CausalModel.fit(frame, edges, smoothing, measured=measured)
 
 
 def _grouped(frame: Any, column: str, ends: str, cut: str) -> Any:
@@ -88,7 +97,8 @@ def show_answer(
         Sensitivity(problem, found.candidate, tolerance=tolerance, between=(node, structure.outcome))
         for node in (causes if not found.refuted else [])
     ]
-    sentences = [*in_people(problem, found), *map(str, sensitive)]
+    supposed = "If the estimates are right: " if found.status == "not_shown" else ""
+    sentences = [*in_people(problem, found), *(f"{supposed}{one}" for one in sensitive)]
     body: dict[str, Any] = {
         "sensitivity": [{"between": list(s.between), "strength": s.strength, "words": str(s)} for s in sensitive]
     }
