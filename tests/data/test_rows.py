@@ -182,7 +182,8 @@ def certified(y):
 
 
 def asked(features=X, groups=GROUP, content=None):
-    return to_bytes(LabelQueue(IDS, features, groups=groups, content=content, seed=1))
+    queue = LabelQueue(IDS, features, groups=groups, content=content, seed=1)
+    return queue.features.tolist(), queue.content, queue.config()["groups"], queue.ask(len(IDS))
 
 
 def audited(rewards=WEIGHT, people=None):

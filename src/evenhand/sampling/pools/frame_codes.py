@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.errors import ContextError, wanted
@@ -56,7 +55,8 @@ class FrameCodes:
 
         found = pd.DataFrame(numbers, columns=list(columns))
         for name, known in self.texts.items():
-            found[name] = pd.Categorical.from_codes(found[name].to_numpy(np.int64), known)
+            categories = pd.CategoricalDtype(known)
+            found[name] = pd.Categorical.from_codes(found[name].astype(int), dtype=categories)
         return found
 
 
