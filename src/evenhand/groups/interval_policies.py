@@ -79,7 +79,7 @@ class IntervalPolicy(Grouped):
         """Whether exploration takes a large part of the rounds that the policy is for."""
         if self.horizon is None or self.horizon > FEWEST or self.exploration == math.inf:
             return ()
-        rows = int(self.engine.state.fit.samples[: len(self.arms)].sum()) if self.dimension else 0
+        rows = int(self.engine.state.fit.samples[: len(self.membership.arms)].sum()) if self.dimension else 0
         rounds = np.arange(1.0, self.horizon + 1) + max(0, rows - self.round)
         explored = float((rounds**-self.exploration).sum())
         if explored < MUCH * self.horizon:
