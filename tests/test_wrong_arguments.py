@@ -171,6 +171,10 @@ CALLS = {
         order="t",
     ),
     "under_shares": call(evaluation.under_shares, distribution={"a": 0.5, "b": 0.5}, shares={"a": 0.2, "b": 0.2}),
+    "price": call(quotas.price, promise=eh.Promise({"a": 0.2, "b": 0}), means=LOG),
+    "quotas.regret_bound": call(
+        quotas.regret_bound, promise=eh.Promise({"a": 0.2, "b": 0}), means=[0.9, 0.5], rounds=10
+    ),
     "Promise": call(eh.Promise, shares={"a": 0.2, "b": 0.2}),
     "Promise.is_kept": call(POLICY.promise.is_kept, pulls=[1, 1], round=2),
     "Promise.owed": call(POLICY.promise.owed, round=2),

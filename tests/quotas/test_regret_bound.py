@@ -74,6 +74,12 @@ def test_what_cannot_be_read_is_refused(means, rounds, words):
         regret_bound(eh.Promise({"a": 0, "b": 0.1}), means, rounds)
 
 
+def test_what_is_no_promise_is_refused():
+    for function in (lambda: regret_bound({"a": 0.1}, [0.5], 10), lambda: eh.quotas.price({"a": 0.1}, [0.5])):
+        with pytest.raises(ArgumentError, match=r"promise: expected an eh\.Promise"):
+            function()
+
+
 def simulated(arms, gap, part, alpha, rounds, replications):
     """The mean r-regret of UCB1 under DeadlineLearn, and the bound, at some rounds."""
     promise = eh.Promise(dict.fromkeys(range(arms), f"{part}/{arms}" if part != 0.1 else f"1/{10 * arms}"), alpha)

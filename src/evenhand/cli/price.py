@@ -7,6 +7,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evenhand import quotas
 from evenhand.cli.inputs.inputs import named_shares, numbers_by_name, numbers_of, shares_of, windows_of
 from evenhand.cli.inputs.promises import promise_in
 from evenhand.cli.inputs.tables import read_table
@@ -17,8 +18,6 @@ from evenhand.data.tables import column, in_column_order
 from evenhand.errors import ArgumentError, wanted
 from evenhand.promises.clause import AT_MOST
 from evenhand.promises.promise import Promise, read_promise
-from evenhand.quotas import Price
-from evenhand.quotas import price as price_of
 
 if TYPE_CHECKING:
     from evenhand.protocol import Label
@@ -63,7 +62,7 @@ def price(
         given = numbers_of(means, "--means") if named is None else numbers_by_name(named, "--means")
         arms = list(range(len(given))) if named is None else list(given)
     promised = _promised(arms, shares, cap, window, promise)
-    found = price_of(promised, given, arm=arm, reward=reward)
+    found = quotas.price(promised, given, arm=arm, reward=reward)
     if json:
         as_json({"promise": str(promised)} | price_body(found), found)
         return
@@ -81,15 +80,15 @@ def _promised(arms: list[Label], shares: str, cap: str, window: str, file: Path 
     return read_promise(owed, caps=caps, windows=windows_of(window) if window else None, arms=arms)
 
 
-def known_price(promise: Promise, means: Any, arm: str = "arm", reward: str = "reward") -> Price | str:
+def known_price(promise: Promise, means: Any, arm: str = "arm", reward: str = "reward") -> quotas.Price | str:
     """Return what a promise costs in the long run, or a sentence that says why it is not known."""
     try:
-        return price_of(promise, means, arm=arm, reward=reward)
+        return quotas.price(promise, means, arm=arm, reward=reward)
     except ArgumentError as error:
         return f"What the promise costs in the long run is not known: {in_shell(error)}."
 
 
-def price_body(found: Price | str) -> dict[str, Any]:
+def price_body(found: quotas.Price | str) -> dict[str, Any]:
     """Return a price for programs."""
     if isinstance(found, str):
         return {"cost": None, "notes": [found]}
@@ -97,7 +96,7 @@ def price_body(found: Price | str) -> dict[str, Any]:
     return numbers | {"clauses": found.clauses.to_dict("records"), "notes": list(found.notes)}
 
 
-def say_price(found: Price | str) -> None:
+def say_price(found: quotas.Price | str) -> None:
     """Print what a promise costs, and each of its clauses, those that cost most first."""
     if isinstance(found, str):
         print_text(found)
@@ -110,7 +109,7 @@ def say_price(found: Price | str) -> None:
     say_notes(found)
 
 
-def clause_rows(found: Price) -> list[dict[str, Any]]:
+def clause_rows(found: quotas.Price) -> list[dict[str, Any]]:
     """Return a row for people of each clause that costs anything, or would, those that cost most first."""
     binding = found.clauses[(found.clauses[["cost", "tighter", "looser"]] != 0).any(axis=1)]
 
@@ -127,7 +126,7 @@ def clause_rows(found: Price) -> list[dict[str, Any]]:
     return [row_of(row) for row in binding.sort_values("cost", ascending=False, kind="stable").to_dict("records")]
 
 
-def clause_notes(found: Price, left_out: int = 0) -> list[str]:
+def clause_notes(found: quotas.Price, left_out: int = 0) -> list[str]:
     """Return the sentences below a table of clauses, of which so many are left out."""
     binding, every = len(clause_rows(found)), len(found.clauses)
     said = ["A point is a percentage point: tighter is one more promised, or one less of a cap."] if binding else []

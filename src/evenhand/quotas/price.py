@@ -17,7 +17,7 @@ from evenhand.frames import as_pandas, is_frame
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import Labels
 from evenhand.promises.best_counts import best_counts, limit_of
-from evenhand.promises.clause import AT_MOST, Clause
+from evenhand.promises.clause import AT_MOST
 from evenhand.promises.promise import Promise
 from evenhand.promises.reading import overlap
 from evenhand.protocol import Label
@@ -126,6 +126,7 @@ def price(promise: Promise, means: Any, *, arm: str = "arm", reward: str = "rewa
 
     Source: the theorem at the head of `evenhand.promises.best_counts`.
     """
+    check_promise(promise)
     if is_frame(means):
         frame = as_pandas(means)
         labels = column(frame, arm)
@@ -145,6 +146,18 @@ def price(promise: Promise, means: Any, *, arm: str = "arm", reward: str = "rewa
     if read is None or read.shape != (len(promise.arms),) or not np.isfinite(read).all():
         raise ArgumentError(wanted("means", what, means))
     return _priced(promise, read[None, :], np.zeros((1, len(read))), read, 0)
+
+
+def check_promise(promise: Any) -> None:
+    """Refuse what is no promise.
+
+    Raises
+    ------
+    ArgumentError
+        If it is none.
+    """
+    if not isinstance(promise, Promise):
+        raise ArgumentError(wanted("promise", "an eh.Promise, such as eh.Promise({'a': 0.2, 'b': 0})", promise))
 
 
 def price_in(promise: Promise, codes: Ints, rewards: Floats) -> Price:
@@ -235,9 +248,8 @@ def _differences(promise: Promise, worth: Floats) -> Floats:
         what = "sets of which one contains the other, or that share no arm"
         raise SharesError(wanted("promise", what, Wording(f"{clash[0]} and {clash[1]}")))
     rounds = _rounds(promise)
-    nothing: tuple[Clause, ...] = ()
     exact = np.array([rounds], dtype=object)
-    free = best_counts(worth, promise.arms, nothing, np.zeros((1, 0), object), exact, promise.plays)[0]
+    free = best_counts(worth, promise.arms, (), np.zeros((1, 0), object), exact, promise.plays)[0]
     best = _best(promise, worth)
     if best[0, 0] != best[0, 0]:
         raise ArgumentError(

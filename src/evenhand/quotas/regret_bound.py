@@ -68,12 +68,13 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.arguments import as_whole_numbers
+from evenhand.arguments import as_whole_numbers, is_whole
 from evenhand.errors import ArgumentError, SharesError, Wording, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import Labels
 from evenhand.promises.clause import in_words
 from evenhand.promises.promise import Promise
+from evenhand.quotas.price import check_promise
 from evenhand.quotas.worlds import BernoulliArms
 
 ZETA_3 = 1.2020569031595942
@@ -110,6 +111,7 @@ def regret_bound(promise: Promise, means: Any, rounds: Any) -> Any:
 
     Source: the theorems at the head of `evenhand.quotas.regret_bound`.
     """
+    check_promise(promise)
     odd = [clause for clause in promise.clauses if clause.kind != "floor" or len(clause.arms) > 1]
     if odd or promise.plays > 1:
         got = Wording("; ".join(in_words(odd)) or f"{promise.plays} plays a round")
@@ -119,12 +121,11 @@ def regret_bound(promise: Promise, means: Any, rounds: Any) -> Any:
     if len(listed) != len(promise.arms) or (isinstance(given, dict) and len(given) > len(listed)):
         raise ArgumentError(wanted("means", Wording("one for each of the arms ", list(promise.arms)), means))
     world = BernoulliArms(dict(zip(promise.arms, listed, strict=True)))
-    whole = as_whole_numbers(np.atleast_1d(rounds))
-    if whole is None or whole.ndim != 1 or (whole < 1).any():
+    whole = as_whole_numbers([rounds] if is_whole(rounds) else rounds)
+    if whole is None or (whole < 1).any():
         raise ArgumentError(wanted("rounds", "a whole number >= 1, or a list of them", rounds))
-    assert world.gaps is not None
-    found = np.array([_bound(promise, world.gaps, int(t)) for t in whole])
-    return float(found[0]) if np.ndim(rounds) == 0 else found
+    found = np.array([_bound(promise, world.means.max() - world.means, int(t)) for t in whole])
+    return float(found[0]) if is_whole(rounds) else found
 
 
 def _bound(promise: Promise, gaps: Floats, rounds: int) -> float:
