@@ -89,7 +89,7 @@ def fitted(frame: Any, edges: Any, smoothing: Any, latent: Any, measured: str | 
     parents = parents_of(arrows, arcs)
     columns = {node: column(frame, node) for node in parents}
     leaves = [node for node in parents if not any(node in above for above in parents.values())]
-    if measured is not None and measured not in leaves:
+    if measured is not None and not (isinstance(measured, str) and measured in leaves):
         raise ArgumentError(wanted_one_of("measured", leaves, measured, what="a node without arrows from it, one of"))
     states: dict[str, list[Any]] = {}
     codes: dict[str, Any] = {}
