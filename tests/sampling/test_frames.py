@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from evenhand.errors import ContextError
+from evenhand.errors import ArgumentError, ContextError
 from evenhand.sampling import (
     ArrayPool,
     Certification,
@@ -115,7 +115,7 @@ def test_a_queue_of_a_frame_trains_a_pipeline_that_names_its_columns():
 
 def test_texts_are_refused_where_a_model_takes_numbers_alone():
     with pytest.raises(
-        ContextError, match=r"features: expected numbers, got .*text or categories in a table.*; encode"
+        ArgumentError, match=r"features: expected numbers, got .*text or categories in a table.*; encode"
     ):
         LabelQueue(range(N), FRAME, groups=GROUP)
     pool = ArrayPool(FRAME, Y, group=GROUP)

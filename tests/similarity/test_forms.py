@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 
 from evenhand.errors import ExhaustedError, VerdictError
 from evenhand.saving.state import from_bytes, to_bytes
-from evenhand.similarity import MomentDistance, PairQueue, PosteriorDistance
+from evenhand.similarity import MomentDistance, PairQueue, PosteriorDistance, forms
 
 pytestmark = pytest.mark.compiled
 
@@ -61,18 +61,25 @@ def test_while_both_forms_agree_with_the_answers_the_smaller_distance_counts(che
     assert "not checked" in queue.checked
 
 
-@pytest.mark.parametrize("dimension", [2, 3])
-def test_where_no_form_fits_that_is_said_with_the_number_of_answers_against_each(dimension):
-    queue, _ = asked("largest", dimension, most=50)
+@pytest.mark.parametrize(("dimension", "most"), [(2, 50), pytest.param(3, 150, marks=pytest.mark.slow)])
+def test_where_no_form_fits_that_is_said_with_the_number_of_answers_against_each(dimension, most):
+    """The juror goes by the largest difference: of three features, only the checks find that out."""
+    queue, _ = asked("largest", dimension, most=most)
     assert queue.policy.metric.guarantee != "certified"
     assert queue.form.startswith("No form of distance fits the answers: ")
     counts = [int(word) for word in queue.form.split() if word.isdigit()]
     assert counts[0] > 0
-    assert counts[1] == 50
+    assert counts[1] == len(queue.answers)
     notes = queue.chances().notes
     assert notes[0] == f"{queue.form}."
     assert not queue.fits
-    assert not any("No two people" in note or "no two people" in note for note in notes)
+    assert not any("no two people" in note for note in notes)
+    unfair = {verdict.id for verdict in queue.policy.metric.verdicts if verdict.unfair}
+    proposed = [told for told, question, _ in queue._answers if question.proposed]
+    if found := len(unfair & set(proposed)):
+        more = "others in these chances may be unfair as well"
+        assert queue.checked == f"{found} of {len(proposed)} proposed differences were called unfair: {more}"
+    assert dimension == 2 or found
 
 
 def test_a_few_wrong_answers_leave_the_form_that_most_answers_support():
@@ -80,6 +87,20 @@ def test_a_few_wrong_answers_leave_the_form_that_most_answers_support():
     assert queue.policy.metric.structure == "absolute"
     root, total = (int(said.split()[0]) for said in queue.form.split(": ")[1].split(", "))
     assert root > 10 > total
+
+
+def test_where_answers_may_be_wrong_the_form_is_known_once_they_tell():
+    queue, _ = asked("sum", 2, most=40, errors=0.1)
+    assert queue.form.startswith("Distances may be a root of weighted squares of differences or a weighted sum of ")
+    assert "0 and 0 of 40 answers contradict these forms, and of two distances the smaller one counts" in queue.form
+    both = queue._forms.possible(queue.policy.metric)
+    assert {one.structure for one in both} == {"symmetric", "absolute"}
+    ends = [one.bounds(queue._rows[3], queue._rows[9]) for one in both]
+    assert forms.hull(both, queue._rows[3], queue._rows[9])[0] == min(low for low, _, _ in ends)
+    queue, _ = asked("sum", 2, most=100, errors=0.1)
+    assert queue.policy.metric.structure == "absolute"
+    assert "of 100 answers contradict a root of weighted squares of differences, 0 a weighted sum" in queue.form
+    assert max(one.wrong for one in queue.policy.suspects()) < 0.5
     again = from_bytes(to_bytes(queue))
     assert (again.form, again.tested, again.ask()) == (queue.form, queue.tested, queue.ask())
 

@@ -33,6 +33,9 @@ def compared(
     uniform = fresh_risks(model, pool, drawn, sampler.loss)
     table = fresh.join(uniform["risk"].rename("uniform")).assign(share=finished.mixture)
     table = table.rename(columns={"rows": "fresh_rows"})
+    table = table[
+        [*table.columns.drop("most_frequent", errors="ignore"), *table.columns.intersection(["most_frequent"])]
+    ]
     return {
         "fresh": table.reset_index().to_dict("records"), "risk": MEASURES.get(str(sampler.loss), "error rate"),
         "worst_off": worst_of(fresh), "uniform": {"rows": len(drawn), "worst_off": worst_of(uniform)},

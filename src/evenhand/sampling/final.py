@@ -19,7 +19,7 @@ from evenhand.sampling.pools.pools import ArrayPool
 from evenhand.sampling.reweighting import minimax_reweighting
 
 ROUNDS = 60
-"""Of the game whose models are mixed: many more made the worst-off group's risk no smaller."""
+"""Rounds of the game whose models are mixed."""
 STREAM = 2
 """The stream of a sampler's seed that draws uniformly."""
 

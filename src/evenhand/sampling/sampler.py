@@ -287,8 +287,8 @@ class Sampler(Drawing):
         final_refit : train once more, on training and validation rows together; else keep the current model.
         reweighted : make that last step minimax reweighting of the groups (Diana et al. 2021) in the sampler's own
             loss instead of plain training; for logistic regression only.
-        mixture : mix the models of 60 rounds of such a game instead (Hedge with rate 1), each row by one of them. Of
-            three worlds the worst-off group did better in two and as well in one.
+        mixture : mix the models of 60 rounds of such a game instead (Hedge with rate 1), each row by one of them. This
+            serves groups that contradict each other, for which no single model is good; certify it like any model.
 
         Raises
         ------

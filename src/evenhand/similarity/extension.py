@@ -1,9 +1,9 @@
 """Chances of many people from those of a few: no two of all differ by more than a norm that no distance falls below.
 
 A norm n with n(z) <= d(z) for each distance d that the answers leave possible is a largest fair difference. The program
-is solved for people who stand for all, and p(x) = min over them of p(c) + n(x - c) gives everybody a chance, so that
-any two differ by at most n(x - y) (E. J. McShane, "Extension of range of functions", 1934); a shift that gives out all
-places, and 0 and 1 as ends, change nothing of this.
+is solved for people who stand for all. Then p(x) = min over them of p(c) + n(x - c) and p(x) = max of p(c) - n(x - c)
+give everybody a chance, so that any two differ by at most n(x - y) (E. J. McShane, "Extension of range of functions",
+1934), and so does the middle of both; a shift that gives out all places, and 0 and 1 as ends, change nothing of this.
 
 For sums of absolute differences n has the least weight of each feature. Otherwise it is the largest of linear
 functions, each as long as a grid of directions allows: between its points a distance falls by at most their own
@@ -88,7 +88,8 @@ def standing_for(people: Floats) -> tuple[Ints, Ints]:
 def extended(chances: Floats, centres: Floats, people: Floats, norm: Norm, places: int) -> Floats:
     """Return the chance of each person (n, d), from those of the people at the centres; they add up to the places."""
     blocks = range(0, len(people), AT_ONCE)
-    parts = [(chances + norm.between(people[n : n + AT_ONCE], centres)).min(axis=1) for n in blocks]
+    apart = (norm.between(people[n : n + AT_ONCE], centres) for n in blocks)
+    parts = [0.5 * ((chances + away).min(axis=1) + (chances - away).max(axis=1)) for away in apart]
     found, low, high = np.concatenate(parts), -2.0, 2.0
     for _ in range(100):
         shift = 0.5 * (low + high)

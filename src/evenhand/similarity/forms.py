@@ -66,27 +66,27 @@ class Forms:
         self._counted: tuple[tuple[int, ...], list[int]] = ((), [])
 
     def possible(self, metric: DistanceLearner) -> list[DistanceLearner]:
-        """Return the metric, and that of the other form where every answer is trusted and agrees with it as well."""
-        if metric.error_rate > 0.0 or metric.dimension == 1:
+        """Return the metric, and that of the other form where the answers agree with it about as well."""
+        if metric.dimension == 1:
             return [metric]
         told = (metric.structure == "absolute", *(verdict.id for verdict in metric.verdicts))
         if self._tried[0] != told:
-            self._tried = told, agreeing(metric.verdicts, other(metric.structure))
+            structure = other(metric.structure)
+            if metric.error_rate == 0.0:
+                rival: DistanceLearner | None = agreeing(metric.verdicts, structure)
+            else:
+                rival = self._believed(metric) if self._worse(metric) <= 1 else None
+            self._tried = told, rival
         return [metric] if self._tried[1] is None else [metric, self._tried[1]]
 
     def better(self, metric: DistanceLearner) -> DistanceLearner | None:
         """Return a learner of the other form where answers contradict the one that was supposed and agree better with
         it."""
-        verdicts, d, n = metric.verdicts, metric.dimension or 0, len(metric.verdicts)
-        if metric.error_rate == 0.0 or d == 1 or last_renewal(n) != n:
+        n = len(metric.verdicts)
+        if metric.error_rate == 0.0 or metric.dimension == 1 or last_renewal(n) != n:
             return None
-        structure = other(metric.structure)
-        mine, theirs = (contradicting(verdicts, one, d) for one in (metric.structure, structure))
-        if not (theirs == 0 < mine or theirs + 2 <= mine):  # one answer fewer may be chance
-            return None
-        if self._errors == 0.0 and theirs > 0:
-            return PosteriorDistance(structure=structure)
-        return MomentDistance(structure=structure, error_rate=self._errors)
+        better, agrees = -self._worse(metric), min(self._wrong(metric)) == 0
+        return self._learner(metric) if better >= (1 if agrees else 2) else None  # one answer fewer may be chance
 
     def in_words(self, metric: DistanceLearner) -> str:
         """Return which form of distance is supposed, and whether the answers agree with it."""
@@ -99,6 +99,9 @@ class Forms:
                 return f"Distances are {mine}: no answer contradicts this form, but {theirs} contradicts some"
             return f"The answers agree with {mine} and with {theirs}: of two distances the smaller one counts"
         wrong = self._wrong(metric)
+        if self.fit(metric) and len(self.possible(metric)) > 1:
+            either = f"{wrong[0]} and {wrong[1]} of {n} answers contradict these forms"
+            return f"Distances may be {ROOT} or {SUM}: {either}, and of two distances the smaller one counts"
         counts = f"{wrong[0]} of {n} answers contradict {ROOT}, {wrong[1]} {SUM}"
         if not self.fit(metric):
             return f"No form of distance fits the answers: {counts}; people may be compared in another way"
@@ -107,6 +110,26 @@ class Forms:
     def fit(self, metric: DistanceLearner) -> bool:
         """Return whether one of the forms agrees with as many answers as are supposed to be right."""
         return metric.error_rate == 0.0 or min(self._wrong(metric)) <= self._errors * len(metric.verdicts)
+
+    def _worse(self, metric: DistanceLearner) -> int:
+        """Return how many answers more contradict the other form than that of the metric."""
+        root, total = self._wrong(metric)
+        return root - total if metric.structure == "absolute" else total - root
+
+    def _learner(self, metric: DistanceLearner) -> DistanceLearner:
+        """Return a learner of the other form that trusts answers as far as the metric's does, or as far as it may."""
+        structure = other(metric.structure)
+        if self._errors == 0.0 and self._wrong(metric)[structure == "absolute"] > 0:
+            return PosteriorDistance(structure=structure)
+        return MomentDistance(structure=structure, error_rate=self._errors)
+
+    def _believed(self, metric: DistanceLearner) -> DistanceLearner:
+        """Return that learner after it was told the log of the metric."""
+        belief = self._learner(metric)
+        belief.begin(metric.dimension or 0, metric.copies)
+        belief.log.entries = list(metric.log.verdicts)
+        belief.replay()
+        return belief
 
     def _wrong(self, metric: DistanceLearner) -> list[int]:
         """Return how many answers contradict each of the two forms."""

@@ -58,7 +58,7 @@ class PairQueue(AskTell):
     errors : the share of answers that may be wrong; 0 trusts all until two contradict each other.
     check : how many questions are asked in the end, when no answer teaches anything more, to test what was supposed:
         which of two forms of distance holds, while answers agree with both, and whether pairs at the limit of the
-        chances that follow are acceptable.
+        chances that follow are acceptable; where one is not, although a form fits, as many are asked again.
     scale : one scale for everybody; None for that of the features, `Scale.of(features)`.
     seed : the seed of the rounds.
 
@@ -176,6 +176,8 @@ class PairQueue(AskTell):
             self._answers.append((told, question, who))
             self._put(question, who)
             self._take_form()
+            if question.proposed and label == UNFAIR and self.fits:
+                self.tested = 0
         elif label is None:
             self._put(question, who)
         elif isinstance(label, str) and label.split()[:1] == [WITHDRAW]:
@@ -308,7 +310,9 @@ class PairQueue(AskTell):
         proposed = [told for told, question, _ in self._answers if question.proposed]
         if not proposed:
             return "No proposed difference was judged: whether the form of distance is right was not checked"
-        return f"{len(unfair.intersection(proposed))} of {len(proposed)} proposed differences were called unfair"
+        found = len(unfair.intersection(proposed))
+        more = ": others in these chances may be unfair as well" * (found > 0)
+        return f"{found} of {len(proposed)} proposed differences were called unfair{more}"
 
     # ------------------------------------------------------------------ inside
 

@@ -16,16 +16,7 @@ import numpy as np
 from evenhand.arguments import in_sequence, is_whole, one_of, whole
 from evenhand.data.groupings import Grouping
 from evenhand.display.html import Table
-from evenhand.errors import (
-    ArgumentError,
-    ContextError,
-    ExhaustedError,
-    UnknownTicketError,
-    Wording,
-    first_few,
-    is_path,
-    wanted,
-)
+from evenhand.errors import ArgumentError, ExhaustedError, UnknownTicketError, Wording, first_few, is_path, wanted
 from evenhand.frames import ENCODE, as_pandas, is_frame
 from evenhand.labels import Labels
 from evenhand.parameters import require_fresh
@@ -114,7 +105,7 @@ class LabelQueue(AskTell):
         self._assignment = Assignment(self._items, self._fresh_sampler(sampler), self.choice)
         if self._items.codes.texts and not self.sampler.model.takes_frames:
             mend = f"{ENCODE}, or pass a sampler with a pipeline as its model"
-            raise ContextError(wanted("features", "numbers", Wording("text or categories in a table"), mend))
+            raise ArgumentError(wanted("features", "numbers", Wording("text or categories in a table"), mend))
         self._annotations = Annotations(self.annotators)
         self._users = Users()
         self._again: list[int] = []
