@@ -277,16 +277,7 @@ def test_a_late_reward_of_an_arm_that_is_off_offer_is_learned():
     assert policy.learner.learner.policy._counts[0] == 1
 
 
-class Ranks:
-    """Ranks the arms, which the rule of plain shares does not take."""
-
-    def choose(self):
-        return [1, 0, 2]
-
-    def update(self, index, reward): ...
-
-
 def test_a_policy_that_is_given_parameters_goes_over_to_rankings_itself():
-    policy = DeadlineLearn(Ranks(), [0.1, 0.1, 0.1]).set_params(tolerance=2)
+    policy = DeadlineLearn(Ranks([1, 0, 2]), [0.1, 0.1, 0.1]).set_params(tolerance=2)
     assert policy.ask().index == 1
     assert policy._now.composed
