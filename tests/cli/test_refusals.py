@@ -40,6 +40,7 @@ READING = {
     "audit-pairs": ["FILE", "--features", "x", "--reward", "reward"],
     "choose": ["FILE", "--state", "pairs.evenhand", "--places", "1"],
     "evaluate": ["FILE", "-p", "a=0.5,b=0.5"],
+    "price": ["FILE", "--shares", "0.1"],
     "label": ["FILE", "--id", "id", *PEOPLE, "--labels", "0,1", "--tasks", "t.csv"],
     "recommend": ["FILE", "--edges", "sex->dose,dose->cured", *CAUSES, "--tolerance", "0.1"],
     "sample": ["FILE", *PEOPLE, "--label", "label", "--budget", "10"],

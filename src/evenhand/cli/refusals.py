@@ -45,7 +45,8 @@ def typed_options(context: Any) -> dict[str, str]:
 def command_line(context: Any, name: str = "", without: Sequence[str] = ()) -> str:
     """Return the command as it was typed, or another one with its arguments, without some of them."""
     words, typed = ["evenhand", name or str(context.info_name)], typed_options(context)
-    for one in (one for one in context.command.params if one.name not in without):
+    first = sorted(context.command.params, key=lambda one: str(one.opts[0]).startswith("-"))
+    for one in (one for one in first if one.name not in without):
         value = context.params.get(one.name)
         option = one.secondary_opts[0] if value is False and one.secondary_opts else typed.get(one.name)
         for each in value if isinstance(value, (list, tuple)) else [value] if one.name in typed else []:

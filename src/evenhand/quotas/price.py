@@ -148,7 +148,7 @@ def price(promise: Promise, means: Any, *, arm: str = "arm", reward: str = "rewa
     return _priced(promise, read[None, :], np.zeros((1, len(read))), read, 0)
 
 
-def check_promise(promise: Any) -> None:
+def check_promise(given: Any) -> None:
     """Refuse what is no promise.
 
     Raises
@@ -156,8 +156,8 @@ def check_promise(promise: Any) -> None:
     ArgumentError
         If it is none.
     """
-    if not isinstance(promise, Promise):
-        raise ArgumentError(wanted("promise", "an eh.Promise, such as eh.Promise({'a': 0.2, 'b': 0})", promise))
+    if not isinstance(given, Promise):
+        raise ArgumentError(wanted("promise", "an eh.Promise, such as eh.Promise({'a': 0.2, 'b': 0})", given))
 
 
 def price_in(promise: Promise, codes: Ints, rewards: Floats) -> Price:

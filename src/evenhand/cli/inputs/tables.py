@@ -19,12 +19,11 @@ from evenhand.cli.refusals import in_shell
 from evenhand.data import files
 from evenhand.data.csv_files import EVERY
 from evenhand.data.csv_form import CsvForm, detected
-from evenhand.data.files import FORMATS, FOUND_OUT, TableOptions
+from evenhand.data.files import FIRST_ROW, FORMATS, FOUND_OUT, TableOptions
 from evenhand.data.json_files import first_signs, rows_of
 from evenhand.data.text_files import opened, text_of
 from evenhand.errors import ArgumentError, TableError, file_said, wanted
 from evenhand.protocol import label_of
-from evenhand.sampling.labelling.label_files import FIRST_ROW
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from evenhand.data.csv_files import EVERY, write_csv
-from evenhand.data.files import TableOptions, format_of, read_table
+from evenhand.data.files import FIRST_ROW, TableOptions, format_of, read_table
 from evenhand.data.json_files import rows_of
 from evenhand.data.text_files import read_encoding, text_of
 from evenhand.errors import ArgumentError, TableError, Wording, wanted, wanted_one_of
@@ -26,8 +26,6 @@ OWN = "evenhand_id"
 LABELS = ("label", "labels")
 TAKEN = ("id", OWN, *LABELS, "allowed", "annotator", "rejected")
 """The columns of a table of tasks that are not of the item."""
-FIRST_ROW = "first row"
-"""Where the attributes of a frame hold the number of its first row, which is 2 in a spreadsheet with a header."""
 CANCELLED = ("was_cancelled", "skipped")
 ANSWERS = (*LABELS, "rejected", *CANCELLED)
 """The fields of a flat record that say something of its item."""
