@@ -69,7 +69,7 @@ def test_contextual_policies_and_worlds_with_rounds_of_their_own_are_refused():
     world = eh.groups.BiasedLinearArms(arms=4, sensitive=2, dimension=2, bias=1.0)
     with pytest.raises(ArgumentError, match="without contexts"):
         eh.simulate(LinUCB(), world, rounds=10, seed=1, jobs=1, learned=LOG)
-    policy, individuals = next(eh.similarity.LipschitzUCB.examples())
+    policy, individuals = next(eh.similarity.LipschitzUCB._examples())
     with pytest.raises(ArgumentError, match=r"^learned: expected None in \w+, which plays rounds of its own"):
         eh.simulate(policy, individuals, rounds=10, learned=LOG)
 

@@ -8,7 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.errors import ArgumentError, ExhaustedError, wanted
+from evenhand.errors import ArgumentError, ContextError, ExhaustedError, Wording, wanted
+from evenhand.frames import ENCODE
 from evenhand.labels import Labels
 from evenhand.protocol import Label
 from evenhand.sampling.labelling.label_items import LABELLED, OPEN, PURPOSES, REJECTED, WAITING, Items
@@ -31,6 +32,9 @@ class Assignment:
     """
 
     def __init__(self, items: Items, sampler: Sampler, choice: Choice) -> None:
+        if items.codes.texts and not sampler.model.takes_frames:
+            mend = f"{ENCODE}, or pass a sampler with a pipeline as its model"
+            raise ContextError(wanted("features", "numbers", Wording("text or categories in a table"), mend))
         self.items, self.sampler, self._choice = items, sampler, choice
         self.slots: list[tuple[int, str]] = []
         self.places = np.full((len(items.ids), 2), -1, np.int64)

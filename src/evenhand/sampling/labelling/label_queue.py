@@ -17,7 +17,7 @@ from evenhand.arguments import in_sequence, is_whole, one_of, whole
 from evenhand.data.groupings import Grouping
 from evenhand.display.html import Table
 from evenhand.errors import ArgumentError, ExhaustedError, UnknownTicketError, Wording, first_few, is_path, wanted
-from evenhand.frames import ENCODE, as_pandas, is_frame
+from evenhand.frames import as_pandas, is_frame
 from evenhand.labels import Labels
 from evenhand.parameters import require_fresh
 from evenhand.policy.ask_tell import AskTell, locked
@@ -103,9 +103,6 @@ class LabelQueue(AskTell):
         self.choice = one_of("choice", choice, CHOICES)
         self.annotators = whole("annotators", annotators, low=1, high=MOST)
         self._assignment = Assignment(self._items, self._fresh_sampler(sampler), self.choice)
-        if self._items.codes.texts and not self.sampler.model.takes_frames:
-            mend = f"{ENCODE}, or pass a sampler with a pipeline as its model"
-            raise ArgumentError(wanted("features", "numbers", Wording("text or categories in a table"), mend))
         self._annotations = Annotations(self.annotators)
         self._users = Users()
         self._again: list[int] = []
