@@ -26,7 +26,7 @@ from evenhand.groups.interval_policies import ColdStart, IntervalPolicy, Preset
 from evenhand.groups.intervals import CHAIN_WITHIN, TOP, IntervalParams
 from evenhand.groups.problem import Membership, one_of_two
 from evenhand.groups.worlds import BiasedLinearArms
-from evenhand.policy.ask_tell import locked
+from evenhand.parameters import locked
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed

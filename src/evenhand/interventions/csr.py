@@ -38,7 +38,7 @@ from evenhand.interventions.search import GAP_HIGH, OUTCOME_LOW, OUTCOME_NEAR, S
 from evenhand.interventions.structure import through_v_alone
 from evenhand.interventions.worlds import SimulatedTrial
 from evenhand.kernels.arrays import Bools, Floats, Ints
-from evenhand.policy.ask_tell import locked
+from evenhand.parameters import locked
 from evenhand.registry import register
 
 

@@ -134,6 +134,9 @@ class Adapter(Parameters):
         """Return the constructor's arguments."""
         return {"learner": self.learner, **self.functions, **self._said}
 
+    def __repr__(self) -> str:
+        return f"Adapter({type(self.learner).__name__})"
+
     @property
     def sources(self) -> list[Any]:
         """The class and the functions whose code decides."""

@@ -22,7 +22,7 @@ from evenhand.errors import ArgumentError, ContextError, ExhaustedError, StateFi
 from evenhand.frames import frame_or_value, is_frame
 from evenhand.kernels.arrays import Ints
 from evenhand.labels import Labels, in_columns
-from evenhand.policy.ask_tell import locked
+from evenhand.parameters import locked
 from evenhand.protocol import Label, arm_labels, columns_seen
 from evenhand.registry import name_of, register
 from evenhand.sampling.measures import confidence_sequence, most_frequent_errors

@@ -20,7 +20,7 @@ from evenhand.data.groupings import least_rows
 from evenhand.display.html import Table
 from evenhand.errors import ArgumentError, ExhaustedError, wanted
 from evenhand.kernels.arrays import Bools, Floats, Ints
-from evenhand.policy.ask_tell import locked
+from evenhand.parameters import locked
 from evenhand.protocol import Label, arm_labels
 from evenhand.rng import Seed, child, draw_seed, stream
 from evenhand.sampling.certification import Certification

@@ -25,7 +25,7 @@ from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.kernels import random, sampling
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.kernels.compose import entry
-from evenhand.policy.ask_tell import locked
+from evenhand.parameters import locked
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed

@@ -24,8 +24,8 @@ from evenhand.frames import frame_or_value
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import flat
 from evenhand.labels import in_columns, in_order
-from evenhand.parameters import require_fresh
-from evenhand.policy.ask_tell import AskTell, locked
+from evenhand.parameters import Parameters, locked, require_fresh
+from evenhand.policy.ask_tell import AskTell
 from evenhand.policy.traits import Traits
 from evenhand.protocol import Chance, Decision
 from evenhand.registry import register
@@ -65,7 +65,7 @@ SILENCES = {"nothing": EXPLICIT, "acceptable": ALL, "acceptable unless another i
 
 
 @register("similarity/lipschitz-ucb")
-class LipschitzUCB(AskTell):
+class LipschitzUCB(AskTell, Parameters):
     """Choose with fair probabilities while learning rewards from experience and the metric from an auditor.
 
     Parameters

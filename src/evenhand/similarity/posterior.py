@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from evenhand.arguments import real
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import routine
-from evenhand.policy.ask_tell import locked
+from evenhand.parameters import locked
 from evenhand.registry import register
 from evenhand.rng import Seed, generator
 from evenhand.similarity.learner import DistanceLearner

@@ -19,8 +19,8 @@ from evenhand.display.html import Table
 from evenhand.errors import ArgumentError, ExhaustedError, UnknownTicketError, Wording, first_few, is_path, wanted
 from evenhand.frames import as_pandas, is_frame
 from evenhand.labels import Labels
-from evenhand.parameters import require_fresh
-from evenhand.policy.ask_tell import AskTell, locked
+from evenhand.parameters import Parameters, locked, require_fresh
+from evenhand.policy.ask_tell import AskTell
 from evenhand.policy.traits import Traits
 from evenhand.protocol import Label
 from evenhand.registry import register
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 @register("sampling/label-queue", kind="part")
-class LabelQueue(AskTell):
+class LabelQueue(AskTell, Parameters):
     """Hand out items to label, and learn from each label at once.
 
     Labels may come late, in any order, or never: an item that nobody labels stays open and holds nothing up. An item
