@@ -67,9 +67,10 @@ def commands(text):
 def test_a_report_on_a_log_says_what_was_promised_and_where_it_was_broken(log):
     text, words = reported(log, "--arm", "item", "--promise", "promise.toml", "--reward", "click", code=1)
     finding = eh.audit.promise(
-        pd.read_csv(log), arm="item",
+        pd.read_csv(log),
+        arm="item",
         promise=eh.Promise({"a": 0.5, "b": 0, "c": 0, ("b", "c"): 0.25}, tolerance=1, caps={"b": 0.25}),
-    )  # fmt: skip
+    )
     assert f"▲ {finding.verdict}" in words
     assert "What the log shows" not in words
     for line in (

@@ -128,9 +128,13 @@ def test_a_plan_with_awkward_states_is_read_as_it_was(tmp_path):
     tables = {"sex": [0.5, 0.5], "dose": [[0.2, 0.3, 0.5]] * 2, "cured": [[[0.5, 0.5]] * 3] * 2}
     model = CausalModel.from_tables(STATES, {"sex": (), "dose": ("sex",), "cured": ("sex", "dose")}, tables)
     problem = Problem(
-        model, intervene="dose", sensitive="sex", outcome="cured", candidates={"=now": "-", "@all": "+"},
+        model,
+        intervene="dose",
+        sensitive="sex",
+        outcome="cured",
+        candidates={"=now": "-", "@all": "+"},
         values={"\u2028": 0, "007": 1},
-    )  # fmt: skip
+    )
     plan = eh.interventions.OneShot(problem, tolerance=0.5, budget=40).ask().frame
     write_csv(plan, tmp_path / "plan.csv")
     assert read_texts(tmp_path / "plan.csv").to_dict("list") == plan.fillna("").astype(str).to_dict("list")

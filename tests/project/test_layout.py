@@ -29,9 +29,20 @@ PLACES = {
     "how is a learner of another library taken in?": ("learners/adapter.py", "Adapter"),
 }
 TRUNK = {
-    "arguments", "errors", "extras", "frames", "jobs", "labels", "parameters", "processes", "protocol", "registry",
-    "rng", "threads", "version",
-}  # fmt: skip
+    "arguments",
+    "errors",
+    "extras",
+    "frames",
+    "jobs",
+    "labels",
+    "parameters",
+    "processes",
+    "protocol",
+    "registry",
+    "rng",
+    "threads",
+    "version",
+}
 """The modules that belong to no room; what is new belongs into one."""
 
 
@@ -80,7 +91,7 @@ def test_foreign_objects_are_adapted_at_the_door():
 
 
 def test_a_file_is_read_in_one_sitting_and_a_function_on_one_screen():
-    """At most 300 lines of code a file, and 60 a function."""
+    """At most 300 lines of code a file, and 60 a function below its signature."""
     ci_lines = importlib.util.module_from_spec(importlib.util.spec_from_loader(COUNTED.name, COUNTED))
     COUNTED.exec_module(ci_lines)
     long = []
@@ -94,7 +105,7 @@ def test_a_file_is_read_in_one_sitting_and_a_function_on_one_screen():
         if len(lines) > 300 and not text.startswith("# Generated"):
             long.append((str(file.relative_to(HOME)), len(lines)))
         for node in functions:
-            count = len(lines & set(range(node.lineno, node.end_lineno + 1)))
+            count = len(lines & set(range(node.body[0].lineno, node.end_lineno + 1)))
             if count > 60:
                 long.append((str(file.relative_to(HOME)), node.name, count))
     assert long == []

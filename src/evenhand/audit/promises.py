@@ -31,19 +31,40 @@ if TYPE_CHECKING:
 
 @overload
 def promise(
-    frame: pd.DataFrame | str | os.PathLike[str], *, arm: str, shares: Any = ..., tolerance: float = ...,
-    order: str | Sequence[str] | None = ..., caps: Any = ..., cap_tolerance: float = ..., windows: Any = ...,
-    promise: Promise | None = ..., segment: str | None = ..., available: str | None = ..., round: str | None = ...,
-    times: str | None = ..., jobs: int = ...,
-) -> Audit: ...  # fmt: skip
+    frame: pd.DataFrame | str | os.PathLike[str],
+    *,
+    arm: str,
+    shares: Any = ...,
+    tolerance: float = ...,
+    order: str | Sequence[str] | None = ...,
+    caps: Any = ...,
+    cap_tolerance: float = ...,
+    windows: Any = ...,
+    promise: Promise | None = ...,
+    segment: str | None = ...,
+    available: str | None = ...,
+    round: str | None = ...,
+    times: str | None = ...,
+    jobs: int = ...,
+) -> Audit: ...
 
 
 @overload
 def promise(
-    *, frames: Sequence[pd.DataFrame], arm: str, shares: Any = ..., tolerance: float = ...,
-    order: str | Sequence[str] | None = ..., caps: Any = ..., cap_tolerance: float = ..., windows: Any = ...,
-    promise: Promise | None = ..., segment: str | None = ..., available: str | None = ..., round: str | None = ...,
-) -> ApartAudit: ...  # fmt: skip
+    *,
+    frames: Sequence[pd.DataFrame],
+    arm: str,
+    shares: Any = ...,
+    tolerance: float = ...,
+    order: str | Sequence[str] | None = ...,
+    caps: Any = ...,
+    cap_tolerance: float = ...,
+    windows: Any = ...,
+    promise: Promise | None = ...,
+    segment: str | None = ...,
+    available: str | None = ...,
+    round: str | None = ...,
+) -> ApartAudit: ...
 
 
 def promise(

@@ -35,13 +35,21 @@ Audited = partial[tuple[Any, Any]]
 
 
 def audited_log(
-    log: Annotated[list[Path], typer.Argument(metavar="LOG...")], *,
-    share_texts: Annotated[list[str] | None, typer.Option("--shares")] = None, arm: str = "arm", tolerance: float = 0.0,
-    order: list[str] | None = None, cap_tolerance: float = 0.0,
+    log: Annotated[list[Path], typer.Argument(metavar="LOG...")],
+    *,
+    share_texts: Annotated[list[str] | None, typer.Option("--shares")] = None,
+    arm: str = "arm",
+    tolerance: float = 0.0,
+    order: list[str] | None = None,
+    cap_tolerance: float = 0.0,
     cap_texts: Annotated[list[str] | None, typer.Option("--cap")] = None,
-    window_texts: Annotated[list[str] | None, typer.Option("--window")] = None, promise: Path | None = None,
-    segment: str = "", available: str = "", round: str = "", times: str = "",
-) -> tuple[Any, Any]:  # fmt: skip
+    window_texts: Annotated[list[str] | None, typer.Option("--window")] = None,
+    promise: Path | None = None,
+    segment: str = "",
+    available: str = "",
+    round: str = "",
+    times: str = "",
+) -> tuple[Any, Any]:
     """Return the audit of a log, or of several that were written apart, and the log: a table, or the name of files that
     were read in batches.
 
@@ -87,11 +95,20 @@ def audited_log(
     check_named(told, kinds, "owed" if shares and named is None else "free")
     owed = (shares or None if changing is None else changing) if named is None else _with_every_arm(named, kinds)
     finding: Any = audit.promise(
-        **given_logs, arm=arm, shares=owed, tolerance=tolerance, caps=caps,
+        **given_logs,
+        arm=arm,
+        shares=owed,
+        tolerance=tolerance,
+        caps=caps,
         order=columns_of(order, frame.columns) if order else None,
-        cap_tolerance=cap_tolerance, windows=bounds, promise=stated, segment=segment or None,
-        available=available or None, round=round or None, times=times or None,
-    )  # fmt: skip
+        cap_tolerance=cap_tolerance,
+        windows=bounds,
+        promise=stated,
+        segment=segment or None,
+        available=available or None,
+        round=round or None,
+        times=times or None,
+    )
     return finding, given_logs.get("frame")
 
 

@@ -33,9 +33,16 @@ def demo(*, out: Path = Path("out/demo"), seed: int = 2026, json: JSON = False) 
     frame = made_log(seed=seed)
     write_csv(frame, log)
     audited = partial(
-        audited_log, share_texts=[SHARES], arm="advertiser", tolerance=TOLERANCE, times="at", order=None, segment="",
-        available="", round="",
-    )  # fmt: skip
+        audited_log,
+        share_texts=[SHARES],
+        arm="advertiser",
+        tolerance=TOLERANCE,
+        times="at",
+        order=None,
+        segment="",
+        available="",
+        round="",
+    )
     asked = f"--arm advertiser --shares {SHARES} --tolerance {TOLERANCE} --times at"
     audit = f"evenhand audit {shlex.quote(str(log))} {asked}"
     of, kept, verdict, parts, _ = log_report(audited, str(log), "price", audit)

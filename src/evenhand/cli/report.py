@@ -53,10 +53,16 @@ AGAIN, NOTES = "How to check it again", "Before you believe it"
 @Options(tables="log", beside=PROMISED)
 @taking_audited
 def report(
-    audited: Audited, context: typer.Context, log: Annotated[str, typer.Argument(metavar="STORE|LOG")], *,
-    study: STUDY = None, reward: str = "", call: list[str] | None = None, out: Path = Path("report.html"),
+    audited: Audited,
+    context: typer.Context,
+    log: Annotated[str, typer.Argument(metavar="STORE|LOG")],
+    *,
+    study: STUDY = None,
+    reward: str = "",
+    call: list[str] | None = None,
+    out: Path = Path("report.html"),
     json: JSON = False,
-) -> None:  # fmt: skip
+) -> None:
     """Write one HTML file that opens without a server: the promise, whether and where it was broken, a picture, the
     cost, the last decisions with reasons, and how to check it again. Exit code 1 when the promise was broken.
 

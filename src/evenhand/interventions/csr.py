@@ -94,10 +94,18 @@ class CSR(Search):
     certifies = True
 
     def __init__(
-        self, problem: Problem, *, tolerance: float, budget: int,
-        costs: Sequence[float] | Mapping[Any, float] | None = None, mean_cost: float | None = None, reuse: bool = True,
-        pooled: bool = True, delta: float | None = 0.05, slack: float = 0.0,
-    ) -> None:  # fmt: skip
+        self,
+        problem: Problem,
+        *,
+        tolerance: float,
+        budget: int,
+        costs: Sequence[float] | Mapping[Any, float] | None = None,
+        mean_cost: float | None = None,
+        reuse: bool = True,
+        pooled: bool = True,
+        delta: float | None = 0.05,
+        slack: float = 0.0,
+    ) -> None:
         self.delta = None if delta is None else real("delta", delta, above=0, below=1)
         self.slack = real("slack", slack, low=0)
         self.tested = yes_or_no("pooled", pooled) and delta is not None

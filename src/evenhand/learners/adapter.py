@@ -90,9 +90,7 @@ class Adapter(Parameters):
         among: bool = False,
         own_choices: bool = False,
     ) -> None:
-        functions: dict[str, Any] = {
-            "choose": choose, "update": update, "seed": seed, "dump": dump, "load": load
-        }  # fmt: skip
+        functions: dict[str, Any] = {"choose": choose, "update": update, "seed": seed, "dump": dump, "load": load}
         for name, function in functions.items():
             if not callable(function) and (function is not None or name in ("choose", "update")):
                 given = "of what dump returned" if name == "load" else "that takes the learner first"

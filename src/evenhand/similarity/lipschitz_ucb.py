@@ -46,7 +46,7 @@ from evenhand.similarity.reading import (
     read_rewards,
     read_theta,
     read_verdicts,
-)  # fmt: skip
+)
 from evenhand.similarity.rule import ALL, EXPLICIT, FIRST, RoundParams, new_state, resized
 from evenhand.similarity.scale import Scale, read_scale
 from evenhand.similarity.verdict_learning import (
@@ -403,10 +403,16 @@ class LipschitzUCB(AskTell, Parameters):
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs to continue exactly here."""
         return {
-            "config": {**self.config(), "metric": None}, "metric": self.metric, "exact": self.exact,
-            "columns": self._columns, "round": self.round, "tickets": self.tickets.snapshot(),
-            "size": self._state.p.size, "mind": list(flat(self._state)), "notes": self.notes,
-        }  # fmt: skip
+            "config": {**self.config(), "metric": None},
+            "metric": self.metric,
+            "exact": self.exact,
+            "columns": self._columns,
+            "round": self.round,
+            "tickets": self.tickets.snapshot(),
+            "size": self._state.p.size,
+            "mind": list(flat(self._state)),
+            "notes": self.notes,
+        }
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:

@@ -415,9 +415,14 @@ class PairQueue(AskTell, Parameters):
         plain = [question.saved() for question in self._waiting]
         answers = [[told, question.saved(), who] for told, question, who in self._answers]
         return {
-            "config": self.config(), "policy": self.policy, "round": self.round, "tested": self.tested,
-            "tickets": self.tickets.snapshot(), "waiting": plain, "answers": answers,
-        }  # fmt: skip
+            "config": self.config(),
+            "policy": self.policy,
+            "round": self.round,
+            "tested": self.tested,
+            "tickets": self.tickets.snapshot(),
+            "waiting": plain,
+            "answers": answers,
+        }
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
