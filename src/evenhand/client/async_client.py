@@ -192,7 +192,11 @@ class AsyncRemoteStudy:
         await self._post("retire", "decide", {"arm": arm}, _status, repeatable=False)
 
     async def change(
-        self, shares: Mapping[str, Any] | Sequence[Any] | None = None, *, promise: Mapping[str, Any] | None = None
+        self,
+        shares: Mapping[str, Any] | Sequence[Any] | None = None,
+        *,
+        promise: Mapping[str, Any] | None = None,
+        begins: str | None = None,
     ) -> dict[Any, Any]:
         """Replace the promised shares, or the whole promise; return the shortfalls that are not carried over.
 
@@ -200,13 +204,15 @@ class AsyncRemoteStudy:
         ----------
         shares : the share of each arm on offer; the rest of the promise stays.
         promise : everything that is promised from now on, as `eh.Promise.to_dict` returns it.
+        begins : when the change is due, if not now: a time such as "2026-12-01T00:00+01:00" (UTC without a zone), a
+            date, or a duration such as "12h". Without shares and promise, what was planned for then is withdrawn.
 
         Returns
         -------
         dict
             The shortfall in plays, of each arm and of each set of arms (a tuple), that is not carried over.
         """
-        body = calls.given({"shares": shares, "promise": promise})
+        body = calls.given({"shares": shares, "promise": promise, "begins": begins})
         return await self._post("change", "decide", body, _dropped, repeatable=False)
 
     async def state(self) -> dict[str, Any]:

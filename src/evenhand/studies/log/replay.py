@@ -35,6 +35,9 @@ class Replay:
     tickets : the open tickets, which the log holds.
     expire_after : for how many microseconds a ticket may be open, None for ever.
     expire_reward : the reward of a ticket that expires, None where it has none.
+    setting : all settings of the study. `planned` are changes of the promise that are due later, the next one first:
+        each with `begins`, its arguments as `given`, and its `actor`; `refused` are those that could not be made when
+        they were due.
     sealed : whether contexts are encrypted. Then the state after each transaction is saved, if it is small: if the key
         of one person is lost, the replay of the others does not need it.
     size, latest_saved : the bytes of the last snapshot, and the entry after which the last transaction of this process
@@ -49,6 +52,7 @@ class Replay:
         self.tickets = OpenTickets(policy, log, lower_bound)
         self.expire_after: int | None = None
         self.expire_reward: float | None = None
+        self.setting: dict[str, Any] = {}
         self.sealed = False
         self.size = self.latest_saved = 0
         self.reset_work()
@@ -95,10 +99,15 @@ class Replay:
 
     def apply_setting(self, setting: dict[str, Any]) -> None:
         """Apply a setting of the study."""
-        after = setting.get("expire_after")
+        self.setting, after = setting, setting.get("expire_after")
         self.expire_after = None if after is None else round(after * 1e6)
         self.expire_reward = setting.get("expire_reward")
         self.tickets.changed()
+
+    @property
+    def planned(self) -> list[dict[str, Any]]:
+        """The changes of the promise that are due later, the next one first."""
+        return list(self.setting.get("planned", ()))
 
     @property
     def wants_snapshot(self) -> bool:

@@ -30,6 +30,7 @@ from evenhand.studies.log.codec import (
     decision_from,
     first_random_state,
     from_text,
+    moment,
     now,
     random_state_of,
     revive,
@@ -140,6 +141,8 @@ class Transaction:
             needed = [*numbers, *(ask.ticket or 0 for ask in due)]
             for ask in [*due, *late]:
                 self._expire(ask, {"after": after / 1e6}, needed)
+        if replay.setting and any(isinstance(operation, Ask) for operation in operations):
+            self._begin_planned(at)
 
     def _expire(self, ask: Entry, why: dict[str, Any], needed: Sequence[int]) -> None:
         """Close a ticket that has expired; without its reward where the learner fails at that, since the study would
@@ -237,10 +240,43 @@ class Transaction:
         self._enter(kind, number, text, started, random_state=drawn_from, actor=operation.actor)
         return done
 
+    def _plan(self, change: Change, given: dict[str, Any]) -> dict[Any, Any]:
+        """Plan a change, or withdraw one; a copy of the policy makes all that is planned before it first."""
+        replay, begins = self._replay, int(change.begins or 0)
+        others = [plan for plan in replay.planned if plan["begins"] != begins]
+        if given["shares"] is None:
+            if len(others) == len(replay.planned):
+                times = ", ".join(moment(plan["begins"]).isoformat() for plan in others) or "none"
+                got = moment(begins).isoformat()
+                raise ArgumentError(wanted("begins", f"a time for which a change is planned: {times}", got))
+        else:
+            trial = replay.copy()
+            for plan in [*(plan for plan in others if plan["begins"] < begins), {"given": given}]:
+                apply(trial, "change", None, revive(plan["given"]))
+            others.append({"begins": begins, "given": given, "actor": change.actor})
+        self.set(replay.setting | {"planned": sorted(others, key=lambda plan: plan["begins"])})
+        return {}
+
+    def _begin_planned(self, at: int) -> None:
+        """Make the changes of the promise that are due. One that is refused, since the arms have changed meanwhile, is
+        kept as such: decisions go on under the promise that is in force."""
+        replay, planned = self._replay, self._replay.planned
+        due = [plan for plan in planned if plan["begins"] <= at]
+        refused = replay.setting.get("refused", [])
+        for plan in due:
+            try:
+                self._run_change(Change(kind="change", given=revive(plan["given"]), actor=plan["actor"]))
+            except EvenhandError as refusal:
+                refused = [*refused, {"begins": plan["begins"], "why": str(refusal)}]
+        if due:
+            self.set(replay.setting | {"planned": planned[len(due) :], "refused": refused})
+
     def _run_change(self, change: Change) -> Any:
         """Change the policy's promise; a copy goes first, so that a refusal leaves no trace."""
         replay, kind = self._replay, change.kind
         given = replay.arguments.validate(kind, change.given)
+        if change.begins is not None:
+            return self._plan(change, given)
         started = time.perf_counter()
         # The copy is thrown away: a change that fails half-way would leave the live policy with half of a promise.
         apply(replay.copy(), kind, None, revive(given))
