@@ -13,7 +13,7 @@ import numpy as np
 from evenhand.arguments import is_whole, whole, yes_or_no
 from evenhand.errors import ArgumentError, EvenhandError, ModelError, StateFileError, wanted
 from evenhand.frames import dimensions
-from evenhand.learners.functions import find, know, path_of
+from evenhand.learners.functions import MissingFunction, find, know, path_of
 from evenhand.parameters import Parameters
 from evenhand.protocol import Label, arm_labels
 from evenhand.registry import register
@@ -179,8 +179,9 @@ class Adapter(Parameters):
         """
         names = snapshot["functions"]
         functions: dict[str, Any] = {name: None if path is None else find(path) for name, path in names.items()}
+        load, dumped = functions["load"], snapshot["dumped"]
         try:
-            learner = functions["load"](snapshot["dumped"])
+            learner = dumped if isinstance(load, MissingFunction) else load(dumped)
         except StateFileError:
             raise
         except Exception as error:

@@ -6,13 +6,14 @@ import dataclasses
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import Connection, func, select, text
 
 from evenhand.display.html import Card, HasCard
 from evenhand.display.progress import tracked
-from evenhand.errors import ErasedError, EvenhandError, ReplayError, StoreError, UnreachableError
+from evenhand.errors import ErasedError, EvenhandError, RegistryError, ReplayError, StoreError, UnreachableError
+from evenhand.learners.functions import stand_ins
 from evenhand.protocol import Label
 from evenhand.studies.log.chain import Birth, Entry, check_link
 from evenhand.studies.log.codec import Sealed, from_text
@@ -27,6 +28,8 @@ from evenhand.studies.store.integrity import damages
 from evenhand.studies.store.schema import SNAPSHOTS, STUDIES
 from evenhand.studies.store.store import Store
 
+EXACT = 1e-9
+"""By how much stated chances may be off, for rounding."""
 KEPT = {True: "kept", False: "broken", None: "not due yet"}
 
 
@@ -36,13 +39,17 @@ class Verification(HasCard):
 
     Attributes
     ----------
-    ok : whether nothing is wrong: the log is whole, replays to the same decisions and states, and the promise held.
+    ok : whether nothing is wrong: the log is whole, the promise held, and what was repeated came out the same; see
+        `repeated`.
+    repeated : whether "all" decisions were taken again and came out as they stand, "some", or "none", as where the
+        module of a learner of one's own is not here: `notes` say why. What was not repeated is checked all the same for
+        its chain of digests, its counts, the promise, and its chances.
     problems, notes : what is wrong, and what could not be checked, in words.
     entries, decisions, told, forgotten, open : counts of the log; tickets that expired without a reward count as
         forgotten.
     digest : of the last entry; keep it elsewhere to show later that no entry before it was removed or rewritten.
     since : how many entries an earlier verification found sound, which were not read again; 0 without one.
-    replayed : how many of the other entries this version of the code replayed; if not all, `notes` say why.
+    replayed : how many of the other entries this version of the code replayed.
     versions : the versions of the policy's code that wrote the log.
     promise : when the policy keeps its promise, None if it makes none that can be checked from a log.
     promise_kept : whether it was kept; None if there is none, or it is not due yet.
@@ -76,9 +83,16 @@ class Verification(HasCard):
         """Whether the verification found no problem."""
         return not self.problems
 
+    @property
+    def repeated(self) -> Literal["all", "some", "none"]:
+        """Whether the decisions were taken again."""
+        new = self.entries - self.since
+        return "all" if self.replayed == new else "some" if self.replayed else "none"
+
     def _card(self) -> Card:
         facts = {
             "finding": "sound" if self.ok else "not sound",
+            "repeated": self.repeated,
             "entries": self.entries,
             "decisions": self.decisions,
             "told": self.told,
@@ -90,8 +104,8 @@ class Verification(HasCard):
         return Card("Verification", facts | said)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the result as plain data: `ok` and every attribute but `mark`."""
-        found = {"ok": self.ok} | dataclasses.asdict(self)
+        """Return the result as plain data: `ok`, `repeated` and every attribute but `mark`."""
+        found = {"ok": self.ok, "repeated": self.repeated} | dataclasses.asdict(self)
         del found["mark"]
         return found
 
@@ -125,6 +139,11 @@ def verify(
     no snapshot was taken after them, and a history that was rewritten with all its digests and still replays. To find
     these, keep the last `digest` elsewhere and pass it as `known`.
 
+    Where the functions of a learner of somebody's own are not in this process, its decisions are not taken again.
+    Chain, counts and promise are checked all the same, and that the stated chances are chances: none below 0, together
+    1, that of the arm that was played above 0, and that of an arm with a share never between 0 and its floor. Where the
+    policy itself is somebody's own and is not there, chain and counts alone are checked. Notes say so.
+
     Where contexts of a subject were erased, the replay stops and continues from the next snapshot, whose state is taken
     as it is; digests and the promise are checked all the same. Notes say so, and contexts that cannot be read though no
     entry says that they were erased are a problem.
@@ -135,7 +154,7 @@ def verify(
     """
     problems: list[str] = []
     notes: list[str] = []
-    verifier, count = None, Count(None)
+    verifier, count, begun = None, Count(None), True
     try:
         with store.reading() as connection:
             problems += [*damages(connection), *_duplicate_keys(connection, log.study)]
@@ -144,12 +163,19 @@ def verify(
             try:
                 verifier = _Verifier(connection, log, birth.digest, mark, notes)
                 count = verifier.count
+            except RegistryError as error:
+                notes.append(
+                    f"nothing but the chain of digests and the counts was checked, neither the decisions nor what was "
+                    f"promised: {error}"
+                )
+                count.digest = birth.digest
             except EvenhandError as error:
                 problems.append(str(error))
+                begun = False
             last, _ = log.last(connection)
             entries = log.rows(connection, count.sequence, up_to=last)
             seen = tracked(entries, "replaying", last - count.sequence, shown=progress)
-            problems += _follow(seen, verifier, count)
+            problems += _follow(seen, verifier, count, linked=begun)
             problems += _missing(connection, log, last, count.sequence)
             problems += [] if verifier is None else verifier.unexplained()
         if verifier is not None:
@@ -185,15 +211,18 @@ def verify(
     )
 
 
-def _follow(entries: Iterable[Entry], verifier: _Verifier | None, count: Count) -> Iterator[str]:
-    """Replay and count entries, and yield problems; entries that cannot be replayed are still counted."""
+def _follow(entries: Iterable[Entry], verifier: _Verifier | None, count: Count, *, linked: bool) -> Iterator[str]:
+    """Replay and count entries, and yield problems; entries that cannot be replayed are still counted. `linked` says
+    whether the chain of digests can be followed from the start."""
     for entry in entries:
-        if verifier is not None:
+        if linked:
             try:
-                verifier.take(entry)
+                check_link(count.sequence, count.digest, entry)
+                if verifier is not None:
+                    verifier.take(entry)
             except EvenhandError as error:
                 yield str(error)
-                verifier = None
+                verifier, linked = None, False
         try:
             count.take(entry)
         except (AttributeError, EvenhandError, LookupError, TypeError, ValueError) as error:
@@ -233,7 +262,8 @@ class _Verifier:
     ) -> None:
         fields = (STUDIES.c[name] for name in Birth._fields)
         born = connection.execute(select(*fields).where(STUDIES.c.id == log.study)).one()
-        begun = first_replay(connection, log)
+        with stand_ins() as absent:
+            begun = first_replay(connection, log)
         if begun.sequence or not Birth(*born).digest == begun.digest == birth:
             parts = "the study's name, policy, secret and time of creation"
             raise ReplayError(f"{parts} differ from the first snapshot: one of them was changed")
@@ -245,6 +275,16 @@ class _Verifier:
         self._unreadable: dict[str, int] = {}
         """By the id of a subject's key that is not there: the first entry that needs it."""
         self._policy: Any = begun.policy
+        self._floor: float = 0.0
+        self._absent = bool(absent)
+        if absent:
+            modules = ", ".join(sorted({name.partition(":")[0] for name in absent}))
+            notes.append(
+                f"the learner's choices were not repeated: its module {modules} is not here. The chain of digests, the "
+                "counts, the promise and the stated chances were checked"
+            )
+            self._floor = begun.policy.config().get("lottery") or 0.0
+            self._policy = None
         self._version = begun.version
         self.count = Count(begun.policy, begun.digest)
         if mark is not None:
@@ -267,14 +307,15 @@ class _Verifier:
             raise ReplayError(f"the log ends with entry {last}, but a snapshot was taken after entry {after}")
 
     def take(self, entry: Entry) -> None:
-        """Check that an entry follows the one before, and replay it.
+        """Replay the next entry.
 
         Raises
         ------
         ReplayError
-            If it does not follow, or the policy decides otherwise.
+            If the policy decides otherwise.
         """
-        check_link(self.count.sequence, self.count.digest, entry)
+        if self._absent and entry.kind == "ask":
+            self._check_chances(entry)
         if self._policy is not None:
             try:
                 self._reworded += replay_entry(self._policy, entry, self._version)
@@ -309,12 +350,30 @@ class _Verifier:
         began = kept.sequence == self._began
         if digest != kept.digest or (own and not same and not (began or self._policy is None)):
             raise ReplayError(f"the snapshot after entry {kept.sequence} differs from the state after replay")
-        if own and not same:
+        if own and not same and not self._absent:
             self._policy = replay_at(self._log, kept).whole_copy(self._connection)
             why = f"version {self._version} began" if not self._erased else "the state was saved"
             taken = ", taking that state as it is" if self._erased else ""
             self._notes.append(f"{why} after entry {kept.sequence}: replayed from there{taken}")
             self._erased = False
+
+    def _check_chances(self, entry: Entry) -> None:
+        """Check that the chances of a decision are some, and keep the lottery's floor under each share."""
+        decision = from_text(entry.decision)
+        chances, played = decision.get("probabilities"), decision.get("indexes", [decision["index"]])
+        if chances is None:
+            return
+        promise = self.count.check.promise
+        plays = len(played)
+        floors = [self._floor * float(share) for share in promise.shares] if self._floor and promise else []
+        low = any(0 < chance < floor - EXACT for chance, floor in zip(chances, floors, strict=False))
+        if (
+            low
+            or min(chances) < 0
+            or abs(sum(chances) - plays) > EXACT * len(chances)
+            or not all(chances[arm] > 0 for arm in played)
+        ):
+            raise ReplayError(f"entry {entry.sequence}, ask {entry.ticket}: these cannot be its chances: {chances}")
 
     def _watch_erasures(self, entry: Entry) -> None:
         """Note which contexts cannot be read, which the log says to be erased, and which keys stand in it."""
@@ -340,6 +399,8 @@ class _Verifier:
 
     def compare(self, state: LivePolicy) -> list[str]:
         """Compare the state reached with the one that the study works with, if nothing was added meanwhile."""
+        if self._absent:
+            return []
         with state.lock:
             try:
                 live = state.now()
