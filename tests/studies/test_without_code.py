@@ -1,10 +1,12 @@
 """Verification where the learner's code is not: everything but its choices is checked."""
 
+import itertools
+
 import pytest
 from sqlalchemy import select
 
 import evenhand as eh
-from evenhand.errors import StateFileError
+from evenhand.errors import ArgumentError, StateFileError
 from evenhand.learners import Adapter, functions
 from evenhand.studies import Study
 from evenhand.studies.store.schema import EVENTS
@@ -95,3 +97,44 @@ def test_the_shell_says_what_was_not_repeated(foreign):
         given = connection.scalar(select(EVENTS.c.given).where(EVENTS.c.sequence == 2))
     change(foreign, 2, given=given + " ")
     assert call("verify", place).exit_code == 1
+
+
+CALLS = itertools.count()
+
+
+def never_alike(learner):
+    return next(CALLS) % 2
+
+
+def with_noise(learner):
+    """What the learner remembers, and something that differs each time, as the last bits of a fit do."""
+    return [*learner, next(CALLS) * 1e-16]
+
+
+def without_noise(dumped):
+    return list(dumped[:1])
+
+
+def test_a_learner_that_does_not_repeat_itself_is_refused_before_anything_is_decided():
+    learner = Adapter([0], choose=never_alike, update=update, dump=list, load=list)
+    study = Study.create(":memory:", eh.quotas.DeadlineLearn(learner, {"a": 0.0, "b": 0.0}))
+    with pytest.raises(
+        ArgumentError, match="learner: expected a learner that chooses the same"
+    ):
+        study.ask()
+    assert study.log.sequence == 0
+
+
+def test_a_fit_that_differs_in_its_last_bits_is_no_wrong_log(monkeypatch):
+    monkeypatch.setattr("evenhand.studies.log.replay.ENTRIES", 4)
+    learner = Adapter([0], choose=choose, update=update, dump=with_noise, load=without_noise)
+    study = Study.create(":memory:", eh.quotas.DeadlineLearn(learner, {"a": 0.2, "b": 0.4}))
+    for reward in (1.0, 0.0, 1.0, 1.0, 0.0):
+        study.tell(study.ask(), reward)
+    found = study.verify()
+    assert (found.ok, found.repeated) == (True, "all")
+    assert "remembers something else after replay" in " ".join(found.notes)
+    log = entries(study)
+    log[1]["given"] = '{"reward":0.0}'  # the learner then chooses the other arm
+    rewritten(study, log)
+    assert not study.verify().ok

@@ -20,7 +20,7 @@ from evenhand.studies.log.codec import Sealed, from_text
 from evenhand.studies.log.log import Log
 from evenhand.studies.log.operations import replay_entry
 from evenhand.studies.log.request_keys import shown_key
-from evenhand.studies.log.snapshots import Snapshot, first_replay, replay_at, same_state, snapshots
+from evenhand.studies.log.snapshots import Snapshot, first_replay, replay_at, same_but_dumps, same_state, snapshots
 from evenhand.studies.log.state import LivePolicy
 from evenhand.studies.log.subjects import changed_subjects, sealed_under
 from evenhand.studies.statistics.checkpoint import Count, mark_of
@@ -179,8 +179,8 @@ def verify(
             problems += _missing(connection, log, last, count.sequence)
             problems += [] if verifier is None else verifier.unexplained()
         if verifier is not None:
-            verifier.note_words()
             problems += [] if problems else verifier.compare(state)
+            verifier.note_differences()
     except UnreachableError as error:
         mend = "the log was not checked; verify again when the store can be read"
         raise UnreachableError(f"{error}; the verification could not be finished: {mend}") from error
@@ -276,7 +276,7 @@ class _Verifier:
         """By the id of a subject's key that is not there: the first entry that needs it."""
         self._policy: Any = begun.policy
         self._floor: float = 0.0
-        self._absent = bool(absent)
+        self._absent, self._other_dumps = bool(absent), False
         if absent:
             modules = ", ".join(sorted({name.partition(":")[0] for name in absent}))
             notes.append(
@@ -346,7 +346,7 @@ class _Verifier:
         The states of other versions may have another form; their snapshots need only belong to this entry.
         """
         own = kept.version == self._version
-        same = self._policy is not None and same_state(self._policy, kept.state)
+        same = self._policy is not None and self._same(kept.state)
         began = kept.sequence == self._began
         if digest != kept.digest or (own and not same and not (began or self._policy is None)):
             raise ReplayError(f"the snapshot after entry {kept.sequence} differs from the state after replay")
@@ -356,6 +356,14 @@ class _Verifier:
             taken = ", taking that state as it is" if self._erased else ""
             self._notes.append(f"{why} after entry {kept.sequence}: replayed from there{taken}")
             self._erased = False
+
+    def _same(self, state: bytes) -> bool:
+        """Return whether the replay came to this state. What a learner from elsewhere remembers may differ, such as the
+        last bits of a fit with other threads: its decisions are compared, one by one."""
+        same = same_state(self._policy, state)
+        if not same and same_but_dumps(self._policy, state):
+            self._other_dumps = same = True
+        return same
 
     def _check_chances(self, entry: Entry) -> None:
         """Check that the chances of a decision are some, and keep the lottery's floor under each share."""
@@ -392,10 +400,15 @@ class _Verifier:
             yield f"the contexts of entry {sequence} cannot be read, and no later entry says that they were erased"
         yield from changed_subjects(self._connection, self._log.study, self._ids)
 
-    def note_words(self) -> None:
-        """Note which reasons have other words in the log."""
+    def note_differences(self) -> None:
+        """Note which reasons have other words in the log, and what a learner from elsewhere remembers otherwise."""
         if self._reworded:
             self._notes.append(f"{self._reworded} reasons were worded differently by the version that wrote them")
+        if self._other_dumps:
+            self._notes.append(
+                "the learner from elsewhere remembers something else after replay, such as the last bits of a fit; its "
+                "decisions, the counts, the promise and the random streams are the same"
+            )
 
     def compare(self, state: LivePolicy) -> list[str]:
         """Compare the state reached with the one that the study works with, if nothing was added meanwhile."""
@@ -409,7 +422,7 @@ class _Verifier:
             except EvenhandError as error:
                 return [str(error)]
             newer = self._policy is None or live.sequence != self.count.sequence
-            if newer or same_state(self._policy, live.bytes()):
+            if newer or self._same(live.bytes()):
                 return []
         if live.origin != self._version:
             self._notes.append(f"the state was made by version {live.origin}, and replay differs from it")

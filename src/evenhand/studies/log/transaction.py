@@ -197,6 +197,8 @@ class Transaction:
                 mend = "use a new key, or pass sticky to get the decision of this one"
                 raise ContradictionError(f"key {ask.key!r} was used before for a different ask; {mend}")
             return before[1]
+        if replay.sequence == 0:
+            _check_repeats(replay, given)
         begun = not isinstance(replay.policy, KernelPolicy) or replay.policy.dimension is not None
         # Saved before the policy draws: replay starts each decision from this state, and would draw other numbers if it
         # were saved afterwards.
@@ -358,6 +360,18 @@ class Transaction:
         if text is None:
             return ()
         return (text,) if ask.subject is None else tuple(self._subjects.hidden(ask.subject, text))
+
+
+def _check_repeats(replay: Replay, given: dict[str, Any]) -> None:
+    """Refuse a learner from elsewhere that chooses anew from the same state: no replay could repeat its log."""
+    if not isinstance(replay.policy, KernelPolicy) or traits_of(replay.policy).compiled:
+        return
+    one, other = (apply(replay.copy(), "ask", None, revive(given)) for _ in range(2))
+    if one != other:
+        what = "a learner that chooses the same from the same state"
+        got = Wording(f"one that chose {one.arm!r} and then {other.arm!r}")
+        mend = "its randomness belongs into what `dump` returns, and `seed` sets it"
+        raise ArgumentError(wanted("learner", what, got, mend))
 
 
 def _said(told: dict[str, Any]) -> str:
