@@ -118,9 +118,7 @@ def without_noise(dumped):
 def test_a_learner_that_does_not_repeat_itself_is_refused_before_anything_is_decided():
     learner = Adapter([0], choose=never_alike, update=update, dump=list, load=list)
     study = Study.create(":memory:", eh.quotas.DeadlineLearn(learner, {"a": 0.0, "b": 0.0}))
-    with pytest.raises(
-        ArgumentError, match="learner: expected a learner that chooses the same"
-    ):
+    with pytest.raises(ArgumentError, match="learner: expected a learner that chooses the same"):
         study.ask()
     assert study.log.sequence == 0
 

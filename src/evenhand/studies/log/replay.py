@@ -8,13 +8,15 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from evenhand.errors import ReplayError
+from evenhand.errors import ArgumentError, ReplayError, Wording, wanted
+from evenhand.policy.kernel_policy import KernelPolicy
+from evenhand.policy.traits import traits_of
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies.log.chain import Entry, check_link
-from evenhand.studies.log.codec import from_text
+from evenhand.studies.log.codec import from_text, moment, revive
 from evenhand.studies.log.log import LARGEST, Log
 from evenhand.studies.log.open_tickets import OpenTickets, is_apart, only_these_tickets, restore_from_log
-from evenhand.studies.log.operations import Arguments, replay_entry
+from evenhand.studies.log.operations import Arguments, apply, replay_entry
 from evenhand.studies.log.versions import policy_version
 
 ENTRIES = 1_000
@@ -108,6 +110,37 @@ class Replay:
     def planned(self) -> list[dict[str, Any]]:
         """The changes of the promise that are due later, the next one first."""
         return list(self.setting.get("planned", ()))
+
+    def with_plan(self, begins: int, given: dict[str, Any], actor: str | None) -> list[dict[str, Any]]:
+        """Return what is planned together with a change at this time, or without it where its shares are None.
+
+        Raises
+        ------
+        ArgumentError
+            If nothing is planned for that time, or the change is refused after all that is planned before it.
+        """
+        others = [plan for plan in self.planned if plan["begins"] != begins]
+        if given["shares"] is None:
+            if len(others) == len(self.planned):
+                times = ", ".join(moment(plan["begins"]).isoformat() for plan in others) or "none"
+                what = f"a time for which a change is planned: {times}"
+                raise ArgumentError(wanted("begins", what, moment(begins).isoformat()))
+            return others
+        trial = self.copy()
+        for plan in [*(plan for plan in others if plan["begins"] < begins), {"given": given}]:
+            apply(trial, "change", None, revive(plan["given"]))
+        return sorted([*others, {"begins": begins, "given": given, "actor": actor}], key=lambda plan: plan["begins"])
+
+    def check_repeats(self, given: dict[str, Any]) -> None:
+        """Refuse a learner from elsewhere that chooses anew from the same state: no replay could repeat its log."""
+        if not isinstance(self.policy, KernelPolicy) or traits_of(self.policy).compiled:
+            return
+        one, other = (apply(self.copy(), "ask", None, revive(given)) for _ in range(2))
+        if one != other:
+            what = "a learner that chooses the same from the same state"
+            got = Wording(f"one that chose {one.arm!r} and then {other.arm!r}")
+            mend = "its randomness belongs into what `dump` returns, and `seed` sets it"
+            raise ArgumentError(wanted("learner", what, got, mend))
 
     @property
     def wants_snapshot(self) -> bool:

@@ -30,7 +30,6 @@ from evenhand.studies.log.codec import (
     decision_from,
     first_random_state,
     from_text,
-    moment,
     now,
     random_state_of,
     revive,
@@ -198,7 +197,7 @@ class Transaction:
                 raise ContradictionError(f"key {ask.key!r} was used before for a different ask; {mend}")
             return before[1]
         if replay.sequence == 0:
-            _check_repeats(replay, given)
+            replay.check_repeats(given)
         begun = not isinstance(replay.policy, KernelPolicy) or replay.policy.dimension is not None
         # Saved before the policy draws: replay starts each decision from this state, and would draw other numbers if it
         # were saved afterwards.
@@ -242,23 +241,6 @@ class Transaction:
         self._enter(kind, number, text, started, random_state=drawn_from, actor=operation.actor)
         return done
 
-    def _plan(self, change: Change, given: dict[str, Any]) -> dict[Any, Any]:
-        """Plan a change, or withdraw one; a copy of the policy makes all that is planned before it first."""
-        replay, begins = self._replay, int(change.begins or 0)
-        others = [plan for plan in replay.planned if plan["begins"] != begins]
-        if given["shares"] is None:
-            if len(others) == len(replay.planned):
-                times = ", ".join(moment(plan["begins"]).isoformat() for plan in others) or "none"
-                got = moment(begins).isoformat()
-                raise ArgumentError(wanted("begins", f"a time for which a change is planned: {times}", got))
-        else:
-            trial = replay.copy()
-            for plan in [*(plan for plan in others if plan["begins"] < begins), {"given": given}]:
-                apply(trial, "change", None, revive(plan["given"]))
-            others.append({"begins": begins, "given": given, "actor": change.actor})
-        self.set(replay.setting | {"planned": sorted(others, key=lambda plan: plan["begins"])})
-        return {}
-
     def _begin_planned(self, at: int) -> None:
         """Make the changes of the promise that are due. One that is refused, since the arms have changed meanwhile, is
         kept as such: decisions go on under the promise that is in force."""
@@ -278,7 +260,8 @@ class Transaction:
         replay, kind = self._replay, change.kind
         given = replay.arguments.validate(kind, change.given)
         if change.begins is not None:
-            return self._plan(change, given)
+            self.set(replay.setting | {"planned": replay.with_plan(change.begins, given, change.actor)})
+            return {}
         started = time.perf_counter()
         # The copy is thrown away: a change that fails half-way would leave the live policy with half of a promise.
         apply(replay.copy(), kind, None, revive(given))
@@ -360,18 +343,6 @@ class Transaction:
         if text is None:
             return ()
         return (text,) if ask.subject is None else tuple(self._subjects.hidden(ask.subject, text))
-
-
-def _check_repeats(replay: Replay, given: dict[str, Any]) -> None:
-    """Refuse a learner from elsewhere that chooses anew from the same state: no replay could repeat its log."""
-    if not isinstance(replay.policy, KernelPolicy) or traits_of(replay.policy).compiled:
-        return
-    one, other = (apply(replay.copy(), "ask", None, revive(given)) for _ in range(2))
-    if one != other:
-        what = "a learner that chooses the same from the same state"
-        got = Wording(f"one that chose {one.arm!r} and then {other.arm!r}")
-        mend = "its randomness belongs into what `dump` returns, and `seed` sets it"
-        raise ArgumentError(wanted("learner", what, got, mend))
 
 
 def _said(told: dict[str, Any]) -> str:
