@@ -57,7 +57,7 @@ def test_every_command_gives_one_price(log):
     assert f"{found.finding}." in Path("report.html").read_text()
     said = answer("price", log, *PROMISE)
     assert f"{found.finding}." in said
-    assert said.splitlines()[0] == "Promised: b, c each at least 1/10 of the rounds."
+    assert said.splitlines()[0] == "Promised: b, c each at least 1/10 of the rounds; every arm is always on offer."
 
 
 def test_a_price_of_means_has_no_interval_and_says_what_costs_nothing():
@@ -68,6 +68,20 @@ def test_a_price_of_means_has_no_interval_and_says_what_costs_nothing():
     assert "1 clause of 2 costs nothing as it is." in said
     (cap,) = [row for row in json.loads(answer(*ask, "--json"))["clauses"] if row["promise"] == "cap"]
     assert (cap["cost"], cap["tighter"], cap["looser"]) == pytest.approx((0.16, 0.004, 0.004))
+
+
+def test_money_is_written_as_people_write_it(log):
+    ask = ("--shares", "b=0.1,c=0.12")
+    said = answer("price", "--means", "a=92000,b=50000.4,c=61000", *ask)
+    assert "the promise costs 7,920 a round, 8.61 % of the 92,000 earned without it." in said
+    assert cells(said)[0] == ["b", "at least 1/10", "4,200", "420", "420"]
+    table = pd.read_csv(log).assign(reward=lambda f: f["reward"] * 10_000)
+    table.to_csv("money.csv", index=False)
+    found = eh.quotas.price(eh.Promise({"a": 0, "b": 0.1, "c": 0.12}), table)
+    low, high = f"{found.low:,.0f}", f"{found.high:,.0f}"
+    said = answer("price", "money.csv", *ask)
+    assert f"costs {found.cost:,.0f} a round (95 % interval {low} to {high})" in said
+    assert "e+0" not in said
 
 
 def test_simulated_means_have_their_price():

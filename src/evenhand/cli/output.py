@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand.cli.refusals import in_shell
 from evenhand.display.digits import number
+from evenhand.display.report import Picture
 from evenhand.errors import ArgumentError, wanted
 
 if TYPE_CHECKING:
@@ -240,13 +241,14 @@ def draw(
     return path
 
 
-def drawing(plot: Callable[..., Any], *, width: float = 7.2, height: float = 3.8, columns: int = 1) -> bytes:
-    """Return the content of a picture that `plot` draws on empty axes, given as `ax`."""
+def drawing(plot: Callable[..., Any], *, width: float = 7.2, height: float = 3.8, columns: int = 1) -> Picture:
+    """Return a picture that `plot` draws on empty axes, given as `ax`; it shows what the titles and axes say."""
     from evenhand.plots.style import figure
 
     drawn, axes = figure(width, height, columns)
     plot(ax=axes)
-    return png(drawn)
+    words = ((one.get_title("left"), one.get_xlabel(), one.get_ylabel()) for one in drawn.axes)
+    return Picture(png(drawn), "; ".join(": ".join(filter(None, said)) for said in words if any(said)))
 
 
 def _console() -> Console:
@@ -280,4 +282,6 @@ def _clean(value: Any) -> Any:
 
 def _numeric(cell: Any) -> bool:
     text = str(cell).strip("+-%").replace(",", "")
-    return isinstance(cell, (int, float)) or (bool(text) and text.replace(".", "", 1).replace("e-", "").isdigit())
+    return isinstance(cell, (int, float)) or (
+        bool(text) and text.replace(".", "", 1).replace("e-", "").replace("e+", "").isdigit()
+    )
