@@ -85,7 +85,12 @@ def test_applicants_are_ranked_by_the_regressions_and_then_by_that_of_all_others
 
 def test_people_who_share_the_last_place_are_noted():
     frame = staff(8).assign(salary=lambda f: (f["salary"] > 65000) * 1.0)
-    (note, *_) = choose(frame, places=5).notes
+    found = choose(frame, places=5)
+    assert (found.cost, found.cost_high, len(found.enter) > 0) == (0, 0, True)
+    assert f" {found.enter[0] + 1}" in str(found).partition("Enter: row")[2], (
+        "it costs nothing, but who is chosen changes"
+    )
+    note = next(note for note in found.notes if "by the records" in note)
     assert note.startswith(f"{int(frame['salary'].sum())} people share the last place by the records, 5 of whom")
 
 

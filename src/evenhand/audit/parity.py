@@ -137,7 +137,7 @@ class Parity(HasCard):
         plain = dict(zip(self.groups["group"], self.groups[columns].to_numpy(float).tolist(), strict=True))
         rows = [(str(group), *numbers) for group, numbers in plain.items()]
         if self.similar:
-            title, rows = f"Difference in mean {self.value}: what the features explain, and what they do not", []
+            title, rows = "What the features explain of the difference, and what they do not", []
         for one in self.similar:
             rows += [
                 (f"{one.group} less {one.reference}", *plain[one.group]),

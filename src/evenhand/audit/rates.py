@@ -70,7 +70,9 @@ class Rates(HasCard):
     def supposed(self) -> str:
         """What the ratios suppose, and do not say."""
         apart = "the rows are independent" if self.unit is None else f"the units ({self.unit}) are independent"
-        looks = ", and for any number of looks that rates do not change over time" if self.evidence else ""
+        looks = ""
+        if self.evidence:
+            looks = ", and for any number of looks, at a log that grows meanwhile, that rates do not change over time"
         many = " Each interval is for its group alone, so that one of many may miss."
         several = self.groups.groupby("column").size().max() > 2
         return f"This supposes that {apart}{looks}.{many if several else ''} {NOT_SAID}"

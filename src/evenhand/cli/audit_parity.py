@@ -32,7 +32,11 @@ INTERVALS = (
 )
 """Of each interval that a table may hold its heading and its columns."""
 COUNTED = {"rows", "units", "pairs", "above", "with 1", "freedom"}
-READ = {"freedom": "degrees of freedom", "at_average": "gap at the average of all rows"}
+READ = {
+    "freedom": "degrees of freedom",
+    "at_average": "gap at the average of all rows",
+    "where": "what one look shows",
+}
 """Columns that people read under another name."""
 WITH_INTERVALS = {name for _, low, high in INTERVALS for name in (low, high)}
 
@@ -149,10 +153,12 @@ def _written(table: pd.DataFrame, *alike: tuple[set[str], Callable[..., list[str
     return [{name: None if cell == "-" else cell for name, cell in row.items()} for row in rows]
 
 
+def _table(caption: str, rows: list[dict[Any, Any]]) -> Table:
+    return Table([name.replace("_", " ") for name in rows[0]], len(rows), lambda i: list(rows[i].values()), caption)
+
+
 def _write(found: Any, tables: dict[str, Any], title: str, out: Path, context: typer.Context) -> list[Path]:
     """Write a report of one page, its picture and the groups into a folder, and return what was written."""
-    import pandas as pd
-
     from evenhand.plots import plot_parity
 
     drawn = drawing(partial(plot_parity, found), height=1.6 + 0.32 * len(found.bars()[-1]))
@@ -160,10 +166,7 @@ def _write(found: Any, tables: dict[str, Any], title: str, out: Path, context: t
     write_csv(found.groups, out / "groups.csv")
     parts: dict[str, Any] = {
         "The picture": [drawn],
-        "The numbers": [
-            Table.of(pd.DataFrame(rows).rename(columns=lambda name: name.replace("_", " ")), caption)
-            for caption, rows in tables.items()
-        ],
+        "The numbers": [_table(caption, rows) for caption, rows in tables.items()],
         "What this supposes": [found.supposed] if found.supposed else [],
         "How to check it again": [Typed(command_line(context, without=("out", "json")))],
         "Before you believe it": [list(found.notes)],

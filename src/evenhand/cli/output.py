@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand.cli.refusals import in_shell
-from evenhand.display.digits import number
+from evenhand.display.digits import number, reads_as_number
 from evenhand.display.report import Picture
 from evenhand.errors import ArgumentError, wanted
 
@@ -47,7 +47,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> 
     for row in rows:
         cells = zip(columns, row, strict=True)
         lines.append([visible(str(WORDS.get(name, cell)(value))) for name, value in cells])
-    right = [all(row[i] is None or _numeric(row[i]) for row in rows) for i in range(len(columns))]
+    right = [all(row[i] is None or reads_as_number(row[i]) for row in rows) for i in range(len(columns))]
     drawn = _drawn(title, lines, right)
     endless = console.options.update(max_width=sys.maxsize)
     if len(rows) < len(columns) and console.measure(drawn, options=endless).minimum > console.width:
@@ -278,10 +278,3 @@ def _clean(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
     return in_digits(value)
-
-
-def _numeric(cell: Any) -> bool:
-    text = str(cell).strip("+-%").replace(",", "")
-    return isinstance(cell, (int, float)) or (
-        bool(text) and text.replace(".", "", 1).replace("e-", "").replace("e+", "").isdigit()
-    )

@@ -72,7 +72,7 @@ def price(
         named = named_shares(means, "--means")
         given = numbers_of(means, "--means") if named is None else numbers_by_name(named, "--means")
         arms = list(range(len(given))) if named is None else list(given)
-    promised = _promised(arms, shares, cap, window, promise)
+    promised = _promised(arms, shares, cap, window, promise).varied(offers="all")  # as the price supposes
     found = quotas.price(promised, given, arm=arm, reward=reward)
     if json:
         as_json({"promise": str(promised)} | price_body(found), found)
@@ -89,7 +89,7 @@ def _promised(arms: list[Label], shares: str, cap: str, window: str, file: Path 
     owed = shares_of(shares, arms) if shares else dict.fromkeys(arms, 0)
     caps = named_shares(cap, "--cap") if "=" in cap else cap or None
     windows = windows_of(window) if window else None
-    return read_promise(owed, caps=caps, windows=windows, offers="all", arms=arms)
+    return read_promise(owed, caps=caps, windows=windows, arms=arms)
 
 
 def known_price(promise: Promise, means: Any, arm: str = "arm", reward: str = "reward") -> quotas.Price | str:

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import math
+import re
+from numbers import Number
+from typing import Any
+
+import numpy as np
 
 TINY, LARGE, HUGE = 1e-6, 9999.5, 1e12
 """Four digits need an exponent from `LARGE` on, and people write all; below `TINY` and from `HUGE` on nobody does."""
+
+WRITTEN = re.compile(r"[-+]?[\d,]*\.?\d+(?:e[-+]\d+)?%?")
 
 
 def number(value: float) -> str:
@@ -17,6 +24,15 @@ def number(value: float) -> str:
     if math.isnan(value):
         return "-"
     return f"{value:,.0f}" if LARGE <= abs(value) < HUGE else f"{value:.4g}"
+
+
+def reads_as_number(cell: Any) -> bool:
+    """Return whether a cell of a table holds a number, or a text that people read as one.
+
+    >>> [reads_as_number(cell) for cell in (3, "-14,088", "6.4%", "1.5e+16", "3 to 4")]
+    [True, True, True, True, False]
+    """
+    return isinstance(cell, (Number, np.number)) or WRITTEN.fullmatch(str(cell)) is not None
 
 
 def as_written(*values: float) -> list[str]:

@@ -89,13 +89,13 @@ class Chosen(HasCard):
         before, after = (int((mine & self.people[name]).sum()) for name in ("by_record", "after_correction"))
         said = f"Of the {self.places} people with the largest {what}, {before} are in group {self.group!r}. "
         said += f"With the gap, on average {gap}, taken out of the records of group {self.group!r}, {after} are. "
-        if self.cost_high == 0:
+        new = [int((self.people[name] & ~self.people["by_record"]).sum()) for name in ("at_low", "at_high")]
+        if self.cost_high == 0 and not (self.enter or any(new)):
             return f"{said}Nothing changes, and it costs nothing, wherever in its interval the gap is."
         fall = f"{cost} ({least} to {most} over the interval of the gap)"
         changed = f"Nothing changes; the mean {what} of those chosen falls by {fall}."
         if self.enter:
             changed = f"Enter: {_rows(self.enter)}. Leave: {_rows(self.leave)}. The mean {what} falls by {fall}."
-        new = [int((self.people[name] & ~self.people["by_record"]).sum()) for name in ("at_low", "at_high")]
         low, high = with_signs(self.gap.low, self.gap.high)
         if self.gap.high < 0:  # as the sentences call it, so much lower
             low, high = low[1:], high.removeprefix("-")
