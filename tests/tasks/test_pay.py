@@ -89,6 +89,7 @@ def first(values, places):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 @pytest.mark.data
 def test_pay(data_folder, tmp_path):
     tables = data_folder.parent / "tables"

@@ -105,11 +105,11 @@ class Rates(HasCard):
 
     def bars(self) -> Bars:
         """Return what a picture shows of the ratios."""
+        known = self.groups[["ratio", "once_low", "once_high"]].to_numpy(float)
+        known[self.groups["where"] == "reference", 1:] = math.nan
         rows = [
-            (str(row.group), f"{row.ratio:.3f}", row.ratio, row.once_low, row.once_high)
-            if row.where != "reference"
-            else (str(row.group), "reference", row.ratio, math.nan, math.nan)
-            for row in self.groups.itertuples()
+            (str(group), "reference" if math.isnan(low) else f"{ratio:.3f}", ratio, low, high)
+            for group, (ratio, low, high) in zip(self.groups["group"], known.tolist(), strict=True)
         ]
         title = f"{self.value}: the rate of each group, divided by that of the best group"
         return title, f"ratio of rates; dashed: {self.threshold:g}", self.threshold, rows

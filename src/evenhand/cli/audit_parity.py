@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -38,6 +39,8 @@ READ = {
     "where": "what one look shows",
 }
 """Columns that people read under another name."""
+Alike = tuple[set[str], Callable[..., list[str]]]
+"""Columns that are written to the same digits, and what writes them."""
 WITH_INTERVALS = {name for _, low, high in INTERVALS for name in (low, high)}
 
 
@@ -126,8 +129,8 @@ def _rates(found: Any) -> dict[str, list[dict[Any, Any]]]:
     tables = {}
     for name, own in found.groups.groupby("column", sort=False):
         known = own.drop(columns="column").dropna(axis="columns", how="all")
-        looked = known[[name for name in known if str(name).endswith(("low", "high"))]].columns
-        known[looked] = known[looked].where(known["where"] != "reference")  # what it is compared with is itself
+        ends = [name for name in known if name in WITH_INTERVALS]
+        known.loc[known["where"] == "reference", ends] = math.nan  # what it is compared with is itself
         rates, ratios = ({"rate"}, partial(_each, "{:.1%}")), ({"ratio"} | WITH_INTERVALS, partial(_each, "{:.3f}"))
         known = known.rename(columns={"above": "with 1"} if found.median is None else {})
         tables[f"{found.value}: rates by {name}, and ratios to the best group's"] = _written(known, rates, ratios)
@@ -138,10 +141,11 @@ def _each(form: str, *values: float) -> list[str]:
     return ["-" if value != value else form.format(value) for value in values]
 
 
-def _written(table: pd.DataFrame, *alike: tuple[set[str], Callable[..., list[str]]]) -> list[dict[Any, Any]]:
+def _written(table: pd.DataFrame, *alike: Alike) -> list[dict[Any, Any]]:
     """Return rows as people read them: columns that are alike are written by one function, an interval in one cell."""
     table = table.astype(object)
-    for names, write in (*alike, (COUNTED, partial(_each, "{:,.0f}"))):
+    counted: Alike = (COUNTED, partial(_each, "{:,.0f}"))
+    for names, write in (*alike, counted):
         own = [name for name in table if name in names]
         texts = iter(write(*table[own].to_numpy(float).ravel()))
         table[own] = [[next(texts) for _ in own] for _ in range(len(table))]
