@@ -269,6 +269,7 @@ def test_a_report_of_one_page_has_the_answer_a_picture_and_what_is_supposed(tmp_
     page = html.unescape(Path("out/report.html").read_text())
     assert all(part in page for part in (found.finding(), found.supposed, *found.notes, "data:image/png;base64,"))
     assert "<pre>evenhand audit-parity staff.csv --group sex --value salary --unit ad --given years,rank</pre>" in page
+    assert '<img alt="What the features explain of the difference, and what they do not: difference in mean' in page
     assert "http" not in re.sub(r"data:image[^\"]*", "", page), "it stands alone"
     written = pd.read_csv("out/groups.csv").set_index("group")
     assert written.loc["F", "gap"] == pytest.approx(found.similar[0].gap)

@@ -128,7 +128,8 @@ class Parity(HasCard):
             so = f"so they differ by {more}, first shown after {what} {self.round}."
         elif not self.enough:
             so = f"which says little, as too few {what}s could be compared."
-        return f"{once} Any number of looks: between {self.low:.4g} and {self.high:.4g}, {so}"
+        low, high = with_signs(self.low, self.high)
+        return f"{once} Any number of looks: between {low} and {high}, {so}"
 
     def bars(self) -> Bars:
         """Return what a picture shows of the means."""

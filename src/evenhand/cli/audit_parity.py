@@ -129,7 +129,7 @@ def _rates(found: Any) -> dict[str, list[dict[Any, Any]]]:
     tables = {}
     for name, own in found.groups.groupby("column", sort=False):
         known = own.drop(columns="column").dropna(axis="columns", how="all")
-        ends = [name for name in known if name in WITH_INTERVALS]
+        ends = [name for name in ("once_low", "once_high", "low", "high") if name in known]
         known.loc[known["where"] == "reference", ends] = math.nan  # what it is compared with is itself
         rates, ratios = ({"rate"}, partial(_each, "{:.1%}")), ({"ratio"} | WITH_INTERVALS, partial(_each, "{:.3f}"))
         known = known.rename(columns={"above": "with 1"} if found.median is None else {})

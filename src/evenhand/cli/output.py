@@ -248,7 +248,8 @@ def drawing(plot: Callable[..., Any], *, width: float = 7.2, height: float = 3.8
     drawn, axes = figure(width, height, columns)
     plot(ax=axes)
     words = ((one.get_title("left"), one.get_xlabel(), one.get_ylabel()) for one in drawn.axes)
-    return Picture(png(drawn), "; ".join(": ".join(filter(None, said)) for said in words if any(said)))
+    shows = "; ".join(": ".join(filter(None, said)) for said in words if any(said))
+    return Picture(png(drawn), " ".join(shows.split()))
 
 
 def _console() -> Console:

@@ -7,8 +7,6 @@ import re
 from numbers import Number
 from typing import Any
 
-import numpy as np
-
 TINY, LARGE, HUGE = 1e-6, 9999.5, 1e12
 """Four digits need an exponent from `LARGE` on, and people write all; below `TINY` and from `HUGE` on nobody does."""
 
@@ -32,7 +30,7 @@ def reads_as_number(cell: Any) -> bool:
     >>> [reads_as_number(cell) for cell in (3, "-14,088", "6.4%", "1.5e+16", "3 to 4")]
     [True, True, True, True, False]
     """
-    return isinstance(cell, (Number, np.number)) or WRITTEN.fullmatch(str(cell)) is not None
+    return isinstance(cell, Number) or WRITTEN.fullmatch(str(cell)) is not None
 
 
 def as_written(*values: float) -> list[str]:
