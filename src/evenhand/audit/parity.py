@@ -22,7 +22,7 @@ import numpy as np
 
 from evenhand.arguments import real, whole
 from evenhand.audit.gaps import WITHIN, Gap, wealth_of
-from evenhand.audit.similar import SimilarGap, check_varied, notes_on_overlap, similar_gaps, supposed
+from evenhand.audit.similar import SimilarGap, all_at_once, check_varied, notes_on_overlap, similar_gaps, supposed
 from evenhand.audit.units import (
     Bars,
     differences_by_unit,
@@ -108,40 +108,46 @@ class Parity(HasCard):
     def finding(self) -> str:
         """Return the answer in words."""
         if self.similar:
-            return " ".join(one.sentences(self.value, self.given, self.level) for one in self.similar)
+            return " ".join(one.sentences(self.value, self.level) for one in self.similar)
         way, more = "lower" if self.difference < 0 else "higher", f"more than {self.tolerance:g}"
         what, whose = ("row", "rows") if self.unit is None else ("unit", f"units ({self.unit})")
         apart = self.once_low > self.tolerance or self.once_high < -self.tolerance
         size, *_ = as_written(self.difference, self.once_low, self.once_high)
         _, near, far = with_signs(self.difference, self.once_low, self.once_high)
+        several = len(self.groups) if len(self.groups) > 2 else 1
+        many = f" (an interval{all_at_once(several)})" if several > 1 else ""
         once = (
             f"The mean of group {self.group!r} is {size} {way} than that of the others. One look at this table, if its "
-            f"{whose} are independent: between {near} and {far}, so the groups "
+            f"{whose} are independent: between {near} and {far}{many}, so the groups "
             f"{'' if apart else 'are not shown to '}differ by {more}."
         )
         if math.isinf(self.high):
             return once
-        many = f"so they are not shown to differ by {more}."
+        so = f"so they are not shown to differ by {more}."
         if self.rejected:
-            many = f"so they differ by {more}, first shown after {what} {self.round}."
+            so = f"so they differ by {more}, first shown after {what} {self.round}."
         elif not self.enough:
-            many = f"which says little, as too few {what}s could be compared."
-        return f"{once} Any number of looks: between {self.low:.4g} and {self.high:.4g}, {many}"
+            so = f"which says little, as too few {what}s could be compared."
+        low, high = with_signs(self.low, self.high)
+        return f"{once} Any number of looks: between {low} and {high}, {so}"
 
     def bars(self) -> Bars:
         """Return what a picture shows of the means."""
-        title, columns = f"{self.value} of each group less that of all others", ["difference", "once_low", "once_high"]
+        title = f"Mean {self.value} of each group, less that of all others"
+        columns = ["difference", "once_low", "once_high"]
         plain = dict(zip(self.groups["group"], self.groups[columns].to_numpy(float).tolist(), strict=True))
         rows = [(str(group), *numbers) for group, numbers in plain.items()]
         if self.similar:
-            title, rows = "What the features explain, and what they do not", []
+            title, rows = "What the features explain of the difference, and what they do not", []
         for one in self.similar:
-            rows.append((f"{one.group} less {one.reference}", *plain[one.group]))
             rows += [
-                ("  explained", one.explained, math.nan, math.nan),
-                ("  not explained", one.gap, one.low, one.high),
+                (f"{one.group} less {one.reference}", *plain[one.group]),
+                ("explained by the features", one.explained, math.nan, math.nan),
+                ("not explained", one.gap, one.low, one.high),
             ]
-        return title, f"mean {self.value}", 0.0, rows
+        written = with_signs(*(value for _, value, _, _ in rows))
+        each = [(name, text, *numbers) for (name, *numbers), text in zip(rows, written, strict=True)]
+        return title, f"difference in mean {self.value}", 0.0, each
 
     def _card(self) -> Card:
         facts = {"finding": str(self), "level": self.level, "pairs compared": self.pairs}
@@ -328,10 +334,11 @@ def _given(
         compared = np.flatnonzero(sizes > rows.shape[1] + 1).tolist() or compared
         few = Grouping(names, sizes, np.isin(np.arange(len(names)), compared))
         notes = few.note("groups", f"have too few rows for {rows.shape[1]} columns of features")
-    similar = similar_gaps(rows, values, codes, names, features, compared=compared, level=found.level, of=of)
+    similar = similar_gaps(rows, values, codes, names, encoder, compared=compared, level=found.level, of=of)
     if of is not None and (mixed := mixed_units(codes, of)):
         notes += (f"{mixed:,} units have rows in several groups; the interval counts all rows of a unit together.",)
-    gaps = pd.DataFrame([one._asdict() for one in similar]).drop(columns=["difference", "reference", "left_out"])
+    said = ["difference", "reference", "together", "features", "left_out", "combined"]
+    gaps = pd.DataFrame([one._asdict() for one in similar]).drop(columns=said)
     table = found.groups.merge(gaps.rename(columns={"low": "gap_low", "high": "gap_high"}), on="group", how="left")
     least = max(similar, key=lambda one: max(one.low, -one.high))
     return replace(

@@ -33,8 +33,9 @@ from evenhand.rng import generator
 if TYPE_CHECKING:
     import pandas as pd
 
-Bars = tuple[str, str, float, list[tuple[str, float, float, float]]]
-"""A title, what is measured, where a line is drawn, and of each bar its name, value and the ends of its interval."""
+Bars = tuple[str, str, float, list[tuple[str, str, float, float, float]]]
+"""A title, what is measured, where a line is drawn, and of each bar its name, what is written beside it, its value and
+the ends of its interval."""
 
 TINY = 1e-12
 """A unit with all rows but so many is all that a mean is of."""
