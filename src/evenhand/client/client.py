@@ -31,7 +31,8 @@ class Client:
 
     Parameters
     ----------
-    url : the service's address, such as http://localhost:8000; from the environment variable EVENHAND_URL if None.
+    url : the service's address, such as http://localhost:8000, or those of several services on one store: the client
+        stays with one as long as it answers. From the environment variable EVENHAND_URL (separated by spaces) if None.
     key : the text of a key, or several of different roles; from EVENHAND_KEY (separated by spaces) if None.
     timeout : the seconds that each attempt may take.
     retries : how many times a request is repeated at most.
@@ -49,7 +50,7 @@ class Client:
 
     def __init__(
         self,
-        url: str | None = None,
+        url: str | Sequence[str] | None = None,
         *,
         key: str | Sequence[str] | None = None,
         timeout: float = 30.0,
@@ -85,14 +86,15 @@ class Client:
         attempt = 0
         while True:
             attempt += 1
+            sent = self._connection.request(call)
             try:
-                response = self._connection.http().request(**self._connection.request(call))
+                response = self._connection.http().request(**sent)
             except import_httpx().RequestError as error:
-                pause = self._connection.pause_after_error(call, attempt, error)
+                pause = self._connection.pause_after_error(call, attempt, error, sent["url"])
             else:
                 if response.is_success:
                     return read(call, response.content)
-                pause = self._connection.pause_after_refusal(call, attempt, response)
+                pause = self._connection.pause_after_refusal(call, attempt, response, sent["url"])
             sleep(pause)
 
     def close(self) -> None:
