@@ -19,7 +19,6 @@ from evenhand.studies import Study
 from tests.cli.shell import NEW, answer, asked, refused
 from tests.naming import named
 
-
 SHARES = ("--shares", "a=0.2,b=0.3")
 
 

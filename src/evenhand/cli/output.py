@@ -240,12 +240,24 @@ def draw(
     return path
 
 
-def drawing(plot: Callable[..., Any], *, width: float = 7.2, height: float = 3.8, columns: int = 1) -> bytes:
-    """Return the content of a picture that `plot` draws on empty axes, given as `ax`."""
+def drawing(
+    plot: Callable[..., Any],
+    words: Callable[[str], str] = str,
+    *,
+    width: float = 7.2,
+    height: float = 3.8,
+    columns: int = 1,
+) -> bytes:
+    """Return the content of a picture that `plot` draws on empty axes, given as `ax`; all that is written in it is said
+    in these words."""
+    from matplotlib.text import Text
+
     from evenhand.plots.style import figure
 
     drawn, axes = figure(width, height, columns)
     plot(ax=axes)
+    for text in drawn.findobj(Text):
+        text.set_text(words(text.get_text()))
     return png(drawn)
 
 
