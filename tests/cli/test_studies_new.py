@@ -67,7 +67,7 @@ def test_a_new_study_learns_from_a_log_and_its_promise_counts_none_of_it(tmp_pat
         assert study.verify().ok
     alone = answer("new", tmp_path / "t", "-p", "ucb1", "--arms-from", tmp_path / "log.csv", "--arm", "item")
     assert "It starts without experience: of " in alone
-    refused(TableError, "column 'clicks'", "new", tmp_path / "u", "-p", "ucb1", *log[:-1], "clicks")
+    refused(TableError, "got 'clicks'", "new", tmp_path / "u", "-p", "ucb1", *log[:-1], "clicks")
     assert not (tmp_path / "u").exists()
     refused(
         ArgumentError, "--learn: expected a --policy that learns", "new", tmp_path / "u", "-p", "lfg", *log, *SHARES

@@ -79,7 +79,7 @@ def audited_log(
 
     changing: Any = changing_shares(shares)
     named = named_shares(shares) if changing is None and shares else None
-    in_order = bool(order or round or times or changing is not None)
+    in_order = bool(order or round or changing is not None)
     texts = [name for name in (arm, available, segment) if name]
     if len(log) == 1:
         frame, kinds = read_log(log[0], arm, texts, named, whole=in_order)
