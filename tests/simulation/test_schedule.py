@@ -11,7 +11,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.checks import numeric
-from evenhand.cli.simulate import _arms
+from evenhand.cli.simulation_report import arms_table
 from evenhand.errors import ArgumentError, ContractError, SharesError
 from evenhand.learners import UCB1, Thompson
 from evenhand.protocol import Decision
@@ -280,7 +280,7 @@ def test_pictures_and_tables_compare_shares_of_the_rounds_on_offer(stepped):
     assert max(bar.get_height() for bar in axes.patches[:1]) >= 0.5
     assert axes.get_ylabel() == "share of the rounds on offer"
     plt.close(figure)
-    columns, rows = _arms(history, list(policy.promise.clauses))
+    columns, rows = arms_table(history, list(policy.promise.clauses))
     assert (columns, rows[0][1]) == (["arm", "promised", "DeadlineLearn"], 0.5)
     assert float(rows[0][2]) >= 0.5
 
