@@ -31,6 +31,7 @@ COUNTS = {
     "evaluate": "--arm --reward --propensity --policy --shares --estimator --model --largest-weight --stationary "
     "--interval --each --fit "
     "--level --contexts --position --order --unit --rounds --replays --seed --at-least --picture",
+    "effects": "--control --alpha --anytime --arm --reward --propensity",
     "price": "--shares --cap --window",
     "recommend": "--edges --intervene --sensitive --outcome --candidates --values --tolerance --budget --trial",
     "audit-pairs": "--features --reward --individuals --errors --check --auditor --store --auditors --seed",

@@ -81,7 +81,8 @@ def evaluate(
     log : The log, one row per decision: CSV, Parquet, Arrow or JSON lines, or -.
     arm : The column with the arm of each decision.
     reward : The column with the reward, in [0, 1].
-    propensity : The column with the chance of the arm in its row, or of each arm: a=COLUMN,b=COLUMN.
+    propensity : The column with the chance of the arm in its row, or of each arm: a=COLUMN,b=COLUMN; those of an export
+        are found.
     policy : A distribution: a=0.2,b=0.8, or a CSV with columns arm, probability and perhaps position, or log:FILE for
         that of another log; or a policy that learns: fair-ucb, ...; repeat it to compare with the first. With --shares
         or --promise a distribution is compared with itself under them.
