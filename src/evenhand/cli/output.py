@@ -240,6 +240,11 @@ def draw(
     return path
 
 
+def is_page(out: Path) -> bool:
+    """Return whether a file is to be an HTML page."""
+    return out.suffix.lower() in (".html", ".htm")
+
+
 def drawing(plot: Callable[..., Any], *, width: float = 7.2, height: float = 3.8, columns: int = 1) -> bytes:
     """Return the content of a picture that `plot` draws on empty axes, given as `ax`."""
     from evenhand.plots.style import figure
