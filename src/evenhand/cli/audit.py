@@ -16,6 +16,7 @@ from evenhand.audit.audited_promise import check_named
 from evenhand.audit.decision_log import read_plays
 from evenhand.audit.findings import Audit
 from evenhand.audit.separate_logs import ApartAudit
+from evenhand.cli.exit_codes import UNDECIDED
 from evenhand.cli.inputs.inputs import changing_shares, columns_of, limits_of, named_shares
 from evenhand.cli.inputs.promises import promise_in
 from evenhand.cli.inputs.tables import read_log, read_table
@@ -126,7 +127,7 @@ def taking_audited(command: Callable[..., None]) -> Callable[..., None]:
 @Options(tables="log", beside=PROMISED)
 @taking_audited
 def audit(audited: Audited, *, out: Path | None = None, json: JSON = False) -> None:
-    """Check a decision log against promised shares, caps and windows. Exit code 1 when one was broken, 2 when most rows
+    """Check a decision log against promised shares, caps and windows. Exit code 1 when one was broken, 3 when most rows
     lie in segments that are too short to break one.
 
     Parameters
@@ -146,7 +147,7 @@ def audit(audited: Audited, *, out: Path | None = None, json: JSON = False) -> N
         _say(finding, given["log"][0], unit, bool(given["segment"]))
         say_notes(finding)
     if not finding.kept or not finding.enough:
-        raise typer.Exit(2 if finding.kept else 1)
+        raise typer.Exit(UNDECIDED if finding.kept else 1)
 
 
 def _written_apart(logs: list[Path], arm: str, texts: list[str], named: Any) -> tuple[list[Any], list[Any]]:

@@ -241,6 +241,11 @@ def draw(
     return path
 
 
+def is_page(out: Path) -> bool:
+    """Return whether a file is to be an HTML page."""
+    return out.suffix.lower() in (".html", ".htm")
+
+
 def drawing(
     plot: Callable[..., Any],
     words: Callable[[str], str] = str,

@@ -15,9 +15,10 @@ import typer
 from evenhand.audit.decision_log import read_plays, read_rounds
 from evenhand.audit.findings import when_broken
 from evenhand.cli.audit import PROMISED, Audited, promised_rows, taking_audited
+from evenhand.cli.exit_codes import UNDECIDED
 from evenhand.cli.inputs.inputs import columns_of
 from evenhand.cli.options import JSON, STUDY, Options, is_store
-from evenhand.cli.output import answer, drawing, promise_verdict
+from evenhand.cli.output import answer, drawing, is_page, promise_verdict
 from evenhand.cli.price import clause_notes, clause_rows, known_price
 from evenhand.cli.refusals import command_line, typed_options
 from evenhand.data.tables import numbers
@@ -73,7 +74,7 @@ def report(
     call : What the reader calls an arm, round, play, decision or reward: arm=carrier, or arm=city/cities.
     out : The HTML file to write.
     """
-    if out.suffix.lower() not in (".html", ".htm"):
+    if not is_page(out):
         raise ArgumentError(wanted("--out", "a file that ends in .html", str(out)))
     store = is_store(log)
     for name, option in typed_options(context).items():
@@ -89,7 +90,7 @@ def report(
     said = "\n".join([f"{verdict}.", f"Written: {out}", *(f"- {note}" for note in notes)])
     answer({"file": str(out), "kept": kept, "verdict": verdict, "notes": notes}, said, json)
     if kept is False or not (kept or store):
-        raise typer.Exit(2 if kept is None else 1)
+        raise typer.Exit(UNDECIDED if kept is None else 1)
 
 
 def log_report(audited: Audited, log: str, reward: str, again: str, call: Sequence[str] = ()) -> Found:
