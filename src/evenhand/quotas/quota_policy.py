@@ -41,6 +41,10 @@ Shares = Sequence[Any] | Mapping[Label, Any]
 
 SILENT = {"tolerance": 0.0, "plays": 1, "cap_tolerance": 0.0}
 """What arguments of a promise are that say nothing; the others are None."""
+BY_RULE = (
+    "What it costs to keep the promise holds for this rule alone: the learner sees contexts, and another rule may "
+    "choose better for whom an arm that is owed its share is played."
+)
 DEADLINE_LEARN = Wording("DeadlineLearn", shell="--policy deadline-learn")
 
 
@@ -88,6 +92,8 @@ class QuotaPolicy(KernelPolicy):
 
     _rule: QuotaRule | RankingRule
     _traits = replace(KernelPolicy._traits, kept="at every round")
+    _priced = False
+    """Whether prices stand in front of the learner's scores."""
     _drawn = False
     """Whether a lottery draws what is played."""
 
@@ -103,7 +109,7 @@ class QuotaPolicy(KernelPolicy):
         ours = isinstance(learner, KernelPolicy)
         under = KernelProposer(learner) if ours else PythonProposer(learner, len(promise.arms))
         self._proposer: Proposer = under
-        sees, pays = under.contextual, under.reward_range
+        sees, pays = under.contextual, self._rewards_taken()
         self._traits = replace(self._traits, compiled=under.compiled, contextual=sees, reward_range=pays)
         self._traits, self._features = replace(self._traits, holds=self._must_hold()), under.features
         self._bind_kernels()
@@ -128,6 +134,10 @@ class QuotaPolicy(KernelPolicy):
                 what = "a learner without a promise of its own"
                 raise ArgumentError(wanted("learner", what, type(learner).__name__, mend))
             learner = said.learner
+
+    def _rewards_taken(self) -> tuple[float, float]:
+        """Return the least and the largest reward that it takes."""
+        return self._proposer.reward_range or (-math.inf, math.inf)
 
     def _must_hold(self) -> bool:
         """Return whether the learner's refused proposals are held."""
@@ -188,6 +198,11 @@ class QuotaPolicy(KernelPolicy):
     def tolerance(self) -> float:
         """By how many pulls an arm may be behind."""
         return self.promise.tolerance
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know before trusting its numbers, in sentences."""
+        return (BY_RULE,) if self._traits.contextual and self.promise.owes else ()
 
     @property
     @locked
@@ -282,7 +297,7 @@ class QuotaPolicy(KernelPolicy):
     def _python_calls(self) -> PythonCalls:
         """Return what asks and tells a learner from elsewhere."""
         assert isinstance(self._proposer, PythonProposer)
-        asks = self._traits.plays, self._drawn, self._traits.holds, self._may_come, self._to_ranking
+        asks = self._traits.plays, self._drawn, self._traits.holds, self._priced, self._may_come, self._to_ranking
         return PythonCalls(self._proposer, self._rule, self.engine.params, self.engine.state, *asks)
 
     def _way_back(self) -> Callable[[], None]:
