@@ -19,7 +19,7 @@ UV := VIRTUAL_ENV=.venv $(BIN)/uv pip install --quiet
 .PHONY: help demo test test-quick test-long test-rest nightly test-lowest lint lines check figures docs bench fuzz durability simulate coverage clients wheels lock clean
 
 help:
-	@echo "make demo                  decide on real data under guaranteed shares, and see that the promise held"
+	@echo "make demo                  a contract of shares: was it kept, what does it cost, and the report to forward"
 	@echo "make test                  style, types, layers, tests, documentation"
 	@echo "make test-long             the tests that take long: clusters, many processes, repeated simulations"
 	@echo "make test-rest             both, without those that have passed in this checkout; EVENHAND_NO_SKIPS=1: none skips"

@@ -109,17 +109,29 @@ def searches(repetitions: int) -> list[Measure]:
         Measure("T = 1,000,000 against T = 10,000", ratio(most, base), "times", 1.5),
         Measure(
             "per-sample weights and programs, plainly in numpy and scipy",
-            ratio(found["numpy and scipy"], base), "times", 20.0, True, wordy["numpy and scipy"],
+            ratio(found["numpy and scipy"], base),
+            "times",
+            20.0,
+            True,
+            wordy["numpy and scipy"],
         ),
         Measure(
             "per-sample weights vectorised in numpy over our programs",
-            ratio(found["numpy"], base), "times", 20.0, True, wordy["numpy"],
+            ratio(found["numpy"], base),
+            "times",
+            20.0,
+            True,
+            wordy["numpy"],
         ),
         Measure(
             "the same at T = 100,000",
-            ratio(found["numpy, T = 100,000"], more), "times", 20.0, True, wordy["numpy, T = 100,000"],
+            ratio(found["numpy, T = 100,000"], more),
+            "times",
+            20.0,
+            True,
+            wordy["numpy, T = 100,000"],
         ),
-    ]  # fmt: skip
+    ]
 
 
 def programs(repetitions: int) -> list[Measure]:

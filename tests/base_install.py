@@ -12,10 +12,21 @@ import tempfile
 from pathlib import Path
 
 OPTIONAL = {
-    "h5netcdf": "data", "h5py": "data", "highspy": "interventions", "pooch": "data",
-    "psycopg": "postgresql", "pyarrow": "data", "sqlalchemy": "studies", "starlette": "service", "torch": "torch",
-    "skorch": "torch", "uvicorn": "service", "httpx": "service", "structlog": "service", "fairlearn": "fairlearn",
-}  # fmt: skip
+    "h5netcdf": "data",
+    "h5py": "data",
+    "highspy": "interventions",
+    "pooch": "data",
+    "psycopg": "postgresql",
+    "pyarrow": "data",
+    "sqlalchemy": "studies",
+    "starlette": "service",
+    "torch": "torch",
+    "skorch": "torch",
+    "uvicorn": "service",
+    "httpx": "service",
+    "structlog": "service",
+    "fairlearn": "fairlearn",
+}
 BLOCKER = """
 import sys
 
@@ -66,8 +77,21 @@ def problems():
 
 def commands(run):
     """Run the commands that need no more; `run` returns exit code, standard output and standard error."""
-    code, said, error = run("simulate", "--data", "clicks.csv", "--arm", "item", "--reward", "click", "--shares", "0.1",
-                            "--rounds", "200", "--out", "results")  # fmt: skip
+    code, said, error = run(
+        "simulate",
+        "--data",
+        "clicks.csv",
+        "--arm",
+        "item",
+        "--reward",
+        "click",
+        "--shares",
+        "0.1",
+        "--rounds",
+        "200",
+        "--out",
+        "results",
+    )
     assert code == 0, error
     assert Path("results/summary.csv").is_file(), said
     assert "history.nc needs h5netcdf: pip install 'evenhand[data]'" in error, error

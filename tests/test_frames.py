@@ -151,14 +151,16 @@ DOORS = {
     "causal model": (PEOPLE, lambda frame: str(CausalModel.fit(frame, "sex -> dose -> reward").tables)),
     "trials": (PEOPLE[["sex", "dose", "reward"]], trials),
     "samples": (PEOPLE[["sex", "dose", "reward"]], told),
-    "table arms": (PEOPLE, lambda frame: str(world_of(TableArms(frame, arm="sex", group="sex", reward="age",
-                                                               features=["arm", "dose"])))),
+    "table arms": (
+        PEOPLE,
+        lambda frame: str(world_of(TableArms(frame, arm="sex", group="sex", reward="age", features=["arm", "dose"]))),
+    ),
     "individuals": (PEOPLE, individuals),
     "pool": (PEOPLE, pooled),
     "array pool": (CONTEXTS, lambda frame: to_bytes(ArrayPool(frame, [0, 1, 1], group=["f", "m", "m"]))),
     "queue": (CONTEXTS, labelled),
     "rows of a sampler": (CONTEXTS[:2], sampled),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("door", "kind"), spread(itertools.product(DOORS, KINDS), 3))

@@ -278,7 +278,7 @@ def test_the_checker_finds_a_policy_without_a_lock(monkeypatch):
         def __exit__(self, *raised):
             return False
 
-    monkeypatch.setattr("evenhand.policy.ask_tell.Lock", NoLock)
+    monkeypatch.setattr("evenhand.parameters.Lock", NoLock)
     policy = FairLearn(Slow(), [0.2, 0.2, 0.2])
     with pytest.raises(ContractError, match="breaks the contract, threads"):
         eh.check_policy(policy)

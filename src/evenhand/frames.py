@@ -43,6 +43,15 @@ class ArrowColumn(Protocol):
         ...
 
 
+class Frame(Protocol):
+    """A data frame of any library."""
+
+    @property
+    def columns(self) -> Any:
+        """The names of its columns, or the columns."""
+        ...
+
+
 def as_pandas(frame: Any, name: str = "frame") -> pd.DataFrame:
     """Return a data frame as one of pandas; one that is pandas' already as it is, row labels included.
 

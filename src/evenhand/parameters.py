@@ -1,16 +1,35 @@
-"""Constructor arguments as parameters, the way scikit-learn has them: `get_params`, `set_params` and `clone`."""
+"""Constructor arguments as parameters, the way scikit-learn has them: `get_params`, `set_params` and `clone`.
+
+Policies, samplers and searches are used by the threads of a web service, so each has one lock, and every method that
+reads or writes more than one thing holds it.
+"""
 
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
-from functools import cache
-from typing import Any, Self
+from typing import Any, Self, TypeVar, cast
 
+from evenhand.display.html import shortened
 from evenhand.errors import ArgumentError, wanted
+from evenhand.processes import Lock
 from evenhand.protocol import Configurable
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def locked(method: _Method) -> _Method:
+    """Decorate a method of an object with a `_lock`: one thread at a time runs it or any other such method."""
+
+    @functools.wraps(method)
+    def alone(self: Any, /, *args: Any, **named: Any) -> Any:
+        with self._lock:
+            return method(self, *args, **named)
+
+    return cast(_Method, alone)
 
 
 def require_fresh(name: str, thing: Any, mend: str) -> Any:
@@ -39,6 +58,22 @@ class Parameters:
 
     _lock: AbstractContextManager[Any] = nullcontext()
     """What keeps other threads out; nothing, but for what several use."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+
+    def __repr__(self) -> str:
+        return self._described(shortened)
+
+    def _described(self, shown: Callable[[Any], str]) -> str:
+        """Return the call that makes it, without its seed."""
+        given = ", ".join(f"{name}={shown(value)}" for name, value in self.config().items() if name != "seed")
+        return f"{type(self).__name__}({given})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what copies and pickles are made of: of what several threads use, as it is at one moment."""
+        with self._lock:
+            return copy.deepcopy(self.__dict__) if "_lock" in self.__dict__ else self.__dict__
 
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""
@@ -119,7 +154,7 @@ class Parameters:
         return config
 
 
-@cache
+@functools.cache
 def _names(constructor: Callable[..., None]) -> tuple[str, ...]:
     """Return the names of the arguments of a constructor."""
     return tuple(name for name in inspect.signature(constructor).parameters if name != "self")

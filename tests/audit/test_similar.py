@@ -106,9 +106,12 @@ def a_gap(**changed):
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({}, "Mean salary is 14,088 lower in group 'F' than in group 'M'. Of that, years and rank explain 6,251. With "
-         "the same features, those of the average member of group 'F', it is 7,837 lower (95 % interval: 1,948 to "
-         "13,726 lower, more than chance alone would make)."),
+        (
+            {},
+            "Mean salary is 14,088 lower in group 'F' than in group 'M'. Of that, years and rank explain 6,251. With "
+            "the same features, those of the average member of group 'F', it is 7,837 lower (95 % interval: 1,948 to "
+            "13,726 lower, more than chance alone would make).",
+        ),
         ({"reference": "all others"}, "lower in group 'F' than among all others. Of that"),
         ({"high": 12.4}, "(95 % interval: 13,726 lower to 12 higher, so it may be chance)."),
         ({"explained": 1200.0}, "By years and rank alone it would be 1,200 higher. With"),
@@ -117,7 +120,7 @@ def a_gap(**changed):
         ({"left_out": ("a", "b", "c", "d")}, "Left out, because one side does not show its effect: a, b, c, ..."),
     ],
     ids=["plain", "all others", "chance", "explained the other way", "higher", "average", "left out"],
-)  # fmt: skip
+)
 def test_the_answer_is_a_sentence(changed, said):
     words = a_gap(**changed).sentences("salary", ["years", "rank"], 0.95)
     assert said in words
@@ -150,21 +153,38 @@ def test_a_category_of_one_side_or_of_one_row_is_named():
 @pytest.mark.parametrize(
     ("change", "settings", "words"),
     [
-        (lambda f: f.assign(gender=f["sex"].map({"F": "f", "M": "m"})), {"given": ["years", "gender"]},
-         "features: expected some that vary within a group, got 'gender_m'; 'gender_m' is 'F' under another name"),
+        (
+            lambda f: f.assign(gender=f["sex"].map({"F": "f", "M": "m"})),
+            {"given": ["years", "gender"]},
+            "features: expected some that vary within a group, got 'gender_m'; 'gender_m' is 'F' under another name",
+        ),
         (lambda f: f, {"given": ["sex", "years"]}, "given: expected columns that have no other use, got 'sex'"),
         (lambda f: f, {"given": ["salary"]}, "given: expected columns that have no other use, got 'salary'"),
         (lambda f: f, {"given": ["tenure"]}, "expected one of .*got 'tenure'"),
         (lambda f: f.assign(salary=3), {}, "value: expected values that differ, got '3 in every row'"),
         (lambda f: f[f["sex"] == "M"].assign(rank="Prof"), {}, "column 'sex': expected at least two groups"),
-        (lambda f: pd.concat([f[f["sex"] == "F"].head(3), f[f["sex"] == "M"]]), {},
-         "features: expected fewer columns than rows of each group, got .3 columns for 3 rows of 'F'"),
-        (lambda f: f.assign(ad=np.where(f["rank"] == "Prof", 1000, f.index)), {"unit": "ad"},
-         r"unit, row \d+: expected no unit that alone shows a feature"),
+        (
+            lambda f: pd.concat([f[f["sex"] == "F"].head(3), f[f["sex"] == "M"]]),
+            {},
+            "features: expected fewer columns than rows of each group, got .3 columns for 3 rows of 'F'",
+        ),
+        (
+            lambda f: f.assign(ad=np.where(f["rank"] == "Prof", 1000, f.index)),
+            {"unit": "ad"},
+            r"unit, row \d+: expected no unit that alone shows a feature",
+        ),
     ],
-    ids=["another name", "the group", "the value", "no column", "constant", "no rows", "more columns than women",
-         "a unit alone"],
-)  # fmt: skip
+    ids=[
+        "another name",
+        "the group",
+        "the value",
+        "no column",
+        "constant",
+        "no rows",
+        "more columns than women",
+        "a unit alone",
+    ],
+)
 def test_what_cannot_be_answered_is_refused_by_name(change, settings, words):
     with pytest.raises(TableError, match=words):
         gaps_of(change(staff(5)), **settings)

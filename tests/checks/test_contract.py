@@ -19,7 +19,7 @@ from evenhand.errors import (
     RewardError,
     UnknownTicketError,
 )
-from evenhand.policy.ask_tell import locked
+from evenhand.parameters import locked
 from evenhand.processes import Lock
 from evenhand.protocol import Decision
 from evenhand.quotas import BernoulliArms, FairLearn, FairUCB

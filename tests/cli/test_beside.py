@@ -26,8 +26,8 @@ COUNTS = {
     "--empty --seed",
     "certify": "--at-most --fresh --once --delta",
     "label": "--id --group --features --labels --show --state --annotators --choice --tasks --empty --seed",
-    "audit": "--shares --arm --order --cap --window --promise --segment --available --round",
-    "report": "--shares --arm --order --cap --window --promise --segment --available --round --reward",
+    "audit": "--shares --arm --order --cap --window --promise --segment --available --round --times",
+    "report": "--shares --arm --order --cap --window --promise --segment --available --round --times --reward --call",
     "evaluate": "--arm --reward --propensity --policy --shares --estimator --model --largest-weight --stationary "
     "--interval --each --fit "
     "--level --contexts --position --order --unit --rounds --replays --seed --at-least --picture",

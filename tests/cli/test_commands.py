@@ -124,7 +124,8 @@ def test_an_audit_of_a_promise_that_was_kept_is_exit_code_0(log):
 
 def test_an_audit_writes_its_files(log, tmp_path):
     call("audit", log, "--arm", "item", "--shares", "0.4", "--order", "when", "--out", tmp_path / "out")
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {"audit.csv", "timeline.csv", "audit.png"}
+    written = {path.name for path in (tmp_path / "out").iterdir()}
+    assert written == {"audit.csv", "promises.csv", "timeline.csv", "audit.png"}
     assert (tmp_path / "out" / "audit.png").read_bytes()[:4] == b"\x89PNG"
     assert pd.read_csv(tmp_path / "out" / "audit.csv")["pulls"].tolist() == [14, 10]
 
@@ -236,7 +237,7 @@ def test_an_audit_says_one_number_of_a_shortfall_and_who_was_behind_where_a_shar
     owed = "tolerance = 1\n[shares]\na = 0.5\n[[sets]]\narms = ['a', 'b']\nshare = 0.9\n"
     said = " ".join(call("audit", log, "--promise", written(tmp_path / "p.toml", owed)).output.split())
     assert "│ a + b │ at least 0.9 │ 1 │ 6 │ 0 │ never │" in said
-    assert "│ a │ at least 0.5 │ 0.1667 │ 1 │ 2 │ in 2 of 6 rounds, first at" in said
+    assert "│ a │ at least 0.5 │ 0.1667 │ 1 │ 2 │ in 2 of 6 rounds, in" in said
     assert "furthest behind was arm a, by 2 after row 4." in said
     assert "after round 4, the plays of arm 'a' were 2 fewer than the share 1/2 owes" in said
     capped = " ".join(call("audit", log, "--shares", "a=0.1", "--cap", "b=0.5").output.split())
@@ -256,7 +257,7 @@ def test_an_audit_checks_every_promise_that_is_named_where_an_option_is_repeated
     rows = cells(call("audit", log, "--cap", "a=0.5,c=0.1", "--window", "a=2,b=3").output)
     promised = ["a at most 0.5", "b at least 1 in any 3", "c at most 0.1", "a at least 1 in any 2"]
     assert [" ".join(row[:2]) for row in rows] == promised
-    broken = ["in 1 of 5 rounds, first at row 4", "in 1 of 5 rounds, from row 5 on", "never", "never"]
+    broken = ["in 1 of 5 rounds, after row 4", "in 1 of 5 rounds, from row 5 on", "never", "never"]
     assert [row[-1] for row in rows] == broken
     assert "behind" not in call("audit", log, "--window", "a=3").output.splitlines()[-1]
 

@@ -31,13 +31,20 @@ def test_the_console_shows_what_commands_print(tmp_path):
     (tmp_path / "log.csv").write_text(log, encoding="cp1252")
     path = f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ['PATH']}"
     examples = [
-        example for kind, body in BLOCKS if kind == "console"
+        example
+        for kind, body in BLOCKS
+        if kind == "console"
         for example in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", body, re.MULTILINE)
-    ]  # fmt: skip
+    ]
     assert len(examples) >= 3
     for line, shown in examples:
-        done = subprocess.run(["bash", "-c", f"{line} 2>&1"], cwd=tmp_path, env=os.environ | {"PATH": path},
-                              capture_output=True, text=True)  # fmt: skip
+        done = subprocess.run(
+            ["bash", "-c", f"{line} 2>&1"],
+            cwd=tmp_path,
+            env=os.environ | {"PATH": path},
+            capture_output=True,
+            text=True,
+        )
         assert re.search(_pattern(shown), done.stdout, re.DOTALL), f"{line}\n{done.stdout}"
 
 

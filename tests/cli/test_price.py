@@ -32,9 +32,23 @@ def test_every_command_gives_one_price(log):
     bodies = [
         json.loads(answer("price", log, *PROMISE, "--json")),
         json.loads(answer("evaluate", log, *PROMISE, "--rounds", "40", "--replays", "2", "--json"))["price"],
-        *json.loads(answer("simulate", "--data", log, "--promise", "promise.toml", "--rounds", "50", "--replications",
-                           "2", "--jobs", "1", "--json"))["prices"],
-    ]  # fmt: skip
+        *json.loads(
+            answer(
+                "simulate",
+                "--data",
+                log,
+                "--promise",
+                "promise.toml",
+                "--rounds",
+                "50",
+                "--replications",
+                "2",
+                "--jobs",
+                "1",
+                "--json",
+            )
+        )["prices"],
+    ]
     assert len(bodies) == 3
     for body in bodies:
         assert (body["cost"], body["low"], body["high"]) == pytest.approx((found.cost, found.low, found.high))

@@ -67,9 +67,10 @@ def commands(text):
 def test_a_report_on_a_log_says_what_was_promised_and_where_it_was_broken(log):
     text, words = reported(log, "--arm", "item", "--promise", "promise.toml", "--reward", "click", code=1)
     finding = eh.audit.promise(
-        pd.read_csv(log), arm="item",
+        pd.read_csv(log),
+        arm="item",
         promise=eh.Promise({"a": 0.5, "b": 0, "c": 0, ("b", "c"): 0.25}, tolerance=1, caps={"b": 0.25}),
-    )  # fmt: skip
+    )
     assert f"▲ {finding.verdict}" in words
     assert "What the log shows" not in words
     for line in (
@@ -304,3 +305,35 @@ def test_a_report_prints_on_two_pages(of, request, tmp_path):
     places = [f"--user-data-dir={tmp_path}/profile", f"--print-to-pdf={printed}", "report.html"]
     subprocess.run([CHROMIUM, *flags, *places], check=True, cwd=tmp_path, capture_output=True)
     assert len(re.findall(rb"/Type\s*/Page\b", printed.read_bytes())) <= 2
+
+
+def test_a_report_has_totals_and_the_worth_of_plays_behind(log):
+    _, words = reported(log, "--arm", "item", "--shares", "a=0.6,c=0.1", "--reward", "when", code=1)
+    frame = pd.read_csv(log)
+    worth, plays = frame.groupby("item")["when"], frame["item"].value_counts()
+    for item, total in worth.sum().items():
+        mean, share = f"{total / plays[item]:.4g}", f"{plays[item] / len(frame):.4g}"
+        assert re.search(rf" {item} {plays[item]} {share} {plays[item]} {mean}\d* {total}", words), words
+    assert f" all {len(frame)} 1 {len(frame)} {frame['when'].mean():.4g} {frame['when'].sum()}" in words
+    behind = max(0.6 * (t + 1) - played for t, played in enumerate((frame["item"] == "a").cumsum()))
+    told = re.search(r"a at least 0.6 0.4167 20 (\S+) (\S+) in", words)
+    assert [*map(float, told.groups())] == pytest.approx([behind, behind * worth.mean()["a"]], rel=1e-3)
+
+
+def test_a_report_uses_the_words_of_its_reader(log):
+    _, words = reported(log, "--arm", "item", "--shares", "a=0.25,c=0.2", "--call", "arm=offer,round=visit", code=1)
+    assert "after every visit t an offer has had at least r t plays" in words
+    assert "arm " not in words.partition("How to check it again")[0].replace("--arm ", "")
+    refused(ArgumentError, "--call: expected", "report", log, "--arm", "item", "--shares", "a=0.25", "--call", "x=y")
+    frame = pd.read_csv(log)
+    frame.assign(item=frame["item"].replace("a", "an arm")).to_csv(log, index=False)
+    refused(ArgumentError, "no arm's label", "report", log, "--arm", "item", "--shares", "b=0.1", "--call", "arm=x")
+
+
+def test_many_arms_are_all_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = [f"seller{n:02}" for n in range(20)]
+    pd.DataFrame({"arm": names * 3}).to_csv("many.csv", index=False)
+    text, words = reported("many.csv", "--shares", "0.05", code=0)
+    assert ", ".join(names) in words
+    assert "more ..." not in text

@@ -114,15 +114,27 @@ def test_labels_all_alike_among_the_rows_that_were_bought_are_no_failure(tmp_pat
     [
         (POOL.assign(y="yes"), [], ArgumentError, "--label: expected a column of two labels, got 'y' with 1: yes"),
         (POOL.assign(y=np.arange(N) % 7), [], ArgumentError, "got 'y' with 7: 0, 1, 2, 3, 4, ...; keep the rows"),
-        (POOL.assign(y=[0.37, 1.37] * 60), [], TableError, "column 'y', row 1: expected a label that is text or a "
-        "whole"),
-        (POOL.assign(g=range(N)), [], ArgumentError, "--group: expected groups with rows to train and to validate, "
-        "got"),
+        (
+            POOL.assign(y=[0.37, 1.37] * 60),
+            [],
+            TableError,
+            "column 'y', row 1: expected a label that is text or a whole",
+        ),
+        (
+            POOL.assign(g=range(N)),
+            [],
+            ArgumentError,
+            "--group: expected groups with rows to train and to validate, got",
+        ),
         (POOL.assign(g=np.arange(N) // 3), [], ArgumentError, "got 40 groups in 120 rows; merge small ones"),
         (POOL.assign(g="a"), [], ArgumentError, "--group: expected at least two groups"),
         (POOL.assign(id=[f"p{i}" for i in range(N)]), [], TableError, "column 'id': expected text with few values"),
-        (POOL, ["--group", "y"], TableError, "group: expected columns that have no other use, got 'y'; it is the "
-        "label"),
+        (
+            POOL,
+            ["--group", "y"],
+            TableError,
+            "group: expected columns that have no other use, got 'y'; it is the label",
+        ),
         (POOL, ["--group", "g,g"], TableError, "'g'; it is already in group"),
         (POOL, ["--features", "x,y"], TableError, "features: expected columns that have no other use, got 'y'"),
         (POOL.assign(g=POOL["g"].where(POOL["x"] > 0.01)), ["--group", "g"], TableError, "column 'g', row"),
@@ -131,7 +143,7 @@ def test_labels_all_alike_among_the_rows_that_were_bought_are_no_failure(tmp_pat
         (POOL, ["--batch", 10**30], ArgumentError, "batch: expected a whole number >= 1 and <= 10"),
     ],
     ids=range(14),
-)  # fmt: skip
+)
 def test_what_cannot_be_meant_is_refused_before_anything_is_written(tmp_path, frame, options, error, words):
     frame.to_csv(tmp_path / "pool.csv", index=False)
     usual = ["--group", "g", "--label", "y", "--budget", 40, "--out", tmp_path / "out"]
@@ -269,11 +281,13 @@ RISKS.index.name = "group"
     ("lower", "words"),
     [
         (0.0, "Neither draw is shown to serve the worst-off group better: the intervals overlap."),
-        (0.25, "With 90 % confidence the uniform draw served the worst-off group better: the "
-         "intervals do not overlap."),
+        (
+            0.25,
+            "With 90 % confidence the uniform draw served the worst-off group better: the intervals do not overlap.",
+        ),
         (-0.25, "With 90 % confidence this draw served the worst-off group better: the intervals do not overlap."),
     ],
-)  # fmt: skip
+)
 def test_whichever_draw_serves_the_worst_off_group_better_is_said_to(capsys, tmp_path, lower, words):
     other = worst_of(RISKS.assign(low=RISKS["low"] - lower, high=RISKS["high"] - lower, risk=RISKS["risk"] - lower))
     uniform = {"rows": 9, "worst_off": other}

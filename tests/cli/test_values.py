@@ -14,12 +14,48 @@ WORDS = ["--values", "nein=0,ja=1"]
 PARITY = ["audit-parity", "log.csv", "--group", "sex", "--value", "paid"]
 COMMANDS = {
     "audit-parity": PARITY,
-    "simulate": ["simulate", "--data", "log.csv", "--arm", "sex", "--reward", "paid", "--rounds", "20",
-                 "--replications", "1", "--jobs", "1", "--seed", "1", "-p", "ucb1"],
-    "simulate groups": ["simulate", "--data", "log.csv", "--group", "sex", "--features", "x", "--reward", "paid",
-                        "--rounds", "20", "--replications", "1", "--jobs", "1", "--seed", "1", "-p", "top-interval"],
+    "simulate": [
+        "simulate",
+        "--data",
+        "log.csv",
+        "--arm",
+        "sex",
+        "--reward",
+        "paid",
+        "--rounds",
+        "20",
+        "--replications",
+        "1",
+        "--jobs",
+        "1",
+        "--seed",
+        "1",
+        "-p",
+        "ucb1",
+    ],
+    "simulate groups": [
+        "simulate",
+        "--data",
+        "log.csv",
+        "--group",
+        "sex",
+        "--features",
+        "x",
+        "--reward",
+        "paid",
+        "--rounds",
+        "20",
+        "--replications",
+        "1",
+        "--jobs",
+        "1",
+        "--seed",
+        "1",
+        "-p",
+        "top-interval",
+    ],
     "evaluate": ["evaluate", "log.csv", "--arm", "sex", "--reward", "paid", "--propensity", "p", "-p", "f=0.5,m=0.5"],
-}  # fmt: skip
+}
 
 
 @pytest.fixture

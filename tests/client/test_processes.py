@@ -261,9 +261,23 @@ def test_an_address_is_stripped_as_a_key_is(url, monkeypatch):
 
 @pytest.mark.parametrize(
     "url",
-    ["http://a b", "http://a\nb", "http://a\0", "http://a:b", "http://a:99999", "http://[::1", "http://:80", "http://",
-     "http://a/#key=eh_read_1_x", "http://a/?study=ads", " ", "http:// a", "https://a/b c", 7],
-)  # fmt: skip
+    [
+        "http://a b",
+        "http://a\nb",
+        "http://a\0",
+        "http://a:b",
+        "http://a:99999",
+        "http://[::1",
+        "http://:80",
+        "http://",
+        "http://a/#key=eh_read_1_x",
+        "http://a/?study=ads",
+        " ",
+        "http:// a",
+        "https://a/b c",
+        7,
+    ],
+)
 def test_an_address_that_is_none_is_refused_by_name(url):
     with pytest.raises(ArgumentError, match=r"^url: expected the address of a service"):
         Client(url, key="k")

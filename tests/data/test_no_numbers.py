@@ -21,10 +21,32 @@ from tests.naming import named
 from tests.strategies import Stubborn
 
 NONE = [
-    True, np.True_, np.array(True), "1", np.str_("1"), b"1", None, pd.NA, pd.NaT, 1j, np.complex128(1), np.array(1j),
-    float("nan"), float("inf"), 10**400, -(10**400), Decimal("nan"), np.longdouble("1e4000"), date(2026, 1, 1),
-    np.datetime64("2026-01-01"), np.timedelta64(1, "s"), pd.Timedelta(1, "s"), np.array([1.0, 0.0]), {}, object(),
-]  # fmt: skip
+    True,
+    np.True_,
+    np.array(True),
+    "1",
+    np.str_("1"),
+    b"1",
+    None,
+    pd.NA,
+    pd.NaT,
+    1j,
+    np.complex128(1),
+    np.array(1j),
+    float("nan"),
+    float("inf"),
+    10**400,
+    -(10**400),
+    Decimal("nan"),
+    np.longdouble("1e4000"),
+    date(2026, 1, 1),
+    np.datetime64("2026-01-01"),
+    np.timedelta64(1, "s"),
+    pd.Timedelta(1, "s"),
+    np.array([1.0, 0.0]),
+    {},
+    object(),
+]
 """None of these is a finite number."""
 ROWS = [[0.4, 0.1], [0.2, 0.5]]
 PAIR = {"a": "F", "b": "M"}

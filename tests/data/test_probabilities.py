@@ -210,8 +210,9 @@ def test_a_rounded_table_is_taken_where_a_model_is_asked():
 def test_the_tables_that_were_rounded_are_named_and_a_saved_search_keeps_the_note():
     problem = problem_of(model_of(THIRDS), [THIRDS] * 2)
     assert [note.split(" miss")[0] for note in problem.notes] == [
-        "The tables of the model ('dose')", "The tables of the candidates ('other')",
-    ]  # fmt: skip
+        "The tables of the model ('dose')",
+        "The tables of the candidates ('other')",
+    ]
     again = from_bytes(to_bytes(CSR(problem, tolerance=0.1, budget=100)))
     assert again.problem.notes == problem.notes
     assert set(problem.notes) <= set(again.recommend().notes)

@@ -214,15 +214,21 @@ DOORS = {
     "label_pairs": ("labels", Y, lambda labels: to_bytes(label_pairs(X, labels, {"p": (0, 1)}))),
     "minimax_reweighting, y": ("y", Y, lambda y: minimax_reweighting(X, y, group=GROUP, rounds=3).errors.tolist()),
     "minimax_reweighting, group": (
-        "group", GROUP, lambda group: minimax_reweighting(X, Y, group=group, rounds=3).errors.tolist()
+        "group",
+        GROUP,
+        lambda group: minimax_reweighting(X, Y, group=group, rounds=3).errors.tolist(),
     ),
     "LogisticModel, y": ("y", Y, lambda y: LogisticModel().fit(X, y).coefficients.tolist()),
     "LogisticModel, sample_weight": (
-        "sample_weight", WEIGHT, lambda weight: LogisticModel().fit(X, Y, weight).coefficients.tolist()
+        "sample_weight",
+        WEIGHT,
+        lambda weight: LogisticModel().fit(X, Y, weight).coefficients.tolist(),
     ),
     "fairness_report, y": ("y", Y, lambda y: fairness_report(CLASSIFIER, X, y, groups=GROUP).by_group.to_dict()),
     "fairness_report, groups": (
-        "groups", GROUP, lambda groups: fairness_report(CLASSIFIER, X, Y, groups=groups).by_group.to_dict()
+        "groups",
+        GROUP,
+        lambda groups: fairness_report(CLASSIFIER, X, Y, groups=groups).by_group.to_dict(),
     ),
     "group_errors, y": ("y", Y, lambda y: group_errors(CLASSIFIER, X, y, groups=GROUP).tolist()),
     "group_errors, groups": ("groups", GROUP, lambda groups: group_errors(CLASSIFIER, X, Y, groups=groups).tolist()),
@@ -239,7 +245,7 @@ DOORS = {
     "MomentDistance": ("y", OTHER, lambda y: believed(MomentDistance(), y)),
     "LipschitzUCB": ("y", OTHER, lambda y: believed(LipschitzUCB(3, seed=1), y)),
     "tell_all": ("rewards", WEIGHT.iloc[:4], paid),
-}  # fmt: skip
+}
 EACH = pytest.mark.parametrize(("name", "thing", "door"), DOORS.values(), ids=list(DOORS))
 
 

@@ -51,21 +51,31 @@ def history(trials, *, ends, rounds=200):
     schemes = ("A_opt", "epsilon-greedy", "Greedy", "Uniform", "Uncurated", "A_opt+")
     return pd.DataFrame(
         {
-            "scheme": scheme, "trial": trial, "round": round, "group": group, "share": share,
-            "test_risk": 1 - ends.get(scheme, 0.8) - 0.001 * trial if group == "u" else 0.01, "labels": 100 * round,
+            "scheme": scheme,
+            "trial": trial,
+            "round": round,
+            "group": group,
+            "share": share,
+            "test_risk": 1 - ends.get(scheme, 0.8) - 0.001 * trial if group == "u" else 0.01,
+            "labels": 100 * round,
         }
-        for scheme in schemes for trial in range(trials) for round in (100, rounds)
+        for scheme in schemes
+        for trial in range(trials)
+        for round in (100, rounds)
         for group, share in (("u", 0.9), ("v", 0.1))
-    )  # fmt: skip
+    )
 
 
 def test_the_picture_experiments_get_a_verdict_on_every_claim_from_three_trials():
     report = image_report(history(3, ends={"A_opt": 0.85, "Greedy": 0.75, "Uncurated": 0.75}), SETTINGS)
     words = {verdict.claim.says.split(" ")[0]: verdict.word for verdict in report.verdicts[:5]}
     assert words == {
-        "A_opt": "reproduced", "epsilon-greedy": "inconclusive", "Greedy": "not reproduced",
-        "A_opt+": "inconclusive", "Uncurated": "reproduced",
-    }  # fmt: skip
+        "A_opt": "reproduced",
+        "epsilon-greedy": "inconclusive",
+        "Greedy": "not reproduced",
+        "A_opt+": "inconclusive",
+        "Uncurated": "reproduced",
+    }
     assert [verdict.word for verdict in report.verdicts[5:]] == ["reproduced", "reproduced", "inconclusive"]
     assert report.verdicts[-1].text == "inconclusive: needs rounds >= 500"
     assert report.verdicts[-1].measured == "0.8510 in 3 trials; published 0.936"

@@ -118,7 +118,13 @@ def test_the_command_says_lists_and_writes_whom_to_choose(tmp_path, monkeypatch)
     assert (body["enter"], body["cost"]) == (found.enter, pytest.approx(found.cost))
     staff(3).drop(columns="salary").to_csv("later.csv", index=False)
     assert "largest predicted salary" in " ".join(call(*words, "--applicants", "later.csv").output.split())
-    refused(ArgumentError, "--state: expected the answers of audit-pairs, or --group instead", "choose", "staff.csv",
-            "--places", 2)  # fmt: skip
+    refused(
+        ArgumentError,
+        "--state: expected the answers of audit-pairs, or --group instead",
+        "choose",
+        "staff.csv",
+        "--places",
+        2,
+    )
     refused(ArgumentError, "--reward: expected a column", *words[:4], "--places", 2)
     refused(ArgumentError, "--sensitive: expected one of", *words, "--sensitive", "X")

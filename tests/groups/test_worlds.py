@@ -168,8 +168,11 @@ def test_groups_that_read_alike_stay_different_in_policies_histories_pictures_an
     assert history.group.values.tolist() == list(names)
     assert float(history.group_share.isel(round=-1).sum()) == pytest.approx(1.0)
     assert {key for key in _summary(history, set())[0] if key.startswith("share_of_")} == {
-        "share_of_1", 'share_of_"1"', 'share_of_["F", "M"]', "share_of_F & M"
-    }  # fmt: skip
+        "share_of_1",
+        'share_of_"1"',
+        'share_of_["F", "M"]',
+        "share_of_F & M",
+    }
     ticks = [tick.get_text() for tick in plot_group_share(history).get_xticklabels()]
     assert len(set(ticks)) == 4
     world.reset(1)

@@ -189,8 +189,11 @@ def test_no_bet_on_natural_rows_gains_where_the_limit_is_the_truth(contrast, unk
     assert total <= 1 + 1e-12
 
 
-@pytest.mark.parametrize("problem", [TEMPTING, mediator(), mediated(3, groups=3), two_attributes(4)],
-                         ids=["through V", "mediator", "three", "attributes"])  # fmt: skip
+@pytest.mark.parametrize(
+    "problem",
+    [TEMPTING, mediator(), mediated(3, groups=3), two_attributes(4)],
+    ids=["through V", "mediator", "three", "attributes"],
+)
 def test_bets_are_what_a_gambler_makes_row_by_row(problem):
     """Two deliveries against the slow twin, which reads rows and knows the candidates' tables alone."""
     random, laws, shape = np.random.default_rng(8), row_laws(problem), CellCounts(problem.cells, problem.own).rows.shape

@@ -13,8 +13,19 @@ from tests.interventions.examples import NETWORK, call
 WORLD = next(SimulatedTrial._examples()).problem
 GRAPH = "sex -> weight -> dose -> cured, weight -> cured"
 RULES = {"now": None, "high": "high", "mid": "mid"}
-ASKED = ["model.bif", "--intervene", "dose", "--sensitive", "sex", "--outcome", "state", "--candidates", "c.json",
-         "--values", "ill=0,well=1"]  # fmt: skip
+ASKED = [
+    "model.bif",
+    "--intervene",
+    "dose",
+    "--sensitive",
+    "sex",
+    "--outcome",
+    "state",
+    "--candidates",
+    "c.json",
+    "--values",
+    "ill=0,well=1",
+]
 
 
 @pytest.fixture

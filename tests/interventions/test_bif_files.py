@@ -63,8 +63,11 @@ def test_properties_comments_and_quotations_hide_nothing(read):
         ("(no) 0.5, 0.5;", "default 0.5, 0.5; default 0.4, 0.6;", "line 6: .*default appears twice"),
         ("(no) 0.5, 0.5;", "table 0.1, 0.5, 0.9, 0.5;", "line 6: .*`table` beside rows"),
         ("(no) 0.5, 0.5;", "", r"line 6: probability of sun: no row for \(no\)"),
-        ("probability ( rain ) {", "probability ( rain ) { table 0.5, 0.5; }\nprobability ( rain ) {",
-         "line 6: probability of rain appears twice"),
+        (
+            "probability ( rain ) {",
+            "probability ( rain ) { table 0.5, 0.5; }\nprobability ( rain ) {",
+            "line 6: probability of rain appears twice",
+        ),
         ("variable sun", "variable rain { type discrete [1] { a }; }\nvariable sun", "line 3: variable rain is"),
         ("variable sun", "variable sun moon", "line 3: expected `variable NAME"),
         ("[2] {", "[3] {", r"line 3: variable sun: 2 states, where \[3\] were announced"),
@@ -87,15 +90,18 @@ def test_properties_comments_and_quotations_hide_nothing(read):
         ("0.1, 0.2, 0.7", "0.1, 0.2, 0.8", r"line 9: .*the row for \(yes, yes\) sums to 1.1, not to one"),
         ("( rain ) {", "rain {", "line 5: expected `probability"),
         ("( rain ) {", "( ) {", "line 5: expected `probability"),
-        ("variable sun", "varible sun", "line 3: not BIF: expected one of network, variable, probability, got "
-        "'varible'"),
+        (
+            "variable sun",
+            "varible sun",
+            "line 3: not BIF: expected one of network, variable, probability, got 'varible'",
+        ),
         ("(no, no) 0.6, 0.3, 0.1;\n}", "(no, no) 0.6, 0.3, 0.1;\n} }", "line 14: not BIF: .*got '}'"),
         ("(no, no) 0.6, 0.3, 0.1;\n}", "(no, no) 0.6, 0.3, 0.1;", "line 9: .*'probability' has no end"),
         ("variable rain", "network m { }\nvariable rain", "line 2: a second network"),
         ("of two lines */", "of two lines", "line 7: .*a quotation or a comment has no end"),
         ('"so aked"', '"so aked', "line 4: .*a quotation or a comment has no end"),
     ],
-)  # fmt: skip
+)
 def test_a_slip_is_refused_with_its_line(read, old, new, match):
     assert old in BIF
     with pytest.raises(TableError, match=match):

@@ -138,8 +138,25 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-SHELL = ["t.csv", "--edges", GRAPH.replace("z", "age"), "--intervene", "t", "--sensitive", "s", "--outcome", "y",
-         "--candidates", "rules.json", "--cut", "age=30", "--randomised", "t", "--seed", "1"]  # fmt: skip
+SHELL = [
+    "t.csv",
+    "--edges",
+    GRAPH.replace("z", "age"),
+    "--intervene",
+    "t",
+    "--sensitive",
+    "s",
+    "--outcome",
+    "y",
+    "--candidates",
+    "rules.json",
+    "--cut",
+    "age=30",
+    "--randomised",
+    "t",
+    "--seed",
+    "1",
+]
 
 
 def test_people_read_who_has_the_lower_chance_and_how_many_there_are(folder):
@@ -209,10 +226,15 @@ def test_a_measured_outcome_has_the_means_of_its_cells_and_their_standard_errors
     for k, t in enumerate((1, 0)):
         group = [sum(p_x[s, x] * p_z[z] * cells.mean()[s, x, t, z] for x in (0, 1) for z in (0, 1)) for s in (0, 1)]
         assert exact.gaps[0, 1][k] == pytest.approx(group[0] - group[1], rel=1e-3)
-        error = sum(
-            (p_x[s, x] * p_z[z]) ** 2 * cells.var()[s, x, t, z] / cells.size()[s, x, t, z]
-            for s in (0, 1) for x in (0, 1) for z in (0, 1)
-        ) ** 0.5  # fmt: skip
+        error = (
+            sum(
+                (p_x[s, x] * p_z[z]) ** 2 * cells.var()[s, x, t, z] / cells.size()[s, x, t, z]
+                for s in (0, 1)
+                for x in (0, 1)
+                for z in (0, 1)
+            )
+            ** 0.5
+        )
         assert posterior.gaps[0, 1][:, k].mean() == pytest.approx(group[0] - group[1], abs=0.1 * error)
         assert posterior.gaps[0, 1][:, k].std() == pytest.approx(error, rel=0.1)
     found = by_arm(exact, seed=1)

@@ -618,8 +618,13 @@ def test_few_fractions_ages_and_words_are_states():
 def test_few_draws_certify_nothing(draws, status):
     """Every draw names one candidate, whose posterior probability is 1 but for 10^-20: what m draws show of it."""
     frame = pd.DataFrame({"S": [0, 1] * 500, "V": [0, 0, 1, 1] * 250, "Y": [0, 0, 1, 1] * 250})
-    problem = Problem(CausalModel.fit(frame, "S -> V -> Y"), intervene="V", sensitive="S", outcome="Y",
-                      candidates={"low": 0, "high": 1})  # fmt: skip
+    problem = Problem(
+        CausalModel.fit(frame, "S -> V -> Y"),
+        intervene="V",
+        sensitive="S",
+        outcome="Y",
+        candidates={"low": 0, "high": 1},
+    )
     found = problem.posterior(draws=draws, seed=1).best(0.5)
     assert found[:2] == ("high", status)
     assert found.confidence == (None if status == "not_shown" else pytest.approx(0.001 ** (1 / draws)))
@@ -637,6 +642,7 @@ def test_the_confidence_of_draws_is_the_bound_of_clopper_and_pearson():
 
 def test_a_posterior_has_4000_draws_by_default():
     frame = pd.DataFrame({"S": [0, 1] * 5, "Y": [0, 0, 1, 1, 1] * 2, "V": [0, 1] * 5})
-    problem = Problem(CausalModel.fit(frame, "S -> V -> Y"), intervene="V", sensitive="S", outcome="Y",
-                      candidates=[None, 1])  # fmt: skip
+    problem = Problem(
+        CausalModel.fit(frame, "S -> V -> Y"), intervene="V", sensitive="S", outcome="Y", candidates=[None, 1]
+    )
     assert problem.posterior(seed=1).outcomes.shape == (4000, 2)

@@ -122,8 +122,23 @@ def test_in_a_shell_the_refutation_stands_before_the_verdict(tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     people(2000, 5, direct=0.2).to_csv("people.csv", index=False)
     (tmp_path / "rules.json").write_text(json.dumps({"now": None, "all": "1"}))
-    asked = ["people.csv", "--edges", EDGES, "--intervene", "v", "--sensitive", "s", "--outcome", "y", "--candidates",
-             "rules.json", "--tolerance", "0.3", "--seed", "1"]  # fmt: skip
+    asked = [
+        "people.csv",
+        "--edges",
+        EDGES,
+        "--intervene",
+        "v",
+        "--sensitive",
+        "s",
+        "--outcome",
+        "y",
+        "--candidates",
+        "rules.json",
+        "--tolerance",
+        "0.3",
+        "--seed",
+        "1",
+    ]
     said = " ".join(call(*asked).split())
     first, verdict = said.index("add an arrow s -> y."), said.index("not certified: the table refutes the graph")
     assert first < verdict

@@ -36,8 +36,20 @@ def test_it_simulates_and_writes_table_and_picture(folder):
     assert [row["candidate"] for row in body["table"]] == list(CANDIDATES)
     assert (folder / "out" / "candidates.png").stat().st_size > 1000
     assert pd.read_csv(folder / "out" / "candidates.csv").shape[0] == 3
-    plain = call(*BEGIN, "--candidates", "candidates.json", "--values", "ill=0,well=1", "--tolerance", "0.15",
-                 "--budget", "6000", "--seed", "1", "--pooled")  # fmt: skip
+    plain = call(
+        *BEGIN,
+        "--candidates",
+        "candidates.json",
+        "--values",
+        "ill=0,well=1",
+        "--tolerance",
+        "0.15",
+        "--budget",
+        "6000",
+        "--seed",
+        "1",
+        "--pooled",
+    )
     words = " ".join(plain.split())
     assert "certified: same (confidence 0.95)" in words
     assert "of 100 such trials at most 5 ever give a wrong answer, whatever the model's tables" in words

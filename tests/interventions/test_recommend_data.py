@@ -35,8 +35,21 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-DATA = ["people.csv", "--edges", GRAPH, "--cut", "age=40", "--intervene", "dose", "--sensitive", "sex",
-        "--outcome", "cured", "--candidates", "rules.json"]  # fmt: skip
+DATA = [
+    "people.csv",
+    "--edges",
+    GRAPH,
+    "--cut",
+    "age=40",
+    "--intervene",
+    "dose",
+    "--sensitive",
+    "sex",
+    "--outcome",
+    "cured",
+    "--candidates",
+    "rules.json",
+]
 ASKED = [*DATA, "--tolerance", "0.15"]
 
 
@@ -124,8 +137,22 @@ def test_logs_of_several_candidates_start_a_trial(folder):
     (folder / "rules.json").write_text(json.dumps({"now": None, "even": even}))
     logs = [part.assign(candidate=name) for name, part in zip(("now", "even"), parts, strict=True)]
     pd.concat(logs).to_csv("log.csv", index=False)
-    call("people.csv", "--edges", graph, *DATA[5:], "--tolerance", "0.2", "--budget", "2000", "--trial", "trial.eh",
-         "--log", "log.csv", "--ask", "plan.csv")  # fmt: skip
+    call(
+        "people.csv",
+        "--edges",
+        graph,
+        *DATA[5:],
+        "--tolerance",
+        "0.2",
+        "--budget",
+        "2000",
+        "--trial",
+        "trial.eh",
+        "--log",
+        "log.csv",
+        "--ask",
+        "plan.csv",
+    )
     assert state.load(folder / "trial.eh").told.trials[0].sum(1).tolist() == [400.0, 400.0]
 
 
@@ -137,8 +164,21 @@ def test_a_partial_model_is_completed_by_a_log(folder):
         "probability ( dose ) { table 0.6, 0.4; }"
     )
     (folder / "rules.json").write_text(json.dumps({"now": None, "more": [0.2, 0.8]}))
-    asked = ["m.bif", "--intervene", "dose", "--sensitive", "sex", "--outcome", "cured", "--candidates", "rules.json",
-             "--values", "no=0,yes=1", "--tolerance", "0.2"]  # fmt: skip
+    asked = [
+        "m.bif",
+        "--intervene",
+        "dose",
+        "--sensitive",
+        "sex",
+        "--outcome",
+        "cured",
+        "--candidates",
+        "rules.json",
+        "--values",
+        "no=0,yes=1",
+        "--tolerance",
+        "0.2",
+    ]
     with pytest.raises(EvenhandError, match="expected tables for cured, got a partial model; or pass --log"):
         call(*asked)
     log = pd.DataFrame({"sex": ["f", "m"] * 40, "dose": ["no", "no", "yes", "yes"] * 20, "cured": ["no", "yes"] * 40})
@@ -160,8 +200,10 @@ def test_a_partial_model_is_completed_by_a_log(folder):
         ([*ASKED, "--cut", "age=nan"], "--cut: expected .*ascending"),
         ([*ASKED, "--cut", "sex=3"], "column 'sex', row 1: expected finite numbers"),
         ([*ASKED, "--smoothing", "0"], "smoothing: expected a number > 0"),
-        ([*ASKED, "--sensitive", "gender"],
-         "--sensitive: expected a node of the graph, one of sex,age,dose,cured, got 'gender'; .* add it to --edges"),
+        (
+            [*ASKED, "--sensitive", "gender"],
+            "--sensitive: expected a node of the graph, one of sex,age,dose,cured, got 'gender'; .* add it to --edges",
+        ),
         ([*ASKED, "--delta", "0.6"], "--delta: expected a number > 0 and < 0.5, got 0.6"),
         ([ASKED[0], "--edges", "sex -> height", *ASKED[3:]], "--cut: expected"),
         ([ASKED[0], "--edges", "sex -> age, age", *ASKED[3:]], "edges: expected parent -> child"),
@@ -170,7 +212,7 @@ def test_a_partial_model_is_completed_by_a_log(folder):
         ([*ASKED[:-4], "--candidates", "typo.json", "--tolerance", "0.1"], "one of the states"),
         (["model.bif", *ASKED[3:]], "--cut: expected --edges as well, got nothing"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_is_refused_by_name(folder, arguments, names):
     (folder / "typo.json").write_text(json.dumps({**RULES, "candidates": {"now": None, "tiny": "tiny"}}))
     with pytest.raises(EvenhandError, match=names):
@@ -180,8 +222,11 @@ def test_what_cannot_be_is_refused_by_name(folder, arguments, names):
 def test_a_search_over_data_and_rules_lives_in_a_study(folder):
     problem = {
         "model": {"data": "people.csv", "edges": GRAPH, "cut": ["age=40"]},
-        "intervene": "dose", "sensitive": "sex", "outcome": "cured", **RULES,
-    }  # fmt: skip
+        "intervene": "dose",
+        "sensitive": "sex",
+        "outcome": "cured",
+        **RULES,
+    }
     spec = {"policy": "interventions/csr", "problem": problem, "tolerance": 0.15, "budget": 900}
     (folder / "search.json").write_text(json.dumps(spec))
     answer("new", "trial.evenhand", "--spec", "search.json")
@@ -211,17 +256,38 @@ def test_what_compas_says_of_rules_for_the_risk_score(data_folder, tmp_path, mon
     people[["race", "age", "priors_count", "risk", "two_year_recid"]].to_csv("people.csv", index=False)
     rules = {"now": None, "all low": "Low", "by priors": {"priors_count": {"under 4": "Low", "4 or more": "High"}}}
     (tmp_path / "rules.json").write_text(json.dumps({"candidates": rules, "values": {"0": 1, "1": 0}}))
-    few = ("race -> priors_count -> risk -> two_year_recid, priors_count -> two_year_recid, age -> two_year_recid, "
-             "age -> priors_count")  # fmt: skip
+    few = (
+        "race -> priors_count -> risk -> two_year_recid, priors_count -> two_year_recid, age -> two_year_recid, "
+        "age -> priors_count"
+    )
     every = few + ", age -> risk, race -> risk, race -> age, race -> two_year_recid"
     refuted, body = (
         json.loads(
-            call("people.csv", "--edges", edges, "--cut", "priors_count=4", "--cut", "age=25,45", "--intervene", "risk",
-                 "--sensitive", "race", "--outcome", "two_year_recid", "--candidates", "rules.json", "--tolerance",
-                 "0.1", "--seed", "1", "--json")
+            call(
+                "people.csv",
+                "--edges",
+                edges,
+                "--cut",
+                "priors_count=4",
+                "--cut",
+                "age=25,45",
+                "--intervene",
+                "risk",
+                "--sensitive",
+                "race",
+                "--outcome",
+                "two_year_recid",
+                "--candidates",
+                "rules.json",
+                "--tolerance",
+                "0.1",
+                "--seed",
+                "1",
+                "--json",
+            )
         )
         for edges in (few, every)
-    )  # fmt: skip
+    )
     assert refuted["status"] == "graph_refuted"
     arrows = [said.split("add an arrow ")[1] for said in refuted["refuted"]]
     assert arrows == ["age -> risk.", "race -> risk.", "race -> age."]

@@ -269,7 +269,13 @@ def test_a_problem_over_a_log_has_no_sensitivity():
     full = mediated(5)
     above = {node: full.model.parents[node] for node in ("S", "X", "V", "Y")}
     model = CausalModel.from_tables(full.model.states, above, {"X": full.model.tables["X"]})
-    logged = Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=list(full.tables),
-                     log=full.model.sample(500, seed=1))  # fmt: skip
+    logged = Problem(
+        model,
+        intervene="V",
+        sensitive="S",
+        outcome="Y",
+        candidates=list(full.tables),
+        log=full.model.sample(500, seed=1),
+    )
     with pytest.raises(ArgumentError, match="a log"):
         logged.sensitivity(tolerance=0.5)

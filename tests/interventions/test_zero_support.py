@@ -65,8 +65,10 @@ LOGGED = {"now": NOW, "even": WORLD.problem.tables[1], "rich": WORLD.problem.tab
 
 
 def logs(size=600, seed=1):
-    parts = [MODEL.sample(size, tables={"dose": table}, seed=seed + n).assign(candidate=name)
-             for n, (name, table) in enumerate(LOGGED.items())]  # fmt: skip
+    parts = [
+        MODEL.sample(size, tables={"dose": table}, seed=seed + n).assign(candidate=name)
+        for n, (name, table) in enumerate(LOGGED.items())
+    ]
     return pd.concat(parts, ignore_index=True)
 
 
@@ -76,11 +78,13 @@ def test_logs_made_under_several_candidates_are_learned_together():
     search.learn(log)
     table = search.recommend().table
     rows = [
-        (list(problem.candidates).index(row.candidate), None, {
-            node: MODEL.states[node].index(getattr(row, node)) for node in ("sex", *problem.nodes)
-        })
+        (
+            list(problem.candidates).index(row.candidate),
+            None,
+            {node: MODEL.states[node].index(getattr(row, node)) for node in ("sex", *problem.nodes)},
+        )
         for row in log.head(40).itertuples()
-    ]  # fmt: skip
+    ]
     few = CSR(problem, tolerance=0.1, budget=4000, delta=None)
     few.learn(log.head(40))
     for k, label in enumerate(problem.candidates):
@@ -117,15 +121,23 @@ def test_a_problem_rests_on_the_mixture_of_its_log():
     full = mediated(5)
     above = {node: full.model.parents[node] for node in ("S", "X", "V", "Y")}
     model = CausalModel.from_tables(full.model.states, above, {"X": full.model.tables["X"]})
-    parts = [full.model.sample(20_000, tables={"V": table}, seed=k).assign(candidate=k)
-             for k, table in enumerate(full.tables)]  # fmt: skip
+    parts = [
+        full.model.sample(20_000, tables={"V": table}, seed=k).assign(candidate=k)
+        for k, table in enumerate(full.tables)
+    ]
     problem = Problem(
         model, intervene="V", sensitive="S", outcome="Y", candidates=list(full.tables), log=pd.concat(parts)
     )
     np.testing.assert_allclose(problem.outcome_divergence, full.outcome_divergence, rtol=0.05)
     with pytest.raises(TableError, match="column 'candidate'"):
-        Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=list(full.tables),
-                log=parts[0].assign(candidate="who"))  # fmt: skip
+        Problem(
+            model,
+            intervene="V",
+            sensitive="S",
+            outcome="Y",
+            candidates=list(full.tables),
+            log=parts[0].assign(candidate="who"),
+        )
 
 
 def test_a_log_of_a_rule_says_nothing_about_what_it_never_gives():

@@ -69,14 +69,14 @@ SIZED = {
     "intervals": (["(0, 5]", "(5, 25]", "(25, 100]"], lambda _: pd.DataFrame({"arm": cut})),
     "intervals as text": (["(0, 5]", "(5, 25]", "(25, 100]"], lambda words: pd.DataFrame({"arm": of_words(words)})),
     "quantiles": (["(-0.001, 1.0]", "(1.0, 2.0]"], lambda words: pd.DataFrame({"arm": pd.qcut(CODES, 2)})),
-}  # fmt: skip
+}
 UNSTATED = {
     "text": lambda words: pd.DataFrame({"arm": of_words(words)}),
     "text in polars": lambda words: pl.DataFrame({"arm": of_words(words)}),
     "categorical of polars": lambda words: pl.DataFrame({"arm": pl.Series(of_words(words)).cast(pl.Categorical)}),
     "arrow, encoded": lambda words: pa.table({"arm": pa.array(of_words(words)).dictionary_encode()}),
     "numbers that pandas sorted as text": lambda _: pd.DataFrame({"arm": digits.astype("category")}),
-}  # fmt: skip
+}
 
 
 def with_rewards(frame, rewards=REWARDS):

@@ -206,7 +206,8 @@ def test_what_promises_nothing_has_no_line():
 def test_the_rounds_in_which_a_promise_was_broken_are_shaded():
     log = pd.DataFrame({"arm": list("aabaabbbba")})
     finding = eh.audit.promise(log, arm="arm", shares={"a": 0, "b": 0.5})
-    assert finding.verdict == "The promise was broken in 4 of 10 rounds, first at round 2"
+    where = "in 2 stretches, first after round 2, last after round 6"
+    assert finding.verdict == f"The promise was broken in 4 of 10 rounds, {where}"
     (shade,) = plots.plot_audit(finding, ax=figure()[1]).collections
     (path,) = shade.get_paths()
     inside = [path.contains_point((round - 0.5, 0.5)) for round in range(1, 11)]

@@ -29,9 +29,20 @@ PLACES = {
     "how is a learner of another library taken in?": ("learners/adapter.py", "Adapter"),
 }
 TRUNK = {
-    "arguments", "errors", "extras", "frames", "jobs", "labels", "parameters", "processes", "protocol", "registry",
-    "rng", "threads", "version",
-}  # fmt: skip
+    "arguments",
+    "errors",
+    "extras",
+    "frames",
+    "jobs",
+    "labels",
+    "parameters",
+    "processes",
+    "protocol",
+    "registry",
+    "rng",
+    "threads",
+    "version",
+}
 """The modules that belong to no room; what is new belongs into one."""
 
 
@@ -80,7 +91,7 @@ def test_foreign_objects_are_adapted_at_the_door():
 
 
 def test_a_file_is_read_in_one_sitting_and_a_function_on_one_screen():
-    """At most 300 lines of code a file, and 60 a function."""
+    """At most 300 lines of code a file, and 60 a function below its signature."""
     ci_lines = importlib.util.module_from_spec(importlib.util.spec_from_loader(COUNTED.name, COUNTED))
     COUNTED.exec_module(ci_lines)
     long = []
@@ -94,7 +105,7 @@ def test_a_file_is_read_in_one_sitting_and_a_function_on_one_screen():
         if len(lines) > 300 and not text.startswith("# Generated"):
             long.append((str(file.relative_to(HOME)), len(lines)))
         for node in functions:
-            count = len(lines & set(range(node.lineno, node.end_lineno + 1)))
+            count = len(lines & set(range(node.body[0].lineno, node.end_lineno + 1)))
             if count > 60:
                 long.append((str(file.relative_to(HOME)), node.name, count))
     assert long == []
@@ -120,12 +131,12 @@ def test_a_user_is_offered_what_a_user_needs():
 
 
 def test_a_class_is_read_with_few_others():
-    """A chain of classes, from a registered one up to a root, has at most seven."""
+    """A chain of classes, from a registered one up to a root, has at most five."""
 
     def depth(cls):
         return 1 + max((depth(base) for base in cls.__bases__ if base.__module__.startswith("evenhand.")), default=0)
 
-    assert max(depth(cls) for kind in MOST_NAMES for cls in registered(kind)) <= 7
+    assert max(depth(cls) for kind in MOST_NAMES for cls in registered(kind)) <= 5
 
 
 def arguments_of(rooms):

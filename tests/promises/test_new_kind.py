@@ -24,10 +24,10 @@ EDITS = {
             "        if isinstance(self.rate, tuple):\n            plays, rounds = self.rate",
         ),
         (
-            "        if isinstance(self.rate, tuple):\n            return f\"{by} fewer",
+            '        if isinstance(self.rate, tuple):\n            return f"{by} fewer',
             '        if self.kind == "start":\n'
             '            return f"{by} fewer than the {self.rate[0]} owed in the first {self.rate[1]} rounds"\n'
-            "        if isinstance(self.rate, tuple):\n            return f\"{by} fewer",
+            '        if isinstance(self.rate, tuple):\n            return f"{by} fewer',
         ),
     ],
     "plain_data.py": [
@@ -74,7 +74,7 @@ EDITS = {
             "    elif rates.kinds[q] == CAP:\n        while",
         ),
     ],
-}  # fmt: skip
+}
 TRIED = """
 import pandas as pd
 import evenhand as eh

@@ -307,8 +307,13 @@ def test_regret_is_that_of_the_learner_alone_and_an_end_effect():
     rounds, runs, means, shares = 8_000, 12, [0.7, 0.5, 0.2], [0.45, 0, 0.45]
     found = eh.simulate(
         {"alone": TsallisINF(), "held": DeadlineLearn(TsallisINF(), shares), "fed": DeadlineLearn(Fed(), shares)},
-        BernoulliArms(means), rounds=rounds, replications=runs, seed=3, checkpoints=1, jobs=1,
-    )  # fmt: skip
+        BernoulliArms(means),
+        rounds=rounds,
+        replications=runs,
+        seed=3,
+        checkpoints=1,
+        jobs=1,
+    )
     regret = found.regret.sel(policy="alone").values.ravel()
     held, fed = (found.r_regret.sel(policy=name).values.ravel() for name in ("held", "fed"))
     alone_error, held_error, fed_error = (5 * one.std(ddof=1) / math.sqrt(runs) for one in (regret, held, fed))

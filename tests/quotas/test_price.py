@@ -59,9 +59,10 @@ def test_every_price_is_what_scipy_finds(seed):
     assert found.low == found.high == found.cost
     for i, row in enumerate(found.clauses.itertuples()):
         cap, step = row.promise == "cap", 1e-4
-        moved = [by_scipy(promise, means, [*rates[:i], rate, *rates[i + 1 :]]) for rate in (
-            rates[i] + (-step if cap else step), rates[i] - (-step if cap else step), 1.0 if cap else 0.0
-        )]  # fmt: skip
+        moved = [
+            by_scipy(promise, means, [*rates[:i], rate, *rates[i + 1 :]])
+            for rate in (rates[i] + (-step if cap else step), rates[i] - (-step if cap else step), 1.0 if cap else 0.0)
+        ]
         slopes = (kept - moved[0]) / step / 100, (moved[1] - kept) / step / 100, moved[2] - kept
         assert (row.tighter, row.looser, row.cost) == pytest.approx(slopes, abs=1e-7, nan_ok=True)
 

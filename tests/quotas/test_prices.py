@@ -154,8 +154,9 @@ def test_says_that_a_price_decided():
 
 @pytest.mark.parametrize("learner", [Told, elsewhere], ids=["ours", "elsewhere"])
 def test_no_price_is_above_the_range(learner):
-    policy = DeadlineLearn(learner(**({} if learner is Told else {"reward_range": (0, 4)})), [0, 0.5, 0.4], 10**6,
-                           priced=True)  # fmt: skip
+    policy = DeadlineLearn(
+        learner(**({} if learner is Told else {"reward_range": (0, 4)})), [0, 0.5, 0.4], 10**6, priced=True
+    )
     most = policy._rewards[1]
     for _ in range(1500):
         policy.ask([[1e9], [0.0], [0.0]])

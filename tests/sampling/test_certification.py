@@ -215,9 +215,13 @@ def test_labels_of_any_kind_are_compared_by_what_they_mean():
     X, y = world.sample(0, 60, np.random.default_rng(3))
     risks = []
     for labels, fitted in (
-        (y, model), (y.astype(float), model), (y.astype(bool), model), (y, GaussianNB().fit(X, y.astype(bool))),
-        (y.astype(float), GaussianNB().fit(X, y.astype(float))), (np.where(y, "yes", "no"), named(X, y)),
-    ):  # fmt: skip
+        (y, model),
+        (y.astype(float), model),
+        (y.astype(bool), model),
+        (y, GaussianNB().fit(X, y.astype(bool))),
+        (y.astype(float), GaussianNB().fit(X, y.astype(float))),
+        (np.where(y, "yes", "no"), named(X, y)),
+    ):
         check = Certification(["u", "v"], fitted, threshold=0.1, batch=60, loss="false_negative")
         check.tell(check.ask(), X, labels)
         assert check.counts[0] == y.sum()

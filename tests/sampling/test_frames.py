@@ -23,10 +23,13 @@ from evenhand.saving.state import from_bytes, to_bytes
 
 DRAWS = np.random.default_rng(7)
 N = 240
-FRAME = pd.DataFrame({
-    "town": DRAWS.choice(["york", "bath", "hull"], N), "job": pd.Categorical(DRAWS.choice(["cook", "smith"], N)),
-    "age": DRAWS.integers(20, 60, N),
-})  # fmt: skip
+FRAME = pd.DataFrame(
+    {
+        "town": DRAWS.choice(["york", "bath", "hull"], N),
+        "job": pd.Categorical(DRAWS.choice(["cook", "smith"], N)),
+        "age": DRAWS.integers(20, 60, N),
+    }
+)
 Y = np.where((FRAME["town"] == "york") ^ (FRAME["age"] > 45), "yes", "no")
 GROUP = DRAWS.choice(["a", "b"], N)
 

@@ -48,11 +48,29 @@ def test_labels_are_text_or_whole_numbers(told, read):
 
 
 NO_LABELS = [
-    [0.37, 1.37], [0, np.nan], [0, None], [0, np.inf], [0, -np.inf], np.array([b"no", b"yes"]), [b"no", "yes"],
-    [0, 2**63], [0, 10**400], [0, 10**5000], [1e300, 0], np.array([0, 2**64 - 1], np.uint64), [0, 1j],
-    [dt.date(2020, 1, 1), dt.date(2020, 1, 2)], np.array(["2020-01-01", "2020-01-02"], "M8[D]"), [["u", "v"], ["u"]],
-    [{"u"}, {"v"}], np.eye(2), pd.Series([1, pd.NA], dtype="Int64"), "ab", 3, {0, 1},
-]  # fmt: skip
+    [0.37, 1.37],
+    [0, np.nan],
+    [0, None],
+    [0, np.inf],
+    [0, -np.inf],
+    np.array([b"no", b"yes"]),
+    [b"no", "yes"],
+    [0, 2**63],
+    [0, 10**400],
+    [0, 10**5000],
+    [1e300, 0],
+    np.array([0, 2**64 - 1], np.uint64),
+    [0, 1j],
+    [dt.date(2020, 1, 1), dt.date(2020, 1, 2)],
+    np.array(["2020-01-01", "2020-01-02"], "M8[D]"),
+    [["u", "v"], ["u"]],
+    [{"u"}, {"v"}],
+    np.eye(2),
+    pd.Series([1, pd.NA], dtype="Int64"),
+    "ab",
+    3,
+    {0, 1},
+]
 
 
 @pytest.mark.parametrize("told", NO_LABELS, ids=range(len(NO_LABELS)))
@@ -64,12 +82,14 @@ def test_what_is_no_label_is_refused_at_every_door(told):
     ticket = check.ask()
     doors = {
         "y": (
-            lambda: sampler.tell(draw, X, told), lambda: check.tell(ticket, X, told),
-            lambda: LogisticModel().fit(X, told), lambda: minimax_reweighting(X, told, group=[0, 1]),
+            lambda: sampler.tell(draw, X, told),
+            lambda: check.tell(ticket, X, told),
+            lambda: LogisticModel().fit(X, told),
+            lambda: minimax_reweighting(X, told, group=[0, 1]),
         ),
         "classes": (lambda: UniformSampler(["u", "v"], classes=told),),
         "group": (lambda: minimax_reweighting(X, [0, 1], group=told),),
-    }  # fmt: skip
+    }
     for name, calls in doors.items():
         for call in calls:
             with pytest.raises(ArgumentError, match=f"^{name}: expected"):
@@ -135,11 +155,19 @@ def test_labels_belong_to_the_rows_that_their_index_names():
 @pytest.mark.parametrize(
     "rows",
     [
-        "text", None, 3, [[1j, 0], [0, 0]], np.array([["2020-01-01"] * 2] * 2, "M8[D]"), [[0, 1], [2]], {"a": [1]},
-        np.zeros((2, 0)), [[10**400, 0], [0, 0]], [[None, 0], [0, 0]],
+        "text",
+        None,
+        3,
+        [[1j, 0], [0, 0]],
+        np.array([["2020-01-01"] * 2] * 2, "M8[D]"),
+        [[0, 1], [2]],
+        {"a": [1]},
+        np.zeros((2, 0)),
+        [[10**400, 0], [0, 0]],
+        [[None, 0], [0, 0]],
     ],
     ids=range(10),
-)  # fmt: skip
+)
 def test_what_is_no_table_of_numbers_is_refused(rows):
     sampler = OptimisticSampler(["u", "v"], seed=0)
     with pytest.raises(ContextError, match="X: expected"):
@@ -162,11 +190,18 @@ def test_weights_that_do_not_fit_are_refused(weight):
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"batch": 10**400}, {"warmup": 10**30}, {"validation_rows": 10**400}, {"budget": 10**400}, {"delta": 10**400},
-        {"exploration": 10**400}, {"exploration": np.complex128(1)}, {"budget": 10**5000}, {"batch": -(10**400)},
+        {"batch": 10**400},
+        {"warmup": 10**30},
+        {"validation_rows": 10**400},
+        {"budget": 10**400},
+        {"delta": 10**400},
+        {"exploration": 10**400},
+        {"exploration": np.complex128(1)},
+        {"budget": 10**5000},
+        {"batch": -(10**400)},
     ],
     ids=range(9),
-)  # fmt: skip
+)
 def test_numbers_too_large_to_compute_with_are_refused_by_name(arguments):
     with pytest.raises(ArgumentError, match=f"^{next(iter(arguments))}: expected"):
         OptimisticSampler(["u", "v"], **arguments)

@@ -390,8 +390,9 @@ def test_an_account_names_the_user_of_a_number(tasks, tmp_path):
     queue, (one, *_), file = tasks
     export = exported(tmp_path / "export.json", file, {one: [("low", None), ("low", 7), ("low", 8)]})
     done = json.loads(export.read_text())
-    for annotation, account in zip(done[[t["data"]["id"] for t in done].index(one)]["annotations"],
-                                   (" ann@x, 7", None, " ann@x, 7"), strict=True):  # fmt: skip
+    for annotation, account in zip(
+        done[[t["data"]["id"] for t in done].index(one)]["annotations"], (" ann@x, 7", None, " ann@x, 7"), strict=True
+    ):
         annotation["created_username"] = account
     export.write_text(json.dumps(done))
     assert queue.read_labels(export) == {"told": 2, "rejected": 0, "left": 0, "repeated": 1}

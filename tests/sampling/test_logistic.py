@@ -56,9 +56,13 @@ def test_many_sparse_features():
 
 @settings(max_examples=many(40))
 @given(
-    seed=st.integers(0, 10**6), n=st.integers(4, 60), d=st.integers(1, 12), batch=st.integers(1, 7),
-    logC=st.floats(-3, 2), shift=st.floats(-50, 50),
-)  # fmt: skip
+    seed=st.integers(0, 10**6),
+    n=st.integers(4, 60),
+    d=st.integers(1, 12),
+    batch=st.integers(1, 7),
+    logC=st.floats(-3, 2),
+    shift=st.floats(-50, 50),
+)
 def test_any_table(seed, n, d, batch, logC, shift):
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 2, n)

@@ -221,9 +221,19 @@ def test_the_papers_network_computes_what_the_paper_describes():
 
     ours = ConvolutionalNetwork(channels=3, size=10, seed=4)
     paper = nn.Sequential(
-        nn.Conv2d(3, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(32, 64, 3), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Flatten(), nn.Linear(64, 600), nn.ReLU(), nn.Linear(600, 120), nn.ReLU(), nn.Linear(120, 2),
-    )  # fmt: skip
+        nn.Conv2d(3, 32, 3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(32, 64, 3),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(64, 600),
+        nn.ReLU(),
+        nn.Linear(600, 120),
+        nn.ReLU(),
+        nn.Linear(120, 2),
+    )
     paper.load_state_dict(ours.layers.state_dict())
     X = torch.linspace(-1, 1, 7 * 300).reshape(7, 3, 10, 10).sin()
     for one in (ours, paper):

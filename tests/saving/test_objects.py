@@ -36,10 +36,17 @@ def test_data_comes_back_alike(value):
 
 @pytest.mark.parametrize(
     "array",
-    [np.eye(3), np.asfortranarray(np.arange(6.0).reshape(2, 3)), np.zeros((0, 3)), np.array(["a", "üb"]), RECORDS,
-     np.array(["a", None, 3], dtype=object).reshape(3, 1), np.arange(5, dtype=np.int8)],
+    [
+        np.eye(3),
+        np.asfortranarray(np.arange(6.0).reshape(2, 3)),
+        np.zeros((0, 3)),
+        np.array(["a", "üb"]),
+        RECORDS,
+        np.array(["a", None, 3], dtype=object).reshape(3, 1),
+        np.arange(5, dtype=np.int8),
+    ],
     ids=range(7),
-)  # fmt: skip
+)
 def test_arrays_come_back_alike_in_their_order_of_memory(array):
     again = through_a_file(array)
     assert (again.dtype, again.shape, again.tolist()) == (array.dtype, array.shape, array.tolist())
@@ -72,10 +79,17 @@ def test_bound_methods_and_partials_come_back():
 
 
 MODELS = [
-    "linear_model.SGDClassifier", "linear_model.LogisticRegression", "tree.DecisionTreeRegressor", "svm.SVC",
-    "ensemble.RandomForestClassifier", "ensemble.HistGradientBoostingRegressor", "neighbors.KNeighborsClassifier",
-    "neural_network.MLPRegressor", "gaussian_process.GaussianProcessRegressor", "isotonic.IsotonicRegression",
-]  # fmt: skip
+    "linear_model.SGDClassifier",
+    "linear_model.LogisticRegression",
+    "tree.DecisionTreeRegressor",
+    "svm.SVC",
+    "ensemble.RandomForestClassifier",
+    "ensemble.HistGradientBoostingRegressor",
+    "neighbors.KNeighborsClassifier",
+    "neural_network.MLPRegressor",
+    "gaussian_process.GaussianProcessRegressor",
+    "isotonic.IsotonicRegression",
+]
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -115,9 +129,23 @@ CALL = {"arguments": {"at": 1}, "state": None, "items": {"at": 2}, "pairs": {"at
 
 @pytest.mark.parametrize(
     "path",
-    ["os:system", "builtins:eval", "builtins:open", "pickle:loads", "sklearn.utils:Bunch", "sklearn:show_versions",
-     "sklearn.externals.joblib:load", "numpy:load", "functools:reduce", "sklearn.base:clone", "", "x", 3, None],
-)  # fmt: skip
+    [
+        "os:system",
+        "builtins:eval",
+        "builtins:open",
+        "pickle:loads",
+        "sklearn.utils:Bunch",
+        "sklearn:show_versions",
+        "sklearn.externals.joblib:load",
+        "numpy:load",
+        "functools:reduce",
+        "sklearn.base:clone",
+        "",
+        "x",
+        3,
+        None,
+    ],
+)
 @pytest.mark.parametrize("how", ["new", "call", "class"])
 def test_a_file_makes_nothing_but_objects_of_the_library(path, how):
     body = {how: path} if how == "class" else {how: path, **CALL}
@@ -127,10 +155,22 @@ def test_a_file_makes_nothing_but_objects_of_the_library(path, how):
 
 @pytest.mark.parametrize(
     "data",
-    [None, 3, {}, {"root": {"at": 0}, "nodes": []}, node(what=3), node(), node(tuple=3), node(Generator="x"),
-     node(Generator={"at": 2}), {"root": {"at": "x"}, "nodes": [1]}, node(scalar=[]), node(dtype="nothing")],
+    [
+        None,
+        3,
+        {},
+        {"root": {"at": 0}, "nodes": []},
+        node(what=3),
+        node(),
+        node(tuple=3),
+        node(Generator="x"),
+        node(Generator={"at": 2}),
+        {"root": {"at": "x"}, "nodes": [1]},
+        node(scalar=[]),
+        node(dtype="nothing"),
+    ],
     ids=range(12),
-)  # fmt: skip
+)
 def test_data_that_was_never_written_is_refused(data):
     with pytest.raises(StateFileError, match="saved object"):
         rebuilt(data, ("sklearn",))

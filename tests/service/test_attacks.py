@@ -102,14 +102,14 @@ CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
 SENT = {
     "no key": (lambda keys: [LIST], 401),
     "a wrong key": (lambda keys: [ASK + b"Authorization: Bearer eh_decide_00000000_" + b"x" * 43 + b"\r\n\r\n"], 401),
-    "no JSON": (lambda keys: [authorized(keys) + b"Content-Length: 9\r\n\r\n{\"count\":"], 400),
+    "no JSON": (lambda keys: [authorized(keys) + b'Content-Length: 9\r\n\r\n{"count":'], 400),
     "deep JSON": (lambda keys: [authorized(keys) + b"Content-Length: 9000\r\n\r\n" + b"[" * 9000], 400),
     "a body that says it is too large": (lambda keys: [authorized(keys) + b"Content-Length: 99999999\r\n\r\n{"], 413),
     "a body that is": (lambda keys: [authorized(keys) + CHUNKED, *[b"100000\r\n" + b" " * 2**20 + b"\r\n"] * 61], 413),
     "a large head": (lambda keys: [GET + b"X: ", *[b"x" * 2**20] * 61], 400),
     "many headers": (lambda keys: [GET, *[b"a: b\r\n" * 10_000] * 100], 400),
     "no HTTP": (lambda keys: [b"\x16\x03\x01\x00 hello\r\n\r\n"], 400),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("what", SENT)

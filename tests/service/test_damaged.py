@@ -16,9 +16,17 @@ from tests.waiting import until
 
 SHARES = {"a": 0.2, "b": 0.3}
 PATHS = (
-    "/studies", "/studies/team", "/studies/team/series", "/studies/team/series?first=2", "/studies/team/decisions",
-    "/studies/team/forced", "/studies/team/audit", "/studies/team/history?format=csv", "/metrics", "/readyz",
-)  # fmt: skip
+    "/studies",
+    "/studies/team",
+    "/studies/team/series",
+    "/studies/team/series?first=2",
+    "/studies/team/decisions",
+    "/studies/team/forced",
+    "/studies/team/audit",
+    "/studies/team/history?format=csv",
+    "/metrics",
+    "/readyz",
+)
 SOUND = ("/studies/sound", "/studies/sound/decisions", "/studies/sound/audit")
 LIMIT = 20.0
 """Seconds in which a service with a damaged store has answered everything and ended; it takes about one."""

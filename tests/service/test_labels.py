@@ -34,9 +34,11 @@ def test_items_are_asked_for_labelled_and_rejected(labelling):
     assert task["choices"] == [0, 1]
     assert task["content"].startswith("x = ")
     told = labelling.send(
-        "report", "POST", "/studies/labels/tell",
+        "report",
+        "POST",
+        "/studies/labels/tell",
         json={"ticket": task["ticket"], "label": TRUE[task["item"]], "annotator": "ann"},
-    )  # fmt: skip
+    )
     assert (told.status_code, told.json()["status"]) == (200, "told")
     other = labelling.ask("labels").json()
     assert other["item"] != task["item"]

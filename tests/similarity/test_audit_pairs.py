@@ -228,8 +228,9 @@ def test_answers_without_a_gap_are_read_with_the_one_that_is_assumed(people, jud
     assert "2 answers read, 2 kept in pairs.evenhand." in done.output
     kept = answers()
     assert kept[["one", "other", "gap", "answer", "auditor"]].to_numpy().tolist() == [
-        [0, 1, 0.2, "unfair", "ann"], [0, 4, 0.2, "acceptable", "ann"],
-    ]  # fmt: skip
+        [0, 1, 0.2, "unfair", "ann"],
+        [0, 4, 0.2, "acceptable", "ann"],
+    ]
     queue = eh.load("pairs.evenhand")
     assert queue.policy.metric.bounds(queue._rows[0], queue._rows[1])[2] == pytest.approx(0.2)
 

@@ -39,8 +39,11 @@ def test_a_promise_has_its_shortfalls_and_whether_it_was_kept(scripted, indices,
     each = [behind(indices, t) for t in range(1, len(indices) + 1)]
     assert found["shortfall"] == float(max(each[-1]))
     assert found["worst_shortfall"] == float(max(map(max, each)))
-    kept = all(share * t // 1 - indices[:t].count(arm) <= tolerance
-               for t in range(1, len(indices) + 1) for arm, share in enumerate(SHARES))  # fmt: skip
+    kept = all(
+        share * t // 1 - indices[:t].count(arm) <= tolerance
+        for t in range(1, len(indices) + 1)
+        for arm, share in enumerate(SHARES)
+    )
     assert found["promise_kept"] == kept
     assert found["open_tickets"] == len(indices)
 

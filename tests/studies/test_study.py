@@ -239,8 +239,14 @@ def test_many_in_one_transaction_each_with_its_own_outcome(study):
         ]
     )
     assert [type(one).__name__ for one in outcomes] == [
-        "str", "RewardError", "str", "Decision", "UnknownTicketError", "str", "str",
-    ]  # fmt: skip
+        "str",
+        "RewardError",
+        "str",
+        "Decision",
+        "UnknownTicketError",
+        "str",
+        "str",
+    ]
     assert [one for one in outcomes if isinstance(one, str)] == [
         "told",
         "already told",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import glob
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -312,7 +312,7 @@ def audit_files(
     kinds = in_natural_order(seen.plays)
     owed = read_audited(kinds, None, shares=shares, promise=promise, plays=seen.most, **promised)
     if not columns.plain:
-        return in_turn((part for one in found for part in _rounds(one, columns, owed)), owed, seen.rounds)
+        return in_turn(lambda: (part for one in found for part in _rounds(one, columns, owed)), owed, seen.rounds)
     arms = owed.promise.arms
     known = Labels(arms)
     strange = in_natural_order(label for label, times in seen.plays.items() if times and label not in known)
@@ -353,17 +353,21 @@ def _side_by_side(
     else:
         counted = zip(seen, sizes, ends, strict=True)
         parts = [StretchCounts.of_floors(empty.clauses, one.plays, size, end) for one, size, end in counted]
-    looks, starts, stand = looks_at(ends[-1]), [], empty.standing
+    starts, stand = [], empty.standing
     for part in parts:
         starts.append(stand)
         stand = stand.then(part, empty.windows)
-    again = [(*one, start, looks) for one, start in zip(each, starts, strict=True)]
-    shown = run_all(_check, again, jobs, "threads")
-    before = np.cumsum([0, *(counts.broken[0] for counts, _ in shown[:-1])])
-    now = np.concatenate([own + np.array([0, 0, broken]) for (_, own), broken in zip(shown, before, strict=True)])
     pulls = np.array([sum(one.plays[arm] for one in seen) for arm in arms])
-    entered = Entered(ends[-1], pulls, np.full(len(arms), ends[-1]), {None: 0}, looks, now)
-    return finding(owed, join([counts for counts, _ in shown]), entered)
+
+    def checked(looks: Ints) -> Audit:
+        again = [(*one, start, looks) for one, start in zip(each, starts, strict=True)]
+        shown = run_all(_check, again, jobs, "threads")
+        before = np.cumsum([0, *(counts.broken[0] for counts, _ in shown[:-1])])
+        now = np.concatenate([own + np.array([0, 0, broken]) for (_, own), broken in zip(shown, before, strict=True)])
+        entered = Entered(ends[-1], pulls, np.full(len(arms), ends[-1]), {None: 0}, looks, now)
+        return finding(owed, join([counts for counts, _ in shown]), entered)
+
+    return _closely(checked, ends[-1])
 
 
 def _count(stretch: Stretch, columns: Columns, owed: AuditedPromise, before: int) -> StretchCounts:
@@ -384,9 +388,20 @@ def _check(
     return books.counts, np.concatenate(now)
 
 
-def in_turn(parts: Iterable[Part], owed: AuditedPromise, total: int) -> Audit:
+def in_turn(parts: Callable[[], Iterable[Part]], owed: AuditedPromise, total: int) -> Audit:
     """Audit rounds, so many in all, from the first to the last."""
-    books, looks, now = open_books(owed, 1), looks_at(total), []
+    return _closely(lambda looks: _in_turn(parts(), owed, looks), total)
+
+
+def _closely(audited: Callable[[Ints], Audit], total: int) -> Audit:
+    """Return the finding about a log, with more looks about a breach that is short beside it."""
+    looks = looks_at(1, total)
+    found = audited(looks)
+    return found if found.view == (1, total) else audited(np.union1d(looks, looks_at(*found.view)))
+
+
+def _in_turn(parts: Iterable[Part], owed: AuditedPromise, looks: Ints) -> Audit:
+    books, now = open_books(owed, 1), []
     keys: dict[Label | None, int] = {}
     names: dict[Any, Label] = {}
     pulls, on_offer = np.zeros((2, len(owed.promise.arms)), np.int64)
@@ -404,4 +419,4 @@ def in_turn(parts: Iterable[Part], owed: AuditedPromise, total: int) -> Audit:
         on_offer += rounds.offers.sum(axis=0) if len(rounds.offers) else rounds.size
     books.close()
     order = {segment: keys[segment] for segment in in_natural_order(keys)} or {None: 0}
-    return finding(owed, books.counts, Entered(total, pulls, on_offer, order, looks, np.concatenate(now)))
+    return finding(owed, books.counts, Entered(books.rounds, pulls, on_offer, order, looks, np.concatenate(now)))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LOOKS = 1000
+NARROW = 20
+"""A picture shows all rounds where those from the first breach to the last are at least one in so many."""
 FOREVER = 2**62
 """Ticks of a clock after which all is broken that can be."""
 
@@ -57,16 +61,27 @@ class Breach:
         return f"after round {self.round}{inside}, the plays of {who} were {what}"
 
 
-def when_broken(times: int, first: int, rounds: int, unit: str = "row") -> str:
-    """Return in which of so many rounds a promise was broken, in words.
+def when_broken(
+    times: int, rounds: int, first: str, last: str | None = None, stretches: int = 0, *, still: bool = False
+) -> str:
+    """Return in which of so many rounds a promise was broken, in words: the names of the first and the last of them, in
+    how many stretches, and whether the last round is one.
 
-    >>> when_broken(9991, 10, 10_000), when_broken(2, 60, 100), when_broken(0, 0, 100)
-    ('in 9,991 of 10,000 rounds, from row 10 on', 'in 2 of 100 rounds, first at row 60', 'never')
+    >>> when_broken(9991, 10_000, "row 10", "row 10,000", 1, still=True)
+    'in 9,991 of 10,000 rounds, from row 10 on'
+    >>> when_broken(5, 100, "row 60", "row 80", 3)
+    'in 5 of 100 rounds, in 3 stretches, first after row 60, last after row 80'
+    >>> when_broken(2, 100, "row 60"), when_broken(0, 100, "")
+    ('in 2 of 100 rounds, first after row 60', 'never')
     """
     if not times:
         return "never"
-    since = f"from {unit} {first:,} on" if times == rounds - first + 1 else f"first at {unit} {first:,}"
-    return f"in {times:,} of {rounds:,} rounds, {since}"
+    if stretches == 1:
+        where = f"from {first} on" if still else f"after {first}" if times == 1 else f"from {first} to {last}"
+    else:
+        where = f"in {stretches:,} stretches, first after {first}" if stretches else f"first after {first}"
+        where += (f", last after {last}" if last else "") + ", the end of the log" * still
+    return f"in {times:,} of {rounds:,} rounds, {where}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -82,20 +97,23 @@ class Audit(HasCard):
     rounds_in_violation : the number of rounds after which a promise that applied was broken.
     first_violation : the first such round and an arm (or a tuple of arms) to which it was broken, or None.
     first_breach : the same with the promise's name, its segment, and by how many plays.
+    last_violation, stretches : the last such round, 0 if there is none, and in how many stretches they lie.
     arms : one row per arm, its floors alone: `arm`, `owed` (its share), `share` (what it got of the rounds in which it
         was on offer), `pulls`, `worst_shortfall`, `worst_round`, `rounds_in_violation`; with segments also
         `behind_over_segments`, the sum of r_i t - N_i over all segments at the end.
     promises : one row per promise: `promise` (floor, cap or window), `arm` (a tuple for a set), `segment`, `since` (its
-        first round), `limit`, `first_broken` (a round, 0 if it held), `broken_by` (the most plays), `worst_round`,
-        `rounds_in_violation`, `worst_shortfall` (of a floor).
-    timeline : at up to 1,000 rounds: `round`, `shortfall` (the largest r_i t - N_i(t) then, of arms with a share),
-        `excess` (the largest N_i(t) - c_i t then, of arms with a cap), `broken` (the number of rounds so far after
-        which a promise was broken).
+        first round), `limit`, `first_broken`, `last_broken` (rounds, 0 if it held), `stretches`, `broken_by` (the most
+        plays), `worst_round`, `rounds_in_violation`, `worst_shortfall` (of a floor); with times also `first_broken_at`,
+        `last_broken_at` and `worst_at`.
+    timeline : at up to 1,000 rounds, and as many of `view`: `round`, its time `at` where it is known, `shortfall` (the
+        largest r_i t - N_i(t) then, of arms with a share), `excess` (the largest N_i(t) - c_i t then, of arms with a
+        cap), `broken` (the number of rounds so far after which a promise was broken).
     promise : the shares and caps that were checked, the latest where they changed.
     windows : the windows that were checked, arm -> (plays, rounds).
     enough : False where segments in which no decision could have broken a promise hold more than half of the rounds, as
         where each row has a segment of its own; `kept` then says nothing.
     notes : what to know before trusting the result.
+    times : the time of each round, as the log has it (n_rounds,), where it has times.
     """
 
     kept: bool
@@ -111,8 +129,41 @@ class Audit(HasCard):
     first_breach: Breach | None = None
     promises: pd.DataFrame = field(default=None)  # type: ignore[assignment]
     windows: dict[Label, tuple[int, int]] = field(default_factory=dict)
+    last_violation: int = 0
+    stretches: int = 0
     enough: bool = True
     notes: tuple[str, ...] = ()
+    times: pd.Series[Any] | None = None
+
+    @property
+    def view(self) -> tuple[int, int]:
+        """The first and the last round that a picture shows: all, or those about a breach that is short beside them."""
+        if self.first_breach is None or (self.last_violation - self.first_breach.round) * NARROW > self.rounds:
+            return 1, self.rounds
+        room = max(self.last_violation - self.first_breach.round, NARROW)
+        return max(1, self.first_breach.round - room), min(self.rounds, self.last_violation + room)
+
+    def time_of(self, round: int) -> Any:
+        """Return the time of a round, counted from 1, None where it is not known."""
+        return None if self.times is None or not round else self.times.iloc[round - 1]
+
+    def name_of(self, round: int, unit: str = "round") -> str:
+        """Return what a round is called in words, with its time."""
+        time = self.time_of(round)
+        return f"{unit} {round:,}" + ("" if time is None else f" ({moment(time)})")
+
+    def when(self, unit: str = "round") -> str:
+        """Return in which rounds a promise was broken, in words."""
+        first = self.first_violation[0] if self.first_violation else 0
+        return self._when(self.rounds_in_violation, first, self.last_violation, self.stretches, unit)
+
+    def when_one(self, row: Mapping[Any, Any], unit: str = "round") -> str:
+        """Return in which rounds the promise of a row of `promises` was broken, in words."""
+        return self._when(row["rounds_in_violation"], row["first_broken"], row["last_broken"], row["stretches"], unit)
+
+    def _when(self, times: int, first: int, last: int, stretches: int, unit: str) -> str:
+        names = (self.name_of(first, unit), self.name_of(last, unit))
+        return when_broken(times, self.rounds, *names, stretches, still=last == self.rounds)
 
     @property
     def never_seen(self) -> tuple[Label, ...]:
@@ -133,11 +184,11 @@ class Audit(HasCard):
             return "The promise was not put to the test: most segments are too short to break it"
         if self.first_breach is None:
             return f"The promise was kept in each of {self.rounds:,} rounds"
-        times, first = self.rounds_in_violation, self.first_breach.round
-        return f"The promise was broken {when_broken(times, first, self.rounds, 'round')}"
+        return f"The promise was broken {self.when()}"
 
     def _card(self) -> Card:
-        behind = f"{figure(self.worst_shortfall, 4)} plays, of {self.worst_arm!r} after round {self.worst_round}"
+        worst = self.name_of(self.worst_round)
+        behind = f"{figure(self.worst_shortfall, 4)} plays, of {self.worst_arm!r} after {worst}"
         facts: dict[str, Any] = {"finding": self.verdict}
         facts |= {} if self.first_breach is None else {"first broken": self.first_breach}
         facts["largest shortfall"] = behind if self.worst_shortfall > 0 else "none"
@@ -174,10 +225,31 @@ def open_books(owed: AuditedPromise, keys: int, **start: Any) -> ClauseCounts:
     return ClauseCounts([term.clause for term in owed.terms], owed.promise.arms, keys, spans=spans, **start)
 
 
-def looks_at(rounds: int) -> Ints:
-    """Return the rounds, at most 1,000, at which the finding says how large the largest shortfall is."""
-    at: Ints = np.unique(np.linspace(1, rounds, min(rounds, LOOKS)).astype(np.int64))
+def looks_at(first: int, last: int) -> Ints:
+    """Return the rounds, at most 1,000 of these, at which the finding says how large the largest shortfall is."""
+    at: Ints = np.unique(np.linspace(first, last, min(last - first + 1, LOOKS)).astype(np.int64))
     return at
+
+
+def moment(time: Any) -> str:
+    """Return a time as the log has it, to the minute where it has no seconds.
+
+    >>> from datetime import datetime
+    >>> moment(datetime(2026, 11, 29, 6)), moment("2026-11-29T06:00:07Z")
+    ('2026-11-29 06:00', '2026-11-29T06:00:07Z')
+    """
+    return str(time).removesuffix(":00") if isinstance(time, datetime) and time.tzinfo is None else str(time)
+
+
+def with_times(finding: Audit, times: pd.Series[Any] | None) -> Audit:
+    """Return a finding that names the time of each round (n_rounds,) beside its number."""
+    if times is None:
+        return finding
+    found = replace(finding, times=times)
+    named = {"first_broken_at": "first_broken", "last_broken_at": "last_broken", "worst_at": "worst_round"}
+    promises = {name: [*map(found.time_of, finding.promises[of])] for name, of in named.items()}
+    timeline = finding.timeline.assign(at=[*map(found.time_of, finding.timeline["round"])])
+    return replace(found, promises=finding.promises.assign(**promises), timeline=timeline)
 
 
 def finding(owed: AuditedPromise, counts: Counts, entered: Entered) -> Audit:
@@ -234,6 +306,8 @@ def finding(owed: AuditedPromise, counts: Counts, entered: Entered) -> Audit:
         first_breach=first,
         promises=pd.DataFrame(rows),
         windows=owed.windows,
+        last_violation=int(counts.broken[3]),
+        stretches=int(counts.broken[2]),
         enough=enough,
         notes=notes,
     )
@@ -277,6 +351,8 @@ def _row(term: Term, counts: Counts, at: int, segment: Label | None) -> dict[str
         **row_of(term.clause, segment),
         "since": int(counts.begun[at]),
         "first_broken": int(counts.first[at]),
+        "last_broken": int(counts.last[at]),
+        "stretches": int(counts.stretches[at]),
         "broken_by": int(counts.most[at]),
         "worst_round": int(counts.most_at[at]),
         "rounds_in_violation": int(counts.times[at]),

@@ -141,9 +141,17 @@ class Parity(HasCard):
 
 
 def parity(
-    frame: pd.DataFrame, *, group: str | Sequence[str], value: str, level: float = 0.95, tolerance: float = 0.0,
-    within: int = WITHIN, unit: str | None = None, seed: Seed = 0, given: Sequence[str] | None = None,
-) -> Parity:  # fmt: skip
+    frame: pd.DataFrame,
+    *,
+    group: str | Sequence[str],
+    value: str,
+    level: float = 0.95,
+    tolerance: float = 0.0,
+    within: int = WITHIN,
+    unit: str | None = None,
+    seed: Seed = 0,
+    given: Sequence[str] | None = None,
+) -> Parity:
     """Test whether groups have the same mean of a value, after every row.
 
     While they do, the test rejects with a probability of at most 1 - level, however often it is looked at and whenever
@@ -271,15 +279,34 @@ def _one_look(
     few = Grouping.of_rows(names, np.bincount(codes), 1 - level)
     notes = few.note("groups", "have too few rows to be compared closely")
     return Parity(
-        rejected, 0, -math.inf, math.inf, names[at], 0, gap, near, far, table, level, tolerance, unit, few.enough,
-        notes, value,
-    )  # fmt: skip
+        rejected,
+        0,
+        -math.inf,
+        math.inf,
+        names[at],
+        0,
+        gap,
+        near,
+        far,
+        table,
+        level,
+        tolerance,
+        unit,
+        few.enough,
+        notes,
+        value,
+    )
 
 
 def _given(
-    found: Parity, frame: pd.DataFrame, columns: list[str], given: Sequence[str], values: Floats, codes: Ints,
+    found: Parity,
+    frame: pd.DataFrame,
+    columns: list[str],
+    given: Sequence[str],
+    values: Floats,
+    codes: Ints,
     of: Ints | None,
-) -> Parity:  # fmt: skip
+) -> Parity:
     """Return the finding with what the features explain; of many groups, those with too few rows are named."""
     import pandas as pd
 
@@ -300,9 +327,13 @@ def _given(
     table = found.groups.merge(gaps.rename(columns={"low": "gap_low", "high": "gap_high"}), on="group", how="left")
     least = max(similar, key=lambda one: max(one.low, -one.high))
     return replace(
-        found, rejected=max(least.low, -least.high) > found.tolerance, groups=table, similar=tuple(similar),
-        given=tuple(map(str, used)), notes=notes + notes_on_overlap(rows, codes, names, features),
-    )  # fmt: skip
+        found,
+        rejected=max(least.low, -least.high) > found.tolerance,
+        groups=table,
+        similar=tuple(similar),
+        given=tuple(map(str, used)),
+        notes=notes + notes_on_overlap(rows, codes, names, features),
+    )
 
 
 def _in_runs(group: Label, used: int, usual: float, what: str) -> str:

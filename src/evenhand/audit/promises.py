@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from evenhand.audit.audited_promise import AuditedPromise, read_audited
-from evenhand.audit.decision_log import Numbered, Plays, read_log, read_plays, read_rounds
+from evenhand.audit.decision_log import Numbered, Plays, moments_of, read_log, read_plays, read_rounds
 from evenhand.audit.files import audit_files, in_turn
-from evenhand.audit.findings import Audit
+from evenhand.audit.findings import Audit, with_times
 from evenhand.audit.separate_logs import ApartAudit, judge_all_orders
-from evenhand.data.tables import in_natural_order, places_in
-from evenhand.errors import NOTHING, ArgumentError, Wording, wanted
+from evenhand.data.tables import cells, check_column, in_natural_order, places_in
+from evenhand.errors import NOTHING, ArgumentError, TableError, Wording, wanted
 from evenhand.frames import as_pandas, frame_or_value
 from evenhand.promises.promise import Promise
 from evenhand.promises.round_kernels import Rounds
@@ -31,19 +31,40 @@ if TYPE_CHECKING:
 
 @overload
 def promise(
-    frame: pd.DataFrame | str | os.PathLike[str], *, arm: str, shares: Any = ..., tolerance: float = ...,
-    order: str | Sequence[str] | None = ..., caps: Any = ..., cap_tolerance: float = ..., windows: Any = ...,
-    promise: Promise | None = ..., segment: str | None = ..., available: str | None = ..., round: str | None = ...,
+    frame: pd.DataFrame | str | os.PathLike[str],
+    *,
+    arm: str,
+    shares: Any = ...,
+    tolerance: float = ...,
+    order: str | Sequence[str] | None = ...,
+    caps: Any = ...,
+    cap_tolerance: float = ...,
+    windows: Any = ...,
+    promise: Promise | None = ...,
+    segment: str | None = ...,
+    available: str | None = ...,
+    round: str | None = ...,
+    times: str | None = ...,
     jobs: int = ...,
-) -> Audit: ...  # fmt: skip
+) -> Audit: ...
 
 
 @overload
 def promise(
-    *, frames: Sequence[pd.DataFrame], arm: str, shares: Any = ..., tolerance: float = ...,
-    order: str | Sequence[str] | None = ..., caps: Any = ..., cap_tolerance: float = ..., windows: Any = ...,
-    promise: Promise | None = ..., segment: str | None = ..., available: str | None = ..., round: str | None = ...,
-) -> ApartAudit: ...  # fmt: skip
+    *,
+    frames: Sequence[pd.DataFrame],
+    arm: str,
+    shares: Any = ...,
+    tolerance: float = ...,
+    order: str | Sequence[str] | None = ...,
+    caps: Any = ...,
+    cap_tolerance: float = ...,
+    windows: Any = ...,
+    promise: Promise | None = ...,
+    segment: str | None = ...,
+    available: str | None = ...,
+    round: str | None = ...,
+) -> ApartAudit: ...
 
 
 def promise(
@@ -61,6 +82,7 @@ def promise(
     segment: str | None = None,
     available: str | None = None,
     round: str | None = None,
+    times: str | None = None,
     jobs: int = -1,
 ) -> Audit | ApartAudit:
     """Check a decision log against promised shares, caps and windows after every round, or several logs that were
@@ -71,8 +93,8 @@ def promise(
     frame : the log, one row per decision, in the order in which they were taken. Or the name of files, such as
         "logs/*.parquet", whose rows follow one another in the order of the files' names. Parquet and CSV are read batch
         by batch and in little memory, with the same finding; Parquet with one arm a row, always on offer, on all cores;
-        JSON, Arrow and packed Parquet file by file. The labels of a CSV are text, exactly as written. `order` and
-        `round` need a data frame.
+        JSON, Arrow and packed Parquet file by file. The labels of a CSV are text, exactly as written. `order`,
+        `round` and `times` need a data frame.
     frames : instead of `frame`, a data frame for each log; an `ApartAudit` is then returned. Shares that change over
         time are refused, as the logs have no round in common.
     arm : name of the column with the arm of each decision; its cells may be lists, also as JSON, where several arms are
@@ -94,6 +116,8 @@ def promise(
     available : a column with the arms that were on offer, as lists or as text separated by commas; each arm is then
         owed its share of the rounds in which it was on offer.
     round : a column whose equal values mark the rows of one round, where several arms are played in a round.
+    times : a column of times: the finding then says when a promise was broken, beside the number of the round. The
+        first column of `order` where that holds times.
     jobs : how many workers audit files; -1 for all cores. `joblib.parallel_config` says where they run.
 
     Raises
@@ -124,9 +148,9 @@ def promise(
         "windows": windows,
         "promise": promise,
     }
-    _check_given(frame, frames, promised)
+    _check_given(frame, frames, times, promised)
     if isinstance(frame, (str, os.PathLike)):
-        for name, value in {"order": order, "round": round}.items():
+        for name, value in {"order": order, "round": round, "times": times}.items():
             if value is not None:
                 mend = "read the file with pandas, or sort its rows and list a round's arms in one cell"
                 raise ArgumentError(wanted(name, Wording(NOTHING, " where files are audited"), value, mend))
@@ -142,10 +166,29 @@ def promise(
         read_log(*each, owed.promise.arms, arm=arm, available=available, segment=segment)
         for each in zip(tables, plays, rounds, strict=True)
     ]
-    finding = in_turn(logs, owed, logs[0][0].size) if frames is None else judge_all_orders(owed, logs)
-    sure = _in_every_order(rounds[0], logs[0][0], owed, finding.kept) if frames is None else ""
+    sure = ""
+    finding: Audit | ApartAudit
+    if frames is None:
+        finding = with_times(in_turn(lambda: logs, owed, logs[0][0].size), _times(tables[0], rounds[0], times))
+        sure = _in_every_order(rounds[0], logs[0][0], owed, finding.kept)
+    else:
+        finding = judge_all_orders(owed, logs)
     notes = [note for each, (log, _) in zip(rounds, logs, strict=True) for note in each.notes(log, sure)]
     return replace(finding, notes=(*finding.notes, *notes))
+
+
+def _times(table: pd.DataFrame, rounds: Numbered, name: str | None) -> pd.Series[Any] | None:
+    """Return the time of each round as a column has it (n_rounds,), None where no column of times is named."""
+    if name is None:
+        if rounds.ordered is None or rounds.ordered.moments.dtype.kind != "M":
+            return None
+        name = rounds.ordered.names[0]
+    else:
+        check_column(table, name, "times")
+        if moments_of(cells(table, name), name).dtype.kind != "M":
+            mend = "write times as 2026-11-21 09:30:00"
+            raise TableError(wanted(f"column {name!r}", "times", cells(table, name).iloc[0], mend))
+    return cells(table, name).iloc[rounds.first_row].reset_index(drop=True)
 
 
 def _in_every_order(rounds: Numbered, log: Rounds, owed: AuditedPromise, kept: bool) -> str:
@@ -181,11 +224,14 @@ def _most_at_once(plays: Plays, rounds: Numbered) -> int:
     return 1 if single else int(np.bincount(rounds.of_row[plays.rows]).max())
 
 
-def _check_given(frame: Any, frames: Any, promised: dict[str, Any]) -> None:
+def _check_given(frame: Any, frames: Any, times: Any, promised: dict[str, Any]) -> None:
     """Refuse one log beside several, a promise that is none, and anything that stands beside a promise."""
     if (frame is None) == (frames is None):
         got = "neither" if frame is None else "both"
         raise ArgumentError(wanted("frame or frames", "one log, or a list of logs that were written apart", got))
+    if frames is not None and times is not None:
+        mend = "audit the logs one by one"
+        raise ArgumentError(wanted("times", Wording(NOTHING, " beside several logs"), times, mend))
     if frames is not None and (not isinstance(frames, (list, tuple)) or not frames):
         raise ArgumentError(wanted("frames", "a list of data frames, one for each log", frames))
     promise = promised["promise"]

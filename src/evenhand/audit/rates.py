@@ -114,9 +114,14 @@ class Rates(HasCard):
 
 
 def rates(
-    frame: pd.DataFrame, *, group: str | Sequence[str], value: str, level: float = 0.95, threshold: float = 0.8,
+    frame: pd.DataFrame,
+    *,
+    group: str | Sequence[str],
+    value: str,
+    level: float = 0.95,
+    threshold: float = 0.8,
     unit: str | None = None,
-) -> Rates:  # fmt: skip
+) -> Rates:
     """Compare the rates of groups with that of the best group, as the four-fifths rule does.
 
     Parameters
@@ -173,9 +178,14 @@ def rates(
 
 
 def _of_columns(
-    frame: pd.DataFrame, columns: list[str], above: Floats, of: Ints | None, error: float, threshold: float,
+    frame: pd.DataFrame,
+    columns: list[str],
+    above: Floats,
+    of: Ints | None,
+    error: float,
+    threshold: float,
     repeated: bool,
-) -> tuple[pd.DataFrame, list[str], float]:  # fmt: skip
+) -> tuple[pd.DataFrame, list[str], float]:
     """Return the rates of the groups that columns make together, what to know of them, and for any number of looks the
     e-value against all ratios being at least the threshold."""
     import pandas as pd

@@ -113,9 +113,16 @@ def supposed(unit: str | None = None) -> str:
 
 
 def similar_gaps(
-    rows: Floats, values: Floats, codes: Ints, names: Sequence[Label], features: Sequence[str], *,
-    compared: Sequence[int], level: float, of: Ints | None = None,
-) -> list[SimilarGap]:  # fmt: skip
+    rows: Floats,
+    values: Floats,
+    codes: Ints,
+    names: Sequence[Label],
+    features: Sequence[str],
+    *,
+    compared: Sequence[int],
+    level: float,
+    of: Ints | None = None,
+) -> list[SimilarGap]:
     """Return the gap of each group in `compared` to all others; several hold together with the level.
 
     Parameters

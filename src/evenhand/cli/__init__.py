@@ -33,9 +33,10 @@ for name in COMMANDS:
 
 @app.callback(invoke_without_command=True)
 def options(
-    context: typer.Context, version: bool = typer.Option(False, "--version", help="Show the version and exit."),
+    context: typer.Context,
+    version: bool = typer.Option(False, "--version", help="Show the version and exit."),
     json: JSON = False,
-) -> None:  # fmt: skip
+) -> None:
     """Fair sequential decisions: bandits with guarantees."""
     if version:
         typer.echo(__version__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import partial, wraps
 from pathlib import Path
@@ -14,7 +14,7 @@ import typer
 
 from evenhand.audit.audited_promise import check_named
 from evenhand.audit.decision_log import read_plays
-from evenhand.audit.findings import Audit, when_broken
+from evenhand.audit.findings import Audit
 from evenhand.audit.separate_logs import ApartAudit
 from evenhand.cli.inputs.inputs import changing_shares, columns_of, named_shares, windows_of
 from evenhand.cli.inputs.promises import promise_in
@@ -34,14 +34,22 @@ Audited = partial[tuple[Any, Any]]
 """What audits the log that the options of a command name, with these options as its `keywords`."""
 
 
-def _audited(
-    log: Annotated[list[Path], typer.Argument(metavar="LOG...")], *,
-    share_texts: Annotated[list[str] | None, typer.Option("--shares")] = None, arm: str = "arm", tolerance: float = 0.0,
-    order: list[str] | None = None, cap_tolerance: float = 0.0,
+def audited_log(
+    log: Annotated[list[Path], typer.Argument(metavar="LOG...")],
+    *,
+    share_texts: Annotated[list[str] | None, typer.Option("--shares")] = None,
+    arm: str = "arm",
+    tolerance: float = 0.0,
+    order: list[str] | None = None,
+    cap_tolerance: float = 0.0,
     cap_texts: Annotated[list[str] | None, typer.Option("--cap")] = None,
-    window_texts: Annotated[list[str] | None, typer.Option("--window")] = None, promise: Path | None = None,
-    segment: str = "", available: str = "", round: str = "",
-) -> tuple[Any, Any]:  # fmt: skip
+    window_texts: Annotated[list[str] | None, typer.Option("--window")] = None,
+    promise: Path | None = None,
+    segment: str = "",
+    available: str = "",
+    round: str = "",
+    times: str = "",
+) -> tuple[Any, Any]:
     """Return the audit of a log, or of several that were written apart, and the log: a table, or the name of files that
     were read in batches.
 
@@ -63,6 +71,7 @@ def _audited(
     segment : A column; promises are checked inside each of its values.
     available : A column with the arms on offer, separated by commas.
     round : A column whose equal values mark the rows of one round.
+    times : A column of times, to say when a promise was broken; the first column of --order if it holds times.
     """
     given = (share_texts, cap_texts, window_texts)
     shares, cap, window = (",".join(texts or ()) for texts in given)
@@ -70,7 +79,7 @@ def _audited(
 
     changing: Any = changing_shares(shares)
     named = named_shares(shares) if changing is None and shares else None
-    in_order = bool(order or round or changing is not None)
+    in_order = bool(order or round or times or changing is not None)
     texts = [name for name in (arm, available, segment) if name]
     if len(log) == 1:
         frame, kinds = read_log(log[0], arm, texts, named, whole=in_order)
@@ -86,25 +95,34 @@ def _audited(
     check_named(told, kinds, "owed" if shares and named is None else "free")
     owed = (shares or None if changing is None else changing) if named is None else _with_every_arm(named, kinds)
     finding: Any = audit.promise(
-        **given_logs, arm=arm, shares=owed, tolerance=tolerance, caps=caps,
+        **given_logs,
+        arm=arm,
+        shares=owed,
+        tolerance=tolerance,
+        caps=caps,
         order=columns_of(order, frame.columns) if order else None,
-        cap_tolerance=cap_tolerance, windows=bounds, promise=stated, segment=segment or None,
-        available=available or None, round=round or None,
-    )  # fmt: skip
+        cap_tolerance=cap_tolerance,
+        windows=bounds,
+        promise=stated,
+        segment=segment or None,
+        available=available or None,
+        round=round or None,
+        times=times or None,
+    )
     return finding, given_logs.get("frame")
 
 
 def taking_audited(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options that name a log and a promise in the place of its first parameter, `audited`."""
-    names, own = (inspect.signature(function).parameters for function in (_audited, command))
+    names, own = (inspect.signature(function).parameters for function in (audited_log, command))
 
     @wraps(command)
     def call(**given: Any) -> None:
         # audited when the command asks: `report` may find a store in the place of a log, which nothing here can read
-        read = partial(_audited, **{name: given[name] for name in names})
+        read = partial(audited_log, **{name: given[name] for name in names})
         command(read, **{name: value for name, value in given.items() if name in own})
 
-    return with_options_of(call, _audited, command, without="audited")
+    return with_options_of(call, audited_log, command, without="audited")
 
 
 @Options(tables="log", beside=PROMISED)
@@ -115,20 +133,19 @@ def audit(audited: Audited, *, out: Path | None = None, json: JSON = False) -> N
 
     Parameters
     ----------
-    out : Folder for audit.csv, timeline.csv and the picture.
+    out : Folder for audit.csv, promises.csv, timeline.csv and the picture.
     """
     (finding, _), given = audited(), audited.keywords
     if len(given["log"]) > 1:
         _show_apart(finding, given["log"], out, json)
         raise typer.Exit(0 if finding.kept else 1)
-    several = len(finding.promises) > len(finding.arms) or bool(given["segment"])
     unit = "round" if given["round"] or given["order"] else "row"
     if out is not None:
-        _write(finding, out, several)
+        _write(finding, out)
     if json:
-        _print_json(finding, several)
+        _print_json(finding)
     else:
-        _say(finding, given["log"][0], unit, bool(given["segment"]), several)
+        _say(finding, given["log"][0], unit, bool(given["segment"]))
         say_notes(finding)
     if not finding.kept or not finding.enough:
         raise typer.Exit(2 if finding.kept else 1)
@@ -163,27 +180,28 @@ def _with_every_arm(named: dict[str, Any], kinds: Any) -> dict[Any, Any]:
     return owed | {kind: 0 for kind in kinds if kind not in known}
 
 
-def _write(finding: Audit, out: Path, several: bool) -> None:
-
+def _write(finding: Audit, out: Path) -> None:
     from evenhand.plots import plot_audit
 
     folder(out)
     write_csv(finding.arms, out / "audit.csv")
     write_csv(finding.timeline, out / "timeline.csv")
-    if several:
-        write_csv(finding.promises, out / "promises.csv")
+    write_csv(finding.promises, out / "promises.csv")
     draw(out, "audit", partial(plot_audit, finding))
 
 
-def _print_json(finding: Audit, several: bool) -> None:
+def _print_json(finding: Audit) -> None:
     names = ("kept", "enough", "rounds", "worst_shortfall", "worst_arm", "worst_round", "rounds_in_violation")
-    body = {name: vars(finding)[name] for name in (*names, "first_violation")} | {"never_seen": finding.never_seen}
-    body["first_breach"] = None if finding.first_breach is None else str(finding.first_breach)
-    promises = {"promises": finding.promises.to_dict("records")} if several else {}
-    as_json(body | {"arms": finding.arms.to_dict("records")} | promises, finding)
+    body = {name: vars(finding)[name] for name in (*names, "first_violation", "last_violation", "stretches")}
+    if finding.times is not None:
+        first = finding.first_violation[0] if finding.first_violation else 0
+        at = {"first_violation": first, "last_violation": finding.last_violation, "worst": finding.worst_round}
+        body |= {f"{name}_at": finding.time_of(round) for name, round in at.items()}
+    body |= {"never_seen": finding.never_seen, "first_breach": finding.first_breach and str(finding.first_breach)}
+    as_json(body | {name: vars(finding)[name].to_dict("records") for name in ("arms", "promises")}, finding)
 
 
-def _say(finding: Audit, log: Path, unit: str, segments: bool, several: bool) -> None:
+def _say(finding: Audit, log: Path, unit: str, segments: bool) -> None:
     title = f"{log}: {finding.rounds:,} decisions"
     if segments:
         owed = finding.arms[finding.arms["owed"] > 0]
@@ -200,22 +218,24 @@ def _say(finding: Audit, log: Path, unit: str, segments: bool, several: bool) ->
     floors = finding.owed[finding.owed["promise"] == "floor"]
     when = "; no arm was ever behind its share" * (len(floors) > 0 and not finding.worst_round)
     if finding.worst_round and (finding.kept or floors["first_broken"].any()):
-        behind = f"by {finding.worst_shortfall:.4g} after {unit} {finding.worst_round:,}"
+        behind = f"by {finding.worst_shortfall:.4g} after {finding.name_of(finding.worst_round, unit)}"
         when = f"; furthest behind was arm {cell(finding.worst_arm)}, {behind}"
     if not finding.enough:
         print_text(f"This log shows nothing: in most segments no decision could have broken the promise{when}.")
     elif finding.first_violation is None:
         print_text(f"The promise was kept after every {unit}{when}.")
     else:
-        first, arm = finding.first_violation
-        words = when_broken(finding.rounds_in_violation, first, finding.rounds, unit)
-        print_text(f"The promise was BROKEN {words}, beginning with arm {cell(arm)}{when}.")
-        if several:
+        arm = cell(finding.first_violation[1])
+        print_text(f"The promise was BROKEN {finding.when(unit)}, beginning with arm {arm}{when}.")
+        if segments or len(finding.promises) > len(finding.arms):
             print_text(f"The first breach: {finding.first_breach}.")
 
 
-def promised_rows(finding: Audit, unit: str, segments: bool) -> list[dict[str, Any]]:
-    """Return a row for each promise: to whom, how much, what they had of the decisions, and when it was broken."""
+def promised_rows(
+    finding: Audit, unit: str, segments: bool, worth: tuple[str, Mapping[Any, float]] | None = None
+) -> list[dict[str, Any]]:
+    """Return a row for each promise: to whom, how much, what they had of the decisions, how far they were behind at
+    most, also in the mean reward of an arm (what it is called, and by arm), and when it was broken."""
     arms, found, ahead = finding.arms.set_index("arm"), [], math.floor(finding.promise.cap_tolerance)
     for one in finding.owed.sort_values(["rounds_in_violation", "worst_shortfall"], ascending=False).to_dict("records"):
         within, most = " in " in one["limit"], one["promise"] in AT_MOST
@@ -230,7 +250,9 @@ def promised_rows(finding: Audit, unit: str, segments: bool) -> list[dict[str, A
         row["share"] = mine["share"].sum(skipna=False) if known else None
         row["plays"] = None if segments else mine["pulls"].sum()
         row["behind"] = None if most else one["broken_by"] if within else one["worst_shortfall"]
+        if worth is not None and len(named) == 1:
+            row[f"behind, in {worth[0]}"] = None if most else max(0.0, row["behind"]) * worth[1].get(named[0], math.nan)
         row["above"] = one["broken_by"] + ahead if most and (one["broken_by"] or not ahead) else None
-        row["broken"] = when_broken(one["rounds_in_violation"], one["first_broken"], finding.rounds, unit)
+        row["broken"] = finding.when_one(one, unit)
         found.append(row)
     return found

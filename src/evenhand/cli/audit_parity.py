@@ -42,10 +42,21 @@ WITH_INTERVALS = {name for _, low, high in INTERVALS for name in (low, high)}
     },
 )
 def audit_parity(
-    log: Path, context: typer.Context, *, group: str = "group", value: str = "reward", level: float = 0.95,
-    tolerance: float = 0.0, within: int = 20, unit: str = "", seed: int = 0, given: str = "", rates: bool = False,
-    out: Path | None = None, json: JSON = False,
-) -> None:  # fmt: skip
+    log: Path,
+    context: typer.Context,
+    *,
+    group: str = "group",
+    value: str = "reward",
+    level: float = 0.95,
+    tolerance: float = 0.0,
+    within: int = 20,
+    unit: str = "",
+    seed: int = 0,
+    given: str = "",
+    rates: bool = False,
+    out: Path | None = None,
+    json: JSON = False,
+) -> None:
     """Test whether groups have the same mean, in one look and in any number of looks. Exit code 1 when any number of
     looks would show that they differ, or with --rates that a ratio is below 0.8; 2 when too few rows can be compared,
     as with too many groups. With --given, for values outside [0, 1], and for rates of scores or by --unit, there is one

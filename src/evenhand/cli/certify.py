@@ -37,9 +37,12 @@ SHOWN = 12
 @Options(
     tables="fresh folder",
     beside={
-        "--empty": "--fresh", FORM: "--fresh --columns", "--loss": "--columns", "--columns": "not --fresh --once",
+        "--empty": "--fresh",
+        FORM: "--fresh --columns",
+        "--loss": "--columns",
+        "--columns": "not --fresh --once",
     },
-)  # fmt: skip
+)
 def certify(
     folder: Path,
     *,
@@ -87,9 +90,14 @@ def certify(
     looked = len(unseen)
     if once:
         found = certify_once(
-            rows.y[unseen], model.predict(rows.X[unseen]), groups=[rows.groups[z] for z in rows.group[unseen]],
-            threshold=threshold, delta=delta, loss=loss, among=pool.groups,
-        )  # fmt: skip
+            rows.y[unseen],
+            model.predict(rows.X[unseen]),
+            groups=[rows.groups[z] for z in rows.group[unseen]],
+            threshold=threshold,
+            delta=delta,
+            loss=loss,
+            among=pool.groups,
+        )
     else:
         check = Certification(pool.groups, model, threshold=threshold, delta=delta, batch=10, loss=loss)
         for away in set(pool.groups).difference(rows.groups):

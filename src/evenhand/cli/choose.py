@@ -30,14 +30,27 @@ LISTED = 60
 @Options(
     tables="table applicants",
     beside={
-        "--seed": "--out", "--state --study --against": "not --group", "--features --sensitive --applicants": "--group",
+        "--seed": "--out",
+        "--state --study --against": "not --group",
+        "--features --sensitive --applicants": "--group",
     },
-)  # fmt: skip
+)
 def choose(
-    table: Path, *, places: Annotated[int, typer.Option(min=1)], state: str = "", reward: str = "", against: str = "",
-    study: STUDY = None, group: str = "", features: str = "", sensitive: str = "", applicants: Path | None = None,
-    out: Path | None = None, seed: Annotated[int | None, typer.Option(min=0)] = None, json: JSON = False,
-) -> None:  # fmt: skip
+    table: Path,
+    *,
+    places: Annotated[int, typer.Option(min=1)],
+    state: str = "",
+    reward: str = "",
+    against: str = "",
+    study: STUDY = None,
+    group: str = "",
+    features: str = "",
+    sensitive: str = "",
+    applicants: Path | None = None,
+    out: Path | None = None,
+    seed: Annotated[int | None, typer.Option(min=0)] = None,
+    json: JSON = False,
+) -> None:
     """Choose people. With --group: those with the largest recorded reward, and those with the largest once the gap
     between similar people is taken out of the records of one group; who enters, who leaves, and what it costs. With
     --state: everybody's chance from the answers of audit-pairs, and a draw by these chances. They are the best on
@@ -112,9 +125,16 @@ def choose(
 
 
 def _by_record(
-    table: Path, group: str, reward: str, features: str, sensitive: str, applicants: Path | None, places: int,
-    out: Path | None, json: bool,
-) -> None:  # fmt: skip
+    table: Path,
+    group: str,
+    reward: str,
+    features: str,
+    sensitive: str,
+    applicants: Path | None,
+    places: int,
+    out: Path | None,
+    json: bool,
+) -> None:
     """Print who has a place by the records, and who once the gap is taken out."""
     from evenhand.groups import choose
 

@@ -23,22 +23,35 @@ TYPES = {"str": "text", "int": "whole number", "float": "number", "bool": "flag"
 """What options take, as help says it."""
 GROUPS = {
     "Decide": {
-        "new": "studies.new", "ask": "studies.decide:ask", "tell": "studies.decide:tell",
-        "forget": "studies.decide:forget", "show": "studies.show", "add": "studies.changes:add",
-        "retire": "studies.changes:retire", "change": "studies.changes:change", "export": "studies.export",
+        "new": "studies.new",
+        "ask": "studies.decide:ask",
+        "tell": "studies.decide:tell",
+        "forget": "studies.decide:forget",
+        "show": "studies.show",
+        "add": "studies.changes:add",
+        "retire": "studies.changes:retire",
+        "change": "studies.changes:change",
+        "export": "studies.export",
     },
     "Try and compare": {"simulate": "simulate", "evaluate": "evaluate", "price": "price"},
     "Check": {"audit": "audit", "audit-parity": "audit_parity", "verify": "studies.verify", "report": "report"},
     "Rows and people": {
-        "sample": "sample", "certify": "certify", "label": "studies.label", "audit-pairs": "studies.audit_pairs",
-        "choose": "choose", "recommend": "recommend",
+        "sample": "sample",
+        "certify": "certify",
+        "label": "studies.label",
+        "audit-pairs": "studies.audit_pairs",
+        "choose": "choose",
+        "recommend": "recommend",
     },
     "Stores, service": {
-        "studies": "studies.stores:studies", "serve": "studies.serve", "keys": "studies.keys",
-        "snapshot": "studies.stores:snapshot", "erase": "studies.stores:erase",
+        "studies": "studies.stores:studies",
+        "serve": "studies.serve",
+        "keys": "studies.keys",
+        "snapshot": "studies.stores:snapshot",
+        "erase": "studies.stores:erase",
     },
     "evenhand itself": {"demo": "demo", "list": "list_names:list_all", "check": "check", "reproduce": "reproduce"},
-}  # fmt: skip
+}
 """Each command's module in `evenhand.cli`, and its function there if that has another name; all else stands there."""
 COMMANDS = {name: place for group in GROUPS.values() for name, place in group.items()}
 LISTED = "\n".join(f"{group:17}{', '.join(names)}" for group, names in GROUPS.items())

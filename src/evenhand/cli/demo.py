@@ -1,72 +1,75 @@
-"""`evenhand demo`: decide on real data under guaranteed shares, and show that the promise held and what it cost."""
+"""`evenhand demo`: a contract of shares, whether it was kept, what keeping it costs, and the report to forward."""
 
 from __future__ import annotations
 
+import shlex
+from functools import partial
 from pathlib import Path
 
-import typer
-
+from evenhand.cli.audit import audited_log, promised_rows
 from evenhand.cli.options import JSON
-from evenhand.cli.output import as_json, folder, picture, print_text, say_notes, table
+from evenhand.cli.output import as_json, cell, drawing, folder, print_text, records
+from evenhand.cli.price import known_price
+from evenhand.cli.report import log_report
 from evenhand.data.csv_files import write_csv
-from evenhand.experiments.quotas.programme import GUARANTEE, Programme, draw, run
-from evenhand.simulation.measures import cost_of
+from evenhand.display.report import page
+from evenhand.experiments.quotas.contract import CONTRACT, TOLERANCE, made_log
+
+SHARES = ",".join(f"{name}={share}" for name, share in CONTRACT.items())
 
 
-def demo(*, out: Path = Path("out/demo"), seed: int = 442, json: JSON = False) -> None:
-    """Give away 1,000 places in a programme to 442 diabetes patients, each group with a promised share; no download.
+def demo(*, out: Path = Path("out/demo"), seed: int = 2026, json: JSON = False) -> None:
+    """Show a contract of shares on a made-up log of 10,000 impressions: who is behind, by how much money, since when,
+    what keeping it costs, and the report to forward.
 
     Parameters
     ----------
-    out : Folder for the decision log and the picture.
-    seed : Seed of the demonstration.
+    out : Folder for the log, the picture and the report.
+    seed : Seed of the made-up log.
     """
-    folder(out)
-    shown = run(seed=seed)
-    write_csv(shown.log, out / "decisions.csv")
-    path = picture(draw(shown), out, "demo")
+    from evenhand.plots import plot_audit
+
+    log = folder(out) / "impressions.csv"
+    frame = made_log(seed=seed)
+    write_csv(frame, log)
+    audited = partial(
+        audited_log,
+        share_texts=[SHARES],
+        arm="advertiser",
+        tolerance=TOLERANCE,
+        times="at",
+        order=None,
+        segment="",
+        available="",
+        round="",
+    )
+    asked = f"--arm advertiser --shares {SHARES} --tolerance {TOLERANCE} --times at"
+    audit = f"evenhand audit {shlex.quote(str(log))} {asked}"
+    of, kept, verdict, parts, _ = log_report(audited, str(log), "price", audit)
+    (out / "report.html").write_text(page(f"Was the promise kept? {of}", kept, verdict, parts), encoding="utf-8")
+    finding, _ = audited(log=[log])
+    (out / "demo.png").write_bytes(drawing(partial(plot_audit, finding)))
+    prices = frame.groupby("advertiser")["price"].mean().to_dict()
+    rows = promised_rows(finding, "row", False, ("price", prices))
+    cost = known_price(finding.promise, frame, "advertiser", "price")
+    costs = cost if isinstance(cost, str) else cost.finding
     if json:
-        body = {"kept": shown.finding.kept, "rounds": shown.finding.rounds, "seed": seed, "folder": str(out)}
-        as_json(body | {"arms": shown.finding.arms.to_dict("records")}, shown.finding)
-    else:
-        _say(shown)
-        say_notes(shown.finding)
-        print_text(f"Written: {out / 'decisions.csv'}, {path}")
-        print_text("\nDo the same with your own table, and check whether your own log kept a promise:")
-        print_text("  evenhand simulate --data YOURS.csv --arm COLUMN --reward COLUMN --shares 0.1")
-        print_text("  evenhand audit YOURS.csv --arm COLUMN --shares 0.1")
-    if not shown.finding.kept:
-        raise typer.Exit(1)
-
-
-def _say(shown: Programme) -> None:
-    """Print who got what, why, and what the promise cost."""
-    places = len(shown.log)
-    print_text(f"Who gets the next of {places} places? 442 patients in six groups; the reward of a")
-    print_text("place is the need of the patient who gets it, in [0, 1].")
-    print_text(f"Promised: at every moment each group has had at least {GUARANTEE} of its part among the")
-    print_text("patients.\n")
-    last = shown.history.isel(round=-1)
-    parts = (last.pulls / places).mean("replication")
-    rows = [
-        (
-            row.arm,
-            row.pulls,
-            f"{row.owed:.3f}",
-            f"{row.share:.3f}",
-            f"{row.worst_shortfall:.3f}",
-            f"{float(parts.sel(policy='without', arm=row.arm)):.3f}",
-        )
-        for row in shown.finding.arms.itertuples()
-    ]
-    columns = ("group", "places", "owed", "got", "most behind", "without")
-    table("Shares of the places under the promise (DeadlineLearn over Thompson)", columns, rows)
-    print_text("Four of the decisions, each with its reason:")
-    for place in (1, 50, 200, places):
-        decision = shown.decisions[place - 1]
-        print_text(f"  place {decision.round:>4}: {decision.arm} ({decision.reason})")
-    held = "after EVERY place" if shown.finding.kept else f"NOT after {shown.finding.rounds_in_violation} places"
-    print_text(f"\nThe promise held {held}, as an audit of the log shows;")
-    worst = shown.finding.worst_shortfall
-    print_text("no group was ever a whole place behind." if worst < 1 else f"a group was {worst:.3f} places behind.")
-    print_text(cost_of(shown.history, "with the promise", "without").sentences("Thompson sampling"))
+        body = {"kept": kept, "rounds": finding.rounds, "seed": seed, "folder": str(out), "cost": costs}
+        as_json(body | {"promises": finding.promises.to_dict("records")}, finding)
+        return
+    print_text("You promised shares: see whether you kept them, keep them from now on at the smallest loss,")
+    print_text("and hand the other side a proof.\n")
+    print_text(f"A made-up log (seed {seed}): {len(frame):,} impressions of a week, with their times and prices in")
+    print_text(f"euros. {len(rows)} of {frame['advertiser'].nunique()} advertisers bought a share of them.")
+    named = [{"advertiser": row["arm"]} | {name: row[name] for name in row if name != "arm"} for row in rows]
+    records("What was promised, and what they got", named, empty=False)
+    print_text(f"{verdict}.")
+    for row in rows:
+        if row["broken"] != "never":
+            plays, euros = row["behind"], row["behind, in price"]
+            print_text(f"{cell(row['arm'])} was {plays:,.0f} impressions behind, worth {euros:,.2f} at its mean price.")
+    print_text(f"{costs}.\n")
+    print_text(f"Forward this: {out / 'report.html'}. The log: {log}; the picture: {out / 'demo.png'}.")
+    print_text(f"Check it, or a log of your own:\n  {audit}")
+    new = f"evenhand new ads.evenhand -p deadline-learn --arms-from {shlex.quote(str(log))} --arm advertiser"
+    print_text(f"Keep it from now on:\n  {new} --shares {SHARES} --tolerance {TOLERANCE}")

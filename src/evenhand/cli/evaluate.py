@@ -38,20 +38,40 @@ UNDER_SHARES = ("thompson", "deadline-learn+thompson")
 
 @Options(
     tables="log",
-    beside={
-        "--tolerance": "--shares --promise", "--promise": "not --shares --tolerance", "--by": "--fit"
-    },
+    beside={"--tolerance": "--shares --promise", "--promise": "not --shares --tolerance", "--by": "--fit"},
     arguments={"learner": "--policy", "policies": "--policy"},
-)  # fmt: skip
+)
 def evaluate(
-    context: typer.Context, log: Path, *, arm: str = "arm", reward: str = "reward", propensity: str = "",
-    policy: Annotated[list[str] | None, typer.Option("--policy", "-p")] = None, shares: str = "",
-    tolerance: float = 0.0, promise: Path | None = None, estimator: str = "dr", model: str = "",
-    largest_weight: float | None = None, interval: str = "anytime", stationary: bool = False,
-    level: float = 0.95, contexts: str = "", position: str = "", order: list[str] | None = None, unit: str = "",
-    fit: list[str] | None = None, by: str = "", rounds: int | None = None, replays: int = 10, seed: int = 0,
-    each: bool = False, at_least: float | None = None, picture: Path | None = None, json: JSON = False,
-) -> None:  # fmt: skip
+    context: typer.Context,
+    log: Path,
+    *,
+    arm: str = "arm",
+    reward: str = "reward",
+    propensity: str = "",
+    policy: Annotated[list[str] | None, typer.Option("--policy", "-p")] = None,
+    shares: str = "",
+    tolerance: float = 0.0,
+    promise: Path | None = None,
+    estimator: str = "dr",
+    model: str = "",
+    largest_weight: float | None = None,
+    interval: str = "anytime",
+    stationary: bool = False,
+    level: float = 0.95,
+    contexts: str = "",
+    position: str = "",
+    order: list[str] | None = None,
+    unit: str = "",
+    fit: list[str] | None = None,
+    by: str = "",
+    rounds: int | None = None,
+    replays: int = 10,
+    seed: int = 0,
+    each: bool = False,
+    at_least: float | None = None,
+    picture: Path | None = None,
+    json: JSON = False,
+) -> None:
     """Estimate from a log what another policy would have earned, with an interval that is valid at any time.
 
     With --shares or --promise, and without --policy, it shows what the promise costs a learner.
@@ -112,13 +132,27 @@ def evaluate(
     elif idle := [typed[own] for own in ("replays", "seed", "tolerance") if own in typed]:
         raise ArgumentError(wanted(idle[0], "a --policy that learns", Wording("none")))
     found = eh.evaluate(
-        frame, named if len(named) > 1 else next(iter(named.values())), arm=arm, reward=reward,
-        propensity=_propensity(propensity, frame), contexts=names_of(contexts) or columns or None,
-        estimator=cast(Any, names_of(estimator)), interval=cast(Any, interval), level=level, each=each,
-        stationary=stationary, model=_model(model), largest_weight=largest_weight, position=position or None,
-        order=columns_of(order or (), frame.columns) or None, unit=unit or None, rounds=rounds, replays=replays,
-        seed=seed, progress=not json,
-    )  # fmt: skip
+        frame,
+        named if len(named) > 1 else next(iter(named.values())),
+        arm=arm,
+        reward=reward,
+        propensity=_propensity(propensity, frame),
+        contexts=names_of(contexts) or columns or None,
+        estimator=cast(Any, names_of(estimator)),
+        interval=cast(Any, interval),
+        level=level,
+        each=each,
+        stationary=stationary,
+        model=_model(model),
+        largest_weight=largest_weight,
+        position=position or None,
+        order=columns_of(order or (), frame.columns) or None,
+        unit=unit or None,
+        rounds=rounds,
+        replays=replays,
+        seed=seed,
+        progress=not json,
+    )
     every: dict[str, Evaluation] = found.evaluations if len(named) > 1 else {next(iter(named)): found}
     if picture is not None:
         _draw(found, picture, at_least)
@@ -244,9 +278,12 @@ def _body(name: str, found: Evaluation) -> dict[str, Any]:
 
 
 def _say(
-    log: Path, each: dict[str, Evaluation], found: Evaluation | Comparison, at_least: float | None,
+    log: Path,
+    each: dict[str, Evaluation],
+    found: Evaluation | Comparison,
+    at_least: float | None,
     costs: Price | str | None,
-) -> None:  # fmt: skip
+) -> None:
     first = next(iter(each.values()))
     rows = []
     for name, one in each.items():

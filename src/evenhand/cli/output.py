@@ -77,9 +77,10 @@ def short(name: Any) -> str:
 
 
 WORDS: dict[str, Callable[[Any], Any]] = {
-    "policy": short, "verdict": lambda value: "not shown" if value == "not_shown" else cell(value),
+    "policy": short,
+    "verdict": lambda value: "not shown" if value == "not_shown" else cell(value),
     "reward": lambda value: ", ".join(map(str, map(cell, value))) if isinstance(value, list) else cell(value),
-}  # fmt: skip
+}
 """The columns whose cells people read otherwise than programs."""
 
 

@@ -29,14 +29,24 @@ MOST_CLAUSES = 30
 @Options(
     tables="log",
     beside={
-        "--arm --reward": "LOG", "--means": "not LOG", "--promise": "not --shares --cap --window",
+        "--arm --reward": "LOG",
+        "--means": "not LOG",
+        "--promise": "not --shares --cap --window",
         FORM: "LOG --shares --promise",
     },
-)  # fmt: skip
+)
 def price(
-    log: Path | None = None, *, arm: str = "arm", reward: str = "reward", means: str = "", shares: str = "",
-    cap: str = "", window: str = "", promise: Path | None = None, json: JSON = False,
-) -> None:  # fmt: skip
+    log: Path | None = None,
+    *,
+    arm: str = "arm",
+    reward: str = "reward",
+    means: str = "",
+    shares: str = "",
+    cap: str = "",
+    window: str = "",
+    promise: Path | None = None,
+    json: JSON = False,
+) -> None:
     """Show what a promise costs in the long run, and what each share, cap and window costs: what one more percentage
     point would cost and one less would save.
 

@@ -29,22 +29,41 @@ AT_ANY_TIME = {"trial", "log", "tell", "ask", "out", "json", "sep", "decimal", "
 @Options(
     tables="model tell log",
     beside={
-        "--cut --smoothing --randomised": "--edges", "--delta": "--edges --budget --trial", "--seed": "not --trial",
-        "--pooled --slack": "--budget --trial", "--ask --tell --log": "--trial",
+        "--cut --smoothing --randomised": "--edges",
+        "--delta": "--edges --budget --trial",
+        "--seed": "not --trial",
+        "--pooled --slack": "--budget --trial",
+        "--ask --tell --log": "--trial",
         WRITTEN: "MODEL --candidates --tell --log",
     },
     arguments={"costs": "--candidates", "latent": "--edges", "parents": "--edges"},
-)  # fmt: skip
+)
 def recommend(
-    context: typer.Context, model: Path | None = None, *, edges: str = "", intervene: str = "",
-    sensitive: list[str] | None = None, outcome: str = "", candidates: Path | None = None, values: str = "",
-    tolerance: float | None = None, budget: int | None = None,
-    pooled: Annotated[bool | None, typer.Option("--pooled/--paper")] = None, delta: float | None = None,
-    smoothing: float = 1.0, randomised: str = "", cut: list[str] | None = None, slack: float | None = None,
+    context: typer.Context,
+    model: Path | None = None,
+    *,
+    edges: str = "",
+    intervene: str = "",
+    sensitive: list[str] | None = None,
+    outcome: str = "",
+    candidates: Path | None = None,
+    values: str = "",
+    tolerance: float | None = None,
+    budget: int | None = None,
+    pooled: Annotated[bool | None, typer.Option("--pooled/--paper")] = None,
+    delta: float | None = None,
+    smoothing: float = 1.0,
+    randomised: str = "",
+    cut: list[str] | None = None,
+    slack: float | None = None,
     seed: int | None = None,
-    trial: Path | None = None, log: Path | None = None, tell: Path | None = None, ask: Path | None = None,
-    out: Path | None = None, json: JSON = False,
-) -> None:  # fmt: skip
+    trial: Path | None = None,
+    log: Path | None = None,
+    tell: Path | None = None,
+    ask: Path | None = None,
+    out: Path | None = None,
+    json: JSON = False,
+) -> None:
     """Find the best candidate among the fair ones. Without --budget it answers at once: exactly from a full model, or
     with --edges from a table of people. With --budget it simulates a trial; with --trial and --ask, --tell or --log it
     guides a real one.
@@ -83,9 +102,15 @@ def recommend(
     if trial is not None and trial.exists():
         running = _begun(trial, [option for own, option in typed_options(context).items() if own not in AT_ANY_TIME])
     else:
-        asked = {"MODEL": model, "--intervene": intervene, "--sensitive": sensitive, "--outcome": outcome,
-                 "--candidates": candidates, **({} if at_once else {"--budget": budget}),
-                 "--tolerance": tolerance}  # fmt: skip
+        asked = {
+            "MODEL": model,
+            "--intervene": intervene,
+            "--sensitive": sensitive,
+            "--outcome": outcome,
+            "--candidates": candidates,
+            **({} if at_once else {"--budget": budget}),
+            "--tolerance": tolerance,
+        }
         problem, costs = _problem(asked, values, edges, smoothing, cut or [], log, randomised)
         if at_once:
             if seed is not None and not edges:
@@ -147,9 +172,14 @@ def _ticket(running: Search, seen: Any) -> int:
 
 
 def _problem(
-    asked: dict[str, Any], values: str, edges: str, smoothing: float, cuts: Sequence[str], log: Path | None,
+    asked: dict[str, Any],
+    values: str,
+    edges: str,
+    smoothing: float,
+    cuts: Sequence[str],
+    log: Path | None,
     randomised: str,
-) -> tuple[Problem, Any]:  # fmt: skip
+) -> tuple[Problem, Any]:
     """Build the problem that the options describe; return it with the costs in the file of candidates."""
     missing = [option for option, value in asked.items() if value is None or value in ("", [])]
     if missing:

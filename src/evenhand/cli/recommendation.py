@@ -99,9 +99,17 @@ def compact(rows: Any) -> tuple[list[str], list[list[str]]]:
 
 
 def show(
-    found: Any, body: dict[str, Any], sentences: Sequence[str], tolerance: float | None, out: Path | None, json: bool,
-    sure: str = "confidence {:g}", sensitive: Sequence[Any] = (), tables: Sequence[Shown] = (), again: str = "",
-) -> None:  # fmt: skip
+    found: Any,
+    body: dict[str, Any],
+    sentences: Sequence[str],
+    tolerance: float | None,
+    out: Path | None,
+    json: bool,
+    sure: str = "confidence {:g}",
+    sensitive: Sequence[Any] = (),
+    tables: Sequence[Shown] = (),
+    again: str = "",
+) -> None:
     """Print a recommendation, in words or as JSON with `body`; write its tables and pictures into a folder, or a
     page."""
     rows = found.table.reset_index()

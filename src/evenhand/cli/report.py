@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import shlex
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -30,6 +32,7 @@ from evenhand.promises.clause import in_words
 if TYPE_CHECKING:
     import pandas as pd
 
+    from evenhand.audit import Audit
     from evenhand.promises.promise import Promise
 
 LATEST = 8
@@ -40,17 +43,26 @@ COUNTED = (
 )
 """How a promise that holds at every round is counted."""
 BY_CONTEXTS = "What keeping it costs is not known: the learner sees contexts, and an arm does not earn the same in all."
-Found = tuple[str, bool | None, str, dict[str, Any]]
-"""Of what, whether the promise was kept, the answer as a sentence, and the sections."""
+Found = tuple[str, bool | None, str, dict[str, Any], Sequence[Any]]
+"""Of what, whether the promise was kept, the answer as a sentence, the sections, and the labels of the arms."""
+WORDS = ("arm", "round", "play", "decision", "reward")
+"""What a reader may call otherwise."""
 AGAIN, NOTES = "How to check it again", "Before you believe it"
 
 
 @Options(tables="log", beside=PROMISED)
 @taking_audited
 def report(
-    audited: Audited, context: typer.Context, log: Annotated[str, typer.Argument(metavar="STORE|LOG")], *,
-    study: STUDY = None, reward: str = "", out: Path = Path("report.html"), json: JSON = False,
-) -> None:  # fmt: skip
+    audited: Audited,
+    context: typer.Context,
+    log: Annotated[str, typer.Argument(metavar="STORE|LOG")],
+    *,
+    study: STUDY = None,
+    reward: str = "",
+    call: list[str] | None = None,
+    out: Path = Path("report.html"),
+    json: JSON = False,
+) -> None:
     """Write one HTML file that opens without a server: the promise, whether and where it was broken, a picture, the
     cost, the last decisions with reasons, and how to check it again. Exit code 1 when the promise was broken.
 
@@ -58,17 +70,21 @@ def report(
     ----------
     log : The store of a study, or a log as `evenhand audit` reads it.
     reward : A log's column of rewards, to estimate what the promise costs.
+    call : What the reader calls an arm, round, play, decision or reward: arm=carrier, or arm=city/cities.
     out : The HTML file to write.
     """
     if out.suffix.lower() not in (".html", ".htm"):
         raise ArgumentError(wanted("--out", "a file that ends in .html", str(out)))
     store = is_store(log)
     for name, option in typed_options(context).items():
-        if name not in ("log", "out", "json") and store != (name == "study"):
+        if name not in ("log", "out", "call", "json") and store != (name == "study"):
             beside = "the store of a study, which holds its promise" if store else "a log"
             raise ArgumentError(wanted(option, f"nothing together with {beside}", context.params.get(name)))
-    again = command_line(context, "audit", ("reward", "out", "json"))
-    of, kept, verdict, parts = _of_study(log, study) if store else _of_log(audited, log, reward, again)
+    again = command_line(context, "audit", ("reward", "out", "call", "json"))
+    of, kept, verdict, parts, labels = _of_study(log, study) if store else log_report(audited, log, reward, again)
+    words = _own_words(call or [], labels)
+    verdict = words(verdict)
+    parts = {heading: [_reworded(one, words) for one in given] for heading, given in parts.items()}
     out.write_text(page(f"Was the promise kept? {of}", kept, verdict, parts), encoding="utf-8")
     notes = parts[NOTES][0]
     said = "\n".join([f"{verdict}.", f"Written: {out}", *(f"- {note}" for note in notes)])
@@ -77,7 +93,7 @@ def report(
         raise typer.Exit(2 if kept is None else 1)
 
 
-def _of_log(audited: Audited, log: str, reward: str, again: str) -> Found:
+def log_report(audited: Audited, log: str, reward: str, again: str) -> Found:
     """Return the report on a log."""
     import pandas as pd
 
@@ -85,7 +101,8 @@ def _of_log(audited: Audited, log: str, reward: str, again: str) -> Found:
 
     finding, frame = audited(log=[Path(log)])
     cost: list[Part] = ["Not known: the log was read in batches."]
-    named, last = audited.keywords, []
+    named, last, worth = audited.keywords, [], None
+    totals: list[Part] = []
     if isinstance(frame, pd.DataFrame):
         cost = ["Not known: name the column of rewards with --reward."]
         order = columns_of(named["order"] or (), frame.columns)
@@ -98,22 +115,27 @@ def _of_log(audited: Audited, log: str, reward: str, again: str) -> Found:
             earned, plays = numbers(known, reward), read_plays(known, named["arm"], dict.fromkeys(finding.promise.arms))
             alone = len(plays.labels) == len(known)
             cost = _cost(finding.promise, plays.labels, earned) if alone else ["Not known: arms share rewards."]
+            if alone:
+                told = pd.DataFrame({named["arm"]: plays.labels, reward: earned})
+                worth = reward, told.groupby(named["arm"])[reward].mean().to_dict()
+                totals = [_table(_totals(told, named["arm"], reward, finding), "_")]
     inside = f"value of {named['segment']}" if named["segment"] else ""
     if Path(log).is_file():
         with Path(log).open("rb") as file:
             again += f"\nsha256sum {shlex.quote(log)}    # {hashlib.file_digest(file, 'sha256').hexdigest()}"
     breach = finding.first_breach
-    got = _table(pd.DataFrame(promised_rows(finding, "round", bool(named["segment"]))))
+    got = _table(pd.DataFrame(promised_rows(finding, "round", bool(named["segment"]), worth)))
     parts = {
         "What is promised": [_promised(finding.promise, inside), Aside(COUNTED)],
         "The picture": [drawing(partial(plot_audit, finding))],
         "Who got what": [*([f"The first breach: {breach}."] if breach else []), got],
+        "Totals": totals,
         "What it costs": cost,
         "The last decisions": last,
         AGAIN: [Typed(again)],
         NOTES: [list(finding.notes)],
     }
-    return log, finding.kept if finding.enough else None, finding.verdict, parts
+    return log, finding.kept if finding.enough else None, finding.verdict, parts, finding.promise.arms
 
 
 def _of_study(place: str, name: str | None) -> Found:
@@ -141,8 +163,8 @@ def _of_study(place: str, name: str | None) -> Found:
         priced = [BY_CONTEXTS] if traits_of(policy).contextual else _cost(promise, told[arm].to_numpy(), told["reward"])
         cost = [forced, *priced]
     if found.promise_kept is False and found.first_violation:
-        times, first = found.rounds_in_violation, found.first_violation[0]
-        verdict = f"The promise was broken {when_broken(times, first, found.decisions, 'round')}"
+        first = f"round {found.first_violation[0]:,}"
+        verdict = f"The promise was broken {when_broken(found.rounds_in_violation, found.decisions, first)}"
     elif (found.promise is None and found.decisions) or found.problems:
         nothing = "The log is sound; the policy makes no promise that it can show"
         verdict = found.problems[0] if found.problems else nothing
@@ -162,13 +184,27 @@ def _of_study(place: str, name: str | None) -> Found:
     again = f"evenhand verify {store} {shlex.join(['--study', of, *known])}"
     kept = False if not found.ok else found.promise_kept if found.decisions else None
     parts |= {AGAIN: [Typed(again)], NOTES: [[*notes_of(policy), *found.notes]]}
-    return f"Study {of}", kept, verdict, parts
+    return f"Study {of}", kept, verdict, parts, [arm["label"] for arm in arms]
+
+
+def _totals(told: pd.DataFrame, arm: str, reward: str, finding: Audit) -> pd.DataFrame:
+    """Return the plays of each arm in the log, and the mean and the sum of its rewards that are known; then of all."""
+    import pandas as pd
+
+    plays = finding.arms.set_index("arm")["pulls"]
+    by_arm = told.groupby(arm)[reward].agg(["count", "mean", "sum"]).reindex(plays.index)
+    rows = pd.concat([by_arm, told[reward].agg(["count", "mean", "sum"]).to_frame("all").T])
+    part = [*(plays / finding.rounds), plays.sum() / finding.rounds]
+    known = rows["count"].fillna(0).astype(int)
+    columns = {arm: rows.index, "plays": [*plays, plays.sum()], "share": part, "rewards": known}
+    return pd.DataFrame(columns | {f"mean {reward}": rows["mean"], f"total {reward}": rows["sum"]})
 
 
 def _promised(promise: Promise, inside: str = "") -> list[str]:
     """Return all that is promised, a line for each part, and inside each of what."""
     plays = [f"{promise.plays} arms are played per round"] if promise.plays > 1 else []
-    return [*in_words(promise.clauses), *plays, *([f"all of this inside each {inside}"] if inside else [])]
+    where = [f"all of this inside each {inside}"] if inside else []
+    return [*in_words(promise.clauses, len(promise.arms)), *plays, *where]
 
 
 def _cost(promise: Promise, labels: Any, rewards: Any) -> list[Part]:
@@ -181,6 +217,42 @@ def _cost(promise: Promise, labels: Any, rewards: Any) -> list[Part]:
     rows = pd.DataFrame(clause_rows(price))
     clauses: list[Part] = [] if rows.empty else [Table.of(rows, "What each clause costs, in reward per round")]
     return [f"{price.finding}. {' '.join(price.notes)}", *clauses, " ".join(clause_notes(price))]
+
+
+def _own_words(texts: list[str], labels: Sequence[Any]) -> Callable[[str], str]:
+    """Return what says a text in the words that the reader uses."""
+    told: dict[str, tuple[str, str]] = {}
+    for text in ",".join(texts).split(",") if texts else []:
+        word, _, own = text.partition("=")
+        one, _, several = own.strip().partition("/")
+        if word not in WORDS or not one:
+            raise ArgumentError(wanted("--call", f"WORD=OWN with a word among {', '.join(WORDS)}", text))
+        told[word] = one, several or f"{one}s"
+    if not told:
+        return str
+    search = re.compile(rf"\b(an? )?({'|'.join(told)})(s?)\b")
+    if mixed := [label for label in labels if search.search(str(label))]:
+        raise ArgumentError(wanted("--call", "words that are in no arm's label", str(mixed[0])))
+
+    def own_word(found: re.Match[str]) -> str:
+        own = told[found[2]][bool(found[3])]
+        return f"{'an ' if own[0].lower() in 'aeiou' else 'a '}{own}" if found[1] else own
+
+    return lambda text: search.sub(own_word, text)
+
+
+def _reworded(part: Part, words: Callable[[str], str]) -> Part:
+    """Return a part of the report in these words; what is typed and drawn stays as it is."""
+    if isinstance(part, Table):
+        table = part
+
+        def row(i: int) -> list[Any]:
+            return [words(cell) if isinstance(cell, str) else cell for cell in table.row(i)]
+
+        return Table([*map(words, part.columns)], part.count, row, words(part.caption))
+    if isinstance(part, (Typed, bytes)):
+        return part
+    return [*map(words, part)] if isinstance(part, list) else type(part)(words(part))
 
 
 def _table(frame: pd.DataFrame, joint: str = " ") -> Table:

@@ -17,11 +17,19 @@ from evenhand.extras import optional
 
 @Options(beside={"--reduced": "not --quick"})
 def reproduce(
-    experiment: str, *, quick: bool = False, reduced: bool = False,
+    experiment: str,
+    *,
+    quick: bool = False,
+    reduced: bool = False,
     trials: Annotated[int | None, typer.Option(min=1)] = None,
-    rounds: Annotated[int | None, typer.Option(min=1)] = None, device: str | None = None, finished_only: bool = False,
-    out: Path = Path("out"), jobs: int = -1, strict: bool = False, json: JSON = False,
-) -> None:  # fmt: skip
+    rounds: Annotated[int | None, typer.Option(min=1)] = None,
+    device: str | None = None,
+    finished_only: bool = False,
+    out: Path = Path("out"),
+    jobs: int = -1,
+    strict: bool = False,
+    json: JSON = False,
+) -> None:
     """Reproduce a paper's figure: data, picture, and one verdict per claim. Repeat it after an interruption.
 
     Parameters

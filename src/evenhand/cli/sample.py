@@ -118,9 +118,13 @@ def sample(
 
 
 def labelled_rows(
-    path: str | Path, groups: Sequence[str], label: str, features: Sequence[str] | None, empty: str,
+    path: str | Path,
+    groups: Sequence[str],
+    label: str,
+    features: Sequence[str] | None,
+    empty: str,
     option: str = "--label",
-) -> pd.DataFrame:  # fmt: skip
+) -> pd.DataFrame:
     """Return the rows of a table that have a label, with the labels as `TablePool` reads them; `option` is what a
     refusal of the column names.
 

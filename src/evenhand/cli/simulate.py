@@ -45,21 +45,40 @@ LOSSES = ("regret", "r_regret", "true_regret", "biased_regret", "perceived_regre
 @Options(
     tables="data",
     beside={
-        "--tolerance": "--shares --promise", "--promise": "not --shares --tolerance",
-        "--arm --reward": "--data --learn", "--group": "--data", "--sensitive --features": "--group",
+        "--tolerance": "--shares --promise",
+        "--promise": "not --shares --tolerance",
+        "--arm --reward": "--data --learn",
+        "--group": "--data",
+        "--sensitive --features": "--group",
         "--data": "not WORLD --means",
         FORM: "--data --log --learn --shares --promise",
     },
     arguments={"learner": "--policy", "policies": "--policy", "learned": "--learn"},
-)  # fmt: skip
+)
 def simulate(
-    world: str = "", *, data: Path | None = None, arm: str = "", reward: str = "reward", group: str = "",
-    sensitive: str = "", features: str = "", means: str = "",
-    policy: Annotated[list[str] | None, typer.Option("--policy", "-p")] = None, shares: str = "",
-    tolerance: float = 0.0, promise: Path | None = None, log: Path | None = None, learn: Path | None = None,
-    delay: str = "0", rounds: int = 10_000, replications: int = 20, seed: int | None = None, jobs: int = -1,
-    out: Path | None = None, json: JSON = False,
-) -> None:  # fmt: skip
+    world: str = "",
+    *,
+    data: Path | None = None,
+    arm: str = "",
+    reward: str = "reward",
+    group: str = "",
+    sensitive: str = "",
+    features: str = "",
+    means: str = "",
+    policy: Annotated[list[str] | None, typer.Option("--policy", "-p")] = None,
+    shares: str = "",
+    tolerance: float = 0.0,
+    promise: Path | None = None,
+    log: Path | None = None,
+    learn: Path | None = None,
+    delay: str = "0",
+    rounds: int = 10_000,
+    replications: int = 20,
+    seed: int | None = None,
+    jobs: int = -1,
+    out: Path | None = None,
+    json: JSON = False,
+) -> None:
     """Simulate policies and show whether they kept their promises and what that cost.
 
     Parameters
@@ -106,10 +125,18 @@ def simulate(
     offers = None if log is None else _offers_of(log)
     rounds = rounds if offers is None else min(rounds, len(offers))
     history = eh.simulate(
-        policies, played, rounds=rounds, offers=offers, replications=replications, seed=seed, delay=delay_of(delay),
+        policies,
+        played,
+        rounds=rounds,
+        offers=offers,
+        replications=replications,
+        seed=seed,
+        delay=delay_of(delay),
         learned=None if learn is None else _learned(learn, arm, reward),
-        jobs=jobs, progress=not json, store=None if out is None else folder(out) / "partial",
-    )  # fmt: skip
+        jobs=jobs,
+        progress=not json,
+        store=None if out is None else folder(out) / "partial",
+    )
     if traits.groups is not None and not of_table:
         bias = learned_bias(played, rounds, history.attrs["seed"])
     prices, long_run = ({}, {}) if offers is not None else _prices(policies, played, logged, arm, reward)
@@ -174,9 +201,16 @@ def _prices(
 
 
 def _report(
-    history: xr.Dataset, policies: dict[str, Any], bias: Any, out: Path | None, json: bool,
-    prices: dict[str, Price | str], long_run: dict[str, float], *, of_table: bool,
-) -> None:  # fmt: skip
+    history: xr.Dataset,
+    policies: dict[str, Any],
+    bias: Any,
+    out: Path | None,
+    json: bool,
+    prices: dict[str, Price | str],
+    long_run: dict[str, float],
+    *,
+    of_table: bool,
+) -> None:
     costs = {free: cost_of(history, kept, free) for kept, free in _twins(policies).items()}
     every = [traits_of(policy) for policy in policies.values()]
     clauses = [clause for one in every if one.promise is not None for clause in one.promise.clauses]

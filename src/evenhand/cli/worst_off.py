@@ -37,10 +37,12 @@ def compared(
         [*table.columns.drop("most_frequent", errors="ignore"), *table.columns.intersection(["most_frequent"])]
     ]
     return {
-        "fresh": table.reset_index().to_dict("records"), "risk": MEASURES.get(str(sampler.loss), "error rate"),
-        "worst_off": worst_of(fresh), "uniform": {"rows": len(drawn), "worst_off": worst_of(uniform)},
+        "fresh": table.reset_index().to_dict("records"),
+        "risk": MEASURES.get(str(sampler.loss), "error rate"),
+        "worst_off": worst_of(fresh),
+        "uniform": {"rows": len(drawn), "worst_off": worst_of(uniform)},
         "worth": worth_notes(fresh),
-    }  # fmt: skip
+    }
 
 
 def worth_notes(risks: pd.DataFrame) -> list[str]:

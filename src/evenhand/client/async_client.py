@@ -47,9 +47,15 @@ class AsyncClient:
     """
 
     def __init__(
-        self, url: str | None = None, *, key: str | Sequence[str] | None = None, timeout: float = 30.0,
-        retries: int = 4, seed: int | None = None, transport: httpx.AsyncBaseTransport | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        url: str | None = None,
+        *,
+        key: str | Sequence[str] | None = None,
+        timeout: float = 30.0,
+        retries: int = 4,
+        seed: int | None = None,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
         kind = import_httpx().AsyncClient
         self._connection = Connection(url, key, timeout, retries, seed, kind, transport)
 
@@ -110,10 +116,16 @@ class AsyncRemoteStudy:
         self._client, self.name = client, name
 
     async def ask(
-        self, *, contexts: Any = None, groups: Any = None, available: Sequence[Label] | None = None,
-        annotator: str | None = None, key: str | None = None, sticky: bool = False,
+        self,
+        *,
+        contexts: Any = None,
+        groups: Any = None,
+        available: Sequence[Label] | None = None,
+        annotator: str | None = None,
+        key: str | None = None,
+        sticky: bool = False,
         subject: str | None = None,
-    ) -> ServiceDecision:  # fmt: skip
+    ) -> ServiceDecision:
         """Return a decision; asking again with the same `key` returns the same one, or is refused with other arguments.
 
         With `sticky` the key alone counts: asking again returns its first decision, whatever else is given then.
@@ -135,9 +147,17 @@ class AsyncRemoteStudy:
         return await self._post("ask", "decide", calls.rounds_of(rounds), _decisions, calls.checked_key(key))
 
     async def tell(
-        self, ticket: ServiceDecision | str, reward: Any = None, *, violations: Any = None, acceptable: Any = None,
-        auditor: str | None = None, X: Any = None, y: Any = None, samples: Mapping[str, Any] | None = None,
-    ) -> Told:  # fmt: skip
+        self,
+        ticket: ServiceDecision | str,
+        reward: Any = None,
+        *,
+        violations: Any = None,
+        acceptable: Any = None,
+        auditor: str | None = None,
+        X: Any = None,
+        y: Any = None,
+        samples: Mapping[str, Any] | None = None,
+    ) -> Told:
         """Tell what happened after a decision; the same report again is "already told", another one is refused."""
         y = calls.listed(y)  # by position, as the rows of X, which is an array
         audited = {"violations": violations, "acceptable": acceptable, "auditor": auditor}
@@ -198,9 +218,14 @@ class AsyncRemoteStudy:
         return await self._get("", _shares)
 
     async def decisions(
-        self, *, before: int | None = None, limit: int = 50, arm: str | None = None, reason: str | None = None,
+        self,
+        *,
+        before: int | None = None,
+        limit: int = 50,
+        arm: str | None = None,
+        reason: str | None = None,
         open: bool | None = None,
-    ) -> dict[str, Any]:  # fmt: skip
+    ) -> dict[str, Any]:
         """Return a page of `decisions`, newest first; `next` is the `before` of the next page."""
         return await self._get("/decisions", before=before, limit=limit, arm=arm, reason=reason, open=open)
 
@@ -219,9 +244,12 @@ class AsyncRemoteStudy:
         return await self._get("/history", timeout=timeout, format="json", form=form)
 
     async def download(
-        self, *, format: Literal["csv", "parquet", "json"] = "csv", form: Literal["log", "bandit"] = "log",
+        self,
+        *,
+        format: Literal["csv", "parquet", "json"] = "csv",
+        form: Literal["log", "bandit"] = "log",
         timeout: float = 600.0,
-    ) -> bytes:  # fmt: skip
+    ) -> bytes:
         """Return all decisions as the content of a file."""
         return await self._get("/history", bytes, timeout, format=format, form=form)
 
@@ -236,9 +264,15 @@ class AsyncRemoteStudy:
         return await self._client._send(Call("GET", path, "read", read, query=query, timeout=timeout))
 
     async def _post(
-        self, what: str, role: Role, body: Mapping[str, Any], read: Callable[[Any], Any], key: str | None = None, *,
+        self,
+        what: str,
+        role: Role,
+        body: Mapping[str, Any],
+        read: Callable[[Any], Any],
+        key: str | None = None,
+        *,
         repeatable: bool = True,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         path = f"/studies/{self.name}/{what}"
         return await self._client._send(calls.post(path, role, body, read, key, repeatable=repeatable))
 

@@ -48,9 +48,15 @@ class Call:
 
 
 def post(
-    path: str, role: Role, body: Mapping[str, Any], read: Callable[[Any], Any], key: str | None = None, *,
-    repeatable: bool = True, timeout: float | None = None,
-) -> Call:  # fmt: skip
+    path: str,
+    role: Role,
+    body: Mapping[str, Any],
+    read: Callable[[Any], Any],
+    key: str | None = None,
+    *,
+    repeatable: bool = True,
+    timeout: float | None = None,
+) -> Call:
     """Return a request that writes; `read` takes what the response's body holds."""
     content = as_json(body, exact=not repeatable)  # what is not repeatable changes the promise
     return Call("POST", path, role, lambda sent: read(json.loads(sent)), content, None, key, repeatable, timeout)

@@ -61,9 +61,15 @@ class Connection:
     """
 
     def __init__(
-        self, url: str | None, key: str | Sequence[str] | None, timeout: float, retries: int, seed: int | None,
-        kind: Any, transport: Any,
-    ) -> None:  # fmt: skip
+        self,
+        url: str | None,
+        key: str | Sequence[str] | None,
+        timeout: float,
+        retries: int,
+        seed: int | None,
+        kind: Any,
+        transport: Any,
+    ) -> None:
         self._httpx = import_httpx()
         self.url = _checked_url(os.environ.get("EVENHAND_URL", "") if url is None else url)
         self._keys = _checked_keys(os.environ.get("EVENHAND_KEY", "") if key is None else key)

@@ -85,9 +85,14 @@ class EvenhandProvider(AbstractProvider):
     """
 
     def __init__(
-        self, client: Client, *, sticky: bool = False, events: Mapping[str, str] | None = None,
-        observe: Callable[[str, Mapping[str, Any]], Mapping[str, Any]] = _shown, remember: int = 100_000,
-    ) -> None:  # fmt: skip
+        self,
+        client: Client,
+        *,
+        sticky: bool = False,
+        events: Mapping[str, str] | None = None,
+        observe: Callable[[str, Mapping[str, Any]], Mapping[str, Any]] = _shown,
+        remember: int = 100_000,
+    ) -> None:
         super().__init__()
         if not isinstance(client, Client):
             raise ArgumentError(wanted("client", "an evenhand.client.Client", client))
@@ -112,9 +117,11 @@ class EvenhandProvider(AbstractProvider):
         reports.shutdown()
 
     def track(
-        self, tracking_event_name: str, evaluation_context: EvaluationContext | None = None,
+        self,
+        tracking_event_name: str,
+        evaluation_context: EvaluationContext | None = None,
         tracking_event_details: TrackingEventDetails | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Tell the value of an event (1 by default) as the reward of the last decision for its targeting key, or of the
         `ticket` in its attributes.
 

@@ -19,14 +19,37 @@ ADULT_FILES = {
     "adult.test": "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
 }
 ADULT_FEATURES = (
-    "age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship", "race",
-    "sex", "capital-gain", "capital-loss", "hours-per-week", "native-country",
-)  # fmt: skip
+    "age",
+    "workclass",
+    "fnlwgt",
+    "education",
+    "education-num",
+    "marital-status",
+    "occupation",
+    "relationship",
+    "race",
+    "sex",
+    "capital-gain",
+    "capital-loss",
+    "hours-per-week",
+    "native-country",
+)
 COMPAS_FEATURES = (
-    "sex", "juv_fel_count", "decile_score", "juv_misd_count", "juv_other_count", "priors_count",
-    "days_b_screening_arrest", "c_days_from_compas", "c_charge_degree", "is_recid", "r_charge_degree",
-    "is_violent_recid", "vr_charge_degree", "event",
-)  # fmt: skip
+    "sex",
+    "juv_fel_count",
+    "decile_score",
+    "juv_misd_count",
+    "juv_other_count",
+    "priors_count",
+    "days_b_screening_arrest",
+    "c_days_from_compas",
+    "c_charge_degree",
+    "is_recid",
+    "r_charge_degree",
+    "is_violent_recid",
+    "vr_charge_degree",
+    "event",
+)
 """The features of that paper's experiment."""
 COMPAS_FILE = "groupfairtreatment/compas_filtered.csv"
 COMPAS_SHA256 = "f59f324ec55e3ed3a18758b98ea06537482bdbaa48b08744bd83a7c1a454da41"
@@ -37,9 +60,27 @@ INCOME_HOW = "download it from Kaggle, grosvenpaul/family-income-and-expenditure
 GERMAN_URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/statlog/german/german.data"
 GERMAN_SHA256 = "b21f3d81db8071257d5ff1deaeba1fd4303b62712e6fcc9715c7a86202cb5871"
 GERMAN_FEATURES = (
-    "status", "duration", "history", "purpose", "amount", "savings", "employment", "rate", "personal", "debtors",
-    "residence", "property", "age", "plans", "housing", "credits", "job", "dependents", "telephone", "foreign",
-)  # fmt: skip
+    "status",
+    "duration",
+    "history",
+    "purpose",
+    "amount",
+    "savings",
+    "employment",
+    "rate",
+    "personal",
+    "debtors",
+    "residence",
+    "property",
+    "age",
+    "plans",
+    "housing",
+    "credits",
+    "job",
+    "dependents",
+    "telephone",
+    "foreign",
+)
 FEMALE = ("A92", "A95")
 HEPAR2_SHA256 = "f98d4a65c496b79d76b15797e6a6cbeafaff32a17d66a844d8e5b9506d379fcd"
 HEPAR2_URL = "https://www.bnlearn.com/bnrepository/hepar2/hepar2.bif.gz"

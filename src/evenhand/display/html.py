@@ -42,19 +42,19 @@ class Table:
 
         return cls([str(column) for column in columns], len(frame), row, caption)
 
-    def shown(self) -> Iterator[Sequence[Any] | None]:
+    def shown(self, whole: bool = False) -> Iterator[Sequence[Any] | None]:
         """Yield the rows to show, and None in the place of those that are left out."""
-        whole = self.count <= FIRST + LAST + 1
+        whole = whole or self.count <= FIRST + LAST + 1
         for i in range(self.count if whole else FIRST):
             yield self.row(i)
         if not whole:
             yield None
             yield from map(self.row, range(self.count - LAST, self.count))
 
-    def html(self) -> str:
-        """Return the table as HTML."""
+    def html(self, whole: bool = False) -> str:
+        """Return the table as HTML, with all its rows or those that are shown of many."""
         heads = "".join(f'<th scope="col"{LEFT}>{escape(name)}</th>' for name in self.columns)
-        rows = "".join(self._html_row(cells) for cells in self.shown())
+        rows = "".join(self._html_row(cells) for cells in self.shown(whole))
         return f"<table>{_caption(self.caption)}<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
 
     def _html_row(self, cells: Sequence[Any] | None) -> str:

@@ -39,7 +39,7 @@ def page(of: str, kept: bool | None, verdict: str, sections: Mapping[str, Sequen
 
 def _html(part: Part) -> str:
     if isinstance(part, Table):
-        return f'<div class="scroll">{part.html()}</div>'
+        return f'<div class="scroll">{part.html(whole=True)}</div>'
     if isinstance(part, bytes):
         return f'<img alt="what the text says, drawn" src="data:image/png;base64,{b64encode(part).decode()}">'
     if isinstance(part, list):

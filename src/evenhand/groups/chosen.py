@@ -108,9 +108,16 @@ class Chosen(HasCard):
 
 
 def choose(
-    frame: pd.DataFrame, *, group: str, reward: str, features: Sequence[str], places: int,
-    sensitive: Label | None = None, applicants: pd.DataFrame | None = None, level: float = 0.95,
-) -> Chosen:  # fmt: skip
+    frame: pd.DataFrame,
+    *,
+    group: str,
+    reward: str,
+    features: Sequence[str],
+    places: int,
+    sensitive: Label | None = None,
+    applicants: pd.DataFrame | None = None,
+    level: float = 0.95,
+) -> Chosen:
     """Choose people by their records, and once the gap between similar people is taken out of those of one group.
 
     This is one choice among people who are all there. For people who come one after another, and whose outcomes are
@@ -186,9 +193,22 @@ def choose(
     notes += _ties(record, by_record, "by the records") + _ties(corrected, after, "after the correction")
     enter, leave = (np.flatnonzero(one).tolist() for one in (after & ~by_record, by_record & ~after))
     return Chosen(
-        table, enter, leave, costs[0], min(costs), max(costs), gap, names[code], group, reward, tuple(map(str, used)),
-        places, level, applicants is not None, notes,
-    )  # fmt: skip
+        table,
+        enter,
+        leave,
+        costs[0],
+        min(costs),
+        max(costs),
+        gap,
+        names[code],
+        group,
+        reward,
+        tuple(map(str, used)),
+        places,
+        level,
+        applicants is not None,
+        notes,
+    )
 
 
 def _compared(names: list[Label], codes: Any, sensitive: Label | None) -> int:

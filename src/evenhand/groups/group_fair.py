@@ -26,7 +26,7 @@ from evenhand.groups.interval_policies import ColdStart, IntervalPolicy, Preset
 from evenhand.groups.intervals import CHAIN_WITHIN, TOP, IntervalParams
 from evenhand.groups.problem import Membership, one_of_two
 from evenhand.groups.worlds import BiasedLinearArms
-from evenhand.policy.ask_tell import locked
+from evenhand.parameters import locked
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed
@@ -96,11 +96,21 @@ class GroupFairTopInterval(IntervalPolicy):
     """
 
     def __init__(
-        self, groups: Membership, sensitive: Label | None = None, *, mean_reward: float | None = None,
-        within: Literal["top", "chain"] = "top", delta: float = 0.1, noise_scale: float = 1.0,
-        horizon: int | None = None, preset: Preset = "paper", exploration: float = 1 / 3,
-        cold_start: ColdStart | None = None, intercept: bool = False, seed: Seed = None,
-    ) -> None:  # fmt: skip
+        self,
+        groups: Membership,
+        sensitive: Label | None = None,
+        *,
+        mean_reward: float | None = None,
+        within: Literal["top", "chain"] = "top",
+        delta: float = 0.1,
+        noise_scale: float = 1.0,
+        horizon: int | None = None,
+        preset: Preset = "paper",
+        exploration: float = 1 / 3,
+        cold_start: ColdStart | None = None,
+        intercept: bool = False,
+        seed: Seed = None,
+    ) -> None:
         super().__init__(
             groups,
             delta,

@@ -100,9 +100,13 @@ def choose_drawn(
 
 
 def probabilities(
-    params: LinearThompsonParams, state: LinearThompsonState, contexts: Floats, round: int, waiting: Ints,
+    params: LinearThompsonParams,
+    state: LinearThompsonState,
+    contexts: Floats,
+    round: int,
+    waiting: Ints,
     open: Ints | None = None,
-) -> Floats:  # fmt: skip
+) -> Floats:
     """Return the probability of each arm's sampled reward to be the highest, of those of the open arms where not all
     are; nan for more than two arms that share their coefficients: theirs are dependent, and no formula is known."""
     spread = params.spread
@@ -183,10 +187,18 @@ class LinearThompson(Grouped):
     )
 
     def __init__(
-        self, groups: Membership, delta: float = 0.1, *, noise_scale: float = 1.0, spread: float | None = None,
-        shared: bool = False, intercept: bool = False, draws: int | None = None, exploration: float = 0.05,
+        self,
+        groups: Membership,
+        delta: float = 0.1,
+        *,
+        noise_scale: float = 1.0,
+        spread: float | None = None,
+        shared: bool = False,
+        intercept: bool = False,
+        draws: int | None = None,
+        exploration: float = 0.05,
         seed: Seed = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.membership = Groups.read(groups)
         self.delta = real("delta", delta, above=0, below=1)
         self.noise_scale = real("noise_scale", noise_scale, above=0)

@@ -47,10 +47,15 @@ class OneShot(Search):
     example = {"tolerance": 0.1, "budget": 4000, "pooled": True}  # noqa: RUF012
 
     def __init__(
-        self, problem: Problem, *, tolerance: float, budget: int,
-        costs: Sequence[float] | Mapping[Any, float] | None = None, mean_cost: float | None = None,
+        self,
+        problem: Problem,
+        *,
+        tolerance: float,
+        budget: int,
+        costs: Sequence[float] | Mapping[Any, float] | None = None,
+        mean_cost: float | None = None,
         pooled: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(problem, tolerance=tolerance, budget=budget, costs=costs, mean_cost=mean_cost, pooled=pooled)
 
     def phases(self) -> list[Phase]:
@@ -140,9 +145,15 @@ class SRIS(Search):
     constrained = False
 
     def __init__(
-        self, problem: Problem, *, budget: int, costs: Sequence[float] | Mapping[Any, float] | None = None,
-        mean_cost: float | None = None, reuse: bool = True, pooled: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        problem: Problem,
+        *,
+        budget: int,
+        costs: Sequence[float] | Mapping[Any, float] | None = None,
+        mean_cost: float | None = None,
+        reuse: bool = True,
+        pooled: bool = False,
+    ) -> None:
         super().__init__(
             problem, tolerance=None, budget=budget, costs=costs, mean_cost=mean_cost, reuse=reuse, pooled=pooled
         )

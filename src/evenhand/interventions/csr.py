@@ -38,7 +38,7 @@ from evenhand.interventions.search import GAP_HIGH, OUTCOME_LOW, OUTCOME_NEAR, S
 from evenhand.interventions.structure import through_v_alone
 from evenhand.interventions.worlds import SimulatedTrial
 from evenhand.kernels.arrays import Bools, Floats, Ints
-from evenhand.policy.ask_tell import locked
+from evenhand.parameters import locked
 from evenhand.registry import register
 
 
@@ -94,10 +94,18 @@ class CSR(Search):
     certifies = True
 
     def __init__(
-        self, problem: Problem, *, tolerance: float, budget: int,
-        costs: Sequence[float] | Mapping[Any, float] | None = None, mean_cost: float | None = None, reuse: bool = True,
-        pooled: bool = True, delta: float | None = 0.05, slack: float = 0.0,
-    ) -> None:  # fmt: skip
+        self,
+        problem: Problem,
+        *,
+        tolerance: float,
+        budget: int,
+        costs: Sequence[float] | Mapping[Any, float] | None = None,
+        mean_cost: float | None = None,
+        reuse: bool = True,
+        pooled: bool = True,
+        delta: float | None = 0.05,
+        slack: float = 0.0,
+    ) -> None:
         self.delta = None if delta is None else real("delta", delta, above=0, below=1)
         self.slack = real("slack", slack, low=0)
         self.tested = yes_or_no("pooled", pooled) and delta is not None

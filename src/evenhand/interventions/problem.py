@@ -415,8 +415,12 @@ class Problem:
             cell_base=base,
             level=np.indices(shape)[self.nodes.index(self.structure.outcome)].reshape(-1),
             scores=self.scores,
-            nodes=self.nodes, shape=shape, prior=prior, rules=rules, place=place,
-        )  # fmt: skip
+            nodes=self.nodes,
+            shape=shape,
+            prior=prior,
+            rules=rules,
+            place=place,
+        )
         self._programs: dict[Any, AllocationProgram] = {}
 
     def _logged(self, log: Any) -> tuple[Floats, Floats]:

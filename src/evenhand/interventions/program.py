@@ -28,7 +28,7 @@ import numpy as np
 from evenhand.errors import ArgumentError, EvenhandError, wanted
 from evenhand.extras import optional
 from evenhand.kernels.arrays import Bools, Floats, Ints
-from evenhand.policy.ask_tell import locked
+from evenhand.parameters import locked
 from evenhand.processes import Lock
 
 Gaps = dict[tuple[int, int], Floats]

@@ -33,7 +33,8 @@ from evenhand.interventions.trial_tables import (
 )
 from evenhand.interventions.worlds import SimulatedTrial
 from evenhand.kernels.arrays import Bools, Ints
-from evenhand.policy.ask_tell import AskTell, locked
+from evenhand.parameters import Parameters, locked
+from evenhand.policy.ask_tell import AskTell
 from evenhand.policy.tickets import Tickets
 from evenhand.policy.traits import Traits
 
@@ -45,7 +46,7 @@ EACH = "The intervals of the table are normal intervals, each by itself, and tak
 UNTESTED = f"No confidence is stated: candidates are dropped by the paper's radii. {EACH}"
 
 
-class Search(AskTell):
+class Search(AskTell, Parameters):
     """The methods that all searches share; a subclass writes `phases()` and `judge()`.
 
     `judge(estimates, radius)` looks at estimates on the scale [0, 1] and calls `drop`, and may set `self.certified`

@@ -57,9 +57,16 @@ class Tree(NamedTuple):
 def tree(k: int) -> Tree:
     """Return scratch for k individuals."""
     return Tree(
-        np.zeros(k, np.int64), np.zeros(k, np.int64), np.zeros(k), np.zeros(k),
-        np.zeros(k, np.int64), np.zeros(k), np.zeros(k), np.zeros(k, np.int64), np.ones(k),
-    )  # fmt: skip
+        np.zeros(k, np.int64),
+        np.zeros(k, np.int64),
+        np.zeros(k),
+        np.zeros(k),
+        np.zeros(k, np.int64),
+        np.zeros(k),
+        np.zeros(k),
+        np.zeros(k, np.int64),
+        np.ones(k),
+    )
 
 
 @routine

@@ -49,9 +49,15 @@ class Simplex(NamedTuple):
 def simplex(m: int) -> Simplex:
     """Return scratch for m dimensions."""
     return Simplex(
-        np.zeros((m, m)), np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m),
-        np.zeros(m, np.int64), np.zeros(m, np.int64), np.zeros(1, np.int64),
-    )  # fmt: skip
+        np.zeros((m, m)),
+        np.zeros(m),
+        np.zeros(m),
+        np.zeros(m),
+        np.zeros(m),
+        np.zeros(m, np.int64),
+        np.zeros(m, np.int64),
+        np.zeros(1, np.int64),
+    )
 
 
 @kernel

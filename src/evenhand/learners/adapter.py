@@ -95,8 +95,13 @@ class Adapter(Parameters):
         scores: Callable[..., Any] | None = None,
     ) -> None:
         functions: dict[str, Any] = {
-            "choose": choose, "update": update, "seed": seed, "dump": dump, "load": load, "scores": scores
-        }  # fmt: skip
+            "choose": choose,
+            "update": update,
+            "seed": seed,
+            "dump": dump,
+            "load": load,
+            "scores": scores,
+        }
         for name, function in functions.items():
             if not callable(function) and (function is not None or name in ("choose", "update")):
                 given = "of what dump returned" if name == "load" else "that takes the learner first"
@@ -142,6 +147,9 @@ class Adapter(Parameters):
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""
         return {"learner": self.learner, **self.functions, **self._said}
+
+    def __repr__(self) -> str:
+        return f"Adapter({type(self.learner).__name__})"
 
     @property
     def sources(self) -> list[Any]:

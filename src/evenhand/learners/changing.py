@@ -228,9 +228,15 @@ class SlidingWindowUCB(KernelPolicy):
     )
 
     def __init__(
-        self, window: int | None = None, xi: float = 0.5, *, horizon: int | None = None, changes: int = 1,
-        arms: int | Sequence[Label] | None = None, seed: Seed = None,
-    ) -> None:  # fmt: skip
+        self,
+        window: int | None = None,
+        xi: float = 0.5,
+        *,
+        horizon: int | None = None,
+        changes: int = 1,
+        arms: int | Sequence[Label] | None = None,
+        seed: Seed = None,
+    ) -> None:
         self.window = None if window is None else whole("window", window, low=1, high=WIDEST)
         self.xi = real("xi", xi, above=0.0)
         self.horizon, self.changes = read_changes("window", window, horizon, changes)

@@ -57,9 +57,13 @@ class SklearnLearner:
 
 
 def from_sklearn(
-    estimator: Any, *, epsilon: float = 0.1, warmup: int = 10, reward_range: Sequence[float] | None = None,
+    estimator: Any,
+    *,
+    epsilon: float = 0.1,
+    warmup: int = 10,
+    reward_range: Sequence[float] | None = None,
     seed: Seed = None,
-) -> Adapter:  # fmt: skip
+) -> Adapter:
     """Return a contextual learner that predicts the reward of each arm by a model of scikit-learn and plays the best.
 
     Each arm has a model of its own, trained on the contexts in which the arm was played. Until an arm has `warmup`

@@ -144,9 +144,16 @@ def _marks(axes: Axes, table: Any, middle: Any, low: Any, high: Any, shift: floa
         if chosen.any():
             reach = np.stack([(middle - low)[chosen], (high - middle)[chosen]])
             axes.errorbar(
-                middle[chosen], height[chosen], xerr=reach, fmt=marker, color=shade, fillstyle=fill,
-                markersize=5, linewidth=1.1, label=verdict,
-            )  # fmt: skip
+                middle[chosen],
+                height[chosen],
+                xerr=reach,
+                fmt=marker,
+                color=shade,
+                fillstyle=fill,
+                markersize=5,
+                linewidth=1.1,
+                label=verdict,
+            )
 
 
 def _candidates(axes: Axes, recommendation: Recommendation) -> None:

@@ -4,6 +4,8 @@ replications and their intervals."""
 from __future__ import annotations
 
 import math
+from functools import partial
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 
 KINDS = {"floor": "share"}
 """What a kind of promise is called in a picture, where that is not its name."""
+WIDE = 80
+"""Signs in a line of a title."""
 STRETCHES = 50
 """Points of a line that goes up and down from one round to the next: more of them are a pattern that nobody reads."""
 
@@ -142,17 +146,31 @@ def plot_audit(finding: Audit, *, ax: Axes | None = None) -> Axes:
             whole: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "step": "pre", "linewidth": 0}
             edges = np.concatenate([[0], seen["round"]]), np.concatenate([broken[:1], broken])
             axes.fill_between(*edges, color=SHADES[1], alpha=0.2, label="the promise is broken", **whole)
+        calm = finding.kept and len(seen) > STRETCHES
         for name, look in looks(drawn).items():
             label, what, limit = lines[name]
-            axes.plot(seen["round"], seen[name], **look | {"marker": "", "linewidth": 1.4}, label=label)
+            label += ", at most so far" * calm
+            values = np.fmax.accumulate(seen[name]) if calm else seen[name]
+            axes.plot(seen["round"], values, **look | {"marker": "", "linewidth": 1.4}, label=label)
             axes.axhline(limit, **DASHED, label=f"from {limit:g} on a {what} is broken")
         _mark_breaches(finding, axes)
         axes.margins(x=0, y=0.1)
-        axes.locator_params(axis="x", integer=True)
-        axes.xaxis.set_major_formatter("{x:,.0f}")
+        axes.locator_params(axis="x", integer=True, nbins="auto" if finding.times is None else 4)
+        axes.xaxis.set_major_formatter(partial(_round_and_time, finding))
+        first, last = finding.view
+        axes.set_xlim(first - 1, last)
         if not drawn:
             axes.set_yticks([])
-        return finish(axes, finding.verdict, "round", "plays behind or ahead" if drawn else "")
+        shown = "round" if last - first + 1 == finding.rounds else f"round (only {first:,} to {last:,} are shown)"
+        return finish(axes, fill(finding.verdict, WIDE), shown, "plays behind or ahead" if drawn else "")
+
+
+def _round_and_time(finding: Audit, round: float, _place: int | None = None) -> str:
+    """Return how a place on the axis of rounds is labelled: by the round's number, and its time below."""
+    import pandas as pd
+
+    time = finding.time_of(int(round)) if 0 < round <= finding.rounds else None
+    return f"{round:,.0f}" + ("" if time is None else f"\n{pd.Timestamp(time):%Y-%m-%d\n%H:%M}")
 
 
 def _mark_breaches(finding: Audit, axes: Axes, most: int = 8) -> None:

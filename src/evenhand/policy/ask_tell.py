@@ -7,58 +7,23 @@ rebuilt from plain data has none, and is known by its number alone.
 
 from __future__ import annotations
 
-import copy
-import functools
 from collections.abc import Callable, Collection
-from typing import Any, ClassVar, Self, TypeVar, cast
+from contextlib import AbstractContextManager
+from typing import Any, ClassVar, Self, cast
 
-from evenhand.display.html import Card, Table, card_with_notes, said, shortened
-from evenhand.parameters import Parameters
+from evenhand.display.html import Card, Table, card_with_notes, said
+from evenhand.parameters import locked
 from evenhand.policy.tickets import Tickets
 from evenhand.policy.traits import Traits
-from evenhand.processes import Lock
 from evenhand.protocol import Renewable
 
-_Method = TypeVar("_Method", bound=Callable[..., Any])
 
-
-def locked(method: _Method) -> _Method:
-    """Decorate a method of an object with a `_lock`: one thread at a time runs it or any other such method."""
-
-    @functools.wraps(method)
-    def alone(self: Any, /, *args: Any, **named: Any) -> Any:
-        with self._lock:
-            return method(self, *args, **named)
-
-    return cast(_Method, alone)
-
-
-class Configured(Parameters):
-    """What its constructor's arguments make it, with one lock for its threads."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-
-    def __repr__(self) -> str:
-        return self._described(shortened)
-
-    def _described(self, shown: Callable[[Any], str]) -> str:
-        """Return the call that makes it, without its seed."""
-        given = ", ".join(f"{name}={shown(value)}" for name, value in self.config().items() if name != "seed")
-        return f"{type(self).__name__}({given})"
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what copies and pickles are made of, at one moment, whatever other threads are doing."""
-        with self._lock:
-            return copy.deepcopy(self.__dict__)
-
-
-class AskTell(Configured):
+class AskTell:
     """Numbered tickets that may each be told once, late and in any order; safe to use from several threads.
 
-    A subclass declares its traits, such as the type of its tickets, and remembers of each in `tickets.open` a tuple:
-    first the fields that a ticket must still show when it is told, `_ticket_fields`, then what is needed to learn from
-    it.
+    A subclass has `Parameters` as its second base. It declares its traits, such as the type of its tickets, and
+    remembers of each in `tickets.open` a tuple: first the fields that a ticket must still show when it is told,
+    `_ticket_fields`, then what is needed to learn from it.
     """
 
     _traits: Traits = Traits()
@@ -68,6 +33,10 @@ class AskTell(Configured):
     _tickets_live_in_log: ClassVar[bool] = False
     """Whether a study may keep the open tickets in its log, and the policy without them: no decision looks at them."""
     seed: int
+    _lock: AbstractContextManager[Any]
+    config: Callable[..., dict[str, Any]]
+    _described: Callable[..., str]
+    _made_again: Callable[..., Self]
     _last: tuple[Any, str] | None = None
     """What was decided last, and why."""
     _ticket_from_saved: Callable[..., tuple[Any, ...]]
@@ -81,7 +50,7 @@ class AskTell(Configured):
         self._become(state)
 
     def _become(self, state: dict[str, Any]) -> None:
-        super()._become(state)
+        self.__dict__ = state
         self.tickets.owner = self
 
     @property

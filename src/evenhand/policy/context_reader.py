@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from evenhand.data.contexts import read_shown
+from evenhand.data.contexts import LARGEST, feature_columns, read_shown
 from evenhand.data.encoding import Encoder, Transformer, as_encoder
 from evenhand.errors import NOTHING, ArgumentError, ContextError, Wording, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.policy.engine import NO_CONTEXTS
 from evenhand.protocol import Label
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class ContextReader:
@@ -70,6 +73,14 @@ class ContextReader:
             what = f"an Encoder of the learner's features {self.columns}"
             raise ArgumentError(wanted("encoder", what, encoder))
         self.encoder = read
+
+    def read_log(self, frame: pd.DataFrame, names: Any) -> tuple[list[str] | None, Floats]:
+        """Return the names of a log's columns with contexts, None where an encoder reads them, and what they show
+        (n_rows, d); see `log_columns`."""
+        columns = self.log_columns(names)
+        if self.encoder is not None:
+            return None, self.encoder.transform(frame)
+        return columns, feature_columns(frame, columns, -LARGEST, LARGEST)
 
     def log_columns(self, names: Any) -> list[str]:
         """Return the names of a log's columns with contexts, in the order that is known; none where rounds show none.

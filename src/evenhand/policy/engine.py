@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property, partial
-from typing import Any, Protocol, Self
+from typing import Any, NoReturn, Protocol, Self
 
 import numpy as np
 
+from evenhand.errors import ArgumentError
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, LazyKernel, entry, flat, interpreted, kernel, names, packers
-from evenhand.policy.kernel_set import WAITING, Kernels, RewardContext, copied
+from evenhand.policy.kernel_set import WAITING, Kernels, LazyProbabilities, RewardContext, copied
+from evenhand.policy.tickets import COPIED
+from evenhand.protocol import Label
 from evenhand.saving.saved import fill
 
 NO_CONTEXTS: Floats = np.zeros((0, 0))
@@ -77,13 +81,14 @@ class Engine:
 
     connect: Callable[[], Calls] | None = None
     _calls: Calls | None = None
+    _reversible = False
+    """Whether what it is told now is taken back if something fails."""
 
     def __init__(
         self,
         kernels: Kernels,
         params: Any,
         state: Any,
-        *,
         arms: int,
         plays: int,
         work: int,
@@ -148,9 +153,15 @@ class Engine:
         read = [*chances.read(zip(names(self.state), flat(self.state), strict=True))]
         return [*read, (WAITING, self.waiting)] if chances.waiting else read
 
-    def inputs(self) -> dict[str, Any]:
-        """Return copies of what the probabilities of the next decision follow from, by name."""
-        return {name: array.copy() for name, array in self._read}
+    def inputs(self) -> dict[str, Any] | None:
+        """Return copies of what the probabilities of the next decision follow from, by name; None where the kernels do
+        not compute any."""
+        return None if self.kernels.chances is None else {name: array.copy() for name, array in self._read}
+
+    def lazy_probabilities(self, contexts: Floats, inputs: dict[str, Any]) -> LazyProbabilities:
+        """Return the probabilities of the decision just taken, from the `inputs` before it."""
+        assert self.kernels.chances is not None
+        return LazyProbabilities((self.kernels.chances.of, self.params, self.state, contexts, self.round, inputs))
 
     def compile(self) -> None:
         """Compile the kernels now; otherwise they run as plain Python until it pays to compile them."""
@@ -169,19 +180,29 @@ class Engine:
 
         return go_back
 
+    @contextmanager
+    def all_or_none(self, way_back: Callable[[], Callable[[], None]]) -> Iterator[None]:
+        """Take back whatever is told in a block that fails, by what `way_back` returns before it begins."""
+        if self._reversible:  # within another such block, which takes back all
+            yield
+            return
+        go_back = way_back()
+        self._reversible = True
+        try:
+            yield
+        except BaseException as error:
+            go_back()
+            error.add_note("nothing was recorded: the same call can be repeated")
+            raise
+        finally:
+            self._reversible = False
+
     # ------------------------------------------------------------------ copies and files
 
     def twin(self) -> Engine:
         """Return a copy that may be asked without a trace, and shares the machine code."""
-        twin = Engine(
-            self.kernels,
-            self.params,
-            copied(self.state),
-            arms=len(self.counts),
-            plays=self.plays,
-            work=self.work,
-            connect=self.connect,
-        )
+        sizes = len(self.counts), self.plays, self.work
+        twin = Engine(self.kernels, self.params, copied(self.state), *sizes, self.connect)
         twin.round, twin.waiting, twin.counts = self.round, self.waiting.copy(), [*self.counts]
         if isinstance(self._calls, KernelCalls):
             arrays = (*flat(twin.params), *flat(twin.state))
@@ -218,6 +239,15 @@ class Engine:
         for name, own, kept in zip(names(self.state), flat(self.state), saved["state"], strict=True):
             fill(own, kept, f"state.{name}")
         fill(self.waiting, saved["waiting"], "waiting")
+
+
+def refuse_unready(owner: str, arms: Sequence[Label] | None) -> NoReturn:
+    """Refuse what a policy cannot do that does not know its arms, or its contexts' dimension, yet."""
+    lacks = "arms yet; give it arms=10 or arms=[labels], or pass it to FairLearn or simulate"
+    if arms is not None:
+        first = "ask(contexts) first"
+        lacks = f"contexts' dimension yet; {first}; if a study decides, read study.policy: {COPIED}"
+    raise ArgumentError(f"{owner} does not know its {lacks}")
 
 
 choose = update = probability = pack_params = pack_state = OPEN

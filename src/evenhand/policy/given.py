@@ -72,10 +72,13 @@ def checked_reward(reward: Any, low: float, high: float, name: str = "reward") -
     return float(reward)
 
 
-def slate_rewards(
-    arms: Sequence[Label], indexes: Sequence[int], reward: Any, pays: tuple[float, float]
+def rewards_of(
+    remembered: OpenDecision, arms: Sequence[Label], reward: Any, pays: tuple[float, float]
 ) -> list[tuple[int, float]]:
-    """Return the reward of each arm of a round, or refuse them all."""
+    """Return the index and the reward of each arm that was played, or refuse them all."""
+    indexes = remembered.indexes
+    if remembered.slate is None:
+        return [(indexes[0], checked_reward(reward, *pays))]
     labels = [arms[index] for index in indexes]
     what = "a list in the order of decision.arms, or a dict arm -> reward"
     given = Labels(arms).read(reward, "reward", what, refusal=RewardError)

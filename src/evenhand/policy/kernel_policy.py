@@ -22,29 +22,26 @@ from typing import Any, Self
 
 import numpy as np
 
-from evenhand.arguments import whole as whole_number
+from evenhand.arguments import is_whole, whole
 from evenhand.display.html import Table
 from evenhand.errors import NOTHING, ArgumentError, Wording, wanted
-from evenhand.kernels.arrays import Floats, Ints
+from evenhand.frames import Frame, as_pandas
+from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.labels import Labels
-from evenhand.policy.ask_tell import AskTell, locked
-from evenhand.policy.engine import NO_CONTEXTS, Engine
-from evenhand.policy.given import checked_reward, paired, positions, slate_rewards
-from evenhand.policy.kernel_learner import KernelLearner
-from evenhand.policy.kernel_set import (
-    CODE_BITS,
-    CODES,
-    REASONS,
-    LazyProbabilities,
-    deterministic,
-    unknown_probability,
-)
+from evenhand.parameters import Parameters, locked
+from evenhand.policy.ask_tell import AskTell
+from evenhand.policy.context_reader import ContextReader
+from evenhand.policy.engine import NO_CONTEXTS, PLAIN_CALL, Calls, Engine, refuse_unready
+from evenhand.policy.given import checked_reward, paired, positions, rewards_of
+from evenhand.policy.kernel_set import Kernels, LazyProbabilities, deterministic, reason_of, unknown_probability
+from evenhand.policy.log_rows import rows_of
 from evenhand.policy.open_decision import OpenDecision
-from evenhand.policy.traits import arms_table, traits_of
-from evenhand.protocol import CERTAIN, UNKNOWN, Chance, Decision, Label, decided
+from evenhand.policy.traits import Traits, arms_table, facts, traits_of
+from evenhand.protocol import CERTAIN, UNKNOWN, Chance, Decision, Label, arm_labels, decided
+from evenhand.rng import Seed, draw_seed, stream
 
 
-class KernelPolicy(KernelLearner, AskTell):
+class KernelPolicy(AskTell, Parameters):
     """A policy over kernels that is also a learner: `ask` and `tell` with tickets, `choose` and `update` without.
 
     A subclass names its `_kernels`, passes `arms` and `seed` on, keeps every constructor argument under its own name,
@@ -52,9 +49,65 @@ class KernelPolicy(KernelLearner, AskTell):
     and, where its traits say `contextual`, contexts of `self.dimension` numbers an arm, known from the first ones on.
     """
 
+    _kernels: Kernels
+    _traits: Traits = Traits(contextual=False, reward_range=(0.0, 1.0))
+    arms: tuple[Label, ...] | None
+    _features: Sequence[str] | None = None
+    """The names of the contexts' columns in their order, where a learner from elsewhere says them."""
+    _engine: Engine | None = None
+    """Its numbers, once it knows its arms and its contexts' dimension."""
+    _told = False
+    """Whether it was told anything without a ticket."""
     _tickets_live_in_log = True
     _arm_labels = Labels()
     """The arms, and the position of each label, once they were looked up."""
+
+    def __init__(self, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> None:
+        super().__init__()
+        self.arms = None if arms is None else arm_labels(arms)
+        self.seed = draw_seed(seed)
+        self._rewards = self._traits.reward_range or (-math.inf, math.inf)
+        self.contexts = ContextReader(bool(self._traits.contextual), self._features)
+        if self.arms is not None and self.dimension is not None:
+            self._start()
+
+    def _parameters(self) -> Any:
+        """Return the NamedTuple `params` of the kernels: numbers and arrays that never change."""
+        raise NotImplementedError
+
+    def _memory(self) -> Any:
+        """Return the NamedTuple `state` of the kernels before the first round: arrays alone."""
+        raise NotImplementedError
+
+    def _stream(self) -> Words:
+        """Return the policy's random stream from its start, a field of `_memory()` where the kernels draw."""
+        return stream(self.seed)
+
+    @property
+    def engine(self) -> Engine:
+        """Its numbers: kernels, their parameters and state, and how often each arm was decided for.
+
+        Raises
+        ------
+        ArgumentError
+            If the policy does not know its arms, or its contexts' dimension, yet.
+        """
+        return self._engine or refuse_unready(type(self).__name__, self.arms)
+
+    @property
+    def _labels(self) -> tuple[Label, ...]:
+        """The arms, where they are known."""
+        return self.arms or refuse_unready(type(self).__name__, None)
+
+    @property
+    def round(self) -> int:
+        """How many rounds it has decided."""
+        return 0 if self._engine is None else self._engine.round
+
+    @property
+    def dimension(self) -> int | None:
+        """How many numbers describe an arm: 0 for a policy that sees no contexts, None before the first ones."""
+        return self.contexts.dimension
 
     def _become(self, state: dict[str, Any]) -> None:
         super()._become(state)
@@ -88,7 +141,7 @@ class KernelPolicy(KernelLearner, AskTell):
             before = None if available is None else self._offer(self._positions(available))
             try:
                 # Before the choice: its kernel may change the very arrays that the probabilities follow from.
-                kept = self._inputs() if engine.kernels.chances is not None else None
+                kept = self._inputs()
                 index, why, chance = self._choose(shown)
                 return self._hand_out(engine, shown, index, why, chance, kept)
             finally:
@@ -105,31 +158,26 @@ class KernelPolicy(KernelLearner, AskTell):
         index, why, drawn : what the kernels said: the arm, the reason, and the probability of the arm.
         kept : what the probabilities of all arms follow from, where they are computed when they are read.
         """
-        assert self.arms is not None
         probability: float | LazyProbabilities = drawn
         distribution = self._distribution(why)
-        if engine.kernels.chances is not None and kept is not None:
-            given = (engine.kernels.chances.of, engine.params, engine.state, shown, engine.round, kept)
-            probability = LazyProbabilities(given)
+        if kept is not None:
+            probability = engine.lazy_probabilities(shown, kept)
             chance = Chance(probability)
         elif distribution is not None:
             probability, chance = float(distribution[index]), Chance(distribution)
         else:
             chance = self._chance_of(drawn)
-        label, slate, round = self.arms[index], None, engine.round
-        if engine.plays == 1:
-            number = self.tickets.hand_out(OpenDecision((round, label, index), shown, probability))
-            engine.waiting[index] += 1
-        else:
-            indexes = engine.slate()
-            slate = tuple(self.arms[i] for i in indexes), indexes
+        label, round = self._labels[index], engine.round
+        indexes = None if engine.plays == 1 else engine.slate()
+        if indexes is not None:
             if chance is not CERTAIN:
                 chance = Chance(chance.probabilities, self._slate_chance())
             probability = math.nan if distribution is not None else probability
-            number = self.tickets.hand_out(OpenDecision((round, label, index), shown, probability, indexes))
-            engine.waiting[list(indexes)] += 1
-        self._last = label if slate is None else slate[0], REASONS[why]
-        reason, code = REASONS[why], CODES[why >> CODE_BITS]
+        number = self.tickets.hand_out(OpenDecision((round, label, index), shown, probability, indexes))
+        engine.waiting[index if indexes is None else list(indexes)] += 1
+        slate = None if indexes is None else (tuple(self._labels[i] for i in indexes), indexes)
+        reason, code = reason_of(why)
+        self._last = label if slate is None else slate[0], reason
         return decided(number, round, label, index, chance, reason, code, slate, self.tickets.token)
 
     @locked
@@ -162,8 +210,7 @@ class KernelPolicy(KernelLearner, AskTell):
         """
         if self._traits.compiled:
             decision = self._twin().ask(contexts, available=available)
-            chances = decision.probabilities
-            if chances is not None:
+            if (chances := decision.probabilities) is not None:
                 return dict(zip(self.arms or (), chances.tolist(), strict=True))
             if decision.propensity is not None:
                 return {arm: float(arm in decision.arms) for arm in self.arms or ()}
@@ -197,7 +244,7 @@ class KernelPolicy(KernelLearner, AskTell):
         return twin
 
     def _inputs(self) -> dict[str, Any] | None:
-        """Return copies of what the probabilities of the next decision follow from."""
+        """Return copies of what the probabilities of the next decision follow from, None where none are computed."""
         return self.engine.inputs()
 
     def _distribution(self, why: int) -> Floats | None:
@@ -231,12 +278,13 @@ class KernelPolicy(KernelLearner, AskTell):
             engine = self._engine or self.engine
             if slate is None:
                 reward = checked_reward(reward, *self._rewards)
-                chance = probability if type(probability) is float else self._chance(remembered)
+                # Where nothing looks at it, it is not computed.
+                chance = remembered.chance_of(said[2]) if type(probability) is float or self._sees_ticket else math.nan
                 engine.tell(shown, said[2], reward, said[0] or 0, chance)
                 engine.waiting[said[2]] -= 1
             else:
-                paid = slate_rewards(self._labels, slate, reward, self._rewards)
-                with self._all_of_slate():
+                paid = rewards_of(remembered, self._labels, reward, self._rewards)
+                with nullcontext() if self._traits.compiled else self._all_or_none():  # a kernel does not fail half-way
                     for index, one in paid:
                         engine.tell(shown, index, one, said[0] or 0, probability)
                         engine.waiting[index] -= 1
@@ -259,21 +307,14 @@ class KernelPolicy(KernelLearner, AskTell):
         """
         told, paid = paired(decisions, rewards, self.tickets.find)
         for one, reward in zip(told, paid, strict=True):
-            slate = self.tickets.find(one)[1].slate
-            if slate is None:
-                checked_reward(reward, *self._rewards)
-            else:
-                slate_rewards(self._labels, slate, reward, self._rewards)
+            rewards_of(self.tickets.find(one)[1], self._labels, reward, self._rewards)
         with self._all_or_none():
             for decision, reward in zip(told, paid, strict=True):
                 self.tell(decision, reward)
 
-    def _all_of_slate(self) -> AbstractContextManager[None]:
-        """Take back what it is told of a round whose rewards are not all learned; a kernel does not fail half-way."""
-        return nullcontext() if self._traits.compiled else self._all_or_none()
-
     def _way_back(self) -> Callable[[], None]:
-        numbers, tickets = super()._way_back(), dict(self.tickets.open)
+        """Return what takes back all that it is told from now on."""
+        numbers, tickets = self.engine.way_back(), dict(self.tickets.open)
 
         def go_back() -> None:
             numbers()
@@ -302,19 +343,130 @@ class KernelPolicy(KernelLearner, AskTell):
         ArgumentError
             If `rounds` is not a whole number >= 0.
         """
-        first = self.round - whole_number("rounds", rounds, low=0)
+        first = self.round - whole("rounds", rounds, low=0)
         old = [number for number, (said, *_) in self.tickets.open.items() if (said[0] or first) < first]
         for number in old:
             self.forget(number)
         return old
 
+    # ------------------------------------------------------------------ learning
+
+    @locked
+    def choose(self, contexts: Any = None) -> int:
+        """Take the next decision without a ticket and return the arm's index, the best one's if several are played."""
+        return self._choose(self._read_contexts(contexts))[0]
+
+    @locked
+    def update(self, *contexts_index_reward: Any) -> None:
+        """Learn from `(index, reward)`, or `(contexts, index, reward)` for a contextual policy, without a ticket."""
+        *contexts, index, reward = contexts_index_reward
+        shown = self._read_contexts(*contexts)
+        if not is_whole(index) or not 0 <= index < len(self._labels):
+            raise ArgumentError(wanted("index", f"an arm's index below {len(self._labels)}", index))
+        reward, engine = checked_reward(reward, *self._rewards), self.engine
+        self._told = True
+        engine.tell(shown, int(index), reward, engine.round, engine.probability(int(index)))
+
+    @property
+    @locked
+    def _has_history(self) -> bool:
+        """Whether it has decided or learned anything since it was made, by tickets or without."""
+        if self._engine is None:
+            return False
+        pristine = self.fresh()
+        pristine._begin(self.dimension or 0)
+        return bool(self.round) or self._told or self._engine.differs(pristine.engine)
+
+    @locked
+    def learn(
+        self,
+        log: Frame,
+        *,
+        arm: str = "arm",
+        reward: str = "reward",
+        contexts: Sequence[str] | None = None,
+        probability: str | None = None,
+    ) -> None:
+        """Learn from a log of decisions that others took: a warm start, without tickets.
+
+        Only what is known about rewards changes. The rows are neither rounds nor decisions of this policy: a promise
+        counts none of them. All rows are learned, in their order, or none where one is refused or the learner fails.
+
+        Parameters
+        ----------
+        log : one row per decision.
+        arm, reward : names of its columns.
+        contexts : for a contextual policy, the d columns with the context of the arm that was played.
+        probability : the column with the probability of each decision, which `TsallisINF` weighs rewards by; None for
+            evenly random decisions.
+
+        Raises
+        ------
+        TableError
+            If a column is missing, an arm is unknown, a reward is not a number in the policy's range, or a probability
+            or context is invalid; the message names row and column.
+        ContextError
+            If `contexts` are missing or not wanted.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from evenhand.learners import UCB1
+        >>> policy = UCB1(arms=["a", "b"])
+        >>> policy.learn(pd.DataFrame({"arm": ["a", "b", "b"], "reward": [0.0, 1.0, 1.0]}))
+        >>> policy.ask().arm
+        'b'
+        """
+        frame = as_pandas(log)
+        columns, seen = self.contexts.read_log(frame, contexts)
+        rows = rows_of(frame, self._labels, seen, arm, reward, probability, self._rewards)
+        if self._traits.contextual:
+            self._begin(seen.shape[1])
+            self._name_columns(self.contexts.columns or columns)
+        with self._all_or_none():
+            for index, paid, chance, shown in rows:
+                self.engine.tell(shown, index, paid, self.round, chance)
+        self._told = True
+
+    def _all_or_none(self) -> AbstractContextManager[None]:
+        """Take back whatever it is told in a block that fails, as where a learner from elsewhere raises."""
+        return nullcontext() if self._engine is None else self._engine.all_or_none(self._way_back)
+
+    @locked
+    def encode_with(self, encoder: Any) -> Self:
+        """Have data frames and dicts of contexts turned into numbers, and return the policy itself.
+
+        The encoder is saved with the policy. Arrays and lists are taken as numbers that are encoded already.
+
+        Parameters
+        ----------
+        encoder : an `eh.Encoder`, or a fitted transformer of scikit-learn, such as a `ColumnTransformer`.
+
+        Raises
+        ------
+        ArgumentError
+            If it is neither, or the policy sees no contexts or has seen some already.
+
+        Examples
+        --------
+        >>> from evenhand import Encoder
+        >>> from evenhand.learners import LinUCB
+        >>> policy = LinUCB(arms=["tea", "coffee"]).encode_with(Encoder({"day": ["week", "Sunday"]}))
+        >>> policy.ask({"day": "Sunday"}).arm
+        'tea'
+        """
+        self.contexts.encode_with(encoder, type(self).__name__)
+        return self
+
+    @property
+    def _sees_ticket(self) -> bool:
+        """Whether what learns from a reward looks at its ticket."""
+        return self._kernels.sees_ticket
+
     # ------------------------------------------------------------------ notebooks
 
     def _facts(self) -> dict[str, Any]:
-        traits = traits_of(self)
-        owed = {} if traits.kept is None else {"promise": f"kept {traits.kept}"}
-        inside = {} if traits.learner is None else {"learner": traits.learner}
-        return {**inside, **owed, "rounds": self.round}
+        return {**facts(traits_of(self)), "rounds": self.round}
 
     def _tables(self) -> list[Table]:
         known = () if self._engine is None else (self._decided(), self._engine.waiting, self.round)
@@ -325,6 +477,20 @@ class KernelPolicy(KernelLearner, AskTell):
         return self.engine.counts
 
     # ------------------------------------------------------------------ copies and files
+
+    def fresh(self, *, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> Self:
+        """Return a policy of the same configuration without memory; `arms` names its arms where it has none yet."""
+        named = {"arms": arms} if self.arms is None and "arms" in self.config() else {}
+        made = self._made_again(**named, seed=self.seed if seed is None else seed)
+        made.contexts.encoder = self.contexts.encoder
+        return made
+
+    @locked
+    def _begin(self, dimension: int) -> None:
+        """Prepare for contexts (n_arms, dimension); the first contexts that are shown do so automatically."""
+        if self._engine is None:
+            self.contexts.dimension = dimension
+            self._start()
 
     @locked
     def snapshot(self) -> dict[str, Any]:
@@ -359,13 +525,8 @@ class KernelPolicy(KernelLearner, AskTell):
 
     def _ticket_from_log(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[int, Any, Floats, float]:
         contexts = self._read_contexts(shown.get("contexts")) if self._traits.contextual else NO_CONTEXTS
-        return OpenDecision.logged(
-            decided, contexts, self._kernels.probability is deterministic, self._traits.plays > 1
-        )
-
-    def _chance(self, remembered: OpenDecision) -> float:
-        """Return the probability of a decision, nan where nothing looks at it, which saves computing it."""
-        return remembered.chance_of(remembered.said[2]) if self._sees_ticket else math.nan
+        certain = self._kernels.probability is deterministic
+        return OpenDecision.logged(decided, contexts, certain, self._traits.plays > 1)
 
     # ------------------------------------------------------------------ inside
 
@@ -391,3 +552,32 @@ class KernelPolicy(KernelLearner, AskTell):
     def _slate_chance(self) -> float | None:
         """Return the probability of the slate of the last round, where it was drawn with a known one."""
         return None
+
+    def _start(self) -> None:
+        params, state = self._parameters(), self._memory()
+        sizes = len(self._labels), self._traits.plays, self._call_work(params)
+        self._engine = Engine(self._kernels, params, state, *sizes, self._connection())
+
+    def _call_work(self, params: Any) -> int:
+        """Return about how many array entries a call of the kernels touches beside those of its arguments."""
+        return PLAIN_CALL
+
+    def _connection(self) -> Callable[[], Calls] | None:
+        """Return what makes the calls that take the place of the kernels; None where they stand for themselves."""
+        return None
+
+    def _choose(self, shown: Floats) -> tuple[int, int, float]:
+        """Return the arm of the next round, why it is that, and with which probability it was picked."""
+        return (self._engine or self.engine).ask(shown)
+
+    def _read_contexts(self, contexts: Any = None) -> Floats:
+        """Return the contexts (n_arms, d) of a round; the first ones make the policy ready for their dimension."""
+        shown, columns = self.contexts.read(contexts, self.arms or ())
+        if self.dimension is None:
+            self._begin(shown.shape[1])
+        if columns is not self.contexts.columns:
+            self._name_columns(columns)
+        return shown
+
+    def _name_columns(self, columns: list[str] | None) -> None:
+        self.contexts.columns = columns

@@ -51,6 +51,11 @@ def reason(text: str, code: ReasonCode = "other") -> int:
     return number
 
 
+def reason_of(number: int) -> tuple[str, ReasonCode]:
+    """Return the words and the code of a reason, from its number."""
+    return REASONS[number], CODES[number >> CODE_BITS]
+
+
 FORCED_CODE = CODES.index("forced")
 FORCED = reason("owed its share", "forced")
 
@@ -198,6 +203,12 @@ class Kernels:
     probability: Any = deterministic
     rank: Any = None
     chances: Chances | None = None
+
+    @property
+    def sees_ticket(self) -> bool:
+        """Whether what learns from a reward looks at its ticket."""
+        origin = self.update._origin
+        return origin is None or origin[0] is not without_ticket
 
     def __post_init__(self) -> None:
         if self.update.function.__code__.co_argcount == 5:

@@ -113,6 +113,12 @@ def traits_of(policy: Any) -> Traits:
     return replace(declared or Traits(), labels=labels, **stated)
 
 
+def facts(traits: Traits) -> dict[str, Any]:
+    """Return what a notebook says of a policy beside its arguments: its learner, and when it keeps its promise."""
+    owed = {} if traits.kept is None else {"promise": f"kept {traits.kept}"}
+    return ({} if traits.learner is None else {"learner": traits.learner}) | owed
+
+
 def arms_table(
     traits: Traits, counts: Sequence[int] | None = None, waiting: Ints | None = None, rounds: int = 0
 ) -> Table:

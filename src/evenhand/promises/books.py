@@ -24,7 +24,8 @@ from evenhand.protocol import Label
 
 FIRSTS = {"begun": ("begun",), "first": ("first_by", "first")}
 LARGEST = {"most": "most_at", "worst": "worst_at"}
-SHOWN = ("begun", "times", "first", "first_by", "most", "most_at", "worst", "worst_at", "clock", "plays", "broken")
+LATEST = ("clock", "plays", "last")
+SHOWN = ("times", "stretches", "broken", *LATEST, "begun", "first", "first_by", "most", "most_at", "worst", "worst_at")
 BY_KEY = ("tick", "next", "wrong", "round")
 NONE = np.zeros(0, np.int64)
 
@@ -85,10 +86,12 @@ def join(parts: Sequence[Counts]) -> Counts:
             further = (theirs[name] > mine[name]) | sooner
             for field in (at, name):
                 mine[field][further] = theirs[field][further]
-        for name in ("clock", "plays"):
+        for name in LATEST:
             np.maximum(mine[name], theirs[name], out=mine[name])
-        whole.times[:] += part.times
-        whole.broken[0] += part.broken[0]
+        for name in ("times", "stretches"):
+            mine[name][:] += theirs[name]
+        whole.broken[[0, 2]] += part.broken[[0, 2]]
+        whole.broken[3] = max(whole.broken[3], part.broken[3])
     return whole
 
 
@@ -149,7 +152,7 @@ class ClauseCounts:
         size = {"worst": np.full(n * keys, worst), "worst_at": np.zeros(n * keys, np.int64)}
         size |= {"recent": np.zeros((n * keys, int(self.windows.max(initial=1))), np.int64)}
         size |= {name: np.zeros(keys, np.int64) for name in BY_KEY}
-        size |= {"offered": np.zeros(n, np.int64), "broken": np.zeros(2, np.int64)}
+        size |= {"offered": np.zeros(n, np.int64), "broken": np.zeros(5, np.int64)}
         each = {name: np.zeros(n * keys, np.int64) for name in Counts._fields if name not in size}
         self.counts = Counts(**(size | each))
         self._worst = worst
@@ -178,6 +181,7 @@ class ClauseCounts:
             counts.recent[at, :n] = np.roll(moments, counts.plays[at])
         counts.next[:] = 0
         counts.wrong[:] = ((counts.missed.reshape(keys, -1) > 0) & self.rates.live).sum(axis=1)
+        counts.broken[4] = counts.wrong.any()
 
     @property
     def standing(self) -> StretchCounts:

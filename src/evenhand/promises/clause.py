@@ -70,8 +70,8 @@ class Clause(NamedTuple):
         return f"{', '.join(map(str, self.arms))}{together} {self.what}"
 
 
-def in_words(clauses: Iterable[Clause]) -> list[str]:
-    """Return what is promised; what several arms are promised alike is said once.
+def in_words(clauses: Iterable[Clause], most: int = 8) -> list[str]:
+    """Return what is promised; what several arms are promised alike is said once, with so many names at most.
 
     >>> in_words([Clause("floor", (arm,), Fraction(1, 10)) for arm in "abc"])
     ['a, b, c each at least 1/10 of the rounds']
@@ -80,7 +80,7 @@ def in_words(clauses: Iterable[Clause]) -> list[str]:
     for clause in clauses:
         alike.setdefault(clause.what if len(clause.arms) == 1 else str(clause), []).append(clause)
     return [
-        str(same[0]) if len(same) == 1 else f"{listed([one.arms[0] for one in same])} each {what}"
+        str(same[0]) if len(same) == 1 else f"{listed([one.arms[0] for one in same], most)} each {what}"
         for what, same in alike.items()
     ]
 

@@ -68,6 +68,8 @@ class Counts(NamedTuple):
     missed: Ints
     since: Ints
     """The tick from which on it is broken."""
+    over: Ints
+    """The tick from which on it was not broken any more."""
     idle: Ints
     """Ticks of the key that were none of the clause."""
     paused: Ints
@@ -83,6 +85,9 @@ class Counts(NamedTuple):
     first_by: Ints
     most_at: Ints
     most: Ints
+    stretches: Ints
+    """How many times it began to be broken, and the last round after which it was."""
+    last: Ints
     worst: Floats
     """The largest r A - N, and the round at whose end it was first reached."""
     worst_at: Ints
@@ -91,7 +96,8 @@ class Counts(NamedTuple):
     offered: Ints
     """(n_clauses,): the last round that offered one of its arms."""
     broken: Ints
-    """(2,): rounds after which one that ticked was broken; whether the last round was such a one."""
+    """(5,): rounds after which one that ticked was broken; whether the last round was such a one; in how many stretches
+    they lie, and the last of them; whether one is broken now, ticked or not."""
 
 
 class Rounds(NamedTuple):
@@ -160,6 +166,7 @@ def worsen(counts: Counts, key: int, at: int, tick: int, round: int) -> None:
     if counts.missed[at] == 0:
         counts.since[at] = tick
         counts.wrong[key] += 1
+        counts.stretches[at] += counts.over[at] != tick
     counts.missed[at] += 1
     missed = counts.missed[at]
     if counts.first[at] == 0 or counts.first[at] == round:
@@ -169,10 +176,19 @@ def worsen(counts: Counts, key: int, at: int, tick: int, round: int) -> None:
 
 
 @kernel
+def last_round(counts: Counts, key: int, at: int, tick: int) -> int:
+    """Return the round of the last tick of the clause's clock, at the end of a tick of its key."""
+    return counts.before[at] if counts.paused[at] == tick else counts.round[key]
+
+
+@kernel
 def ease(counts: Counts, key: int, at: int, tick: int) -> None:
     counts.missed[at] -= 1
     if counts.missed[at] == 0:
         counts.times[at] += tick - counts.since[at]
+        counts.over[at] = tick
+        if tick > counts.since[at]:
+            counts.last[at] = last_round(counts, key, at, counts.tick[key] - 1)
         counts.wrong[key] -= 1
 
 
@@ -193,7 +209,7 @@ def look(rates: ClauseRates, counts: Counts, key: int, q: int, at: int, own: int
     behind = rates.shares[q] * max(own, 0) - counts.plays[at]
     if behind > counts.worst[at]:
         counts.worst[at] = behind
-        counts.worst_at[at] = counts.before[at] if counts.paused[at] == tick else counts.round[key]
+        counts.worst_at[at] = last_round(counts, key, at, tick)
 
 
 @kernel
@@ -295,6 +311,10 @@ def settle(rates: ClauseRates, counts: Counts, key: int, paused: int, round: int
     counts.round[key] = round
     counts.broken[1] = counts.wrong[key] > paused
     counts.broken[0] += counts.broken[1]
+    if counts.broken[1] > 0:
+        counts.broken[2] += counts.broken[4] == 0
+        counts.broken[3] = round
+    counts.broken[4] = counts.wrong[key] > 0
 
 
 @kernel
@@ -346,6 +366,7 @@ def close(rates: ClauseRates, counts: Counts, ends: Bools) -> None:
                     look(rates, counts, key, q, at, own, tick)
                 if counts.missed[at] > 0:
                     counts.times[at] += own - counts.since[at] + 1
+                    counts.last[at] = last_round(counts, key, at, tick)
                     counts.wrong[key] -= 1
     for q in range(n):
         rates.live[q] = rates.live[q] and not ends[q]

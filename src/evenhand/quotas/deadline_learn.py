@@ -40,7 +40,7 @@ from evenhand.kernels.compose import bind
 from evenhand.learners.adapter import learner_facts, read_range
 from evenhand.learners.indices import UCB1
 from evenhand.learners.random import Thompson
-from evenhand.policy.ask_tell import locked
+from evenhand.parameters import locked
 from evenhand.policy.kernel_set import Kernels, unknown_probability
 from evenhand.promises.feasible import settle_offers
 from evenhand.promises.plain_data import ARGUMENTS

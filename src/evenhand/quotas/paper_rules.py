@@ -103,6 +103,18 @@ def at_most_equal_shares(promise: Promise) -> Promise:
     return promise
 
 
+FAIR_RULE = QuotaRule(owed, accept_proposal, count, ("whole", "rest"))
+
+
+def fair_parameters(policy: QuotaPolicy, learner: Any) -> FairParams:
+    return FairParams(*policy.promise.pace(), learner)
+
+
+def fair_memory(policy: QuotaPolicy, learner: Any) -> FairState:
+    pulls, position = np.zeros(len(policy.promise.arms), np.int64), policy.promise.position(policy.promise.slack)
+    return FairState(pulls, *position, np.zeros(1, np.int64), learner)
+
+
 @register("quotas/fair-learn")
 class FairLearn(QuotaPolicy):
     """Play any learner under guaranteed shares: N_i(t) >= floor(r_i t) - alpha for every arm at every round.
@@ -137,7 +149,7 @@ class FairLearn(QuotaPolicy):
     Source: Patil, Ghalme, Nair, Narahari (2021), Algorithm 1; proof of the promise at the head of this module.
     """
 
-    _rule = QuotaRule(owed, accept_proposal, count, ("whole", "rest"))
+    _rule = FAIR_RULE
 
     def __init__(
         self,
@@ -151,12 +163,7 @@ class FairLearn(QuotaPolicy):
         promise = at_most_equal_shares(promise_over(learner, shares, tolerance, arms))
         self._set_up(learner, promise, seed)
 
-    def _quota_parameters(self, learner: Any) -> FairParams:
-        return FairParams(*self.promise.pace(), learner)
-
-    def _quota_memory(self, learner: Any) -> FairState:
-        pulls, position = np.zeros(len(self.promise.arms), np.int64), self.promise.position(self.promise.slack)
-        return FairState(pulls, *position, np.zeros(1, np.int64), learner)
+    _quota_parameters, _quota_memory = fair_parameters, fair_memory
 
     @classmethod
     def _examples(cls) -> Iterator[tuple[FairLearn, Any]]:
@@ -168,7 +175,7 @@ class FairLearn(QuotaPolicy):
 
 
 @register("quotas/fair-ucb")
-class FairUCB(FairLearn):
+class FairUCB(QuotaPolicy):
     """Play UCB1 under guaranteed shares, the paper's Fair-UCB: short for `FairLearn(UCB1(), shares, tolerance)`.
 
     Parameters
@@ -195,6 +202,8 @@ class FairUCB(FairLearn):
     (r_i T - alpha)).
     """
 
+    _rule = FAIR_RULE
+
     def __init__(
         self,
         shares: Shares | Any,
@@ -204,6 +213,8 @@ class FairUCB(FairLearn):
         seed: Seed = None,
     ) -> None:
         self._set_up(UCB1(), at_most_equal_shares(promise_over(None, shares, tolerance, arms)), seed)
+
+    _quota_parameters, _quota_memory = fair_parameters, fair_memory
 
     @classmethod
     def _examples(cls) -> Iterator[tuple[FairUCB, Any]]:

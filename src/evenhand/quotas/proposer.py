@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.data.encoding import Encoder, Transformer
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, Wording, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import bind, entry, flat, interpreted, packers
 from evenhand.learners.adapter import Adapter, asks_among, learner_facts, reward_range_of, scores_of, wishes_of
@@ -40,6 +40,24 @@ from evenhand.quotas.quota_kernels import (
     resolve_alone,
     select_alone,
 )
+
+
+def grown(learner: KernelPolicy, arms: tuple[Label, ...]) -> KernelPolicy:
+    """Return a copy of a learner with more arms after those that it has, which keeps what it has learned.
+
+    Raises
+    ------
+    ArgumentError
+        If the learner cannot be made from its settings and the arms alone.
+    """
+    try:
+        more = learner._made_again(arms=arms)
+    except (TypeError, ArgumentError) as error:
+        what = f"one that {type(learner).__name__} knows"
+        raise ArgumentError(wanted("arm", what, Wording("a new one"), "make a new policy")) from error
+    more._begin(learner.dimension or 0)
+    more.engine.take_over(learner.engine)
+    return more
 
 
 class KernelProposer:
@@ -79,9 +97,9 @@ class KernelProposer:
 
     def grow(self, arms: tuple[Label, ...]) -> None:
         """Take more arms behind those that there are, or refuse to."""
-        self.learner = self.learner._grown(arms)
+        self.learner = grown(self.learner, arms)
         if self.given.arms is not None:
-            self.given = self.given._grown(arms).fresh()
+            self.given = grown(self.given, arms).fresh()
 
 
 class PythonProposer:

@@ -15,8 +15,7 @@ from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import bind
 from evenhand.labels import Labels, is_by_label
 from evenhand.learners.adapter import Adapter, learner_facts
-from evenhand.parameters import require_fresh
-from evenhand.policy.ask_tell import locked
+from evenhand.parameters import locked, require_fresh
 from evenhand.policy.engine import Calls
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.kernel_set import Kernels, deterministic, unknown_probability

@@ -22,7 +22,7 @@ from evenhand.errors import ArgumentError, ContextError, ExhaustedError, StateFi
 from evenhand.frames import frame_or_value, is_frame
 from evenhand.kernels.arrays import Ints
 from evenhand.labels import Labels, in_columns
-from evenhand.policy.ask_tell import locked
+from evenhand.parameters import locked
 from evenhand.protocol import Label, arm_labels, columns_seen
 from evenhand.registry import name_of, register
 from evenhand.sampling.measures import confidence_sequence, most_frequent_errors
@@ -78,9 +78,15 @@ class Certification(Drawing):
     _noun = "certification"
 
     def __init__(
-        self, groups: Groups, model: Any, *, threshold: float, delta: float = 0.05, batch: int = 1,
+        self,
+        groups: Groups,
+        model: Any,
+        *,
+        threshold: float,
+        delta: float = 0.05,
+        batch: int = 1,
         loss: str = "zero_one",
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         self.groups = arm_labels(groups, "groups")
         if not all(hasattr(model, name) for name in ("predict", "classes_")):
@@ -267,11 +273,21 @@ class Certification(Drawing):
             what = "a model that a sampler trained, such as finish().model, to be saved"
             raise ArgumentError(wanted("model", what, type(self.model).__name__))
         return {
-            "groups": list(self.groups), "model": self.model, "threshold": self.threshold, "delta": self.delta,
-            "batch": self.batch, "loss": self.loss, "sums": self.sums, "counts": self.counts, "low": self._low,
-            "high": self._high, "dry": self._dry, "labels": self._labels,
-            "columns": self._columns, "tickets": self.tickets.snapshot(),
-        }  # fmt: skip
+            "groups": list(self.groups),
+            "model": self.model,
+            "threshold": self.threshold,
+            "delta": self.delta,
+            "batch": self.batch,
+            "loss": self.loss,
+            "sums": self.sums,
+            "counts": self.counts,
+            "low": self._low,
+            "high": self._high,
+            "dry": self._dry,
+            "labels": self._labels,
+            "columns": self._columns,
+            "tickets": self.tickets.snapshot(),
+        }
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:

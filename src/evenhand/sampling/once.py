@@ -20,9 +20,15 @@ from evenhand.sampling.problem import MOST
 
 
 def certify_once(
-    y: Any, prediction: Any, *, groups: Any, threshold: float, delta: float = 0.05, loss: str = "zero_one",
+    y: Any,
+    prediction: Any,
+    *,
+    groups: Any,
+    threshold: float,
+    delta: float = 0.05,
+    loss: str = "zero_one",
     among: Sequence[Label] | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """Return whether each group's risk is at most a threshold, from fresh rows that are looked at once.
 
     A data frame by group: `rows` that counted, `wrong` among them, `risk`, the limits `low` and `high`, the `verdict`,
@@ -108,9 +114,12 @@ def exact_limits(wrong: int, rows: int, level: float) -> tuple[float, float]:
 
 
 def rows_needed(
-    wrong: float, rows: int, threshold: float, level: float,
+    wrong: float,
+    rows: int,
+    threshold: float,
+    level: float,
     limits: Callable[[int, int, float], tuple[float, float]] = exact_limits,
-) -> float:  # fmt: skip
+) -> float:
     """Return about how many more rows bring the upper limit down to the threshold if the risk stays as it is; NaN where
     no number is known to.
 

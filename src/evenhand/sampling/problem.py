@@ -23,6 +23,7 @@ from evenhand.errors import ArgumentError, ContextError, UnknownArmError, wanted
 from evenhand.frames import ENCODE, as_array, is_frame
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import Labels
+from evenhand.parameters import Parameters
 from evenhand.policy.ask_tell import AskTell
 from evenhand.policy.traits import Traits
 from evenhand.protocol import Label
@@ -152,7 +153,7 @@ def _is_numeric(dtype: np.dtype[Any]) -> bool:
     return dtype.kind in "ui" or (dtype.kind == "f" and dtype.itemsize <= 8)
 
 
-class Drawing(AskTell):
+class Drawing(AskTell, Parameters):
     """A conversation that hands out draws and remembers of each what it says."""
 
     _traits = Traits(hands_out=Draw, feedback="rows")

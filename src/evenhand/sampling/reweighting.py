@@ -51,9 +51,16 @@ class Reweighted(NamedTuple):
 
 
 def minimax_reweighting(
-    X: Any, y: Any, *, group: Sequence[Any] | NDArray[Any], C: float = 1.0, rounds: int = 200, step: float = 5.0,
-    loss: Loss = "zero_one", mixture: bool = False,
-) -> Reweighted:  # fmt: skip
+    X: Any,
+    y: Any,
+    *,
+    group: Sequence[Any] | NDArray[Any],
+    C: float = 1.0,
+    rounds: int = 200,
+    step: float = 5.0,
+    loss: Loss = "zero_one",
+    mixture: bool = False,
+) -> Reweighted:
     """Fit logistic regression with groups weighted for the smallest risk of the worst-off group.
 
     Round t: fit with weights n lambda_z / n_z per row; then lambda_z is multiplied by exp(step risk_z / sqrt(t)) and

@@ -20,7 +20,7 @@ from evenhand.data.groupings import least_rows
 from evenhand.display.html import Table
 from evenhand.errors import ArgumentError, ExhaustedError, wanted
 from evenhand.kernels.arrays import Bools, Floats, Ints
-from evenhand.policy.ask_tell import locked
+from evenhand.parameters import locked
 from evenhand.protocol import Label, arm_labels
 from evenhand.rng import Seed, child, draw_seed, stream
 from evenhand.sampling.certification import Certification
@@ -48,9 +48,19 @@ class Sampler(Drawing):
     _noun = "sampler"
 
     def __init__(
-        self, groups: Groups, model: Any, batch: int, warmup: int | None, forced: float | None, loss: Loss,
-        costs: Costs, budget: float | None, classes: Sequence[Label] | None, validation_rows: int | None, seed: Seed,
-    ) -> None:  # fmt: skip
+        self,
+        groups: Groups,
+        model: Any,
+        batch: int,
+        warmup: int | None,
+        forced: float | None,
+        loss: Loss,
+        costs: Costs,
+        budget: float | None,
+        classes: Sequence[Label] | None,
+        validation_rows: int | None,
+        seed: Seed,
+    ) -> None:
         super().__init__()
         self.groups = arm_labels(groups, "groups")
         m = len(self.groups)
@@ -411,12 +421,18 @@ class Sampler(Drawing):
         config = self.config()
         del config["model"]
         return {
-            "config": config, **self._trainer.snapshot(), "stream": self._stream,
-            "numbers": [self.round, self.rounds, self.labels], "spent": self.spent,
+            "config": config,
+            **self._trainer.snapshot(),
+            "stream": self._stream,
+            "numbers": [self.round, self.rounds, self.labels],
+            "spent": self.spent,
             "tickets": self.tickets.snapshot(),
-            "draws": self._draws, "asked": self._asked, "mask": self._open_mask, "notes": self._notes,
+            "draws": self._draws,
+            "asked": self._asked,
+            "mask": self._open_mask,
+            "notes": self._notes,
             "part": [list(pair) for pair in self._part.items()],
-        }  # fmt: skip
+        }
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:

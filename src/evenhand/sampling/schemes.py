@@ -25,7 +25,7 @@ from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.kernels import random, sampling
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.kernels.compose import entry
-from evenhand.policy.ask_tell import locked
+from evenhand.parameters import locked
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed
@@ -185,14 +185,28 @@ class OptimisticSampler(Sampler):
     """
 
     def __init__(
-        self, groups: Groups, model: Any = None, *, exploration: float = 0.1, trend: float = 0.0,
-        bound: Literal["heuristic", "theory"] = "heuristic", vc_dimension: float | None = None,
-        deviation: Callable[[float], float] | None = None, C: float = 1.0, delta: float = 0.05,
-        warmup: int | None = None, forced: float | None = 0.5, batch: int = 1,
-        ties: Literal["random", "first", "least"] = "random", loss: Loss = "zero_one", costs: Costs = None,
-        budget: float | None = None, classes: Sequence[Label] | None = None, validation_rows: int | None = None,
+        self,
+        groups: Groups,
+        model: Any = None,
+        *,
+        exploration: float = 0.1,
+        trend: float = 0.0,
+        bound: Literal["heuristic", "theory"] = "heuristic",
+        vc_dimension: float | None = None,
+        deviation: Callable[[float], float] | None = None,
+        C: float = 1.0,
+        delta: float = 0.05,
+        warmup: int | None = None,
+        forced: float | None = 0.5,
+        batch: int = 1,
+        ties: Literal["random", "first", "least"] = "random",
+        loss: Loss = "zero_one",
+        costs: Costs = None,
+        budget: float | None = None,
+        classes: Sequence[Label] | None = None,
+        validation_rows: int | None = None,
         seed: Seed = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(groups, model, batch, warmup, forced, loss, costs, budget, classes, validation_rows, seed)
         self.exploration = real("exploration", exploration, low=0.0)
         self.trend = real("trend", trend, low=0.0)
@@ -293,11 +307,22 @@ class EpsilonGreedySampler(Sampler):
     """
 
     def __init__(
-        self, groups: Groups, model: Any = None, *, epsilon: float = 0.1, warmup: int | None = None,
-        forced: float | None = 0.5, batch: int = 1, ties: Literal["random", "first", "least"] = "random",
-        loss: Loss = "zero_one", costs: Costs = None, budget: float | None = None,
-        classes: Sequence[Label] | None = None, validation_rows: int | None = None, seed: Seed = None,
-    ) -> None:  # fmt: skip
+        self,
+        groups: Groups,
+        model: Any = None,
+        *,
+        epsilon: float = 0.1,
+        warmup: int | None = None,
+        forced: float | None = 0.5,
+        batch: int = 1,
+        ties: Literal["random", "first", "least"] = "random",
+        loss: Loss = "zero_one",
+        costs: Costs = None,
+        budget: float | None = None,
+        classes: Sequence[Label] | None = None,
+        validation_rows: int | None = None,
+        seed: Seed = None,
+    ) -> None:
         super().__init__(groups, model, batch, warmup, forced, loss, costs, budget, classes, validation_rows, seed)
         self.epsilon = real("epsilon", epsilon, low=0.0, high=1.0)
         self.ties = one_of("ties", ties, TIES)
@@ -338,11 +363,21 @@ class GreedySampler(Sampler):
     """
 
     def __init__(
-        self, groups: Groups, model: Any = None, *, warmup: int | None = None, forced: float | None = 0.5,
-        batch: int = 1, ties: Literal["random", "first", "least"] = "random", loss: Loss = "zero_one",
-        costs: Costs = None, budget: float | None = None, classes: Sequence[Label] | None = None,
-        validation_rows: int | None = None, seed: Seed = None,
-    ) -> None:  # fmt: skip
+        self,
+        groups: Groups,
+        model: Any = None,
+        *,
+        warmup: int | None = None,
+        forced: float | None = 0.5,
+        batch: int = 1,
+        ties: Literal["random", "first", "least"] = "random",
+        loss: Loss = "zero_one",
+        costs: Costs = None,
+        budget: float | None = None,
+        classes: Sequence[Label] | None = None,
+        validation_rows: int | None = None,
+        seed: Seed = None,
+    ) -> None:
         super().__init__(groups, model, batch, warmup, forced, loss, costs, budget, classes, validation_rows, seed)
         self.ties = one_of("ties", ties, TIES)
 
@@ -391,10 +426,18 @@ class UniformSampler(Sampler):
     _in_turn = True
 
     def __init__(
-        self, groups: Groups, model: Any = None, *, batch: int = 1, loss: Loss = "zero_one", costs: Costs = None,
-        budget: float | None = None, classes: Sequence[Label] | None = None, validation_rows: int | None = None,
+        self,
+        groups: Groups,
+        model: Any = None,
+        *,
+        batch: int = 1,
+        loss: Loss = "zero_one",
+        costs: Costs = None,
+        budget: float | None = None,
+        classes: Sequence[Label] | None = None,
+        validation_rows: int | None = None,
         seed: Seed = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(groups, model, batch, 1, None, loss, costs, budget, classes, validation_rows, seed)
 
     def select(self, available: Bools) -> tuple[int, str]:
@@ -436,11 +479,20 @@ class ProportionalSampler(Sampler):
     """
 
     def __init__(
-        self, groups: Groups, model: Any = None, *, proportions: Mapping[Label, float] | Sequence[float],
-        warmup: int | None = 1, batch: int = 1, loss: Loss = "zero_one", costs: Costs = None,
-        budget: float | None = None, classes: Sequence[Label] | None = None, validation_rows: int | None = None,
+        self,
+        groups: Groups,
+        model: Any = None,
+        *,
+        proportions: Mapping[Label, float] | Sequence[float],
+        warmup: int | None = 1,
+        batch: int = 1,
+        loss: Loss = "zero_one",
+        costs: Costs = None,
+        budget: float | None = None,
+        classes: Sequence[Label] | None = None,
+        validation_rows: int | None = None,
         seed: Seed = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(groups, model, batch, warmup, None, loss, costs, budget, classes, validation_rows, seed)
         self._weights = per_group("proportions", proportions, self.groups)
         if self._weights.sum() <= 0:

@@ -171,9 +171,18 @@ def recentre(state: Any, copy: Any) -> Any:
             state.moments[i, j] = 0.0
     for n in range((BURN + KEEP) * m):
         walk(
-            state.cuts[copy], state.limits[copy], state.counts[copy], state.low, state.high, factor, state.point,
-            state.step, state.excess, state.slopes, state.stream,
-        )  # fmt: skip
+            state.cuts[copy],
+            state.limits[copy],
+            state.counts[copy],
+            state.low,
+            state.high,
+            factor,
+            state.point,
+            state.step,
+            state.excess,
+            state.slopes,
+            state.stream,
+        )
         if n >= BURN * m:
             collect(factor, centre, state.point, wide, state.image, state.moments)
     scale = 1.0 / (KEEP * m)
@@ -346,10 +355,17 @@ class ProjectedVolumeDistance(DistanceLearner):
     plain_work = 1000
 
     def __init__(
-        self, *, radius: float | None = None, shared: bool = True, structure: Structure = "symmetric",
-        tolerance: float = 0.0, precision: float = 0.02, thin: float | None = None, seed: Seed = None,
+        self,
+        *,
+        radius: float | None = None,
+        shared: bool = True,
+        structure: Structure = "symmetric",
+        tolerance: float = 0.0,
+        precision: float = 0.02,
+        thin: float | None = None,
+        seed: Seed = None,
         most_pairs: int | None = 200,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(
             radius=radius, shared=shared, structure=structure, tolerance=tolerance, precision=precision, seed=seed
         )

@@ -103,11 +103,28 @@ class Individuals:
         kind, theta, centres, rewards, spread = self.population()
         k, d = self.individuals, centres.shape[1]
         return Environment(
-            kind, self.noise, self.precision, self.select == "one", theta, centres, rewards, spread, stream,
-            np.zeros((k, d)), np.zeros(k), np.zeros(k), np.zeros((k, k)), np.zeros(k), np.zeros((k, k), np.int64),
-            np.zeros((k, k), np.int64), np.zeros(k, np.int64), np.zeros((2, d)), np.zeros((2, d)),
-            np.zeros(len(SCORES)), tree(k),
-        )  # fmt: skip
+            kind,
+            self.noise,
+            self.precision,
+            self.select == "one",
+            theta,
+            centres,
+            rewards,
+            spread,
+            stream,
+            np.zeros((k, d)),
+            np.zeros(k),
+            np.zeros(k),
+            np.zeros((k, k)),
+            np.zeros(k),
+            np.zeros((k, k), np.int64),
+            np.zeros((k, k), np.int64),
+            np.zeros(k, np.int64),
+            np.zeros((2, d)),
+            np.zeros((2, d)),
+            np.zeros(len(SCORES)),
+            tree(k),
+        )
 
     def check_policy(self, name: str, policy: Any) -> None:
         """Refuse a policy that does not choose among individuals with verdicts, or among others than these.

@@ -15,7 +15,7 @@ from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, VerdictError, Wording, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import flat
-from evenhand.policy.ask_tell import Configured, locked
+from evenhand.parameters import Parameters, locked
 from evenhand.rng import Seed, draw_seed, stream
 from evenhand.similarity import metric
 from evenhand.similarity.contradictions import clashing, disputed
@@ -45,7 +45,7 @@ MOST_NUMBERS = 2**32
 """The most numbers that a learner keeps, 32 GiB."""
 
 
-class DistanceLearner(Configured):
+class DistanceLearner(Parameters):
     """The common part of the metric learners; a subclass names its kernel `update_kernel` and how it begins."""
 
     state: MetricState

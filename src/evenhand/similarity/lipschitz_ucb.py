@@ -24,8 +24,8 @@ from evenhand.frames import frame_or_value
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import flat
 from evenhand.labels import in_columns, in_order
-from evenhand.parameters import require_fresh
-from evenhand.policy.ask_tell import AskTell, locked
+from evenhand.parameters import Parameters, locked, require_fresh
+from evenhand.policy.ask_tell import AskTell
 from evenhand.policy.traits import Traits
 from evenhand.protocol import Chance, Decision
 from evenhand.registry import register
@@ -46,7 +46,7 @@ from evenhand.similarity.reading import (
     read_rewards,
     read_theta,
     read_verdicts,
-)  # fmt: skip
+)
 from evenhand.similarity.rule import ALL, EXPLICIT, FIRST, RoundParams, new_state, resized
 from evenhand.similarity.scale import Scale, read_scale
 from evenhand.similarity.verdict_learning import (
@@ -65,7 +65,7 @@ SILENCES = {"nothing": EXPLICIT, "acceptable": ALL, "acceptable unless another i
 
 
 @register("similarity/lipschitz-ucb")
-class LipschitzUCB(AskTell):
+class LipschitzUCB(AskTell, Parameters):
     """Choose with fair probabilities while learning rewards from experience and the metric from an auditor.
 
     Parameters
@@ -403,10 +403,16 @@ class LipschitzUCB(AskTell):
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs to continue exactly here."""
         return {
-            "config": {**self.config(), "metric": None}, "metric": self.metric, "exact": self.exact,
-            "columns": self._columns, "round": self.round, "tickets": self.tickets.snapshot(),
-            "size": self._state.p.size, "mind": list(flat(self._state)), "notes": self.notes,
-        }  # fmt: skip
+            "config": {**self.config(), "metric": None},
+            "metric": self.metric,
+            "exact": self.exact,
+            "columns": self._columns,
+            "round": self.round,
+            "tickets": self.tickets.snapshot(),
+            "size": self._state.p.size,
+            "mind": list(flat(self._state)),
+            "notes": self.notes,
+        }
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:

@@ -233,10 +233,21 @@ def grown(state: MetricState, capacity: int) -> MetricState:
 
 pack_metric = packer(
     empty_state(
-        (np.zeros(1, np.int64), np.zeros(1, np.int64), np.ones(1)), 1, 1.0, stream(0), error_rate=0.0, tolerance=0.0,
-        most_doublings=0, logs=False, prior_radius=1.0, spread=1.0, programs=False, linear=False, thin_width=0.0,
+        (np.zeros(1, np.int64), np.zeros(1, np.int64), np.ones(1)),
+        1,
+        1.0,
+        stream(0),
+        error_rate=0.0,
+        tolerance=0.0,
+        most_doublings=0,
+        logs=False,
+        prior_radius=1.0,
+        spread=1.0,
+        programs=False,
+        linear=False,
+        thin_width=0.0,
     )
-)  # fmt: skip
+)
 """The kernel that builds a `MetricState` from its flat fields."""
 
 # ------------------------------------------------------------------ files

@@ -155,9 +155,16 @@ class MomentDistance(DistanceLearner):
     update_kernel = cut
 
     def __init__(
-        self, *, radius: float | None = None, error_rate: float = 0.0, shared: bool = True,
-        structure: Structure = "symmetric", tolerance: float = 0.0, precision: float = 0.02, seed: Seed = 0,
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        radius: float | None = None,
+        error_rate: float = 0.0,
+        shared: bool = True,
+        structure: Structure = "symmetric",
+        tolerance: float = 0.0,
+        precision: float = 0.02,
+        seed: Seed = 0,
+    ) -> None:
         super().__init__(
             radius=radius, shared=shared, structure=structure, tolerance=tolerance, precision=precision, seed=seed
         )

@@ -14,7 +14,8 @@ from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, ExhaustedError, wanted
 from evenhand.frames import is_frame
 from evenhand.kernels.arrays import Floats
-from evenhand.policy.ask_tell import AskTell, locked
+from evenhand.parameters import Parameters, locked
+from evenhand.policy.ask_tell import AskTell
 from evenhand.policy.traits import Traits
 from evenhand.registry import register
 from evenhand.rng import Seed, child, draw_seed, generator
@@ -39,7 +40,7 @@ WAITING = 12
 
 
 @register("similarity/pair-queue", kind="part")
-class PairQueue(AskTell):
+class PairQueue(AskTell, Parameters):
     """Ask auditors about pairs of people whom a fair policy treats differently, and learn from each answer at once.
 
     Each round a `LipschitzUCB` decides about a few random people of a table; the questions are the pairs about which an
@@ -414,9 +415,14 @@ class PairQueue(AskTell):
         plain = [question.saved() for question in self._waiting]
         answers = [[told, question.saved(), who] for told, question, who in self._answers]
         return {
-            "config": self.config(), "policy": self.policy, "round": self.round, "tested": self.tested,
-            "tickets": self.tickets.snapshot(), "waiting": plain, "answers": answers,
-        }  # fmt: skip
+            "config": self.config(),
+            "policy": self.policy,
+            "round": self.round,
+            "tested": self.tested,
+            "tickets": self.tickets.snapshot(),
+            "waiting": plain,
+            "answers": answers,
+        }
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:

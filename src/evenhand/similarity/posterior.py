@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from evenhand.arguments import real
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import routine
-from evenhand.policy.ask_tell import locked
+from evenhand.parameters import locked
 from evenhand.registry import register
 from evenhand.rng import Seed, generator
 from evenhand.similarity.learner import DistanceLearner
@@ -138,9 +138,16 @@ class PosteriorDistance(DistanceLearner):
     stepped = True
 
     def __init__(
-        self, *, radius: float | None = None, at_most: float | None = None, shared: bool = True,
-        structure: Structure = "symmetric", tolerance: float = 0.0, precision: float = 0.02, seed: Seed = 0,
-    ) -> None:  # fmt: skip
+        self,
+        *,
+        radius: float | None = None,
+        at_most: float | None = None,
+        shared: bool = True,
+        structure: Structure = "symmetric",
+        tolerance: float = 0.0,
+        precision: float = 0.02,
+        seed: Seed = 0,
+    ) -> None:
         super().__init__(
             radius=radius, shared=shared, structure=structure, tolerance=tolerance, precision=precision, seed=seed
         )
@@ -284,10 +291,14 @@ class PosteriorDistance(DistanceLearner):
         metrics = MetricCone(state.rows, state.columns, state.scales, float(state.radius[copy]))
         weights, first = log_weights(answers, self.at_most), start(answers, metrics)
         steps = STEPS * first.size
-        passed = np.stack([
-            walk(answers, metrics, weights, first, steps, generator(self.seed, self._told, copy, number))[steps // 4 :]
-            for number in range(WALKS)
-        ])  # fmt: skip
+        passed = np.stack(
+            [
+                walk(answers, metrics, weights, first, steps, generator(self.seed, self._told, copy, number))[
+                    steps // 4 :
+                ]
+                for number in range(WALKS)
+            ]
+        )
         people = np.array([verdict.x for verdict in told]), np.array([verdict.y for verdict in told])
         draws = believed(passed, answers, people) if self.at_most is None else allowed(passed, answers, self.at_most)
         all, wider = np.concatenate(draws.metrics), UNKNOWN_SPREAD if draws.unknown() else 1.0

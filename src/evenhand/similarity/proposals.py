@@ -30,9 +30,12 @@ def between_forms(metrics: Sequence[DistanceLearner], rows: Floats, draws: np.ra
 
 
 def at_the_limit(
-    metrics: Sequence[DistanceLearner], rows: Floats, rewards: Floats, asked: Container[tuple[int, int]],
+    metrics: Sequence[DistanceLearner],
+    rows: Floats,
+    rewards: Floats,
+    asked: Container[tuple[int, int]],
     draws: np.random.Generator,
-) -> Question | None:  # fmt: skip
+) -> Question | None:
     """Return a pair at the limit of the chances that follow for some of these people (n, d) that was not asked about;
     None where there is none."""
     if metrics[0].guarantee == "not known":

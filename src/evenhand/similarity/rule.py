@@ -82,10 +82,20 @@ class PolicyState(NamedTuple):
 def new_state(d: int, k: int, ridge: float, stream: Words) -> PolicyState:
     """Return the state before the first round."""
     return PolicyState(
-        stream, np.eye(d) / ridge, np.zeros(d), np.zeros(d), np.zeros(d), np.zeros(k), np.zeros((k, k)),
-        np.zeros((k, k), np.int64), np.zeros(k), np.zeros(k, np.int64), np.zeros(2, np.int64), np.zeros(1),
+        stream,
+        np.eye(d) / ridge,
+        np.zeros(d),
+        np.zeros(d),
+        np.zeros(d),
+        np.zeros(k),
+        np.zeros((k, k)),
+        np.zeros((k, k), np.int64),
+        np.zeros(k),
+        np.zeros(k, np.int64),
+        np.zeros(2, np.int64),
+        np.zeros(1),
         tree(k),
-    )  # fmt: skip
+    )
 
 
 def resized(old: PolicyState, k: int) -> PolicyState:

@@ -142,9 +142,18 @@ class TableIndividuals(Individuals):
     """
 
     def __init__(
-        self, frame: pd.DataFrame, *, features: Sequence[str], reward: str, oracle: Auditor, individuals: int = 5,
-        noise: float = 0.0, select: Select = "one", precision: float = 0.02, truth: MahalanobisOracle | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        frame: pd.DataFrame,
+        *,
+        features: Sequence[str],
+        reward: str,
+        oracle: Auditor,
+        individuals: int = 5,
+        noise: float = 0.0,
+        select: Select = "one",
+        precision: float = 0.02,
+        truth: MahalanobisOracle | None = None,
+    ) -> None:
         what = "a list of column names, each once"
         names = in_sequence("features", features, what, refusal=TableError)
         if not names or len(set(map(repr, names))) < len(names):

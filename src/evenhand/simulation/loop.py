@@ -79,10 +79,23 @@ def arm_there(state: Any, arm: int, slot: int) -> int:
 
 @kernel
 def play(
-    params: Any, state: Any, world: Any, world_state: Any, contexts: Floats, waiting: Ints, pending: Any, offers: Bools,
-    rates: ClauseRates, counts: Counts, before: Trace, trace: Trace, checkpoints: Ints,
-    first: int, last: int, row: int,
-) -> int:  # fmt: skip
+    params: Any,
+    state: Any,
+    world: Any,
+    world_state: Any,
+    contexts: Floats,
+    waiting: Ints,
+    pending: Any,
+    offers: Bools,
+    rates: ClauseRates,
+    counts: Counts,
+    before: Trace,
+    trace: Trace,
+    checkpoints: Ints,
+    first: int,
+    last: int,
+    row: int,
+) -> int:
     """Play rounds first .. last and note the checkpoints on the way; return the next checkpoint's row.
 
     The policy plays `slots` arms; one of the slots may be free, -1. `learn` passes a reward on at once, or puts it

@@ -66,9 +66,14 @@ def remembered_seed(folder: Path) -> int:
 
 
 def signature(
-    named: dict[str, Any], world: Any, seed: int, kept: Ints, delay: Delay | None, given: ScheduleSource | None,
+    named: dict[str, Any],
+    world: Any,
+    seed: int,
+    kept: Ints,
+    delay: Delay | None,
+    given: ScheduleSource | None,
     learned: pd.DataFrame | None = None,
-) -> str:  # fmt: skip
+) -> str:
     """Return a text that is the same where results must be: version, policies, world, seed, checkpoints, delay, what
     rounds are given and what was learned before them."""
     import joblib

@@ -24,9 +24,26 @@ if TYPE_CHECKING:
     from evenhand.studies import Study
 
 COLUMNS = [
-    "ticket", "round", "at", "arm", "index", "reason", "probabilities", "propensity", "given", "status", "told_at",
-    "reward", "told", "decision", "version", "random_state", "key", "actor", "digest",
-]  # fmt: skip
+    "ticket",
+    "round",
+    "at",
+    "arm",
+    "index",
+    "reason",
+    "probabilities",
+    "propensity",
+    "given",
+    "status",
+    "told_at",
+    "reward",
+    "told",
+    "decision",
+    "version",
+    "random_state",
+    "key",
+    "actor",
+    "digest",
+]
 
 
 def log_table(store: Store, log: Log) -> pd.DataFrame:

@@ -80,9 +80,15 @@ def _grouped(frame: Any, column: str, ends: str, cut: str) -> Any:
 
 
 def show_answer(
-    problem: Problem, tolerance: float, delta: float | None, seed: int | None, out: Path | None, json: bool,
-    cuts: Sequence[str] = (), again: str = "",
-) -> None:  # fmt: skip
+    problem: Problem,
+    tolerance: float,
+    delta: float | None,
+    seed: int | None,
+    out: Path | None,
+    json: bool,
+    cuts: Sequence[str] = (),
+    again: str = "",
+) -> None:
     """Print what a complete model or a table of data says: the answer, every candidate, how sensitive it is, and rows
     that were never seen."""
     structure, fitted = problem.structure, problem.model.counts is not None
@@ -134,6 +140,8 @@ def _sizes(what: str, sizes: Mapping[Any, int]) -> str:
 def _arms(decided: str, arms: Any) -> Shown:
     """Return the table of what the trial shows by itself."""
     numbers = ("outcome", "model")
-    lines = [[str(row[decided]), f"{row['people']:,.0f}", *(with_interval(row, name) for name in numbers)]
-             for row in arms.to_dict("records")]  # fmt: skip
+    lines = [
+        [str(row[decided]), f"{row['people']:,.0f}", *(with_interval(row, name) for name in numbers)]
+        for row in arms.to_dict("records")
+    ]
     return "The trial by itself, and the model", [decided, "people", "outcome as recorded", "by the model"], lines

@@ -40,18 +40,31 @@ MEND = "repeat what the state was begun with, or begin another --state"
 @Options(
     tables="table",
     beside={
-        "--read": "not --store --questions", "--gap": "--read", "--state --questions": "not --store",
+        "--read": "not --store --questions",
+        "--gap": "--read",
+        "--state --questions": "not --store",
         "--study": "--store",
     },
-)  # fmt: skip
+)
 def audit_pairs(
-    table: Path, *, features: str, reward: str, individuals: int | None = None,
-    questions: Annotated[int | None, typer.Option(min=1)] = None, errors: float | None = None,
+    table: Path,
+    *,
+    features: str,
+    reward: str,
+    individuals: int | None = None,
+    questions: Annotated[int | None, typer.Option(min=1)] = None,
+    errors: float | None = None,
     check: Annotated[int | None, typer.Option(min=0)] = None,
-    state: Path | None = None, read: Path | None = None, gap: float | None = None, auditor: str | None = None,
-    store: str | None = None, study: str = "audit", auditors: Annotated[int | None, typer.Option(min=1)] = None,
-    seed: int | None = None, json: JSON = False,
-) -> None:  # fmt: skip
+    state: Path | None = None,
+    read: Path | None = None,
+    gap: float | None = None,
+    auditor: str | None = None,
+    store: str | None = None,
+    study: str = "audit",
+    auditors: Annotated[int | None, typer.Option(min=1)] = None,
+    seed: int | None = None,
+    json: JSON = False,
+) -> None:
     """Show two people whose chances differ, and ask whether that is unfair; the pair that teaches most comes first.
 
     "unsure" teaches nothing. Every answer is saved in --state, and the same command continues there. A withdrawn answer

@@ -27,10 +27,19 @@ NAMED = 12
 
 @Options(tables="contexts", beside={"--sticky": "--key", FORM: "--contexts --groups"})
 def ask(
-    store: STORE, *, study: STUDY = None, contexts: str = "", available: str = "", groups: str = "",
-    annotator: str | None = None, count: Annotated[int, typer.Option(min=1)] = 1,
-    key: str | None = None, sticky: bool = False, subject: str | None = None, json: JSON = False,
-) -> None:  # fmt: skip
+    store: STORE,
+    *,
+    study: STUDY = None,
+    contexts: str = "",
+    available: str = "",
+    groups: str = "",
+    annotator: str | None = None,
+    count: Annotated[int, typer.Option(min=1)] = 1,
+    key: str | None = None,
+    sticky: bool = False,
+    subject: str | None = None,
+    json: JSON = False,
+) -> None:
     """Take a decision. It is saved with its reason before it is printed as one line of JSON.
 
     Parameters
@@ -71,15 +80,27 @@ def ask(
 @Options(
     tables="file rows samples",
     beside={
-        "--file": "not TICKET --violations --acceptable --rows --samples --annotator --auditor", "--label": "--rows",
+        "--file": "not TICKET --violations --acceptable --rows --samples --annotator --auditor",
+        "--label": "--rows",
         WRITTEN: "--file --rows --samples",
     },
-)  # fmt: skip
+)
 def tell(
-    store: STORE, ticket: str = "", reward: str = "", *, study: STUDY = None, file: str = "", violations: str = "",
-    acceptable: str = "", rows: str = "", label: str = "label", samples: str = "", annotator: str = "",
-    auditor: str = "", json: JSON = False,
-) -> None:  # fmt: skip
+    store: STORE,
+    ticket: str = "",
+    reward: str = "",
+    *,
+    study: STUDY = None,
+    file: str = "",
+    violations: str = "",
+    acceptable: str = "",
+    rows: str = "",
+    label: str = "label",
+    samples: str = "",
+    annotator: str = "",
+    auditor: str = "",
+    json: JSON = False,
+) -> None:
     """Record a decision's reward. It is saved before "told" is printed, and counts once even if it is told again.
 
     Parameters

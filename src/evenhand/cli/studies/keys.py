@@ -17,9 +17,17 @@ ACTIONS = ("list", "add", "revoke")
 
 
 def keys(
-    store: STORE, action: str = "list", key: str = "", *, role: str = "", note: str = "", expires: str | None = None,
-    lifetime: Annotated[str | None, typer.Option("--for")] = None, study: list[str] | None = None, json: JSON = False,
-) -> None:  # fmt: skip
+    store: STORE,
+    action: str = "list",
+    key: str = "",
+    *,
+    role: str = "",
+    note: str = "",
+    expires: str | None = None,
+    lifetime: Annotated[str | None, typer.Option("--for")] = None,
+    study: list[str] | None = None,
+    json: JSON = False,
+) -> None:
     """Add, list and revoke the keys of the service. A key is shown only once; the store keeps its digest.
 
     Parameters

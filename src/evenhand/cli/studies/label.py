@@ -35,20 +35,41 @@ MEND = "repeat what the state was begun with, or begin another --state"
 @Options(
     tables="table",
     beside={
-        "--annotator": "--tasks --read --correct", "--annotator-of --control": "--read",
-        "--again": "--tasks not --items", "--items": "--tasks", "--read": "not --tasks",
-        "--correct": "not --tasks --read", "--predict": "--out not --tasks --read --correct",
+        "--annotator": "--tasks --read --correct",
+        "--annotator-of --control": "--read",
+        "--again": "--tasks not --items",
+        "--items": "--tasks",
+        "--read": "not --tasks",
+        "--correct": "not --tasks --read",
+        "--predict": "--out not --tasks --read --correct",
     },
     arguments={"classes": "--labels"},
-)  # fmt: skip
+)
 def label(
-    table: Path, *, id: str, group: str, features: str, labels: str, show: str = "",
-    state: Path = Path("labels.evenhand"), annotator: str | None = None, annotator_of: str | None = None,
-    annotators: int | None = None, choice: str | None = None, items: Annotated[int, typer.Option(min=1)] = 20,
-    tasks: Path | None = None, again: bool = False, predict: Path | None = None, read: Path | None = None,
-    control: str | None = None, correct: str | None = None,
-    out: Path | None = None, empty: EMPTY = "refuse", seed: int | None = None, json: JSON = False,
-) -> None:  # fmt: skip
+    table: Path,
+    *,
+    id: str,
+    group: str,
+    features: str,
+    labels: str,
+    show: str = "",
+    state: Path = Path("labels.evenhand"),
+    annotator: str | None = None,
+    annotator_of: str | None = None,
+    annotators: int | None = None,
+    choice: str | None = None,
+    items: Annotated[int, typer.Option(min=1)] = 20,
+    tasks: Path | None = None,
+    again: bool = False,
+    predict: Path | None = None,
+    read: Path | None = None,
+    control: str | None = None,
+    correct: str | None = None,
+    out: Path | None = None,
+    empty: EMPTY = "refuse",
+    seed: int | None = None,
+    json: JSON = False,
+) -> None:
     """Write items of a pool for a labelling tool, and read its labels; items of the worst-off group come first.
 
     The same command starts and continues the work: the queue is saved in --state. To label in a browser, serve the
@@ -209,9 +230,18 @@ def _corrected(queue: LabelQueue, text: str, annotator: str | None) -> tuple[str
 
 
 def _queue(
-    frame: pd.DataFrame, id: str, group: list[str], features: list[str], labels: list[Any], shown: list[str],
-    content: list[str], state: Path, choice: Any, annotators: int | None, seed: int | None,
-) -> LabelQueue:  # fmt: skip
+    frame: pd.DataFrame,
+    id: str,
+    group: list[str],
+    features: list[str],
+    labels: list[Any],
+    shown: list[str],
+    content: list[str],
+    state: Path,
+    choice: Any,
+    annotators: int | None,
+    seed: int | None,
+) -> LabelQueue:
     """Return the queue in a file, which must be of these items and settings, or a new one."""
     from sklearn.linear_model import LogisticRegression
 
@@ -229,9 +259,15 @@ def _queue(
     model = None if len(labels) == 2 else EstimatorModel(LogisticRegression(max_iter=1000))
     sampler = OptimisticSampler(sorted(set(groups)), model, classes=labels, seed=seed)
     return LabelQueue(
-        ids, rows, groups=groups, sampler=sampler, choice="uncertainty" if choice is None else choice,
-        annotators=1 if annotators is None else annotators, content=content, seed=seed,
-    )  # fmt: skip
+        ids,
+        rows,
+        groups=groups,
+        sampler=sampler,
+        choice="uncertainty" if choice is None else choice,
+        annotators=1 if annotators is None else annotators,
+        content=content,
+        seed=seed,
+    )
 
 
 def _resumed(state: Path, labels: list[Any], settings: dict[str, Any]) -> LabelQueue:

@@ -41,19 +41,33 @@ BLIND = (
 @Options(
     tables="shares",
     beside={
-        "--arms": "not --arms-from", "--arm": "--arms-from", "--expire-reward": "--expire-after",
+        "--arms": "not --arms-from",
+        "--arm": "--arms-from",
+        "--expire-reward": "--expire-after",
         FORM: "--shares --arms-from --spec --promise --groups",
     },
     arguments={"learner": "--policy", "policies": "--policy"},
-)  # fmt: skip
+)
 def new(
-    store: str, *, policy: Annotated[str, typer.Option("--policy", "-p")] = "", shares: str = "", arms: str = "",
-    arms_from: Path | None = None, arm: str = "arm", tolerance: float | None = None, groups: str = "",
-    sensitive: str = "", seed: int | None = None, name: str | None = None, expire_after: str | None = None,
+    store: str,
+    *,
+    policy: Annotated[str, typer.Option("--policy", "-p")] = "",
+    shares: str = "",
+    arms: str = "",
+    arms_from: Path | None = None,
+    arm: str = "arm",
+    tolerance: float | None = None,
+    groups: str = "",
+    sensitive: str = "",
+    seed: int | None = None,
+    name: str | None = None,
+    expire_after: str | None = None,
     expire_reward: float | None = None,
-    settings: Annotated[list[str] | None, typer.Option("--set")] = None, spec: Path | None = None,
-    promise: Path | None = None, json: JSON = False,
-) -> None:  # fmt: skip
+    settings: Annotated[list[str] | None, typer.Option("--set")] = None,
+    spec: Path | None = None,
+    promise: Path | None = None,
+    json: JSON = False,
+) -> None:
     """Create a study: a policy in a store, where every decision and reward is saved.
 
     Parameters

@@ -10,16 +10,20 @@ from evenhand.errors import ArgumentError, wanted
 
 
 def serve(
-    context: typer.Context, *, store: str | None = None, settings: str | None = None,
+    context: typer.Context,
+    *,
+    store: str | None = None,
+    settings: str | None = None,
     host: Annotated[str | None, typer.Option(show_default="127.0.0.1")] = None,
     port: Annotated[int | None, typer.Option(min=0, max=65535, show_default="8000")] = None,
     workers: Annotated[int | None, typer.Option(min=1, show_default="1")] = None,
     open_metrics: Annotated[bool | None, typer.Option("--open-metrics", show_default="no")] = None,
     max_body: Annotated[int | None, typer.Option(min=1, show_default="8388608")] = None,
-    log_level: Annotated[str | None, typer.Option(show_default="info")] = None, password_file: str | None = None,
+    log_level: Annotated[str | None, typer.Option(show_default="info")] = None,
+    password_file: str | None = None,
     print_keys: Annotated[bool | None, typer.Option(show_default="yes")] = None,
     create: Annotated[bool | None, typer.Option("--create", show_default="no")] = None,
-) -> None:  # fmt: skip
+) -> None:
     """Serve a store over HTTP, with a web page that shows its studies, until you stop it.
 
     Parameters

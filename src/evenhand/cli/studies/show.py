@@ -46,9 +46,14 @@ COLUMNS = {"label": "arm", "owed": "behind", "decisions": "plays"}
 
 @Options(beside={"--open --out": "not --decision"})
 def show(
-    store: STORE, *, study: STUDY = None, decision: str = "", open_: Annotated[bool, typer.Option("--open")] = False,
-    out: Path | None = None, json: JSON = False,
-) -> None:  # fmt: skip
+    store: STORE,
+    *,
+    study: STUDY = None,
+    decision: str = "",
+    open_: Annotated[bool, typer.Option("--open")] = False,
+    out: Path | None = None,
+    json: JSON = False,
+) -> None:
     """Show the state of a study: shares and promises, open tickets, learned bias, the last decisions with reasons.
 
     Parameters

@@ -69,11 +69,14 @@ LEVEL = Claim(
 )
 PAIRS = {
     "fashion-mnist": (
-        ("T-shirt", "Shirt"), ("Trouser", "Dress"), ("Pullover", "Coat"), ("Sandal", "Bag"),
+        ("T-shirt", "Shirt"),
+        ("Trouser", "Dress"),
+        ("Pullover", "Coat"),
+        ("Sandal", "Bag"),
         ("Sneaker", "Ankle boot"),
     ),
     "cifar10": (("airplane", "ship"), ("automobile", "truck"), ("bird", "cat"), ("deer", "dog"), ("frog", "horse")),
-}  # fmt: skip
+}
 QUICK: dict[str, Any] = {"trials": 1, "rounds": 3, "batch": 10, "test_rows": 200, "checkpoints": 3}
 REDUCED: dict[str, Any] = {"trials": 3, "rounds": 200, "mixed_precision": True}
 SCHEMES = (*ADAPTIVE, "Uniform", "Uncurated", "A_opt+")
@@ -111,9 +114,14 @@ def image_report(frame: pd.DataFrame, settings: ImageTrials) -> Report:
 
 
 def _against_uniform(
-    claim: Claim, frame: pd.DataFrame, name: str, value: Callable[[pd.DataFrame, str], Any], settings: ImageTrials,
-    *, sign: int = 1,
-) -> ClaimVerdict:  # fmt: skip
+    claim: Claim,
+    frame: pd.DataFrame,
+    name: str,
+    value: Callable[[pd.DataFrame, str], Any],
+    settings: ImageTrials,
+    *,
+    sign: int = 1,
+) -> ClaimVerdict:
     """Compare a scheme with Uniform on the trials that both have finished."""
     first, second = value(frame, name), value(frame, "Uniform")
     common = first.index.intersection(second.index)
@@ -227,9 +235,11 @@ def _model(settings: ImageTrials, task: ImageTask) -> EstimatorModel:
 
 def _schemes(settings: ImageTrials, task: ImageTask) -> dict[str, Scheme]:
     more: dict[str, Any] = {
-        "model": _model(settings, task), "batch": settings.batch, "classes": [0, 1],
+        "model": _model(settings, task),
+        "batch": settings.batch,
+        "classes": [0, 1],
         "validation_rows": settings.validation_rows,
-    }  # fmt: skip
+    }
     groups = task.pool.groups
     plus: dict[str, Scheme] = {
         "A_opt+": lambda seed: OptimisticSampler(
@@ -277,9 +287,12 @@ def _one(settings: ImageTrials, store: Path | None, task_for: TaskFor, trial: in
         sampler = _schemes(settings, task)[name](child(settings.seed, trial, number))
         task.pool.reset(child(settings.seed, trial, 99))
         found = collect(
-            sampler, task.pool, rounds=settings.rounds, checkpoints=settings.checkpoints,
+            sampler,
+            task.pool,
+            rounds=settings.rounds,
+            checkpoints=settings.checkpoints,
             test=lambda model: group_errors(model, task.X, task.y, groups=task.group),
-        )  # fmt: skip
+        )
     found = found.assign(scheme=name, trial=trial)
     if file is not None:
         write(file, found.to_csv(index=False).encode())

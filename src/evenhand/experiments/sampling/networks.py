@@ -92,7 +92,15 @@ def paper_network(shape: dict[str, Any], mixed: bool, device: str) -> PaperNetwo
     """Return the untrained network of a task, which takes one step of Adam a round."""
     made = MixedNetwork if mixed else PaperNetwork
     return made(
-        ConvolutionalNetwork, criterion=torch.nn.CrossEntropyLoss, optimizer=torch.optim.Adam, lr=1e-3, max_epochs=1,
-        warm_start=True, train_split=None, callbacks="disable", verbose=0, device=device,
+        ConvolutionalNetwork,
+        criterion=torch.nn.CrossEntropyLoss,
+        optimizer=torch.optim.Adam,
+        lr=1e-3,
+        max_epochs=1,
+        warm_start=True,
+        train_split=None,
+        callbacks="disable",
+        verbose=0,
+        device=device,
         **{f"module__{name}": value for name, value in shape.items()},
-    )  # fmt: skip
+    )

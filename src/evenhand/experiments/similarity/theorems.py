@@ -214,9 +214,14 @@ def _world(
     theta, A = _instance(dimension, settings.seed)
     oracle = MahalanobisOracle(A, seed=settings.seed)
     return LinearContexts(
-        theta, oracle, individuals=individuals, precision=settings.precision, contexts=contexts, select=select,
+        theta,
+        oracle,
+        individuals=individuals,
+        precision=settings.precision,
+        contexts=contexts,
+        select=select,
         noise=settings.noise,
-    )  # fmt: skip
+    )
 
 
 def _learning(settings: Settings, dimension: int, metric: DistanceLearner, *, select: Select = "one") -> LipschitzUCB:

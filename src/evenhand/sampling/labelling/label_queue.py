@@ -19,8 +19,8 @@ from evenhand.display.html import Table
 from evenhand.errors import ArgumentError, ExhaustedError, UnknownTicketError, Wording, first_few, is_path, wanted
 from evenhand.frames import as_pandas, is_frame
 from evenhand.labels import Labels
-from evenhand.parameters import require_fresh
-from evenhand.policy.ask_tell import AskTell, locked
+from evenhand.parameters import Parameters, locked, require_fresh
+from evenhand.policy.ask_tell import AskTell
 from evenhand.policy.traits import Traits
 from evenhand.protocol import Label
 from evenhand.registry import register
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 @register("sampling/label-queue", kind="part")
-class LabelQueue(AskTell):
+class LabelQueue(AskTell, Parameters):
     """Hand out items to label, and learn from each label at once.
 
     Labels may come late, in any order, or never: an item that nobody labels stays open and holds nothing up. An item
@@ -90,10 +90,17 @@ class LabelQueue(AskTell):
     _noun = "queue"
 
     def __init__(
-        self, ids: Sequence[Label], features: Any, *, groups: Sequence[Label] | Mapping[Label, Label],
-        sampler: Sampler | None = None, choice: Choice = "uncertainty", annotators: int = 1,
-        content: Sequence[str] | Mapping[Label, str] | None = None, seed: Seed = None,
-    ) -> None:  # fmt: skip
+        self,
+        ids: Sequence[Label],
+        features: Any,
+        *,
+        groups: Sequence[Label] | Mapping[Label, Label],
+        sampler: Sampler | None = None,
+        choice: Choice = "uncertainty",
+        annotators: int = 1,
+        content: Sequence[str] | Mapping[Label, str] | None = None,
+        seed: Seed = None,
+    ) -> None:
         super().__init__()
         self.seed = draw_seed(seed)
         self._items = Items(ids, features, groups, content, child(self.seed, 0))
@@ -249,9 +256,13 @@ class LabelQueue(AskTell):
 
     @locked
     def write_tasks(
-        self, path: str | Path, *, annotator: str | None = None, items: Container[Label] | None = None,
+        self,
+        path: str | Path,
+        *,
+        annotator: str | None = None,
+        items: Container[Label] | None = None,
         columns: pd.DataFrame | None = None,
-    ) -> int:  # fmt: skip
+    ) -> int:
         """Write the open items, all or one annotator's, to a file for a labelling tool; return how many there are.
 
         A CSV file has the columns `id`, `text`, `label`, which is empty, `allowed` where the classes are known, and
@@ -283,9 +294,14 @@ class LabelQueue(AskTell):
 
     @locked
     def read_labels(
-        self, path: Any, *, annotator: str | Mapping[Any, str] | None = None, name: str | None = None,
-        encoding: str | None = None, control: str | None = None,
-    ) -> dict[str, int]:  # fmt: skip
+        self,
+        path: Any,
+        *,
+        annotator: str | Mapping[Any, str] | None = None,
+        name: str | None = None,
+        encoding: str | None = None,
+        control: str | None = None,
+    ) -> dict[str, int]:
         """Tell the labels in a labelling tool's file; return how many were told, rejected and left open.
 
         A CSV file, or a data frame in place of the path, has the columns `id`, `label`, and `annotator` if several
@@ -408,10 +424,15 @@ class LabelQueue(AskTell):
         """Return the constructor's arguments."""
         of_items = [self.groups[z] for z in self._items.group]
         return {
-            "ids": list(self.ids), "groups": of_items, "features": self._items.shown(slice(None)),
-            "sampler": self.sampler, "choice": self.choice, "annotators": self.annotators,
-            "content": self.content, "seed": self.seed,
-        }  # fmt: skip
+            "ids": list(self.ids),
+            "groups": of_items,
+            "features": self._items.shown(slice(None)),
+            "sampler": self.sampler,
+            "choice": self.choice,
+            "annotators": self.annotators,
+            "content": self.content,
+            "seed": self.seed,
+        }
 
     def fresh(self, *, seed: Seed = None) -> Self:
         """Return a queue of the same items that remembers nothing, with another seed if given."""
@@ -453,11 +474,17 @@ class LabelQueue(AskTell):
         del config["sampler"]
         config["features"] = self.features
         return {
-            "config": config, "columns": self._items.columns, "texts": self._items.codes.texts,
-            "sampler": self.sampler, "round": self.round, "tickets": self.tickets.snapshot(),
-            **self._assignment.snapshot(), "again": list(self._again), "annotations": self._annotations.snapshot(),
+            "config": config,
+            "columns": self._items.columns,
+            "texts": self._items.codes.texts,
+            "sampler": self.sampler,
+            "round": self.round,
+            "tickets": self.tickets.snapshot(),
+            **self._assignment.snapshot(),
+            "again": list(self._again),
+            "annotations": self._annotations.snapshot(),
             "users": self._users.snapshot(),
-        }  # fmt: skip
+        }
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:

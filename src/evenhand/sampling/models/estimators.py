@@ -270,10 +270,15 @@ class EstimatorModel(Classifier):
             If the classifier, or a step of it, is neither scikit-learn's nor registered.
         """
         return {
-            "estimator": recipe(self._untrained, "model"), "refit": self.refit, "classes": list(self.classes),
-            "ends": self._ends, "rows": None if self._own is None else self._own.snapshot(), "seed": self.seed,
-            "columns": self.columns, "texts": self.texts.texts,
-        }  # fmt: skip
+            "estimator": recipe(self._untrained, "model"),
+            "refit": self.refit,
+            "classes": list(self.classes),
+            "ends": self._ends,
+            "rows": None if self._own is None else self._own.snapshot(),
+            "seed": self.seed,
+            "columns": self.columns,
+            "texts": self.texts.texts,
+        }
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:

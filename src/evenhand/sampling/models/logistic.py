@@ -170,9 +170,20 @@ class LogisticModel(Classifier):
             self.coefficients[:] = _descended(table, y[:count], strength, self.coefficients)
         else:
             _refit(
-                X, y, self._weight, self._known, count, self.C, TOLERANCE, self._patience, self.coefficients,
-                self._gradient, self._step, self._trial, self._factor,
-            )  # fmt: skip
+                X,
+                y,
+                self._weight,
+                self._known,
+                count,
+                self.C,
+                TOLERANCE,
+                self._patience,
+                self.coefficients,
+                self._gradient,
+                self._step,
+                self._trial,
+                self._factor,
+            )
         self._known = count
 
     def final(self, rows: Rows, first: int) -> Self:
@@ -218,9 +229,14 @@ class LogisticModel(Classifier):
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs."""
         return {
-            "C": self.C, "classes": list(self.classes), "constant": self.constant, "known": self._known,
-            "coefficients": self.coefficients, "factor": self._factor, "columns": self.columns,
-        }  # fmt: skip
+            "C": self.C,
+            "classes": list(self.classes),
+            "constant": self.constant,
+            "known": self._known,
+            "coefficients": self.coefficients,
+            "factor": self._factor,
+            "columns": self.columns,
+        }
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:

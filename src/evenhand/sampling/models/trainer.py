@@ -75,9 +75,14 @@ class Trainer:
     """The current model, its rows and its losses on the validation rows, computed once for each draw."""
 
     def __init__(
-        self, groups: tuple[Label, ...], model: Any, loss: Loss, classes: Sequence[Label] | None,
-        validation_rows: int | None, seed: int,
-    ) -> None:  # fmt: skip
+        self,
+        groups: tuple[Label, ...],
+        model: Any,
+        loss: Loss,
+        classes: Sequence[Label] | None,
+        validation_rows: int | None,
+        seed: int,
+    ) -> None:
         self.groups, self.loss = groups, read_loss(loss)
         recent = validation_rows
         self.validation_rows = None if recent is None else whole("validation_rows", recent, low=1, high=MOST)

@@ -170,10 +170,17 @@ class ArrayPool:
     def snapshot(self) -> dict[str, Any]:
         """Return the rows and the pool's position in them, so that a saved pool continues exactly."""
         return {
-            "X": self.X, "y": self.y, "group": self.group, "groups": list(self.groups), "replace": self.replace,
-            "seed": self._seed, "position": self._position, "chosen": np.array(self.chosen, np.int64),
-            "names": self.columns, "texts": self._codes.texts,
-        }  # fmt: skip
+            "X": self.X,
+            "y": self.y,
+            "group": self.group,
+            "groups": list(self.groups),
+            "replace": self.replace,
+            "seed": self._seed,
+            "position": self._position,
+            "chosen": np.array(self.chosen, np.int64),
+            "names": self.columns,
+            "texts": self._codes.texts,
+        }
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:

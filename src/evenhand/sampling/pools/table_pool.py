@@ -107,9 +107,15 @@ class TablePool(ArrayPool):
     """
 
     def __init__(
-        self, frame: pd.DataFrame, *, group: str | Sequence[str], label: str, features: Sequence[str] | None = None,
-        replace: bool = False, encoded: bool = True,
-    ) -> None:  # fmt: skip
+        self,
+        frame: pd.DataFrame,
+        *,
+        group: str | Sequence[str],
+        label: str,
+        features: Sequence[str] | None = None,
+        replace: bool = False,
+        encoded: bool = True,
+    ) -> None:
         import pandas as pd
 
         frame = as_pandas(frame)
@@ -168,9 +174,10 @@ class TablePool(ArrayPool):
     def snapshot(self) -> dict[str, Any]:
         """Return the rows, the pool's position in them, and how frames are encoded."""
         return super().snapshot() | {
-            "columns": self.group_columns, "label": self.label_column,
+            "columns": self.group_columns,
+            "label": self.label_column,
             "features": None if self.features is None else self.features.snapshot(),
-        }  # fmt: skip
+        }
 
     def _resume(self, snapshot: dict[str, Any]) -> None:
         super()._resume(snapshot)

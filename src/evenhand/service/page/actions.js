@@ -1,6 +1,6 @@
 // What the user does: each action changes what is shown, or asks the service for something.
 
-import { furthestBehind } from "./charts.js";
+import { firstDrawn } from "./charts.js";
 import { dialog } from "./dialog.js";
 import { count, exactly } from "./format.js";
 import { chartOf } from "./hosts.js";
@@ -73,7 +73,7 @@ export function actionsOn(page) {
       ui().chosen = checked ? [...rest, Number(index)] : rest;
     },
     furthest: () => {
-      ui().chosen = furthestBehind(page.shown.series, page.shown.state);
+      ui().chosen = firstDrawn(page.shown.series, page.shown.state);
     },
     everyLine: () => {
       ui().chosen = page.shown.series.labels.map((_, i) => i);

@@ -8,15 +8,17 @@ import { cut } from "./zoom.js";
 const MOST = 6;
 const STRETCHES = 60;
 
-/** The indices of the arms to draw: all if they are few, otherwise those furthest behind, in the order of the arms. */
-export function furthestBehind({ labels }, { arms }) {
+/**
+ * The indices of the arms to draw, in their order: all if they are few, otherwise half of them those furthest behind, and
+ * the rest those with the most decisions.
+ */
+export function firstDrawn({ labels }, { arms }) {
   const every = labels.map((_, i) => i);
   if (every.length <= MOST) return every;
-  const rank = (i) => arms[i]?.owed ?? arms[i]?.decisions ?? 0;
-  return every
-    .sort((a, b) => rank(b) - rank(a))
-    .slice(0, MOST)
-    .sort((a, b) => a - b);
+  const largest = (of) => [...every].sort((a, b) => of(b) - of(a));
+  const bound = every.some((i) => arms[i]?.owed != null) ? largest((i) => arms[i]?.owed ?? -Infinity) : [];
+  const chosen = [...bound.slice(0, MOST / 2), ...largest((i) => arms[i]?.decisions ?? 0)];
+  return [...new Set(chosen)].slice(0, MOST).sort((a, b) => a - b);
 }
 
 /**

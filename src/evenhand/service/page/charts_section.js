@@ -56,7 +56,7 @@ function chooser(series, ui, word) {
     "details",
     { class: "chooser", "data-keep": "open", "data-key": "chooser" },
     el("summary", {}, `Lines: ${count(ui.chosen.length)} of ${counted(series.labels.length, word)}`),
-    el("button", { type: "button", "data-action": "furthest" }, "Choose those furthest behind"),
+    el("button", { type: "button", "data-action": "furthest" }, "Choose those furthest behind and the largest"),
     " ",
     el("button", { type: "button", "data-action": "everyLine" }, `Draw all ${count(series.labels.length)}`),
     el(

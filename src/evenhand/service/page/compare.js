@@ -1,6 +1,6 @@
 // Two studies side by side: the same axes, the same colours for the same arms.
 
-import { chartsOf, furthestBehind } from "./charts.js";
+import { chartsOf, firstDrawn } from "./charts.js";
 import { el } from "./dom.js";
 import { finder, shownArms } from "./finder.js";
 import { count, number, percent, since, title } from "./format.js";
@@ -167,7 +167,7 @@ const key = (label) => `${typeof label} ${label}`;
 export function chartsOfBoth({ series, state, close, other, ui }) {
   const names = (one, chosen) => chosen.map((i) => one.labels[i]).map(key);
   const looks = [
-    ...new Set([...names(series, ui.chosen), ...names(other.series, furthestBehind(other.series, other.state))]),
+    ...new Set([...names(series, ui.chosen), ...names(other.series, firstDrawn(other.series, other.state))]),
   ];
   const view = (one) => {
     const chosen = one.series.labels.map((_, i) => i).filter((i) => looks.includes(key(one.series.labels[i])));

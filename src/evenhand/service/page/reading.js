@@ -1,6 +1,6 @@
 // What is known of what is shown, and how it is brought up to date.
 
-import { furthestBehind } from "./charts.js";
+import { firstDrawn } from "./charts.js";
 
 const PAGE = 25;
 const OPEN = 50;
@@ -58,7 +58,7 @@ export async function readStudy(from, name, at, busy) {
       from.decisions(name, filters(at.ui)),
     ]);
     Object.assign(at, { series, forced, open: open.decisions, at: performance.now() });
-    at.ui.chosen ??= furthestBehind(series, state);
+    at.ui.chosen ??= firstDrawn(series, state);
     const reasons = [...page.decisions, ...open.decisions]
       .map(({ reason }) => reason)
       .concat(forced.length ? [OWED] : []);
@@ -88,7 +88,7 @@ export async function readPair(from, names, at) {
     const series = await Promise.all(names.map((name) => from.series(name)));
     Object.assign(at, { series: series[0], at: performance.now() });
     at.other = { ...at.other, series: series[1] };
-    at.ui.chosen ??= furthestBehind(series[0], states[0]);
+    at.ui.chosen ??= firstDrawn(series[0], states[0]);
   }
   readNames(from, at);
   at.state = states[0];

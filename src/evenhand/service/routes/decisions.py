@@ -42,9 +42,7 @@ MANY = 500
 Contexts = list[list[int | float]] | list[dict[str, Cell]] | dict[str, Cell]
 Group = Name | list[Name]
 Groups = list[Group] | dict[str, Group]
-Pairs = Annotated[
-    Values, WithJsonSchema({"type": "array", "items": {"type": "array", "items": {"type": "integer"}}})
-]  # fmt: skip
+Pairs = Annotated[Values, WithJsonSchema({"type": "array", "items": {"type": "array", "items": {"type": "integer"}}})]
 
 
 class AskBody(Body):

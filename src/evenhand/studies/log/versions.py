@@ -14,8 +14,13 @@ from evenhand.policy.traits import traits_of
 from evenhand.version import __version__
 
 DECIDING = (
-    "data/features.py", "policy", "rng.py", "kernels", "promises", *registry.HOMES,
-)  # fmt: skip
+    "data/features.py",
+    "policy",
+    "rng.py",
+    "kernels",
+    "promises",
+    *registry.HOMES,
+)
 """Files and folders of evenhand whose code may take part in a decision."""
 
 

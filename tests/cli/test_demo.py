@@ -1,0 +1,67 @@
+"""The demonstration tells of a contract: who is behind, by how much money, since when, and what keeping it costs."""
+
+import json
+import re
+import shlex
+
+import pandas as pd
+import pytest
+
+import evenhand as eh
+from evenhand.experiments.quotas.contract import CONTRACT, FORGOTTEN, PRICES, SINCE, TOLERANCE, made_log
+from tests.cli.shell import answer, call
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory):
+    out = tmp_path_factory.mktemp("demo")
+    return out, " ".join(answer("demo", "--out", out).split())
+
+
+def test_the_contract_is_kept_until_a_release_forgets_it(shown):
+    log = pd.read_csv(shown[0] / "impressions.csv")
+    assert len(log) == 10_000
+    forgotten = pd.Timestamp("2026-11-02") + pd.Timedelta(hours=SINCE)
+    for name, share in CONTRACT.items():
+        plays = (log["advertiser"] == name).cumsum()
+        broken = pd.Series((share * (log.index + 1) + 1e-9).astype(int) - TOLERANCE > plays)
+        if name != FORGOTTEN:
+            assert not broken.any()
+            continue
+        assert pd.Timestamp(log["at"][broken.idxmax()]) >= forgotten
+        assert broken[broken.idxmax() :].all()
+        worst = (share * (log.index + 1) - plays).max()
+        told = re.search(r"(\w+) was ([\d,]+) impressions behind, worth ([\d,.]+) at its mean price", shown[1])
+        mean = log.loc[log["advertiser"] == name, "price"].mean()
+        assert told[1] == name
+        assert float(told[2].replace(",", "")) == pytest.approx(worst, abs=0.5)
+        assert float(told[3].replace(",", "").rstrip(".")) == pytest.approx(worst * mean, abs=0.005)
+        assert f"from round {broken.idxmax() + 1:,} ({log['at'][broken.idxmax()]}) on" in shown[1]
+
+
+def test_what_keeping_it_costs_is_the_price_of_the_log(shown):
+    log = pd.read_csv(shown[0] / "impressions.csv").rename(columns={"advertiser": "arm", "price": "reward"})
+    others = dict.fromkeys(set(log["arm"]) - set(CONTRACT), 0)
+    found = eh.quotas.price(eh.Promise(CONTRACT | others), log)
+    assert found.finding in shown[1]
+    best = max(PRICES.values())
+    truth = sum(share * (best - PRICES[name]) for name, share in CONTRACT.items())
+    assert found.cost == pytest.approx(truth, abs=0.02)
+
+
+def test_a_file_can_be_forwarded_and_the_log_is_said_to_be_made_up(shown, tmp_path):
+    assert "Lumen" in (shown[0] / "report.html").read_text()
+    assert (shown[0] / "demo.png").read_bytes()[:4] == b"\x89PNG"
+    assert "A made-up log (seed 2026): 10,000 impressions" in shown[1]
+    other = json.loads(answer("demo", "--out", tmp_path, "--seed", 3, "--json"))
+    assert (other["seed"], other["kept"]) == (3, False)
+    assert not made_log(200, seed=3).equals(made_log(200))
+
+
+def test_the_commands_run_as_they_are_printed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    audit, new = (line.strip() for line in answer("demo").splitlines() if line.startswith("  evenhand"))
+    assert call(*shlex.split(audit)[1:]).exit_code == 1
+    answer(*shlex.split(new)[1:])
+    with eh.Study.open("ads.evenhand") as study:
+        assert {study.ask().arm for _ in range(60)} == set(PRICES)
