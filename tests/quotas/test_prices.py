@@ -274,10 +274,15 @@ def test_what_cannot_be_priced_is_refused_by_name(learner, more, said):
         DeadlineLearn(learner(), **settings)
 
 
-def test_rewards_outside_the_prices_range_are_refused():
-    policy = DeadlineLearn(LinUCB(), SHARES, priced=(0, 1))
-    with pytest.raises(EvenhandError, match=r"1\.5"):
-        policy.tell(policy.ask(drawn(1)[0]), 1.5)
+def test_the_range_is_that_of_averages():
+    """A reward may lie outside it, and the prices are as large as it is."""
+    policies = [DeadlineLearn(Told(), SHARES, 10**6, priced=so) for so in (True, (0.0, 0.1))]
+    for policy in policies:
+        for _ in range(30):
+            policy.tell(policy.ask([[9.0], [0.0], [0.0]]), 1.0)
+    wide, narrow = (np.array(list(policy.prices.values())) for policy in policies)
+    assert narrow == pytest.approx(wide / 10)
+    assert narrow.max() > 0
 
 
 @pytest.mark.parametrize("said", [[0.1, 0.2], [0.1, math.nan, 0.2], "abc"])

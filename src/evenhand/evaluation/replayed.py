@@ -11,7 +11,6 @@ import numpy as np
 from evenhand import audit
 from evenhand.arguments import whole
 from evenhand.audit.sequences import BettingProcess, Book
-from evenhand.display.html import notes_of
 from evenhand.display.progress import ProgressBar
 from evenhand.errors import NOTHING, ArgumentError, TableError, Wording, argument, wanted
 from evenhand.evaluation.comparison import compared
@@ -84,8 +83,7 @@ def evaluate_learners(
         for run in chain(*there.values()):
             check_normal(run.rewards)
     notes = _notes(logged, settings, rounds, sure, most, min(map(len, there.values())), why)
-    said = {name: (*notes, *notes_of(policy)) for name, policy in ready.items()}
-    found = {name: _evaluation(ready[name], there[name], logged, rounds, said[name], settings) for name in ready}
+    found = {name: _evaluation(ready[name], there[name], logged, rounds, notes, settings) for name in ready}
     error, last = (1 - settings.level) / (2 if settings.each else len(policies)), np.array([rounds])
     bounds = {name: tuple(_bounds(_rewards(there[name]), error, settings.interval, last)[0].tolist()) for name in ready}
     first, *others = runs

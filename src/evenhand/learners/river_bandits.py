@@ -30,6 +30,11 @@ class RiverBandit:
     def __init__(self, policy: Any, ids: list[Any], features: list[Any] | None, asked: Sequence[int] = ()) -> None:
         self.policy, self.ids, self.features, self.asked = policy, ids, features, list(asked)
 
+    @property
+    def learner(self) -> Any:
+        """The bandit, for whoever asks what is wrapped."""
+        return self.policy
+
     def seen(self, contexts: Floats) -> dict[Any, float]:
         """Return the context that all arms share, as river takes it."""
         if (contexts != contexts[0]).any():

@@ -51,13 +51,7 @@ from evenhand.protocol import Decision, Label
 from evenhand.quotas.composed import draw_for
 from evenhand.quotas.deadlines import check_tolerance, warn_of_idle_arms
 from evenhand.quotas.pending_proposal import always, has_room, with_pending_proposal
-from evenhand.quotas.prices import (
-    check_priceable,
-    price_range,
-    priced_parameters,
-    priced_state,
-    with_prices,
-)
+from evenhand.quotas.prices import check_priceable, largest_price, priced_parameters, priced_state, with_prices
 from evenhand.quotas.promise_state import ClausePositions, PromiseState
 from evenhand.quotas.proposer import PythonCalls
 from evenhand.quotas.quota_kernels import rank_proposal, update_learner
@@ -94,8 +88,8 @@ class DeadlineLearn(QuotaPolicy):
         be played at all; None to force plays instead. See `evenhand.promises.lottery`.
     windows : a dict arm -> a, at least one pull in any a rounds, or arm -> (c, a), at least c pulls.
     priced : True to put a price in front of each of the learner's scores, so that an arm that is owed its share waits
-        for the contexts in which it costs least; see `evenhand.quotas.prices`. Or the lowest and the highest reward,
-        where the learner takes any.
+        for the contexts in which it costs least; see `evenhand.quotas.prices`. Or the lowest and the highest that an
+        arm earns on average, where the learner takes any reward, or the averages lie in less than its range.
     arms : labels, where `shares` has none.
     seed : seed of the learner's random choices.
 
@@ -162,6 +156,8 @@ class DeadlineLearn(QuotaPolicy):
         self._drawn = self.lottery is not None
         self.priced = priced if isinstance(priced, bool) else read_range(priced, "priced")
         self._priced = self.priced is not False
+        if self._priced:
+            check_priceable(promise, self.lottery)
         self._take(PromiseState.of(promise, self.lottery))
         check_tolerance(promise)
         warn_of_idle_arms(promise)
@@ -170,12 +166,8 @@ class DeadlineLearn(QuotaPolicy):
     def _take(self, now: PromiseState) -> None:
         """Promise this from now on."""
         self._now, self.promise, self.retired, self._rule = now, now.promise, now.retired, now.rule
-
-    @property
-    def caps(self) -> dict[Label, Fraction | None] | None:
-        """The cap of each arm, exactly as it was read; None where no arm has one."""
-        caps = self.promise.caps
-        return None if caps is None else dict(zip(self.promise.arms, caps, strict=True))
+        caps, self.cap_tolerance = self.promise.caps, self.promise.cap_tolerance
+        self.caps = None if caps is None else dict(zip(self.promise.arms, caps, strict=True))
 
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments; the promise as a whole where they cannot express it."""
@@ -187,6 +179,8 @@ class DeadlineLearn(QuotaPolicy):
 
     def _must_hold(self) -> bool:
         learner = self.learner
+        if self._priced:
+            self._largest_price = largest_price(self._proposer.given, self.priced)
         if self.plays > 1 and not self._proposer.ranks:
             what = "a learner that ranks the arms, as several are played"
             raise ArgumentError(wanted("learner", what, type(learner).__name__, "UCB1 and Thompson do"))
@@ -198,33 +192,20 @@ class DeadlineLearn(QuotaPolicy):
                 raise ArgumentError(wanted("learner", what, type(learner).__name__, "draw by lottery="))
         return True
 
-    def _rewards_taken(self) -> tuple[float, float]:
-        rewards = super()._rewards_taken()
-        if not self._priced:
-            return rewards
-        if self.lottery is not None:
-            raise ArgumentError(wanted("priced", "False together with lottery=", self.priced))
-        check_priceable(self.promise)
-        return price_range(self._proposer.given, rewards, self.priced)
-
     @property
     def prices(self) -> dict[Label, float] | None:
         """How much more than its score each arm is worth now, because it is owed a share; None without `priced`."""
         if not self._priced:
             return None
-        arms, engine = self._labels, self._engine
-        return dict(
-            zip(arms, [0.0] * len(arms) if engine is None else engine.state.learner.prices.tolist(), strict=True)
-        )
+        engine, none = self._engine, [0.0] * len(self._labels)
+        return dict(zip(self._labels, none if engine is None else engine.state.learner.prices.tolist(), strict=True))
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What each price means, and what to know before trusting its numbers, in sentences."""
-        dear = {arm: figure(price, 3) for arm, price in (self.prices or {}).items() if price}
-        said = (
-            f"{arm} is worth {more} more than it earns, because it is owed its share." for arm, more in dear.items()
-        )
-        return (*said, *super().notes)
+        owed = "is worth {} more than it earns, because it is owed its share."
+        prices = (self.prices or {}).items()
+        return (*(f"{arm} {owed.format(figure(price, 3))}" for arm, price in prices if price), *super().notes)
 
     def _around(self, learner: Any) -> Any:
         return priced_state(len(self._labels), learner) if self._priced else super()._around(learner)
@@ -255,11 +236,6 @@ class DeadlineLearn(QuotaPolicy):
         return None if self.lottery is None else float(self.engine.state.slate_chance[0])
 
     @property
-    def cap_tolerance(self) -> float:
-        """By how many pulls an arm may be ahead of its cap."""
-        return self.promise.cap_tolerance
-
-    @property
     def windows(self) -> dict[Any, tuple[int, int]] | None:
         """The window of each arm, or tuple of arms, that has one, as (plays, rounds); None where none has."""
         found = {key_of(members): window for members, window in self.promise.windows}
@@ -272,7 +248,7 @@ class DeadlineLearn(QuotaPolicy):
 
     def _quota_parameters(self, learner: Any) -> Any:
         if self._priced:
-            learner = priced_parameters(self.promise, self._rewards, learner)
+            learner = priced_parameters(self.promise, self._largest_price, learner)
         return self._now.parameters(learner)
 
     def _quota_memory(self, learner: Any) -> Any:
@@ -331,7 +307,7 @@ class DeadlineLearn(QuotaPolicy):
         """
         then, at, dropped = self._now.change(shares, self._standing)
         if self._priced:
-            check_priceable(then.promise)
+            check_priceable(then.promise, None)
         self._continue(then, at)
         return dropped
 

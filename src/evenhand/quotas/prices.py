@@ -11,16 +11,25 @@ and once arm I is played, whether or not it was proposed, each arm that is owed 
 
 The rule stays behind the prices, so the promise is as sure as without them.
 
-Everything follows from the rewards' range [low, high] and the shares. With V = sum_i r_i (1 - r_i) over the arms owed,
+Everything follows from the range [low, high] of what an arm earns on average and from the shares. With the spread V =
+sum_i r_i (1 - r_i) over the arms owed,
 
-    B = high - low,  eta_t = B / (4 sqrt(V (t + 200))),  e_i,t = sqrt(r_i (1 - r_i)) / (4 sqrt(t + 200)),
+    B = high - low,  eta_t = B / (2 sqrt(V (t + 200))),  e_i,t = sqrt(r_i (1 - r_i)) / (2 sqrt(t + 200)),
 
-the e_i scaled down where the shares would otherwise sum to more than one. B is enough: for the best policy that keeps
-the shares in the long run, and whose least price is 0, let arm j be played in context x at the price 0. Then m_j(x) >=
-m_i(x) + lambda_i for every arm i, so that lambda_i is at most the range. The order of eta_t is that of projected
-subgradient steps, whose squared length in arms has the mean V where each is played as often as it is owed. e_i,t leads
-an arm over its share by about half a standard deviation of the number of independent draws that have the same share.
-The factors 1/4 and 200 were fixed on worlds of our own before the rule was run on real contexts.
+the e_i scaled down where the shares would otherwise sum to more than one.
+
+- B is enough, and no less is. Some prices that are best in the long run leave an arm j at 0 that is played in some
+  context x: if all arms that are played had a price above 0, the shares would sum to one, and all prices could fall
+  until one of those arms is at 0 or an arm without a share is as good somewhere. There m_j(x) >= m_i(x) + lambda_i, so
+  that lambda_i <= B; with means 1 and 0 whoever comes, the price is B.
+- Prices descend along subgradients of the dual, E max_i (m_i + lambda_i) - sum_i r_i lambda_i, whose squared length
+  is V on average while each arm is played as often as it is owed. Steps c / sqrt(t) from 0 lose about (|lambda|^2 /
+  (2 c) + c V) sqrt(T) to the best prices lambda, least for c = |lambda| / sqrt(2 V). The step above is that for two
+  arms whose prices are half-way up the range, |lambda|^2 = B^2 / 2.
+- The e_i,t sum to one standard deviation, sqrt(r_i (1 - r_i) t), of the number of independent draws with that share: by
+  so much an arm is ahead, and hardly ever has to be forced.
+- Steps start as if 200 rounds had passed, or the first ones would cross the range. Of 50, 200 and 800, in four random
+  worlds other than those of `benchmarks/bench_prices.py`, none was much better; it was chosen before real data was run.
 
 Source of the prices: A. Slivkins, X. Zhou, K. A. Sankararaman, D. J. Foster, "Contextual Bandits with Packing and
 Covering Constraints: A Modular Lagrangian Approach via Regression", JMLR 25 (2024). That the promise is kept exactly is
@@ -38,7 +47,7 @@ import numpy as np
 from evenhand.errors import ArgumentError, SharesError, Wording, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, bind, kernel
-from evenhand.learners.adapter import learner_facts
+from evenhand.learners.adapter import learner_facts, reward_range_of
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.kernel_set import Kernels, deterministic, reason, unknown_probability
 from evenhand.promises.promise import Promise
@@ -46,9 +55,9 @@ from evenhand.quotas.quota_kernels import update_learner
 
 PRICED = reason("the learner's choice with prices, which lead by what is owed", "learner")
 EARLY = 200
-"""Rounds by which the steps start later, so that the first ones are no longer than the prices."""
-PACE = 0.25
-"""The length of the steps, in those that would cross the range at once."""
+"""Rounds that count as passed before the first."""
+PACE = 0.5
+"""The factor of the steps, and of the leads."""
 
 learner_rank = rule_choose = OPEN
 
@@ -70,13 +79,12 @@ class PricedState(NamedTuple):
     learner: Any
 
 
-def priced_parameters(promise: Promise, rewards: tuple[float, float], learner: Any) -> PricedParams:
+def priced_parameters(promise: Promise, largest: float, learner: Any) -> PricedParams:
     """Return the parameters of the prices of a promise, around those of a learner."""
     shares = np.array(promise.shares, np.float64)
-    spread, largest = shares * (1.0 - shares), rewards[1] - rewards[0]
-    margins, room = PACE * np.sqrt(spread), float(1 - sum(promise.shares)) * math.sqrt(EARLY)
+    spread, room = shares * (1.0 - shares), float(1 - sum(promise.shares)) * math.sqrt(EARLY)
+    margins, variance = PACE * np.sqrt(spread), float(spread.sum())
     margins *= min(1.0, room / max(float(margins.sum()), 1e-300))
-    variance = float(spread.sum())
     return PricedParams(shares, margins, PACE * largest / math.sqrt(variance) if variance else 0.0, largest, learner)
 
 
@@ -85,39 +93,41 @@ def priced_state(arms: int, learner: Any) -> PricedState:
     return PricedState(np.zeros(arms), np.zeros(arms), learner)
 
 
-def price_range(learner: Any, rewards: tuple[float, float], priced: bool | tuple[float, float]) -> tuple[float, float]:
-    """Return the range of the rewards that prices are made from.
+def largest_price(learner: Any, priced: bool | tuple[float, float]) -> float:
+    """Return B.
 
     Raises
     ------
     ArgumentError
         If the learner has no scores, or nobody says a finite range that it takes.
     """
-    ours = isinstance(learner, KernelPolicy)
-    scores = learner._kernels.rank if ours else learner_facts(learner).scores
-    if scores is None or learner_facts(learner).own_choices:
-        inner = learner_facts(learner).learner
-        name = type(learner if inner is None or ours else getattr(inner, "policy", inner)).__name__
-        mend = "Adapter(..., scores=) says those of another" if not ours else "LinUCB, UCB1 and Thompson have them"
-        raise ArgumentError(wanted("priced", "a learner with a score for each arm", name, mend))
-    low, high = rewards if isinstance(priced, bool) else priced
+    ours, facts = isinstance(learner, KernelPolicy), learner_facts(learner)
+    if facts.own_choices or (learner._kernels.rank if ours else facts.scores) is None:
+        while (inner := learner_facts(learner).learner) is not None:
+            learner = inner
+        mend = "LinUCB, UCB1 and Thompson have them" if ours else "Adapter(..., scores=) says those of another"
+        raise ArgumentError(wanted("priced", "a learner with a score for each arm", type(learner).__name__, mend))
+    takes = reward_range_of(learner, (0.0, 1.0))
+    low, high = takes if isinstance(priced, bool) else priced
     if math.isinf(high - low):
         mend = "write priced=(low, high), such as priced=(0, 1)"
         raise ArgumentError(wanted("priced", "the lowest and the highest reward", f"{low:g} to {high:g}", mend))
-    if low < rewards[0] or high > rewards[1]:
-        what = f"rewards that the learner takes, {rewards[0]:g} to {rewards[1]:g}"
+    if low < takes[0] or high > takes[1]:
+        what = f"rewards that the learner takes, {takes[0]:g} to {takes[1]:g}"
         raise ArgumentError(wanted("priced", what, f"{low:g} to {high:g}"))
-    return low, high
+    return high - low
 
 
-def check_priceable(promise: Promise) -> None:
+def check_priceable(promise: Promise, lottery: float | None) -> None:
     """Refuse a promise for which no prices are known.
 
     Raises
     ------
     SharesError
-        If it is more than shares of single arms, one of which is played in a round.
+        If it is more than shares of single arms, one of which is played in a round, or a lottery draws.
     """
+    if lottery is not None:
+        raise SharesError(wanted("priced", "False together with lottery=", True))
     if promise.sets or promise.windows or promise.caps is not None or promise.plays > 1:
         mend = "leave priced out: the promise is then kept without prices"
         raise SharesError(wanted("priced", "shares of single arms, one play a round", Wording(str(promise)), mend))

@@ -108,7 +108,7 @@ class QuotaPolicy(KernelPolicy):
         ours = isinstance(learner, KernelPolicy)
         under = KernelProposer(learner) if ours else PythonProposer(learner, len(promise.arms))
         self._proposer: Proposer = under
-        sees, pays = under.contextual, self._rewards_taken()
+        sees, pays = under.contextual, under.reward_range
         self._traits = replace(self._traits, compiled=under.compiled, contextual=sees, reward_range=pays)
         self._traits, self._features = replace(self._traits, holds=self._must_hold()), under.features
         self._bind_kernels()
@@ -133,10 +133,6 @@ class QuotaPolicy(KernelPolicy):
                 what = "a learner without a promise of its own"
                 raise ArgumentError(wanted("learner", what, type(learner).__name__, mend))
             learner = said.learner
-
-    def _rewards_taken(self) -> tuple[float, float]:
-        """Return the least and the largest reward that it takes."""
-        return self._proposer.reward_range or (-math.inf, math.inf)
 
     def _must_hold(self) -> bool:
         """Return whether the learner's refused proposals are held."""
