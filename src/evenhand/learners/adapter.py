@@ -94,14 +94,8 @@ class Adapter(Parameters):
         own_choices: bool = False,
         scores: Callable[..., Any] | None = None,
     ) -> None:
-        functions: dict[str, Any] = {
-            "choose": choose,
-            "update": update,
-            "seed": seed,
-            "dump": dump,
-            "load": load,
-            "scores": scores,
-        }
+        functions: dict[str, Any] = {"choose": choose, "update": update, "scores": scores}
+        functions |= {"seed": seed, "dump": dump, "load": load}
         for name, function in functions.items():
             if not callable(function) and (function is not None or name in ("choose", "update")):
                 given = "of what dump returned" if name == "load" else "that takes the learner first"

@@ -99,8 +99,7 @@ def from_river(
         reseed(learner, draw_seed(seed))
     own = labels if known else arms
     more: dict[str, Any] = {"features": names, "reward_range": reward_range, "arms": own}
-    scored = type(policy).__name__ in SCORES and not policy.reward_scaler
-    more["scores"] = scores if scored else None
+    more["scores"] = scores if type(policy).__name__ in SCORES and not policy.reward_scaler else None
     return Adapter(learner, **FUNCTIONS, contextual=contextual, **more, among=True)
 
 

@@ -193,6 +193,7 @@ class DeadlineLearn(QuotaPolicy):
         return True
 
     @property
+    @locked
     def prices(self) -> dict[Label, float] | None:
         """How much more than its score each arm is worth now, because it is owed a share; None without `priced`."""
         if not self._priced:
