@@ -13,10 +13,10 @@ COUNTS = {
     "ask": "--contexts --available --groups --annotator --count --key --subject",
     "tell": "--values --violations --acceptable --rows --samples --annotator --auditor",
     "add": "--share",
-    "change": "--shares --promise",
+    "change": "--shares --promise --from",
     "show": "--decision",
     "export": "--form",
-    "verify": "--known --mark",
+    "verify": "--known --mark --strict",
     "serve": "--store --settings --host --port --workers --open-metrics --max-body --log-level --password-file "
     "--print-keys --create",
     "keys": "--role --note --expires --for",

@@ -10,7 +10,7 @@ import evenhand as eh
 from evenhand.cli import app
 from evenhand.errors import ArgumentError, VerdictError
 from evenhand.saving.state import from_bytes, to_bytes
-from evenhand.similarity import KnownRewardLipschitz, LipschitzUCB, MomentDistance
+from evenhand.similarity import LipschitzUCB, MomentDistance
 from evenhand.similarity.moments import cautious_rate
 
 ORIGIN = [0.0, 0.0]
@@ -88,9 +88,8 @@ def test_refusing_stays_the_default_and_equal_treatment_stays_refused():
     with pytest.raises(VerdictError, match="the two being equal"):
         robust.verdict(X, X, 0.3, unfair=False)
     assert robust.metric.guarantee == "certified"
-    for make in (LipschitzUCB, KnownRewardLipschitz):
-        with pytest.raises(ArgumentError, match="on_contradiction: expected"):
-            make(theta=[1.0, 0.0], on_contradiction="ignore")
+    with pytest.raises(ArgumentError, match="on_contradiction: expected"):
+        LipschitzUCB(theta=[1.0, 0.0], on_contradiction="ignore")
 
 
 def test_a_robust_policy_is_saved_and_its_fresh_copy_is_exact_again():

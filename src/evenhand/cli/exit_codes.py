@@ -26,7 +26,8 @@ def exit_with_code() -> Iterator[None]:
         typer.secho(f"evenhand: {stopped}", err=True, fg="yellow")
         sys.exit(130)
     except EvenhandError as error:
-        typer.secho(f"evenhand: {visible(str(error))}", err=True, fg="red")
+        later = "; the same command may succeed later" if error.repeatable else ""
+        typer.secho(f"evenhand: {visible(str(error))}{later}", err=True, fg="red")
         sys.exit(2)
     except KeyboardInterrupt:
         typer.secho("evenhand: interrupted; all that was printed is done, the rest may be", err=True, fg="yellow")

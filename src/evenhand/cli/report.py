@@ -20,11 +20,9 @@ from evenhand.cli.options import JSON, STUDY, Options, is_store
 from evenhand.cli.output import answer, drawing, promise_verdict
 from evenhand.cli.price import clause_notes, clause_rows, known_price
 from evenhand.cli.refusals import command_line, typed_options
-from evenhand.cli.studies.show import COLUMNS, arm_rows, pictures
-from evenhand.cli.studies.verify import in_words as in_sentences
 from evenhand.data.tables import numbers
 from evenhand.display.html import Table, notes_of
-from evenhand.display.report import Aside, Part, Typed, page
+from evenhand.display.report import Aside, Part, Picture, Typed, page
 from evenhand.errors import ArgumentError, wanted
 from evenhand.policy.traits import traits_of
 from evenhand.promises.clause import in_words
@@ -142,6 +140,8 @@ def _of_study(place: str, name: str | None) -> Found:
     """Return the report on a study."""
     import pandas as pd
 
+    from evenhand.cli.studies.show import COLUMNS, arm_rows, pictures
+    from evenhand.cli.studies.verify import in_words as in_sentences
     from evenhand.studies import Study
     from evenhand.studies.statistics.state import summarize
     from evenhand.studies.store.address import typed_address
@@ -250,7 +250,7 @@ def _reworded(part: Part, words: Callable[[str], str]) -> Part:
             return [words(cell) if isinstance(cell, str) else cell for cell in table.row(i)]
 
         return Table([*map(words, part.columns)], part.count, row, words(part.caption))
-    if isinstance(part, (Typed, bytes)):
+    if isinstance(part, (Typed, Picture)):
         return part
     return [*map(words, part)] if isinstance(part, list) else type(part)(words(part))
 

@@ -109,15 +109,20 @@ class LipschitzUCB(AskTell, Parameters):
     >>> decision = policy.ask([[1.0, 0.0], [0.0, 1.0]])
     >>> policy.tell(decision, 0.8, violations=oracle([[1.0, 0.0], [0.0, 1.0]], decision.probabilities))
 
-    Source: Gillen, Jung, Kearns, Roth (2018), Algorithm 2, Theorem 4: O(k^2 d^2 log(d ||A'A||_F / epsilon))
-    violations above epsilon with probability 1; Theorem 3: regret O(k^2 d^2 log(.) + k^3 epsilon T + d sqrt(T) log(T
-    / delta)). With a shared learner the k^2 of the first two terms is not needed.
+    With known rewards, two people who are alike are treated alike from the first round:
+
+    >>> policy = LipschitzUCB(theta=[0.9, 0.1], seed=1)
+    >>> policy.ask([[1.0, 0.0], [1.0, 0.0]]).probabilities
+    array([0.5, 0.5])
+
+    Source: Gillen, Jung, Kearns, Roth (2018), with `theta` Algorithm 1 and Theorem 1, without it Algorithm 2,
+    Theorem 4: O(k^2 d^2 log(d ||A'A||_F / epsilon)) violations above epsilon with probability 1; Theorem 3: regret
+    O(k^2 d^2 log(.) + k^3 epsilon T + d sqrt(T) log(T / delta)). With a shared learner the k^2 of the first two terms
+    is not needed.
     """
 
     _tickets_live_in_log = True
     _traits = Traits(audited=True, work="pairs")
-    known_rewards = False
-    """Whether the weights of the rewards must be given."""
 
     def __init__(
         self,
@@ -139,7 +144,7 @@ class LipschitzUCB(AskTell, Parameters):
     ) -> None:
         super().__init__()
         one = read_select(select)
-        self.theta = None if theta is None and not self.known_rewards else read_theta(theta)
+        self.theta = None if theta is None else read_theta(theta)
         size = None if self.theta is None else self.theta.size
         self.dimension = whole("dimension", size if dimension is None else dimension, low=1, high=MOST_FEATURES)
         if size not in (None, self.dimension):
@@ -482,33 +487,5 @@ class LipschitzUCB(AskTell, Parameters):
         world = LinearContexts([0.5, 0.3], MahalanobisOracle([[0.4, 0.1]], seed=3), individuals=3)
         yield cls(2, seed=1), world
         yield cls(2, metric=EllipsoidDistance(shared=False), individuals=3, margin=False, seed=1), world
-
-
-@register("similarity/known-reward-lipschitz")
-class KnownRewardLipschitz(LipschitzUCB):
-    """Choose with fair probabilities where each individual's reward is known and only the metric is learned.
-
-    It is `LipschitzUCB` with `theta` required, and takes the same arguments.
-
-    Raises
-    ------
-    ArgumentError
-        If `theta` is missing, or an argument is out of range.
-
-    Examples
-    --------
-    >>> policy = KnownRewardLipschitz(theta=[0.9, 0.1], seed=1)
-    >>> policy.ask([[1.0, 0.0], [1.0, 0.0]]).probabilities
-    array([0.5, 0.5])
-
-    Source: Gillen, Jung, Kearns, Roth (2018), Algorithm 1, Theorem 1.
-    """
-
-    known_rewards = True
-
-    @classmethod
-    def _examples(cls) -> Iterator[tuple[Self, Any]]:
-        from evenhand.similarity import LinearContexts
-
-        world = LinearContexts([0.5, -0.3], MahalanobisOracle([[0.4, 0.1]], seed=3), individuals=3, select="many")
-        yield cls(theta=[0.5, -0.3], select="many", seed=1), world
+        drawn = LinearContexts([0.5, -0.3], MahalanobisOracle([[0.4, 0.1]], seed=3), individuals=3, select="many")
+        yield cls(theta=[0.5, -0.3], select="many", seed=1), drawn

@@ -35,6 +35,19 @@ def _texts(names: Iterable[Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text.lower() if "@" in text else text for text in texts if text))
 
 
+def read_annotator(annotator: object) -> str | None:
+    """Return the name of an annotator, or None.
+
+    Raises
+    ------
+    ArgumentError
+        If it is neither.
+    """
+    if annotator is not None and (not isinstance(annotator, str) or not annotator):
+        raise ArgumentError(wanted("annotator", "a name", annotator))
+    return annotator
+
+
 class Users:
     """What files have said of their users so far.
 
