@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
 from fractions import Fraction as F
+from html import unescape
 from itertools import product
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import linprog
 from scipy.sparse import eye_array, kron
@@ -20,8 +23,10 @@ from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.kernel_set import Kernels, reason
 from evenhand.promises.promise import Promise
 from evenhand.quotas import DeadlineLearn
+from evenhand.quotas.quota_policy import BY_RULE
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies import Study
+from tests.cli.shell import answer
 from tests.quotas.board import quietly
 from tests.reference.prices import priced_rounds
 from tests.reference.quotas import kept
@@ -176,7 +181,7 @@ def test_saved_it_goes_on_where_it_stood():
     assert loaded.prices == policy.prices
 
 
-def test_a_study_replays_the_prices(tmp_path):
+def test_a_study_replays_the_prices_and_reports_them(tmp_path):
     place = tmp_path / "study.db"
     with Study.create(place, DeadlineLearn(LinUCB(), SHARES, 3, priced=(0, 1), seed=1)) as study:
         for shown in drawn(30):
@@ -185,7 +190,24 @@ def test_a_study_replays_the_prices(tmp_path):
         prices = study.policy.prices
     with Study.open(place) as again:
         assert again.policy.prices == prices
+        dear = [note for note in again.policy.notes if note.endswith("because it is owed its share.")]
     assert max(prices.values()) > 0
+    answer("report", place, "--out", tmp_path / "report.html")
+    page = unescape((tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert len(dear) == sum(price > 0 for price in prices.values())
+    assert all(note in page for note in (BY_RULE, *dear))
+
+
+def test_an_evaluation_says_that_the_cost_holds_for_this_rule(tmp_path):
+    rng = np.random.default_rng(2)
+    rows = {"x": rng.random(40), "y": rng.random(40), "arm": list("ab" * 20), "reward": [0, 1, 1, 0] * 10}
+    pd.DataFrame(rows).to_csv(tmp_path / "log.csv", index=False)
+    asked = ["--arm", "arm", "--reward", "reward", "--replays", "1", "--rounds", "5", "--shares", "a=0.3,b=0"]
+    names = "lin-ucb", "deadline-learn+lin-ucb", "deadline-learn+thompson"
+    asked += [word for name in names for word in ("--policy", name)]
+    found = json.loads(answer("evaluate", tmp_path / "log.csv", *asked, "--contexts", "x,y", "--json"))
+    assert [note for note in found["notes"] if note.endswith(BY_RULE)] == [f"{names[1]}: {BY_RULE}"]
+    assert [BY_RULE in one["notes"] for one in found["policies"]] == [False, True, False]
 
 
 def test_compiled_it_decides_as_plain():

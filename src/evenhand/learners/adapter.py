@@ -42,7 +42,7 @@ class Adapter(Parameters):
         share the learner's own randomness, and `simulate` warns.
     dump, load : how the learner is saved. `dump(learner)` returns all of its memory, its randomness included, as
         numbers, text, bytes, arrays, lists and dicts; `load(dumped)` returns a learner that goes on from there. A state
-        file names the functions, so all five must be at the top of a module. Without both the learner cannot be saved.
+        file names the functions, so all must be at the top of a module. Without both the learner cannot be saved.
     contextual : whether the learner takes contexts. None: not under a quota, and otherwise as the world shows them.
     features : the names of the contexts' columns, in the order in which the learner takes them: data frames and dicts
         are then read by these names. None takes the order of the first data frame.

@@ -203,10 +203,10 @@ class DeadlineLearn(QuotaPolicy):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What each price means, and what to know before trusting its numbers, in sentences."""
+        """What to know before trusting its numbers, and what each price means, in sentences."""
         owed = "is worth {} more than it earns, because it is owed its share."
         prices = (self.prices or {}).items()
-        return (*(f"{arm} {owed.format(figure(price, 3))}" for arm, price in prices if price), *super().notes)
+        return (*super().notes, *(f"{arm} {owed.format(figure(price, 3))}" for arm, price in prices if price))
 
     def _around(self, learner: Any) -> Any:
         return priced_state(len(self._labels), learner) if self._priced else super()._around(learner)
