@@ -14,6 +14,7 @@ import pytest
 import evenhand as eh
 from evenhand.display.html import HasCard, notes_of
 from evenhand.policy.ask_tell import AskTell
+from evenhand.quotas.quota_policy import BY_RULE
 from evenhand.studies import Study
 from evenhand.studies.verify import Verification
 from tests.cli.shell import answer, call
@@ -64,7 +65,7 @@ def test_every_card_carries_the_notes_of_its_object(what, monkeypatch):
 def test_notes_of_a_learner_are_those_of_what_wraps_it():
     inner = eh.groups.GroupFairTopInterval(["F", "M"], "F")
     assert notes_of(inner)
-    assert notes_of(eh.quotas.FairLearn(inner, [0.2, 0.2])) == notes_of(inner)
+    assert notes_of(eh.quotas.FairLearn(inner, [0.2, 0.2])) == (BY_RULE, *notes_of(inner))
     study = Study.create(":memory:", inner)
     study.ask([[1.0], [2.0]])
     assert notes_of(study.policy) == notes_of(inner)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -18,6 +18,7 @@ from evenhand.cli.output import KEPT, as_json, draw, folder, print_text, records
 from evenhand.cli.price import known_price, price_body, say_price
 from evenhand.cli.refusals import typed_options
 from evenhand.data.tables import column, in_column_order, numbers
+from evenhand.display.html import notes_of
 from evenhand.errors import ArgumentError, TableError, Wording, wanted
 from evenhand.evaluation import Comparison, Evaluation, Refitted, under_shares
 from evenhand.evaluation.distributions import shares_in
@@ -154,7 +155,9 @@ def evaluate(
         seed=seed,
         progress=not json,
     )
-    every: dict[str, Evaluation] = found.evaluations if len(named) > 1 else {next(iter(named)): found}
+    each_found = found.evaluations if isinstance(found, Comparison) else {next(iter(named)): found}
+    every = {name: replace(one, notes=(*one.notes, *notes_of(named[name]))) for name, one in each_found.items()}
+    found = replace(found, evaluations=every) if isinstance(found, Comparison) else next(iter(every.values()))
     if picture is not None:
         _draw(found, picture, at_least)
     costs = _price(frame, arm, reward, shares, promise) if (shares or promise) and not position else None
