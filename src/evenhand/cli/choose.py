@@ -147,7 +147,7 @@ def _page(values: Mapping[str, Floats], place: Floats, found: Any, said: list[st
     from scipy.spatial import cKDTree
 
     from evenhand.display.html import Table
-    from evenhand.display.report import Typed, page
+    from evenhand.display.report import Part, Typed, page
     from evenhand.plots.similarity import plot_chances
 
     main = max(values, key=lambda name: abs(np.cov(values[name], found.chances)[0, 1]) / (values[name].std() or 1.0))
@@ -158,7 +158,7 @@ def _page(values: Mapping[str, Floats], place: Floats, found: Any, said: list[st
         [_person(values, i), _person(values, j), f"{100 * gap:.1f}"]
         for i, j, gap in zip(one, near[one, at], gaps[one, at], strict=True)
     ]
-    parts = {
+    parts: dict[str, list[Part]] = {
         "The chances": [drawing(partial(plot_chances, values[main], found.chances, main))],
         "What it means": [said],
         "People close to each other whose chances differ most": [

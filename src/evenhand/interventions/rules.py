@@ -183,7 +183,7 @@ def _column(name: str, rule: Mapping[Any, Any], left: Mapping[str, Any], model: 
         return None
     always = next((state for state, share in zip(rule, numbers, strict=True) if share == 1.0), None)
     lottery: Any = dict(rule)
-    for above in reversed(left):
+    for above in reversed(list(left)):
         lottery = {above: dict.fromkeys(model.states[above], lottery)}
     by_lot = f"{lottery} for one lottery for all" if always is None else f"{always!r} for everybody"
     ways = f"{ {parent: dict(rule)} } for a rule by {parent!r}, or {by_lot}"

@@ -180,8 +180,8 @@ class PairQueue(AskTell, Parameters):
             self._put(question, who)
         elif isinstance(label, str) and label.split()[:1] == [WITHDRAW]:
             which = " ".join(label.split()[1:])
-            told = int(which) if which.isascii() and which.isdecimal() else which or None
-            self.withdraw(told, auditor=who or None)
+            plain = which.isascii() and which.isdecimal()
+            self.withdraw(int(which) if plain else which or None, auditor=who or None)
             self._put(question, None)
         else:
             raise ArgumentError(wanted("label", '"unfair", "acceptable", "withdraw" or null', label))
