@@ -11,7 +11,7 @@ import typer
 from evenhand.cli.inputs.inputs import named_shares
 from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import JSON, STUDY, Options, is_store
-from evenhand.cli.output import as_json, draw, folder, print_text, records, say_notes
+from evenhand.cli.output import as_json, drawing, folder, print_text, records, say_notes
 from evenhand.cli.refusals import command_line, typed_options
 from evenhand.data.csv_files import write_csv
 from evenhand.display.digits import with_signs
@@ -114,11 +114,12 @@ def _write(found: Effects, promises: list[str], log: str, out: Path, context: ty
 
     from evenhand.plots import plot_effects
 
-    drawn = draw(out, "effects", partial(plot_effects, found), width=12.0, columns=2)
+    drawn = drawing(partial(plot_effects, found), width=12.0, columns=2)
+    (out / "effects.png").write_bytes(drawn)
     write_csv(found.arms.assign(caution=found.notes[0]), out / "effects.csv")
     parts: dict[str, list[Part]] = {
         "The arms": [Table.of(pd.DataFrame(_rows(found)).rename(columns=lambda name: name.replace("_", " ")))],
-        "The picture": [drawn.read_bytes()],
+        "The picture": [drawn],
         "The promises in force": [promises],
         "The chances of each arm": [Table.of(found.chances)],
         "Decisions without an outcome": [Table.of(found.dropped)] if len(found.dropped) else ["None."],
@@ -127,4 +128,4 @@ def _write(found: Effects, promises: list[str], log: str, out: Path, context: ty
     }
     title = f"Each arm against {found.control}: {log}"
     (out / "report.html").write_text(page(title, None, str(found), parts), encoding="utf-8")
-    return [out / "report.html", drawn, out / "effects.csv"]
+    return [out / name for name in ("report.html", "effects.png", "effects.csv")]
