@@ -28,11 +28,11 @@ from evenhand.rng import draw_seed
 SHOWN = 5
 """Pairs that are shown."""
 LISTED = 60
-"""People that are shown, and pairs of close people on a page."""
+"""People that are shown."""
 MANY = 1_000
 """So many people take some seconds."""
-CLOSE = 11
-"""So many are looked at as close to somebody, who is the first of them."""
+CLOSE, PAIRS = 6, 15
+"""So many are looked at as close to somebody, who is the first of them; so many pairs are shown."""
 
 
 @Options(
@@ -153,11 +153,9 @@ def _page(values: Mapping[str, Floats], place: Floats, found: Any, said: list[st
     main = max(values, key=lambda name: abs(np.cov(values[name], found.chances)[0, 1]) / (values[name].std() or 1.0))
     near = cKDTree(place).query(place, min(CLOSE, len(place)))[1]
     gaps = found.chances[:, None] - found.chances[near]
-    one, at = np.unravel_index(np.argsort(-gaps, axis=None)[:LISTED], gaps.shape)
-    lines = [
-        [_person(values, i), _person(values, j), f"{100 * gap:.1f}"]
-        for i, j, gap in zip(one, near[one, at], gaps[one, at], strict=True)
-    ]
+    other, most = near[np.arange(len(near)), gaps.argmax(axis=1)], gaps.max(axis=1)
+    pairs = [row for row in np.argsort(-most) if most[row] > 0][:PAIRS]
+    lines = [[_person(values, row), _person(values, other[row]), f"{100 * most[row]:.1f}"] for row in pairs]
     parts: dict[str, list[Part]] = {
         "The chances": [drawing(partial(plot_chances, values[main], found.chances, main))],
         "What it means": [said],
