@@ -69,17 +69,17 @@ def test_a_new_study_learns_from_a_log_and_its_promise_counts_none_of_it(tmp_pat
     assert "It starts without experience: of " in alone
     refused(TableError, "got 'clicks'", "new", tmp_path / "u", "-p", "ucb1", *log[:-1], "clicks")
     assert not (tmp_path / "u").exists()
-    refused(
-        ArgumentError, "--learn: expected a --policy that learns", "new", tmp_path / "u", "-p", "lfg", *log, *SHARES
-    )
+    (tmp_path / "s.json").write_text('{"policy": "sampling/optimistic", "groups": ["u", "v"]}')
+    spec = ("new", tmp_path / "u", "--spec", tmp_path / "s.json", *log)
+    refused(ArgumentError, "--learn: expected a --policy that learns", *spec)
 
 
 def test_caps_and_windows_stand_beside_shares_and_a_promise_file_may_have_one_number_for_all(tmp_path, capsys):
     new = ("new", tmp_path / "s", "-p", "deadline-learn+thompson", "--arms", "a,b,c")
-    said = answer(*new, "--cap", "0.5", "--window", "c=2/25", "--tolerance", "2", "--shares", "a=0.1")
+    said = answer(*new, "--cap", "a=0.5,b=0.5", "--window", "c=2/25", "--tolerance", "2", "--shares", "a=0.1")
     assert "a at least 1/10 of the rounds (behind by less than 3)" in said
-    assert "a, b, c each at most 1/2 of the rounds" in said
-    assert "c at least 2 times in any 25 rounds" in said
+    assert "a, b each at most 1/2 of the rounds" in said
+    assert "c at least twice in any 25 rounds" in said
     (tmp_path / "p.toml").write_text("shares = '1/5'\ncaps = 0.5\n")
     said = answer("new", tmp_path / "t", "--promise", tmp_path / "p.toml", "--arms", "3")
     assert "0, 1, 2 each at least 1/5 of the rounds; 0, 1, 2 each at most 1/2 of the rounds" in said

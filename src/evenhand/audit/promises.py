@@ -179,6 +179,26 @@ def promise(
     return replace(finding, notes=(*finding.notes, *notes))
 
 
+def _times_in_files(pattern: str, name: str) -> pd.Series[Any]:
+    """Return the time of each row of files (n_rows,), of which nothing else is held.
+
+    Raises
+    ------
+    TableError
+        As `stretches` does, and if a cell is no time.
+    """
+    import pandas as pd
+
+    found = []
+    for stretch in stretches(pattern, [name]):
+        for frame, row in batches(stretch, [name]):
+            try:
+                found.append(times_of(frame.astype(object), name))
+            except TableError as error:
+                raise placed(error, stretch.path, row) from error
+    return pd.Series(np.concatenate(found))
+
+
 def _times(table: pd.DataFrame, rounds: Numbered, name: str | None) -> pd.Series[Any] | None:
     """Return the time of each round as a column has it (n_rounds,), None where no column of times is named."""
     if name is None:
@@ -243,23 +263,3 @@ def _check_given(frame: Any, frames: Any, times: Any, promised: dict[str, Any]) 
     for name, value in (beside | {name: promised[name] or None for name in ("tolerance", "cap_tolerance")}).items():
         if value is not None:
             raise ArgumentError(wanted(name, "nothing together with a promise, which states it", value))
-
-
-def _times_in_files(pattern: str, name: str) -> pd.Series[Any]:
-    """Return the time of each row of files (n_rows,), of which nothing else is held.
-
-    Raises
-    ------
-    TableError
-        As `stretches` does, and if a cell is no time.
-    """
-    import pandas as pd
-
-    found = []
-    for stretch in stretches(pattern, [name]):
-        for frame, row in batches(stretch, [name]):
-            try:
-                found.append(times_of(frame.astype(object), name))
-            except TableError as error:
-                raise placed(error, stretch.path, row) from error
-    return pd.Series(np.concatenate(found))

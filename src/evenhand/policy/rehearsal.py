@@ -1,4 +1,4 @@
-"""A policy's decisions are compiled before the first, where that must take no longer than any other."""
+"""Policies made ready ahead: the first decision of a process takes as long as any other."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from evenhand.errors import EvenhandError
 from evenhand.policy.kernel_policy import KernelPolicy
 
 
-def compile_policy(policy: KernelPolicy) -> None:
-    """Compile a policy's decisions, or load them from disk, and rehearse one on a copy; otherwise they are plain Python
-    until compiling pays.
+def compile_ahead(policy: KernelPolicy) -> None:
+    """Compile a policy's decisions now, or load them from disk, and rehearse one on a copy; otherwise they are plain
+    Python until compiling pays.
 
     Raises
     ------
@@ -23,13 +23,15 @@ def compile_policy(policy: KernelPolicy) -> None:
     --------
     >>> from evenhand.learners import UCB1
     >>> policy = UCB1(arms=["a", "b"])
-    >>> compile_policy(policy)
+    >>> compile_ahead(policy)
     >>> policy.ask().round
     1
     """
-    policy.engine.compile()
-    if policy._traits.compiled:
+    with policy._lock:
+        policy.engine.compile()
+        if not policy._traits.compiled:
+            return
         twin, size = policy._twin(), policy.dimension or 0
-        with suppress(EvenhandError):  # a promise may need to know what is on offer
-            decision = twin.ask(np.zeros((len(twin._labels), size)) if size else None)
+        with suppress(EvenhandError):  # a reward of 1 may lie outside the policy's range
+            decision = twin.ask(np.zeros((len(twin.arms or ()), size)) if size else None)
             twin.tell(decision, dict.fromkeys(decision.arms, 1.0) if twin.engine.plays > 1 else 1.0)
