@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand.cli.refusals import in_shell
 from evenhand.display.digits import number, reads_as_number
-from evenhand.display.report import Drawing
+from evenhand.display.report import Png
 from evenhand.errors import ArgumentError, wanted
 
 if TYPE_CHECKING:
@@ -241,7 +241,7 @@ def draw(
     return path
 
 
-def drawing(plot: Callable[..., Any], *, width: float = 7.2, height: float = 3.8, columns: int = 1) -> Drawing:
+def drawing(plot: Callable[..., Any], *, width: float = 7.2, height: float = 3.8, columns: int = 1) -> Png:
     """Return a picture that `plot` draws on empty axes, given as `ax`; it shows what the titles and axes say."""
     from evenhand.plots.style import figure
 
@@ -249,7 +249,7 @@ def drawing(plot: Callable[..., Any], *, width: float = 7.2, height: float = 3.8
     plot(ax=axes)
     words = ((one.get_title("left"), one.get_xlabel(), one.get_ylabel()) for one in drawn.axes)
     shows = "; ".join(": ".join(filter(None, said)) for said in words if any(said))
-    return Drawing(png(drawn), " ".join(shows.split()))
+    return Png(png(drawn), " ".join(shows.split()))
 
 
 def _console() -> Console:

@@ -24,7 +24,7 @@ from evenhand.cli.studies.show import COLUMNS, arm_rows, pictures
 from evenhand.cli.studies.verify import in_words as in_sentences
 from evenhand.data.tables import numbers
 from evenhand.display.html import Table, notes_of
-from evenhand.display.report import Aside, Part, Drawing, Typed, page
+from evenhand.display.report import Aside, Part, Png, Typed, page
 from evenhand.errors import ArgumentError, wanted
 from evenhand.policy.traits import traits_of
 from evenhand.promises.clause import in_words
@@ -250,7 +250,7 @@ def _reworded(part: Part, words: Callable[[str], str]) -> Part:
             return [words(cell) if isinstance(cell, str) else cell for cell in table.row(i)]
 
         return Table([*map(words, part.columns)], part.count, row, words(part.caption))
-    if isinstance(part, (Typed, Drawing)):
+    if isinstance(part, (Typed, Png)):
         return part
     return [*map(words, part)] if isinstance(part, list) else type(part)(words(part))
 
