@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand.cli.refusals import in_shell
 from evenhand.display.digits import number, reads_as_number
-from evenhand.display.report import Picture
+from evenhand.display.report import Png
 from evenhand.errors import ArgumentError, wanted
 
 if TYPE_CHECKING:
@@ -253,7 +253,7 @@ def drawing(
     width: float = 7.2,
     height: float = 3.8,
     columns: int = 1,
-) -> Picture:
+) -> Png:
     """Return a picture that `plot` draws on empty axes, given as `ax`; all that is written in it is said in these
     words, and it shows what the titles and axes say."""
     from matplotlib.text import Text
@@ -266,7 +266,7 @@ def drawing(
         text.set_text(words(text.get_text()))
     said = ((one.get_title("left"), one.get_xlabel(), one.get_ylabel()) for one in drawn.axes)
     shows = "; ".join(": ".join(filter(None, texts)) for texts in said if any(texts))
-    return Picture(png(drawn), " ".join(shows.split()))
+    return Png(png(drawn), " ".join(shows.split()))
 
 
 def _console() -> Console:

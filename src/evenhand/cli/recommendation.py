@@ -11,7 +11,7 @@ from typing import Any
 from evenhand.cli.output import as_json, drawing, folder, is_page, print_text, say_notes, table
 from evenhand.data.csv_files import write_csv
 from evenhand.display.html import Table
-from evenhand.display.report import Part, Picture, Typed, page
+from evenhand.display.report import Part, Png, Typed, page
 
 LARGE = 1000.0
 """Where a number is as large, it and those beside it are written without fractions."""
@@ -163,7 +163,7 @@ def _write(found: Any, rows: Any, tolerance: float | None, sensitive: Sequence[A
     return files
 
 
-def _pictures(found: Any, rows: Any, tolerance: float | None, sensitive: Sequence[Any]) -> list[tuple[str, Picture]]:
+def _pictures(found: Any, rows: Any, tolerance: float | None, sensitive: Sequence[Any]) -> list[tuple[str, Png]]:
     """Return the names of the pictures, and the content of their files."""
     from evenhand.plots.interventions import plot_candidates, plot_outcomes, plot_sensitivity
 

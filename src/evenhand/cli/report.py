@@ -23,7 +23,7 @@ from evenhand.cli.price import clause_notes, clause_rows, known_price
 from evenhand.cli.refusals import command_line, typed_options
 from evenhand.data.tables import numbers
 from evenhand.display.html import Table, notes_of
-from evenhand.display.report import Aside, Part, Picture, Typed, page
+from evenhand.display.report import Aside, Part, Png, Typed, page
 from evenhand.errors import ArgumentError, wanted
 from evenhand.policy.traits import traits_of
 from evenhand.promises.clause import in_words
@@ -259,7 +259,7 @@ def _part_reworded(part: Part, words: Words) -> Part:
             return [words(cell) if isinstance(cell, str) else cell for cell in table.row(i)]
 
         return Table([*map(words, part.columns)], part.count, row, words(part.caption))
-    if isinstance(part, (Typed, Picture)):
+    if isinstance(part, (Typed, Png)):
         return part
     return [*map(words, part)] if isinstance(part, list) else type(part)(words(part))
 

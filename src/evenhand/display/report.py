@@ -22,7 +22,7 @@ class Typed(str):
     """Lines as they are typed."""
 
 
-class Picture(bytes):
+class Png(bytes):
     """A picture as PNG, and what it shows in words."""
 
     shows: str
@@ -33,7 +33,7 @@ class Picture(bytes):
         return made
 
 
-Part = str | list[str] | Table | Picture
+Part = str | list[str] | Table | Png
 """A paragraph, a list of lines, a table, or a picture."""
 STATES = {True: ("kept", "✓ "), False: ("broken", "▲ "), None: ("", "")}
 
@@ -52,7 +52,7 @@ def page(of: str, kept: bool | None, verdict: str, sections: Mapping[str, Sequen
 def _html(part: Part) -> str:
     if isinstance(part, Table):
         return f'<div class="scroll">{part.html(whole=True)}</div>'
-    if isinstance(part, Picture):
+    if isinstance(part, Png):
         return f'<img alt="{escape(part.shows)}" src="data:image/png;base64,{b64encode(part).decode()}">'
     if isinstance(part, list):
         return f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in part)}</ul>" if part else ""

@@ -77,8 +77,10 @@ class Price(HasCard):
     @property
     def finding(self) -> str:
         """The cost, as a sentence."""
-        cost, *ends = (max(0.0, number) for number in (self.cost, self.low, self.high))
-        value, low, high = as_written(cost, *ends) if self.rewards else [exact(cost)] * 3
+        known = [max(0.0, number) for number in (self.cost, self.low, self.high)]
+        written = as_written(*known) if self.rewards else map(exact, known)
+        value, low, high = (text if one else "0" for text, one in zip(written, known, strict=True))
+        cost = known[0]
         part = (
             f", {exact(100 * cost / self.free)} % of the {exact(self.free)} earned without it" if self.free > 0 else ""
         )
