@@ -163,7 +163,7 @@ def evaluate(
     last = list(every.values())[-1]
     met = None if at_least is None else last.at_least(at_least)
     if json:
-        differences = found.differences.to_dict("records") if len(named) > 1 else []
+        differences = found.differences.to_dict("records") if isinstance(found, Comparison) else []
         policies = [_body(name, one) for name, one in every.items()]
         side_by_side = [] if found.estimates is None else found.estimates.to_dict("records")
         body = {"policies": policies, "differences": differences, "estimates": side_by_side, "met": met}
