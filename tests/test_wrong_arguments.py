@@ -184,6 +184,7 @@ CALLS = {
         estimator="ips",
         order="t",
     ),
+    "effects": call(eh.effects, log=LOG.assign(p_a=0.5, p_b=0.5), control="a", propensity="p"),
     "under_shares": call(evaluation.under_shares, distribution={"a": 0.5, "b": 0.5}, shares={"a": 0.2, "b": 0.2}),
     "price": call(quotas.price, promise=eh.Promise({"a": 0.2, "b": 0}), means=LOG),
     "quotas.regret_bound": call(

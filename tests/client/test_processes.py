@@ -318,7 +318,7 @@ def test_what_this_machine_is_called(proxied, host):
     Client(f"http://{host}:8000", key="k").close()
 
 
-@pytest.mark.parametrize("url", ["https://localhost:9", "HTTPS://127.0.0.1:9"])
+@pytest.mark.parametrize("url", [["http://localhost:8", "https://localhost:9"], "HTTPS://127.0.0.1:9"])
 def test_the_certificate_of_a_service_is_checked(url):
     with Client(url, key="k") as client:
         assert client._connection.http()._transport._pool._ssl_context.verify_mode == ssl.CERT_REQUIRED

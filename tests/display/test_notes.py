@@ -119,6 +119,7 @@ def files(tmp_path, monkeypatch):
     )
     table["id"], table["x"], table["label"] = rows, rows % 7, rows // 2 % 2
     table.to_csv("log.csv", index=False)
+    table.assign(p_a=0.5, p_b=0.5).to_csv("drawn.csv", index=False)
     pd.DataFrame(
         {"sex": np.where(rows % 2, "f", "m"), "dose": np.where(rows // 2 % 2, "p", "q"), "cured": rows // 4 % 2}
     ).to_csv("seen.csv", index=False)
@@ -142,6 +143,7 @@ COMMANDS = {
     "report": (eh.audit.Audit, ["log.csv", "--shares", "0.1"]),
     "audit-parity": (eh.audit.Parity, ["log.csv", "--group", "sex"]),
     "evaluate": (eh.evaluation.Evaluation, ["log.csv", "-p", "a=0.5,b=0.5"]),
+    "effects": (eh.evaluation.Effects, ["drawn.csv", "--control", "a", "--propensity", "p"]),
     "recommend": (
         eh.interventions.Recommendation,
         ["seen.csv", *CAUSES, "--candidates", "candidates.json", "--tolerance", "0.1", "--seed", "1"],

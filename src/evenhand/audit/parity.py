@@ -219,7 +219,7 @@ def parity(
     level = real("level", level, above=0, below=1)
     within = whole("within", within, low=1)
     frame, columns = as_pandas(frame), column_names("group", group)
-    names, codes, values, of = _read(frame, columns, value, unit)
+    names, codes, values, of = read = _read(frame, columns, value, unit)
     ranged = bool(values.min() >= 0 and values.max() <= 1)
     tolerance = real("tolerance", tolerance, low=0, below=1 if ranged else math.inf)
     if given is not None or not ranged:
@@ -227,7 +227,7 @@ def parity(
     once = _once(codes, values, of, (1 - level) / (len(names) if len(names) > 2 else 1), ranged)
     if given is not None or not ranged:
         one_look = _one_look(names, codes, once, value, level, tolerance, unit)
-        return one_look if given is None else _given(one_look, frame, columns, given, values, codes, of)
+        return one_look if given is None else _given(one_look, frame, columns, given, read)
     mixed, by_unit = 0, once["difference"]
     if of is not None:
         by_unit = differences_by_unit(codes, values, of)
@@ -292,42 +292,20 @@ def _one_look(
     rejected = near > tolerance or far < -tolerance
     few = Grouping.of_rows(names, np.bincount(codes), 1 - level)
     notes = few.note("groups", "have too few rows to be compared closely")
+    low, high, sure = -math.inf, math.inf, few.enough
     return Parity(
-        rejected,
-        0,
-        -math.inf,
-        math.inf,
-        names[at],
-        0,
-        gap,
-        near,
-        far,
-        table,
-        level,
-        tolerance,
-        unit,
-        few.enough,
-        notes,
-        value,
+        rejected, 0, low, high, names[at], 0, gap, near, far, table, level, tolerance, unit, sure, notes, value
     )
 
 
-def _given(
-    found: Parity,
-    frame: pd.DataFrame,
-    columns: list[str],
-    given: Sequence[str],
-    values: Floats,
-    codes: Ints,
-    of: Ints | None,
-) -> Parity:
+def _given(found: Parity, frame: pd.DataFrame, columns: list[str], given: Sequence[str], read: _Rows) -> Parity:
     """Return the finding with what the features explain; of many groups, those with too few rows are named."""
     import pandas as pd
 
+    names, codes, values, of = read
     used = column_names("given", given)
     used_once("given", used, dict.fromkeys(columns, "the group") | {found.value: "the value"})
     encoder, rows = fitted(frame, used)
-    names, features = found.groups["group"].tolist(), encoder.names or []
     sizes, notes = np.bincount(codes), found.notes
     compared = [names.index(found.group)]
     if len(names) > 2:
@@ -347,7 +325,7 @@ def _given(
         groups=table,
         similar=tuple(similar),
         given=tuple(map(str, used)),
-        notes=notes + notes_on_overlap(rows, codes, names, features),
+        notes=notes + notes_on_overlap(rows, codes, names, encoder.sources),
     )
 
 

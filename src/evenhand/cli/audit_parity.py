@@ -12,6 +12,7 @@ import typer
 
 from evenhand import audit
 from evenhand.audit.similar import all_at_once
+from evenhand.cli.exit_codes import UNDECIDED
 from evenhand.cli.inputs.inputs import names_of
 from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import JSON, Options
@@ -69,7 +70,7 @@ def audit_parity(
     json: JSON = False,
 ) -> None:
     """Test whether groups have the same mean, in one look and in any number of looks. Exit code 1 when any number of
-    looks would show that they differ, or with --rates that a ratio is below 0.8; 2 when too few rows can be compared,
+    looks would show that they differ, or with --rates that a ratio is below 0.8; 3 when too few rows can be compared,
     as with too many groups. With --given, for values outside [0, 1], and for rates of scores or by --unit, there is one
     look, and the exit code is by it.
 
@@ -113,7 +114,7 @@ def audit_parity(
         if written:
             print_text("Written: " + ", ".join(map(str, written)))
     if found.rejected or not (rates or found.enough):
-        raise typer.Exit(1 if found.rejected else 2)
+        raise typer.Exit(1 if found.rejected else UNDECIDED)
 
 
 def _means(found: Any, title: str) -> dict[str, list[dict[Any, Any]]]:

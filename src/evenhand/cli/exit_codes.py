@@ -1,5 +1,5 @@
-"""Exit codes: 0 done; 1 the answer is no (a promise was broken, a contract is not kept); 2 nothing can be said (too few
-rows, too many groups), or the input or the machine refused; 70 evenhand itself failed; 130 interrupted."""
+"""Exit codes: 0 done; 1 the answer is no (a promise was broken, a contract is not kept); 2 the input or the machine
+refused; 3 nothing can be said yet (too few rows); 70 evenhand itself failed; 130 interrupted."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ import typer
 
 from evenhand.cli.output import discard_output, visible
 from evenhand.errors import EvenhandError, SimulationInterrupted, masked
+
+UNDECIDED = 3
 
 
 @contextmanager

@@ -241,14 +241,31 @@ def draw(
     return path
 
 
-def drawing(plot: Callable[..., Any], *, width: float = 7.2, height: float = 3.8, columns: int = 1) -> Picture:
-    """Return a picture that `plot` draws on empty axes, given as `ax`; it shows what the titles and axes say."""
+def is_page(out: Path) -> bool:
+    """Return whether a file is to be an HTML page."""
+    return out.suffix.lower() in (".html", ".htm")
+
+
+def drawing(
+    plot: Callable[..., Any],
+    words: Callable[[str], str] = str,
+    *,
+    width: float = 7.2,
+    height: float = 3.8,
+    columns: int = 1,
+) -> Picture:
+    """Return a picture that `plot` draws on empty axes, given as `ax`; all that is written in it is said in these
+    words, and it shows what the titles and axes say."""
+    from matplotlib.text import Text
+
     from evenhand.plots.style import figure
 
     drawn, axes = figure(width, height, columns)
     plot(ax=axes)
-    words = ((one.get_title("left"), one.get_xlabel(), one.get_ylabel()) for one in drawn.axes)
-    shows = "; ".join(": ".join(filter(None, said)) for said in words if any(said))
+    for text in drawn.findobj(Text):
+        text.set_text(words(text.get_text()))
+    said = ((one.get_title("left"), one.get_xlabel(), one.get_ylabel()) for one in drawn.axes)
+    shows = "; ".join(": ".join(filter(None, texts)) for texts in said if any(texts))
     return Picture(png(drawn), " ".join(shows.split()))
 
 

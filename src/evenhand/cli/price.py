@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand import quotas
-from evenhand.cli.inputs.inputs import named_shares, numbers_by_name, numbers_of, shares_of, windows_of
+from evenhand.cli.inputs.inputs import limits_of, named_shares, numbers_by_name, numbers_of, shares_of
 from evenhand.cli.inputs.promises import promise_in
 from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import FORM, JSON, Options
@@ -87,9 +87,7 @@ def _promised(arms: list[Label], shares: str, cap: str, window: str, file: Path 
     if not (shares or cap or window):
         raise ArgumentError(wanted("--shares", "--shares, --cap, --window or --promise", None))
     owed = shares_of(shares, arms) if shares else dict.fromkeys(arms, 0)
-    caps = named_shares(cap, "--cap") if "=" in cap else cap or None
-    windows = windows_of(window) if window else None
-    return read_promise(owed, caps=caps, windows=windows, arms=arms)
+    return read_promise(owed, arms=arms, **limits_of(cap, window))
 
 
 def known_price(promise: Promise, means: Any, arm: str = "arm", reward: str = "reward") -> quotas.Price | str:

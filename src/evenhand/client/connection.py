@@ -126,7 +126,7 @@ class Connection:
             raise ServiceError("a forked process cannot use the client's own transport; make a client in each process")
         given: dict[str, Any] = {"transport": self._transport}
         if self._is_direct() and self._transport is None:  # httpx would load a proxy, and certificates, without need
-            plain = urlsplit(self.url).scheme == "http"
+            plain = all(urlsplit(url).scheme == "http" for url in self._urls)
             given = {"trust_env": False, "verify": False if plain else self._httpx.create_ssl_context()}
         limits = self._httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS)
         try:

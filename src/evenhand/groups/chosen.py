@@ -160,9 +160,8 @@ def choose(
     codes = places_in(labels, names)
     code = _compared(names, codes, sensitive)
     encoder, rows = fitted(frame, used)
-    kinds = encoder.names or []
     (gap,) = similar_gaps(rows, values, codes, names, encoder, compared=[code], level=level)
-    notes = notes_on_overlap(rows, codes, names, kinds)
+    notes = notes_on_overlap(rows, codes, names, encoder.sources)
     if gap.low <= 0 <= gap.high:
         notes += (
             "The interval of the gap holds 0: the gap may be chance, and then the correction takes places by chance.",
@@ -196,22 +195,10 @@ def choose(
     table = people.assign(**dict(zip(ADDED, (record, corrected, by_record, after, low, high), strict=True)))
     notes += _ties(record, by_record, "by the records") + _ties(corrected, after, "after the correction")
     enter, leave = (np.flatnonzero(one).tolist() for one in (after & ~by_record, by_record & ~after))
+    cost, least, most = costs[0], min(costs), max(costs)
+    named, predicted = tuple(map(str, used)), applicants is not None
     return Chosen(
-        table,
-        enter,
-        leave,
-        costs[0],
-        min(costs),
-        max(costs),
-        gap,
-        names[code],
-        group,
-        reward,
-        tuple(map(str, used)),
-        places,
-        level,
-        applicants is not None,
-        notes,
+        table, enter, leave, cost, least, most, gap, names[code], group, reward, named, places, level, predicted, notes
     )
 
 

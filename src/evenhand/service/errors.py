@@ -103,7 +103,7 @@ def from_validation(
 
 
 def envelope(error: BaseException) -> dict[str, Any]:
-    """Return the {"name", "message", "repeatable"} of an error, and the parts of a refusal where it has any."""
+    """Return the {"name", "message", "repeatable"} of an error, which refusals have, and its parts where it has any."""
     refusal = refusal_of(error)
     said: dict[str, Any] = {"name": refusal.name, "message": refusal.message, "repeatable": refusal.status in LATER}
     parts = refusal.message
