@@ -210,6 +210,7 @@ def test_an_evaluation_says_that_the_cost_holds_for_this_rule(tmp_path):
     assert [BY_RULE in one["notes"] for one in found["policies"]] == [False, True, False]
 
 
+@pytest.mark.compiled
 def test_compiled_it_decides_as_plain():
     contexts = drawn(60)
     plain, compiled = (DeadlineLearn(Told(), SHARES, 2, priced=True) for _ in range(2))

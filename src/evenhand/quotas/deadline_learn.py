@@ -97,10 +97,12 @@ class DeadlineLearn(QuotaPolicy):
     ------
     SharesError
         If a share is not in [0, 1], there is not one share per arm, the promise cannot be kept, or no rule is known
-        that keeps it; the message names the clauses that clash.
+        that keeps it; the message names the clauses that clash. With `priced` also if more is promised than shares of
+        single arms, one play a round, or a lottery draws.
     ArgumentError
         If the tolerance is negative or too large to count, there are more plays than arms, or the learner has decided
-        before, cannot choose and update, or cannot rank the arms where several are played.
+        before, cannot choose and update, or cannot rank the arms where several are played; with `priced` if it has no
+        scores, or the range of the rewards is not finite.
 
     Warns
     -----
