@@ -108,7 +108,7 @@ def audit_parity(
 def _means(found: Any, title: str) -> dict[str, list[dict[Any, Any]]]:
     """Return the table of groups, by its caption."""
     differences = {"difference", "explained", "gap", "at_average"} | WITH_INTERVALS
-    rows = _written(found.groups, ({"mean"}, with_signs), (differences, with_signs))
+    rows = written_rows(found.groups, ({"mean"}, with_signs), (differences, with_signs))
     return {f"Mean {title}, difference from all others": rows}
 
 
@@ -119,7 +119,7 @@ def _rates(found: Any) -> dict[str, list[dict[Any, Any]]]:
         known = own.drop(columns="column").dropna(axis="columns", how="all")
         rates, ratios = ({"rate"}, partial(_each, "{:.1%}")), ({"ratio"} | WITH_INTERVALS, partial(_each, "{:.3f}"))
         known = known.rename(columns={"above": "with 1"} if found.median is None else {})
-        tables[f"{found.value}: rates by {name}, and ratios to the best group's"] = _written(known, rates, ratios)
+        tables[f"{found.value}: rates by {name}, and ratios to the best group's"] = written_rows(known, rates, ratios)
     return tables
 
 
@@ -127,7 +127,7 @@ def _each(form: str, *values: float) -> list[str]:
     return [form.format(value) for value in values]
 
 
-def _written(table: pd.DataFrame, *alike: tuple[set[str], Callable[..., list[str]]]) -> list[dict[Any, Any]]:
+def written_rows(table: pd.DataFrame, *alike: tuple[set[str], Callable[..., list[str]]]) -> list[dict[Any, Any]]:
     """Return rows as people read them: columns that are alike are written by one function, an interval in one cell."""
     table = table.astype(object)
     for names, write in alike:
