@@ -163,7 +163,8 @@ def effects(
     rows = [row | {"adjusted": p_value} for row, p_value in zip(rows, every, strict=True)]
     notes = tuple(_notes(read, order, rows, int(left_out.sum()), looked, anytime))
     settings = read.arms[place], alpha, anytime, len(frame), looked
-    return Effects(*_tables(read, frame, order, [{}, *rows]), *settings, notes)
+    arms, chances, dropped, course = _tables(read, frame, order, [{}, *rows])
+    return Effects(arms, chances, dropped, course, *settings, notes)
 
 
 def _compared(read: Drawn, control: int, arm: int, looked: int, alpha: float, anytime: bool) -> dict[str, Any]:
@@ -184,14 +185,14 @@ def _compared(read: Drawn, control: int, arm: int, looked: int, alpha: float, an
     return row
 
 
-def _tables(read: Drawn, frame: pd.DataFrame, order: list[int], rows: list[dict[str, Any]]) -> list[pd.DataFrame]:
+def _tables(read: Drawn, frame: pd.DataFrame, order: list[int], rows: list[dict[str, Any]]) -> tuple[pd.DataFrame, ...]:
     """Return the tables of the arms, of their chances, of the decisions without an outcome, and of the allocation."""
     import pandas as pd
 
     labels, silent = [read.arms[code] for code in order], np.flatnonzero(np.isnan(read.outcomes))
     count = pd.Series(read.outcomes).groupby(read.codes).agg(["size", "count", "mean"]).loc[order]
     arms = {"arm": labels, "allocated": count["size"].to_numpy(), "observed": count["count"].to_numpy()}
-    arms |= {"missing": arms["allocated"] - arms["observed"], "rate": count["mean"].to_numpy()}
+    arms |= {"missing": (count["size"] - count["count"]).to_numpy(), "rate": count["mean"].to_numpy()}
     every = read.chances[:, order]
     chances = {"arm": labels, "least": every.min(axis=0), "largest": every.max(axis=0)}
     chances |= {"zeros": (every == 0).sum(axis=0), "ones": (every == 1).sum(axis=0)}
@@ -200,7 +201,7 @@ def _tables(read: Drawn, frame: pd.DataFrame, order: list[int], rows: list[dict[
     ends = np.unique(np.linspace(1, len(read.codes), MOMENTS).astype(np.int64))
     course = np.cumsum(read.codes[:, None] == order, axis=0)[ends - 1]
     drawn = pd.DataFrame(course, index=pd.Index(ends, name="decision"), columns=labels)
-    return [pd.DataFrame(arms).join(pd.DataFrame(rows)), pd.DataFrame(chances), pd.DataFrame(dropped), drawn]
+    return pd.DataFrame(arms).join(pd.DataFrame(rows)), pd.DataFrame(chances), pd.DataFrame(dropped), drawn
 
 
 def _notes(
