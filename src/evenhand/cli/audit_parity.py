@@ -120,7 +120,7 @@ def audit_parity(
 def _means(found: Any, title: str) -> dict[str, list[dict[Any, Any]]]:
     """Return the table of groups, by its caption."""
     alike = [{"mean"}, {"difference", "explained", "gap", "at_average"}, *({low, high} for _, low, high in INTERVALS)]
-    rows = _written(found.groups, *((names, with_signs) for names in alike))
+    rows = written_rows(found.groups, *((names, with_signs) for names in alike))
     together = all_at_once(len(found.groups) if len(found.groups) > 2 else 1)
     return {f"Mean {title}, difference from all others{together and '; each interval is one'}{together}": rows}
 
@@ -134,7 +134,7 @@ def _rates(found: Any) -> dict[str, list[dict[Any, Any]]]:
         known.loc[known["where"] == "reference", ends] = math.nan  # what it is compared with is itself
         rates, ratios = ({"rate"}, partial(_each, "{:.1%}")), ({"ratio"} | WITH_INTERVALS, partial(_each, "{:.3f}"))
         known = known.rename(columns={"above": "with 1"} if found.median is None else {})
-        tables[f"{found.value}: rates by {name}, and ratios to the best group's"] = _written(known, rates, ratios)
+        tables[f"{found.value}: rates by {name}, and ratios to the best group's"] = written_rows(known, rates, ratios)
     return tables
 
 
@@ -142,7 +142,7 @@ def _each(form: str, *values: float) -> list[str]:
     return ["-" if value != value else form.format(value) for value in values]
 
 
-def _written(table: pd.DataFrame, *alike: Alike) -> list[dict[Any, Any]]:
+def written_rows(table: pd.DataFrame, *alike: Alike) -> list[dict[Any, Any]]:
     """Return rows as people read them: columns that are alike are written by one function, an interval in one cell."""
     table = table.astype(object)
     counted: Alike = (COUNTED, partial(_each, "{:,.0f}"))

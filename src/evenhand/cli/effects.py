@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evenhand.cli.inputs.inputs import named_shares
+from evenhand.cli.audit_parity import WITH_INTERVALS, written_rows
+from evenhand.cli.evaluate import propensity_of
 from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import JSON, STUDY, Options, is_store
 from evenhand.cli.output import as_json, drawing, folder, print_text, records, say_notes
@@ -17,12 +18,11 @@ from evenhand.data.csv_files import write_csv
 from evenhand.display.digits import with_signs
 from evenhand.display.html import Table
 from evenhand.display.report import Part, Typed, page
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, masked, wanted
 from evenhand.evaluation import effects as compare
 
 if TYPE_CHECKING:
     from evenhand.evaluation import Effects
-    from evenhand.studies import Study
 
 IN_STUDIES = ("arm", "reward", "propensity")
 """What a study knows by itself."""
@@ -69,11 +69,12 @@ def effects(
         from evenhand.studies import Study
 
         with Study.open(log, study) as running:
-            found, promises = compare(running, **settings), _promises(running)
+            found, epochs = compare(running, **settings), running.statistics().epochs
+        each = [", ".join(f"{one} at least {share:.4g}" for one, share in epoch.shares.items()) for epoch in epochs]
+        promises = [f"From decision {one.round:,} on: {said}." for one, said in zip(epochs, each, strict=True)]
     else:
-        columns: Any = named_shares(propensity, "--propensity") if "=" in propensity else propensity or None
-        settings |= {"arm": arm, "reward": reward, "propensity": columns}
-        found = compare(read_table(log, text=[arm, "status"]), **settings)
+        frame = read_table(log, text=[arm, "status"])
+        found = compare(frame, **settings, arm=arm, reward=reward, propensity=propensity_of(propensity, frame))
     written = [] if out is None else _write(found, promises, Path(log).name, folder(out), context)
     if json:
         tables = {name: getattr(found, name).to_dict("records") for name in ("arms", "chances", "dropped")}
@@ -88,24 +89,8 @@ def effects(
 
 def _rows(found: Effects) -> list[dict[Any, Any]]:
     """Return the table of arms as people read it."""
-    rows: list[dict[Any, Any]] = found.arms.astype(object).where(found.arms.notna(), None).to_dict("records")
-    for row in rows:
-        if "low" in row:
-            size, low, high = with_signs(*(float(row.pop(name) or 0.0) for name in ("difference", "low", "high")))
-            known = row["compared"] is not None
-            tested = row.pop("p_value"), row.pop("adjusted")
-            row |= {"difference": size if known else None, "interval": f"{low} to {high}" if known else None}
-            row |= dict(zip(("p_value", "adjusted"), tested, strict=True))
-    return rows
-
-
-def _promises(study: Study) -> list[str]:
-    """Return what was promised from which decision on."""
-    said = []
-    for epoch in study.statistics().epochs:
-        shares = ", ".join(f"{arm} at least {share:.4g}" for arm, share in epoch.shares.items())
-        said.append(f"From decision {epoch.round:,} on: {shares}.")
-    return said
+    table = found.arms.rename(columns={"low": "once_low", "high": "once_high"})
+    return written_rows(table, ({"difference"} | WITH_INTERVALS, with_signs))
 
 
 def _write(found: Effects, promises: list[str], log: str, out: Path, context: typer.Context) -> list[Path]:
@@ -123,7 +108,7 @@ def _write(found: Effects, promises: list[str], log: str, out: Path, context: ty
         "The promises in force": [promises],
         "The chances of each arm": [Table.of(found.chances)],
         "Decisions without an outcome": [Table.of(found.dropped)] if len(found.dropped) else ["None."],
-        "How to check it again": [Typed(command_line(context, without=("out", "json")))],
+        "How to check it again": [Typed(masked(command_line(context, without=("out", "json"))))],
         "Before you believe it": [list(found.notes)],
     }
     title = f"Each arm against {found.control}: {log}"

@@ -139,7 +139,7 @@ def evaluate(
         named if len(named) > 1 else next(iter(named.values())),
         arm=arm,
         reward=reward,
-        propensity=_propensity(propensity, frame),
+        propensity=propensity_of(propensity, frame),
         contexts=names_of(contexts) or columns or None,
         estimator=cast(Any, names_of(estimator)),
         interval=cast(Any, interval),
@@ -251,7 +251,7 @@ def _distribution(text: str) -> Any:
     return by_position
 
 
-def _propensity(text: str, frame: pd.DataFrame) -> Any:
+def propensity_of(text: str, frame: pd.DataFrame) -> Any:
     """Return the column, the columns by arm, or None."""
     several = text not in frame.columns and "=" in text
     return named_shares(text, "--propensity") if several else text or None

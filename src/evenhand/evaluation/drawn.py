@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import orjson
 
 from evenhand.data.probabilities import by_arm
 from evenhand.data.tables import EACH, cells, check_column, numbers
-from evenhand.errors import TableError, Wording, argument, wanted
-from evenhand.evaluation.logged import all_chances, positions_in
+from evenhand.errors import TableError, wanted
+from evenhand.evaluation.logged import all_chances, columns_by_arm, positions_in
 from evenhand.frames import as_pandas
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.labels import Labels
@@ -27,15 +27,6 @@ STATUSES = ["open", "told", "forgotten", "expired"]
 NUMERIC = "effects of outcomes on another scale are not measured yet; make them 0 and 1, such as above a limit"
 
 
-@runtime_checkable
-class Running(Protocol):
-    """A study, whose decisions are a table."""
-
-    def frame(self) -> pd.DataFrame:
-        """Return a row for each decision."""
-        ...
-
-
 class Drawn(NamedTuple):
     """The arms that were drawn, their labels, codes (n_rows,) and chances (n_rows, n_arms), the outcomes (n_rows,), nan
     where none is known, whether one may still come, and what is to be known of the chances."""
@@ -48,9 +39,7 @@ class Drawn(NamedTuple):
     notes: tuple[str, ...]
 
 
-def read_drawn(
-    log: pd.DataFrame | Running, *, arm: str, reward: str, propensity: str | Mapping[Label, str] | None
-) -> tuple[Drawn, pd.DataFrame]:
+def read_drawn(log: Any, arm: str, reward: str, propensity: Any) -> tuple[Drawn, pd.DataFrame]:
     """Return what was drawn, and the table of the decisions.
 
     Raises
@@ -59,7 +48,7 @@ def read_drawn(
         If the log does not state the chances of all arms, a decision is for several arms, or an outcome is neither 0
         nor 1.
     """
-    frame = log.frame() if isinstance(log, Running) and not isinstance(log, type) else as_pandas(log, "log")
+    frame = log.frame() if "frame" in dir(type(log)) else as_pandas(log, "log")
     if "arms" in frame:
         raise TableError(wanted("log", "decisions for one arm each", "a column 'arms' of several"))
     arms, codes = positions_in(frame, arm)
@@ -67,8 +56,12 @@ def read_drawn(
         raise TableError(wanted(f"column {arm!r}", "at least two arms", f"{arms[0]!r} in every row"))
     if propensity is None and set(frame.columns) >= OF_STUDY:
         frame = _of_study(frame, arms, codes)
-    columns = _columns(frame, propensity, arms)
-    known = (*arms, *(label for label in columns if label not in arms))
+    columns = columns_by_arm(frame, propensity, arms)
+    if not isinstance(columns, Mapping):
+        what = "a column of the chance of each arm, whichever was drawn"
+        hint = "that of the drawn arm alone hides where others could not be drawn; an export with form bandit has all"
+        raise TableError(wanted("propensity", what, propensity, hint))
+    known = (*arms, *(label for label in columns if label not in Labels(arms)))
     every, notes = all_chances(frame, columns, known, codes)
     outcomes = _outcomes(frame, reward)
     open_ = np.isnan(outcomes)
@@ -84,11 +77,9 @@ def _of_study(frame: pd.DataFrame, arms: tuple[Label, ...], codes: Ints) -> pd.D
     indexes = numbers(frame, "index", low=0.0).astype(np.int64)
     lists = list(map(_stated, frame["probabilities"]))
     certain = frame["propensity"].eq(1.0).tolist()
-    for row, (one, sure) in enumerate(zip(lists, certain, strict=True), 1):
-        if one is None and not sure:
-            mend = "its policy draws without saying with which chances"
-            got = frame["probabilities"].iloc[row - 1]
-            raise TableError(wanted(f"column 'probabilities', row {row}", "the chances of all arms", got, mend))
+    if unsaid := [row for row, one in enumerate(lists) if one is None and not certain[row]]:
+        where, got = f"column 'probabilities', row {unsaid[0] + 1}", frame["probabilities"].iloc[unsaid[0]]
+        raise TableError(wanted(where, "the chances of all arms", got, "its policy draws without stating them"))
     count = max(int(indexes.max()) + 1, *(len(one or ()) for one in lists))
     names = {int(index): f"{EACH}{arms[code]}" for index, code in zip(indexes, codes, strict=True)}
     columns = [names.get(index, f"{EACH}{index}, never drawn") for index in range(count)]
@@ -104,32 +95,14 @@ def _stated(cell: Any) -> list[float] | None:
     return None
 
 
-def _columns(
-    frame: pd.DataFrame, given: str | Mapping[Label, str] | None, arms: tuple[Label, ...]
-) -> Mapping[Label, str]:
-    """Return the column of the chance of each arm."""
-    if isinstance(given, Mapping):
-        return dict(Labels(arms).read(given, "propensity", "a dict arm -> column"))
-    before = EACH if given is None else f"{given}_"
-    named = [str(name) for name in frame.columns if str(name).startswith(before)]
-    found = {Labels(arms).label(name.removeprefix(before)): name for name in named}
-    if missing := [label for label in arms if label not in found]:
-        what = Wording("a column of the chance of each arm, whichever was drawn, such as ", f"{before}{missing[0]}")
-        mend = Wording("that of the drawn arm alone hides where others could not be drawn; name them: ")
-        mend = Wording(*mend.parts, argument("propensity", "{arm: column}"), "; a study and its exports have them")
-        raise TableError(wanted("propensity", what, given, mend))
-    return found
-
-
 def _outcomes(frame: pd.DataFrame, reward: str) -> Floats:
     """Return the outcomes (n_rows,), nan where the cell is empty."""
     check_column(frame, reward, "reward")
     empty = frame[reward].isna().to_numpy()
     if empty.ndim > 1 or empty.all():
         cells(frame, reward)
-    read = numbers(
-        frame.assign(**{reward: [0 if gap else one for gap, one in zip(empty, frame[reward], strict=True)]}), reward
-    )
+    filled = [0 if gap else one for gap, one in zip(empty, frame[reward], strict=True)]
+    read = numbers(frame.assign(**{reward: filled}), reward)
     if (bad := np.flatnonzero((read != 0) & (read != 1))).size:
         where = f"column {reward!r}, row {bad[0] + 1}"
         raise TableError(wanted(where, "an outcome of 0 or 1", float(read[bad[0]]), NUMERIC))

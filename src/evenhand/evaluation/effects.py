@@ -16,7 +16,7 @@ from evenhand.data.tables import LEFT_OUT, numbers
 from evenhand.display.digits import with_signs
 from evenhand.display.html import Card, HasCard, Table
 from evenhand.errors import TableError, UnknownArmError, wanted, wanted_one_of
-from evenhand.evaluation.drawn import Drawn, Running, read_drawn
+from evenhand.evaluation.drawn import Drawn, read_drawn
 from evenhand.evaluation.overlap import difference, evidence
 from evenhand.evaluation.propensities import ERROR, adjusted
 from evenhand.labels import Labels
@@ -37,8 +37,8 @@ LOOKS = {
     "interval.",
 }
 ALONE = (
-    "The p-values are adjusted for all arms by Holm's method. Each interval holds for its arm alone, and its variance "
-    "is not the test's: it may leave out 0 where the adjusted p-value shows nothing, or hold 0 where that does."
+    "The p-values are adjusted for all arms by Holm's method, while each interval holds for its arm alone: it may "
+    "leave out 0 where the adjusted p-value shows nothing."
 )
 FEW = 100
 """Rows of a comparison below which no coverage was measured."""
@@ -100,7 +100,7 @@ class Effects(HasCard):
 
 
 def effects(
-    log: pd.DataFrame | Running,
+    log: Any,
     *,
     control: Label,
     alpha: float = 0.05,
@@ -142,39 +142,29 @@ def effects(
     >>> print(found)
     Arm 'new' less 'old': 0.500 (95 % interval 0.379 to 0.621), adjusted p = 1.5e-12, shown to differ.
     """
-    import pandas as pd
 
     alpha, anytime = real("alpha", alpha, above=0, below=1), yes_or_no("anytime", anytime)
-    read, frame = read_drawn(log, arm=arm, reward=reward, propensity=propensity)
+    read, frame = read_drawn(log, arm, reward, propensity)
     place = Labels(read.arms).place(control)
     if place is None:
         raise UnknownArmError(wanted_one_of("control", read.arms, control, what="one of the arms of the log,"))
     left_out = numbers(frame, LEFT_OUT, low=0.0) if LEFT_OUT in frame else np.zeros(len(frame))
     stops = np.flatnonzero((read.open | (left_out > 0)) & anytime)
     looked = int(stops[0]) if stops.size else len(frame)
-    others = [code for code in range(len(read.arms)) if code != place]
-    rows = [_compared(read, place, code, looked, alpha, anytime) for code in others]
+    order = [place, *(code for code in range(len(read.arms)) if code != place)]
+    rows = [_compared(read, place, code, looked, alpha, anytime) for code in order[1:]]
     if not any(row["compared"] for row in rows):
         what = "outcomes of decisions in which the control and another arm could be drawn"
         mend = "its arms are not compared by it; draw them by a lottery: DeadlineLearn(lottery=0.5)"
         if looked < len(frame):
             mend = f"decision {looked + 1} is still open: close it if its outcome will never come"
         raise TableError(wanted("log", what, "none", mend))
-    for row, p_value in zip(rows, adjusted(np.array([row["p_value"] for row in rows])), strict=True):
-        row["adjusted"] = p_value
-    table = pd.DataFrame([_counted(read, code) | row for code, row in zip([place, *others], [{}, *rows], strict=True)])
-    return Effects(
-        table,
-        _chances(read, [place, *others]),
-        _dropped(read, frame),
-        _course(read),
-        read.arms[place],
-        alpha,
-        anytime,
-        len(frame),
-        looked,
-        tuple(_notes(read, place, rows, int(left_out.sum()), looked, anytime)),
-    )
+    every = adjusted(np.array([row["p_value"] for row in rows]))
+    rows = [row | {"adjusted": p_value} for row, p_value in zip(rows, every, strict=True)]
+    notes = tuple(_notes(read, order, rows, int(left_out.sum()), looked, anytime))
+    settings = read.arms[place], alpha, anytime, len(frame), looked
+    arms, chances, dropped, course = _tables(read, frame, order, [{}, *rows])
+    return Effects(arms, chances, dropped, course, *settings, notes)
 
 
 def _compared(read: Drawn, control: int, arm: int, looked: int, alpha: float, anytime: bool) -> dict[str, Any]:
@@ -195,46 +185,31 @@ def _compared(read: Drawn, control: int, arm: int, looked: int, alpha: float, an
     return row
 
 
-def _counted(read: Drawn, code: int) -> dict[str, Any]:
-    outcomes = read.outcomes[read.codes == code]
-    known = outcomes[~np.isnan(outcomes)]
-    counts = {"allocated": len(outcomes), "observed": len(known), "missing": len(outcomes) - len(known)}
-    return {"arm": read.arms[code]} | counts | {"rate": float(known.mean()) if known.size else np.nan}
-
-
-def _chances(read: Drawn, order: list[int]) -> pd.DataFrame:
+def _tables(read: Drawn, frame: pd.DataFrame, order: list[int], rows: list[dict[str, Any]]) -> tuple[pd.DataFrame, ...]:
+    """Return the tables of the arms, of their chances, of the decisions without an outcome, and of the allocation."""
     import pandas as pd
 
+    labels, silent = [read.arms[code] for code in order], np.flatnonzero(np.isnan(read.outcomes))
+    count = pd.Series(read.outcomes).groupby(read.codes).agg(["size", "count", "mean"]).loc[order]
+    arms = {"arm": labels, "allocated": count["size"].to_numpy(), "observed": count["count"].to_numpy()}
+    arms |= {"missing": (count["size"] - count["count"]).to_numpy(), "rate": count["mean"].to_numpy()}
     every = read.chances[:, order]
-    columns = {"least": every.min(axis=0), "largest": every.max(axis=0)}
-    counts = {"zeros": (every == 0).sum(axis=0), "ones": (every == 1).sum(axis=0)}
-    return pd.DataFrame({"arm": [read.arms[code] for code in order]} | columns | counts)
-
-
-def _dropped(read: Drawn, frame: pd.DataFrame) -> pd.DataFrame:
-    import pandas as pd
-
-    rows = np.flatnonzero(np.isnan(read.outcomes))
-    said = {"status": frame["status"].iloc[rows].to_numpy()} if "status" in frame else {}
-    return pd.DataFrame({"decision": rows + 1, "arm": [read.arms[code] for code in read.codes[rows]]} | said)
-
-
-def _course(read: Drawn) -> pd.DataFrame:
-    import pandas as pd
-
+    chances = {"arm": labels, "least": every.min(axis=0), "largest": every.max(axis=0)}
+    chances |= {"zeros": (every == 0).sum(axis=0), "ones": (every == 1).sum(axis=0)}
+    dropped = {"decision": silent + 1, "arm": [read.arms[code] for code in read.codes[silent]]}
+    dropped |= {"status": frame["status"].to_numpy()[silent]} if "status" in frame else {}
     ends = np.unique(np.linspace(1, len(read.codes), MOMENTS).astype(np.int64))
-    counts = np.cumsum(read.codes[:, None] == np.arange(len(read.arms)), axis=0)[ends - 1]
-    return pd.DataFrame(counts, index=pd.Index(ends, name="decision"), columns=list(read.arms))
+    course = np.cumsum(read.codes[:, None] == order, axis=0)[ends - 1]
+    drawn = pd.DataFrame(course, index=pd.Index(ends, name="decision"), columns=labels)
+    return pd.DataFrame(arms).join(pd.DataFrame(rows)), pd.DataFrame(chances), pd.DataFrame(dropped), drawn
 
 
 def _notes(
-    read: Drawn, control: int, rows: list[dict[str, Any]], left_out: int, looked: int, anytime: bool
+    read: Drawn, order: list[int], rows: list[dict[str, Any]], left_out: int, looked: int, anytime: bool
 ) -> Iterator[str]:
     """Yield what to know before believing the effects, in sentences."""
-    yield CAUTION.format(looks=LOOKS[anytime])
-    if not anytime:
-        yield ALONE
-    if anytime and looked < len(read.codes):
+    yield from [CAUTION.format(looks=LOOKS[anytime]), *([] if anytime else [ALONE])]
+    if looked < len(read.codes):
         yield (
             f"It looked at the first {looked:,} of {len(read.codes):,} decisions, as the next one has no outcome yet: "
             "outcomes that come early are no fair sample. Close those that will never come (forget), which supposes "
@@ -245,18 +220,13 @@ def _notes(
             f"The log leaves out {left_out:,} decisions, which have no outcome: they are not among those allocated and "
             "missing here. The study itself has them, and so has its export with form log."
         )
-    for code, row in zip([one for one in range(len(read.arms)) if one != control], rows, strict=True):
-        both = read.chances[:, [control, code]].min(axis=1) > 0
-        if not both.all():
-            yield (
-                f"Arm {read.arms[code]!r} is compared by the {int(both.sum()):,} of {len(both):,} decisions in which "
-                "it and the control could be drawn."
-            )
+    for code, row in zip(order[1:], rows, strict=True):
+        both = int((read.chances[:, [order[0], code]].min(axis=1) > 0).sum())
+        of = f"Arm {read.arms[code]!r} is compared by"
+        if both < len(read.codes):
+            yield f"{of} the {both:,} of {len(read.codes):,} decisions in which it and the control could be drawn."
         if row["compared"] < FEW and not anytime:
-            yield (
-                f"Arm {read.arms[code]!r}: {row['compared']} outcomes are few: how often such intervals hold was "
-                f"measured from {FEW} on."
-            )
+            yield f"{of} few outcomes, {row['compared']}: how often intervals hold was measured from {FEW} on."
     yield from _doubts(read)
     yield from read.notes
 

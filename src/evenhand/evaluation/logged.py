@@ -164,7 +164,8 @@ def read_logged(
         places, at = positions_in(frame, position)
     every: Floats | None
     notes = () if order is None else _check_order(frame, order)
-    propensity = columns_by_arm(frame, propensity, arms)
+    named = columns_by_arm(frame, propensity, arms)
+    propensity = named if isinstance(named, Mapping) and len(named) == len(arms) else propensity
     if isinstance(propensity, Mapping):
         every, doubts = all_chances(frame, propensity, arms, codes)
         notes += doubts
@@ -289,15 +290,14 @@ def _check_drawn(chances: Floats, name: str) -> None:
         raise TableError(wanted(f"column {name!r}", what, Wording("1 in every row"), mend))
 
 
-def columns_by_arm(
-    frame: pd.DataFrame, given: str | Mapping[Label, str] | None, arms: Sequence[Label]
-) -> str | Mapping[Label, str] | None:
+def columns_by_arm(frame: pd.DataFrame, given: Any, arms: Sequence[Label]) -> Any:
     """Return the columns of the chances of all arms, `<column>_<arm>`, where a log has them beside the `column` of the
-    drawn arm's that is given, or is named as an export names it; else what is given."""
-    before = EACH if given is None else f"{given}_"
-    found = {f"{before}{arm}": arm for arm in arms}
-    there = {str(name) for name in frame.columns if str(name).startswith(before)}
-    return given if isinstance(given, Mapping) or there != set(found) else {arm: name for name, arm in found.items()}
+    drawn arm's that is given, or is named as an export names it, perhaps also of arms that were never drawn; else what
+    is given."""
+    before, known = EACH if given is None else f"{given}_", Labels(arms)
+    named = [] if isinstance(given, Mapping) else [name for name in map(str, frame.columns) if name.startswith(before)]
+    found = {known.label(name.removeprefix(before)): name for name in named}
+    return found if found.keys() >= set(arms) else given
 
 
 def all_chances(

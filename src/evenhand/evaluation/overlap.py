@@ -7,13 +7,13 @@ the mean p, so that under equal distributions of the outcomes
     N(y) = sum of d (y - sum w y / sum w)
 
 is the end of a martingale whose variance is known, V(y) = sum of w (y - sum w y / sum w)^2, however the rates drift.
-The test is of N(y) / sqrt(V(y)), the estimate is N(y) / N(a), and the interval holds all effects e with
+The estimate is N(y) / N(a), and the interval holds all effects e with
 
     N(y - e a)^2 <= z^2 V(y - e a)      or      N(y - e a)^2 <= z^2 sum of d^2 (y - e a - their weighted mean)^2.
 
 The first variance is right where the distributions are equal; where rates are far apart it weighs the two arms'
-variances the wrong way round, which more rows do not cure, and the second one is then larger. Rows in which only one of
-the two could be drawn have d = w = 0.
+variances the wrong way round, which more rows do not cure, and the second one is then larger. The test is that of
+e = 0 by the larger of both. Rows in which only one of the two could be drawn have d = w = 0.
 
 At any time: with the mean m of the outcomes before and B = max(p, 1 - p) max(m, 1 - m), every product of
 1 + l d (y - m) / B is a martingale from 1 under equal distributions of outcomes in [0, 1], and so is their mean over
@@ -64,9 +64,9 @@ def difference(
     total = np.where(total > 0, total, 1.0)
     y, a = (x - (weights * x).sum(axis=-1, keepdims=True) / total for x in (outcomes, drawn))
     top, bottom, least = (spread * y).sum(axis=-1), (spread * a).sum(axis=-1), norm.isf(alpha / 2) ** 2
-    known = np.asarray((weights * y**2).sum(axis=-1))
-    ends, everything = [], bottom == 0
+    ends, everything, largest = [], bottom == 0, np.zeros(np.shape(top))
     for by in (weights, spread * (drawn - chance)):
+        largest = np.maximum(largest, (by * y**2).sum(axis=-1))
         lead = bottom**2 - least * (by * a**2).sum(axis=-1)
         middle = top * bottom - least * (by * y * a).sum(axis=-1)
         root = np.sqrt(np.maximum(middle**2 - lead * (top**2 - least * (by * y**2).sum(axis=-1)), 0.0))
@@ -75,7 +75,7 @@ def difference(
         ends += [(middle - root) / lead, (middle + root) / lead]
     low, high = np.where(everything, -1.0, np.minimum(*ends[::2])), np.where(everything, 1.0, np.maximum(*ends[1::2]))
     estimate = np.divide(top, bottom, out=np.full(np.shape(top), np.nan), where=bottom != 0)
-    tested = np.divide(top**2, known, out=np.zeros(np.shape(top)), where=known > 0)
+    tested = np.divide(top**2, largest, out=np.zeros(np.shape(top)), where=largest > 0)
     return Difference(estimate, np.clip(low, -1.0, 1.0), np.clip(high, -1.0, 1.0), 2 * norm.sf(np.sqrt(tested)))
 
 
