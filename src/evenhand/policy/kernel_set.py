@@ -159,25 +159,27 @@ learn: Any = OPEN
 
 
 @kernel
-def without_ticket(params: Any, state: Any, contexts: Floats, index: int, reward: float, ticket: RewardContext) -> None:
+def without_ticket(
+    params: object, state: object, contexts: Floats, index: int, reward: float, ticket: RewardContext
+) -> None:
     """Update by a kernel that does not look at the ticket."""
     learn(params, state, contexts, index, reward)
 
 
 @kernel
-def deterministic(params: Any, state: Any, index: int) -> float:
+def deterministic(params: object, state: object, index: int) -> float:
     """Return the probability of a decision that followed from what had happened before."""
     return 1.0
 
 
 @kernel
-def unknown_probability(params: Any, state: Any, index: int) -> float:
+def unknown_probability(params: object, state: object, index: int) -> float:
     """Return nan, where decisions are drawn and nobody knows their distribution in numbers."""
     return math.nan
 
 
 @kernel
-def sampled(params: Any, state: Any, index: int) -> float:
+def sampled(params: object, state: Any, index: int) -> float:
     """Return the probability of the arm that was just drawn from `state.probabilities` (n_arms,)."""
     return state.probabilities[index]
 

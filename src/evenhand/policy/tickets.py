@@ -180,7 +180,7 @@ class Tickets:
             self.open[number] = self.owner._ticket_from_saved(*kept)
 
 
-def _agrees(said: Any, remembered: Any) -> bool:
+def _agrees(said: object, remembered: object) -> bool:
     """Return whether a field is what is remembered, or nothing is."""
     if remembered is None:
         return True

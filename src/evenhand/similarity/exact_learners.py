@@ -40,6 +40,7 @@ from numpy.typing import ArrayLike
 
 from evenhand.arguments import real, whole
 from evenhand.errors import ArgumentError, wanted
+from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.halfspaces import walk
 from evenhand.registry import register
@@ -57,7 +58,7 @@ from evenhand.similarity.metric import (
     squeeze,
     width,
 )
-from evenhand.similarity.metric_state import Structure
+from evenhand.similarity.metric_state import MetricState, Structure
 from evenhand.similarity.oracles import read_matrix
 
 DEEPEST = 0.9
@@ -71,7 +72,7 @@ FLATTEST = 1e-12
 
 
 @routine
-def cut_ellipsoid(state: Any, copy: Any, value: Any, sign: Any, precision: Any) -> Any:
+def cut_ellipsoid(state: MetricState, copy: int, value: float, sign: float, precision: float) -> Any:
     m = state.u.size
     mid, half = project(state, copy)
     depth = sign * (mid - value)
@@ -140,7 +141,7 @@ class EllipsoidDistance(DistanceLearner):
 
 
 @routine
-def cut_volume(state: Any, copy: Any, value: Any, sign: Any, precision: Any) -> Any:
+def cut_volume(state: MetricState, copy: int, value: float, sign: float, precision: float) -> Any:
     if dull(state, copy, value, sign):
         return NOTHING
     low, high = opened(state, copy)
@@ -155,7 +156,7 @@ def cut_volume(state: Any, copy: Any, value: Any, sign: Any, precision: Any) -> 
 
 
 @routine
-def recentre(state: Any, copy: Any) -> Any:
+def recentre(state: MetricState, copy: int) -> Any:
     """Set the centre to the centroid of the cylinder and the factor to its principal axes, those in S last."""
     m = state.u.size
     wide = m - state.thin[copy]
@@ -199,7 +200,7 @@ def recentre(state: Any, copy: Any) -> Any:
 
 
 @routine
-def across(state: Any, copy: Any, j: Any) -> Any:
+def across(state: MetricState, copy: int, j: int) -> Any:
     """Return the ends of the set along axis j of the factor, and add the two points that attain them to
     `state.point`, each with weight 1 / 2m."""
     m = state.u.size
@@ -223,7 +224,7 @@ def across(state: Any, copy: Any, j: Any) -> Any:
 
 
 @kernel
-def collect(factor: Any, centre: Any, point: Any, wide: Any, image: Any, moments: Any) -> Any:
+def collect(factor: Floats, centre: Floats, point: Floats, wide: int, image: Floats, moments: Floats) -> Any:
     """Add the point, in units of the first `wide` axes, to the sums of squares and to their row below."""
     for j in range(wide):
         along, square = 0.0, 0.0
@@ -238,7 +239,7 @@ def collect(factor: Any, centre: Any, point: Any, wide: Any, image: Any, moments
 
 
 @routine
-def reshape(factor: Any, covariance: Any, wide: Any) -> Any:
+def reshape(factor: Floats, covariance: Floats, wide: int) -> Any:
     """Multiply the first `wide` axes by a root of their covariance (Cholesky), then turn them to principal axes.
 
     Rotating pairs of columns until all are orthogonal (Hestenes 1958) keeps the short axes accurate.
@@ -283,7 +284,7 @@ def reshape(factor: Any, covariance: Any, wide: Any) -> Any:
 
 
 @routine
-def flatten(state: Any, copy: Any) -> Any:
+def flatten(state: MetricState, copy: int) -> Any:
     """Move the shortest axis of L to S if the set is thin along it, and put the centre in the middle along all of S."""
     m = state.u.size
     factor, centre = state.factor[copy], state.centre[copy]
@@ -383,7 +384,7 @@ class ProjectedVolumeDistance(DistanceLearner):
 
 
 @kernel
-def cut_nothing(state: Any, copy: Any, value: Any, sign: Any, precision: Any) -> Any:
+def cut_nothing(state: MetricState, copy: int, value: float, sign: float, precision: float) -> Any:
     return NOTHING
 
 

@@ -50,7 +50,7 @@ def _show(world: Any, metric: Any) -> None:
     show(world, pack_metric(*metric))
 
 
-def _round_work(world: Environment, *arguments: Any) -> int:
+def _round_work(world: Environment, *arguments: object) -> int:
     """Return about how many array entries a kernel touches in a round of the world."""
     k, d = map(int, world.contexts.shape)
     searched = CANDIDATES * k * d**4 // 2 if world.kind == ADVERSARIAL else 0
@@ -126,7 +126,7 @@ class Individuals:
             tree(k),
         )
 
-    def check_policy(self, name: str, policy: Any) -> None:
+    def check_policy(self, name: str, policy: object) -> None:
         """Refuse a policy that does not choose among individuals with verdicts, or among others than these.
 
         Raises
@@ -159,7 +159,7 @@ class Individuals:
                 judge.reset(seed + 1)
         self.watch(None)
 
-    def watch(self, policy: Any) -> None:
+    def watch(self, policy: object) -> None:
         """Let an adversary see what this policy believes about the metric; None shows it nothing."""
         learner: Any = policy.metric if isinstance(policy, LipschitzUCB) else None
         if learner is None:

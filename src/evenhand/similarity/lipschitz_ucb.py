@@ -390,7 +390,7 @@ class LipschitzUCB(AskTell, Parameters):
 
     # ------------------------------------------------------------------ copies and files
 
-    def fresh(self, *, arms: Any = None, seed: Seed = None) -> Self:
+    def fresh(self, *, arms: object = None, seed: Seed = None) -> Self:
         """Return a policy of the same configuration that remembers nothing; `arms` is there for simulations and
         unused."""
         return self._made_again(seed=self.seed if seed is None else seed)
@@ -470,7 +470,7 @@ class LipschitzUCB(AskTell, Parameters):
         """Return what a round shows as the policy reads it, equal for two rounds that show the same."""
         return self._read(contexts)[0].tolist()
 
-    def _read(self, contexts: Any) -> tuple[Floats, list[str] | None]:
+    def _read(self, contexts: object) -> tuple[Floats, list[str] | None]:
         """Return contexts (k, d), and the order of their columns: of data frames that of the first one."""
         table, columns = in_columns(frame_or_value(contexts, "contexts"), self._columns, "contexts")
         return read_contexts(table, self.dimension, self.individuals, self.scale), columns

@@ -32,14 +32,14 @@ from evenhand.similarity.metric import (
     squeeze,
     width,
 )
-from evenhand.similarity.metric_state import Structure
+from evenhand.similarity.metric_state import MetricState, Structure
 
 FAR = 8.0
 """A verdict that was this many standard deviations from being in doubt teaches nothing."""
 
 
 @routine
-def cut(state: Any, copy: Any, value: Any, sign: Any, precision: Any) -> Any:
+def cut(state: MetricState, copy: int, value: float, sign: float, precision: float) -> Any:
     error = state.error_rate
     length = state.length[0]
     if error > 0.0:
@@ -77,7 +77,7 @@ def cut(state: Any, copy: Any, value: Any, sign: Any, precision: Any) -> Any:
 
 
 @routine
-def believe(state: Any, copy: Any, value: Any, sign: Any, error: Any) -> Any:
+def believe(state: MetricState, copy: int, value: float, sign: float, error: float) -> Any:
     """Match the moments of the belief times the likelihood of the verdict."""
     mid, half = project(state, copy)
     doubt = sign * (value - mid) / half

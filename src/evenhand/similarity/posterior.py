@@ -28,7 +28,7 @@ from evenhand.similarity.line_walk import (
     wrong_under,
 )
 from evenhand.similarity.metric import EQUAL, NOTHING, TAUGHT
-from evenhand.similarity.metric_state import Structure, directions, level, root
+from evenhand.similarity.metric_state import MetricState, Structure, directions, level, root
 from evenhand.similarity.misfit import ALARM, Misfit, misfit
 from evenhand.similarity.verdicts import Suspect, Verdict, ranked
 
@@ -88,7 +88,7 @@ class MetricDraws(NamedTuple):
 
 
 @routine
-def cut(state: Any, copy: Any, value: Any, sign: Any, precision: Any) -> Any:
+def cut(state: MetricState, copy: int, value: float, sign: float, precision: float) -> Any:
     return TAUGHT if value > 0.0 else NOTHING
 
 

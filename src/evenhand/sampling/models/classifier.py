@@ -77,14 +77,14 @@ class Classifier(Parameters, ABC):
         """Return a model trained on training and validation rows; the latter begin at `first`."""
 
     @abstractmethod
-    def learned_codes(self, X: Any) -> Ints:
+    def learned_codes(self, X: object) -> Ints:
         """Return the class codes (n,) that the trained model predicts."""
 
     @abstractmethod
-    def learned_probabilities(self, X: Any) -> Floats:
+    def learned_probabilities(self, X: object) -> Floats:
         """Return the probabilities (n, k) that the trained model predicts."""
 
-    def table(self, X: Any) -> Any:
+    def table(self, X: object) -> Any:
         """Return what a user passes to `predict` as an array."""
         return as_array(X, "X")
 
@@ -135,7 +135,7 @@ class Classifier(Parameters, ABC):
             return self.learned_probabilities(X)
         return np.eye(max(2, len(self.classes)))[np.full(len(X), self.constant)]
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: object) -> NDArray[Any]:
         """Return the predicted labels (n,); of a data frame the column names decide.
 
         Raises
@@ -145,11 +145,11 @@ class Classifier(Parameters, ABC):
         """
         return np.array(self.classes)[self.answered(self.codes, X)]
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: object) -> Floats:
         """Return the probabilities (n, k) of the sorted labels; it reads and refuses rows as `predict` does."""
         return self.answered(self.probabilities, X)
 
-    def answered(self, answer: Callable[[Any], NDArray[Any]], X: Any) -> NDArray[Any]:
+    def answered(self, answer: Callable[[Any], NDArray[Any]], X: object) -> NDArray[Any]:
         """Return what a function answers about rows (n, d), read as `predict` reads them."""
         if not self.classes:
             raise ModelError("the model has seen no labels yet; tell a draw first")

@@ -196,7 +196,7 @@ class EstimatorModel(Classifier):
             return self.texts.frame(X, self.columns)
         return X.astype(np.float32) if self._network and X.dtype == np.float64 else X
 
-    def table(self, X: Any) -> Any:
+    def table(self, X: object) -> Any:
         """Return what a user passes to `predict` as the classifier takes it."""
         return X if self.takes_frames and is_frame(X) else super().table(X)
 
@@ -234,7 +234,7 @@ class EstimatorModel(Classifier):
         chances[:, np.searchsorted(self._names, known)] = found[:, : len(known)]
         return chances
 
-    def _asked(self, answer: Callable[[Any], Any], X: Any) -> NDArray[Any]:
+    def _asked(self, answer: Callable[[Any], Any], X: object) -> NDArray[Any]:
         with _repeatable(child(self.seed, 1)):
             return np.asarray(answer(self._table(X)))
 
@@ -308,7 +308,7 @@ def _repeatable(seed: int) -> Iterator[None]:
         yield
 
 
-def _kind(estimator: Any) -> str | None:
+def _kind(estimator: object) -> str | None:
     """Return what scikit-learn calls the estimator, such as "classifier"; None where it does not know."""
     from sklearn.utils import get_tags
 
