@@ -98,7 +98,7 @@ class Tickets:
         return self._examined(given)
 
     def _examined(self, given: Any) -> tuple[int, Any]:
-        """Do what `find` does for anything that may be given, field by field."""
+        """Check any input and raise the exact error: the slow path of `find`."""
         kind, noun = self.owner._traits.hands_out, self.owner._noun
         name = kind.__name__
         handed = isinstance(given, kind)
