@@ -83,7 +83,7 @@ def final_classifier(trainer: Trainer, final_refit: bool, reweighted: bool, mixt
             table, np.array(trainer.classes)[codes], group=group, C=model.C, loss=trainer.loss, **game
         ).model
     try:
-        return model.final(rows, training.count) if final_refit else model.alone(rows)
+        return model.final(rows, training.count) if final_refit else model._alone(rows)
     except Exception as error:
         raise_named(model, error)
         raise

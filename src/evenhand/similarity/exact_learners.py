@@ -134,9 +134,9 @@ class EllipsoidDistance(DistanceLearner):
     Source: Cohen, Lobel, Paes Leme (2016), Theorem 5.1.
     """
 
-    update_kernel = cut_ellipsoid
+    _update_kernel = cut_ellipsoid
 
-    def prior_radius(self, m: int) -> tuple[float, float]:
+    def _prior_radius(self, m: int) -> tuple[float, float]:
         return 1.0, 1.0
 
 
@@ -351,7 +351,7 @@ class ProjectedVolumeDistance(DistanceLearner):
     Source: Lobel, Paes Leme, Vladu (2017), Section 4; Gillen, Jung, Kearns, Roth (2018), Section 3.
     """
 
-    update_kernel = cut_volume
+    _update_kernel = cut_volume
     programs = True
     plain_work = 1000
 
@@ -374,12 +374,12 @@ class ProjectedVolumeDistance(DistanceLearner):
 
         self.most_pairs = None if most_pairs is None else whole("most_pairs", most_pairs, low=1)
 
-    def split_width(self, m: int) -> float:
+    def _split_width(self, m: int) -> float:
         if self.thin is not None:
             return float(self.thin)
         return (self.precision / (4.0 * m * (m + 1.0))) ** 2
 
-    def prior_radius(self, m: int) -> tuple[float, float]:
+    def _prior_radius(self, m: int) -> tuple[float, float]:
         return math.sqrt(m + 2.0), 1.0 / math.sqrt(m + 2.0)
 
 
@@ -409,7 +409,7 @@ class KnownDistance(DistanceLearner):
     0.3
     """
 
-    update_kernel = cut_nothing
+    _update_kernel = cut_nothing
 
     def __init__(self, A: ArrayLike) -> None:
         self.A = read_matrix(A)
@@ -419,7 +419,7 @@ class KnownDistance(DistanceLearner):
     def _examples(cls) -> Iterator[KnownDistance]:
         yield cls([[0.3, 0.0]])
 
-    def prior_radius(self, m: int) -> tuple[float, float]:
+    def _prior_radius(self, m: int) -> tuple[float, float]:
         return 0.0, 0.0
 
     def _allocate(self, dimension: int, copies: int) -> None:

@@ -238,15 +238,15 @@ class Individuals:
 
     def _play(self, policy: LipschitzUCB, trace: Floats, checkpoints: Ints, stop: Callable[[int], None]) -> None:
         policy.prepare(*self._environment.contexts.shape)
-        decide, learn_verdicts = rule_kernels(learn_kernel(policy.metric.update_kernel))
+        decide, learn_verdicts = rule_kernels(learn_kernel(policy.metric._update_kernel))
         function = entry(play, decide=decide, learn_verdicts=learn_verdicts)
         done, row, final = 0, 0, int(checkpoints[-1])
         while done < final:
-            policy.metric.make_room(4 * self.individuals**2)
+            policy.metric._make_room(4 * self.individuals**2)
             state = policy.params, policy._state, policy.metric.state, self._environment, self.truth.truth
             done, row = function(*state, trace, checkpoints, done + 1, min(final, done + ROUNDS_A_CALL), row)
             stop(done)
-        policy.metric.warn_if_grown(0)
+        policy.metric._warn_if_grown(0)
 
     def _step(self, policy: Any, trace: Floats, checkpoints: Ints, stop: Callable[[int], None]) -> None:
         self.watch(policy)

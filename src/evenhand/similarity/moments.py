@@ -152,7 +152,7 @@ class MomentDistance(DistanceLearner):
     Source: Minka (2001), Section 3.2, for the update; the use for metrics is ours.
     """
 
-    update_kernel = cut
+    _update_kernel = cut
 
     def __init__(
         self,
@@ -171,8 +171,8 @@ class MomentDistance(DistanceLearner):
         self.error_rate = real("error_rate", error_rate, low=0, below=0.5)
         self.programs = self.error_rate == 0.0
 
-    def assumed_error_rate(self, error_rate: float) -> float:
+    def _assumed_error_rate(self, error_rate: float) -> float:
         return cautious_rate(error_rate)
 
-    def prior_radius(self, m: int) -> tuple[float, float]:
+    def _prior_radius(self, m: int) -> tuple[float, float]:
         return 3.0, 1.0 / math.sqrt(m + 2.0)

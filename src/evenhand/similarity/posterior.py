@@ -132,7 +132,7 @@ class PosteriorDistance(DistanceLearner):
     Source: R. L. Smith (1984) for the walk; the belief and the test of fit are ours.
     """
 
-    update_kernel = cut
+    _update_kernel = cut
     error_rate = 0.2
     """The mean of the rate's prior; what was learned is in `rate`."""
     stepped = True
@@ -154,7 +154,7 @@ class PosteriorDistance(DistanceLearner):
         self.at_most = None if at_most is None else real("at_most", at_most, low=0, below=0.5)
         self._told, self._draws = 0, list[MetricDraws | None]()
 
-    def prior_radius(self, m: int) -> tuple[float, float]:
+    def _prior_radius(self, m: int) -> tuple[float, float]:
         return 2.5758, 1.0 / math.sqrt(m + 2.0)
 
     # ------------------------------------------------------------------ what is believed

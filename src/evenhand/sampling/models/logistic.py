@@ -116,7 +116,7 @@ class LogisticModel(Classifier):
 
     def update(self, rows: Rows, first: int) -> None:
         """Refit on all rows; those from `first` on are new."""
-        if not self.waits(rows):
+        if not self._waits(rows):
             self._refit(rows.X, rows.y, rows.count)
 
     def fit(self, X: object, y: object, sample_weight: object = None) -> Self:

@@ -54,11 +54,11 @@ class ModelMixture:
         ContextError, ModelError
             If the rows are not as those before.
         """
-        return self.classes_[self.models[0].answered(self.codes, X)]
+        return self.classes_[self.models[0]._answered(self.codes, X)]
 
     def predict_proba(self, X: object) -> Floats:
         """Return the probabilities (n, 2) of the sorted labels."""
-        return self.models[0].answered(self.probabilities, X)
+        return self.models[0]._answered(self.probabilities, X)
 
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs."""

@@ -215,4 +215,4 @@ class Trainer:
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Take over the model, the rows and the classes of a snapshot."""
         self.examples.restore(snapshot)
-        self.model = snapshot["model"].resumed(self.examples.training)
+        self.model = snapshot["model"]._resumed(self.examples.training)
