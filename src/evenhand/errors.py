@@ -67,6 +67,10 @@ class EvenhandError(Exception):
     def __init__(self, *args: object) -> None:
         super().__init__(*(_masked(one) if isinstance(one, str) else one for one in args))
 
+    repeatable = False
+    """Whether the same call may succeed later, though nothing is mended, and does nothing twice. A decision that has no
+    key of its own was perhaps taken, and another one is taken then."""
+
     @property
     def refusal(self) -> Refusal | None:
         """The parts of the message, where it says what was expected and what came."""
@@ -143,6 +147,8 @@ class StoreError(EvenhandError):
 class UnreachableError(StoreError):
     """A store's database did not answer: it was stopped, is locked or full, or the connection was lost."""
 
+    repeatable = True
+
 
 class UnknownStudyError(StoreError):
     """No study of that name is in the store."""
@@ -172,7 +178,7 @@ class ServiceError(EvenhandError):
     """A service refuses a client, cannot be reached, or sends what cannot be read.
 
     `status` is the status of the HTTP response and `name` the service's name of the error, such as "RoleError"; both
-    are None if no response came.
+    are None if no response came. `repeatable` says whether the request may be sent again.
     """
 
     def __init__(self, message: str, status: int | None = None, name: str | None = None) -> None:

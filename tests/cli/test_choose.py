@@ -1,6 +1,7 @@
 """`evenhand choose`: chances and a draw from the answers of an audit."""
 
 import json
+from pathlib import Path
 from urllib.parse import parse_qs
 
 import numpy as np
@@ -48,6 +49,22 @@ def test_chances_are_said_written_and_drawn_by(audited):
     assert "seed" not in body, "nobody was drawn"
     assert body["unknown"][0].keys() == {"one", "other", "low", "high"}
     assert body["notes"]
+
+
+def test_a_page_shows_the_chances_the_draw_and_close_people_who_differ_most(audited):
+    usual = ["choose", "people.csv", "--state", "pairs.evenhand", "--places", 2, "--reward", "repaid"]
+    done = run(*usual, "--out", "who.html", "--seed", 4)
+    assert done.exit_code == 0, done.output
+    text = Path("who.html").read_text()
+    assert text.count("data:image/png;base64,") == 1
+    assert run(*usual, "--out", "who.csv", "--seed", 4).exit_code == 0
+    written = pd.read_csv("who.csv")
+    rows = written.index[written.chosen == "yes"] + 1
+    assert f"Drawn with --seed 4: row {rows[0]}, row {rows[1]}." in text
+    gaps = np.ptp(written.chance)
+    assert f">{100 * gaps:.1f}<" in text, "of five people all are close"
+    assert "--out who.html --seed 4" in text
+    assert "age 30, income 1" in text
 
 
 def test_rewards_are_predicted_unless_a_column_is_named(audited):
@@ -120,12 +137,12 @@ def test_each_auditor_gets_a_link_with_a_key_of_its_own(audited):
     for who, line in zip(("ann", "bob"), links, strict=True):
         assert line.startswith(f"{who}: http://127.0.0.1:8000/audit#")
         asked = parse_qs(line.partition("#")[2])
-        assert (asked["study"], asked["annotator"]) == (["audit"], [who])
+        assert (asked["study"], asked["annotator"], asked["about"]) == (["audit"], [who], ["34 to 56"])
         keys.add(asked["key"][0])
     assert len(keys) == 2
     listed = json.loads(run("keys", "audit.evenhand", "--json").stdout)
     assert [one["note"] for one in listed] == ["audits audit, ann", "audits audit, bob"]
     assert all("audit" in str(one["studies"]) for one in listed)
     alone = json.loads(run(*AUDIT, "--store", "audit.evenhand", "--study", "second", "--json").stdout)
-    assert list(alone["links"]) == [""]
-    assert "annotator" not in alone["links"][""]
+    assert [one["auditor"] for one in alone["links"]] == [None]
+    assert parse_qs(alone["links"][0]["link"].partition("#")[2]).keys() == {"study", "key", "about"}

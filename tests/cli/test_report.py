@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.text import Text
 
 import evenhand as eh
 from evenhand.errors import ArgumentError
@@ -320,10 +321,16 @@ def test_a_report_has_totals_and_the_worth_of_plays_behind(log):
     assert [*map(float, told.groups())] == pytest.approx([behind, behind * worth.mean()["a"]], rel=1e-3)
 
 
-def test_a_report_uses_the_words_of_its_reader(log):
+def test_a_report_uses_the_words_of_its_reader(log, monkeypatch):
+    drawn = []
+    monkeypatch.setattr("evenhand.cli.output.png", lambda figure: drawn.append(figure) or b"")
     _, words = reported(log, "--arm", "item", "--shares", "a=0.25,c=0.2", "--call", "arm=offer,round=visit", code=1)
     assert "after every visit t an offer has had at least r t plays" in words
     assert "arm " not in words.partition("How to check it again")[0].replace("--arm ", "")
+    written = [text.get_text() for text in drawn[0].findobj(Text)]
+    assert any(text.startswith("The promise was broken in") and "visits" in text for text in written)
+    assert "visit" in written
+    assert not [text for text in written if re.search(r"\b(arm|round)s?\b", text)]
     refused(ArgumentError, "--call: expected", "report", log, "--arm", "item", "--shares", "a=0.25", "--call", "x=y")
     frame = pd.read_csv(log)
     frame.assign(item=frame["item"].replace("a", "an arm")).to_csv(log, index=False)

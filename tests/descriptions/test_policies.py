@@ -110,6 +110,17 @@ def test_labels_that_are_numbers_are_found_under_their_text():
 
 
 def test_a_candidate_that_is_null_has_the_models_own_table():
+    states, tables = PROBLEM["model"]["states"], PROBLEM["model"]["tables"]
+    aged = {
+        "states": {**states, "old": ["no", "yes"]},
+        "parents": {**PROBLEM["model"]["parents"], "old": []},
+        "tables": {**tables, "old": [0.5, 0.5]},
+    }
+    rules = {"now": None, "old": {"old": {"no": {"0": 1}, "yes": {"1": 1}}}}
+    drawn = policy_from({**CSR, "problem": {**PROBLEM, "model": aged, "candidates": rules, "randomised": True}}).problem
+    assert drawn.lot == ("sex",)
+    assert drawn.model.parents["dose"] == ("sex", "old")
+    assert drawn.tables[0].tolist() == [[row, row] for row in tables["dose"]]
     problem = policy_from({"policy": "interventions/csr", **SEARCH}).problem
     assert problem.candidates == ("now", "same for all")
     assert problem.outcomes.round(2).tolist() == [0.54, 0.6]

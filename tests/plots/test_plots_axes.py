@@ -53,12 +53,14 @@ def made():
     search.tell(allocation, *trial.respond(allocation))
     log = pd.DataFrame({"arm": list("abab"), "reward": [0, 1, 1, 0], "p": 0.5})
     value = eh.evaluate(log, {"a": 0.3, "b": 0.7}, arm="arm", reward="reward", propensity="p")
+    trial = log.assign(p_a=0.5, p_b=0.5)
     shares = np.full((2, 2), 0.5)
     grouped = history.assign(group_share=(("policy", "replication", "round", "group"), np.full((2, 2, 60, 2), 0.5)))
     return {
         "history": history,
         "alike": alike,
         "value": value,
+        "effects": eh.effects(trial, control="a", propensity="p"),
         "parity": eh.audit.parity(log, group="arm", value="p"),
         "finding": eh.audit.promise(log, arm="arm", shares=0.5),
         "found": search.recommend(),
@@ -94,6 +96,7 @@ ONE = {
     studies.plot_owed: lambda made, **on: studies.plot_owed([1, 2], made["counts"], ["a", "b"], 1.0, **on),
 }
 SEVERAL = {
+    evaluation.plot_effects: (2, lambda made, **on: plots.plot_effects(made["effects"], **on)),
     interventions.plot_candidates: (2, lambda made, **on: plots.plot_candidates(made["found"], tolerance=0.1, **on)),
     interventions.plot_sensitivity: (2, lambda made, **on: plots.plot_sensitivity(made["sensitivity"], **on)),
     sampling.plot_collection: (2, lambda made, **on: plots.plot_collection(COLLECTED, **on)),

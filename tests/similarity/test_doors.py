@@ -87,7 +87,7 @@ CONSTRUCTORS = {
         {**POLICY, "dimension": [*WHOLE, None, 0, 10**12], "delta": [*NUMBER, None, 0, 1], "ridge": [*NUMBER, None, 0]}
         | {"noise_scale": [*NUMBER, None, 0], "scale": [*WORD, A, Scale([0.0], [1.0])]},
     ),
-    "known rewards": (LipschitzUCB, {"theta": [0.5, 0.1]}, {**POLICY, "theta": [*ROW, None, [1e300]]}),
+    "known rewards": (LipschitzUCB, {"theta": [0.5, 0.1]}, {**POLICY, "theta": [*ROW, [1e300]]}),
     "oracle": (
         MahalanobisOracle,
         {"A": A},

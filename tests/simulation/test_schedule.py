@@ -20,7 +20,6 @@ from evenhand.simulation import loop
 from evenhand.simulation.fit import check_given
 from evenhand.simulation.replication_cache import signature
 from evenhand.simulation.schedule import read_given
-from tests.naming import at_night
 
 ARMS = ("a", "b", "c", "d")
 WORLD = BernoulliArms(dict(zip(ARMS, [0.3, 0.8, 0.5, 0.6], strict=True)))
@@ -80,8 +79,9 @@ def test_kernels_play_what_the_online_object_plays(name, given, monkeypatch):
     assert not np.array_equal(plain.pulls, online.pulls)
 
 
+@pytest.mark.nightly
 @pytest.mark.compiled
-@pytest.mark.parametrize(("name", "given"), [at_night("lottery", "both"), ("slates", "offers")])
+@pytest.mark.parametrize(("name", "given"), [("lottery", "both"), ("slates", "offers")])
 def test_machine_code_plays_it_too(name, given):
     policy, schedule = POLICIES[name](), course_of(*GIVEN[given])
     for field, one, other in zip(

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from evenhand.audit.audited_promise import AuditedPromise, read_audited
-from evenhand.audit.decision_log import Numbered, Plays, moments_of, read_log, read_plays, read_rounds
-from evenhand.audit.files import audit_files, in_turn
+from evenhand.audit.decision_log import Numbered, Plays, read_log, read_plays, read_rounds, times_of
+from evenhand.audit.files import audit_files, in_turn, times_in_files
 from evenhand.audit.findings import Audit, with_times
 from evenhand.audit.separate_logs import ApartAudit, judge_all_orders
 from evenhand.data.tables import cells, check_column, in_natural_order, places_in
-from evenhand.errors import NOTHING, ArgumentError, TableError, Wording, wanted
+from evenhand.errors import NOTHING, ArgumentError, Wording, wanted
 from evenhand.frames import as_pandas, frame_or_value
 from evenhand.promises.promise import Promise
 from evenhand.promises.round_kernels import Rounds
@@ -93,8 +93,8 @@ def promise(
     frame : the log, one row per decision, in the order in which they were taken. Or the name of files, such as
         "logs/*.parquet", whose rows follow one another in the order of the files' names. Parquet and CSV are read batch
         by batch and in little memory, with the same finding; Parquet with one arm a row, always on offer, on all cores;
-        JSON, Arrow and packed Parquet file by file. The labels of a CSV are text, exactly as written. `order`,
-        `round` and `times` need a data frame.
+        JSON, Arrow and packed Parquet file by file. The labels of a CSV are text, exactly as written. `order` and
+        `round` need a data frame; of `times` 8 bytes a row are held, in UTC where they name a zone.
     frames : instead of `frame`, a data frame for each log; an `ApartAudit` is then returned. Shares that change over
         time are refused, as the logs have no round in common.
     arm : name of the column with the arm of each decision; its cells may be lists, also as JSON, where several arms are
@@ -150,11 +150,13 @@ def promise(
     }
     _check_given(frame, frames, times, promised)
     if isinstance(frame, (str, os.PathLike)):
-        for name, value in {"order": order, "round": round, "times": times}.items():
+        for name, value in {"order": order, "round": round}.items():
             if value is not None:
                 mend = "read the file with pandas, or sort its rows and list a round's arms in one cell"
                 raise ArgumentError(wanted(name, Wording(NOTHING, " where files are audited"), value, mend))
-        return audit_files(os.fspath(frame), arm=arm, available=available, segment=segment, jobs=jobs, **promised)
+        file = os.fspath(frame)
+        found = audit_files(file, arm=arm, available=available, segment=segment, jobs=jobs, **promised)
+        return with_times(found, None if times is None else times_in_files(file, times))
     tables = [as_pandas(one) for one in ([frame] if frames is None else frames)]
     named = promised["shares"] if promise is None else dict.fromkeys(promise.arms, 0)
     plays = [read_plays(table, arm, named) for table in tables]
@@ -185,9 +187,7 @@ def _times(table: pd.DataFrame, rounds: Numbered, name: str | None) -> pd.Series
         name = rounds.ordered.names[0]
     else:
         check_column(table, name, "times")
-        if moments_of(cells(table, name), name).dtype.kind != "M":
-            mend = "write times as 2026-11-21 09:30:00"
-            raise TableError(wanted(f"column {name!r}", "times", cells(table, name).iloc[0], mend))
+        times_of(table, name)
     return cells(table, name).iloc[rounds.first_row].reset_index(drop=True)
 
 

@@ -12,7 +12,7 @@ import typer
 import evenhand as eh
 from evenhand import quotas, registry
 from evenhand.cli.groups import learned_bias, say_gaps, show_bias, table_bias, write_bias
-from evenhand.cli.inputs.inputs import delay_of, names_of, numbers_of, shares_of
+from evenhand.cli.inputs.inputs import delay_of, limits_of, names_of, numbers_of, shares_of
 from evenhand.cli.inputs.policies import check_kept, policies_of
 from evenhand.cli.inputs.promises import UNDER, with_and_without
 from evenhand.cli.inputs.tables import read_table
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     tables="data",
     beside={
         "--tolerance": "--shares --promise",
-        "--promise": "not --shares --tolerance",
+        "--promise": "not --shares --cap --window --tolerance",
         "--arm --reward": "--data --learn",
         "--group": "--data",
         "--sensitive --features": "--group",
@@ -59,6 +59,8 @@ def simulate(
     means: str = "",
     policy: Annotated[list[str] | None, typer.Option("--policy", "-p")] = None,
     shares: str = "",
+    cap: str = "",
+    window: str = "",
     tolerance: float = 0.0,
     promise: Path | None = None,
     log: Path | None = None,
@@ -85,6 +87,8 @@ def simulate(
     means : The means of Bernoulli arms: 0.7,0.5,0.4.
     policy : A policy: fair-ucb, ucb1, fair-learn+thompson, ...; may be repeated.
     shares : Promised share of each arm: 0.02, or a=0.2,b=1/3, or a CSV with columns arm, share.
+    cap : The most that an arm may have: 0.5, or a=0.5,b=1/3.
+    window : Least plays in any consecutive rounds: a=2/25,b=10 is twice in any 25, once in any 10.
     tolerance : By how many plays an arm may be behind its share.
     promise : A promise file as for `evenhand new --promise`; each learner runs with and without it.
     log : A log whose offers are replayed, from its column available or given.
@@ -104,8 +108,9 @@ def simulate(
         played = _world(world, logged, arm, reward, means)
     owed = shares_of(shares, played.arms) if shares else None
     if promise is None:
-        policies = policies_of(policy or [], played, owed, tolerance, rounds)
-        check_kept(shares, policies.values())
+        limits = limits_of(cap, window, tolerance)
+        policies = policies_of(policy or [], played, owed, tolerance, rounds, limits)
+        check_kept(shares or cap or window, policies.values())
     else:
         policies = with_and_without(promise, policy or [], played, rounds)
     bias: Any = None

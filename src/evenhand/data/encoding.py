@@ -178,6 +178,11 @@ class Transformer:
         except (AttributeError, ValueError):
             return None
 
+    @property
+    def sources(self) -> list[str]:
+        """The column (d,) that each number is of, in what `fitted` makes."""
+        return [name for name, part in self.transformer.output_indices_.items() for _ in range(part.start, part.stop)]
+
     def transform(self, frame: object) -> Floats:
         """Return the numbers (n, d) of a table's rows; a dict column -> value is one row.
 

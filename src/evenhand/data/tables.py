@@ -44,6 +44,8 @@ BAND = re.compile(
 lower end."""
 LEFT_OUT = "decisions_left_out"
 """The column of an exported log that says how many decisions beside each are not in it, as they have no reward."""
+EACH = "propensity_"
+"""Before an arm, the column of an exported log with the chance of that arm, whichever was drawn."""
 LEAST_CHANCE = 1e-100
 """Squares of 1 / p are added up, which must stay finite."""
 ROUNDING = 1e-9

@@ -35,7 +35,7 @@ DEEPEST = 3
 """How deep policies may be nested."""
 LARGEST_SEED = 2**63
 PLAIN = {bool: "true or false", int: "a whole number", float: "a number", str: "text", type(None): "null"}
-PROBLEM = ("model", "intervene", "sensitive", "outcome", "candidates", "values")
+PROBLEM = ("model", "intervene", "sensitive", "outcome", "candidates", "values", "randomised")
 MODEL = ("states", "parents", "tables")
 
 
@@ -47,10 +47,10 @@ def policy_from(spec: object, *, bounded: bool = True) -> Any:
     spec : an object with `policy`, a registered name, and the constructor's arguments. An argument that takes an
         object (`learner`, `inner`; `metric`, `model`) is a name or a similar object, with `policy` or `part`. The
         `problem` of a search is {"model": {"states", "parents", "tables"}, "intervene", "sensitive", "outcome",
-        "candidates", "values"}; a candidate that is null has the model's own table. Beside `shares`, `sets` lists
-        shares of sets of arms: [{"arms": ["a", "b"], "share": 0.5}]. In their place `promise` is an object that
-        `eh.Promise.from_dict` reads, for policies that take a promise. `encoder` says how a policy reads contexts with
-        text: {"columns": {"weather": ["sun", "rain"], "hour": null}}, the arguments of `eh.Encoder`.
+        "candidates", "values", "randomised"}; a candidate that is null has the model's own table. Beside `shares`,
+        `sets` lists shares of sets of arms: [{"arms": ["a", "b"], "share": 0.5}]. In their place `promise` is an object
+        that `eh.Promise.from_dict` reads, for policies that take a promise. `encoder` says how a policy reads contexts
+        with text: {"columns": {"weather": ["sun", "rain"], "hour": null}}, the arguments of `eh.Encoder`.
     bounded : refuse sizes that would need much memory; keep it on for data that comes over a network.
 
     Raises
@@ -143,7 +143,7 @@ def _arguments(
 def _problem(spec: object, where: str, bounded: bool) -> Any:
     from evenhand.interventions import CausalModel, Problem
 
-    parts = parts_of(spec, where, PROBLEM, optional=("values",))
+    parts = parts_of(spec, where, PROBLEM, optional=("values", "randomised"))
     tables = parts_of(parts["model"], f"{where}.model", MODEL)
     for name, part in (*((f"model.{n}", tables[n]) for n in MODEL), ("candidates", parts["candidates"])):
         if not isinstance(part, dict):
@@ -151,8 +151,6 @@ def _problem(spec: object, where: str, bounded: bool) -> Any:
     if bounded:
         check_sizes("problem", {**tables, "candidates": parts["candidates"]})
     model = _called(where, CausalModel.from_tables, tables)
-    own = model.tables.get(parts["intervene"]) if isinstance(parts["intervene"], str) else None
-    parts["candidates"] = {label: own if table is None else table for label, table in parts["candidates"].items()}
     return _called(where, Problem, {**parts, "model": model})
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.display.digits import number
+from evenhand.display.digits import number, reads_as_number
 
 FIRST, LAST = 6, 3
 """Of a long table so many rows are shown from its start and from its end."""
@@ -147,8 +147,8 @@ def _caption(text: str) -> str:
 
 
 def _html_cell(value: object) -> str:
-    number = isinstance(value, (int, float, Fraction, np.number)) and not isinstance(value, bool)
-    return f"<td{RIGHT if number else LEFT}>{escape(said(value))}</td>"
+    right = not isinstance(value, bool) and reads_as_number(value)
+    return f"<td{RIGHT if right else LEFT}>{escape(said(value))}</td>"
 
 
 def said(value: object) -> str:

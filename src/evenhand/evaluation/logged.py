@@ -14,6 +14,7 @@ from evenhand.data.encoding import Encoder
 from evenhand.data.probabilities import scaled_note, summed
 from evenhand.data.rows import in_step
 from evenhand.data.tables import (
+    EACH,
     LEAST_CHANCE,
     LEFT_OUT,
     ROUNDING,
@@ -163,8 +164,9 @@ def read_logged(
         places, at = positions_in(frame, position)
     every: Floats | None
     notes = () if order is None else _check_order(frame, order)
+    propensity = columns_by_arm(frame, propensity, arms)
     if isinstance(propensity, Mapping):
-        every, doubts = _all_chances(frame, propensity, arms, codes)
+        every, doubts = all_chances(frame, propensity, arms, codes)
         notes += doubts
         chances = every[np.arange(len(codes)), codes]
         _check_drawn(chances, next(iter(propensity.values())))
@@ -287,7 +289,18 @@ def _check_drawn(chances: Floats, name: str) -> None:
         raise TableError(wanted(f"column {name!r}", what, Wording("1 in every row"), mend))
 
 
-def _all_chances(
+def columns_by_arm(
+    frame: pd.DataFrame, given: str | Mapping[Label, str] | None, arms: Sequence[Label]
+) -> str | Mapping[Label, str] | None:
+    """Return the columns of the chances of all arms, `<column>_<arm>`, where a log has them beside the `column` of the
+    drawn arm's that is given, or is named as an export names it; else what is given."""
+    before = EACH if given is None else f"{given}_"
+    found = {f"{before}{arm}": arm for arm in arms}
+    there = {str(name) for name in frame.columns if str(name).startswith(before)}
+    return given if isinstance(given, Mapping) or there != set(found) else {arm: name for name, arm in found.items()}
+
+
+def all_chances(
     frame: pd.DataFrame, given: Mapping[Label, str], arms: Sequence[Label], codes: Ints
 ) -> tuple[Floats, tuple[str, ...]]:
     """Return the chances of all arms (n_rows, n_arms), scaled to sum to 1, and what is to be known of them."""

@@ -320,7 +320,7 @@ class TableArms(KernelWorld):
         """Return what the features explain of the difference between each of these groups and all others, and the gap
         between similar people; see `evenhand.audit.parity` with `given=`."""
         codes, names = self.codes(), self.membership.names
-        return similar_gaps(self.table, self.rewards, codes, names, self.features, compared=compared, level=level)
+        return similar_gaps(self.table, self.rewards, codes, names, self.encoder, compared=compared, level=level)
 
     def codes(self) -> Ints:
         """Return the group of each row (n_rows,), its place among the groups' names."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -13,11 +15,13 @@ import numpy as np
 from evenhand.arguments import is_whole, whole, yes_or_no
 from evenhand.errors import ArgumentError, EvenhandError, ModelError, StateFileError, wanted
 from evenhand.frames import dimensions
-from evenhand.learners.functions import find, know, path_of
+from evenhand.kernels.arrays import Floats
+from evenhand.learners.functions import MissingFunction, find, know, path_of
 from evenhand.parameters import Parameters
 from evenhand.protocol import Label, arm_labels
 from evenhand.registry import register
 
+_dumps: ContextVar[bool] = ContextVar("_dumps", default=True)
 PLAIN = ("contextual", "features", "reward_range", "arms", "among", "own_choices")
 """The arguments of an adapter that are plain data."""
 
@@ -38,7 +42,7 @@ class Adapter(Parameters):
         share the learner's own randomness, and `simulate` warns.
     dump, load : how the learner is saved. `dump(learner)` returns all of its memory, its randomness included, as
         numbers, text, bytes, arrays, lists and dicts; `load(dumped)` returns a learner that goes on from there. A state
-        file names the functions, so all five must be at the top of a module. Without both the learner cannot be saved.
+        file names the functions, so all must be at the top of a module. Without both the learner cannot be saved.
     contextual : whether the learner takes contexts. None: not under a quota, and otherwise as the world shows them.
     features : the names of the contexts' columns, in the order in which the learner takes them: data frames and dicts
         are then read by these names. None takes the order of the first data frame.
@@ -51,6 +55,8 @@ class Adapter(Parameters):
         such rounds, and a warning says so.
     own_choices : whether it must learn from its own choices alone, as a learner that weighs rewards by their
         probabilities must: `DeadlineLearn` then holds a proposal that it refuses.
+    scores : takes what `choose` takes, and returns how much each of the arms is expected to earn, more for one that is
+        worth trying, in the unit of the rewards: `DeadlineLearn(..., priced=True)` asks it in place of `choose`.
 
     Raises
     ------
@@ -89,8 +95,10 @@ class Adapter(Parameters):
         arms: int | Sequence[Label] | None = None,
         among: bool = False,
         own_choices: bool = False,
+        scores: Callable[..., Any] | None = None,
     ) -> None:
-        functions: dict[str, Any] = {"choose": choose, "update": update, "seed": seed, "dump": dump, "load": load}
+        functions: dict[str, Any] = {"choose": choose, "update": update, "scores": scores}
+        functions |= {"seed": seed, "dump": dump, "load": load}
         for name, function in functions.items():
             if not callable(function) and (function is not None or name in ("choose", "update")):
                 given = "of what dump returned" if name == "load" else "that takes the learner first"
@@ -114,6 +122,11 @@ class Adapter(Parameters):
         """A function of a seed that starts the wrapped learner's randomness anew, or None if `seed` was not given."""
         seed = self.functions["seed"]
         return None if seed is None else partial(seed, self.learner)
+
+    @property
+    def scores(self) -> Callable[..., Any] | None:
+        """A function that returns the wrapped learner's scores, or None if `scores` was not given."""
+        return None if self.functions["scores"] is None else partial(self._called, "scores")
 
     def choose(self, *contexts_arms: object) -> int | list[int]:
         """Return the index that the wrapped learner picks, or its ranking."""
@@ -159,7 +172,7 @@ class Adapter(Parameters):
             )
         return {
             "functions": {name: function and path_of(name, function) for name, function in self.functions.items()},
-            "dumped": self._called("dump"),
+            "dumped": self._called("dump") if _dumps.get() else None,
         } | self._said
 
     @property
@@ -179,8 +192,9 @@ class Adapter(Parameters):
         """
         names = snapshot["functions"]
         functions: dict[str, Any] = {name: None if path is None else find(path) for name, path in names.items()}
+        load, dumped = functions["load"], snapshot["dumped"]
         try:
-            learner = functions["load"](snapshot["dumped"])
+            learner = dumped if isinstance(load, MissingFunction) else load(dumped)
         except StateFileError:
             raise
         except Exception as error:
@@ -202,6 +216,16 @@ class Adapter(Parameters):
             other = isinstance(error, TypeError) and not _takes(self.functions[name], self.learner, *given)
             mend = "; contextual=True says that it takes contexts, False that it takes none" if other else ""
             raise ModelError(f"{failed}: {error}{mend}") from error
+
+
+@contextmanager
+def without_dumps() -> Iterator[None]:
+    """Leave out of snapshots what learners from elsewhere remember: two of these are then equal where all else is."""
+    token = _dumps.set(False)
+    try:
+        yield
+    finally:
+        _dumps.reset(token)
 
 
 def _takes(function: Callable[..., Any], *given: object) -> bool:
@@ -230,6 +254,7 @@ class LearnerFacts(NamedTuple):
     learner: Any = None
     reward_range: Any = None
     reseed: Any = None
+    scores: Any = None
 
 
 def learner_facts(learner: object) -> LearnerFacts:
@@ -254,7 +279,7 @@ def reward_range_of(learner: object, default: tuple[float, float]) -> tuple[floa
     return default if own is None else read_range(own)
 
 
-def read_range(given: Any) -> tuple[float, float]:
+def read_range(given: Any, name: str = "reward_range") -> tuple[float, float]:
     """Return a least and a largest reward.
 
     Raises
@@ -268,7 +293,7 @@ def read_range(given: Any) -> tuple[float, float]:
         low = high = math.nan
     if not low < high:
         mend = "such as (0, 5), or (-math.inf, math.inf) for any reward"
-        raise ArgumentError(wanted("reward_range", "the lowest and the highest reward", given, mend))
+        raise ArgumentError(wanted(name, "the lowest and the highest reward", given, mend))
     return low, high
 
 
@@ -308,6 +333,24 @@ def wishes_of(learner: object, contexts: Sequence[Any], arms: Sequence[int], nam
         got = proposals[0] if len(proposals) == 1 else proposals
         raise ArgumentError(wanted(name, f"{one}, or a list of them, the best first", got))
     return list(map(int, proposals))
+
+
+def scores_of(learner: Any, contexts: Sequence[Any], arms: Sequence[int]) -> Floats:
+    """Return the score of each of these arms, by a learner from elsewhere that has scores.
+
+    Raises
+    ------
+    ArgumentError
+        If it returns anything but a number for each.
+    """
+    said = learner_facts(learner).scores(*contexts, *([list(arms)] if asks_among(learner) else []))
+    try:
+        scores = np.array(said, np.float64)
+    except (TypeError, ValueError):
+        scores = np.array(math.nan)
+    if scores.shape != (len(arms),) or np.isnan(scores).any():
+        raise ArgumentError(wanted("learner.scores()", f"{len(arms)} numbers, one for each arm", said))
+    return scores
 
 
 def said_by(learner: Any, contexts: Sequence[Any], arms: Sequence[int]) -> list[Any]:

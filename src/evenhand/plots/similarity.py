@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.plots.axes import axes_of, name_ends, one_of, panels_of, short
-from evenhand.plots.style import curve, finish, looks, over_replications, style
+from evenhand.plots.style import SHADES, curve, finish, looks, over_replications, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,6 +50,15 @@ def plot_total(history: Any, variable: str, *, log: bool = False, ax: Axes | Non
         name_ends(axes, texts, ends, looked)
         title, up = NAMES.get(variable, (variable, variable))
         return finish(axes, title, "round", up, legend=False)
+
+
+def plot_chances(values: Any, chances: Any, feature: str, *, ax: Axes | None = None) -> Axes:
+    """Draw the chance of each person over a feature (n,)."""
+    axes = axes_of(ax)
+    with style():
+        axes.plot(values, 100.0 * np.asarray(chances), ".", color=SHADES[0], markersize=4, alpha=0.4)
+        axes.set_ylim(bottom=0.0)
+        return finish(axes, f"Chance of a place by {feature}", feature, "chance (%)", legend=False)
 
 
 def _widen(axes: Axes, means: Any) -> None:

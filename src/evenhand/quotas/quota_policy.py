@@ -40,6 +40,10 @@ Shares = Sequence[Any] | Mapping[Label, Any]
 
 SILENT = {"tolerance": 0.0, "plays": 1, "cap_tolerance": 0.0}
 """What arguments of a promise are that say nothing; the others are None."""
+BY_RULE = (
+    "What it costs to keep the promise holds for this rule alone: the learner sees contexts, and another rule may "
+    "choose better for whom an arm that is owed its share is played."
+)
 DEADLINE_LEARN = Wording("DeadlineLearn", shell="--policy deadline-learn")
 
 
@@ -87,6 +91,8 @@ class QuotaPolicy(KernelPolicy):
 
     _rule: QuotaRule | RankingRule
     _traits = replace(KernelPolicy._traits, kept="at every round")
+    _priced = False
+    """Whether prices stand in front of the learner's scores."""
     _drawn = False
     """Whether a lottery draws what is played."""
 
@@ -189,6 +195,11 @@ class QuotaPolicy(KernelPolicy):
         return self.promise.tolerance
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know before trusting its numbers, in sentences."""
+        return (BY_RULE,) if self._traits.contextual and self.promise.owes else ()
+
+    @property
     @locked
     def pulls(self) -> dict[Label, int]:
         """How often each arm has been played so far."""
@@ -281,7 +292,7 @@ class QuotaPolicy(KernelPolicy):
     def _python_calls(self) -> PythonCalls:
         """Return what asks and tells a learner from elsewhere."""
         assert isinstance(self._proposer, PythonProposer)
-        asks = self._traits.plays, self._drawn, self._traits.holds, self._may_come, self._to_ranking
+        asks = self._traits.plays, self._drawn, self._traits.holds, self._priced, self._may_come, self._to_ranking
         return PythonCalls(self._proposer, self._rule, self.engine.params, self.engine.state, *asks)
 
     def _way_back(self) -> Callable[[], None]:

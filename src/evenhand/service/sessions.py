@@ -133,16 +133,15 @@ class Session:
 
 
 def warm_up(study: Study) -> None:
-    """Decide and report once on a copy of the policy, so that it is compiled before the first request.
+    """Compile the policy before the first request, or decide and report once on a copy of one that cannot be.
 
-    A policy that needs contexts is left out; a study that cannot be read refuses the requests themselves.
+    One that does not know its contexts is left out; a study that cannot be read refuses the requests themselves.
     """
     with suppress(Exception):
-        policy = study.state.bare_copy()
-        if isinstance(policy, KernelPolicy):
-            policy.engine.compile()
-        policy.tell(policy.ask(), 1.0)
         study.compile()
+        policy = study.state.bare_copy()
+        if not isinstance(policy, KernelPolicy):
+            policy.tell(policy.ask(), 1.0)
 
 
 class Sessions:

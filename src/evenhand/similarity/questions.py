@@ -37,6 +37,11 @@ class PairTask:
     token: str | None = field(default=None, kw_only=True, repr=False, compare=False)
 
 
+def as_shown(gap: float, up_to: float = 1.0) -> float:
+    """Return a difference of chances as people read it, in tenths of a percentage point, no larger than a limit."""
+    return min(round(1000.0 * gap), int(1000.0 * up_to + 1e-6)) / 1000.0
+
+
 class Question(NamedTuple):
     """A question that waits for answers: two rows, how differently they were treated, and who has answered."""
 

@@ -257,6 +257,8 @@ def _play_missing(
                 results[name, r] = found
             else:
                 missing[name].append(r)
+    if backend == "loky" and sum(map(len, missing.values())) <= 1:
+        jobs = 1  # a process of its own takes a second to start
     size = max(1, min(ROUNDS_A_TASK // rounds, replications // (4 * (jobs if jobs > 0 else os.cpu_count() or 1))))
     inside = backend in IN_PROCESS or (backend == "loky" and jobs == 1)
     to_play = rounds * sum(map(len, missing.values()))

@@ -85,7 +85,7 @@ class LivePolicy:
         with self.lock:
             policy = self._now_or_earlier().policy
             if isinstance(policy, KernelPolicy):
-                policy.engine.compile()
+                policy.compile()
 
     # ------------------------------------------------------------------ what adds to the log
 
