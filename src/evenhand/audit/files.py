@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.audit.audited_promise import AuditedPromise, check_constant, read_audited
-from evenhand.audit.decision_log import MEND, NONE, read_log, read_plays, read_rounds, times_of
+from evenhand.audit.decision_log import MEND, NONE, read_log, read_plays, read_rounds
 from evenhand.audit.findings import Audit, Entered, finding, looks_at, open_books
 from evenhand.data.csv_files import CsvFile
 from evenhand.data.files import format_of, read_table
@@ -319,26 +319,6 @@ def audit_files(
     if strange:
         raise UnknownArmError(wanted_label(f"column {arm!r}", "an arm that has a share", arms, strange[0], MEND))
     return _side_by_side(found, columns, owed, [one.among(arms) for one in by_stretch], jobs)
-
-
-def times_in_files(pattern: str, name: str) -> pd.Series[Any]:
-    """Return the time of each row of files (n_rows,), of which nothing else is held.
-
-    Raises
-    ------
-    TableError
-        As `stretches` does, and if a cell is no time.
-    """
-    import pandas as pd
-
-    found = []
-    for stretch in stretches(pattern, [name]):
-        for frame, row in batches(stretch, [name]):
-            try:
-                found.append(times_of(frame.astype(object), name))
-            except TableError as error:
-                raise placed(error, stretch.path, row) from error
-    return pd.Series(np.concatenate(found))
 
 
 def _rounds(stretch: Stretch, columns: Columns, owed: AuditedPromise) -> Iterator[Part]:

@@ -15,11 +15,11 @@ import numpy as np
 
 from evenhand.audit.audited_promise import AuditedPromise, read_audited
 from evenhand.audit.decision_log import Numbered, Plays, read_log, read_plays, read_rounds, times_of
-from evenhand.audit.files import audit_files, in_turn, times_in_files
+from evenhand.audit.files import audit_files, batches, in_turn, placed, stretches
 from evenhand.audit.findings import Audit, with_times
 from evenhand.audit.separate_logs import ApartAudit, judge_all_orders
 from evenhand.data.tables import cells, check_column, in_natural_order, places_in
-from evenhand.errors import NOTHING, ArgumentError, Wording, wanted
+from evenhand.errors import NOTHING, ArgumentError, TableError, Wording, wanted
 from evenhand.frames import as_pandas, frame_or_value
 from evenhand.promises.promise import Promise
 from evenhand.promises.round_kernels import Rounds
@@ -156,7 +156,7 @@ def promise(
                 raise ArgumentError(wanted(name, Wording(NOTHING, " where files are audited"), value, mend))
         file = os.fspath(frame)
         found = audit_files(file, arm=arm, available=available, segment=segment, jobs=jobs, **promised)
-        return with_times(found, None if times is None else times_in_files(file, times))
+        return with_times(found, None if times is None else _times_in_files(file, times))
     tables = [as_pandas(one) for one in ([frame] if frames is None else frames)]
     named = promised["shares"] if promise is None else dict.fromkeys(promise.arms, 0)
     plays = [read_plays(table, arm, named) for table in tables]
@@ -243,3 +243,23 @@ def _check_given(frame: Any, frames: Any, times: Any, promised: dict[str, Any]) 
     for name, value in (beside | {name: promised[name] or None for name in ("tolerance", "cap_tolerance")}).items():
         if value is not None:
             raise ArgumentError(wanted(name, "nothing together with a promise, which states it", value))
+
+
+def _times_in_files(pattern: str, name: str) -> pd.Series[Any]:
+    """Return the time of each row of files (n_rows,), of which nothing else is held.
+
+    Raises
+    ------
+    TableError
+        As `stretches` does, and if a cell is no time.
+    """
+    import pandas as pd
+
+    found = []
+    for stretch in stretches(pattern, [name]):
+        for frame, row in batches(stretch, [name]):
+            try:
+                found.append(times_of(frame.astype(object), name))
+            except TableError as error:
+                raise placed(error, stretch.path, row) from error
+    return pd.Series(np.concatenate(found))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -155,9 +156,7 @@ def evaluate(
         seed=seed,
         progress=not json,
     )
-    each_found = found.evaluations if isinstance(found, Comparison) else {next(iter(named)): found}
-    every = {name: replace(one, notes=(*one.notes, *notes_of(named[name]))) for name, one in each_found.items()}
-    found = replace(found, evaluations=every) if isinstance(found, Comparison) else next(iter(every.values()))
+    found, every = _with_notes(found, named)
     if picture is not None:
         _draw(found, picture, at_least)
     costs = _price(frame, arm, reward, shares, promise) if (shares or promise) and not position else None
@@ -175,6 +174,15 @@ def evaluate(
             print_text(f"Written: {picture}")
     if met is False:
         raise typer.Exit(1)
+
+
+def _with_notes(
+    found: Evaluation | Comparison, policies: Mapping[str, Any]
+) -> tuple[Evaluation | Comparison, dict[str, Evaluation]]:
+    """Return an answer, and that of each policy by its name, with what to know before trusting the policy's numbers."""
+    each = found.evaluations if isinstance(found, Comparison) else {next(iter(policies)): found}
+    every = {name: replace(one, notes=(*one.notes, *notes_of(policies[name]))) for name, one in each.items()}
+    return (replace(found, evaluations=every) if isinstance(found, Comparison) else next(iter(every.values()))), every
 
 
 def _policies(

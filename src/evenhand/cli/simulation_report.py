@@ -53,6 +53,8 @@ def show_policies(summary: list[dict[str, Any]]) -> None:
 
 
 def policy_rows(history: xr.Dataset, later: set[str]) -> list[dict[str, Any]]:
+    """Return a row for each policy: whether its promise was kept, what it earned and lost, and its groups' shares;
+    `later` are the policies whose promise is not due at every round."""
     last = history.isel(round=-1)
     rounds = float(last["round"])
     rows = []
@@ -112,6 +114,7 @@ def _write_netcdf(history: xr.Dataset, path: Path) -> list[Path]:
 
 
 def write_files(history: xr.Dataset, clauses: list[Clause], summary: list[dict[str, Any]], out: Path) -> list[Path]:
+    """Write the history, the tables and the pictures into a folder, and return what was written."""
     import pandas as pd
 
     written = _write_netcdf(history, out / "history.nc")

@@ -78,12 +78,12 @@ def _current() -> Axes:
     """Return pyplot's current axes, or new ones where the current figure holds a picture of ours."""
     import matplotlib.pyplot as plt
 
-    from evenhand.plots.picture import Picture
+    from evenhand.plots.shown_figure import ShownFigure
 
     if not plt.get_fignums():
         return _opened()
     current = plt.gcf()
-    if isinstance(current, Picture) and any(axes.has_data() for axes in current.axes):
+    if isinstance(current, ShownFigure) and any(axes.has_data() for axes in current.axes):
         return _opened()
     with style():
         return plt.gca()
@@ -93,11 +93,11 @@ def _opened(width: float = WIDTH, height: float = HEIGHT, columns: int = 1) -> A
     """Open a figure in pyplot and return its axes; where nothing can be shown, close the picture before it."""
     import matplotlib.pyplot as plt
 
-    from evenhand.plots.picture import Picture
+    from evenhand.plots.shown_figure import ShownFigure
 
-    if plt.get_fignums() and isinstance(plt.gcf(), Picture) and plt.get_backend().lower() == "agg":
+    if plt.get_fignums() and isinstance(plt.gcf(), ShownFigure) and plt.get_backend().lower() == "agg":
         plt.close()
-    figure = plt.figure(figsize=(width, height), dpi=110, layout="constrained", FigureClass=Picture)
+    figure = plt.figure(figsize=(width, height), dpi=110, layout="constrained", FigureClass=ShownFigure)
     with style():  # not around plt.figure, which sets up a notebook's display: leaving the style would undo that
         return figure.subplots(1, columns)
 

@@ -17,14 +17,14 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Self
 
 import numpy as np
 
 from evenhand.arguments import is_whole, whole
 from evenhand.display.html import Table
-from evenhand.errors import NOTHING, ArgumentError, EvenhandError, Wording, wanted
+from evenhand.errors import NOTHING, ArgumentError, Wording, wanted
 from evenhand.frames import Frame, as_pandas
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.labels import Labels
@@ -427,31 +427,6 @@ class KernelPolicy(AskTell, Parameters):
             for index, paid, chance, shown in rows:
                 self.engine.tell(shown, index, paid, self.round, chance)
         self._told = True
-
-    @locked
-    def compile(self) -> None:
-        """Compile the decisions now, or load them from disk, and rehearse one on a copy, so that the first takes no
-        longer than any other; otherwise they are plain Python until compiling pays.
-
-        Raises
-        ------
-        ArgumentError
-            If the policy does not know its arms, or the dimension of its contexts, yet.
-
-        Examples
-        --------
-        >>> from evenhand.learners import UCB1
-        >>> policy = UCB1(arms=["a", "b"])
-        >>> policy.compile()
-        >>> policy.ask().round
-        1
-        """
-        self.engine.compile()
-        if self._traits.compiled:
-            twin, size = self._twin(), self.dimension or 0
-            with suppress(EvenhandError):  # a promise may need to know what is on offer
-                decision = twin.ask(np.zeros((len(self._labels), size)) if size else None)
-                twin.tell(decision, dict.fromkeys(decision.arms, 1.0) if twin.engine.plays > 1 else 1.0)
 
     def _all_or_none(self) -> AbstractContextManager[None]:
         """Take back whatever it is told in a block that fails, as where a learner from elsewhere raises."""

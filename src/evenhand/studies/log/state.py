@@ -16,6 +16,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from evenhand.errors import ArgumentError, ErasedError, EvenhandError, wanted
+from evenhand.policy.compiling import compile_policy
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.processes import is_left_held, renew_in_child
 from evenhand.studies.log.codec import now
@@ -85,7 +86,7 @@ class LivePolicy:
         with self.lock:
             policy = self._now_or_earlier().policy
             if isinstance(policy, KernelPolicy):
-                policy.compile()
+                compile_policy(policy)
 
     # ------------------------------------------------------------------ what adds to the log
 

@@ -7,7 +7,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 
-class Picture(Figure):
+class ShownFigure(Figure):
     """A figure that a notebook shows once, also where a cell ends with it."""
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
