@@ -131,7 +131,7 @@ def test_the_assumed_rate_is_above_the_true_one():
     assert all(cautious_rate(r) > r for r in rates)
     assert cautious_rate(0.5) == 0.5
     assert cautious_rate(0.7) == pytest.approx(1 - cautious_rate(0.3))
-    assert MomentDistance(error_rate=0.1).assumed_error_rate(0.1) == pytest.approx(0.19, abs=0.005)
+    assert MomentDistance(error_rate=0.1)._assumed_error_rate(0.1) == pytest.approx(0.19, abs=0.005)
 
 
 @pytest.fixture

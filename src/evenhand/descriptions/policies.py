@@ -39,7 +39,7 @@ PROBLEM = ("model", "intervene", "sensitive", "outcome", "candidates", "values",
 MODEL = ("states", "parents", "tables")
 
 
-def policy_from(spec: Any, *, bounded: bool = True) -> Any:
+def policy_from(spec: object, *, bounded: bool = True) -> Any:
     """Return the policy that plain data describes; a policy without a seed gets a random one.
 
     Parameters
@@ -77,7 +77,7 @@ def build(described: dict[str, Any], *, bounded: bool = False) -> Any:
     return _made(described, "policy", "", 1, bounded)
 
 
-def _made(spec: Any, kind: registry.Kind, where: str, depth: int, bounded: bool) -> Any:
+def _made(spec: object, kind: registry.Kind, where: str, depth: int, bounded: bool) -> Any:
     if isinstance(spec, str) and where:
         spec = {kind: spec}
     if not isinstance(spec, dict) or not isinstance(spec.get(kind), str):
@@ -140,7 +140,7 @@ def _arguments(
     return arguments
 
 
-def _problem(spec: Any, where: str, bounded: bool) -> Any:
+def _problem(spec: object, where: str, bounded: bool) -> Any:
     from evenhand.interventions import CausalModel, Problem
 
     parts = parts_of(spec, where, PROBLEM, optional=("values", "randomised"))
@@ -165,7 +165,7 @@ def _called(name: str, cls: Any, arguments: dict[str, Any]) -> Any:
         raise ArgumentError(f"{name}: cannot be built from these arguments: {error}") from error
 
 
-def _of_kind(value: Any, hint: Any, where: str) -> Any:
+def _of_kind(value: object, hint: object, where: str) -> Any:
     """Return a value that its annotation allows; other kinds than plain ones are left to the constructor."""
     choices = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
     words: list[str] = []
@@ -179,18 +179,18 @@ def _of_kind(value: Any, hint: Any, where: str) -> Any:
             if type(value) is choice or (choice is float and type(value) is int):
                 return value
             words.append(PLAIN[choice])
-        elif choice is Any or (isinstance(value, (list, dict)) and _collection(choice)):
+        elif choice in (Any, object) or (isinstance(value, (list, dict)) and _collection(choice)):
             return value
         elif _collection(choice):
             words.append("an object" if typing.get_origin(choice) is Mapping else "a list")
     raise ArgumentError(wanted(where, " or ".join(words), value))
 
 
-def _collection(hint: Any) -> bool:
+def _collection(hint: object) -> bool:
     return typing.get_origin(hint) not in (None, Callable)
 
 
-def _plain(value: Any, where: str, depth: int = 0) -> Any:
+def _plain(value: object, where: str, depth: int = 0) -> Any:
     """Return a copy of plain data.
 
     Raises

@@ -356,7 +356,7 @@ class TableArms(KernelWorld):
         yield cls(frame, ["age", "sex"], group="sex", reward="repaid", sensitive="F", noise=1.0)
 
 
-def _names(name: str, columns: Any) -> list[Any]:
+def _names(name: str, columns: object) -> list[Any]:
     names = column_names(name, columns)
     if len(set(names)) < len(names):
         raise TableError(wanted(name, "at least one column, each once", columns))

@@ -82,7 +82,7 @@ class Adapter(Parameters):
 
     def __init__(
         self,
-        learner: Any,
+        learner: object,
         *,
         choose: Callable[..., Any],
         update: Callable[..., Any],
@@ -128,7 +128,7 @@ class Adapter(Parameters):
         """A function that returns the wrapped learner's scores, or None if `scores` was not given."""
         return None if self.functions["scores"] is None else partial(self._called, "scores")
 
-    def choose(self, *contexts_arms: Any) -> int | list[int]:
+    def choose(self, *contexts_arms: object) -> int | list[int]:
         """Return the index that the wrapped learner picks, or its ranking."""
         given = self._called("choose", *contexts_arms)
         ranking = _listed(given)
@@ -137,7 +137,7 @@ class Adapter(Parameters):
             raise ArgumentError(wanted("choose", what, given))
         return int(ranking[0]) if len(ranking) == 1 else list(map(int, ranking))
 
-    def update(self, *contexts_index_reward: Any) -> None:
+    def update(self, *contexts_index_reward: object) -> None:
         """Tell the wrapped learner a reward."""
         self._called("update", *contexts_index_reward)
 
@@ -206,7 +206,7 @@ class Adapter(Parameters):
         """Yield a learner to check: a list of counts that picks the arm told least often."""
         yield cls([2, 0, 1], choose=_fewest, update=_counted, dump=list, load=list, reward_range=(-1.0, math.inf))
 
-    def _called(self, name: str, *given: Any) -> Any:
+    def _called(self, name: str, *given: object) -> Any:
         try:
             return self.functions[name](self.learner, *given)
         except EvenhandError:
@@ -228,7 +228,7 @@ def without_dumps() -> Iterator[None]:
         _dumps.reset(token)
 
 
-def _takes(function: Callable[..., Any], *given: Any) -> bool:
+def _takes(function: Callable[..., Any], *given: object) -> bool:
     try:
         inspect.signature(function).bind(*given)
     except TypeError:
@@ -257,7 +257,7 @@ class LearnerFacts(NamedTuple):
     scores: Any = None
 
 
-def learner_facts(learner: Any) -> LearnerFacts:
+def learner_facts(learner: object) -> LearnerFacts:
     """Return what a learner says of itself: its policy asks it once."""
     declared = getattr(learner, "_traits", learner)
     said = (
@@ -267,7 +267,7 @@ def learner_facts(learner: Any) -> LearnerFacts:
     return LearnerFacts._make(said)
 
 
-def reward_range_of(learner: Any, default: tuple[float, float]) -> tuple[float, float]:
+def reward_range_of(learner: object, default: tuple[float, float]) -> tuple[float, float]:
     """Return the rewards that a foreign learner takes, `default` where it does not say.
 
     Raises
@@ -297,7 +297,7 @@ def read_range(given: Any, name: str = "reward_range") -> tuple[float, float]:
     return low, high
 
 
-def read_features(given: Any, contextual: bool | None) -> list[str]:
+def read_features(given: object, contextual: bool | None) -> list[str]:
     """Return the names of features.
 
     Raises
@@ -313,7 +313,7 @@ def read_features(given: Any, contextual: bool | None) -> list[str]:
     return listed
 
 
-def wishes_of(learner: Any, contexts: Sequence[Any], arms: Sequence[int], name: str) -> list[int]:
+def wishes_of(learner: object, contexts: Sequence[Any], arms: Sequence[int], name: str) -> list[int]:
     """Return the indices of the arms that a learner from elsewhere proposes to play, the best first; one that can be
     asked among some arms is asked among these.
 
@@ -358,7 +358,7 @@ def said_by(learner: Any, contexts: Sequence[Any], arms: Sequence[int]) -> list[
     return _listed(learner.choose(*contexts, *([list(arms)] if asks_among(learner) else [])))
 
 
-def asks_among(learner: Any) -> bool:
+def asks_among(learner: object) -> bool:
     """Return whether a learner from elsewhere can be asked which of some arms it would play."""
     return bool(getattr(learner, "among", False))
 

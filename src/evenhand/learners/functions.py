@@ -81,7 +81,7 @@ def path_of(argument: str, function: Callable[..., Any]) -> str:
     return path
 
 
-def find(path: Any) -> Callable[..., Any]:
+def find(path: object) -> Callable[..., Any]:
     """Return the function that a state file names.
 
     Raises

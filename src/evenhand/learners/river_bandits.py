@@ -49,7 +49,7 @@ class RiverBandit:
 
 
 def from_river(
-    policy: Any,
+    policy: object,
     *,
     arms: int | Sequence[Label],
     features: Sequence[str] | None = None,
@@ -172,7 +172,7 @@ FUNCTIONS: dict[str, Any] = {"choose": choose, "update": update, "seed": reseed,
 know(*FUNCTIONS.values(), scores)
 
 
-def _ids(argument: str, what: str, known: list[Any], labels: Sequence[Any], given: Any) -> list[Any]:
+def _ids(argument: str, what: str, known: list[Any], labels: Sequence[Any], given: object) -> list[Any]:
     """Return under which id a bandit knows, or will know, each label; all that it has learned under must be there."""
     ids, named = dict(enumerate(labels)), list(map(combined_label, known))
     found = Labels(labels).places(named)

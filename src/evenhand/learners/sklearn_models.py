@@ -41,7 +41,13 @@ class SklearnLearner:
     random stream of all choices."""
 
     def __init__(
-        self, estimator: Any, features: list[str] | None, epsilon: float, warmup: int, classifies: bool, random: Any
+        self,
+        estimator: Any,
+        features: list[str] | None,
+        epsilon: float,
+        warmup: int,
+        classifies: bool,
+        random: Any,
     ) -> None:
         self.estimator, self.features, self.epsilon, self.warmup = estimator, features, epsilon, warmup
         self.classifies, self.random = classifies, random
@@ -193,7 +199,7 @@ FUNCTIONS |= {"seed": reseed, "dump": dump, "load": load}
 know(*FUNCTIONS.values())
 
 
-def _trained(estimator: Any) -> bool:
+def _trained(estimator: object) -> bool:
     """Return whether an object is an estimator that was fitted, as scikit-learn tells it."""
     if isinstance(estimator, type) or not isinstance(estimator, Estimator):
         return False

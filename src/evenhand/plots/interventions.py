@@ -67,7 +67,7 @@ def plot_gaps(recommendation: Recommendation, *, tolerance: float, ax: Axes | No
         return finish(axes, title, across, "", legend=False)
 
 
-def plot_candidates(recommendation: Recommendation, *, tolerance: float, ax: Any = None) -> Figure:
+def plot_candidates(recommendation: Recommendation, *, tolerance: float, ax: object = None) -> Figure:
     """Draw outcomes and gaps side by side; return the figure.
 
     Parameters
@@ -85,7 +85,7 @@ def plot_candidates(recommendation: Recommendation, *, tolerance: float, ax: Any
     return outcomes.get_figure(root=True)  # type: ignore[return-value]
 
 
-def plot_sensitivity(sensitivity: Sensitivity, *, ax: Any = None) -> Figure:
+def plot_sensitivity(sensitivity: Sensitivity, *, ax: object = None) -> Figure:
     """Draw the possible effect of an unobserved cause of growing strength: left the least lead of the named candidate
     over each other one, right each gap's largest size; a dashed line marks the strength that changes the answer. Where
     no candidate is named, the right one stands alone.

@@ -76,7 +76,7 @@ def _widen(axes: Axes, means: Any) -> None:
         axes.set_ylim(bottom=-linear / 10)  # a line at zero is seen
 
 
-def plot_violations(histories: dict[tuple[int, int], Any], *, ax: Any = None) -> Figure:
+def plot_violations(histories: dict[tuple[int, int], Any], *, ax: object = None) -> Figure:
     """Draw violations over time, one panel per dimension and one line per number of individuals; return the figure.
 
     Parameters

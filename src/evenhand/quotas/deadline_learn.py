@@ -46,7 +46,7 @@ from evenhand.promises.feasible import settle_offers
 from evenhand.promises.plain_data import ARGUMENTS
 from evenhand.promises.promise import Promise
 from evenhand.promises.reading import key_of
-from evenhand.promises.rule_arrays import RuleState
+from evenhand.promises.rule_state import RuleState
 from evenhand.protocol import Decision, Label
 from evenhand.quotas.composed import draw_for
 from evenhand.quotas.deadlines import check_tolerance, warn_of_idle_arms
@@ -137,15 +137,15 @@ class DeadlineLearn(QuotaPolicy):
 
     def __init__(
         self,
-        learner: Any,
+        learner: object,
         shares: Shares | Any,
         tolerance: float = 0.0,
         plays: int = 1,
-        caps: Any = None,
+        caps: object = None,
         cap_tolerance: float = 0.0,
         *,
         lottery: float | None = None,
-        windows: Any = None,
+        windows: object = None,
         priced: bool | Sequence[float] = False,
         arms: int | Sequence[Label] | None = None,
         seed: Seed = None,
@@ -249,16 +249,16 @@ class DeadlineLearn(QuotaPolicy):
         """The share of each arm and of each set of arms, exactly as it was read."""
         return dict(zip(self.promise.arms, self.promise.shares, strict=True)) | dict(self.promise.sets)
 
-    def _quota_parameters(self, learner: Any) -> Any:
+    def _quota_parameters(self, learner: object) -> Any:
         if self._priced:
             learner = priced_parameters(self.promise, self._largest_price, learner)
         return self._now.parameters(learner)
 
-    def _quota_memory(self, learner: Any) -> Any:
+    def _quota_memory(self, learner: object) -> Any:
         return self._now.memory(learner, self._stream())
 
     @locked
-    def add(self, arm: Label, share: Any = 0) -> int:
+    def add(self, arm: Label, share: object = 0) -> int:
         """Put a new arm on offer, or a retired one again, and return after how many rounds its promise begins.
 
         All other clauses continue. The arm's own clause counts from then on, or w rounds later where plays owed to
@@ -293,7 +293,7 @@ class DeadlineLearn(QuotaPolicy):
         self._continue(*self._now.retire(arm, self._standing))
 
     @locked
-    def change(self, shares: Any) -> dict[Any, Any]:
+    def change(self, shares: object) -> dict[Any, Any]:
         """Promise other shares, or another `eh.Promise`, from now on: every clause counts from this change.
 
         A floor's shortfall is carried over to the new floor of the same arms where that can be kept, the largest first.
@@ -314,7 +314,7 @@ class DeadlineLearn(QuotaPolicy):
         self._continue(then, at)
         return dropped
 
-    def ask(self, contexts: Any = None, *, available: Any = None) -> Decision:
+    def ask(self, contexts: object = None, *, available: object = None) -> Decision:
         if available is None:
             return super().ask(contexts)
         with self._lock:
@@ -370,7 +370,7 @@ class DeadlineLearn(QuotaPolicy):
         self._bind_kernels()
         self._replace(params, state)
 
-    def _replace(self, params: Any, state: Any) -> None:
+    def _replace(self, params: object, state: object) -> None:
         arms = len(self._labels)
         self.engine.replace(self._kernels, params, state, arms=arms, work=self._call_work(params))
 
@@ -398,7 +398,7 @@ class DeadlineLearn(QuotaPolicy):
             retired["rounded"] = list(self._now.rounded)
         return super().snapshot() | {"composed": self._now.composed} | retired
 
-    def _call_work(self, params: Any) -> int:
+    def _call_work(self, params: object) -> int:
         return super()._call_work(params) + self._now.look_work(params)
 
     @classmethod

@@ -94,7 +94,7 @@ class Price(HasCard):
         return Card("Price", {"finding": self.finding, "best shares": best}, [Table.of(self.clauses, "Clauses")])
 
 
-def price(promise: Promise, means: Any, *, arm: str = "arm", reward: str = "reward") -> Price:
+def price(promise: Promise, means: object, *, arm: str = "arm", reward: str = "reward") -> Price:
     r"""Return what a promise costs in the long run, and what each of its clauses costs.
 
     The cost is the value of max sum_i mu_i p_i over all shares p of the rounds with sum_i p_i = m and 0 <= p_i <= 1,
@@ -154,7 +154,7 @@ def price(promise: Promise, means: Any, *, arm: str = "arm", reward: str = "rewa
     return _priced(promise, read[None, :], np.zeros((1, len(read))), read, 0)
 
 
-def check_promise(given: Any) -> None:
+def check_promise(given: object) -> None:
     """Refuse what is no promise.
 
     Raises

@@ -65,7 +65,7 @@ class KernelProposer:
 
     compiled, features = True, None
 
-    def __init__(self, learner: KernelPolicy) -> None:
+    def __init__(self, learner: Any) -> None:
         self.learner = self.given = learner.fresh()
         """The learner that the policy asks, and the same as it was given."""
         traits = learner._traits
@@ -195,7 +195,7 @@ class PythonCalls:
         else:
             self.must_play, self.resolve = entry(must_play_alone, **kernels), entry(resolve_alone, **kernels)
 
-    def ask(self, round: int, contexts: Floats, waiting: Ints, arrays: Any) -> tuple[int, int, float]:
+    def ask(self, round: int, contexts: Floats, waiting: Ints, arrays: object) -> tuple[int, int, float]:
         """Return the arm of a round, why it is that, and with which probability the learner proposed it."""
         pending, chance = self.state.learner, math.nan
         if self.held and not bind(restore_proposal, may_come=self.may_come)(self.state, round - 1):

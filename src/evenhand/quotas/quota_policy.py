@@ -47,7 +47,7 @@ BY_RULE = (
 DEADLINE_LEARN = Wording("DeadlineLearn", shell="--policy deadline-learn")
 
 
-def read_owed(learner: Any, shares: Any, said: Mapping[str, Any], arms: int | Sequence[Label] | None) -> Promise:
+def read_owed(learner: object, shares: Any, said: Mapping[str, Any], arms: int | Sequence[Label] | None) -> Promise:
     """Return the promise that a policy is given, as such or by its parts; where neither names the arms, the learner's
     labels do.
 
@@ -72,7 +72,7 @@ def read_owed(learner: Any, shares: Any, said: Mapping[str, Any], arms: int | Se
 
 
 def promise_over(
-    learner: Any, shares: Any, tolerance: Any, arms: int | Sequence[Label] | None, plays: int = 1
+    learner: object, shares: object, tolerance: object, arms: int | Sequence[Label] | None, plays: int = 1
 ) -> Promise:
     """Do what `read_owed` does for policies that promise shares of single arms alone."""
     promise = read_owed(learner, shares, {"tolerance": tolerance, "plays": plays}, arms)
@@ -121,10 +121,10 @@ class QuotaPolicy(KernelPolicy):
         return self._proposer.learner
 
     @learner.setter
-    def learner(self, learner: Any) -> None:
+    def learner(self, learner: object) -> None:
         self._proposer.learner = learner
 
-    def _check_free(self, learner: Any) -> None:
+    def _check_free(self, learner: object) -> None:
         """Refuse a learner that keeps a promise of its own, which nobody could keep from here."""
         while learner is not None and not isinstance(learner, type):
             said = learner_facts(learner)
@@ -143,7 +143,7 @@ class QuotaPolicy(KernelPolicy):
         """The kernel that says whether an arm is on offer and below its cap."""
         return always
 
-    def _around(self, learner: Any) -> Any:
+    def _around(self, learner: object) -> Any:
         """Return the state of the learner, with the proposal that is held where one may be."""
         return no_proposal(learner) if self._traits.holds else learner
 
@@ -171,11 +171,11 @@ class QuotaPolicy(KernelPolicy):
             )
         return compose(learner, self._rule)
 
-    def _quota_parameters(self, learner: Any) -> Any:
+    def _quota_parameters(self, learner: object) -> Any:
         """Return the rule's parameters, `learner` last."""
         raise NotImplementedError
 
-    def _quota_memory(self, learner: Any) -> Any:
+    def _quota_memory(self, learner: object) -> Any:
         """Return the rule's state before the first round, `learner` last."""
         raise NotImplementedError
 
@@ -208,7 +208,7 @@ class QuotaPolicy(KernelPolicy):
     def _decided(self) -> list[int]:
         return list(self.pulls.values())
 
-    def change(self, shares: Any) -> dict[Label, float]:
+    def change(self, shares: object) -> dict[Label, float]:
         """Refuse another promise, which only `DeadlineLearn` can begin.
 
         Raises
@@ -218,7 +218,7 @@ class QuotaPolicy(KernelPolicy):
         """
         raise self._fixed("change")
 
-    def add(self, arm: Label, share: Any = 0) -> int:
+    def add(self, arm: Label, share: object = 0) -> int:
         """Refuse a new arm, as `change` refuses another promise."""
         raise self._fixed("add")
 

@@ -97,7 +97,12 @@ def risk_table(groups: tuple[Label, ...], training: Ints, sums: Floats, counts: 
 
 
 def fairness_report(
-    model: Any, X: Any, y: Any, *, groups: Sequence[Any], metrics: Mapping[str, Callable[..., Any]] | None = None
+    model: object,
+    X: object,
+    y: object,
+    *,
+    groups: Sequence[Any],
+    metrics: Mapping[str, Callable[..., Any]] | None = None,
 ) -> Any:
     """Return fairlearn's `MetricFrame` of a model on held-out rows: `by_group`, `overall`, `difference()`; its `notes`
     say which groups have too few rows.

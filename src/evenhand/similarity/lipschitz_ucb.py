@@ -200,7 +200,7 @@ class LipschitzUCB(AskTell, Parameters):
         shown, columns = self._read(contexts)
         k = len(shown)
         self.prepare(k, self.dimension)
-        self.metric.make_room(2 * k * k)
+        self.metric._make_room(2 * k * k)
         state, metric = flat(self._state), self.metric.arrays
         first = int(self._kernels.ask(shown, self.round + 1, self.params, state, metric))
         self.round += 1
@@ -261,7 +261,7 @@ class LipschitzUCB(AskTell, Parameters):
         if self.exact is not before:
             warnings.warn(ROBUST_BELIEF_WARNING, stacklevel=3)
         else:
-            self.metric.warn_if_grown(doublings)
+            self.metric._warn_if_grown(doublings)
 
     @locked
     def verdict(self, x: ArrayLike, y: ArrayLike, gap: float, unfair: bool, *, auditor: str | None = None) -> int:
@@ -390,7 +390,7 @@ class LipschitzUCB(AskTell, Parameters):
 
     # ------------------------------------------------------------------ copies and files
 
-    def fresh(self, *, arms: Any = None, seed: Seed = None) -> Self:
+    def fresh(self, *, arms: object = None, seed: Seed = None) -> Self:
         """Return a policy of the same configuration that remembers nothing; `arms` is there for simulations and
         unused."""
         return self._made_again(seed=self.seed if seed is None else seed)
@@ -438,7 +438,7 @@ class LipschitzUCB(AskTell, Parameters):
     @property
     def _kernels(self) -> RoundKernels:
         """What is called in a round, for the metric learner that it has."""
-        return round_kernels(self.metric.update_kernel, self.metric.plain_work)
+        return round_kernels(self.metric._update_kernel, self.metric.plain_work)
 
     def adopt(self, learner: DistanceLearner) -> None:
         """Make a metric learner this policy's own: they have one lock, as users may ask and teach it meanwhile."""
@@ -470,7 +470,7 @@ class LipschitzUCB(AskTell, Parameters):
         """Return what a round shows as the policy reads it, equal for two rounds that show the same."""
         return self._read(contexts)[0].tolist()
 
-    def _read(self, contexts: Any) -> tuple[Floats, list[str] | None]:
+    def _read(self, contexts: object) -> tuple[Floats, list[str] | None]:
         """Return contexts (k, d), and the order of their columns: of data frames that of the first one."""
         table, columns = in_columns(frame_or_value(contexts, "contexts"), self._columns, "contexts")
         return read_contexts(table, self.dimension, self.individuals, self.scale), columns

@@ -85,7 +85,7 @@ class PairQueue(AskTell, Parameters):
         features: ArrayLike,
         rewards: ArrayLike,
         *,
-        people: Any = None,
+        people: object = None,
         individuals: int = 4,
         auditors: int = 1,
         errors: float = 0.0,
@@ -259,7 +259,7 @@ class PairQueue(AskTell, Parameters):
         return pd.DataFrame(rows, columns=["number", "one", "other", "gap", "answer", "auditor", "wrong"])
 
     @locked
-    def chances(self, people: Any = None, rewards: ArrayLike | None = None, *, places: int = 1) -> PlaceChances:
+    def chances(self, people: object = None, rewards: ArrayLike | None = None, *, places: int = 1) -> PlaceChances:
         """Return each person's chance of a place: the chances with the highest mean reward under which no two people
         are treated more differently than the answers so far allow.
 
@@ -301,7 +301,7 @@ class PairQueue(AskTell, Parameters):
         return fair_chances(metrics, rows, gains, places, [*filter(None, supposed), *notes])
 
     @locked
-    def predicted(self, people: Any) -> Floats:
+    def predicted(self, people: object) -> Floats:
         """Return the rewards (n,) of people (n, d), predicted from the queue's own, linear in the features."""
         known, asked = (np.insert(one, 0, 1.0, axis=1) for one in (self._rows, self.scale(people)))
         return np.asarray(asked @ np.linalg.lstsq(known, self.rewards, rcond=None)[0])

@@ -63,7 +63,7 @@ class Question(NamedTuple):
         return cls(one, other, gap, tuple(answered), proposed)
 
 
-def read_people(people: Any, features: Floats) -> list[dict[str, str]]:
+def read_people(people: object, features: Floats) -> list[dict[str, str]]:
     """Return what is shown of each person, as texts."""
     if people is None:
         return [{f"feature {a}": f"{value:g}" for a, value in enumerate(row)} for row in features]

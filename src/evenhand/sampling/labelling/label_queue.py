@@ -91,7 +91,7 @@ class LabelQueue(AskTell, Parameters):
     def __init__(
         self,
         ids: Sequence[Label],
-        features: Any,
+        features: object,
         *,
         groups: Sequence[Label] | Mapping[Label, Label],
         sampler: Sampler | None = None,
@@ -115,7 +115,7 @@ class LabelQueue(AskTell, Parameters):
         """Items that need more labels than were asked for."""
         self.round = 0
 
-    def _fresh_sampler(self, sampler: Any) -> Sampler:
+    def _fresh_sampler(self, sampler: object) -> Sampler:
         if sampler is None:
             if len(self.groups) < 2:
                 raise ArgumentError(wanted("groups", "at least two groups", list(self.groups)))

@@ -13,7 +13,7 @@ WHOLE = re.compile(r"([0-9]+)\.0+")
 """A number that stood in a column with empty cells."""
 
 
-def names_of(user: Any, account: Any = None) -> tuple[str, ...]:
+def names_of(user: object, account: object = None) -> tuple[str, ...]:
     """Return the names of a user, the most telling first: the email, name, number and full name of an object, or the
     user as it is, with what an account such as "ann@example.org, 7" says of the same user. Emails are in lower case.
 
