@@ -1,7 +1,9 @@
 """`evenhand choose`: chances and a draw from the answers of an audit."""
 
 import json
+import re
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import parse_qs
 
 import numpy as np
@@ -11,6 +13,7 @@ from typer.testing import CliRunner
 
 import evenhand as eh
 from evenhand.cli import app
+from evenhand.cli.choose import _page
 from evenhand.errors import StateFileError
 from evenhand.studies import Study
 
@@ -61,10 +64,18 @@ def test_a_page_shows_the_chances_the_draw_and_close_people_who_differ_most(audi
     written = pd.read_csv("who.csv")
     rows = written.index[written.chosen == "yes"] + 1
     assert f"Drawn with --seed 4: row {rows[0]}, row {rows[1]}." in text
-    gaps = np.ptp(written.chance)
-    assert f">{100 * gaps:.1f}<" in text, "of five people all are close"
+    assert np.ptp(written.chance) == 0
+    assert "All people have the same chance." in text
     assert "--out who.html --seed 4" in text
-    assert "age 30, income 1" in text
+
+
+def test_of_close_people_those_whose_chances_differ_most_are_named_once():
+    age, chances = np.arange(60.0), np.where(np.arange(60) == 7, 0.9, 0.1 + 0.001 * np.arange(60))
+    text = _page({"age": age}, age[:, None], SimpleNamespace(chances=chances, notes=("a note",)), ["said"], "again")
+    rows = re.findall(r"<t[hd][^>]*>(row \d+: age [\d.]+)</t", text)
+    assert rows[:2] == ["row 8: age 7", "row 5: age 4"]  # of the six closest, itself among them, the one with least
+    assert rows[::2].count("row 8: age 7") == 1
+    assert f">{100 * (chances[7] - chances[4]):.1f}<" in text
 
 
 def test_rewards_are_predicted_unless_a_column_is_named(audited):

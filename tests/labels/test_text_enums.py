@@ -104,4 +104,3 @@ def test_a_study_takes_members_as_keys_and_subjects(tmp_path: Path):
         with pytest.raises(eh.errors.RewardError, match=r"reward: expected a number, got \{'red': 1.0}"):
             study.tell(first, {RED: 1.0})
         assert study.verify().ok
-        assert study.erase(BLUE).subjects == 1

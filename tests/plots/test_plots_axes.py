@@ -91,6 +91,9 @@ ONE = {
     sampling.plot_risk_curves: lambda made, **on: sampling.plot_risk_curves(CURVES, fair=0.2, title="t", **on),
     sampling.plot_shares: lambda made, **on: sampling.plot_shares(COLLECTED, scheme="one", **on),
     sampling.plot_worst_risk: lambda made, **on: sampling.plot_worst_risk(COLLECTED, **on),
+    similarity.plot_chances: lambda made, **on: similarity.plot_chances(
+        np.arange(3.0), np.array([0.1, 0.2, 0.3]), "age", **on
+    ),
     similarity.plot_total: lambda made, **on: similarity.plot_total(made["alike"], "regret", **on),
     studies.plot_course: lambda made, **on: studies.plot_course([1, 2], made["counts"], ["a", "b"], **on),
     studies.plot_owed: lambda made, **on: studies.plot_owed([1, 2], made["counts"], ["a", "b"], 1.0, **on),

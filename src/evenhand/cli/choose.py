@@ -156,11 +156,12 @@ def _page(values: Mapping[str, Floats], place: Floats, found: Any, said: list[st
     other, most = near[np.arange(len(near)), gaps.argmax(axis=1)], gaps.max(axis=1)
     pairs = [row for row in np.argsort(-most) if most[row] > 0][:PAIRS]
     lines = [[_person(values, row), _person(values, other[row]), f"{100 * most[row]:.1f}"] for row in pairs]
+    close = Table(["one", "other", "points"], len(lines), lines.__getitem__)
     parts: dict[str, list[Part]] = {
         "The chances": [drawing(partial(plot_chances, values[main], found.chances, main))],
         "What it means": [said],
         "People close to each other whose chances differ most": [
-            Table(["one", "other", "points"], len(lines), lines.__getitem__)
+            close if lines else "All people have the same chance."
         ],
         "Before you believe it": [list(found.notes)],
         "How it was computed": [Typed(again)],
