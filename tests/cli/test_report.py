@@ -200,10 +200,10 @@ def test_files_that_are_read_in_batches_have_no_cost(tmp_path, monkeypatch):
     assert "The promise was kept in each of 36 rounds" in words
 
 
-def test_segments_that_are_too_short_are_exit_code_2(tmp_path, monkeypatch):
+def test_segments_that_are_too_short_are_exit_code_3(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("log.csv").write_text("arm,person\n" + "".join(f"{'ab'[i % 2]},{i}\n" for i in range(9)))
-    _, words = reported("log.csv", "--shares", "0.4", "--segment", "person", code=2)
+    _, words = reported("log.csv", "--shares", "0.4", "--segment", "person", code=3)
     assert "The promise was not put to the test" in words
 
 

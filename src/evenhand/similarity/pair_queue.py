@@ -182,7 +182,7 @@ class PairQueue(AskTell, Parameters):
             which = " ".join(label.split()[1:])
             plain = which.isascii() and which.isdecimal()
             self.withdraw(int(which) if plain else which or None, auditor=who or None)
-            self._put(question, None)
+            self._waiting.insert(1, question)  # behind the one that was withdrawn, as if that had never been answered
         else:
             raise ArgumentError(wanted("label", '"unfair", "acceptable", "withdraw" or null', label))
         del self.tickets.open[number]
@@ -217,7 +217,7 @@ class PairQueue(AskTell, Parameters):
         left = [same.answered for same in self._waiting if same[:3] == question[:3]]
         self._waiting = [kept for kept in self._waiting if kept[:3] != question[:3]]
         others = tuple(name for name in (left[0] if left else question.answered) if name != who)
-        self._waiting.append(question._replace(answered=others))
+        self._waiting.insert(0, question._replace(answered=others))
         self._take_form(True)
         return int(number)
 

@@ -11,6 +11,7 @@ from evenhand import save
 from evenhand.cli.output import print_text, table
 from evenhand.errors import ArgumentError, ExhaustedError
 from evenhand.similarity import PairQueue
+from evenhand.similarity.pair_queue import WITHDRAW
 from evenhand.similarity.questions import PairTask
 
 POINTS = "percentage points"
@@ -109,9 +110,7 @@ class PairAudit:
             if word == "l":
                 self._list(self._queue.answers["number"])
             elif word == "w":
-                if self._withdraw(rest.strip()):
-                    if task is not None:
-                        self._queue.forget(task)
+                if self._withdraw(task, rest.strip()):
                     return True
             elif task is not None and word in TOLD and not rest:
                 self._learn(task, TOLD[word])
@@ -141,15 +140,21 @@ class PairAudit:
             print_text(f"Caution: {caveat}.")
         self._cautioned = caveat
 
-    def _withdraw(self, text: str) -> bool:
-        """Withdraw the answer of this number, or the last one; return False where there is none."""
+    def _withdraw(self, task: PairTask | None, text: str) -> bool:
+        """Withdraw the answer of this number, or the last one, and close the question that is open; return False where
+        there is no such answer."""
+        before = set(self._queue.answers["number"])
         try:
-            number = self._queue.withdraw(int(text) if text.isdecimal() else text or None, auditor=self._auditor)
+            if task is None:
+                self._queue.withdraw(int(text) if text.isdecimal() else text or None, auditor=self._auditor)
+            else:
+                self._queue.tell(task, f"{WITHDRAW} {text}", annotator=self._auditor)
         except ArgumentError:
             known = not self._queue.answers.empty
             no = "No answer of yours has this number; l lists them."
             print_text(no if known else "There is no answer to withdraw.")
             return False
+        (number,) = before - set(self._queue.answers["number"])
         print_text(f"Answer {number} is withdrawn.")
         return True
 
