@@ -38,7 +38,10 @@ EDITS = {
     ],
     "promise.py": [
         ("    offers: Offers\n\n    def __init__", "    offers: Offers\n    starts: tuple = ()\n\n    def __init__"),
-        ("offers: Any = None,\n    ) -> None:", "offers: Any = None,\n        starts: Any = None,\n    ) -> None:"),
+        (
+            "offers: object = None,\n    ) -> None:",
+            "offers: object = None,\n        starts: Any = None,\n    ) -> None:",
+        ),
         ("windows, plays, offers)\n        self", "windows, plays, offers, starts=starts)\n        self"),
         (
             "return (*floors, *limits, *(",

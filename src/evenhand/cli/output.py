@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand.cli.refusals import in_shell
 from evenhand.display.digits import number, reads_as_number
-from evenhand.display.report import Png
 from evenhand.errors import ArgumentError, wanted
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from evenhand.display.report import Png
     from evenhand.promises.clause import Clause
     from evenhand.protocol import Label
 
@@ -258,6 +258,7 @@ def drawing(
     words, and it shows what the titles and axes say."""
     from matplotlib.text import Text
 
+    from evenhand.display.report import Png
     from evenhand.plots.style import figure
 
     drawn, axes = figure(width, height, columns)
