@@ -132,8 +132,10 @@ class Replay:
         return sorted([*others, {"begins": begins, "given": given, "actor": actor}], key=lambda plan: plan["begins"])
 
     def check_repeats(self, given: dict[str, Any]) -> None:
-        """Refuse a learner from elsewhere that chooses anew from the same state: no replay could repeat its log."""
-        if not isinstance(self.policy, KernelPolicy) or traits_of(self.policy).compiled:
+        """Refuse, at the first decision, a learner from elsewhere that chooses anew from the same state: no replay could
+        repeat its log."""
+        policy = self.policy
+        if not isinstance(policy, KernelPolicy) or policy.tickets.next > 1 or traits_of(policy).compiled:
             return
         one, other = (apply(self.copy(), "ask", None, revive(given)) for _ in range(2))
         if one != other:

@@ -196,8 +196,7 @@ class Transaction:
                 mend = "use a new key, or pass sticky to get the decision of this one"
                 raise ContradictionError(f"key {ask.key!r} was used before for a different ask; {mend}")
             return before[1]
-        if replay.sequence == 0:
-            replay.check_repeats(given)
+        replay.check_repeats(given)
         begun = not isinstance(replay.policy, KernelPolicy) or replay.policy.dimension is not None
         # Saved before the policy draws: replay starts each decision from this state, and would draw other numbers if it
         # were saved afterwards.
