@@ -132,8 +132,8 @@ class Replay:
         return sorted([*others, {"begins": begins, "given": given, "actor": actor}], key=lambda plan: plan["begins"])
 
     def check_repeats(self, given: dict[str, Any]) -> None:
-        """Refuse, at the first decision, a learner from elsewhere that chooses anew from the same state: no replay could
-        repeat its log."""
+        """Refuse, at the first decision, a learner from elsewhere that chooses anew from the same state: no replay
+        could repeat its log."""
         policy = self.policy
         if not isinstance(policy, KernelPolicy) or policy.tickets.next > 1 or traits_of(policy).compiled:
             return
