@@ -140,7 +140,7 @@ class Transaction:
             needed = [*numbers, *(ask.ticket or 0 for ask in due)]
             for ask in [*due, *late]:
                 self._expire(ask, {"after": after / 1e6}, needed)
-        if replay.setting and any(isinstance(operation, Ask) for operation in operations):
+        if replay.setting and any(isinstance(operation, Ask | Change) for operation in operations):
             self._begin_planned(at)
 
     def _expire(self, ask: Entry, why: dict[str, Any], needed: Sequence[int]) -> None:
