@@ -51,7 +51,16 @@ def test_all_but_the_choices_is_checked(foreign):
 @pytest.mark.parametrize("digests", ["as they were", "computed anew"])
 @pytest.mark.parametrize(
     ("chances", "wrong"),
-    [("[0.1,0.9]", False), ("[0.05,0.95]", True), ("[1.2,-0.2]", True), ("[0.3,0.3]", True), ("[0.0,1.0]", None)],
+    [
+        ("[0.1,0.9]", False),
+        ("[0.05,0.95]", True),
+        ("[1.2,-0.2]", True),
+        ("[0.3,0.3]", True),
+        ("[]", True),
+        ('["x",1]', True),
+        ("[1.0]", True),
+        ("[0.0,1.0]", None),
+    ],
 )
 def test_chances_that_cannot_be_are_found(foreign, chances, wrong, digests):
     log = entries(foreign)
