@@ -89,6 +89,14 @@ class MeansNotToLearn(LearnsNothing):
     _traits = replace(KernelPolicy._traits, learns=False)
 
 
+class TakesAnArgumentInVain(MeansNotToLearn):
+    """States an argument that nothing reads."""
+
+    def __init__(self, patience=2, *, arms=None, seed=None):
+        self.patience = patience
+        super().__init__(arms=arms, seed=seed)
+
+
 class LooksAtLabels(MeansNotToLearn):
     """Starts with the arm whose label comes first in the alphabet."""
 

@@ -3,6 +3,10 @@ they say of their decisions."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
+
 from evenhand.protocol import Decision
 from evenhand.quotas import DeadlineLearn
 
@@ -72,12 +76,10 @@ class Stated:
 
     def ask(self, *seen, **rest):
         decision = super().ask(*seen, **rest)
-        other = type(decision)(*decision[:4], self.said(decision), decision.reason, self.code(decision))
-        other.slate, other.token = decision.slate, decision.token
-        return other
+        return replace(decision, chance=self.said(decision), reason_code=self.code(decision))
 
     def said(self, decision):
-        return decision.probabilities
+        return decision.chance
 
     def code(self, decision):
         return decision.reason_code
@@ -111,9 +113,10 @@ class StatesEvenChances(Stated, Drawn):
 
     def said(self, decision):
         chances = decision.probabilities
-        if chances is None or (chances == 0).any():
-            return chances
-        return 0.5 * chances + 0.5 * chances.sum() / chances.size
+        if chances is None:
+            return None
+        drawn = chances > 0
+        return np.where(drawn, 0.5 * chances + 0.5 * chances.sum() / drawn.sum(), 0.0)
 
 
 class ForgetsTheFloor(Drawn):
@@ -147,7 +150,8 @@ class PlaysAnArmTwice(Planted):
         decision = super().ask(*seen, **rest)
         if decision.slate is not None:
             labels, places = decision.slate
-            decision.slate = (labels[0], labels[0], *labels[2:]), (places[0], places[0], *places[2:])
+            twice = (labels[0], labels[0], *labels[2:]), (places[0], places[0], *places[2:])
+            decision = replace(decision, slate=twice)
         return decision
 
 

@@ -11,7 +11,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Generic, Self, TypeVar, cast, overload
 
 from evenhand.display.html import shortened
 from evenhand.errors import ArgumentError, wanted
@@ -19,6 +19,7 @@ from evenhand.processes import Lock
 from evenhand.protocol import Configurable
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
+_Value = TypeVar("_Value")
 
 
 def locked(method: _Method) -> _Method:
@@ -30,6 +31,31 @@ def locked(method: _Method) -> _Method:
             return method(self, *args, **named)
 
     return cast(_Method, alone)
+
+
+class replaceable(Generic[_Value]):
+    """Decorate a method as a property that an attribute replaces, so that a subclass may have an argument of its name.
+
+    >>> class Half:
+    ...     @replaceable
+    ...     def share(self) -> float:
+    ...         return 0.5
+    >>> one, other = Half(), Half()
+    >>> other.share = 0.25
+    >>> one.share, other.share
+    (0.5, 0.25)
+    """
+
+    def __init__(self, read: Callable[[Any], _Value]) -> None:
+        self.read = read
+        self.__doc__ = read.__doc__
+
+    @overload
+    def __get__(self, owner: None, cls: object) -> Self: ...
+    @overload
+    def __get__(self, owner: object, cls: object) -> _Value: ...
+    def __get__(self, owner: object, cls: object) -> _Value | Self:
+        return self if owner is None else self.read(owner)
 
 
 def require_fresh(name: str, thing: object, mend: str) -> Any:

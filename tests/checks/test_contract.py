@@ -28,7 +28,7 @@ from tests.strategies import Stubborn
 
 NAMES = [entry.name for entry in registry.entries()]
 CHECKS = ["same seed", "one kernel", "save and load", "tickets", "bad input", "promise", "learns", "labels", "numbers"]
-CHECKS += ["threads"]
+CHECKS += ["threads", "arguments"]
 OF_KERNELS = {"one kernel", "learns", "labels", "numbers"}
 
 

@@ -17,6 +17,7 @@ BROKEN = {
     planted.LearnsTheOpposite: r"learns: with rewards turned into their opposite it loses \[-.*\] more",
     planted.LearnsNothing: r"learns: with rewards turned into their opposite it loses \[0\.0\] more",
     planted.LooksAtLabels: "labels: in round 1 it decides for .*, by other names for",
+    planted.TakesAnArgumentInVain: r"arguments: the argument patience changes nothing: 2 and \[3, 7, 1\] decide",
     planted.LeavesNumbersAsTheyAre: "numbers: its parameters have the types .*coerce them in __init__",
 }
 
@@ -34,6 +35,28 @@ def test_a_policy_may_say_that_it_does_not_learn(scratch_registry):
     assert "does not learn" in checks["learns"]
     assert not checks["labels"]
     assert not checks["numbers"]
+
+
+def test_an_argument_that_a_class_above_answers_is_named():
+    class Patient(eh.quotas.FairUCB):
+        def __init__(self, shares, tolerance=0.0, *, seed=None):
+            super().__init__(shares, seed=seed)
+
+    class Stated(Patient):
+        def __init__(self, shares, tolerance=0.0, *, seed=None):
+            super().__init__(shares, seed=seed)
+            self.tolerance = tolerance
+
+    assert Stated([0.1, 0.1], 2.5).tolerance == 2.5
+    with pytest.raises(ContractError, match=r"made with tolerance=0.05 it states tolerance=0.0: a class above"):
+        eh.check_policy(Patient([0.1, 0.1], 3.0))
+    with pytest.raises(ContractError, match=r"arguments: the argument tolerance changes nothing: 3.0 and \["):
+        eh.check_policy(Stated([0.1, 0.1], 3.0))
+
+
+def test_a_promise_of_nothing_is_not_called_kept():
+    checks = {check.name: check.skipped for check in eh.check_policy(eh.quotas.FairUCB([0.0, 0.0]))}
+    assert checks["promise"] == "promises nothing: all its shares are 0"
 
 
 @pytest.mark.slow

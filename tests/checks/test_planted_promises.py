@@ -41,7 +41,7 @@ def only_these(monkeypatch):
 @pytest.mark.parametrize("broken", [rest_at_night(broken, ("IgnoresACapAtATie",)) for broken in BROKEN])
 def test_the_search_finds(broken, only_these):
     with pytest.raises(ContractError, match=f"{broken.__name__} {BROKEN[broken]}.*seed 0"):
-        check_promise(broken, rounds=1200, cases=40)
+        check_promise(broken, rounds=1200, cases=100)
 
 
 def test_every_kind_is_tried_where_a_class_takes_it(only_these):

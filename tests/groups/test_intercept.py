@@ -87,6 +87,9 @@ def test_anything_but_a_truth_value_is_refused(make, value):
         make(intercept=value)
 
 
-def test_an_inner_policy_has_its_own():
-    with pytest.raises(ArgumentError, match="intercept: expected False together with inner="):
-        NaiveFair(GROUPS, inner=TopInterval(GROUPS), intercept=True)
+@pytest.mark.parametrize(
+    ("name", "value", "silent"), [("intercept", True, False), ("delta", 0.2, 0.1), ("noise_scale", 2.0, 1.0)]
+)
+def test_an_inner_policy_has_its_own(name, value, silent):
+    with pytest.raises(ArgumentError, match=f"{name}: expected {silent} together with inner="):
+        NaiveFair(GROUPS, inner=TopInterval(GROUPS), **{name: value})

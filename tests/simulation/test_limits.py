@@ -99,3 +99,18 @@ def test_a_policy_that_promises_nothing_beside_another_with_its_own_has_no_viola
     history = eh.simulate(policies | {"free": UCB1()}, WORLD, rounds=50, seed=3, checkpoints=1, jobs=1)
     assert np.isnan(history.violations.sel(policy="free")).all()
     assert float(history.violations.sel(policy=["one", "other"]).max()) == 0
+
+
+def test_a_promise_of_ones_own_kind_is_not_measured_and_said():
+    class Own(UCB1):
+        promise = "each arm once a day"
+
+    history = eh.simulate(
+        {"own": Own(), "fair": DeadlineLearn(UCB1(), 0.2, arms=ARMS)}, WORLD, rounds=50, seed=3, jobs=1
+    )
+    assert np.isnan(history.violations.sel(policy="own")).all()
+    assert np.isnan(history.r_regret.sel(policy="own")).all()
+    assert history.notes == [
+        "own: its promise is no eh.Promise, which could be counted: violations and r_regret are NaN."
+    ]
+    assert float(history.violations.sel(policy="fair").max()) == 0

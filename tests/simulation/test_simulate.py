@@ -117,6 +117,7 @@ def test_policies_see_common_random_numbers():
         (1, "even", 100, [100]),
         (500, "even", 5, [1, 2, 3, 4, 5]),
         (3, "log", 100, [1, 10, 100]),
+        (6, "log", 9, [1, 2, 3, 4, 6, 9]),
         (1, "log", 100, [100]),
         ([10, 3, 3, 77], "even", 100, [3, 10, 77, 100]),
         (np.array([100]), "even", 100, [100]),
@@ -126,6 +127,11 @@ def test_checkpoints(checkpoints, spacing, rounds, kept):
     history = eh.simulate(Stubborn(1), WORLD, rounds=rounds, checkpoints=checkpoints, spacing=spacing, seed=1, jobs=1)
     assert history["round"].values.tolist() == kept
     assert history.pulls.sel(arm="b").values.ravel().tolist() == history["round"].values.tolist()
+
+
+def test_as_many_checkpoints_as_asked():
+    history = eh.simulate(Stubborn(1), WORLD, rounds=1000, checkpoints=50, spacing="log", seed=1, jobs=1)
+    assert (len(history["round"]), int(history["round"][-1])) == (50, 1000)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,8 @@
 """A store hands back what was played, and only that."""
 
+import importlib.util
+import sys
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -21,7 +24,7 @@ def play(policies, store, world=None, **more):
 
 
 def files(folder):
-    return sorted(folder.glob("*/*.npz"))
+    return sorted(folder.glob("*/*/*.npz"))
 
 
 def test_the_order_of_the_policies_does_not_mix_them_up(tmp_path):
@@ -105,3 +108,42 @@ def test_an_empty_seed_file_is_drawn_again(tmp_path):
     (tmp_path / "seed").write_text("")
     drawn = play(UCB1(), tmp_path, seed=None)
     assert (tmp_path / "seed").read_text() == str(drawn.attrs["seed"])
+
+
+@pytest.mark.parametrize("of", ["policy", "world"])
+def test_code_that_changed_is_played_again_and_said(of, tmp_path, monkeypatch):
+    file = tmp_path / "changing.py"
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def written(first):
+        file.write_text(
+            "import evenhand as eh\n"
+            "class Mine(eh.learners.UCB1):\n"
+            "    def choose(self, *shown):\n"
+            f"        return {first}\n"
+            "class Place(eh.quotas.BernoulliArms):\n"
+            "    pass\n"
+        )
+        spec = importlib.util.spec_from_file_location("changing", file)
+        found = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, "changing", found)
+        spec.loader.exec_module(found)
+        return (found.Mine(), None) if of == "policy" else (UCB1(), found.Place(ARMS))
+
+    policy, world = written(0)
+    play(policy, tmp_path / "store", world)
+    play(policy, tmp_path / "store", world)
+    assert len(files(tmp_path / "store")) == 1
+    policy, world = written(1)
+    with pytest.warns(UserWarning, match="has this simulation with other code of a policy or of the world"):
+        play(policy, tmp_path / "store", world)
+    assert len(files(tmp_path / "store")) == 2
+
+
+def test_code_in_no_file_is_known_by_its_methods(monkeypatch):
+    def written(reward):
+        names = {"__name__": "nowhere", "eh": eh}
+        exec(f"class Place(eh.quotas.BernoulliArms):\n    def bonus(self):\n        return {reward}\n", names)
+        return module.code_of({}, names["Place"](ARMS))
+
+    assert written(1) == written(1) != written(2)

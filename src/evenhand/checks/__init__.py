@@ -10,6 +10,7 @@
     labels             arms by other names: the same decisions by other names
     numbers            settings as whole numbers, floats or numpy's: the same policy
     threads            several threads get tickets of their own, one round after another, and the promise holds
+    arguments          made anew from get_params() it is the same, and each argument is stated and changes something
 
 A check that does not apply is skipped by name, with the reason.
 """

@@ -108,6 +108,8 @@ def check_promise_kept(policy: Any, world: Any, rounds: int) -> None:
     promise, kept = traits_of(policy).promise, traits_of(policy).kept
     if not isinstance(promise, Promise):
         raise Skip("promises nothing that is counted in plays")
+    if not promise.clauses:
+        raise Skip("promises nothing: all its shares are 0")
     if kept == "in the long run":
         raise Skip("promises its shares only in the long run")
     if kept == "at every round" and runs_compiled(policy, world):

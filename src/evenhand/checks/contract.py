@@ -15,6 +15,7 @@ import numpy as np
 
 from evenhand import registry
 from evenhand.arguments import whole
+from evenhand.checks.arguments import check_arguments
 from evenhand.checks.ask_tell import (
     check_bad_input,
     check_promise_kept,
@@ -89,6 +90,7 @@ def check_policy(policy: object, world: object = None, *, rounds: int = 300) -> 
         "labels": check_labels,
         "numbers": check_numbers,
         "threads": check_threads,
+        "arguments": check_arguments,
     }
     done = []
     for name, check in checks.items():

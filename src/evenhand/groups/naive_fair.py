@@ -121,8 +121,10 @@ class NaiveFair(Grouped):
         self.membership = Groups.read(groups)
         self.group_odds, self.inner, self.delta, self.noise_scale = group_odds, inner, delta, noise_scale
         self.intercept = yes_or_no("intercept", intercept)
-        if inner is not None and self.intercept:
-            raise ArgumentError(wanted("intercept", "False together with inner=", intercept, "give it to inner"))
+        said = {"delta": (delta, 0.1), "noise_scale": (noise_scale, 1.0), "intercept": (self.intercept, False)}
+        for name, (value, silent) in said.items():
+            if inner is not None and value != silent:
+                raise ArgumentError(wanted(name, f"{silent} together with inner=", value, "give it to inner"))
         if inner is None:
             inner = TopInterval(self.groups, delta, noise_scale=noise_scale, intercept=self.intercept)
         if not isinstance(inner, Grouped) or isinstance(inner, NaiveFair):

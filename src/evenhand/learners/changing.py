@@ -45,6 +45,8 @@ def read_changes(name: str, own: object, horizon: int | None, changes: int) -> t
     """Return the horizon and how many times the means change within it; a horizon decides `own`, which `name` names."""
     read = None if horizon is None else whole("horizon", horizon, low=1, high=LONGEST)
     times = whole("changes", changes, low=1, high=read)
+    if read is None and times > 1:
+        raise ArgumentError(wanted("changes", "1 without horizon=, within which the means change", changes))
     if own is not None and read is not None:
         raise ArgumentError(wanted(name, Wording(NOTHING, " together with horizon=, which sets it"), own))
     return read, times

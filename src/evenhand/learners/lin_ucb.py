@@ -183,6 +183,8 @@ class LinUCB(KernelPolicy):
             raise ArgumentError(wanted("discount", "1.0 together with horizon=, which sets it", discount))
         self.noise_scale = real("noise_scale", noise_scale, above=0.0)
         self.variation = real("variation", variation, above=0.0)
+        if horizon is None and self.variation != 1.0:
+            raise ArgumentError(wanted("variation", "1.0 without horizon=, within which coefficients move", variation))
         self.delta = real("delta", delta, above=0.0, below=1.0)
         self.ridge = real("ridge", ridge, above=0.0)
         self.coefficient_norm = real("coefficient_norm", coefficient_norm, above=0.0)

@@ -50,6 +50,7 @@ class Traits:
         with its rows by the "squares" of its columns.
     hands_out : the type of its tickets.
     asks_several : the argument by which `ask` hands out several tickets at once, "" where there is none.
+    conditional_arguments : those that matter only now and then, such as once answers contradict each other.
     own_choices : whether it learns from its own choices alone.
     holds : whether it is told 0 as the probability of a decision that its learner did not propose, and must not learn
         from.
@@ -76,6 +77,7 @@ class Traits:
     work: Work = "numbers"
     hands_out: type[Any] = Decision
     asks_several: str = ""
+    conditional_arguments: tuple[str, ...] = ()
     own_choices: bool = False
     holds: bool = False
 

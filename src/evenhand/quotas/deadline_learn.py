@@ -40,7 +40,7 @@ from evenhand.kernels.compose import bind
 from evenhand.learners.adapter import learner_facts, read_range
 from evenhand.learners.indices import UCB1
 from evenhand.learners.random import Thompson
-from evenhand.parameters import locked
+from evenhand.parameters import locked, replaceable
 from evenhand.policy.kernel_set import Kernels, unknown_probability
 from evenhand.promises.feasible import settle_offers
 from evenhand.promises.plain_data import ARGUMENTS
@@ -244,7 +244,7 @@ class DeadlineLearn(QuotaPolicy):
         found = {key_of(members): window for members, window in self.promise.windows}
         return found or None
 
-    @property
+    @replaceable
     def shares(self) -> dict[Any, Fraction]:
         """The share of each arm and of each set of arms, exactly as it was read."""
         return dict(zip(self.promise.arms, self.promise.shares, strict=True)) | dict(self.promise.sets)

@@ -24,6 +24,7 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
 from evenhand.learners.indices import learn_mean
+from evenhand.parameters import replaceable
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.kernel_set import Kernels, reason
 from evenhand.protocol import Label
@@ -126,7 +127,7 @@ class LFG(KernelPolicy):
         self._traits = replace(self._traits, plays=self.plays)
         super().__init__(self.promise.arms, seed)
 
-    @property
+    @replaceable
     def shares(self) -> dict[Label, Fraction]:
         """The share of each arm, exactly as it was read."""
         return dict(zip(self.promise.arms, self.promise.shares, strict=True))

@@ -15,7 +15,7 @@ from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import bind
 from evenhand.labels import Labels, is_by_label
 from evenhand.learners.adapter import Adapter, learner_facts
-from evenhand.parameters import locked, require_fresh
+from evenhand.parameters import locked, replaceable, require_fresh
 from evenhand.policy.engine import Calls
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.kernel_set import Kernels, deterministic, unknown_probability
@@ -184,12 +184,12 @@ class QuotaPolicy(KernelPolicy):
         """Whether the learner looks at the tickets of the rewards that it is told."""
         return self._proposer.sees_ticket
 
-    @property
+    @replaceable
     def shares(self) -> dict[Label, Fraction]:
         """The share of each arm, exactly as it was read."""
         return dict(zip(self.promise.arms, self.promise.shares, strict=True))
 
-    @property
+    @replaceable
     def tolerance(self) -> float:
         """By how many pulls an arm may be behind."""
         return self.promise.tolerance

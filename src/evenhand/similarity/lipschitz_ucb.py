@@ -122,7 +122,9 @@ class LipschitzUCB(AskTell, Parameters):
     """
 
     _tickets_live_in_log = True
-    _traits = Traits(audited=True, work="pairs")
+    _traits = Traits(
+        audited=True, work="pairs", conditional_arguments=("delta", "ridge", "noise_scale", "on_contradiction")
+    )
 
     def __init__(
         self,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import sys
+import warnings
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
@@ -25,10 +27,16 @@ if TYPE_CHECKING:
 
 
 class ReplicationCache:
-    """A folder in which finished replications are kept; the same simulation started again takes up what is there."""
+    """A folder in which finished replications are kept; the same simulation started again takes up what is there, and
+    warns where only the code of a class is another by now."""
 
-    def __init__(self, folder: Path, signature: str) -> None:
-        self.folder = folder / signature
+    def __init__(self, folder: Path, signature: str, code: str) -> None:
+        self.folder = folder / signature / code
+        if self.folder.parent.exists() and not self.folder.exists():
+            warnings.warn(
+                f"{folder} has this simulation with other code of a policy or of the world; it is played again",
+                stacklevel=3,
+            )
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def read(self, name: str, replication: int) -> Variables | None:
@@ -90,6 +98,29 @@ def signature(
         raise ArgumentError(
             f"store: a policy or the world cannot be identified, as it does not pickle ({error})"
         ) from error
+
+
+def code_of(named: dict[str, Any], world: Any) -> str:
+    """Return a digest of the files that the classes of policies, of what they are built on, and of the world stand in;
+    of a class in no file, as in a notebook, of its methods."""
+    import joblib
+
+    classes = {cls for thing in (*named.values(), world) for cls in _classes(thing)}
+    return str(joblib.hash(sorted((cls.__module__, cls.__qualname__, _source(cls)) for cls in classes)))
+
+
+def _classes(thing: Any) -> Iterator[type[Any]]:
+    yield from type(thing).__mro__
+    if callable(getattr(thing, "config", None)) and not isinstance(thing, type):
+        for part in thing.config().values():
+            yield from _classes(part)
+
+
+def _source(cls: type[Any]) -> str:
+    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    if file is not None and Path(file).is_file():
+        return hashlib.sha256(Path(file).read_bytes()).hexdigest()
+    return repr([_code(part.__code__) for part in vars(cls).values() if isinstance(part, FunctionType)])
 
 
 def _described(value: Any) -> Any:

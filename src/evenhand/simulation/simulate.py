@@ -20,13 +20,14 @@ from evenhand.kernels.arrays import Ints
 from evenhand.labels import Labels, numbered
 from evenhand.parameters import require_fresh
 from evenhand.policy.traits import traits_of
+from evenhand.promises.promise import Promise
 from evenhand.protocol import Learner, Policy
 from evenhand.rng import Seed, child, draw_seed
 from evenhand.simulation.delay import Delay, read_delay
 from evenhand.simulation.fit import check_fit, check_given, check_learned, check_world
 from evenhand.simulation.history import Variables, assemble
 from evenhand.simulation.loop import begins_anew, foreign_learner, reseeding, runs_compiled
-from evenhand.simulation.replication_cache import ReplicationCache, remembered_seed, signature
+from evenhand.simulation.replication_cache import ReplicationCache, code_of, remembered_seed, signature
 from evenhand.simulation.schedule import ScheduleSource, over_time, read_given
 from evenhand.simulation.tasks import IN_PROCESS, Halt, chunks, interruptible, run_chunk
 from evenhand.simulation.world import world_traits
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 MOST = {"rounds": 2**53, "replications": 10**7, "checkpoints": 10**7, "jobs": 10**4}
 """The largest numbers that are taken."""
+UNCOUNTED = "its promise is no eh.Promise, which could be counted: violations and r_regret are NaN."
 ROUNDS_A_TASK = 1_000_000
 """Short replications are handed out together, long ones alone, so that an interruption loses little."""
 
@@ -148,11 +150,14 @@ def simulate(
     if replications > 1 and not own:
         _warn_of_shared_randomness(named)
     promises = _promises(named, given is not None and bool(given.changes))
+    notes += [f"{name}: {UNCOUNTED}" for name in named if name not in promises]
+    promises = {name: promises.get(name) for name in named}
     workers = _read_workers(jobs, backend, own or all(runs_compiled(policy, world) for policy in named.values()))
     number = draw_seed(seed if seed is not None or folder is None else remembered_seed(folder))
     keep = None
     if folder is not None:
-        keep = ReplicationCache(folder, signature(named, world, number, kept, late, given, learned))
+        same = signature(named, world, number, kept, late, given, learned)
+        keep = ReplicationCache(folder, same, code_of(named, world))
     owed = promises if given is None else _over_all_rounds(named, promises, given, child(number, 0, 0))
     attributes = _attributes(number, world, int(rounds), late, given, learned, notes)
     play = partial(run_chunk, world=world, seed=number, checkpoints=kept, delay=late, given=given, learned=learned)
@@ -332,9 +337,9 @@ def _checkpoints(checkpoints: int | Sequence[int], spacing: str, rounds: int) ->
     if is_whole(checkpoints) and 1 <= min(checkpoints, rounds) <= MOST["checkpoints"]:
         if checkpoints >= rounds:
             return np.arange(1, rounds + 1)
-        spread = np.geomspace if spacing == "log" else np.linspace
-        first = 1 if spacing == "log" and checkpoints > 1 else rounds / checkpoints
-        points = spread(first, rounds, int(checkpoints))
+        if spacing == "log" and checkpoints > 1:
+            return _spread(int(checkpoints), rounds)
+        points = np.linspace(rounds / checkpoints, rounds, int(checkpoints))
         return np.unique(np.clip(np.rint(points), 1, rounds).astype(np.int64))
     if is_whole(checkpoints) and checkpoints > MOST["checkpoints"]:
         raise ArgumentError(wanted("checkpoints", f"at most {MOST['checkpoints']} of them", checkpoints))
@@ -344,11 +349,23 @@ def _checkpoints(checkpoints: int | Sequence[int], spacing: str, rounds: int) ->
     return np.unique(np.append(given, rounds))
 
 
+def _spread(count: int, rounds: int) -> Ints:
+    """Return so many rounds, each about as many times the one before, or the next where that would be the same."""
+    points = [1]
+    for left in range(count - 1, 0, -1):
+        points.append(max(points[-1] + 1, round(points[-1] * (rounds / points[-1]) ** (1 / left))))
+    return np.array(points, np.int64)
+
+
 def _promises(named: dict[str, Any], change: bool) -> dict[str, Any]:
     """Return for each policy the promise that it is measured against: its own, also one of nothing where promises
-    change, or the one that all others make."""
+    change, or the one that all others make; a promise of another kind, which nobody can count, is left out."""
     stated = {name: traits_of(policy).promise for name, policy in named.items()}
-    own = {name: one if one is not None and (one.clauses or change) else None for name, one in stated.items()}
+    own = {
+        name: one if one is not None and (one.clauses or change) else None
+        for name, one in stated.items()
+        if one is None or isinstance(one, Promise)
+    }
     made = [promise for promise in own.values() if promise is not None]
     common = made[0] if made and all(promise == made[0] for promise in made) else None
     return {name: common if promise is None else promise for name, promise in own.items()}
