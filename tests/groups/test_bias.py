@@ -1,4 +1,4 @@
-"""The learned bias covers what it says it estimates, at its level, measured over runs."""
+"""The learned bias lies in its interval as often as it says, measured over runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import copy
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, ttest_ind
+from scipy.stats import t as student
 
 import evenhand as eh
 from evenhand.groups import BiasedLinearArms, GroupFairTopInterval
@@ -15,61 +16,82 @@ from tests.fuzzing import many
 
 pytestmark = pytest.mark.slow
 
-RUNS, ROUNDS, LEVEL = many(150), 250, 0.9
+RUNS = many(150)
 
 
-def played(world, policy, seed, rounds=ROUNDS):
-    """Play and return the rows that each arm was shown in the rounds it was pulled."""
+def played(world, policy, seed, rounds=250):
+    """Play and return the rows that each arm was shown in the rounds it was pulled, and what it paid."""
     world.reset(seed)
-    rows = [[] for _ in world.arms]
+    rows = [([], []) for _ in world.arms]
     for _ in range(rounds):
         (contexts,) = world.observe()
         decision = policy.ask(contexts)
-        policy.tell(decision, *world.respond(decision))
-        rows[decision.index].append(contexts[decision.index])
-    return [np.array(r).reshape(-1, world.dimension) for r in rows]
+        (reward,) = world.respond(decision)
+        policy.tell(decision, reward)
+        shown, paid = rows[decision.index]
+        shown.append(contexts[decision.index])
+        paid.append(reward)
+    return [(np.array(shown).reshape(-1, world.dimension), np.array(paid)) for shown, paid in rows]
 
 
-def targets(world, rows):
-    """Return what the two estimates estimate, for the sensitive group against the reference."""
-    member = np.array(world.membership.codes) == world.membership.code("sensitive")
-    bias = world.biases["sensitive"] - world.biases["reference"]
-
-    def weighted(mask):
-        grams = [rows[i].T @ rows[i] for i in np.flatnonzero(mask)]
-        sums = sum(g @ world.coefficients[i] for g, i in zip(grams, np.flatnonzero(mask), strict=True))
-        return np.linalg.solve(sum(grams), sums)
-
-    plain = world.coefficients[member].mean(axis=0) - world.coefficients[~member].mean(axis=0)
-    return {"pulls": bias + weighted(member) - weighted(~member), "arms": bias + plain}
-
-
-def test_coverage():
-    world = BiasedLinearArms(arms=6, sensitive=3, dimension=2, noise=3.0)
-    tries = RUNS * world.dimension
-    inside = {(balance, noise): 0 for balance in ("pulls", "arms") for noise in (3.0, None)}
+@pytest.mark.parametrize("balance", ["pulls", "arms"])
+def test_the_interval_holds_the_bias_though_arms_of_a_group_differ(balance):
+    """In the paper's own world 95 % intervals hold it in 94 to 95 % of the runs (benchmarks/bench_bias.py); with 90 %
+    fewer of these runs would hold it once in 2,000 times."""
+    world, held = BiasedLinearArms(), 0
     for run in range(RUNS):
-        policy = GroupFairTopInterval(world.groups, "sensitive", horizon=ROUNDS, seed=run)
-        wanted = targets(world, played(world, policy, 1000 + run))
-        for balance, noise in inside:
-            table = policy.bias(balance=balance, noise=noise, level=LEVEL)
-            inside[balance, noise] += int(
-                ((table["low"] <= wanted[balance]) & (wanted[balance] <= table["high"])).sum()
-            )
-    low, high = binom.ppf([0.0005, 0.9995], tries, LEVEL)
-    for key, count in inside.items():
-        assert low <= count <= high, (key, count / tries)
+        policy = GroupFairTopInterval(world.groups, "sensitive", horizon=250, seed=run)
+        played(world, policy, 1000 + run)
+        row = policy.bias(balance=balance).iloc[0]
+        held += row.low <= world.biases["sensitive"][0] <= row.high
+    assert held >= binom.ppf(0.0005, RUNS, 0.9)
 
 
-def test_the_two_targets_differ_where_pulls_are_uneven():
-    """With arms of very unequal worth the two estimates estimate different things, each its own."""
-    world = BiasedLinearArms(arms=4, sensitive=2, dimension=2, spread=40.0, noise=0.01)
-    policy = GroupFairTopInterval(world.groups, "sensitive", noise_scale=0.01, horizon=2000, seed=1)
-    wanted = targets(world, played(world, policy, 7, 2000))
-    for balance in ("pulls", "arms"):
-        table = policy.bias(balance=balance, level=0.9999)
-        np.testing.assert_allclose(table["bias"], wanted[balance], atol=0.05)
-    assert np.abs(wanted["pulls"] - wanted["arms"]).max() > 0.5
+def least_squares(rows, arms):
+    shown, paid = (np.concatenate([rows[arm][part] for arm in arms]) for part in (0, 1))
+    return np.linalg.lstsq(shown, paid, rcond=None)[0]
+
+
+def slow_interval(rows, group, reference, groups, balance, level=0.95):
+    """Return the difference and half its width, by regressions that are fitted anew without each arm."""
+
+    def difference(arms):
+        ends = [[arm for arm in arms if arm in side] for side in (group, reference)]
+        if balance == "pulls":
+            first, second = (least_squares(rows, side) for side in ends)
+        else:
+            first, second = (np.mean([least_squares(rows, [arm]) for arm in side], axis=0) for side in ends)
+        return first - second
+
+    every, parts = sorted({*group, *reference}), []
+    for members in groups:
+        if {*members} & {*every}:
+            left = np.array([difference([arm for arm in every if arm != out]) for out in members])
+            parts.append(((len(members) - 1) * left.var(axis=0), len(members) - 1))
+    total = sum(part for part, _ in parts)
+    freedom = total**2 / sum(part**2 / free for part, free in parts)
+    return difference(every), student.ppf((1 + level) / 2, freedom) * np.sqrt(total)
+
+
+@pytest.mark.parametrize("balance", ["pulls", "arms"])
+def test_the_width_is_that_of_regressions_without_each_arm(balance):
+    world = BiasedLinearArms(groups=[*"xxyyyzz"], bias={"y": 3.0, "z": -5.0}, dimension=2)
+    policy = GroupFairTopInterval(world.groups, seed=3)
+    rows, groups = played(world, policy, 1), [[0, 1], [2, 3, 4], [5, 6]]
+    for reference, rest in (("x", groups[0]), (None, [*range(7)])):
+        table = policy.bias(reference, balance=balance)
+        for name, members in zip("xyz", groups, strict=True):
+            if name == reference:
+                continue
+            gap, half = slow_interval(rows, members, rest, groups, balance)
+            own = table[table["group"] == name]
+            np.testing.assert_allclose(own["bias"], gap, rtol=1e-6)
+            np.testing.assert_allclose(own["high"] - own["bias"], half, rtol=1e-6)
+    if balance == "arms":
+        own = [np.array([least_squares(rows, [arm])[0] for arm in members]) for members in groups]
+        low, high = ttest_ind(own[1], own[0], equal_var=False).confidence_interval(0.95)
+        first = policy.bias("x", balance=balance).iloc[0]
+        np.testing.assert_allclose([first.low, first.high], [low, high], rtol=1e-6)
 
 
 def test_exact_bias_without_noise_and_equal_arms():
@@ -80,34 +102,20 @@ def test_exact_bias_without_noise_and_equal_arms():
     played(world, policy, 1, 60)
     for balance in ("pulls", "arms"):
         table = policy.bias("x", balance=balance, features=["one", "two"])
-        assert table[["group", "feature"]].to_numpy().tolist() == [
-            ["y", "one"],
-            ["y", "two"],
-            ["z", "one"],
-            ["z", "two"],
-        ]
+        assert table["group"].tolist() == ["y", "y", "z", "z"]
+        assert table["feature"].tolist() == ["one", "two"] * 2
         np.testing.assert_allclose(table["bias"], [-3, -3, 5, 5], atol=1e-9)
         assert set(policy.bias(balance=balance)["reference"]) == {"everyone"}
 
 
-def test_pooled_reference_has_the_covariance_of_the_closed_form():
-    rng = np.random.default_rng(3)
-    policy = GroupFairTopInterval(["x", "y", "z"], noise_scale=2.0)
-    rows = {0: [], 1: [], 2: []}
-    for _ in range(50):
-        x, arm = rng.uniform(0, 1, (3, 2)), int(rng.integers(3))
-        policy.update(x, arm, float(rng.normal()))
-        rows[arm].append(x[arm])
-    own, rest = np.array(rows[0]), np.array(rows[1] + rows[2])
-    everyone = np.vstack([own, rest])
-    change = np.linalg.pinv(own) @ np.eye(len(own), len(everyone)) - np.linalg.pinv(everyone)
-    deviation = 2.0 * np.sqrt((change**2).sum(axis=1))
-    table = policy.bias(level=0.6826894921370859, noise="given")
-    np.testing.assert_allclose((table["high"] - table["bias"])[:2], deviation, rtol=1e-9)
-    arms = [np.linalg.pinv(np.array(rows[i])) for i in range(3)]
-    variance = sum(((w * p) ** 2).sum(axis=1) for w, p in zip((2 / 3, -1 / 3, -1 / 3), arms, strict=True))
-    table = policy.bias(level=0.6826894921370859, balance="arms", noise="given")
-    np.testing.assert_allclose((table["high"] - table["bias"])[:2], 2.0 * np.sqrt(variance), rtol=1e-9)
+def test_a_group_of_one_arm_says_nothing_of_how_much_arms_differ():
+    world = BiasedLinearArms(arms=4, sensitive=1)
+    policy = GroupFairTopInterval(world.groups, "sensitive", horizon=200, seed=1)
+    played(world, policy, 1, 200)
+    for balance in ("pulls", "arms"):
+        found = policy.bias(balance=balance)
+        assert np.isneginf(found["low"]).all()
+        assert np.isposinf(found["high"]).all()
 
 
 def told(policy, rows=12):
@@ -171,67 +179,22 @@ def test_a_policy_that_a_study_copied_says_so():
 
 
 def test_undetermined_features_have_no_interval():
-    policy = GroupFairTopInterval(["s", "r"], "s", seed=1)
+    policy = GroupFairTopInterval(["s", "s", "r", "r"], "s", seed=1)
     for shift in (0.0, 1.0, 2.0):
-        for arm in (0, 1):
-            policy.update([[1.0, 0.0, 2.0 + shift], [1.0, 0.0, 3.0 + shift]], arm, 1.0 + shift)
+        for arm in range(4):
+            policy.update([[1.0, 0.0, 2.0 + arm + shift]] * 4, arm, 1.0 + shift * arm)
     table = policy.bias()
     assert np.isinf(table["low"]).tolist() == [False, True, False]
     assert (table["low"][[0, 2]] <= table["bias"][[0, 2]]).all()
 
 
-def few_rows(rows=40, sigma=3.0, seed=0):
-    policy, random = GroupFairTopInterval(["s", "r"], "s", noise_scale=2.0, seed=1), np.random.default_rng(seed)
-    for _ in range(rows):
-        contexts = random.uniform(0, 1, (2, 2))
-        decision = policy.ask(contexts)
-        policy.tell(decision, float(contexts[decision.index].sum() + sigma * random.normal()))
-    return policy
-
-
-def test_the_noise_is_estimated_unless_it_is_said():
-    policy = few_rows()
-    assert policy.bias().equals(policy.bias(noise="estimated"))
-    assert policy.bias(noise="given").equals(policy.bias(noise=2.0))
-    width = (policy.bias(noise=2.0)["high"] - policy.bias(noise=2.0)["low"]).to_numpy()
-    double = (policy.bias(noise=4.0)["high"] - policy.bias(noise=4.0)["low"]).to_numpy()
-    np.testing.assert_allclose(double, 2.0 * width)
-    assert ((policy.bias()["high"] - policy.bias()["low"]).to_numpy() > 1.2 * width).all()
-
-
-def test_few_rows_are_judged_by_students_quantiles():
-    """Of 400 intervals at 90 % with four degrees of freedom 90 % hold the truth, where normal quantiles would hold
-    82 %; the bounds are passed by chance once in 1,000 runs."""
-    held = 0
-    for seed in range(400):
-        policy, random = GroupFairTopInterval(["s", "r"], "s", seed=1), np.random.default_rng([seed, 5])
-        for arm in (0, 0, 0, 0, 1, 1, 1, 1):
-            x = random.uniform(0, 1, (2, 2))
-            policy.update(x, arm, float(x[arm] @ [3.0, 4.0] + 3.0 * random.normal()))
-        table = policy.bias(level=0.9)
-        held += bool(table["low"][0] <= 0.0 <= table["high"][0])
-    low, high = binom.ppf([0.0005, 0.9995], 400, 0.9)
-    assert low <= held <= high
-
-
-def test_before_the_noise_can_be_estimated_every_interval_is_unbounded():
-    policy = GroupFairTopInterval(["s", "r"], "s", seed=1)
-    for shift in (0.0, 1.0):
-        for arm in (0, 1):
-            policy.update([[1.0, shift]] * 2, arm, 1.0 + shift)
-    table = policy.bias()
-    assert np.isneginf(table["low"]).all()
-    assert np.isposinf(table["high"]).all()
-    assert np.isfinite(policy.bias(noise=1.0)["low"]).all()
-
-
 def test_picture():
     from evenhand.plots import plot_bias
 
-    policy = GroupFairTopInterval(["s", "r"], "s", seed=1)
+    policy = GroupFairTopInterval(["s", "s", "r", "r"], "s", seed=1)
     for shift in (0.0, 1.0):
-        for arm in (0, 1):
-            policy.update([[1.0, 0.0, shift]] * 2, arm, 1.0 + shift)
+        for arm in range(4):
+            policy.update([[1.0, 0.0, shift + arm]] * 4, arm, 1.0 + shift)
     axes = plot_bias(policy.bias(features=["base", "unseen", "debt"]))
     assert [label.get_text() for label in axes.get_yticklabels()] == ["base", "unseen", "debt"]
     assert "r" in axes.get_title(loc="left")

@@ -59,13 +59,13 @@ def test_it_is_kept_by_copies_files_and_simulations(tmp_path):
 
 def biased(intercept, run):
     """Talk with arms of equal worth, of which those of one group are paid 5 less whatever they show."""
-    policy = GroupFairTopInterval(["s", "s", "r", "r"], "s", intercept=intercept, seed=run)
+    policy = GroupFairTopInterval([*"sssssrrrrr"], "s", intercept=intercept, seed=run)
     random = np.random.default_rng([run, 7])
-    for _ in range(120):
-        contexts = random.uniform(0, 1, (4, 2))
+    for _ in range(300):
+        contexts = random.uniform(0, 1, (10, 2))
         decision = policy.ask(contexts)
         worth = contexts[decision.index] @ [30.0, 35.0]
-        policy.tell(decision, float(worth - 5.0 * (decision.index < 2) + random.normal()))
+        policy.tell(decision, float(worth - 5.0 * (decision.index < 5) + random.normal()))
     return policy.bias(features=["debt", "years"])
 
 

@@ -212,11 +212,6 @@ def test_bias():
         policy.bias(level=1.0)
     with pytest.raises(ArgumentError, match="balance"):
         policy.bias(balance="rows")
-    for noise in ("guessed", 0.0, -1.0, math.inf, True, [1.0], np.array([1.0, 2.0])):
-        with pytest.raises(ArgumentError, match="noise: expected a"):
-            policy.bias(noise=noise)
-    with pytest.raises(ArgumentError, match="noise"):
-        policy.bias(noise="estimated")
     with pytest.raises(ArgumentError, match="features"):
         policy.bias(features=["one"])
     for features in (["one", "one"], "ab", 2):

@@ -11,7 +11,7 @@ import typer
 
 import evenhand as eh
 from evenhand import quotas, registry
-from evenhand.cli.groups import learned_bias, say_gaps, show_bias, table_bias, write_bias
+from evenhand.cli.groups import bias_note, learned_bias, say_gaps, show_bias, table_bias, write_bias
 from evenhand.cli.inputs.inputs import delay_of, limits_of, names_of, numbers_of, shares_of
 from evenhand.cli.inputs.policies import check_kept, policies_of
 from evenhand.cli.inputs.promises import UNDER, with_and_without
@@ -212,12 +212,12 @@ def _report(
     every = [traits_of(policy) for policy in policies.values()]
     clauses = [clause for one in every if one.promise is not None for clause in one.promise.clauses]
     later = {name for name, one in zip(policies, every, strict=True) if one.kept not in (None, "at every round")}
-    summary = policy_rows(history, later)
+    summary, note = policy_rows(history, later), bias_note(history.attrs["rounds"], of_table)
     written: list[Path] = []
     if out is not None:
         written = write_files(history, clauses, summary, out)
         if bias is not None:
-            written += write_bias(bias, out)
+            written += write_bias(bias, note, out)
         shutil.rmtree(out / "partial", ignore_errors=True)
     if json:
         body = {name: history.attrs[name] for name in ("seed", "rounds", "delay", "learned") if name in history.attrs}
@@ -225,7 +225,7 @@ def _report(
         each = [{"learner": n} | cost._asdict() | {"long_run": long_run.get(n)} for n, cost in costs.items()]
         body |= {"costs": each} if costs else {}
         body |= {"prices": [{"promise": said} | price_body(one) for said, one in prices.items()]} if prices else {}
-        as_json(body if bias is None else body | {"bias": bias.to_dict("records")}, history)
+        as_json(body if bias is None else body | {"bias": bias.to_dict("records"), "bias_note": note}, history)
     else:
         several = history.sizes["replication"]
         runs = f"{history.attrs['rounds']} rounds, {several} replication{'s' * (several != 1)}"
@@ -237,7 +237,7 @@ def _report(
         which = " on offer" if "offered" in history else ""
         table(f"Share of the rounds{which} by arm", *arms_table(history, clauses))
         if bias is not None:
-            show_bias(bias, of_table)
+            show_bias(bias, note, of_table)
         for words in dict.fromkeys(str(one.promise) for one in every if one.promise and one.promise.clauses):
             print_text(f"Promised: {words}.")
             if words in prices:

@@ -21,7 +21,7 @@ import numpy as np
 
 from evenhand.arguments import one_of, real
 from evenhand.errors import NOTHING, ArgumentError, Wording, wanted
-from evenhand.groups.bias import INTERCEPT, Balance, estimate, freedom_of, named
+from evenhand.groups.bias import INTERCEPT, Balance, estimate, named
 from evenhand.groups.interval_policies import ColdStart, IntervalPolicy, Preset
 from evenhand.groups.intervals import CHAIN_WITHIN, TOP, IntervalParams
 from evenhand.groups.problem import Membership, one_of_two
@@ -170,20 +170,20 @@ class GroupFairTopInterval(IntervalPolicy):
         *,
         balance: Balance = "pulls",
         level: float = 0.95,
-        noise: float | Literal["given", "estimated"] | None = None,
         features: Sequence[str] | None = None,
     ) -> pd.DataFrame:
         """Return the learned bias of each group, feature by feature, with confidence intervals.
 
-        What is estimated, given what was pulled: with `balance="pulls"` the difference of the groups' regressions over
-        all pulls, which is the bias PLUS the difference of the groups' pull-weighted true coefficients, (sum_i
-        X_i'X_i)^-1 sum_i X_i'X_i beta_i over the arms of a group. With `balance="arms"` the difference of the means
-        over arms of each arm's own regression: the bias plus the difference of the plain means of beta_i, whatever was
-        pulled. Either equals the bias only where groups are equal on average. A feature that the pulls so far do not
-        determine has the interval (-inf, inf). With `intercept=True` the last row of each group is its constant bias.
+        With `balance="pulls"` the difference of the groups' regressions over all pulls, as the policy subtracts it.
+        With `balance="arms"` the difference of the means over arms of each arm's own regression, whatever was pulled.
+        Both hold the bias PLUS the difference between the groups' true coefficients, and are the bias only if groups
+        are equal on average. The intervals suppose that the arms of each group are like draws from one population,
+        whose means are equal: how much arms of one group differ is part of their width (`evenhand.groups.bias`). A
+        group of one arm has no interval, (-inf, inf), nor has a coefficient that the pulls so far do not determine.
+        With `intercept=True` the last row of each group is its constant bias.
 
-        The intervals treat every round as new data. In rounds that are resampled from a table they are too narrow for
-        anything beyond it; `TableArms.bias` gives those of the table.
+        In rounds that are resampled from a table the arms are all there are; `TableArms.bias` gives intervals of the
+        table.
 
         Parameters
         ----------
@@ -191,9 +191,6 @@ class GroupFairTopInterval(IntervalPolicy):
             with more arms, or the second if they are equal; with more groups everyone pooled.
         balance : "pulls" or "arms", see above.
         level : the level at which each interval holds.
-        noise : the noise's standard deviation where it is known, or "given" for the policy's `noise_scale`. None:
-            estimated from the residuals of the arms' own regressions, with Student's quantiles; intervals are (-inf,
-            inf) until some arm has more samples than coefficients. "estimated" raises an error before that.
         features : names of the d features; None for those of the contexts or of the encoder, or 0 .. d-1.
 
         Returns
@@ -212,25 +209,11 @@ class GroupFairTopInterval(IntervalPolicy):
         real("level", level, low=0, below=1)
         one_of("balance", balance, ("pulls", "arms"))
         fit = self.engine.state.fit
-        sigma = self._noise(noise)
         own = self.contexts.feature_names or []
         if features is None and own and not (self.intercept and INTERCEPT in own):
             features = own
         names = named(features, fit.coefficients.shape[1], self.intercept)
-        return estimate(fit, self.membership, chosen, balance=balance, level=level, sigma=sigma, features=names)
-
-    def _noise(self, noise: float | str | None) -> float | None:
-        """Return the standard deviation that `bias` is told, None where it is estimated."""
-        if isinstance(noise, str) and noise == "given":
-            return self.noise_scale
-        estimated = isinstance(noise, str) and noise == "estimated"
-        if estimated and freedom_of(self.engine.state.fit, len(self.membership.arms)) < 1:
-            raise ArgumentError(wanted("noise", "'given' while no arm has more samples than coefficients", noise))
-        if noise is None or estimated:
-            return None
-        if isinstance(noise, str):
-            raise ArgumentError(wanted("noise", "a standard deviation, 'given', 'estimated' or None", noise))
-        return real("noise", noise, above=0)
+        return estimate(fit, self.membership, chosen, balance=balance, level=level, features=names)
 
     @classmethod
     def _examples(cls) -> Iterator[tuple[GroupFairTopInterval, Any]]:

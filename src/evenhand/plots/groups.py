@@ -46,7 +46,7 @@ def plot_bias(table: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
             marks = {"color": look["color"], "marker": look["marker"], "label": plain(text, LABEL)}
             axes.errorbar(middle, at, xerr=ends, linestyle="none", capsize=3, markersize=5, **marks)
             if not known.all():
-                once = None if undetermined else "not determined yet"
+                once = None if undetermined else "no interval"
                 axes.plot(middle[~known], at[~known], "x", color="black", label=once)
                 undetermined = True
         axes.axvline(0.0, **DASHED)

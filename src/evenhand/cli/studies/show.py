@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from evenhand.cli.groups import LEARNED
 from evenhand.cli.inputs.observations import ticket_of
 from evenhand.cli.options import JSON, STORE, STUDY, Options
 from evenhand.cli.output import (
@@ -168,7 +169,7 @@ def _say(found: dict[str, Any], clauses: tuple[Clause, ...], written: list[Path]
     for line in _sentences(found, every):
         print_text(line)
     for name, title in (
-        ("bias", "Learned bias by feature, 95 % intervals"),
+        ("bias", f"Learned bias by feature, 95 % intervals ({LEARNED})"),
         ("risks", "Risks by group"),
         ("latest", "The last decisions"),
     ):
@@ -254,7 +255,7 @@ def _write(study: Study, found: dict[str, Any], out: Path) -> list[Path]:
     write_csv(pd.DataFrame(found["arms"]), out / "arms.csv")
     written = [out / "arms.csv", *(draw(out, name, plot) for name, plot in pictures(study.statistics()).items())]
     if found["bias"]:
-        written += write_bias(pd.DataFrame(found["bias"]), out)
+        written += write_bias(pd.DataFrame(found["bias"]), LEARNED, out)
     return written
 
 
