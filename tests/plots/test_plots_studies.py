@@ -61,7 +61,7 @@ def test_each_group_is_once_in_the_legend_of_its_bias():
     unknown = [("a", "x", 0.1, 0.0, 0.2), ("a", "y", 0.0, -np.inf, np.inf), ("b\nc", "x", 0.0, -np.inf, np.inf)]
     table = pd.DataFrame(unknown, columns=["group", "feature", "bias", "low", "high"]).assign(reference="r")
     legend = [text.get_text() for text in plot_bias(table).get_legend().get_texts()]
-    assert sorted(legend) == ["a", "b c", "not determined yet"]
+    assert sorted(legend) == ["a", "b c", "no interval"]
 
 
 def test_first_rounds_do_not_press_the_others_to_the_ground():

@@ -93,7 +93,7 @@ class Counting:
     def after(self, policy, world=None, **more):
         settings = {"rounds": 30, "replications": 2, "seed": 1, "checkpoints": 3, "jobs": 1} | more
         history = eh.simulate({"x": policy}, world or BernoulliArms(ARMS), **settings, store=self.folder)
-        return history, len(list(self.folder.glob("*/*.npz")))
+        return history, len(list(self.folder.glob("*/*/*.npz")))
 
 
 def test_a_store_tells_other_runs_apart(tmp_path):

@@ -10,6 +10,7 @@ from typing import Any, get_args, get_type_hints
 import numpy as np
 
 from evenhand.checks.play import SEED, Skip, converse
+from evenhand.display.html import notes_of
 from evenhand.errors import EvenhandError
 from evenhand.kernels.compose import flat
 from evenhand.policy.kernel_policy import KernelPolicy
@@ -64,8 +65,7 @@ def _behaviour(policy: Any, world: Any, rounds: int) -> list[Any]:
     world = copy.deepcopy(world)
     world.reset(SEED)
     stated = {name: value for name, value in vars(traits_of(policy)).items() if name not in ("learner", "bias")}
-    notes = getattr(policy, "notes", ())
-    said: list[Any] = [repr(stated), () if callable(notes) else notes]
+    said: list[Any] = [repr(stated), notes_of(policy)]
     try:
         said += converse(policy, world, rounds)
     except EvenhandError as error:  # such as at its horizon

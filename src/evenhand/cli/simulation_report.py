@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from evenhand.data.csv_files import write_csv
 from evenhand.errors import MissingExtraError
 from evenhand.extras import optional
 from evenhand.labels import label_texts
+from evenhand.saving.provenance import made_with
 from evenhand.simulation.measures import half_width
 
 if TYPE_CHECKING:
@@ -114,10 +116,13 @@ def _write_netcdf(history: xr.Dataset, path: Path) -> list[Path]:
 
 
 def write_files(history: xr.Dataset, clauses: list[Clause], summary: list[dict[str, Any]], out: Path) -> list[Path]:
-    """Write the history, the tables and the pictures into a folder, and return what was written."""
+    """Write the history, the tables, the pictures and what they were made with into a folder, and return what was
+    written."""
     import pandas as pd
 
-    written = _write_netcdf(history, out / "history.nc")
+    history = history.assign_attrs(made_with())
+    (out / "about.json").write_text(json.dumps(history.attrs, indent=2) + "\n")
+    written = [*_write_netcdf(history, out / "history.nc"), out / "about.json"]
     write_csv(pd.DataFrame(summary), out / "summary.csv")
     columns, rows = arms_table(history, clauses, most=len(history.arm))
     write_csv(pd.DataFrame(rows, columns=columns), out / "arms.csv")

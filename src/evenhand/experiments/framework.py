@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.errors import ArgumentError, RegistryError, wanted
+from evenhand.saving.provenance import made_with
 from evenhand.simulation import simulate
 
 if TYPE_CHECKING:
@@ -266,9 +267,11 @@ class Experiment:
         import xarray as xr
 
         folder.mkdir(parents=True, exist_ok=True)
+        about = made_with()
         for name, data in report.data.items():
             if isinstance(data, (xr.Dataset, xr.DataArray)):
-                data.to_netcdf(folder / f"{name}.nc", engine="h5netcdf")
+                said = about | {"experiment": self.id, "settings": str(self.full)}
+                data.assign_attrs(said).to_netcdf(folder / f"{name}.nc", engine="h5netcdf")
             else:
                 data.to_csv(folder / f"{name}.csv", index=False)
         for name, figure in report.figures.items():
@@ -279,9 +282,11 @@ class Experiment:
             "settings": self.full,
             "verdicts": [verdict.as_dict() for verdict in report.verdicts],
             "remarks": report.remarks,
+            "made_with": about,
         }
         (folder / "report.json").write_text(json.dumps(body, indent=2, default=str) + "\n")
-        (folder / "report.md").write_text(self.text(report))
+        with_what = ", ".join(f"{name} {value}" for name, value in about.items())
+        (folder / "report.md").write_text(f"{self.text(report)}\nMade with {with_what}.\n")
 
     def text(self, report: Report) -> str:
         """Return the report as Markdown."""

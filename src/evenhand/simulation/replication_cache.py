@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import hashlib
-import sys
+import inspect
 import warnings
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -16,6 +17,7 @@ import numpy as np
 
 from evenhand.errors import ArgumentError
 from evenhand.kernels.arrays import Ints
+from evenhand.protocol import Configurable
 from evenhand.rng import draw_seed
 from evenhand.simulation.delay import Delay
 from evenhand.simulation.history import Variables
@@ -111,15 +113,14 @@ def code_of(named: dict[str, Any], world: Any) -> str:
 
 def _classes(thing: Any) -> Iterator[type[Any]]:
     yield from type(thing).__mro__
-    if callable(getattr(thing, "config", None)) and not isinstance(thing, type):
-        for part in thing.config().values():
+    if isinstance(thing, Configurable) and not isinstance(thing, type):
+        for part in thing.get_params(deep=False).values():
             yield from _classes(part)
 
 
 def _source(cls: type[Any]) -> str:
-    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
-    if file is not None and Path(file).is_file():
-        return hashlib.sha256(Path(file).read_bytes()).hexdigest()
+    with contextlib.suppress(TypeError, OSError):  # a class that is built in, or from a cell that is not kept
+        return hashlib.sha256(Path(inspect.getfile(cls)).read_bytes()).hexdigest()
     return repr([_code(part.__code__) for part in vars(cls).values() if isinstance(part, FunctionType)])
 
 

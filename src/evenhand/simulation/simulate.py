@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -12,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from evenhand.arguments import as_whole_numbers, is_whole, one_of, yes_or_no
-from evenhand.display.html import notes_of
+from evenhand.display.html import notes_of, shortened
 from evenhand.display.progress import ProgressBar
 from evenhand.errors import ArgumentError, SimulationInterrupted, Wording, wanted
 from evenhand.jobs import parallel_jobs
@@ -31,6 +33,7 @@ from evenhand.simulation.replication_cache import ReplicationCache, code_of, rem
 from evenhand.simulation.schedule import ScheduleSource, over_time, read_given
 from evenhand.simulation.tasks import IN_PROCESS, Halt, chunks, interruptible, run_chunk
 from evenhand.simulation.world import world_traits
+from evenhand.version import __version__
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -38,6 +41,9 @@ if TYPE_CHECKING:
 MOST = {"rounds": 2**53, "replications": 10**7, "checkpoints": 10**7, "jobs": 10**4}
 """The largest numbers that are taken."""
 UNCOUNTED = "its promise is no eh.Promise, which could be counted: violations and r_regret are NaN."
+LONG = 2_000
+"""Signs of a description that are kept."""
+ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 ROUNDS_A_TASK = 1_000_000
 """Short replications are handed out together, long ones alone, so that an interruption loses little."""
 
@@ -159,7 +165,7 @@ def simulate(
         same = signature(named, world, number, kept, late, given, learned)
         keep = ReplicationCache(folder, same, code_of(named, world))
     owed = promises if given is None else _over_all_rounds(named, promises, given, child(number, 0, 0))
-    attributes = _attributes(number, world, int(rounds), late, given, learned, notes)
+    attributes = _attributes(number, named, world, int(rounds), late, given, learned, notes)
     play = partial(run_chunk, world=world, seed=number, checkpoints=kept, delay=late, given=given, learned=learned)
     results: dict[tuple[str, int], Variables] = {}
 
@@ -217,6 +223,7 @@ def _over_all_rounds(
 
 def _attributes(
     seed: int,
+    named: dict[str, Any],
     world: object,
     rounds: int,
     delay: Delay | None,
@@ -229,6 +236,11 @@ def _attributes(
         "seed": seed if seed < 1 << 63 else str(seed),
         "world": type(world).__name__,
         "rounds": rounds,
+        "made_of": [
+            f"evenhand {__version__}",
+            f"world: {_described(world)}",
+            *(f"{name}: {_described(policy)}" for name, policy in sorted(named.items())),
+        ],
     }
     if delay is not None:
         found["delay"] = str(delay)
@@ -237,6 +249,16 @@ def _attributes(
     if learned is not None:
         found["learned"] = len(learned)
     return found | ({"notes": notes} if notes else {})
+
+
+def _described(thing: object) -> str:
+    """Return the class of a policy or world and its arguments, as far as it keeps them, the same in every process."""
+    said = repr(thing)
+    if type(thing).__repr__ is object.__repr__:
+        kept = [name for name in inspect.signature(type(thing)).parameters if name in dir(thing)]
+        said = f"{type(thing).__name__}({', '.join(f'{name}={shortened(getattr(thing, name))}' for name in kept)})"
+    said = " ".join(ADDRESS.sub("", said).split())
+    return said if len(said) <= LONG else f"{said[:LONG]} ..."
 
 
 def _play_missing(

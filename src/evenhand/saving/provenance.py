@@ -1,0 +1,43 @@
+"""What a result was made with: version, commit, libraries, date, so that a file says by itself how to make it again."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from evenhand.version import __version__
+
+LIBRARIES = ("numpy", "scipy", "numba", "pandas", "xarray", "scikit-learn")
+"""Those whose versions may change a number."""
+
+
+def made_with() -> dict[str, str]:
+    """Return the versions of evenhand, Python and the libraries, the date, and of a checkout its commit, with "+" where
+    files differ from it."""
+    found = {"evenhand": __version__, "python": platform.python_version()}
+    if commit := _commit():
+        found["commit"] = commit
+    for name in LIBRARIES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found | {"date": f"{datetime.now(UTC):%Y-%m-%d}"}
+
+
+def _commit() -> str:
+    """Return the commit of the checkout that this file stands in, or nothing where it was installed from elsewhere."""
+    folder = Path(__file__).resolve().parents[3]
+    if not (folder / ".git").exists():
+        return ""
+    try:
+        told = [
+            subprocess.run(["git", "-C", folder, *words], capture_output=True, check=True, text=True, timeout=10).stdout
+            for words in (("rev-parse", "--short=12", "HEAD"), ("status", "--porcelain", "--", "src"))
+        ]
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return told[0].strip() + "+" * bool(told[1].strip())
