@@ -1,0 +1,81 @@
+"""Histories as tables, and sweeps over settings."""
+
+import numpy as np
+import pytest
+from scipy.stats import t
+
+import evenhand as eh
+from evenhand.errors import ArgumentError
+from evenhand.quotas import BernoulliArms, FairUCB
+from evenhand.simulation import replication_cache
+
+WORLD = BernoulliArms([0.7, 0.4])
+
+
+def fair(alpha):
+    return {"fair": FairUCB([0.3, 0.3], alpha), "free": eh.learners.UCB1(arms=2)}
+
+
+def test_a_history_as_a_table_has_students_intervals():
+    history = eh.simulate(eh.learners.UCB1(), WORLD, rounds=60, replications=7, seed=1, checkpoints=3, jobs=1)
+    found = eh.simulation.frame(history, last=False, level=0.9)
+    assert found.columns.tolist() == [
+        *("policy", "variable", "round", "arm", "mean", "standard_error", "low", "high", "level", "replications")
+    ]
+    one = found[(found.variable == "pulls") & (found["round"] == 40) & (found.arm == 1)].iloc[0]
+    each = history.pulls.sel(round=40, arm=1).values.ravel()
+    low, high = t.interval(0.9, 6, each.mean(), each.std(ddof=1) / np.sqrt(7))
+    np.testing.assert_allclose([one["mean"], one.low, one.high], [each.mean(), low, high])
+    assert (one.level, one.replications) == (0.9, 7)
+    assert len(found[found.variable == "reward"]) == 3
+    assert found[found.variable == "reward"].arm.isna().all()
+
+
+def test_one_replication_has_no_error():
+    found = eh.simulation.frame(eh.simulate(eh.learners.UCB1(), WORLD, rounds=9, seed=1, jobs=1))
+    assert found[["standard_error", "low", "high"]].isna().all(axis=None)
+    assert not found[found.variable == "reward"]["mean"].isna().any()
+
+
+def test_a_sweep_is_the_simulations_of_its_settings():
+    grid = {"alpha": [0, 5], "rounds": [40, 80]}
+    found = eh.simulation.sweep(fair, lambda alpha: BernoulliArms([0.7, 0.4 + alpha / 100]), grid, seed=3, jobs=1)
+    alone = eh.simulate(fair(5), BernoulliArms([0.7, 0.45]), rounds=80, seed=3, checkpoints=1, jobs=1)
+    at = (found.alpha == 5) & (found.rounds == 80) & (found.policy == "fair") & (found.variable == "reward")
+    assert found[at]["mean"].tolist() == [float(alone.reward.sel(policy="fair").squeeze())]
+    assert len(found.groupby(["alpha", "rounds", "policy"])) == 8
+
+
+def test_a_sweep_goes_on_where_it_stopped(tmp_path, monkeypatch):
+    settings = {"rounds": 30, "replications": 2, "store": tmp_path, "jobs": 1}
+    first = eh.simulation.sweep(fair, WORLD, {"alpha": [0, 1]}, **settings)
+    played = []
+    monkeypatch.setattr(replication_cache.ReplicationCache, "write", lambda self, name, *rest: played.append(name))
+    again = eh.simulation.sweep(fair, WORLD, {"alpha": [0, 1, 2]}, **settings)
+    assert sorted(played) == ["fair", "fair", "free", "free"]
+    assert again[again.alpha < 2].reset_index(drop=True).equals(first)
+
+
+@pytest.mark.parametrize(
+    ("grid", "rounds", "words"),
+    [
+        ({"alpha": []}, 10, "grid: expected a dict setting -> list of values"),
+        ({}, 10, "grid: expected a dict setting -> list of values"),
+        ({"alpha": "01"}, 10, "grid: expected a dict setting -> list of values"),
+        ({"alpha": [0], "beta": [1]}, 10, "grid: expected settings that make, or a function world=, takes, got 'beta'"),
+        ({"alpha": [0]}, None, "rounds: expected a whole number >= 1, here or in the grid"),
+    ],
+)
+def test_a_sweep_over_nothing_is_refused(grid, rounds, words):
+    with pytest.raises(ArgumentError, match=words):
+        eh.simulation.sweep(fair, WORLD, grid, rounds=rounds)
+
+
+def test_what_is_no_history_is_refused():
+    history = eh.simulate(eh.learners.UCB1(), WORLD, rounds=9, seed=1, jobs=1)
+    with pytest.raises(ArgumentError, match=r"history: expected what eh\.simulate returns"):
+        eh.simulation.frame(history.isel(policy=0))
+    with pytest.raises(ArgumentError, match="level"):
+        eh.simulation.frame(history, level=95)
+    with pytest.raises(ArgumentError, match="digits"):
+        eh.simulation.latex(eh.simulation.frame(history), digits=0)
