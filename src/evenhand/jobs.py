@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, Literal
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.extras import optional
-from evenhand.processes import renew_in_child
+from evenhand.processes import end_with, renew_in_child
 
 
 @contextlib.contextmanager
@@ -47,8 +49,15 @@ def run_all(
     """Return what the call returns for each tuple of arguments, in their order, from so many processes, or
     threads, unless `joblib.parallel_config` says otherwise."""
     joblib = _import_joblib()
+    task = joblib.delayed(partial(as_worker, call, os.getpid()))
     with restarts_unreported():
-        return list(joblib.Parallel(n_jobs=jobs, prefer=prefer)(joblib.delayed(call)(*given) for given in arguments))
+        return list(joblib.Parallel(n_jobs=jobs, prefer=prefer)(task(*given) for given in arguments))
+
+
+def as_worker(call: Callable[..., Any], parent: int, /, *given: object, **named: object) -> Any:
+    """Call a function in a worker, which ends with its parent."""
+    end_with(parent)
+    return call(*given, **named)
 
 
 def _import_joblib() -> Any:

@@ -22,6 +22,8 @@ HOOKS: WeakKeyDictionary[Any, tuple[Callable[[Any], object], ...]] = WeakKeyDict
 FORKING, REGISTERING = threading.RLock(), threading.RLock()
 """Held while a thread forks, and while one registers a hook or a process forks: `HOOKS` must not change meanwhile."""
 
+WATCH = "evenhand waits for the parent's end"
+
 INHERITED: list[object] = []
 """What a forked process has from its parent and neither uses nor closes: the parent still uses it."""
 
@@ -85,6 +87,19 @@ class _Left(Lock):
         )
 
     __enter__ = acquire
+
+
+def end_with(parent: int) -> None:
+    """Let this process, a worker of that parent, end once the parent is gone: killed, it leaves its workers waiting for
+    minutes. Does nothing in the parent itself, or where another process hands out the work."""
+    if os.getppid() == parent and all(thread.name != WATCH for thread in threading.enumerate()):
+        threading.Thread(target=_wait_for_end, args=(parent,), name=WATCH, daemon=True).start()
+
+
+def _wait_for_end(parent: int) -> NoReturn:
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
 
 
 def refuse_copy(what: str, mend: str) -> NoReturn:

@@ -5,6 +5,8 @@ import signal
 import subprocess
 import sys
 import threading
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -158,6 +160,8 @@ def test_outside_the_main_thread_nothing_is_installed():
 SCRIPT = """
 import sys
 import threading
+import time
+from pathlib import Path
 import evenhand as eh
 from evenhand.errors import SimulationInterrupted
 from evenhand.quotas import BernoulliArms, FairUCB
@@ -182,6 +186,38 @@ except SimulationInterrupted as stopped:
     sys.exit(0)
 sys.exit(9)
 """
+
+
+LEFT_ALONE = """
+import evenhand as eh
+from evenhand.quotas import BernoulliArms
+eh.simulate(eh.learners.UCB1(), BernoulliArms([0.7, 0.5]), rounds=50, replications=8, jobs=2, backend="loky", seed=1)
+print("idle", flush=True)
+input()
+"""
+
+
+def runs(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.slow
+def test_workers_end_with_a_parent_that_is_killed():
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", LEFT_ALONE], text=True, **pipes) as parent:
+        assert parent.stdout.readline().strip() == "idle"
+        threads = Path(f"/proc/{parent.pid}/task").iterdir()
+        workers = [pid for thread in threads for pid in (thread / "children").read_text().split()]
+        assert len(workers) >= 2
+        parent.kill()
+    for _ in range(600):
+        if not any(map(runs, workers)):
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"still there: {[pid for pid in workers if runs(pid)]}")
 
 
 @pytest.mark.slow

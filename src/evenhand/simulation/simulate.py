@@ -17,7 +17,7 @@ from evenhand.arguments import as_whole_numbers, is_whole, one_of, yes_or_no
 from evenhand.display.html import notes_of, shortened
 from evenhand.display.progress import ProgressBar
 from evenhand.errors import ArgumentError, SimulationInterrupted, Wording, wanted
-from evenhand.jobs import parallel_jobs
+from evenhand.jobs import as_worker, parallel_jobs
 from evenhand.kernels.arrays import Ints
 from evenhand.labels import Labels, numbered
 from evenhand.parameters import require_fresh
@@ -297,10 +297,9 @@ def _play_missing(
             bar.advance(done)
 
         with parallel_jobs(jobs, backend) as parallel:
+            task = joblib.delayed(partial(as_worker, play, os.getpid()))
             tasks = (
-                joblib.delayed(play)(
-                    named[name], promise=promises[name], name=name, replications=some, tick=tick if inside else None
-                )
+                task(named[name], promise=promises[name], name=name, replications=some, tick=tick if inside else None)
                 for name, some in chunks(list(named), missing, size)
             )
             for name, finished in parallel(tasks):
