@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 
+import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
@@ -340,10 +341,13 @@ def test_simulate_writes_its_files(tmp_path, log):
     assert result.exit_code == 0, result.output
     written = {path.name for path in out.iterdir() if path.is_file()}
     assert written == {
-        *("history.nc", "summary.csv", "arms.csv"),
+        *("history.nc", "summary.csv", "arms.csv", "about.json"),
         *("regret.png", "shares.png", "cost.png", "shortfall.png"),
     }
+    about = json.loads((out / "about.json").read_text())
+    assert (about["seed"], about["evenhand"], about["numpy"]) == (4, eh.__version__, np.__version__)
     with xr.open_dataset(out / "history.nc", engine="h5netcdf") as history:
+        assert history.attrs["date"] == about["date"]
         assert dict(history.sizes)["replication"] == 2
         assert list(history.policy.values) == ["fair-ucb", "ucb1"]
     assert pd.read_csv(out / "summary.csv")["policy"].tolist() == ["fair-ucb", "ucb1"]
@@ -357,6 +361,17 @@ def test_simulate_on_a_registered_world_prints_tables():
     assert result.exit_code == 0, result.output
     for words in ("seed 4, 300 rounds, 2 replications", "fair-ucb", "yes", "Share of the rounds by arm", "0.4000"):
         assert words in result.output
+
+
+def test_worlds_and_policies_take_settings_by_name():
+    policy = "deadline-learn+epsilon-greedy:epsilon=0,tolerance=2"
+    shown = call("simulate", "quotas/bernoulli-arms:means=1,0", "--shares", "0.1", "-p", policy, *SMALL, "--json")
+    found = json.loads(shown.stdout)
+    world, _, ours = found["made_of"][1], *found["made_of"][1:]
+    assert "means=array([1., 0.])" in world
+    assert "EpsilonGreedy(epsilon=0.0" in ours
+    assert "tolerance=2" in ours
+    assert found["policies"][0]["policy"] == policy
 
 
 @pytest.mark.parametrize(
@@ -377,6 +392,10 @@ def test_simulate_on_a_registered_world_prints_tables():
         (["quotas/bernoulli-arms", "--shares", "0.1", "-p", "ucb1"], "--shares: expected a --policy that keeps shares"),
         (["groups/biased-linear-arms", "--means", "0.5,0.4"], "--means: expected nothing together with a world"),
         (["quotas/bernoulli-arms", "--data", "x.csv"], "--data: expected nothing together with WORLD"),
+        (["quotas/bernoulli-arms:mean=1,0"], "WORLD quotas/bernoulli-arms: expected one of its settings means, got"),
+        (["quotas/bernoulli-arms:means"], "WORLD: expected NAME or NAME:SETTING=VALUE,SETTING=VALUE"),
+        (["quotas/bernoulli-arms", "-p", "ucb1:pace=3"], "--policy ucb1: expected one of its settings arms,seed, got"),
+        (["quotas/bernoulli-arms", "-p", "learners/epsilon-greedy:epsilon=much"], "epsilon: expected a"),
         (["--data", "nowhere.csv"], "nowhere.csv: no such file"),
     ],
     ids=named,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +13,7 @@ import typer
 import evenhand as eh
 from evenhand import quotas, registry
 from evenhand.cli.groups import bias_note, learned_bias, say_gaps, show_bias, table_bias, write_bias
-from evenhand.cli.inputs.inputs import delay_of, limits_of, names_of, numbers_of, shares_of
+from evenhand.cli.inputs.inputs import delay_of, limits_of, names_of, numbers_of, settings_of, shares_of
 from evenhand.cli.inputs.policies import check_kept, policies_of
 from evenhand.cli.inputs.promises import UNDER, with_and_without
 from evenhand.cli.inputs.tables import read_table
@@ -21,7 +22,7 @@ from evenhand.cli.output import as_json, folder, print_text, say_notes, table
 from evenhand.cli.price import known_price, price_body, say_price
 from evenhand.cli.simulation_report import arms_table, policy_rows, show_policies, write_files
 from evenhand.data.tables import column, numbers
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, wanted, wanted_one_of
 from evenhand.policy.traits import traits_of
 from evenhand.simulation.measures import cost_of
 from evenhand.simulation.world import world_traits
@@ -77,7 +78,7 @@ def simulate(
 
     Parameters
     ----------
-    world : A registered world, such as quotas/bernoulli-arms.
+    world : A registered world, such as quotas/bernoulli-arms or groups/biased-linear-arms:arms=6,bias=3.
     data : Your own table instead: CSV, Parquet, Arrow or JSON lines, or -.
     arm : Column of arms in --data and --learn; with --group also several, age,sex, or by default the group.
     reward : Column of rewards in --data and --learn, in [0, 1] without --group.
@@ -85,7 +86,7 @@ def simulate(
     sensitive : The group that is compared with the others, such as women.
     features : Columns of contexts in --data; by default all others.
     means : The means of Bernoulli arms: 0.7,0.5,0.4.
-    policy : A policy: fair-ucb, ucb1, fair-learn+thompson, ...; may be repeated.
+    policy : A policy: fair-ucb, fair-learn+thompson, deadline-learn:tolerance=2, ...; may be repeated.
     shares : Promised share of each arm: 0.02, or a=0.2,b=1/3, or a CSV with columns arm, share.
     cap : The most that an arm may have: 0.5, or a=0.5,b=1/3.
     window : Least plays in any consecutive rounds: a=2/25,b=10 is twice in any 25, once in any 10.
@@ -98,7 +99,7 @@ def simulate(
     replications : The number of independent replications.
     seed : The seed; by default drawn and shown.
     jobs : The number of processes; -1 for all cores.
-    out : Folder for history.nc, summary.csv, arms.csv and pictures.
+    out : Folder for history.nc, summary.csv, arms.csv, about.json and pictures.
     """
     arm, logged = arm or group or "arm", None
     if data is not None and group:
@@ -170,7 +171,13 @@ def _world(name: str, logged: pd.DataFrame | None, arm: str, reward: str, means:
         return quotas.BernoulliArms(numbers_of(means, "--means"))
     if not name:
         raise ArgumentError("WORLD: name a world or pass --data FILE; `evenhand list` shows the worlds")
+    name, settings = settings_of(name, "WORLD")
     cls = registry.get(name, "world").cls
+    known = [*inspect.signature(cls).parameters]
+    if odd := next((setting for setting in settings if setting not in known), ""):
+        raise ArgumentError(wanted_one_of(f"WORLD {name}", known, odd, what="one of its settings"))
+    if settings and not means:
+        return cls(**settings)
     if cls is quotas.BernoulliArms:
         return cls(numbers_of(means or "0.7,0.5,0.4", "--means"))
     if means:
@@ -220,7 +227,11 @@ def _report(
             written += write_bias(bias, note, out)
         shutil.rmtree(out / "partial", ignore_errors=True)
     if json:
-        body = {name: history.attrs[name] for name in ("seed", "rounds", "delay", "learned") if name in history.attrs}
+        body = {
+            name: history.attrs[name]
+            for name in ("seed", "rounds", "delay", "learned", "made_of")
+            if name in history.attrs
+        }
         body["policies"] = summary
         each = [{"learner": n} | cost._asdict() | {"long_run": long_run.get(n)} for n, cost in costs.items()]
         body |= {"costs": each} if costs else {}

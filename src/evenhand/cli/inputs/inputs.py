@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,8 @@ STRICT = (
     "--tolerance is for shares: no arm may be above its cap by a whole play. To allow more, pass --cap-tolerance to an "
     "audit, --set cap_tolerance=2 to new, or write cap_tolerance in a promise file."
 )
+SETTING = re.compile(r",(?=[A-Za-z_]\w*=)")
+"""Commas between settings, not those within a value."""
 COMMA = re.compile(r"[+-]?\d*,\d+\s*%?")
 """A number with a decimal comma; lists have commas between numbers."""
 
@@ -268,6 +271,34 @@ def number_of(text: Any, name: str, what: str = A_NUMBER) -> float:
         mend = f"write {typed.replace(',', '.')}, with a decimal point" if COMMA.fullmatch(typed) else ""
         raise ArgumentError(wanted(name, what, text, mend)) from error
     return number if part == typed else number / 100
+
+
+def settings_of(text: str, option: str) -> tuple[str, dict[str, Any]]:
+    """Read `NAME` or `NAME:SETTING=VALUE,SETTING=VALUE`; a value may have commas too.
+
+    >>> settings_of("my-policy:rates=.1,.2,patience=3", "--policy")
+    ('my-policy', {'rates': [0.1, 0.2], 'patience': 3})
+    """
+    name, _, given = text.partition(":")
+    pairs = [pair.partition("=") for pair in SETTING.split(given)] if given else []
+    for setting, equals, value in pairs:
+        if not setting or not equals or not value:
+            raise ArgumentError(wanted(option, "NAME or NAME:SETTING=VALUE,SETTING=VALUE", text))
+    return name, {setting: setting_of(value) for setting, _, value in pairs}
+
+
+def setting_of(text: str) -> Any:
+    """Return what a text says: JSON where it reads as such, numbers separated by commas, else the text.
+
+    >>> setting_of("2"), setting_of(".5,1"), setting_of("true"), setting_of("paper")
+    (2, [0.5, 1.0], True, 'paper')
+    """
+    with suppress(ValueError):
+        return json.loads(text)
+    with suppress(ValueError):
+        numbers = [float(part.replace("_", "?")) for part in text.split(",")]  # 1_0 is a name
+        return numbers if len(numbers) > 1 else numbers[0]
+    return text
 
 
 def numbers_of(text: str, name: str) -> list[float]:

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from evenhand import registry
-from evenhand.errors import ArgumentError, RegistryError, Wording, nearest, wanted
+from evenhand.cli.inputs.inputs import settings_of
+from evenhand.errors import ArgumentError, RegistryError, Wording, nearest, wanted, wanted_one_of
 from evenhand.policy.traits import traits_of
 from evenhand.promises.promise import Promise
 from evenhand.protocol import Label
@@ -68,12 +69,13 @@ def policies_of(
     caps and windows that are promised beside the shares, by the names of the arguments."""
     from evenhand.descriptions.policies import build
 
-    found = {}
+    found: dict[str, Any] = {}
     shares = dict.fromkeys(world.arms, 0) if limits and shares is None else shares
     for spec in specs or (LIMITED if limits else _default(world, shares, tolerance)):
-        described = describe(spec)
+        name, settings = settings_of(spec, "--policy")
+        described = describe(name)
         takes = parameters_of(described)
-        if "shares" in takes:
+        if "shares" in takes and "shares" not in settings:
             if shares is None:
                 needed = "--shares, such as 0.02 or a=0.2,b=0.3 or shares.csv"
                 raise ArgumentError(f"--policy {spec.partition('+')[0]}: needs {needed}")
@@ -83,7 +85,12 @@ def policies_of(
             described["arms"] = list(world.arms)
         if "tolerance" in takes:
             described["tolerance"] = tolerance
-        fit(described, spec, world, horizon)
+        fit(described, name, world, horizon)
+        known = [*takes, *parameters_of(described.get("learner", {}))]
+        for setting, value in settings.items():
+            if setting not in known:
+                raise ArgumentError(wanted_one_of(f"--policy {name}", known, setting, what="one of its settings"))
+            put(described, setting, value)
         found[spec] = build(described)
     return found
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json as json_
 import math
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from evenhand.cli.inputs.causal_data import fitted_model, model_in
-from evenhand.cli.inputs.inputs import labels_in, limits_of, named_shares, read_object, shares_of
+from evenhand.cli.inputs.inputs import labels_in, limits_of, named_shares, read_object, setting_of, shares_of
 from evenhand.cli.inputs.policies import check_limits, describe, lifted, put
 from evenhand.cli.inputs.promises import described_promises
 from evenhand.cli.inputs.tables import read_log, read_table
@@ -242,14 +241,11 @@ def _arms(text: str, log: Path | None, column: str) -> tuple[Any, bool]:
 
 
 def _settings(pairs: list[str]) -> dict[str, Any]:
-    """Read NAME=VALUE; a value is JSON where it reads as such, else text."""
+    """Read NAME=VALUE."""
     settings: dict[str, Any] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name:
             raise ArgumentError(wanted("--set", "NAME=VALUE", pair))
-        try:
-            settings[name] = json_.loads(value)
-        except ValueError:
-            settings[name] = value
+        settings[name] = setting_of(value)
     return settings
