@@ -219,7 +219,7 @@ class DeadlineLearn(QuotaPolicy):
 
     def _bound(self, learner: Kernels) -> Kernels:
         if self._priced:
-            return with_prices(learner, super()._bound)
+            return with_prices(learner, super()._bound, self._may_come)
         if self._traits.holds:
             return with_pending_proposal(learner, super()._bound, self._may_come)
         if self.lottery is None:
@@ -367,6 +367,9 @@ class DeadlineLearn(QuotaPolicy):
         """Go on under another rule, in this state."""
         self._take(then)
         params = self._quota_parameters(self._proposer.arrays[0])
+        if self._priced:
+            for array in state.learner[:2]:
+                array[params.learner.shares == 0] = 0
         self._bind_kernels()
         self._replace(params, state)
 
@@ -380,8 +383,8 @@ class DeadlineLearn(QuotaPolicy):
         self.arms, engine = arms, self.engine
         around = self._around(self._proposer.arrays[1])
         if self._priced:
-            before = engine.state.learner.prices
-            around.prices[: before.size] = before
+            for mine, before in zip(around[:2], engine.state.learner[:2], strict=True):
+                mine[: before.size] = before
         engine.state = engine.state._replace(learner=around)
 
     def _restore_variant(self, snapshot: dict[str, Any]) -> None:

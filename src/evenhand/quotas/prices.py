@@ -49,7 +49,7 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, bind, kernel
 from evenhand.learners.adapter import learner_facts, reward_range_of
 from evenhand.policy.kernel_policy import KernelPolicy
-from evenhand.policy.kernel_set import Kernels, deterministic, reason, unknown_probability
+from evenhand.policy.kernel_set import Kernels, deterministic, is_forced, reason, unknown_probability
 from evenhand.promises.promise import Promise
 from evenhand.quotas.quota_kernels import update_learner
 
@@ -59,7 +59,7 @@ EARLY = 200
 PACE = 0.5
 """The factor of the steps, and of the leads."""
 
-learner_rank = rule_choose = OPEN
+learner_rank = rule_choose = may_come = OPEN
 
 
 class PricedParams(NamedTuple):
@@ -75,7 +75,10 @@ class PricedParams(NamedTuple):
 
 class PricedState(NamedTuple):
     prices: Floats
+    rounds: Ints
+    """(n_arms,): in how many rounds each arm was on offer and owed a share."""
     scores: Floats
+    """(n_arms,): the learner's own, without the prices."""
     learner: Any
 
 
@@ -90,7 +93,7 @@ def priced_parameters(promise: Promise, largest: float, learner: Any) -> PricedP
 
 def priced_state(arms: int, learner: Any) -> PricedState:
     """Return the state before the first round, around that of a learner."""
-    return PricedState(np.zeros(arms), np.zeros(arms), learner)
+    return PricedState(np.zeros(arms), np.zeros(arms, np.int64), np.zeros(arms), learner)
 
 
 def largest_price(learner: Any, priced: bool | tuple[float, float]) -> float:
@@ -134,59 +137,49 @@ def check_priceable(promise: Promise, lottery: float | None) -> None:
 
 
 @kernel
-def first_of(scores: Floats) -> int:
-    """Return the arm with the highest score, ties by the lowest arm."""
-    best = 0
-    for arm in range(1, scores.size):
-        if scores[arm] > scores[best]:
-            best = arm
-    return best
-
-
-@kernel
-def add_prices(state: PricedState, scores: Floats) -> bool:
-    """Put the prices in front of the scores; return whether another arm leads now."""
-    before = first_of(scores)
-    for arm in range(scores.size):
-        scores[arm] += state.prices[arm]
-    return first_of(scores) != before
-
-
-@kernel
-def settle_prices(params: PricedParams, state: PricedState, arm: int, round: int) -> None:
-    """Move the prices once an arm is played in a round."""
-    pace = math.sqrt(round + EARLY)
-    for i in range(state.prices.size):
-        price = 0.0
-        if params.shares[i] > 0.0:
-            behind = params.shares[i] + params.margins[i] / pace - (1.0 if i == arm else 0.0)
-            price = min(max(state.prices[i] + params.step / pace * behind, 0.0), params.largest)
-        state.prices[i] = price
+def settle_prices(params: Any, state: Any, arm: int, why: int, round: int) -> int:
+    """Move the prices of the arms that are on offer once an arm is played in a round, and return why it was: by `why`,
+    or because of the prices."""
+    owed, priced, own = params.learner, state.learner, -1
+    for i in range(priced.prices.size):
+        if may_come(state, i, round - 1):
+            own = i if own < 0 or priced.scores[i] > priced.scores[own] else own
+            if owed.shares[i] > 0.0:
+                priced.rounds[i] += 1
+                pace = math.sqrt(priced.rounds[i] + EARLY)
+                behind = owed.shares[i] + owed.margins[i] / pace - (1.0 if i == arm else 0.0)
+                priced.prices[i] = min(max(priced.prices[i] + owed.step / pace * behind, 0.0), owed.largest)
+    return why if arm == own or is_forced(why) else PRICED
 
 
 @kernel
 def _rank(params: PricedParams, state: PricedState, contexts: Floats, round: int, waiting: Ints, scores: Floats) -> int:
-    why = learner_rank(params.learner, state.learner, contexts, round, waiting, scores)
-    return PRICED if add_prices(state, scores) else why
+    why = learner_rank(params.learner, state.learner, contexts, round, waiting, state.scores)
+    for arm in range(scores.size):
+        scores[arm] = state.scores[arm] + state.prices[arm]
+    return why
 
 
 @kernel
 def _propose(params: PricedParams, state: PricedState, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
-    why = learner_rank(params, state, contexts, round, waiting, state.scores)
-    return first_of(state.scores), why
+    why, best = learner_rank(params.learner, state.learner, contexts, round, waiting, state.scores), 0
+    for arm in range(1, state.scores.size):
+        if state.scores[arm] + state.prices[arm] > state.scores[best] + state.prices[best]:
+            best = arm
+    return best, why
 
 
 @kernel
 def _choose(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
     arm, why = rule_choose(params, state, contexts, round, waiting)
-    settle_prices(params.learner, state.learner, arm, round)
-    return arm, why
+    return arm, settle_prices(params, state, arm, why, round)
 
 
-def with_prices(learner: Kernels, under_rule: Callable[[Kernels], Kernels]) -> Kernels:
-    """Return the kernels of a learner with prices; `under_rule` returns those of a learner under the rule."""
-    rank = bind(_rank, learner_rank=learner.rank)
+def with_prices(learner: Kernels, under_rule: Callable[[Kernels], Kernels], may_come: Any) -> Kernels:
+    """Return the kernels of a learner with prices; `under_rule` returns those of a learner under the rule, and the
+    kernel `may_come` says whether an arm is on offer."""
+    rank, propose = bind(_rank, learner_rank=learner.rank), bind(_propose, learner_rank=learner.rank)
     probability = deterministic if learner.probability is deterministic else unknown_probability
-    update = bind(update_learner, learner_update=learner.update)
-    rule = under_rule(Kernels(bind(_propose, learner_rank=rank), update, probability, rank=rank))
-    return Kernels(bind(_choose, rule_choose=rule.choose), rule.update, rule.probability)
+    rule = under_rule(Kernels(propose, bind(update_learner, learner_update=learner.update), probability, rank=rank))
+    settle = bind(settle_prices, may_come=may_come)
+    return Kernels(bind(_choose, rule_choose=rule.choose, settle_prices=settle), rule.update, rule.probability)
