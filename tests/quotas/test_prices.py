@@ -23,6 +23,7 @@ from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.kernel_set import Kernels, reason
 from evenhand.promises.promise import Promise
 from evenhand.quotas import DeadlineLearn
+from evenhand.quotas.deadline_learn import IN_VAIN
 from evenhand.quotas.quota_policy import BY_RULE
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies import Study
@@ -332,9 +333,10 @@ def of_thompson():
         (TsallisINF, {}, r"priced: .*a score for each arm.*TsallisINF"),
         (of_thompson, {}, r"priced: .*a score for each arm.*ThompsonSampling"),
         (lambda: elsewhere(scores=None), {}, r"priced: .*a score for each arm.*Adapter\(..., scores=\)"),
-        (LinUCB, {}, r"priced: .*lowest and the highest reward.*-inf to inf.*priced=\(low, high\)"),
-        (LinUCB, {"priced": (1, 0)}, r"priced: .*lowest and the highest reward"),
-        (LinUCB, {"priced": 1}, r"priced: .*lowest and the highest reward"),
+        (LinUCB, {}, r"priced: .*lowest and the highest mean reward.*-inf to inf.*priced=\(low, high\)"),
+        (LinUCB, {"priced": (0, math.inf)}, r"priced: .*lowest and the highest mean reward.*0 to inf.*priced=\(0, 1\)"),
+        (LinUCB, {"priced": (1, 0)}, r"priced: .*lowest and the highest mean reward.*such as priced=\(0, 1\)"),
+        (LinUCB, {"priced": "yes"}, r"priced: expected True, False, or .*'yes'; write priced=\(low, high\), such as"),
         (UCB1, {"priced": (0, 2)}, r"priced: .*rewards that the learner takes, 0 to 1"),
         (UCB1, {"lottery": 0.5}, r"priced: .*lottery="),
         (UCB1, {"caps": {"a": 0.5}}, r"priced: .*shares of single arms"),
@@ -349,7 +351,7 @@ def test_what_cannot_be_priced_is_refused_by_name(learner, more, said):
         DeadlineLearn(learner(), **settings)
 
 
-def test_the_range_is_that_of_averages():
+def test_the_range_is_that_of_means():
     """A reward may lie outside it, and the prices are as large as it is."""
     policies = [DeadlineLearn(Told(), SHARES, 10**6, priced=so) for so in (True, (0.0, 0.1))]
     for policy in policies:
@@ -358,6 +360,11 @@ def test_the_range_is_that_of_averages():
     wide, narrow = (np.array(list(policy.prices.values())) for policy in policies)
     assert narrow == pytest.approx(wide / 10)
     assert narrow.max() > 0
+
+
+def test_a_card_says_that_prices_need_contexts():
+    policies = [DeadlineLearn(learner(), SHARES, priced=(0, 1)) for learner in (UCB1, LinUCB)]
+    assert [IN_VAIN in policy._repr_html_() for policy in policies] == [True, False]
 
 
 @pytest.mark.parametrize("said", [[0.1, 0.2], [0.1, math.nan, 0.2], "abc"])
