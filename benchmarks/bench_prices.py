@@ -153,6 +153,8 @@ def main() -> int:
         met = 0.42 <= today[1] <= 0.58 and priced[1] <= 0.02 and less >= 2.4
         missed += not met
         print(f"{less:.1f} times less is lost; bars {'met' if met else 'MISSED'}\n", flush=True)
+    for shares in ([0, 0.45, 0.45], [0.4, 0.3, 0.3], [0, 0.5, 0.5]):
+        against_best("World 0", partial(drawn_world, 0, said.rounds), shares, [(0, 1)], said.runs)
     # No item of the shop is clicked by one visitor in twenty.
     for name, rows, shares, ranges in (
         ("Adult", adult, [0.25, 0.25, 0, 0.2], [(0, 1)]),

@@ -23,12 +23,13 @@ from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.kernel_set import Kernels, reason
 from evenhand.promises.promise import Promise
 from evenhand.quotas import DeadlineLearn
+from evenhand.quotas.deadline_learn import IN_VAIN
 from evenhand.quotas.quota_policy import BY_RULE
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies import Study
 from tests.cli.shell import answer
 from tests.quotas.board import quietly
-from tests.reference.prices import priced_rounds
+from tests.reference.prices import priced_rounds, settle
 from tests.reference.quotas import kept
 
 SHARES = {"a": 0, "b": F(3, 10), "c": F(1, 4)}
@@ -73,7 +74,7 @@ class Told(KernelPolicy):
         return Nothing(np.zeros(1))
 
 
-def first(learner, contexts, arms):
+def first(learner, contexts, arms=range(3)):
     return max(arms, key=lambda arm: contexts[arm, 0])
 
 
@@ -81,12 +82,14 @@ def unheard(learner, contexts, index, reward):
     pass
 
 
-def told(learner, contexts, arms):
-    return contexts[arms, 0]
+def told(learner, contexts, arms=range(3)):
+    return contexts[[*arms], 0]
 
 
 def elsewhere(**settings):
-    return Adapter(object(), choose=first, update=unheard, contextual=True, among=True, **{"scores": told} | settings)
+    return Adapter(
+        object(), choose=first, update=unheard, contextual=True, **{"scores": told, "among": True} | settings
+    )
 
 
 def drawn(rounds, arms=3, seed=5):
@@ -171,12 +174,14 @@ def test_no_price_is_above_the_range(learner):
 def test_saved_it_goes_on_where_it_stood():
     contexts = drawn(80)
     policy = DeadlineLearn(LinUCB(), SHARES, 3, priced=(0, 1), seed=1)
-    play(policy, contexts[:40])
+    play(policy, contexts[:20])
+    for shown in contexts[20:40]:
+        policy.ask(shown, available=["a", "c"])
     loaded, prices = from_bytes(to_bytes(policy)), policy.prices
     policy.probabilities(contexts[40])
     assert loaded.prices == prices == policy.prices
     assert loaded.priced == policy.priced == (0, 1)
-    after = [[d.arm for d in play(one, contexts[40:])] for one in (policy, loaded)]
+    after = [[(d.arm, d.reason) for d in play(one, contexts[40:])] for one in (policy, loaded)]
     assert after[0] == after[1]
     assert loaded.prices == policy.prices
 
@@ -184,8 +189,8 @@ def test_saved_it_goes_on_where_it_stood():
 def test_a_study_replays_the_prices_and_reports_them(tmp_path):
     place = tmp_path / "study.db"
     with Study.create(place, DeadlineLearn(LinUCB(), SHARES, 3, priced=(0, 1), seed=1)) as study:
-        for shown in drawn(30):
-            study.tell(study.ask(shown), 0.5)
+        for t, shown in enumerate(drawn(30)):
+            study.tell(study.ask(shown, available=["a", "c"] if t > 20 else None), 0.5)
         assert study.verify().ok
         prices = study.policy.prices
     with Study.open(place) as again:
@@ -211,13 +216,21 @@ def test_an_evaluation_says_that_the_cost_holds_for_this_rule(tmp_path):
 
 
 @pytest.mark.compiled
-def test_compiled_it_decides_as_plain():
-    contexts = drawn(60)
-    plain, compiled = (DeadlineLearn(Told(), SHARES, 2, priced=True) for _ in range(2))
-    compiled._begin(1)
-    compiled.engine.compile()
-    assert [d.arm for d in play(plain, contexts)] == [d.arm for d in play(compiled, contexts)]
-    assert plain.prices == compiled.prices
+@pytest.mark.parametrize("away", [False, True])
+def test_compiled_it_decides_as_plain(away):
+    contexts, found = drawn(60), []
+    for machine_code in (False, True):
+        policy = DeadlineLearn(Told(), SHARES, 2, priced=True)
+        policy._begin(1)
+        if away:
+            policy._rank()
+        if machine_code:
+            policy.engine.compile()
+        offers = list(on_offer(60)) if away else [None] * 60
+        asked = zip(contexts, offers, strict=True)
+        found.append([policy.ask(c, available=None if o is None else ["abc"[i] for i in o]) for c, o in asked])
+        found[-1] = [(d.arm, d.reason) for d in found[-1]], policy.prices
+    assert found[0] == found[1]
 
 
 def test_prices_stay_while_the_promise_changes():
@@ -229,19 +242,59 @@ def test_prices_stay_while_the_promise_changes():
     assert policy.prices == before | {"d": 0.0}
     play(policy, [[*shown, [0.0, 0.3]]] * 30)
     assert policy.prices["d"] > 0
+    before = policy.prices
     policy.retire("b")
     policy.change({"a": 0, "c": 0.4, "d": 0})
-    play(policy, [[*shown, [0.0, 0.3]]])
-    assert policy.prices["b"] == policy.prices["d"] == 0 < policy.prices["c"]
+    assert policy.prices == before | {"b": 0.0, "d": 0.0}
+    assert policy.prices["c"] > 0
     with pytest.raises(SharesError, match=r"priced: .*shares of single arms"):
         policy.change(Promise({"a": 0, "c": 0.4, "d": 0}, caps={"a": 0.5}, offers="all"))
 
 
-def test_an_arm_that_is_away_is_not_proposed():
+def on_offer(rounds, keep=()):
+    """Yield which arms are on offer: b is away at first, and later each now and then, but for those that stay."""
+    for t, here in enumerate(np.random.default_rng(8).random((rounds, 3)) < 0.7):
+        here[[*keep]] = True
+        here[1] &= t >= rounds // 3
+        yield np.flatnonzero(here) if here.any() else np.arange(3)
+
+
+LEARNERS = {"ours": Told, "asked among some": elsewhere, "asked among all": lambda: elsewhere(among=False)}
+
+
+@pytest.mark.parametrize("offers", ["any", ["a"]], ids=str)
+def test_only_arms_on_offer_are_priced(offers):
+    """The prices follow from what was on offer and played; so do the plays that no deadline forced, and why."""
+    rounds, shares = 240, list(SHARES.values())
+    found = {}
+    for name, learner in LEARNERS.items():
+        policy = DeadlineLearn(learner(), Promise(SHARES, offers=offers), priced=True)
+        prices, counts, said = [0.0] * 3, [0] * 3, []
+        for shown, here in zip(drawn(rounds), on_offer(rounds, [0] if offers == ["a"] else []), strict=True):
+            best = max(here, key=lambda i: shown[i, 0] + prices[i])
+            decision = policy.ask(shown, available=["abc"[i] for i in here])
+            own = here[np.argmax(shown[here, 0])] == decision.index
+            settle(prices, counts, shares, decision.index, here)
+            assert decision.reason_code == "forced" or decision.index == best
+            assert decision.reason_code == "forced" or ("with prices" in decision.reason) != own
+            assert list(policy.prices.values()) == pytest.approx(prices, abs=1e-12)
+            said.append((decision.index, decision.reason_code == "forced", tuple(policy.prices.values())))
+        assert counts[1] < 0.6 * rounds
+        assert prices[1] > 0
+        assert 0 < sum(forced for _, forced, _ in said) < rounds / 3
+        found[name] = said
+    assert found["ours"] == found["asked among some"] == found["asked among all"]
+
+
+def test_while_an_arm_is_away_its_price_stands_still():
     policy = DeadlineLearn(Told(), SHARES, 20, priced=True)
-    taken = [policy.ask([[0.9], [0.5], [0.4]], available=["a", "c"]).arm for _ in range(60)]
-    assert "b" not in taken
-    assert policy.prices["b"] > policy.prices["c"] > 0
+    play(policy, [[[0.9], [0.5], [0.4]]] * 30)
+    before = policy.prices
+    assert before["b"] > 0
+    for _ in range(60):
+        assert policy.ask([[0.9], [0.5], [0.4]], available=["a", "c"]).arm != "b"
+    assert policy.prices["b"] == before["b"]
+    assert policy.prices["c"] != before["c"]
 
 
 def scored():
@@ -280,9 +333,10 @@ def of_thompson():
         (TsallisINF, {}, r"priced: .*a score for each arm.*TsallisINF"),
         (of_thompson, {}, r"priced: .*a score for each arm.*ThompsonSampling"),
         (lambda: elsewhere(scores=None), {}, r"priced: .*a score for each arm.*Adapter\(..., scores=\)"),
-        (LinUCB, {}, r"priced: .*lowest and the highest reward.*-inf to inf.*priced=\(low, high\)"),
-        (LinUCB, {"priced": (1, 0)}, r"priced: .*lowest and the highest reward"),
-        (LinUCB, {"priced": 1}, r"priced: .*lowest and the highest reward"),
+        (LinUCB, {}, r"priced: .*lowest and the highest mean reward.*-inf to inf.*priced=\(low, high\)"),
+        (LinUCB, {"priced": (0, math.inf)}, r"priced: .*lowest and the highest mean reward.*0 to inf.*priced=\(0, 1\)"),
+        (LinUCB, {"priced": (1, 0)}, r"priced: .*lowest and the highest mean reward.*such as priced=\(0, 1\)"),
+        (LinUCB, {"priced": "yes"}, r"priced: expected True, False, or .*'yes'; write priced=\(low, high\), such as"),
         (UCB1, {"priced": (0, 2)}, r"priced: .*rewards that the learner takes, 0 to 1"),
         (UCB1, {"lottery": 0.5}, r"priced: .*lottery="),
         (UCB1, {"caps": {"a": 0.5}}, r"priced: .*shares of single arms"),
@@ -297,7 +351,7 @@ def test_what_cannot_be_priced_is_refused_by_name(learner, more, said):
         DeadlineLearn(learner(), **settings)
 
 
-def test_the_range_is_that_of_averages():
+def test_the_range_is_that_of_means():
     """A reward may lie outside it, and the prices are as large as it is."""
     policies = [DeadlineLearn(Told(), SHARES, 10**6, priced=so) for so in (True, (0.0, 0.1))]
     for policy in policies:
@@ -306,6 +360,11 @@ def test_the_range_is_that_of_averages():
     wide, narrow = (np.array(list(policy.prices.values())) for policy in policies)
     assert narrow == pytest.approx(wide / 10)
     assert narrow.max() > 0
+
+
+def test_a_card_says_that_prices_need_contexts():
+    policies = [DeadlineLearn(learner(), SHARES, priced=(0, 1)) for learner in (UCB1, LinUCB)]
+    assert [IN_VAIN in policy._repr_html_() for policy in policies] == [True, False]
 
 
 @pytest.mark.parametrize("said", [[0.1, 0.2], [0.1, math.nan, 0.2], "abc"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -274,7 +275,7 @@ def _reconciled(cost: Cost, long_run: float, made: Mapping[str, Any]) -> str:
     why = "more here: a promised play also delays what the learner finds out about other arms"
     if cost.cost < long_run:
         why = "less here: a learner that still tries arms plays some of what is promised anyway"
-    if not (cost.high < long_run or cost.low > long_run):
+    if math.isclose(cost.cost, long_run) or not (cost.high < long_run or cost.low > long_run):
         why = "not shown to differ"
     return f"That is in {made['rounds']:,} rounds, {since}. In the long run it is {long_run:.2g} per round; {why}."
 

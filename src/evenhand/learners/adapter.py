@@ -279,7 +279,12 @@ def reward_range_of(learner: object, default: tuple[float, float]) -> tuple[floa
     return default if own is None else read_range(own)
 
 
-def read_range(given: Any, name: str = "reward_range") -> tuple[float, float]:
+def read_range(
+    given: Any,
+    name: str = "reward_range",
+    what: str = "the lowest and the highest reward",
+    mend: str = "such as (0, 5), or (-math.inf, math.inf) for any reward",
+) -> tuple[float, float]:
     """Return a least and a largest reward.
 
     Raises
@@ -292,8 +297,7 @@ def read_range(given: Any, name: str = "reward_range") -> tuple[float, float]:
     except (OverflowError, TypeError, ValueError):
         low = high = math.nan
     if not low < high:
-        mend = "such as (0, 5), or (-math.inf, math.inf) for any reward"
-        raise ArgumentError(wanted(name, "the lowest and the highest reward", given, mend))
+        raise ArgumentError(wanted(name, what, given, mend))
     return low, high
 
 

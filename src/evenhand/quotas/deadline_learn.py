@@ -51,7 +51,15 @@ from evenhand.protocol import Decision, Label
 from evenhand.quotas.composed import draw_for
 from evenhand.quotas.deadlines import check_tolerance, warn_of_idle_arms
 from evenhand.quotas.pending_proposal import always, has_room, with_pending_proposal
-from evenhand.quotas.prices import check_priceable, largest_price, priced_parameters, priced_state, with_prices
+from evenhand.quotas.prices import (
+    RANGE,
+    SUCH_AS,
+    check_priceable,
+    largest_price,
+    priced_parameters,
+    priced_state,
+    with_prices,
+)
 from evenhand.quotas.promise_state import ClausePositions, PromiseState
 from evenhand.quotas.proposer import PythonCalls
 from evenhand.quotas.quota_kernels import rank_proposal, update_learner
@@ -59,6 +67,11 @@ from evenhand.quotas.quota_policy import QuotaPolicy, Shares, read_owed
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed
+
+IN_VAIN = (
+    "The learner sees no contexts, so no price can wait for a better one: in what was measured prices then lost "
+    "rewards. Leave priced out."
+)
 
 
 @register("quotas/deadline-learn")
@@ -70,7 +83,7 @@ class DeadlineLearn(QuotaPolicy):
     of the learner is granted iff every promise can still be kept after it, so no rule that keeps the promise could
     grant one that is refused; the proof, and how far it looks ahead, stand at the head of this module. Unlike
     `FairLearn` it accepts shares such as 0.7/0.1/0.1, and it leaves the learner more rounds, hence less regret. That is
-    not the aim once contexts are seen, where `priced` loses less.
+    not the aim once contexts are seen; `priced` is for these alone.
 
     Parameters
     ----------
@@ -88,8 +101,9 @@ class DeadlineLearn(QuotaPolicy):
         be played at all; None to force plays instead. See `evenhand.promises.lottery`.
     windows : a dict arm -> a, at least one pull in any a rounds, or arm -> (c, a), at least c pulls.
     priced : True to put a price in front of each of the learner's scores, so that an arm that is owed its share waits
-        for the contexts in which it costs least; see `evenhand.quotas.prices`. Or the lowest and the highest that an
-        arm earns on average, where the learner takes any reward, or the averages lie in less than its range.
+        for the contexts in which it costs least; see `evenhand.quotas.prices`. Or the lowest and the highest mean
+        reward of an arm in any context, where the learner takes any reward, or these means lie in less than its range:
+        with a range that is too narrow, prices cannot rise far enough, and plays are forced.
     arms : labels, where `shares` has none.
     seed : seed of the learner's random choices.
 
@@ -102,7 +116,7 @@ class DeadlineLearn(QuotaPolicy):
     ArgumentError
         If the tolerance is negative or too large to count, there are more plays than arms, or the learner has decided
         before, cannot choose and update, or cannot rank the arms where several are played; with `priced` if it has no
-        scores, or the range of the rewards is not finite.
+        scores, or the range of the means is not finite.
 
     Warns
     -----
@@ -156,7 +170,8 @@ class DeadlineLearn(QuotaPolicy):
         self._traits = replace(self._traits, plays=self.plays)
         self.lottery = None if lottery is None else real("lottery", lottery, low=0.0, high=1.0)
         self._drawn = self.lottery is not None
-        self.priced = priced if isinstance(priced, bool) else read_range(priced, "priced")
+        what = f"True, False, or {RANGE}"
+        self.priced = priced if isinstance(priced, bool) else read_range(priced, "priced", what, SUCH_AS)
         self._priced = self.priced is not False
         if self._priced:
             check_priceable(promise, self.lottery)
@@ -208,7 +223,8 @@ class DeadlineLearn(QuotaPolicy):
         """What to know before trusting its numbers, and what each price means, in sentences."""
         owed = "is worth {} more than it earns, because it is owed its share."
         prices = (self.prices or {}).items()
-        return (*super().notes, *(f"{arm} {owed.format(figure(price, 3))}" for arm, price in prices if price))
+        vain = (IN_VAIN,) if self._priced and not self._traits.contextual else ()
+        return (*super().notes, *vain, *(f"{arm} {owed.format(figure(price, 3))}" for arm, price in prices if price))
 
     def _around(self, learner: Any) -> Any:
         return priced_state(len(self._labels), learner) if self._priced else super()._around(learner)
@@ -219,7 +235,7 @@ class DeadlineLearn(QuotaPolicy):
 
     def _bound(self, learner: Kernels) -> Kernels:
         if self._priced:
-            return with_prices(learner, super()._bound)
+            return with_prices(learner, super()._bound, self._may_come)
         if self._traits.holds:
             return with_pending_proposal(learner, super()._bound, self._may_come)
         if self.lottery is None:
@@ -367,6 +383,9 @@ class DeadlineLearn(QuotaPolicy):
         """Go on under another rule, in this state."""
         self._take(then)
         params = self._quota_parameters(self._proposer.arrays[0])
+        if self._priced:
+            for array in state.learner[:2]:
+                array[params.learner.shares == 0] = 0
         self._bind_kernels()
         self._replace(params, state)
 
@@ -380,8 +399,8 @@ class DeadlineLearn(QuotaPolicy):
         self.arms, engine = arms, self.engine
         around = self._around(self._proposer.arrays[1])
         if self._priced:
-            before = engine.state.learner.prices
-            around.prices[: before.size] = before
+            for mine, before in zip(around[:2], engine.state.learner[:2], strict=True):
+                mine[: before.size] = before
         engine.state = engine.state._replace(learner=around)
 
     def _restore_variant(self, snapshot: dict[str, Any]) -> None:

@@ -28,7 +28,7 @@ from evenhand.promises.allowed import BY_DEADLINE
 from evenhand.protocol import Label
 from evenhand.quotas.composed import DRAWN, draw_ranked
 from evenhand.quotas.pending_proposal import CALLED_FROM_PYTHON, propose, resolve_proposal, restore_proposal
-from evenhand.quotas.prices import PRICED, settle_prices
+from evenhand.quotas.prices import settle_prices
 from evenhand.quotas.quota_kernels import (
     NOT_KNOWN,
     PROPOSAL,
@@ -183,7 +183,6 @@ class PythonCalls:
     may_come: Any
     to_ranking: Callable[[], PythonCalls | None]
     _decisions: int = 0
-    _why: int = PROPOSAL
 
     def __post_init__(self) -> None:
         self._among, self._every = asks_among(self.proposer.learner), list(range(len(self.state.pulls)))
@@ -202,7 +201,8 @@ class PythonCalls:
             propose(pending, self._wishes(contexts)[0], PROPOSAL, math.nan)
         arm, why = self._chosen(round, contexts)
         if self.priced:
-            interpreted(settle_prices)(self.params.learner, pending, arm, round)
+            settle = interpreted(bind(settle_prices, may_come=self.may_come))
+            why = settle(self.params, self.state, arm, why, round)
         if self.held:
             resolve_proposal(pending, arm)
             chance = math.nan if pending.told[0] < 0.0 else float(pending.told[0])
@@ -231,7 +231,7 @@ class PythonCalls:
             said = [*said, *(self._wishes(contexts, open) if len(open) > 1 else open)]
         if len(open) > 1 and cause != BY_DEADLINE:
             self.proposer.warn()
-        return int(state.chosen[0]), interpreted(explain_cause)(cause, self._why)
+        return int(state.chosen[0]), interpreted(explain_cause)(cause, PROPOSAL)
 
     def _chosen(self, round: int, contexts: Floats) -> tuple[int, int]:
         if isinstance(self.rule, RankingRule):
@@ -244,7 +244,7 @@ class PythonCalls:
                 return ranking.down_ranking(round, contexts, said)
             proposal = said[0]
         arm = int(self.resolve(round, proposal, self.arrays))
-        return arm, self._why if forced < 0 and arm == proposal else FORCED
+        return arm, PROPOSAL if forced < 0 and arm == proposal else FORCED
 
     def _asked(self, contexts: Floats) -> list[int]:
         """Return the proposals of the round, as many as it needs, the best first; the pending one where it is held."""
@@ -271,9 +271,9 @@ class PythonCalls:
 
     def _priced(self, scores: Floats, among: Sequence[int]) -> list[int]:
         """Return these arms, the best first with the prices in front of their scores."""
-        prices = self.state.learner.prices[among]
-        ranking = np.argsort(-(scores + prices), kind="stable")
-        self._why = PROPOSAL if ranking[0] == np.argmax(scores) else PRICED
+        priced = self.state.learner
+        priced.scores[among] = scores
+        ranking = np.argsort(-(scores + priced.prices[among]), kind="stable")
         return [among[place] for place in ranking]
 
     @property
