@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Iterator, Mapping
 from numbers import Number
 from typing import Any, get_args, get_type_hints
@@ -37,8 +38,10 @@ def check_arguments(policy: Any, world: Any, rounds: int) -> None:
         tried = []
         for other in _others(given[name], kinds.get(name)):
             try:
-                made = _made(policy, {**given, name: other})
-                after = _behaviour(made, world, min(rounds, ROUNDS))
+                with warnings.catch_warnings():  # which a setting may call for that nobody has chosen
+                    warnings.simplefilter("ignore")
+                    made = _made(policy, {**given, name: other})
+                    after = _behaviour(made, world, min(rounds, ROUNDS))
             except (EvenhandError, TypeError, ValueError):
                 continue
             says = made.get_params(deep=False)[name]
