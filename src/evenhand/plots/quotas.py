@@ -22,6 +22,7 @@ from evenhand.plots.style import (
     name_arms,
     over_replications,
     plain,
+    rounds_label,
     style,
 )
 from evenhand.simulation.measures import half_width
@@ -68,7 +69,7 @@ def plot_regret(history: xr.Dataset, *, variable: str = "regret", log: bool = Fa
             "true_regret": "True regret: rewards without bias",
             "perceived_regret": "Perceived regret: rewards as observed",
         }
-        return finish(axes, titles.get(variable, variable), "round", "expected reward lost")
+        return finish(axes, titles.get(variable, variable), rounds_label(history), "expected reward lost")
 
 
 def plot_shares(history: xr.Dataset, *, ax: Axes | None = None) -> Axes:
@@ -89,7 +90,7 @@ def plot_shares(history: xr.Dataset, *, ax: Axes | None = None) -> Axes:
         across = bars(axes, {str(n): pulls.sel(policy=n).values for n in history.policy.values}, limits)
         name_arms(axes, across, history.arm.values.tolist())
         title = "Shares of the rounds" + (" on offer" if on_offer else "") + (" and promised shares" if limits else "")
-        return finish(axes, title, "arm", "share of the rounds" + (" on offer" if on_offer else ""))
+        return finish(axes, title, "arm", "share of the rounds" + " on offer" * on_offer)
 
 
 def plot_shortfall(history: xr.Dataset, *, variable: str = "worst_shortfall", ax: Axes | None = None) -> Axes:
@@ -118,7 +119,7 @@ def plot_shortfall(history: xr.Dataset, *, variable: str = "worst_shortfall", ax
         if now:
             several = shown.sizes["round"] < history.sizes["round"]
             title = "Worst shortfall in each stretch of rounds" if several else "Worst shortfall now"
-        return finish(axes, title, "round", label)
+        return finish(axes, title, rounds_label(history, "largest"), label)
 
 
 def _stretched(history: xr.Dataset, variable: str) -> xr.Dataset:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.plots.axes import axes_of, name_ends, one_of, panels_of, short
-from evenhand.plots.style import SHADES, curve, finish, looks, over_replications, style
+from evenhand.plots.style import SHADES, curve, finish, looks, over_replications, rounds_label, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,7 +49,7 @@ def plot_total(history: Any, variable: str, *, log: bool = False, ax: Axes | Non
         texts = {name: f"{name}: {short(end)}" for name, end in ends.items()}
         name_ends(axes, texts, ends, looked)
         title, up = NAMES.get(variable, (variable, variable))
-        return finish(axes, title, "round", up, legend=False)
+        return finish(axes, title, rounds_label(history), up, legend=False)
 
 
 def plot_chances(values: Any, chances: Any, feature: str, *, ax: Axes | None = None) -> Axes:

@@ -108,6 +108,14 @@ def over_replications(values: xr.DataArray) -> tuple[Any, Any]:
     return values.mean("replication"), error
 
 
+def rounds_label(history: xr.Dataset, over: str = "mean") -> str:
+    """Return the name of the axis of rounds: what a line stands for where there are several replications, and what its
+    band does."""
+    runs = history.sizes["replication"]
+    band = ", band of 2 standard errors" if over == "mean" else ""
+    return "round" if runs == 1 else f"round ({over} of {runs} replications{band})"
+
+
 def bars(axes: Axes, heights: dict[str, Any], marks: dict[str, Any]) -> Any:
     """Draw a group of bars for each position, one bar a name, and a line at each of one or two kinds of marks; return
     the positions.
