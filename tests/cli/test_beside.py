@@ -28,8 +28,8 @@ COUNTS = {
     "label": "--id --group --features --labels --show --state --annotators --choice --tasks --empty --seed",
     "audit": "--shares --arm --order --cap --window --promise --segment --available --round --times",
     "report": "--shares --arm --order --cap --window --promise --segment --available --round --times --reward --call",
-    "evaluate": "--arm --reward --propensity --policy --shares --estimator --model --largest-weight --stationary "
-    "--interval --each --fit "
+    "evaluate": "--arm --reward --propensity --policy --shares --cap --window --estimator --model "
+    "--largest-weight --stationary --interval --each --fit "
     "--level --contexts --position --order --unit --rounds --replays --seed --at-least --picture",
     "effects": "--control --alpha --anytime --arm --reward --propensity",
     "price": "--shares --cap --window",

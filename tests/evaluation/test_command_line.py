@@ -16,6 +16,7 @@ from tests.cli.shell import call, refused
 
 COLUMNS = ["--arm", "item", "--reward", "click", "--propensity", "p"]
 LAST = ["-p", "0=0,1=0,2=1"]
+FILE = ["--promise", "p.toml"]
 
 
 @pytest.fixture
@@ -114,6 +115,22 @@ def test_a_promise_in_a_file_is_compared_with_none(log, tmp_path):
     given = [*LAST, "--promise", path]
     words = "expected only shares and caps, for a distribution, got 0 at least once in any 9"
     refused(ArgumentError, words, "evaluate", log, *COLUMNS, *given)
+
+
+def test_a_cap_and_a_window_are_promised_beside_shares_or_alone(log):
+    capped = json.loads(call("evaluate", log, *COLUMNS, *LAST, "--cap", "2=0.6", "--shares", "0=0.1", "--json").output)
+    under = under_shares({0: 0, 1: 0, 2: 1}, Promise({0: 0.1, 1: 0, 2: 0}, caps={2: 0.6}))
+    frame = pd.read_csv(log)
+    settings = {"arm": "item", "reward": "click", "propensity": "p"}
+    alone = eh.evaluate(frame, under, **settings)
+    assert capped["policies"][1]["value"] == pytest.approx(alone.value, abs=1e-12)
+    replayed = json.loads(call("evaluate", log, *COLUMNS, "--window", "0=4", "--replays", "1", "--json").output)
+    assert [row["promise_kept"] for row in replayed["policies"]] == [None, True]
+    words = "expected only shares and caps, for a distribution"
+    refused(ArgumentError, words, "evaluate", log, *COLUMNS, *LAST, "--window", "0=4")
+    refused(
+        ArgumentError, "--promise: expected nothing together with", "evaluate", log, *COLUMNS, "--cap", "2=0.6", *FILE
+    )
 
 
 def test_a_replay_that_no_log_could_give_is_refused_before_it_runs(log, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from evenhand.cli.inputs.inputs import columns_of, named_shares, names_of, numbers_by_name, shares_of
+from evenhand.cli.inputs.inputs import columns_of, limits_of, named_shares, names_of, numbers_by_name, shares_of
 from evenhand.cli.inputs.policies import check_kept, policies_of
 from evenhand.cli.inputs.promises import UNDER, promise_in, with_and_without
 from evenhand.cli.inputs.tables import is_table, read_table
@@ -25,6 +26,7 @@ from evenhand.evaluation.logged import positions_in
 from evenhand.evaluation.refitted import best_by, logistic_by
 from evenhand.evaluation.replay import learns
 from evenhand.promises.promise import Promise
+from evenhand.protocol import Label
 from evenhand.quotas import LoggedArms
 
 if TYPE_CHECKING:
@@ -38,7 +40,11 @@ UNDER_SHARES = ("thompson", "deadline-learn+thompson")
 
 @Options(
     tables="log",
-    beside={"--tolerance": "--shares --promise", "--promise": "not --shares --tolerance", "--by": "--fit"},
+    beside={
+        "--tolerance": "--shares --promise",
+        "--promise": "not --shares --cap --window --tolerance",
+        "--by": "--fit",
+    },
     arguments={"learner": "--policy", "policies": "--policy"},
 )
 def evaluate(
@@ -50,6 +56,8 @@ def evaluate(
     propensity: str = "",
     policy: Annotated[list[str] | None, typer.Option("--policy", "-p")] = None,
     shares: str = "",
+    cap: str = "",
+    window: str = "",
     tolerance: float = 0.0,
     promise: Path | None = None,
     estimator: str = "dr",
@@ -74,7 +82,7 @@ def evaluate(
 ) -> None:
     """Estimate from a log what another policy would have earned, with an interval that is valid at any time.
 
-    With --shares or --promise, and without --policy, it shows what the promise costs a learner.
+    With a promise, and without --policy, it shows what the promise costs a learner.
 
     Parameters
     ----------
@@ -84,9 +92,11 @@ def evaluate(
     propensity : The column with the chance of the arm in its row, or of each arm: a=COLUMN,b=COLUMN; those of an export
         are found.
     policy : A distribution: a=0.2,b=0.8, or a CSV with columns arm, probability and perhaps position, or log:FILE for
-        that of another log; or a policy that learns: fair-ucb, ...; repeat it to compare with the first. With --shares
-        or --promise a distribution is compared with itself under them.
+        that of another log; or a policy that learns: fair-ucb, ...; repeat it to compare with the first. With a
+        promise a distribution is compared with itself under it.
     shares : Promised share of each arm: 0.02, or a=0.2,b=1/3, or a CSV with columns arm, share.
+    cap : The most that an arm may have: 0.5, or a=0.5,b=1/3.
+    window : Least plays in any consecutive rounds: a=2/25,b=10 is twice in any 25, once in any 10.
     tolerance : By how many plays an arm may be behind its share.
     promise : A promise file as for `evenhand new --promise`; each policy is evaluated with and without it.
     estimator : dr, ips, snips or dm, or several, of which a table shows all; a policy that learns is replayed.
@@ -117,19 +127,21 @@ def evaluate(
     columns = names_of(by)
     if clash := sorted({arm, reward} & set(columns)):
         raise ArgumentError(wanted("--by", "columns that are known before the decision", clash[0]))
-    if fit and (shares or promise is not None):
-        raise ArgumentError(wanted("--fit", "none beside --shares or --promise", fit[0], "evaluate it by itself"))
+    limits = limits_of(cap, window, tolerance)
+    promises = bool(shares or cap or window or promise is not None)
+    if fit and promises:
+        raise ArgumentError(wanted("--fit", "none beside a promise", fit[0], "evaluate it by itself"))
     if picture is not None and picture.suffix.lower() != ".png":
         raise ArgumentError(wanted("--picture", "a file that ends in .png", str(picture)))
     frame = read_table(log, text=[name for name in (arm, position, unit, *columns) if name])
     named: dict[str, Any] = {}
     if policy or not fit:
-        named = _policies(policy or [], shares, promise, tolerance, seed, frame, arm, reward, position)
+        named = _policies(policy or [], shares, limits, promise, tolerance, seed, frame, arm, reward, position)
     for kind in fit or ():
         named[" by ".join([kind, *([by] if by else [])])] = _fitted(kind, columns, arm, reward, frame)
     typed = typed_options(context)
     if learners := [one for one in named.values() if learns(one)]:
-        check_kept(shares, learners)
+        check_kept(shares or cap or window, learners)
     elif idle := [typed[own] for own in ("replays", "seed", "tolerance") if own in typed]:
         raise ArgumentError(wanted(idle[0], "a --policy that learns", Wording("none")))
     found = eh.evaluate(
@@ -157,7 +169,7 @@ def evaluate(
     every = found.evaluations if isinstance(found, Comparison) else {next(iter(named)): found}
     if picture is not None:
         _draw(found, picture, at_least)
-    costs = _price(frame, arm, reward, shares, promise) if (shares or promise) and not position else None
+    costs = _price(frame, arm, reward, shares, limits, promise) if promises and not position else None
     last = list(every.values())[-1]
     met = None if at_least is None else last.at_least(at_least)
     if json:
@@ -175,14 +187,22 @@ def evaluate(
 
 
 def _policies(
-    given: list[str], shares: str, promise: Path | None, tolerance: float, seed: int, frame: pd.DataFrame, *columns: str
+    given: list[str],
+    shares: str,
+    limits: dict[str, Any],
+    promise: Path | None,
+    tolerance: float,
+    seed: int,
+    frame: pd.DataFrame,
+    *columns: str,
 ) -> dict[str, Any]:
     """Return the policies by the words that name them; `columns` are those of the arm, the reward and the position."""
-    if not given and not shares and promise is None:
+    if not given and not shares and not limits and promise is None:
         raise ArgumentError(wanted("--policy", "a policy to evaluate, or --shares or --promise", None))
     arm, reward, position = columns
     world = LoggedArms(frame, arm=arm, reward=reward)
-    promised: Any = shares_of(shares, world.arms) if shares else None
+    owed = shares_of(shares, world.arms) if shares else None
+    stated = _promised(owed, limits, promise, world.arms)
     found: dict[str, Any] = {}
     for spec in given or (UNDER_SHARES if promise is None else [""]):
         if spec.startswith("log:"):
@@ -190,26 +210,34 @@ def _policies(
             read = shares_in(other, arm, position or None, world.arms)
         elif (read := _distribution(spec)) is None:
             if promise is None:
-                named = policies_of([spec], world, promised, tolerance, len(frame))
+                named = policies_of([spec], world, owed, tolerance, len(frame), limits)
             else:
                 named = with_and_without(promise, [spec], world, len(frame))
             found |= {name: learner.fresh(seed=seed) for name, learner in named.items()}
             continue
         found[spec] = read
-        if promise is not None:
-            promised = promise_in(promise, world.arms)
-        if promised is not None:
+        if stated is not None:
             by_position = isinstance(next(iter(read.values())), dict)
-            under = partial(under_shares, shares=promised)
+            under = partial(under_shares, shares=stated)
             kept = {k: under(v) for k, v in read.items()} if by_position else under(read)
             found[spec + (" under the shares" if promise is None else UNDER)] = kept
     return found
 
 
-def _price(frame: pd.DataFrame, arm: str, reward: str, shares: str, file: Path | None) -> Price | str:
+def _promised(owed: Any, limits: dict[str, Any], file: Path | None, arms: Sequence[Label]) -> Promise | None:
+    """Return what the options promise."""
+    if file is not None:
+        return promise_in(file, arms)
+    return Promise(owed or dict.fromkeys(arms, 0), **limits) if owed or limits else None
+
+
+def _price(
+    frame: pd.DataFrame, arm: str, reward: str, shares: str, limits: dict[str, Any], file: Path | None
+) -> Price | str:
     """Return what the promise costs in the long run by the log, whatever the policies have learned from it."""
     arms = in_column_order(frame, [arm], column(frame, arm))
-    promised = Promise(shares_of(shares, arms)) if file is None else promise_in(file, arms)
+    promised = _promised(shares_of(shares, arms) if shares else None, limits, file, arms)
+    assert promised is not None
     return known_price(promised, frame, arm, reward)
 
 
