@@ -178,7 +178,7 @@ def test_people_read_who_has_the_lower_chance_and_how_many_there_are(folder):
     assert "influences both t and y" not in said
     page = (folder / "answer.html").read_text(encoding="utf-8")
     assert page.count("data:image/png") == 2
-    for words in ("Candidates", "The trial by itself", "evenhand recommend t.csv", "--randomised t", "s = 1"):
+    for words in ("The rules", "The trial by itself", "evenhand recommend t.csv", "--randomised t", "s = 1"):
         assert words in page
     unfair = " ".join(call(*SHELL, "--tolerance", "0.001").split())
     assert "the nearest to fair is '" in unfair
