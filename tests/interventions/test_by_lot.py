@@ -174,7 +174,9 @@ def test_people_read_who_has_the_lower_chance_and_how_many_there_are(folder):
     for s, size in frame["s"].value_counts().items():
         assert f"s = {s} ({size} people)" in said
     assert f"Bands of age: under 30 ({(frame['z'] == 0).sum()} people)" in said
-    assert "people with s = 0 have a lower chance of y = 1 than people with s = 1, by " in said
+    assert (
+        "people with s = 1 seem to have, perhaps by chance, a lower chance of y = 1 than people with s = 0, by " in said
+    )
     assert "influences both t and y" not in said
     page = (folder / "answer.html").read_text(encoding="utf-8")
     assert page.count("data:image/png") == 2

@@ -92,7 +92,7 @@ def _of_gap(problem: Any, row: Any, tolerance: float | None = None) -> str:
     have = "have" if low > 0 else "seem to have, perhaps by chance,"
     by = f"{size}{unit}" + ("" if low == high else f" ({ends[0]} to {ends[1]})")
     words = f"people with {lower} {have} a lower {what} than people with {upper}, by {by}"
-    if low == high and not size.strip("0."):
+    if not "".join((size, *ends)).strip("-0."):
         words = f"people of all groups have nearly the same {what}"
     if tolerance is None:
         return words
