@@ -300,7 +300,7 @@ def test_trials_of_an_allocation(trial, tmp_path):
     (tmp_path / "seen.csv").write_text("\n".join(["candidate,do(sex),sex,dose,cured,count", *lines]))
     assert answer("tell", trial, "1", "--samples", tmp_path / "seen.csv") == "told\n"
     said = answer("show", trial)
-    assert "Candidates" in said
+    assert "The rules" in said
     assert answer("export", trial, "--out", tmp_path / "log.parquet").startswith("1 decision ")
     refused(ArgumentError, "bandit feedback", "export", trial, "--form", "bandit", "--out", "-")
 

@@ -43,12 +43,17 @@ def fitted(rows, seed=1):
 
 def test_a_complete_model_without_a_budget_gives_the_exact_table_at_once(folder):
     said = call(*ASKED, "--tolerance", "0.15")
-    assert said.startswith("certified: all (exact); outcome 0.900\n")
+    assert said.startswith(
+        "'all' is certified as the best fair rule (exact, by the model): under it, people of all groups have nearly "
+        "the same chance of state = well; this is within the tolerance of 15 points. Over all people, the chance of "
+        "state = well is then 0.900.\n"
+    )
     assert " ".join(said.split()).count("│ now │ 0.540 │ -0.240 │ unfair │") == 1
     assert "Computed from the model's tables, which are taken as exact" in said
-    assert "The best fair candidate is 'all' unless an unobserved cause of dose and state" in said
+    assert "'all' is the best fair rule unless something unrecorded influences both dose and state" in said
     assert "seed" not in said
     body = json.loads(call(*ASKED, "--tolerance", "0.15", "--json", "--out", "out"))
+    assert said.startswith(body["answer"])
     assert (body["candidate"], body["status"], body["confidence"], body["more"]) == ("all", "certified", 1.0, None)
     assert [row["verdict"] for row in body["table"]] == ["unfair", "fair", "certified"]
     assert len(pd.read_csv(folder / "out" / "candidates.csv")) == 3
@@ -146,7 +151,8 @@ def test_what_is_not_decided_is_called_undecided(folder):
     near = {"now": None, "same": [[0.5, 0.5], [0.5, 0.5]], "near": [[0.48, 0.52], [0.48, 0.52]]}
     (folder / "c.json").write_text(json.dumps(near))
     said = call(*ASKED, "--tolerance", "0.15", "--budget", "200", "--seed", "1")
-    assert "is the best guess so far; outcome 0." in said
+    assert "It is not shown which rule is the best fair one; the best guess is '" in said
+    assert "is within the tolerance of 15 points" in " ".join(said.split())
     assert "more trials" in said
     assert "undecided" in said
     assert "remains" not in said

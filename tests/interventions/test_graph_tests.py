@@ -143,15 +143,18 @@ def test_in_a_shell_the_refutation_stands_before_the_verdict(tmp_path, monkeypat
         "1",
     ]
     said = " ".join(call(*asked).split())
-    first, verdict = said.index("add an arrow s -> y."), said.index("not certified: the table refutes the graph")
+    first, verdict = (
+        said.index("add an arrow s -> y."),
+        said.index("No rule is certified, because the table contradicts the graph"),
+    )
     assert first < verdict
-    assert "under this graph all is the best guess" in said
-    assert "certified:" not in said.replace("not certified:", "")
+    assert "under this graph, the best guess is 'all': under it, people with s = " in said
+    assert "is certified" not in said.replace("No rule is certified", "")
     body = json.loads(call(*asked, "--json"))
     assert (body["status"], len(body["refuted"])) == ("graph_refuted", 1)
     asked[asked.index("--tolerance") + 1] = "1e-9"
     none = " ".join(call(*asked, "--out", "answer.html").split())
-    assert "not certified: the table refutes the graph; under this graph none seems fair" in none
+    assert "contradicts the graph; under this graph, so far no rule seems fair, and the nearest to fair is '" in none
     page = Path("answer.html").read_text()
     overturn, supposes = page.index("What would overturn it"), page.index("What it supposes")
     assert overturn < page.index("add an arrow s -&gt; y.") < supposes

@@ -41,7 +41,8 @@ def test_gaps_stand_in_the_band_of_tolerance(recommendation):
 
 def test_the_axes_say_of_whom_and_what(recommendation):
     outcomes, gaps = plot_candidates(recommendation, tolerance=0.1).axes[:2]
-    assert (outcomes.get_title(loc="left"), outcomes.get_xlabel()) == ("Expected outcome (*: recommended)", "outcome")
+    said = "Chance of cured = 1 (*: recommended)", "chance of cured = 1"
+    assert (outcomes.get_title(loc="left"), outcomes.get_xlabel()) == said
     assert gaps.get_xlabel() == "sex f minus sex m"
 
 

@@ -51,10 +51,10 @@ def test_it_simulates_and_writes_table_and_picture(folder):
         "--pooled",
     )
     words = " ".join(plain.split())
-    assert "certified: same (confidence 0.95)" in words
+    assert "'same' is certified as the best fair rule (confidence 0.95)" in words
     assert "of 100 such trials at most 5 ever give a wrong answer, whatever the model's tables" in words
     assert "it is not the probability that this answer is right" in words
-    assert "sex f minus sex m" in plain
+    assert "gap: sex f" in plain
     assert "dropped in phase" in " ".join(plain.split())
     assert "Simulated with seed 1" in plain
 
@@ -88,7 +88,7 @@ def test_a_trial_is_guided_file_by_file(folder):
         kept, rounds = state.load(folder / "trial.eh"), rounds + 1
     assert kept.finished
     assert rounds >= 2
-    assert "certified: same" in said
+    assert "'same' is certified as the best fair rule" in said
     assert "no trials are left" in said
     before = (folder / "trial.eh").read_bytes()
     with pytest.raises(ClosedTicketError, match="was told or forgotten before"):

@@ -197,13 +197,14 @@ def test_strength_is_where_the_answer_may_first_be_another():
 def test_it_is_said_in_words():
     said = str(WORLD.sensitivity(tolerance=0.1))
     assert said == (
-        "The best fair candidate is 'even' unless an unobserved cause of dose and cured changes the odds of a value of "
-        "dose by a factor of 1.32 or more; then 'rich' may be fair and as good."
+        "'even' is the best fair rule unless something unrecorded influences both dose and cured: it would have to "
+        "turn a chance of 50 % for a value of dose into 56.9 % or more (the odds, the chance for over the chance "
+        "against, change by a factor of 1.32); then 'rich' may be fair and as good."
     )
-    assert str(WORLD.sensitivity(tolerance=0.02)).startswith("No candidate is fair unless an unobserved cause of dose")
+    assert str(WORLD.sensitivity(tolerance=0.02)).startswith("No rule is fair unless something unrecorded influences")
     tied = WORLD.sensitivity(tolerance=0.2)
     assert tied.strength == 1.0
-    assert "the weakest unobserved cause of dose and cured may change that: then 'rich'" in str(tied)
+    assert "if something unrecorded influences both dose and cured ever so little: then 'rich'" in str(tied)
     narrow = WORLD.sensitivity(tolerance=0.0285)
     assert narrow.strength < 1.1
     assert str(narrow).endswith("then it may be unfair.")
@@ -216,7 +217,7 @@ def test_no_cause_changes_what_nearly_everybody_shows():
     split = Problem(model, intervene="V", sensitive="S", outcome="Y", candidates={"now": None, "split": rule})
     found = split.sensitivity(tolerance=0.2)
     assert (found.answer, found.strength) == (None, np.inf)
-    assert str(found) == "No candidate is fair, however strong an unobserved cause of V and Y is."
+    assert str(found) == "No rule is fair, however strongly something unrecorded influences both V and Y."
     assert found.curve()["strength"].max() == 4.0
 
 

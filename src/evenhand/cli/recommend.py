@@ -228,12 +228,13 @@ def _simulate(running: Search, seed: int | None, *, quiet: bool) -> int:
 
 def _show(running: Search, seed: int | None, ask: Path | None, out: Path | None, json: bool, again: str) -> None:
     said: dict[str, Any] = {"phase": running.phase, "trials": running.trials, "cost": running.cost}
-    body, sentences = {"finished": running.finished, **said, "open": running.open_tickets}, []
+    body, sentences, computed = {"finished": running.finished, **said, "open": running.open_tickets}, [], [again]
     if seed is not None:
         best = running.problem.best(float("inf") if running.tolerance is None else running.tolerance)
         body |= {"seed": seed, "exact": best}
-        sentences.append(f"Simulated with seed {seed}; the exact answer is {'no candidate' if best is None else best}")
+        sentences.append(f"The exact answer by the model: {'no rule is fair' if best is None else repr(best)}.")
+        computed.insert(0, f"Simulated with seed {seed}.")
     if ask is not None:
         over = "The search is over; no trials are left"
         sentences.append(over if running.finished else f"The next allocation is in {ask}")
-    show(running.recommend(), body, sentences, running.tolerance, out, json, again=again)
+    show(running.problem, running.recommend(), body, sentences, running.tolerance, out, json, computed=computed)

@@ -12,6 +12,8 @@ from evenhand.cli.output import as_json, drawing, folder, is_page, print_text, s
 from evenhand.data.csv_files import write_csv
 from evenhand.display.html import Table
 from evenhand.display.report import Part, Png, Typed, page
+from evenhand.interventions.recommendation import of_outcome
+from evenhand.interventions.search import GAP_HIGH
 
 LARGE = 1000.0
 """Where a number is as large, it and those beside it are written without fractions."""
@@ -20,67 +22,87 @@ Shown = tuple[str, list[str], list[list[str]]]
 """Title, header and lines of a table."""
 
 
-def in_words(found: Any, rows: Any, sure: str = "confidence {:g}") -> str:
-    """Say what is recommended, how sure that is, and what it brings.
-
-    >>> import pandas as pd
-    >>> from types import SimpleNamespace as Found
-    >>> rows = pd.DataFrame([{"candidate": "even", "outcome": 0.7, "outcome_low": 0.6, "outcome_high": 0.8}])
-    >>> in_words(Found(candidate="even", status="certified", confidence=0.95), rows)
-    'certified: even (confidence 0.95); outcome 0.700 (0.600 to 0.800)'
-    >>> in_words(Found(candidate="even", status="not_shown", confidence=None), rows)
-    'not shown: even is the best guess so far; outcome 0.700 (0.600 to 0.800)'
-    >>> in_words(Found(candidate=None, status="not_shown", confidence=None), rows.assign(outcome=float("nan")))
-    'not shown: nothing was tried yet'
-    """
-    words, guess, refuted = in_brief(found), found.status == "not_shown", found.status == "graph_refuted"
-    named = None if found.candidate is None else rows[rows["candidate"] == found.candidate].iloc[0]
-    if named is not None:
-        words += " is the best guess so far" if guess else ""
-        words += f"; under this graph {found.candidate} is the best guess" if refuted else ""
-        words += f" (posterior probability {named['best']:.3f})" if guess and "best" in named else ""
-    elif guess:
-        tried = rows["outcome"].notna().any()
-        words += ": no candidate seems to be fair so far" if tried else ": nothing was tried yet"
-    words += "; under this graph none seems fair" if refuted and named is None else ""
-    words += "" if found.confidence is None else f" ({sure.format(found.confidence)})"
-    return words if named is None else f"{words}; {of_column(rows, 'outcome')} {with_interval(named, 'outcome')}"
+def in_words(problem: Any, found: Any, tolerance: float | None, sure: str = "confidence {:g}") -> str:
+    """Say what is recommended and how sure that is, who has the lower outcome under the rule that is named, or under
+    the one nearest to fair, whether that is within the tolerance, and what the outcome is."""
+    rows, words = found.table, in_brief(found)
+    if (at := _nearest(rows) if found.candidate is None else found.candidate) is None:
+        return "Nothing is shown yet: no rule was tried enough."
+    if found.confidence is not None:
+        words += f" ({sure.format(found.confidence)})"
+    elif "best" in rows.columns and found.status == "not_shown":
+        words += f" (probability {1.0 - rows['best'].sum() if found.candidate is None else rows.loc[at, 'best']:.3f})"
+    words += f", and the nearest to fair is {at!r}" if found.candidate is None else ""
+    overall = f"Over all people, the {of_column(rows, 'outcome')} is then {with_interval(rows.loc[at], 'outcome')}"
+    return f"{words}: under it, {_of_gap(problem, rows.loc[at], tolerance)}. {overall}."
 
 
 def in_brief(found: Any) -> str:
-    """Return status and candidate of an answer."""
-    if found.status == "graph_refuted":
-        return "not certified: the table refutes the graph"
-    return found.status.replace("_", " ") + ("" if found.candidate is None else f": {found.candidate}")
+    """Return what an answer says, without how sure it is.
+
+    >>> from types import SimpleNamespace as Found
+    >>> in_brief(Found(candidate="even", status="certified"))
+    "'even' is certified as the best fair rule"
+    >>> in_brief(Found(candidate=None, status="not_shown"))
+    'It is not shown which rule is the best fair one; so far no rule seems fair'
+    """
+    guess = "so far no rule seems fair" if found.candidate is None else f"the best guess is {found.candidate!r}"
+    return {
+        "certified": f"{found.candidate!r} is certified as the best fair rule",
+        "none_is_fair": "No rule is fair",
+        "no_fair_candidate": "No rule was found to be fair",
+        "not_shown": f"It is not shown which rule is the best fair one; {guess}",
+        "uncertified": f"No rule is certified; {guess}",
+        "graph_refuted": f"No rule is certified, because the table contradicts the graph; under this graph, {guess}",
+    }[found.status]
 
 
 def in_people(problem: Any, found: Any) -> list[str]:
-    """Say who has the lower outcome under the candidate that is named, or under the one nearest to fair, and what would
-    be best if fairness did not matter."""
-    rows, best = found.table, found.table["outcome"].idxmax()
-    worst = rows[[name for name in rows.columns if name.startswith("gap[")]].abs().max(axis=1, skipna=False)
-    named = worst.idxmin() if found.candidate is None else found.candidate
-    nearest = f"Nearest to fair is {named}: under it, " if found.candidate is None else f"Under {named}, "
-    lines = [f"{nearest}{_of_gap(problem, rows.loc[named])}."]
-    if best != found.candidate:
+    """Say what a gap is, and what would be best if fairness did not matter."""
+    rows, (one, other) = found.table, map(problem.structure.named, problem.groups[:2])
+    what, tried = of_column(rows, "outcome"), rows["outcome"].dropna()
+    pair = "" if len(problem.groups) == 2 else ", and likewise for each two groups"
+    lines = [f"The gap of a rule is the {what} if everybody had {one}, minus that if everybody had {other}{pair}."]
+    if len(tried) and (best := tried.idxmax()) != found.candidate:
         outcome = with_interval(rows.loc[best], "outcome")
-        aside = "" if best == named else f"; under it, {_of_gap(problem, rows.loc[best])}"
-        lines.append(f"With fairness set aside, {best} has the best {of_column(rows, 'outcome')}, {outcome}{aside}.")
+        aside = "" if best == _nearest(rows) else f"; under it, {_of_gap(problem, rows.loc[best])}"
+        lines.append(f"With fairness set aside, {best!r} has the highest {what}, {outcome}{aside}.")
     return lines
 
 
-def _of_gap(problem: Any, row: Any) -> str:
-    """Say which two groups differ most under a candidate, and by how much."""
+def _nearest(rows: Any) -> Any:
+    """Return the candidate whose largest gap is the smallest, or None where no candidate's gaps are known."""
+    gaps = [name for name in rows.columns if name.startswith("gap[")]
+    worst = rows[gaps].abs().max(axis=1, skipna=False).dropna()
+    return worst.idxmin() if len(worst) else None
+
+
+def _of_gap(problem: Any, row: Any, tolerance: float | None = None) -> str:
+    """Say which two groups differ most under a candidate, by how much, and whether that is within a tolerance."""
     gaps = [name for name in row.index if name.startswith("gap[")]
+    if row[gaps].isna().any():
+        return "the gap is not known yet"
     name, (a, b) = max(zip(gaps, combinations(problem.groups, 2), strict=True), key=lambda gap: abs(row[gap[0]]))
     sign = 1.0 if row[name] > 0 else -1.0
     low, high = sorted(sign * row[name.replace("gap[", f"gap_{end}[")] for end in ("low", "high"))
-    chance = (problem.low, problem.high) == (0.0, 1.0)
-    units, decimals = (100.0, 1) if chance else (1.0, 3)
-    size, *ends = numbers(*(units * at for at in (abs(row[name]), low, high)), decimals=decimals)
-    who, interval = problem.structure.named(b if sign > 0 else a), "" if low == high else f" ({ends[0]} to {ends[1]})"
-    by = f"the lower {'chance' if chance else problem.structure.outcome}, by {size}{' points' * chance}{interval}"
-    return f"people with {who} have {by}" if low > 0 else f"people with {who} seem to have {by}, which may be chance"
+    what = of_outcome(problem)
+    factor, decimals, unit = (100.0, 1, " points") if what.startswith("chance") else (1.0, 3, "")
+    size, *ends = numbers(*(factor * at for at in (abs(row[name]), low, high)), decimals=decimals)
+    lower, upper = (problem.structure.named(group) for group in ((b, a) if sign > 0 else (a, b)))
+    have = "have" if low > 0 else "seem to have, perhaps by chance,"
+    by = f"{size}{unit}" + ("" if low == high else f" ({ends[0]} to {ends[1]})")
+    words = f"people with {lower} {have} a lower {what} than people with {upper}, by {by}"
+    if not "".join((size, *ends)).strip("-0."):
+        words = f"people of all groups have nearly the same {what}"
+    if tolerance is None:
+        return words
+    inside, unit = abs(row[name]) < tolerance, " point" if factor * tolerance == 1.0 and unit else unit
+    words += f"; {'this is' if inside else 'this is not'} within the tolerance of {factor * tolerance:,g}{unit}"
+    why = GAP_HIGH if row["verdict"] == "unfair" else row.get("reason")
+    if row["verdict"] in ("certified", "fair") if inside else why == GAP_HIGH:
+        return words
+    sure = f"the true gap is with probability {row['fair']:.3f}" if "fair" in row.index else "that is not shown"
+    return f"{words} by the estimate, {'and' if inside else 'but'} {sure}"
 
 
 def compact(rows: Any) -> tuple[list[str], list[list[str]]]:
@@ -88,9 +110,9 @@ def compact(rows: Any) -> tuple[list[str], list[list[str]]]:
     the largest alone."""
     gaps = [name for name in rows.columns if name.startswith("gap[")]
     few = gaps if len(gaps) <= 3 else []
-    drawn = {"fair": "is fair", "best": "is best"} if "best" in rows.columns else {}
-    apart = [of_column(rows, name) for name in few] or ["largest gap"]
-    header = ["candidate", of_column(rows, "outcome"), *apart, "verdict"]
+    drawn = {"fair": "probability fair", "best": "probability best"} if "best" in rows.columns else {}
+    apart = [f"gap: {of_column(rows, name)}" for name in few] or ["largest gap"]
+    header = ["rule", of_column(rows, "outcome"), *apart, "verdict"]
     lines = []
     for row in rows.to_dict("records"):
         shown = [with_interval(row, name) for name in few] or [_largest(row, gaps, rows)]
@@ -102,6 +124,7 @@ def compact(rows: Any) -> tuple[list[str], list[list[str]]]:
 
 
 def show(
+    problem: Any,
     found: Any,
     body: dict[str, Any],
     sentences: Sequence[str],
@@ -112,22 +135,25 @@ def show(
     sensitive: Sequence[Any] = (),
     tables: Sequence[Shown] = (),
     overturn: Sequence[str] = (),
-    again: str = "",
+    computed: Sequence[str] = (),
 ) -> None:
     """Print a recommendation, in words or as JSON with `body`; write its tables and pictures into a folder, or a
-    page."""
-    rows = found.table.reset_index()
-    words, shown = in_words(found, rows, sure), [("Candidates", *compact(rows)), *tables]
+    page. The last of what is said of how it was `computed` is the command."""
+    rows, *said, again = found.table.reset_index(), *computed
+    words, shown = in_words(problem, found, tolerance, sure), [("The rules", *compact(rows)), *tables]
+    sentences = [*in_people(problem, found), *sentences]
     files: list[Path] = []
     if out is not None and is_page(out):
         pictures: list[Part] = [picture for _, picture in _pictures(found, rows, tolerance, sensitive)]
+        needed = int(found.status == "not_shown")
         sections: dict[str, list[Part]] = {
             title: [Table(header, len(lines), lines.__getitem__)] for title, header, lines in shown
         }
-        sections["What it means"], sections["Pictures"] = [list(sentences)], pictures
+        sections["What it means"], sections["Pictures"] = [sentences], pictures
+        sections["What would show the answer"] = [list(found.notes[:needed])]
         sections["What would overturn it"] = [[*found.refuted, *overturn]]
-        sections["What it supposes"] = [list(found.notes)]
-        sections["How it was computed"] = [Typed(again)]
+        sections["What it supposes"] = [list(found.notes[needed:])]
+        sections["How it was computed"] = [*said, Typed(again)]
         out.write_text(page("Which rule is best among the fair ones?", None, words, sections), encoding="utf-8")
         files = [out]
     elif out is not None:
@@ -135,18 +161,17 @@ def show(
     if json:
         answer = {name: getattr(found, name) for name in ("candidate", "status", "confidence", "more", "refuted")}
         cells = rows.astype(object).where(rows.notna(), None)
-        as_json({**answer, **body, "table": cells.to_dict("records")}, found)
+        as_json({"answer": words, **answer, **body, "table": cells.to_dict("records")}, found)
         return
-    for sentence in found.refuted:
+    for sentence in (*found.refuted, words):
         print_text(sentence)
-    print_text(words)
     for each in shown:
         table(*each)
     for sentence in (*sentences, *overturn):
         print_text(sentence)
     say_notes(found)
-    if files:
-        print_text(f"Written: {', '.join(map(str, files))}")
+    for sentence in (*said, *([f"Written: {', '.join(map(str, files))}"] if files else [])):
+        print_text(sentence)
 
 
 def _write(found: Any, rows: Any, tolerance: float | None, sensitive: Sequence[Any], out: Path) -> list[Path]:

@@ -30,12 +30,12 @@ def by_arm(problem: Problem, seed: Seed = None) -> Any:
     squares = np.bincount(arms, times * (values - means[arms]) ** 2, len(states))
     with np.errstate(divide="ignore", invalid="ignore"):
         reach = t.ppf(0.975, sizes - 1.0) * np.sqrt(squares / (sizes - 1.0) / sizes)
-    everybody = _constant(problem).posterior(seed=seed).outcomes
-    low, high = np.quantile(everybody, [0.025, 0.975], axis=0)
+    everybody = _constant(problem).posterior(seed=seed)
+    low, high = np.quantile(everybody.outcomes, [0.025, 0.975], axis=0)
     frame = pd.DataFrame(
         {"people": sizes, "outcome": means, "outcome_low": means - reach, "outcome_high": means + reach}
     )
-    frame = frame.assign(model=everybody.mean(0), model_low=low, model_high=high)
+    frame = frame.assign(model=everybody.expected[0], model_low=low, model_high=high)
     return frame.set_axis(pd.Index(states, name=v))
 
 
@@ -45,14 +45,9 @@ def _constant(problem: Problem) -> Problem:
 
     s, model = problem.structure, problem.model
     numbers = (problem.low + problem.scale * problem.scores).tolist()
-    return Problem(
-        model,
-        intervene=s.intervene,
-        sensitive=list(s.sensitive),
-        outcome=s.outcome,
-        candidates={state: state for state in model.states[s.intervene]},
-        values=dict(zip(model.states[s.outcome], numbers, strict=True)),
-    )
+    asked: Any = {"intervene": s.intervene, "sensitive": list(s.sensitive), "outcome": s.outcome}
+    values = dict(zip(model.states[s.outcome], numbers, strict=True))
+    return Problem(model, **asked, candidates={state: state for state in model.states[s.intervene]}, values=values)
 
 
 def group_sizes(problem: Problem) -> dict[str, int]:

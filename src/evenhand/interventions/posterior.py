@@ -107,12 +107,14 @@ class Posterior:
     problem : the problem.
     outcomes : (draws, K) expected outcomes, in the outcome's units.
     means : (draws, K, S) expected outcomes E_k[Y | do(S = s)], in the outcome's units, s in the order of `groups`.
+    expected : what the draws are on average, exactly: outcomes (K,) and means (K, S).
     gaps : (a, b) -> (draws, K) counterfactual gaps.
     """
 
     problem: Problem
     outcomes: Floats
     means: Floats
+    expected: tuple[Floats, Floats]
 
     @cached_property
     def gaps(self) -> dict[tuple[Any, Any], Floats]:
@@ -176,10 +178,9 @@ class Posterior:
         who = label if label in shares else max(shares, key=shares.__getitem__)
         cells = [f"{row.node} given {row.given}" for row in rows.head(MOST_NAMED).itertuples()]
         cells += [f"{len(rows) - MOST_NAMED} more"] if len(rows) > MOST_NAMED else []
-        share = f"{shares[who]:.1%} of the outcome of {who} rests on such rows"
-        return (
-            f"In {len(rows)} of the tables' rows the prior weighs more than the data; {share}: {'; '.join(cells)}.",
-        )
+        share = f"{shares[who]:.1%} of the outcome of {who!r} rests on this"
+        few = f"For {len(rows)} combination{'s' * (len(rows) > 1)} of values the table has so few people that the prior"
+        return (f"{few}, what is supposed without data, weighs more; {share}: {'; '.join(cells)}.",)
 
     def _judged(self, tolerance: float, spread: float = 1.0, truth: int | None = None) -> tuple[Any, Floats, float]:
         """Return which candidates are fair in which draws, the share of the draws in which each is the best, in the end
@@ -216,12 +217,12 @@ class Posterior:
         whose = ""
         if open_:
             k = self.problem.number(row.name)
-            why = f"the gap of {row.name} is too near the tolerance {tolerance:g}"
+            why = f"the gap of {row.name!r} is too near the tolerance {tolerance:g}"
             spread = self.means[:, k].var(0)
             group = int(spread.argmax())
             name = self.problem.structure.named(self.problem.groups[group])
             whose = f" Most is to be learned from people with {name}, from whom {spread[group] / spread.sum():.0%} of "
-            whose += f"what is unknown of the gap of {row.name} comes."
+            whose += f"what is unknown of the gap of {row.name!r} comes."
         return of_more(found.more, self._rows, "rows", why, middle) + whose
 
     def _verdicts(self, fair: Floats, level: float, answer: int | None) -> list[str]:
@@ -232,9 +233,9 @@ class Posterior:
         ends = [0.5, (1.0 - level) / 2.0, (1.0 + level) / 2.0]
         scale, low = self.problem.scale, self.problem.low
         outcomes = (np.quantile(self.outcomes, ends, axis=0) - low) / scale
-        outcomes[0] = (self.outcomes.mean(0) - low) / scale
+        outcomes[0], means = (self.expected[0] - low) / scale, self.expected[1]
         gaps = np.quantile(list(self.gaps.values()), ends, axis=1) / scale
-        gaps[0] = np.mean(list(self.gaps.values()), axis=1) / scale
+        gaps[0] = np.array(list(self.problem.by_pair(lambda a, b: means[:, a] - means[:, b]).values())) / scale
         table = report(self.problem, tuple(outcomes), tuple(gaps), verdicts, {})
         return table.drop(columns=["phase", "reason"]).assign(fair=fair, best=best)
 
@@ -267,21 +268,23 @@ def drawn_posterior(problem: Problem, draws: int, seed: Seed, smoothing: float |
         raise ArgumentError(wanted("model", "tables fitted to data, with their counts", repr(model), mend))
     model = model if smoothing is None else model.smoothed(smoothing)
     random = generator(draw_seed(seed))
-    outcomes, means = [], []
-    for size in [AT_ONCE] * (draws // AT_ONCE) + [draws % AT_ONCE] * (draws % AT_ONCE > 0):
-        tables = {node: _drawn(model, node, size, random) for node in sorted(above)}
-        own = np.array(problem.own).reshape(-1, *[1] * (problem.tables.ndim - 1))
+    own = np.array(problem.own).reshape(-1, *[1] * (problem.tables.ndim - 1))
+
+    def found(tables: dict[str, Floats]) -> tuple[Floats, Floats]:
         candidates = problem.tables
         if any(problem.own):
             candidates = np.where(own, tables[structure.intervene][:, None], problem.tables)
-        found = group_means(model, structure, candidates, tables, problem.scores)
-        prior = np.ones((size, 1))
+        means = problem.low + problem.scale * group_means(model, structure, candidates, tables, problem.scores)
+        prior = np.ones((len(means), 1))
         for attribute in structure.sensitive:
-            prior = (prior[:, :, None] * tables[attribute][:, None]).reshape(size, -1)
-        outcomes.append(np.einsum("dks,ds->dk", found, prior))
-        means.append(found)
-    overall, by_group = (problem.low + problem.scale * np.concatenate(each) for each in (outcomes, means))
-    return Posterior(problem, overall, by_group)
+            prior = (prior[:, :, None] * tables[attribute][:, None]).reshape(len(means), -1)
+        return np.einsum("dks,ds->dk", means, prior), means
+
+    sizes = [AT_ONCE] * (draws // AT_ONCE) + [draws % AT_ONCE] * (draws % AT_ONCE > 0)
+    each = [found({node: _drawn(model, node, size, random) for node in sorted(above)}) for size in sizes]
+    outcomes, means = (np.concatenate(part) for part in zip(*each, strict=True))
+    expected = found({node: model.tables[node][None] for node in above})
+    return Posterior(problem, outcomes, means, (expected[0][0], expected[1][0]))
 
 
 def _drawn(model: CausalModel, node: str, size: int, random: np.random.Generator) -> Floats:

@@ -213,7 +213,7 @@ class Problem:
         ArgumentError
             If the tolerance is not a number > 0, `between` are other nodes, or the problem rests on a log.
         """
-        return Sensitivity(self, self.best(tolerance), tolerance=tolerance, between=between)
+        return Sensitivity(self, tolerance=tolerance, between=between)
 
     @cached_property
     def outcome_divergence(self) -> Floats:

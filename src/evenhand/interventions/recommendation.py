@@ -99,8 +99,14 @@ def report(
     table, who = pd.DataFrame(columns).set_index("candidate"), [problem.structure.named(one) for one in problem.groups]
     pairs = {f"gap[{a}, {b}]": (one, other) for (a, one), (b, other) in combinations(zip(groups, who, strict=True), 2)}
     table.attrs = {name: f"{one} minus {other}".replace(" = ", " ") for name, (one, other) in pairs.items()}
-    table.attrs["outcome"] = "outcome" if (problem.low, problem.high) == (0.0, 1.0) else problem.structure.outcome
+    table.attrs["outcome"] = of_outcome(problem)
     return table
+
+
+def of_outcome(problem: Problem) -> str:
+    """Say what candidates are judged by: "chance of cured = yes" or "average earnings"."""
+    y, chance = problem.structure.outcome, len(problem.scores) == 2 and (problem.low, problem.high) == (0.0, 1.0)
+    return f"chance of {y} = {problem.model.states[y][int(problem.scores.argmax())]}" if chance else f"average {y}"
 
 
 def of_tests(delta: float) -> str:
@@ -118,8 +124,9 @@ def of_tests(delta: float) -> str:
 def of_draws(draws: int) -> str:
     """Say what the confidence of a posterior means."""
     return (
-        f"The confidence is a lower bound of the answer's posterior probability, from {draws:,} draws. It supposes the "
-        "graph and the prior of the tables. If you look again as data come in, ask for a higher level."
+        f"Probabilities come from {draws:,} draws of the model's tables given the data (their posterior); that of an "
+        "answer that is shown is a lower bound. They suppose the graph and the prior of the tables. If you look again "
+        "as data come in, ask for a higher level."
     )
 
 
@@ -145,8 +152,8 @@ def of_more(
     'About 4,200 more trials like these would show the answer, if the estimates so far are right.'
     >>> of_more(4200, 1000, "rows", middle=(900, float("inf")))[56:]
     'if the estimates so far are right; 900 to more than 10,000 over the middle half of what is probable.'
-    >>> of_more(2_000_000, 1000, "rows", "the gap of now is too near the tolerance 0.1")
-    'Not by data like these: ten times as many rows would not show the answer, because the gap of now is too near the
+    >>> of_more(2_000_000, 1000, "rows", "the gap of 'now' is too near the tolerance 0.1")
+    'Not by data like these: ten times as many rows would not show the answer, because the gap of 'now' is too near the
     tolerance 0.1.'
     """
     if more is None and not seen:
@@ -164,7 +171,9 @@ def never_given(problem: Problem) -> tuple[str, ...]:
     given = np.asarray((problem.tables > 0).any(tuple(range(1, problem.tables.ndim - 1))))
     states, v = problem.model.states[problem.structure.intervene], problem.structure.intervene
     missed = [f"{v} = {state}" for state, by in zip(states, given.T, strict=True) if by.any() and not by[0]]
-    why = f"Trials of the first candidate, {problem.candidates[0]}, say nothing of {', '.join(missed)}, which it never "
+    why = (
+        f"Trials of the first candidate, {problem.candidates[0]!r}, say nothing of {', '.join(missed)}, which it never "
+    )
     return (f"{why}gives: put the rule that is in use first, or a lottery.",) if missed else ()
 
 
@@ -173,4 +182,6 @@ def supposed(structure: Structure, unknown: Sequence[str], *, through_v: bool) -
     s, v, y = " and ".join(structure.sensitive), structure.intervene, structure.outcome
     words = f"Supposed: {s} has no causes in the graph, and every trial drew {v} by its candidate's own table"
     words += f", reaching {y} from {s} through {v} alone" if through_v else ""
-    return f"{words}; trials of {', '.join(unknown)} inform only about themselves." if unknown else f"{words}."
+    return (
+        f"{words}; trials of {', '.join(map(repr, unknown))} inform only about themselves." if unknown else f"{words}."
+    )

@@ -22,7 +22,6 @@ from evenhand.interventions.confounding import (
 )
 from evenhand.interventions.recommendation import report
 from evenhand.kernels.arrays import Bools, Floats
-from evenhand.protocol import Label
 
 if TYPE_CHECKING:
     from evenhand.interventions import Problem
@@ -44,13 +43,13 @@ class Sensitivity:
     Parameters
     ----------
     problem : the problem, with every table above the outcome.
-    answer : the best fair candidate if there is no unobserved cause, or None.
     tolerance : E, in the outcome's units.
     between : V and Y, or S and Y, by these letters or by the nodes' names.
 
     Attributes
     ----------
-    answer, tolerance, between : as given, `between` by the nodes' names.
+    answer : the best fair candidate if there is no unobserved cause, or None.
+    tolerance, between : as given, `between` by the nodes' names.
     strength : the least strength at which the named candidate may be unfair, or another fair and as good under the same
         cause; where none is fair, at which one may be. Infinite where a factor of a million is not enough.
     exact : whether some cause of this strength can change the answer; False for a cause of S and Y, where V has more
@@ -62,15 +61,15 @@ class Sensitivity:
         If the tolerance is not a number > 0, or `between` are other nodes.
     """
 
-    def __init__(self, problem: Problem, answer: Label | None, *, tolerance: float, between: Any) -> None:
+    def __init__(self, problem: Problem, *, tolerance: float, between: Any) -> None:
         self.tolerance = real("tolerance", tolerance, above=0)
-        self.problem, self.answer = problem, answer
+        self.problem, self.answer = problem, problem.best(tolerance)
         self.between = _checked_between(problem, between)
         values = problem.structure.intervene in self.between
         self._world = confounded_values(problem) if values else confounded_groups(problem)
         few = len(problem.model.states[problem.structure.intervene]) <= MOST_VALUES
         self.exact = values and few and problem.structure.outcome not in problem.model.precision
-        self._named = None if answer is None else problem.number(answer)
+        self._named = None if self.answer is None else problem.number(self.answer)
 
     @property
     def strength(self) -> float:
@@ -151,14 +150,16 @@ class Sensitivity:
         return f"Sensitivity: {self}"
 
     def __str__(self) -> str:
-        kind = f"an unobserved cause of {self.between[0]} and {self.between[1]}"
-        answer = "No candidate is fair" if self.answer is None else f"The best fair candidate is {self.answer!r}"
+        answer = "No rule is fair" if self.answer is None else f"{self.answer!r} is the best fair rule"
+        first, both = self.between[0], f"influences both {self.between[0]} and {self.between[1]}"
         if math.isinf(self.strength):
-            return f"{answer}, however strong {kind} is."
-        if self.strength == 1.0:
-            return f"{answer}, and the weakest {kind.removeprefix('an ')} may change that: {self._least[1]}."
-        odds = f"changes the odds of a value of {self.between[0]} by a factor of {self.strength:.2f} or more"
-        return f"{answer} unless {kind} {odds}; {self._least[1]}."
+            return f"{answer}, however strongly something unrecorded {both}."
+        if round(self.strength, 2) == 1.0:
+            return f"{answer}, but it may be otherwise if something unrecorded {both} ever so little: {self._least[1]}."
+        share = f"{100.0 * self.strength / (1.0 + self.strength):.3g} %"
+        even = f"it would have to turn a chance of 50 % for a value of {first} into {share} or more"
+        odds = f"(the odds, the chance for over the chance against, change by a factor of {self.strength:.2f})"
+        return f"{answer} unless something unrecorded {both}: {even} {odds}; {self._least[1]}."
 
     def _reasons(self) -> list[tuple[Callable[[MeanBounds], bool], str]]:
         """Return what would be another answer, and its words: whether there may be means that make it so."""

@@ -39,11 +39,9 @@ def plot_outcomes(recommendation: Recommendation, *, ax: Axes | None = None) -> 
         _marks(axes, table, table["outcome"], table["outcome_low"], table["outcome_high"], 0.0)
         _candidates(axes, recommendation)
         guess = "best guess" if recommendation.status in GUESSED else "recommended"
-        named, what = (
-            "" if recommendation.candidate is None else f" (*: {guess})",
-            table.attrs.get("outcome", "outcome"),
-        )
-        return finish(axes, f"Expected {what}{named}", what, "candidate")
+        named = "" if recommendation.candidate is None else f" (*: {guess})"
+        what = table.attrs.get("outcome", "outcome")
+        return finish(axes, f"{what[0].upper()}{what[1:]}{named}", what, "rule")
 
 
 def plot_gaps(recommendation: Recommendation, *, tolerance: float, ax: Axes | None = None) -> Axes:
@@ -63,8 +61,7 @@ def plot_gaps(recommendation: Recommendation, *, tolerance: float, ax: Axes | No
         _candidates(axes, recommendation)
         pairs = "; ".join(table.attrs.get(name, name) for name in gaps)
         across = pairs if len(gaps) == 1 else f"from above: {pairs}"
-        title = f"Counterfactual gap (grey: fair within {tolerance:,g})"
-        return finish(axes, title, across, "", legend=False)
+        return finish(axes, f"Gap (grey: within the tolerance of {tolerance:,g})", across, "", legend=False)
 
 
 def plot_candidates(recommendation: Recommendation, *, tolerance: float, ax: object = None) -> Figure:
@@ -101,7 +98,7 @@ def plot_sensitivity(sensitivity: Sensitivity, *, ax: object = None) -> Figure:
     *lead, gap = panels_of(ax, 1 + named, width=9.5 if named else 6.0, height=4.2)
     curve = sensitivity.curve()
     names = list(dict.fromkeys(curve["candidate"]))
-    across = f"strength of an unobserved cause of\n{sensitivity.between[0]} and {sensitivity.between[1]}"
+    across = f"factor by which something unrecorded\nmay change the odds of {sensitivity.between[0]}"
     with style():
         for name, look in looks(names).items():
             rows, look = curve[curve["candidate"] == name], {**look, "markevery": 4}
@@ -116,8 +113,8 @@ def plot_sensitivity(sensitivity: Sensitivity, *, ax: object = None) -> Figure:
             axes.axvline(sensitivity.strength, label="the answer may change", **DASHED)
         for axes in lead:
             axes.axhline(0.0, **DASHED)
-            finish(axes, f"Least lead of '{sensitivity.answer}'", across, "lead in the outcome", legend=False)
-        finish(gap, f"Largest gap possible (fair below {sensitivity.tolerance:g})", across, "largest |gap|")
+            finish(axes, f"Lead of '{sensitivity.answer}', at least", across, "lead in the outcome", legend=False)
+        finish(gap, f"Largest gap possible (fair below {sensitivity.tolerance:g})", across, "gap, in either direction")
     return gap.get_figure(root=True)  # type: ignore[return-value]
 
 

@@ -10,19 +10,20 @@ from typing import Any
 from evenhand.arguments import real
 from evenhand.cli.inputs.inputs import number_of
 from evenhand.cli.inputs.tables import GIVEN, read_table
-from evenhand.cli.recommendation import Shown, in_brief, in_people, show, with_interval
+from evenhand.cli.recommendation import Shown, in_brief, show, with_interval
 from evenhand.data.tables import numbers
 from evenhand.errors import ArgumentError, wanted, wanted_one_of
 from evenhand.interventions import CausalModel, Problem
 from evenhand.interventions.arms import by_arm, group_sizes, state_sizes
 from evenhand.interventions.edges import parents_of, read_edges
 from evenhand.interventions.fitting import is_measured
-from evenhand.interventions.sensitivity import Sensitivity
+from evenhand.interventions.recommendation import of_outcome
 from evenhand.rng import draw_seed
 
 PRIOR_WEIGHTS = (0.1, 2.0)
 """Weights of the prior between which an answer should not change."""
-UNCERTAIN = "The factors of unobserved causes are computed from the fitted tables and ignore how uncertain these are."
+UNCERTAIN = "How strong something unrecorded has to be is computed from the estimates, which are themselves uncertain."
+OPEN = "If the estimates are exact, the answer is another: {}. It takes nothing unrecorded to overturn it."
 
 
 def model_in(path: str | Path) -> CausalModel:
@@ -98,50 +99,52 @@ def show_answer(
         found = posterior.best(tolerance, level=level)
     else:
         found = problem.recommend(tolerance)
-    causes = [structure.sensitive[0]] if problem.lot is not None else [structure.intervene, structure.sensitive[0]]
-    sensitive = [
-        Sensitivity(problem, found.candidate, tolerance=tolerance, between=(node, structure.outcome))
-        for node in (causes if not found.refuted else [])
-    ]
-    supposed = "If the estimates are right: " if found.status == "not_shown" else ""
-    sentences, overturn = in_people(problem, found), [f"{supposed}{one}" for one in sensitive]
+    overturn = []
+    if (exact := problem.best(tolerance)) != found.candidate:
+        overturn.append(OPEN.format("no rule is fair" if exact is None else f"{exact!r} is the best fair rule"))
+    causes = (
+        [] if found.refuted or overturn else [structure.intervene] * (problem.lot is None) + [structure.sensitive[0]]
+    )
+    sensitive = [problem.sensitivity(tolerance=tolerance, between=(node, structure.outcome)) for node in causes]
+    overturn += [f"{'If the estimates are exact: ' * (found.status == 'not_shown')}{one}" for one in sensitive]
     body: dict[str, Any] = {
         "sensitivity": [{"between": list(s.between), "strength": s.strength, "words": str(s)} for s in sensitive]
     }
     tables: list[Shown] = []
+    sentences: list[str] = []
     if fitted:
         found.notes = (*found.notes, *([UNCERTAIN] if sensitive else []))
         body |= {"seed": seed, "from_prior": posterior.from_prior.to_dict("records"), "groups": group_sizes(problem)}
         others = {at: problem.posterior(seed=seed, smoothing=at).best(tolerance, level=level) for at in PRIOR_WEIGHTS}
-        changed = [f"{at:g} it is {in_brief(other)!r}" for at, other in others.items() if other[:2] != found[:2]]
-        if changed:
-            overturn.append(f"The answer hangs on the prior: with --smoothing {', '.join(changed)}")
+        for at, other in others.items():
+            if other[:2] != found[:2]:
+                overturn.append(f"The answer hangs on the prior. With --smoothing {at:g}: {in_brief(other)}.")
         if problem.lot is not None:
             arms = by_arm(problem, seed).reset_index()
             body["arms"] = arms.to_dict("records")
-            tables.append(_arms(structure.intervene, arms))
+            tables.append(_arms(structure.intervene, of_outcome(problem), arms))
         sentences += [_sizes("The table has", group_sizes(problem))]
         columns = dict.fromkeys(cut.partition("=")[0].strip() for cut in cuts)
         sentences += [_sizes(f"Bands of {column}:", state_sizes(problem, column)) for column in columns]
-        sentences.append(f"Drawn with seed {seed}")
-    sure = "posterior probability {:.3f} or more" if fitted else "exact"
-    show(found, body, sentences, tolerance, out, json, sure, sensitive, tables, overturn, again)
+    sure = "probability {:.3f} or more" if fitted else "exact, by the model"
+    computed = [f"Drawn with seed {seed}."] * fitted + [again]
+    show(problem, found, body, sentences, tolerance, out, json, sure, sensitive, tables, overturn, computed)
 
 
 def _sizes(what: str, sizes: Mapping[Any, int]) -> str:
     """Say how many people are in each band or group.
 
     >>> _sizes("Bands of age:", {"under 25": 167, "25 or more": 278})
-    'Bands of age: under 25 (167 people), 25 or more (278 people)'
+    'Bands of age: under 25 (167 people), 25 or more (278 people).'
     """
-    return f"{what} {', '.join(f'{name} ({size:,} people)' for name, size in sizes.items())}"
+    return f"{what} {', '.join(f'{name} ({size:,} people)' for name, size in sizes.items())}."
 
 
-def _arms(decided: str, arms: Any) -> Shown:
+def _arms(decided: str, outcome: str, arms: Any) -> Shown:
     """Return the table of what the trial shows by itself."""
     numbers = ("outcome", "model")
     lines = [
         [str(row[decided]), f"{row['people']:,.0f}", *(with_interval(row, name) for name in numbers)]
         for row in arms.to_dict("records")
     ]
-    return "The trial by itself, and the model", [decided, "people", "outcome as recorded", "by the model"], lines
+    return "The trial by itself, and the model", [decided, "people", f"{outcome} as recorded", "by the model"], lines

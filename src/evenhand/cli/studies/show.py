@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Annotated, Any
 
 import typer
@@ -139,9 +138,12 @@ def _tables(policy: Any) -> dict[str, Any]:
     if risks is not None:
         found["risks"] = risks.reset_index().to_dict("records")
     if recommend is not None:
+        from evenhand.cli.recommendation import in_words
+
         best = recommend()
         rows = best.table.reset_index()
-        found["recommendation"] = {"candidate": best.candidate, "status": best.status, "confidence": best.confidence}
+        said = {"answer": in_words(policy.problem, best, policy.tolerance), "status": best.status}
+        found["recommendation"] = {**said, "candidate": best.candidate, "confidence": best.confidence}
         found["candidates"] = rows.astype(object).where(rows.notna(), None).to_dict("records")
         found["notes"] = notes_of(best)
     return found
@@ -177,12 +179,10 @@ def _say(found: dict[str, Any], clauses: tuple[Clause, ...], written: list[Path]
     if "recommendation" in found:
         from pandas import DataFrame
 
-        from evenhand.cli.recommendation import compact, in_words
+        from evenhand.cli.recommendation import compact
 
-        best = found["recommendation"]
-        judged = DataFrame(found["candidates"])
-        print_text(in_words(SimpleNamespace(**best), judged))
-        table("Candidates", *compact(judged))
+        print_text(found["recommendation"]["answer"])
+        table("The rules", *compact(DataFrame(found["candidates"])))
     if found["reward"] is not None:
         mean, recent, window = found["reward"].values()
         recently = f"; of the last {window} told {number(recent)}" if found["told"] > window else ""
