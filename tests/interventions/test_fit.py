@@ -521,7 +521,7 @@ def test_rows_that_rest_on_the_prior_are_listed_where_a_candidate_puts_mass():
     assert rows["mass"].item() == pytest.approx(problem.model.tables["weight"][:, 1].max())
     heavy = problem.model.tables["sex"] @ problem.model.tables["weight"][:, 1]
     assert prior_shares(problem).tolist() == pytest.approx([problem.model.tables["dose"][1, 2] * heavy, 0, heavy])
-    said = f"the data; {heavy:.1%} of the outcome of by weight rests on such rows: cured given dose=high, weight=1."
+    said = f"weighs more; {heavy:.1%} of the outcome of 'by weight' rests on this: cured given dose=high, weight=1."
     assert said in " ".join(posterior.best(0.9).notes)
     assert len(Problem(fitted(frame, smoothing=80.0), **ASKED, candidates=RULES).posterior(draws=9).from_prior) > 1
     assert Problem(fitted(), **ASKED, candidates=RULES).posterior(draws=10).from_prior.empty

@@ -124,10 +124,9 @@ def evaluate(
     """
     import evenhand as eh
 
-    columns = names_of(by)
+    columns, limits = names_of(by), limits_of(cap, window, tolerance)
     if clash := sorted({arm, reward} & set(columns)):
         raise ArgumentError(wanted("--by", "columns that are known before the decision", clash[0]))
-    limits = limits_of(cap, window, tolerance)
     promises = bool(shares or cap or window or promise is not None)
     if fit and promises:
         raise ArgumentError(wanted("--fit", "none beside a promise", fit[0], "evaluate it by itself"))
