@@ -1,5 +1,7 @@
 """From answers to chances: the best under which nobody is treated more differently than the answers allow."""
 
+import functools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,17 +16,22 @@ REWARDS = PEOPLE["skill"] + DRAWS.normal(size=40)
 TRUE = np.diag([0.6, 1.4])
 
 
-def judged(answers, *, slips=()):
-    """Return a queue that was answered by one metric, but for some slips."""
+def judged(answers):
+    """Return a queue that was answered by one metric."""
+    return from_bytes(answered(answers))
+
+
+@functools.cache
+def answered(answers):
     queue = PairQueue(PEOPLE, REWARDS, seed=1)
-    for turn in range(answers):
+    for _ in range(answers):
         try:
             task = queue.ask()
         except ExhaustedError:
             break
         true = distances(queue)[tuple(map(int, task.item.split("-")))]
-        queue.tell(task, "unfair" if (true < task.gap) != (turn in slips) else "acceptable")
-    return queue
+        queue.tell(task, "unfair" if true < task.gap else "acceptable")
+    return to_bytes(queue)
 
 
 def distances(queue, people=PEOPLE):
@@ -74,7 +81,7 @@ def test_the_unknown_pairs_are_those_that_hold_the_mean_back():
 
 
 def test_other_people_are_judged_on_the_same_scale_and_their_rewards_predicted():
-    queue = from_bytes(to_bytes(judged(60)))
+    queue = judged(60)
     others = pd.DataFrame({"name": ["ann", "bob", "cid"], "skill": [4, 1, 1], "age": [30, 30, 60]})
     found = queue.chances(others, places=1)
     assert found.chances[0] > found.chances[1]

@@ -112,7 +112,7 @@ def test_wrong_verdicts_spoil_hard_cuts_and_not_the_belief():
 def test_a_tolerance_keeps_intervals_true_when_the_metric_is_only_nearly_mahalanobis(make):
     A = np.array([[0.5, 0.1], [0, 0.4]])
     learner = make(radius=1.0, tolerance=0.01)
-    _, pairs = train(learner, A, 1500, rng=np.random.default_rng(4), distortion=0.01)
+    _, pairs = train(learner, A, 400, rng=np.random.default_rng(4), distortion=0.01)
     assert ((pairs[:, 0] <= pairs[:, 3] + 1e-9) & (pairs[:, 3] <= pairs[:, 2] + 1e-9)).all()
 
 
