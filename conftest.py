@@ -30,6 +30,7 @@ def in_memory():
 
 if in_memory():
     os.environ["TMPDIR"] = tempfile.tempdir = MEMORY
+os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")  # what asks for all cores gets one: other tests run on the others
 
 EXTRAS = {
     "dask": ["dask", "distributed"],
