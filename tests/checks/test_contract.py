@@ -49,7 +49,8 @@ WITH_KERNELS = [
     if entry.name.startswith(("learners/", "quotas/", "groups/"))
 ]
 MOST = 3
-"""How many examples of a class are tried whenever the whole test runs; further ones vary what the same kernels do."""
+"""How many examples of a class are tried whenever the whole test runs, those after the first in a third of the rounds;
+they vary what the same kernels do, and further ones take their turn at night."""
 
 
 @pytest.mark.parametrize(
@@ -60,7 +61,7 @@ def test_what_is_registered_keeps_the_contract(name, number):
     entry = registry.get(name)
     example = examples(entry.cls)[number]
     if entry.kind == "policy":
-        checks = check_policy(*example)
+        checks = check_policy(*example, rounds=100 if number else 300)
         assert [check.name for check in checks] == CHECKS
         stepped = name.split("/")[0] in ("interventions", "sampling", "similarity")
         may_skip = {"promise", *OF_KERNELS} if stepped else {"promise", "learns", "numbers"}
