@@ -172,20 +172,6 @@ def test_contradictions_lists_what_a_robust_learner_swallowed():
 
 
 @every
-def test_withdrawing_equals_never_having_said_it(make):
-    said = [([0.5, 0.1], 0.3, True), ([0.1, 0.6], 0.2, False), ([0.4, -0.4], 0.25, True)]
-    one, other = make(radius=1.0), make(radius=1.0)
-    ids = [one.verdict(x, [0.0, 0.0], gap, unfair) for x, gap, unfair in said]
-    one.withdraw(ids[1])
-    for x, gap, unfair in (said[0], said[2]):
-        other.verdict(x, [0.0, 0.0], gap, unfair)
-    assert one.bounds([0.3, 0.3], [0.0, 0.0]) == other.bounds([0.3, 0.3], [0.0, 0.0])
-    assert [v.id for v in one.verdicts] == [ids[0], ids[2]]
-    with pytest.raises(VerdictError, match="the id of a verdict"):
-        one.withdraw(ids[1])
-
-
-@every
 def test_saved_and_loaded_continues_exactly(make):
     A, rng = np.array([[0.4, 0.1], [0, 0.3]]), np.random.default_rng(6)
     learner = make(radius=1.0)
