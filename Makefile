@@ -48,16 +48,16 @@ test: .venv/ready
 # Kernels run as plain Python in most tests: compiling them takes longer than the tests, and gigabytes.
 test-quick: .venv/ready
 	$(PLAIN) -m "not slow and not compiled and not nightly"
-	$(TESTS) -m "compiled and not slow and not nightly" $(COMPILED)
+	$(TESTS) --rooms -m "compiled and not slow and not nightly" $(COMPILED)
 
 test-long: .venv/ready
 	$(PLAIN) -m "slow and not compiled and not nightly"
-	$(TESTS) -m "slow and compiled and not nightly" $(COMPILED)
+	$(TESTS) --rooms -m "slow and compiled and not nightly" $(COMPILED)
 
 # Many of these wait for servers, browsers and processes that are killed: four at a time keep two cores busy.
 test-rest: .venv/ready
 	$(PLAIN) -n 4 --rest -m "not compiled and not nightly"
-	$(TESTS) --rest -m "compiled and not nightly" $(COMPILED)
+	$(TESTS) --rooms --rest -m "compiled and not nightly" $(COMPILED)
 
 nightly: .venv/ready
 	EVENHAND_FUZZ=1 $(TESTS)

@@ -1,7 +1,8 @@
 """Tests that need an extra that is not installed skip, and say so; with EVENHAND_NO_SKIPS=1, a skip is a failure.
 
-With `--rest`, tests are left out that have passed in this checkout before; with `--shuffle SEED`, files come in another
-order; with `--limits FACTOR`, each limit of time is as many times as long, as on a slower machine.
+With `--rest`, tests are left out that have passed in this checkout before; with `--rooms`, one process takes all files
+of a folder; with `--shuffle SEED`, files come in another order; with `--limits FACTOR`, each limit of time is as many
+times as long, as on a slower machine.
 """
 
 import doctest
@@ -29,6 +30,7 @@ def in_memory():
 
 if in_memory():
     os.environ["TMPDIR"] = tempfile.tempdir = MEMORY
+os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")  # what asks for all cores gets one: other tests run on the others
 
 EXTRAS = {
     "dask": ["dask", "distributed"],
@@ -96,7 +98,22 @@ failed: set[str] = set()
 def pytest_addoption(parser):
     parser.addoption("--rest", action="store_true", help="leave out what has passed in this checkout before")
     parser.addoption("--shuffle", metavar="SEED", help="take the files in another order, which SEED decides")
+    parser.addoption("--rooms", action="store_true", help="give all files of a folder to one process")
     parser.addoption("--limits", metavar="FACTOR", type=float, default=1.0, help="multiply every limit of time")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """With `--rooms`: files of a folder want much the same kernels, which two processes would compile twice."""
+    if not config.getoption("rooms"):
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Rooms(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            return super()._split_scope(nodeid).rpartition("/")[0]
+
+    return Rooms(config, log)
 
 
 @pytest.hookimpl(trylast=True)

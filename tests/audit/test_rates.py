@@ -79,9 +79,10 @@ def test_rows_of_one_unit_count_together():
 
 
 def test_the_best_of_five_groups_is_found_in_the_same_rows():
-    """At least 95 % of intervals hold the ratio, of groups that are alike and of one that is worse."""
+    """At least 95 % of intervals hold the ratio, of groups that are alike and of one that is worse; 75 % would be
+    noticed with a probability of 0.9."""
     missed = np.zeros(5)
-    tables = many(100)
+    tables = many(50)
     for seed in range(tables):
         hits = np.random.default_rng(seed).binomial(200, [0.3] * 4 + [0.2])
         found = rates_of(hires({name: (200, int(ones)) for name, ones in zip("abcde", hits, strict=True)})).groups

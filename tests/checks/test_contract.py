@@ -42,9 +42,20 @@ def test_what_the_trunk_and_quotas_bring_is_registered():
 
 
 EXAMPLES = [(name, number) for name in NAMES for number in range(len(examples(registry.get(name).cls)))]
-WITH_KERNELS = [name for name in NAMES if name.startswith(("learners/", "quotas/", "groups/"))]
+KERNELS_OF_OTHERS = (
+    "groups/group-fair-top-interval",
+    "groups/interval-chaining",
+    "groups/top-interval",
+    "quotas/fair-ucb",
+)
+WITH_KERNELS = [
+    at_night(entry.name) if entry.name in KERNELS_OF_OTHERS else entry.name
+    for entry in registry.entries("policy")
+    if entry.name.startswith(("learners/", "quotas/", "groups/"))
+]
 MOST = 3
-"""How many examples of a class are tried whenever the whole test runs; further ones vary what the same kernels do."""
+"""How many examples of a class are tried whenever the whole test runs, those after the first in a third of the rounds;
+they vary what the same kernels do, and further ones take their turn at night."""
 
 
 @pytest.mark.parametrize(
@@ -55,7 +66,7 @@ def test_what_is_registered_keeps_the_contract(name, number):
     entry = registry.get(name)
     example = examples(entry.cls)[number]
     if entry.kind == "policy":
-        checks = check_policy(*example)
+        checks = check_policy(*example, rounds=100 if number else 300)
         assert [check.name for check in checks] == CHECKS
         stepped = name.split("/")[0] in ("interventions", "sampling", "similarity")
         may_skip = {"promise", *OF_KERNELS} if stepped else {"promise", "learns", "numbers"}
@@ -75,9 +86,8 @@ def test_everything_that_is_registered_is_checked_by_name():
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", WITH_KERNELS)
 def test_one_example_keeps_it_in_machine_code_too(name):
-    """The others share most of its kernels, and take their turn at night."""
-    if registry.get(name).kind == "policy":
-        assert check_policy(*examples(registry.get(name).cls)[0])
+    """Further examples, and classes whose kernels other classes have too, take their turn at night."""
+    assert check_policy(*examples(registry.get(name).cls)[0])
 
 
 @pytest.mark.parametrize("name", [entry.name for entry in registry.entries()])

@@ -1,51 +1,26 @@
 """The examples of docs/command-line.md run and print what it shows; every command line of the documentation is read."""
 
-import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from evenhand.cli.command import COMMANDS, command_of
+from tests.tasks.pages import follow
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "command-line.md"
 PAGES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "deploy").iterdir(), *ROOT.glob("clients/*/*.md")]
 OF_OTHERS = {"--service", "--preload"}
 """Options of the tests' own programs, and of gunicorn."""
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-
-
-def _pattern(shown):
-    """What a command must print: `...` stands for anything."""
-    lines = [re.escape(line.strip()).replace(r"\.\.\.", ".*") for line in shown.strip().splitlines()]
-    return r"\s*".join(lines)
 
 
 @pytest.mark.slow
 def test_the_console_shows_what_commands_print(tmp_path):
-    (log,) = (body for kind, body in BLOCKS if kind == "text")
+    (log,) = re.findall(r"^```text\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     (tmp_path / "log.csv").write_text(log, encoding="cp1252")
-    path = f"{os.path.dirname(sys.executable)}{os.pathsep}{os.environ['PATH']}"
-    examples = [
-        example
-        for kind, body in BLOCKS
-        if kind == "console"
-        for example in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", body, re.MULTILINE)
-    ]
-    assert len(examples) >= 3
-    for line, shown in examples:
-        done = subprocess.run(
-            ["bash", "-c", f"{line} 2>&1"],
-            cwd=tmp_path,
-            env=os.environ | {"PATH": path},
-            capture_output=True,
-            text=True,
-        )
-        assert re.search(_pattern(shown), done.stdout, re.DOTALL), f"{line}\n{done.stdout}"
+    follow(PAGE.name, tmp_path)
 
 
 def _command_lines():

@@ -164,8 +164,8 @@ def test_more_than_two_labels(tmp_path):
     x = draws.normal(size=(400, 2))
     g = np.where(np.arange(400) % 4 == 0, "few", "many")
     frame = pd.DataFrame({"x": x[:, 0], "z": x[:, 1], "g": g, "y": np.array(["a", "b", "c"])[(x > 0).sum(axis=1)]})
-    body = sampled(tmp_path, frame, "--multiclass", budget=80)
-    assert body["labels"] == 80
+    body = sampled(tmp_path, frame, "--multiclass", budget=40)
+    assert body["labels"] == 40
     assert written(tmp_path) == FILES
     model = eh.load(tmp_path / "out" / "collection.evenhand")["model"]
     assert set(model.classes) == {"a", "b", "c"}

@@ -44,7 +44,7 @@ def test_rows_that_no_value_explains_refute_the_propensities(interval, reward):
 @pytest.mark.parametrize(("policy", "drift"), [(dict(enumerate(np.arange(1, 9) / 36)), True), (only(0, 8), False)])
 def test_one_look_at_rewards_between_0_and_1_bets(policy, drift):
     chances, missed, widths = np.array([policy[arm] for arm in range(8)]), 0, []
-    for seed in range(40):
+    for seed in range(20):
         log = uniform(seed, rows=600, items=8)
         random = np.random.default_rng(seed)
         means = np.linspace(0.2, 0.6, 8)[log["item"]] + (np.linspace(-0.15, 0.15, 600) if drift else 0.0)
@@ -52,7 +52,7 @@ def test_one_look_at_rewards_between_0_and_1_bets(policy, drift):
         once, always = (eh.evaluate(log, policy, **NAMED, interval=name) for name in ("once", "anytime"))
         missed += not once.low <= chances @ np.linspace(0.2, 0.6, 8) <= once.high
         widths.append((once.high - once.low, always.high - always.low))
-    assert missed <= 6
+    assert missed <= 4  # of 20 at 5 %: more with probability 0.003
     assert np.less(*np.mean(widths, axis=0))
 
 

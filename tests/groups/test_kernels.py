@@ -62,7 +62,7 @@ def test_smallest_norm_solution_after_every_row(seed, d, count, kind):
 
 def test_many_rows_of_incomes_stay_exact():
     rng = np.random.default_rng(5)
-    d, count = 30, 4000
+    d, count = 30, 2000
     x = rows_of(rng, count, d, "incomes")
     y = x @ rng.uniform(0, 2, d) + 1000 * rng.normal(size=count)
     fit = regressions(1, d)
@@ -92,7 +92,7 @@ def test_ridge_is_the_closed_form():
 def test_width_of_the_paper_covers_at_its_level_and_the_authors_does_not():
     """N(0, v) has variance v: z sqrt(v) covers 95 %, z v far less once v is small."""
     rng = np.random.default_rng(7)
-    runs, count, d, reach = 600, 300, 2, norm.ppf(0.975)
+    runs, count, d, reach = 300, 300, 2, norm.ppf(0.975)
     inside = {"paper": 0, "authors": 0}
     for _ in range(runs):
         x, beta, fit = rng.uniform(0, 1, (count, d)), rng.uniform(30, 40, d), regressions(1, d)

@@ -68,13 +68,13 @@ def talk(policy, rounds, start=0):
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[SLOW] * (name in HEAVY)) for name in LEARNERS])
 def test_a_learner_goes_on_exactly_where_it_was_saved(name):
     policy = DeadlineLearn(LEARNERS[name](), SHARES, seed=1)
-    said = talk(policy, 40)
+    said = talk(policy, 24)
     again = from_bytes(to_bytes(policy))
     assert to_bytes(again) == to_bytes(policy)
-    said += talk(policy, 25, 40)
-    assert talk(again, 25, 40) == said[40:]
-    assert talk(policy.fresh(seed=1), 65) == said
-    assert talk(DeadlineLearn(LEARNERS[name](), SHARES, seed=1), 65) == said
+    said += talk(policy, 12, 24)
+    assert talk(again, 12, 24) == said[24:]
+    assert talk(policy.fresh(seed=1), 36) == said
+    assert talk(DeadlineLearn(LEARNERS[name](), SHARES, seed=1), 36) == said
     assert ("c", "the learner's proposal") in said
 
 
@@ -93,8 +93,8 @@ def test_a_study_of_it_is_closed_opened_and_verified(name, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LEARNERS)
 def test_another_seed_draws_otherwise(name):
-    """At least one of 60 decisions differs; where nothing is drawn, as river's UCB and LinUCB, none does."""
-    said = [talk(DeadlineLearn(LEARNERS[name](seed=seed), SHARES, seed=1), 60) for seed in (1, 1, 2)]
+    """At least one of 40 decisions differs; where nothing is drawn, as river's UCB and LinUCB, none does."""
+    said = [talk(DeadlineLearn(LEARNERS[name](seed=seed), SHARES, seed=1), 40) for seed in (1, 1, 2)]
     assert said[0] == said[1]
     assert (said[0] == said[2]) == (name == "river LinUCB")
 

@@ -35,7 +35,6 @@ PROBLEM = eh.interventions.Problem(
 
 
 @pytest.mark.slow
-@pytest.mark.compiled
 @pytest.mark.timeout(600)
 def test_all_that_pip_installs_alone_is_enough_for_all_that_is_promised_of_it():
     script = REPOSITORY / "tests" / "base_install.py"

@@ -193,9 +193,10 @@ def check_promise(policy_class: Any, *, rounds: int = 2_000, cases: int = 40, se
 
     Examples
     --------
+    >>> from evenhand.learners import UCB1
     >>> from evenhand.quotas import DeadlineLearn
-    >>> check_promise(DeadlineLearn, cases=2, rounds=100).worst_shortfall
-    0
+    >>> check_promise(DeadlineLearn(UCB1(), [0.3, 0.2, 0.1]), cases=2, rounds=100).rounds
+    100
     """
     rounds, cases = whole("rounds", rounds, low=1), whole("cases", cases, low=0)
     drawn = draw_seed(seed)

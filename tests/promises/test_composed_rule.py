@@ -72,7 +72,7 @@ def test_any_clauses_together_are_kept_as_the_game_says(kinds):
 @pytest.mark.parametrize("seed", [0, *(at_night(seed) for seed in (1, 2, 3))])
 def test_many_drawn_promises_are_kept_as_the_game_says(seed):
     rng = generator(seed)
-    for _ in range(many(300)):
+    for _ in range(many(150)):
         promise = drawn(rng, rng.choice(TOGETHER))
         if promise is not None:
             Walk(promise).rounds(10, rng)

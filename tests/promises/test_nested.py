@@ -14,7 +14,7 @@ from evenhand.promises.allowed import is_grantable
 from evenhand.promises.laminar import look, open_arms, refuse_for_urgent
 from evenhand.promises.promise import read_promise
 from evenhand.quotas import BernoulliArms, DeadlineLearn
-from tests.naming import long
+from tests.naming import at_night
 from tests.promises.walked import begun
 from tests.reference.promises import Sets
 
@@ -33,7 +33,7 @@ def promises(shape):
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("tolerance", [0, long(1)])
+@pytest.mark.parametrize("tolerance", [0, at_night(1)])
 def test_the_arm_is_the_best_that_keeps_every_set(shape, tolerance):
     tried = 0
     for shares in promises(shape):

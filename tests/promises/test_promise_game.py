@@ -17,7 +17,7 @@ def without_fixed_shares(monkeypatch):
 
 @pytest.mark.nightly
 @pytest.mark.timeout(600)
-def test_the_rule_withstands_every_pair_and_triple(without_fixed_shares):
+def test_the_rule_withstands_every_pair_and_triple():
     report = check_promise(DeadlineLearn, rounds=60, cases=40)
     assert report.kinds == PARTS[1:]
     assert report.conversations > 9 * 8 / 2 + 9 * 8 * 7 / 6

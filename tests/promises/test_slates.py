@@ -11,7 +11,7 @@ from evenhand.learners import UCB1
 from evenhand.promises.allowed import is_grantable
 from evenhand.promises.promise import Promise
 from evenhand.quotas import DeadlineLearn
-from tests.naming import long
+from tests.naming import at_night
 from tests.promises.walked import begun
 from tests.reference.promises import Caps, Floors
 
@@ -36,7 +36,7 @@ def wishes(rng, arms):
 
 
 @pytest.mark.parametrize(("shares", "plays"), list(floors()))
-@pytest.mark.parametrize("tolerance", [0, long(1)])
+@pytest.mark.parametrize("tolerance", [0, at_night(1)])
 def test_the_slate_is_the_best_that_keeps_every_floor_whatever_is_on_offer(shares, plays, tolerance):
     arms = len(shares)
     for offers in (subsets(arms), [tuple(range(arms))]):
@@ -72,7 +72,7 @@ def capped():
     yield (F(1, 2), F(1, 4), F(1, 4)), (F(1, 2), F(1, 2), F(1))
 
 
-@pytest.mark.parametrize(("tolerance", "ahead"), [(0, 0), long(1, 0), long(0, 1)])
+@pytest.mark.parametrize(("tolerance", "ahead"), [(0, 0), at_night(1, 0), at_night(0, 1)])
 def test_the_arm_is_the_best_that_keeps_every_floor_and_cap(tolerance, ahead):
     for shares, caps in capped():
         game = Caps(shares, caps, tolerance, ahead)

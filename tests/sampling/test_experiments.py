@@ -114,7 +114,7 @@ def test_workers_change_no_number_and_finished_trials_are_kept(tmp_path):
 
     small = images.ImageTrials("pictures", rounds=2, trials=2, batch=4, checkpoints=2)
     alone = images._run(small, Runner(jobs=1), picture_task).data["history"]
-    images._run(replace(small, trials=1), Runner(jobs=2, store=tmp_path), picture_task)
+    images._run(replace(small, trials=1), Runner(jobs=1, store=tmp_path), picture_task)
     before = {path.name: path.stat().st_mtime_ns for path in tmp_path.glob("*.csv")}
     assert len(before) == 6
     so_far = images._run(small, Runner(store=tmp_path, finished_only=True), picture_task)

@@ -70,10 +70,10 @@ def meant(document, tickets):
 
 
 ANY, THERE = "any study", "studies that are there"
-TRIED = [("decide", THERE), ("report", THERE), ("read", THERE), ("read", ANY), ("service", ANY)]
+TRIED = [("decide", THERE), ("report", THERE), ("read", THERE), ("service", ANY)]
 
 
-@pytest.mark.parametrize(("tag", "studies"), [*TRIED, at_night("decide", ANY), at_night("report", ANY)])
+@pytest.mark.parametrize(("tag", "studies"), [*TRIED, *(at_night(tag, ANY) for tag in ("decide", "report", "read"))])
 def test_the_service_is_as_its_document_says(fresh, tmp_path, tag, studies):
     known = studies == THERE
     document = fresh.http.get("/openapi.json").json()

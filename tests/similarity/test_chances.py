@@ -1,5 +1,7 @@
 """From answers to chances: the best under which nobody is treated more differently than the answers allow."""
 
+import functools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,17 +16,22 @@ REWARDS = PEOPLE["skill"] + DRAWS.normal(size=40)
 TRUE = np.diag([0.6, 1.4])
 
 
-def judged(answers, *, slips=()):
-    """Return a queue that was answered by one metric, but for some slips."""
+def judged(answers):
+    """Return a queue that was answered by one metric."""
+    return from_bytes(answered(answers))
+
+
+@functools.cache
+def answered(answers):
     queue = PairQueue(PEOPLE, REWARDS, seed=1)
-    for turn in range(answers):
+    for _ in range(answers):
         try:
             task = queue.ask()
         except ExhaustedError:
             break
         true = distances(queue)[tuple(map(int, task.item.split("-")))]
-        queue.tell(task, "unfair" if (true < task.gap) != (turn in slips) else "acceptable")
-    return queue
+        queue.tell(task, "unfair" if true < task.gap else "acceptable")
+    return to_bytes(queue)
 
 
 def distances(queue, people=PEOPLE):
@@ -74,7 +81,7 @@ def test_the_unknown_pairs_are_those_that_hold_the_mean_back():
 
 
 def test_other_people_are_judged_on_the_same_scale_and_their_rewards_predicted():
-    queue = from_bytes(to_bytes(judged(60)))
+    queue = judged(60)
     others = pd.DataFrame({"name": ["ann", "bob", "cid"], "skill": [4, 1, 1], "age": [30, 30, 60]})
     found = queue.chances(others, places=1)
     assert found.chances[0] > found.chances[1]
@@ -164,15 +171,15 @@ def test_no_distance_falls_below_the_norm_that_many_people_are_compared_by(struc
 def test_many_people_get_chances_nearly_as_good_as_those_of_the_program_and_as_fair(monkeypatch):
     queue = judged(60)
     draws = np.random.default_rng(2)
-    people = pd.DataFrame({"age": draws.uniform(20, 40, 900), "skill": draws.uniform(1, 5, 900)})
-    exact = queue.chances(people, places=90)
+    people = pd.DataFrame({"age": draws.uniform(20, 40, 400), "skill": draws.uniform(1, 5, 400)})
+    exact = queue.chances(people, places=40)
     monkeypatch.setattr(chances, "MOST_DIFFERENT", 100)
-    monkeypatch.setattr(extension, "STAND_FOR", 150)
-    found = queue.chances(people, places=90)
+    monkeypatch.setattr(extension, "STAND_FOR", 100)
+    found = queue.chances(people, places=40)
     apart = np.abs(found.chances[:, None] - found.chances)
     assert (apart - distances(queue, people)).max() <= 1e-9
-    assert found.chances.sum() == pytest.approx(90, abs=1e-6)
+    assert found.chances.sum() == pytest.approx(40, abs=1e-6)
     assert found.mean <= exact.mean + 1e-9
     assert found.mean - found.lot > 0.98 * (exact.mean - exact.lot)
-    assert any(note.startswith("150 of the 900 people stand for all in the program") for note in found.notes)
-    assert len(set(found.draw(1).tolist())) == 90
+    assert any(note.startswith("100 of the 400 people stand for all in the program") for note in found.notes)
+    assert len(set(found.draw(1).tolist())) == 40

@@ -16,6 +16,7 @@ from evenhand.similarity import (
     MomentDistance,
     ProjectedVolumeDistance,
 )
+from tests.naming import at_night
 
 A = np.array([[0.4, 0.1], [0.0, 0.3]])
 ORIGIN = [0.0, 0.0]
@@ -105,7 +106,7 @@ def told_with_one_wrong_flag(metric, seed, rounds):
 
 
 @pytest.mark.compiled
-@exact
+@pytest.mark.parametrize("make", [MomentDistance, at_night(METRICS["projected volume"])], ids=["moments", "volume"])
 def test_one_wrong_verdict_is_found_and_taking_it_back_ends_the_refusals(make):
     for seed in (3, 10):
         policy, world, wrong, refusals = told_with_one_wrong_flag(make(), seed, 60)

@@ -12,7 +12,7 @@ from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.similarity import MomentDistance, PairQueue, PosteriorDistance, forms
 from evenhand.similarity.forms import contradicting
 
-pytestmark = pytest.mark.compiled
+pytestmark = [pytest.mark.compiled, pytest.mark.slow]
 
 WEIGHTS = np.array([0.5, 0.3, 0.2])
 JURORS = {
@@ -67,7 +67,7 @@ def test_while_both_forms_agree_with_the_answers_the_smaller_distance_counts(che
     assert "not checked" in queue.checked
 
 
-@pytest.mark.parametrize(("dimension", "most"), [(2, 50), pytest.param(3, 150, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("dimension", "most"), [(2, 50), (3, 150)])
 def test_where_no_form_fits_that_is_said_with_the_number_of_answers_against_each(dimension, most):
     """The juror goes by the largest difference: of three features, only the checks find that out."""
     queue, _ = asked("largest", dimension, most=most)

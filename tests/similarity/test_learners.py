@@ -112,7 +112,7 @@ def test_wrong_verdicts_spoil_hard_cuts_and_not_the_belief():
 def test_a_tolerance_keeps_intervals_true_when_the_metric_is_only_nearly_mahalanobis(make):
     A = np.array([[0.5, 0.1], [0, 0.4]])
     learner = make(radius=1.0, tolerance=0.01)
-    _, pairs = train(learner, A, 1500, rng=np.random.default_rng(4), distortion=0.01)
+    _, pairs = train(learner, A, 400, rng=np.random.default_rng(4), distortion=0.01)
     assert ((pairs[:, 0] <= pairs[:, 3] + 1e-9) & (pairs[:, 3] <= pairs[:, 2] + 1e-9)).all()
 
 
@@ -169,20 +169,6 @@ def test_contradictions_lists_what_a_robust_learner_swallowed():
     assert learner.contradictions() == []
     wrong = learner.verdict([1.0, 0.0], [0.0, 0.0], 0.1, unfair=True)
     assert learner.contradictions() == [wrong]
-
-
-@every
-def test_withdrawing_equals_never_having_said_it(make):
-    said = [([0.5, 0.1], 0.3, True), ([0.1, 0.6], 0.2, False), ([0.4, -0.4], 0.25, True)]
-    one, other = make(radius=1.0), make(radius=1.0)
-    ids = [one.verdict(x, [0.0, 0.0], gap, unfair) for x, gap, unfair in said]
-    one.withdraw(ids[1])
-    for x, gap, unfair in (said[0], said[2]):
-        other.verdict(x, [0.0, 0.0], gap, unfair)
-    assert one.bounds([0.3, 0.3], [0.0, 0.0]) == other.bounds([0.3, 0.3], [0.0, 0.0])
-    assert [v.id for v in one.verdicts] == [ids[0], ids[2]]
-    with pytest.raises(VerdictError, match="the id of a verdict"):
-        one.withdraw(ids[1])
 
 
 @every

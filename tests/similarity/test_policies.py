@@ -206,7 +206,7 @@ def test_baselines_are_special_cases():
 
 def test_one_named_pair_a_round_is_enough_for_a_shared_learner():
     oracle = MahalanobisOracle(A, names="one", seed=1)
-    found = run(LipschitzUCB(2, silence="acceptable unless another is named"), world(oracle=oracle), 5000)
+    found = run(LipschitzUCB(2, silence="acceptable unless another is named"), world(oracle=oracle), 1500)
     assert found.violations[-1] == found.violations[2] < 100
 
 

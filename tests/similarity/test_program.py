@@ -35,10 +35,11 @@ def instance(rng, kind, k):
 
 @pytest.mark.parametrize("select", ["one", "many"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_equals_highs_on_1500_instances_of_each_kind_and_stays_feasible(kind, select):
+def test_equals_highs_on_instances_of_each_kind_and_stays_feasible(kind, select):
+    """What goes wrong in one of 100 instances is seen with a probability of 0.95 in each case."""
     rng = np.random.default_rng([KINDS.index(kind), select == "one"])
     programs = {k: HighsProgram(k, select == "one") for k in range(1, 11)}
-    for n in range(1500):
+    for n in range(many(300)):
         k = 1 + n % 10
         a, c = instance(rng, kind, k)
         p = fair_distribution(a, c, select=select)
@@ -54,7 +55,7 @@ def test_equals_highs_on_1500_instances_of_each_kind_and_stays_feasible(kind, se
 def test_ties_go_to_the_optimum_closest_to_uniform(select):
     rng = np.random.default_rng(5)
     compared = 0
-    for n in range(400):
+    for n in range(150):
         k = 2 + n % 5
         a, c = instance(rng, ("tied rewards", "all tied", "zeros")[n % 3], k)
         p = fair_distribution(a, c, select=select)
@@ -62,7 +63,7 @@ def test_ties_go_to_the_optimum_closest_to_uniform(select):
         if slow is not None:
             compared += 1
             assert ((p - 1 / k) ** 2).sum() == pytest.approx(((slow - 1 / k) ** 2).sum(), abs=1e-5)
-    assert compared > 200
+    assert compared > 75
 
 
 def test_the_untied_optimum_of_many_individuals_never_passes_the_step_cap(monkeypatch):
@@ -121,7 +122,7 @@ def test_threads_do_not_disturb_one_another():
     cases = [instance(rng, "general", 12) for _ in range(200)]
     alone = [fair_distribution(*case) for case in cases]
     with ThreadPoolExecutor(4) as pool:
-        for _ in range(10):
+        for _ in range(3):
             together = list(pool.map(lambda case: fair_distribution(*case), cases))
             assert all(np.array_equal(a, b) for a, b in zip(alone, together, strict=True))
 

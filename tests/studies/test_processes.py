@@ -16,7 +16,7 @@ from tests.waiting import until
 pytestmark = pytest.mark.slow
 
 KILLS = int(os.environ.get("EVENHAND_KILLS", "8"))
-CONVERSATIONS = int(os.environ.get("EVENHAND_CONVERSATIONS", "600"))
+CONVERSATIONS = int(os.environ.get("EVENHAND_CONVERSATIONS", "300"))
 PATIENCE = 300
 
 
