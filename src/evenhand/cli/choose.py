@@ -7,23 +7,29 @@ import warnings
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
+from evenhand.audit.similar import in_words, supposed
 from evenhand.cli.inputs.inputs import names_of
 from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import JSON, STUDY, Options, is_store
 from evenhand.cli.output import as_json, drawing, is_page, print_text, records, say_notes
-from evenhand.cli.refusals import command_line
+from evenhand.cli.refusals import command_line, in_shell
 from evenhand.cli.studies.audit_pairs import REWARD
 from evenhand.data.csv_files import write_csv
 from evenhand.data.tables import numbers
 from evenhand.display.digits import number, with_signs
+from evenhand.display.html import Table
+from evenhand.display.report import Part, Typed, page
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.rng import draw_seed
+
+if TYPE_CHECKING:
+    from evenhand.groups import Chosen
 
 SHOWN = 5
 """Pairs that are shown."""
@@ -80,12 +86,12 @@ def choose(
     features : Columns in which people are alike, such as rank and years.
     sensitive : The group whose records the gap is taken out of; of two by default the one with fewer rows.
     applicants : A table of people without a reward, to choose from instead.
-    out : Write TABLE, or the applicants, to this CSV file: with chance and chosen, or with what each counts with. With
-        --state also an HTML file: a page with the picture, the draw, and the close people who differ most.
+    out : Write TABLE, or the applicants, to this CSV file: with chance and chosen, or with what each counts with; or
+        for FILE.html a page to hand over.
     seed : The seed of the draw; by default drawn and reported.
     """
     if group:
-        _by_record(table, group, reward, features, sensitive, applicants, places, out, json)
+        _by_record(context, table, group, reward, features, sensitive, applicants, places, out, json)
         return
     if not state:
         raise ArgumentError(wanted("--state", "the answers of audit-pairs, or --group instead", None))
@@ -146,8 +152,6 @@ def _page(values: Mapping[str, Floats], place: Floats, found: Any, said: list[st
     closest to each other, at these places (n, d), whose chances differ most."""
     from scipy.spatial import cKDTree
 
-    from evenhand.display.html import Table
-    from evenhand.display.report import Part, Typed, page
     from evenhand.plots.similarity import plot_chances
 
     main = max(values, key=lambda name: abs(np.cov(values[name], found.chances)[0, 1]) / (values[name].std() or 1.0))
@@ -163,13 +167,14 @@ def _page(values: Mapping[str, Floats], place: Floats, found: Any, said: list[st
         "People close to each other whose chances differ most": [
             close if lines else "All people have the same chance."
         ],
-        "Before you believe it": [list(found.notes)],
+        "Before you believe it": [[in_shell(note) for note in found.notes]],
         "How it was computed": [Typed(again)],
     }
     return page("Who gets a place?", None, said[0], parts)
 
 
 def _by_record(
+    context: typer.Context,
     table: Path,
     group: str,
     reward: str,
@@ -192,27 +197,50 @@ def _by_record(
     found = choose(
         frame, group=group, reward=reward, features=named, places=places, sensitive=sensitive or None, applicants=people
     )
-    if out is not None:
+    if out is not None and not is_page(out):
         write_csv(found.people, out)
+    elif out is not None:
+        out.write_text(_page_by_record(found, command_line(context)), encoding="utf-8")
     if json:
         as_json(vars(found) | {"people": found.people.to_dict("records"), "gap": found.gap._asdict()}, found)
         return
     print_text(str(found))
     say_notes(found)
-    marks = ["by_record", "after_correction", "at_low", "at_high"]
-    chosen = found.people[found.people[marks].any(axis=1)]
-    counts = iter(with_signs(*chosen[["record", "corrected"]].to_numpy(float).ravel()))
-    rows = [
-        {"row": at + 1, group: one[group], "record": next(counts), "corrected": next(counts)}
-        | {name: "x" if one[name] else "" for name in marks}
-        for at, one in zip(chosen.index, chosen.to_dict("records"), strict=True)
-    ]
-    order = chosen["corrected"].argsort(kind="stable")[::-1]
-    records(f"Who has a place, by {reward}", [rows[place] for place in order][:LISTED])
+    rows = _chosen(found)
+    records(f"Who has a place, by {reward}", rows[:LISTED])
     if len(rows) > LISTED:
         print_text(f"and {len(rows) - LISTED} more; --out FILE writes all")
     if out is not None:
         print_text(f"Written: {out}")
+
+
+def _chosen(found: Chosen) -> list[dict[str, Any]]:
+    """Return a row for people of each person with a place, those who count most first."""
+    from evenhand.groups.chosen import MARKS
+
+    ends = in_words(found.gap.low, found.gap.high)
+    heads = [*(name.replace("_", " ") for name in MARKS[:2]), *(f"if {end}" for end in ends)]
+    chosen = found.people[found.people[list(MARKS)].any(axis=1)]
+    counts = iter(with_signs(*chosen[["record", "corrected"]].to_numpy(float).ravel()))
+    rows = [
+        {"row": at + 1, found.column: one[found.column], "record": next(counts), "corrected": next(counts)}
+        | {head: "x" if one[name] else "" for head, name in zip(heads, MARKS, strict=True)}
+        for at, one in zip(chosen.index, chosen.to_dict("records"), strict=True)
+    ]
+    return [rows[place] for place in chosen["corrected"].argsort(kind="stable")[::-1]]
+
+
+def _page_by_record(found: Chosen, again: str) -> str:
+    """Return a page: the answer, the gap, who has a place, and what is supposed."""
+    rows = _chosen(found)
+    parts: dict[str, list[Part]] = {
+        "The gap between similar people": [found.gap.sentences(found.reward, found.level)],
+        "Who has a place": [Table(list(rows[0]), len(rows), lambda at: list(rows[at].values()))],
+        "What this supposes": [supposed()],
+        "Before you believe it": [[in_shell(note) for note in found.notes]],
+        "How to check it again": [Typed(again)],
+    }
+    return page(f"Who has a place, by {found.reward}?", None, found.finding(), parts)
 
 
 def _queue(state: str, name: str | None) -> Any:

@@ -15,7 +15,7 @@ from evenhand.arguments import real, yes_or_no
 from evenhand.data.tables import LEFT_OUT, numbers
 from evenhand.display.digits import with_signs
 from evenhand.display.html import Card, HasCard, Table
-from evenhand.errors import TableError, UnknownArmError, wanted, wanted_one_of
+from evenhand.errors import TableError, UnknownArmError, Wording, argument, wanted, wanted_one_of
 from evenhand.evaluation.drawn import Drawn, read_drawn
 from evenhand.evaluation.overlap import difference, evidence
 from evenhand.evaluation.propensities import ERROR, adjusted
@@ -28,12 +28,16 @@ if TYPE_CHECKING:
 
 CAUTION = (
     "This supposes that the chances in the log are those with which arms were drawn, and that an outcome is missing "
-    "regardless of the arm and of what it would have been. {looks} An effect that changes over time is averaged, with "
-    "the weights p (1 - p) of the chance p of the arm rather than the control."
+    "regardless of the arm and of what it would have been. ",
+    " An effect that changes over time is averaged, with the weights p (1 - p) of the chance p of the arm rather than "
+    "the control.",
 )
 LOOKS = {
-    False: "Everything here holds for one look that was planned before the data; with anytime=True (--anytime) you may "
-    "look at any time.",
+    False: Wording(
+        "Everything here holds if you look once, at a time that was planned before the data came; with ",
+        argument("anytime", True),
+        " you may look at any time.",
+    ),
     True: "E-values and p-values hold however often you look; rates are no estimates of an effect, and there is no "
     "interval.",
 }
@@ -159,8 +163,10 @@ def effects(
     if not any(row["compared"] for row in rows):
         what = "outcomes of decisions in which the control and another arm could be drawn"
         mend = "its arms are not compared by it; draw them by a lottery: DeadlineLearn(lottery=0.5)"
-        if looked < len(frame):
+        if looked < len(frame) and read.open[looked]:
             mend = f"decision {looked + 1} is still open: close it if its outcome will never come"
+        elif looked < len(frame):
+            mend = f"the log leaves out one before row {looked + 1}; take the study, or its export with form log"
         raise TableError(wanted("log", what, "none", mend))
     every = adjusted(np.array([row["p_value"] for row in rows]))
     rows = [row | {"adjusted": p_value} for row, p_value in zip(rows, every, strict=True)]
@@ -211,12 +217,16 @@ def _notes(
     read: Drawn, order: list[int], rows: list[dict[str, Any]], left_out: int, looked: int, anytime: bool
 ) -> Iterator[str]:
     """Yield what to know before believing the effects, in sentences."""
-    yield from [CAUTION.format(looks=LOOKS[anytime]), *([] if anytime else [ALONE])]
+    yield from [Wording(CAUTION[0], LOOKS[anytime], CAUTION[1]), *([] if anytime else [ALONE])]
     if looked < len(read.codes):
+        if read.open[looked]:
+            why, mend = "the next one has no outcome yet", "Close those that will never come (forget)"
+        else:
+            why = "the log leaves out the next one, which has no outcome, and does not say whether it may still come"
+            mend = "Look at the study itself, or export it with form log, where those that were closed are passed over"
         yield (
-            f"It looked at the first {looked:,} of {len(read.codes):,} decisions, as the next one has no outcome yet: "
-            "outcomes that come early are no fair sample. Close those that will never come (forget), which supposes "
-            "that they are lost regardless of the arm."
+            f"It looked at the first {looked:,} of {len(read.codes):,} decisions, as {why}: outcomes that come early "
+            f"are no fair sample. {mend}, which supposes that they are lost regardless of the arm."
         )
     if left_out:
         yield (
