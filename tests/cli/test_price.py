@@ -161,6 +161,12 @@ def test_windows_and_files_are_read_as_everywhere(log):
         ([], ArgumentError, "LOG: name a table of plays and rewards, or pass --means"),
         (["--means", "0.5,0.4"], ArgumentError, "--shares: expected --shares, --cap, --window or --promise"),
         (["--means", "0.5,x", *PROMISE], ArgumentError, "--means"),
+        (["--means", "0.9,0.5", "--shares", "0.6,0.6"], SharesError, "they sum to 1.2"),
+        (
+            ["--means", "0.9,0.5", "--shares", "0.3,0.2,0.1"],
+            SharesError,
+            "--shares: expected a share for each of the arms",
+        ),
         (["--means", "a=1,b=0", "--shares", "d=0.1"], SharesError, "--shares: expected arms among"),
         (["--means", "a=1,b=0", "--cap", "d=0.1"], SharesError, "d"),
     ],

@@ -3,9 +3,15 @@
 import doctest
 import os
 import re
+import shlex
 import subprocess
 import sys
+from contextlib import chdir
 from pathlib import Path
+
+from typer.testing import CliRunner
+
+from evenhand.cli import app
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 SCRIPT = re.compile(r"^```python\n((?!>>>).*?)^```$", re.MULTILINE | re.DOTALL)
@@ -41,23 +47,34 @@ def run_scripts(page: str, folder: Path) -> None:
         subprocess.run([sys.executable, "-c", script], cwd=folder, check=True)
 
 
-def follow(page: str, folder: Path) -> None:
-    """Run a page's commands one after another in a folder, and assert that each prints what the page shows."""
+def called(command: str, folder: Path) -> str:
+    """Return what a command prints that is called in this process, which has imported everything already."""
+    with chdir(folder):
+        done = CliRunner(env={"COLUMNS": WIDTH, "NO_COLOR": "1"}).invoke(app, shlex.split(command)[1:])
+    return done.output if isinstance(done.exception, SystemExit | None) else str(done.exception)
+
+
+def follow(page: str, folder: Path, *, call: bool = False) -> None:
+    """Run a page's commands one after another in a folder, and assert that each prints what the page shows; with `call`
+    those of evenhand alone are called in this process."""
     tools = Path(sys.executable).parent
     environment = {**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}", "COLUMNS": WIDTH, "NO_COLOR": "1"}
     found = commands(page)
     assert found, f"{page} shows no command"
     for command, wanted in found:
-        done = subprocess.run(
-            ["bash", "-c", command],
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        if call and command.startswith("evenhand "):
+            printed = called(command.replace("\\\n", " "), folder)
+        else:
+            printed = subprocess.run(
+                ["bash", "-c", command],
+                cwd=folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            ).stdout
         example = doctest.Example(command, wanted)
         checker = doctest.OutputChecker()
-        same = checker.check_output(wanted, done.stdout, FLAGS)
-        assert same, f"$ {command}\n{checker.output_difference(example, done.stdout, FLAGS)}"
+        same = checker.check_output(wanted, printed, FLAGS)
+        assert same, f"$ {command}\n{checker.output_difference(example, printed, FLAGS)}"

@@ -22,15 +22,7 @@ import numpy as np
 
 from evenhand.arguments import real, whole
 from evenhand.audit.gaps import WITHIN, Gap, wealth_of
-from evenhand.audit.similar import (
-    SimilarGap,
-    all_at_once,
-    between,
-    check_varied,
-    notes_on_overlap,
-    similar_gaps,
-    supposed,
-)
+from evenhand.audit.similar import SimilarGap, all_at_once, check_varied, notes_on_overlap, similar_gaps, supposed
 from evenhand.audit.units import (
     Bars,
     differences_by_unit,
@@ -43,9 +35,9 @@ from evenhand.audit.units import (
 from evenhand.data.encoding import fitted
 from evenhand.data.groupings import Grouping, groups_in, least_rows, used_once
 from evenhand.data.tables import column, column_names, in_column_order, numbers, places_in
-from evenhand.display.digits import as_written, with_signs
+from evenhand.display.digits import as_written, between, way_of, with_signs
 from evenhand.display.html import Card, HasCard, Table
-from evenhand.errors import TableError, Wording, argument, wanted
+from evenhand.errors import TableError, wanted
 from evenhand.frames import as_pandas
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.protocol import Label
@@ -117,7 +109,7 @@ class Parity(HasCard):
         """Return the answer in words."""
         if self.similar:
             return " ".join(one.sentences(self.value, self.level) for one in self.similar)
-        way, more = "lower" if self.difference < 0 else "higher", f"more than {self.tolerance:g}"
+        way, more = way_of(self.difference), f"more than {self.tolerance:g}"
         what, whose = ("row", "rows") if self.unit is None else ("unit", f"units ({self.unit})")
         apart = self.once_low > self.tolerance or self.once_high < -self.tolerance
         size, *_ = as_written(self.difference, self.once_low, self.once_high)
@@ -350,16 +342,13 @@ def _of_units(group: Label, by_row: float, by_unit: float, mixed: int) -> Iterat
     in several."""
     if read_differently(by_row, by_unit):
         yield (
-            f"Units have different numbers of rows. The interval for one look is of the means over rows, where group "
-            f"{group!r} differs by {by_row:.4g}; that for many looks is of those over units, where it differs by "
-            f"{by_unit:.4g}."
+            f"Units have different numbers of rows. For one look the means over rows count, in which group {group!r} "
+            f"differs by {by_row:.4g}; for many looks those over units, in which it differs by {by_unit:.4g}."
         )
     if mixed:
-        yield Wording(
+        yield (
             f"{mixed:,} units have rows in several groups. For many looks each counts in the group of one of its rows, "
-            "drawn at random by ",
-            argument("seed"),
-            ", by the mean of its rows in that group.",
+            "drawn at random with the seed, by the mean of its rows in that group."
         )
 
 

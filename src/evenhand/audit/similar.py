@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.data.encoding import Transformer
-from evenhand.display.digits import as_written
+from evenhand.display.digits import as_written, between, way_of
 from evenhand.errors import TableError, wanted
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.protocol import Label
@@ -88,20 +88,20 @@ class SimilarGap(NamedTuple):
         others = self.reference if self.reference == OTHERS else f"group {self.reference!r}"
         part = f"Of that, {listed} explain{'s' * (len(self.features) == 1)} {explained}"
         if self.explained * self.difference < 0 and explained.strip("0."):
-            part = f"By {listed} alone it would be {explained} {_way(self.explained)}"
+            part = f"By {listed} alone it would be {explained} {way_of(self.explained)}"
         if explained.strip("0."):
-            part += f", as with the average features of {who} the mean of {others} would be that much "
-            part += _way(self.explained)
+            more = way_of(self.explained)
+            part += f", as with the average features of {who} the mean of {others} would be that much {more}"
         alike = f"the same {listed}, that" if len(self.features) == 1 else "the same features, those"
         than = "among all others" if self.reference == OTHERS else f"in {others}"
-        said = f"Mean {value} is {plain} {_way(self.difference)} in {who} than {than}"
+        said = f"Mean {value} is {plain} {way_of(self.difference)} in {who} than {than}"
         if self.features:
-            said += f". {part}. With {alike} of the average member of {who}, it is {gap} {_way(self.gap)} "
-            said += f"({self._interval(level)})."
-        else:
-            said += f" ({self._interval(level)}). No feature is left that could explain any of it."
+            said += f". {part}. With {alike} of the average member of {who}, it is {gap} {way_of(self.gap)}"
+        said += f" ({self._interval(level)})."
+        if not self.features:
+            said += " No feature is left that could explain any of it."
         if abs(self.gap - self.at_average) > APART * max(abs(self.gap), abs(self.at_average)):
-            said += f" With the average features of the whole table it is {average} {_way(self.at_average)} instead."
+            said += f" With the average features of the whole table it is {average} {way_of(self.at_average)} instead."
         if self.combined:
             said += f" Left out, as a linear combination of other features or constant: {_first(self.combined)}."
         if self.left_out:
@@ -114,28 +114,6 @@ class SimilarGap(NamedTuple):
             return "how sure is not known: on one side the features determine every value, as if nothing were chance"
         sure = "so it may be chance" if self.low <= 0 <= self.high else "more than chance alone would make"
         return f"{100 * level:g} % interval{all_at_once(self.together)}: {between(self.low, self.high)}, {sure}"
-
-
-def in_words(*gaps: float) -> list[str]:
-    """Return how much lower or higher something is by gaps.
-
-    >>> in_words(-9407, 208)
-    ['9,407 lower', '208 higher']
-    """
-    return [f"{text} {_way(gap)}" for text, gap in zip(as_written(*gaps), gaps, strict=True)]
-
-
-def between(low: float, high: float) -> str:
-    """Return an interval in words.
-
-    >>> between(-9407, -208), between(-9407, 208), between(-math.inf, math.inf)
-    ('208 to 9,407 lower', '9,407 lower to 208 higher', 'not known')
-    """
-    if math.isinf(low):
-        return "not known"
-    if low <= 0 <= high:
-        return " to ".join(in_words(low, high))
-    return f"{' to '.join(as_written(*sorted((low, high), key=abs)))} {_way(low)}"
 
 
 def all_at_once(groups: int) -> str:
@@ -222,16 +200,15 @@ def _check_undetermined(rows: Floats, values: Floats, sources: Any) -> None:
     """Refuse features that determine the values of all rows, and name those that do; `sources` (d,) are the features of
     all columns but the last."""
 
-    def determined(kept: Any) -> bool:
-        columns = rows[:, np.append(kept, True)]
-        columns = columns / np.maximum(np.abs(columns).max(axis=0), ALIKE)
+    def determined(names: list[Any]) -> bool:
+        columns = (rows / scale)[:, np.append([one in names for one in sources], True)]
         return _rounding(values - columns @ np.linalg.lstsq(columns, values, rcond=None)[0], values)
 
-    kept = np.ones(len(sources), bool)
-    if determined(kept):
+    scale, named = np.maximum(np.abs(rows).max(axis=0), ALIKE), list(dict.fromkeys(sources))
+    if determined(named):
         for name in dict.fromkeys(sources):
-            kept &= (sources != name) if determined(kept & (sources != name)) else True
-        named = list(dict.fromkeys(sources[kept]))
+            rest = [one for one in named if one != name]
+            named = rest if determined(rest) else named
         mend = f"{_listed(named)} determine{'s' * (len(named) == 1)} the value, so that nothing is left to explain; "
         mend += "leave out what was computed from it"
         raise TableError(wanted("features", "some that leave a part of the value open", named, mend))
@@ -343,10 +320,6 @@ def notes_on_overlap(rows: Floats, codes: Ints, names: Sequence[Label], features
         f"people is extrapolated; leave {name!r} out of the features"
         for name, own in apart.items()
     )
-
-
-def _way(gap: float) -> str:
-    return "lower" if gap < 0 else "higher"
 
 
 def _first(names: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 import typer
 
-from evenhand.audit.similar import in_words, supposed
+from evenhand.audit.similar import supposed
 from evenhand.cli.inputs.inputs import names_of
 from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import JSON, STUDY, Options, is_store
@@ -21,7 +21,7 @@ from evenhand.cli.refusals import command_line, in_shell
 from evenhand.cli.studies.audit_pairs import REWARD
 from evenhand.data.csv_files import write_csv
 from evenhand.data.tables import numbers
-from evenhand.display.digits import number, with_signs
+from evenhand.display.digits import in_words, number, with_signs
 from evenhand.display.html import Table
 from evenhand.display.report import Part, Typed, page
 from evenhand.errors import ArgumentError, wanted
@@ -91,7 +91,7 @@ def choose(
     seed : The seed of the draw; by default drawn and reported.
     """
     if group:
-        _by_record(context, table, group, reward, features, sensitive, applicants, places, out, json)
+        _by_record(context, table, applicants, out, json)
         return
     if not state:
         raise ArgumentError(wanted("--state", "the answers of audit-pairs, or --group instead", None))
@@ -173,30 +173,18 @@ def _page(values: Mapping[str, Floats], place: Floats, found: Any, said: list[st
     return page("Who gets a place?", None, said[0], parts)
 
 
-def _by_record(
-    context: typer.Context,
-    table: Path,
-    group: str,
-    reward: str,
-    features: str,
-    sensitive: str,
-    applicants: Path | None,
-    places: int,
-    out: Path | None,
-    json: bool,
-) -> None:
+def _by_record(context: typer.Context, table: Path, applicants: Path | None, out: Path | None, json: bool) -> None:
     """Print who has a place by the records, and who once the gap is taken out."""
     from evenhand.groups import choose
 
-    for option, given in (("--reward", reward), ("--features", features)):
+    typed = {name: context.params[name] for name in ("group", "reward", "places")}
+    features, sensitive = names_of(context.params["features"]), context.params["sensitive"] or None
+    for option, given in (("--reward", typed["reward"]), ("--features", features)):
         if not given:
             raise ArgumentError(wanted(option, "a column" if option == "--reward" else "columns", None))
-    frame = read_table(table, text=[group])
-    people = None if applicants is None else read_table(applicants, text=[group])
-    named = names_of(features)
-    found = choose(
-        frame, group=group, reward=reward, features=named, places=places, sensitive=sensitive or None, applicants=people
-    )
+    people = None if applicants is None else read_table(applicants, text=[typed["group"]])
+    frame = read_table(table, text=[typed["group"]])
+    found = choose(frame, **typed, features=features, sensitive=sensitive, applicants=people)
     if out is not None and not is_page(out):
         write_csv(found.people, out)
     elif out is not None:
@@ -207,7 +195,7 @@ def _by_record(
     print_text(str(found))
     say_notes(found)
     rows = _chosen(found)
-    records(f"Who has a place, by {reward}", rows[:LISTED])
+    records(f"Who has a place, by {found.reward}", rows[:LISTED])
     if len(rows) > LISTED:
         print_text(f"and {len(rows) - LISTED} more; --out FILE writes all")
     if out is not None:

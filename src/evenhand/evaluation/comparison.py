@@ -244,6 +244,5 @@ def _answer(evaluations: Mapping[str, Evaluation], apart: Mapping[str, Bounds], 
         return base
     rows = [(name, first, evaluations[name].value - base.value, *ends) for name, ends in apart.items()]
     table = pd.DataFrame(rows, columns=["policy", "against", "difference", "low", "high"])
-    hold = f"The {len(apart)} differences hold together (Bonferroni); "
-    together = Wording(hold, argument("each", True), " is for one at a time.")
+    together = f"The {len(apart)} differences hold together (Bonferroni); each=True (--each) is for one at a time."
     return Comparison(dict(evaluations), table, (together,) if len(apart) > 1 and not each else ())

@@ -201,10 +201,7 @@ def notes_on(value_curve: ValueCurve, table: pd.DataFrame, interval: Interval) -
     if not value_curve.candidate.refitted:
         notes.append(CHOSEN)
     if logged.unit is None:
-        unit = argument("unit")
-        notes.append(
-            Wording("Rows are taken to be independent; where people have several, name their column: ", unit, ".")
-        )
+        notes.append("Rows are taken to be independent; where people have several, name their column: unit= (--unit).")
     else:
         how = "each counts once, by the mean of its rows" if value_curve.last[0].size else "their rows may be alike"
         notes.append(f"The {value_curve.length} units ({logged.unit}) are taken to be independent; {how}.")

@@ -28,9 +28,8 @@ if TYPE_CHECKING:
 
 CAUTION = (
     "This supposes that the chances in the log are those with which arms were drawn, and that an outcome is missing "
-    "regardless of the arm and of what it would have been. ",
-    " An effect that changes over time is averaged, with the weights p (1 - p) of the chance p of the arm rather than "
-    "the control.",
+    "regardless of the arm and of what it would have been. {looks} An effect that changes over time is averaged, with "
+    "the weights p (1 - p) of the chance p of the arm rather than the control."
 )
 LOOKS = {
     False: Wording(
@@ -163,10 +162,8 @@ def effects(
     if not any(row["compared"] for row in rows):
         what = "outcomes of decisions in which the control and another arm could be drawn"
         mend = "its arms are not compared by it; draw them by a lottery: DeadlineLearn(lottery=0.5)"
-        if looked < len(frame) and read.open[looked]:
-            mend = f"decision {looked + 1} is still open: close it if its outcome will never come"
-        elif looked < len(frame):
-            mend = f"the log leaves out one before row {looked + 1}; take the study, or its export with form log"
+        if looked < len(frame):
+            mend = f"decision {looked + 1} is still open, or the log leaves it out: close it if it will never have one"
         raise TableError(wanted("log", what, "none", mend))
     every = adjusted(np.array([row["p_value"] for row in rows]))
     rows = [row | {"adjusted": p_value} for row, p_value in zip(rows, every, strict=True)]
@@ -217,7 +214,8 @@ def _notes(
     read: Drawn, order: list[int], rows: list[dict[str, Any]], left_out: int, looked: int, anytime: bool
 ) -> Iterator[str]:
     """Yield what to know before believing the effects, in sentences."""
-    yield from [Wording(CAUTION[0], LOOKS[anytime], CAUTION[1]), *([] if anytime else [ALONE])]
+    before, after = CAUTION.split("{looks}")
+    yield from [Wording(before, LOOKS[anytime], after), *([] if anytime else [ALONE])]
     if looked < len(read.codes):
         if read.open[looked]:
             why, mend = "the next one has no outcome yet", "Close those that will never come (forget)"

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.arguments import real, whole
-from evenhand.audit.similar import SimilarGap, in_words, notes_on_overlap, similar_gaps, supposed, told
+from evenhand.audit.similar import SimilarGap, notes_on_overlap, similar_gaps, supposed, told
 from evenhand.data.encoding import fitted
 from evenhand.data.groupings import used_once
 from evenhand.data.tables import check_column, column, column_names, in_column_order, numbers, places_in
-from evenhand.display.digits import as_written
+from evenhand.display.digits import as_written, in_words
 from evenhand.display.html import Card, HasCard, Table
 from evenhand.errors import ArgumentError, TableError, Wording, wanted, wanted_one_of
 from evenhand.frames import as_pandas
@@ -35,8 +35,7 @@ from evenhand.protocol import Label
 if TYPE_CHECKING:
     import pandas as pd
 
-AT_ENDS = ("at_gap_low", "at_gap_high")
-MARKS = ("by_record", "after_correction", *AT_ENDS)
+MARKS = ("by_record", "after_correction", "at_gap_low", "at_gap_high")
 ADDED = ("record", "corrected", *MARKS)
 """The columns that a table of people gets."""
 STEPS = 101
@@ -90,11 +89,13 @@ class Chosen(HasCard):
         cost, least, most = as_written(self.cost, self.cost_low, self.cost_high)
         what = f"{'predicted ' * self.predicted}{self.reward}"
         mine = (self.people[self.column] == self.group).to_numpy()
-        before, after = (int((mine & self.people[name]).sum()) for name in ("by_record", "after_correction"))
-        said = f"Of the {self.places} people with the largest {what}, {before} {_are(before)} in group {self.group!r}. "
-        said += f"Its records are on average {gap} than those of similar people; with this gap taken out of them, "
-        said += f"{after} {_are(after)}. "
-        new = [int((self.people[name] & ~self.people["by_record"]).sum()) for name in AT_ENDS]
+        counts = [int((mine & self.people[name]).sum()) for name in MARKS[:2]]
+        before, after = (f"{count} {'is' if count == 1 else 'are'}" for count in counts)
+        said = f"Of the {self.places} people with the largest {what}, {before} in group {self.group!r}. "
+        said += (
+            f"Its records are on average {gap} than those of similar people; with this gap taken out of them, {after}. "
+        )
+        new = [int((self.people[name] & ~self.people["by_record"]).sum()) for name in MARKS[2:]]
         if self.cost_high == 0 and not (self.enter or any(new)):
             return f"{said}Nothing changes, and it costs nothing, wherever in its interval the gap is."
         fall = f"{cost} ({least} to {most} over the interval of the gap)"
@@ -165,9 +166,8 @@ def choose(
     encoder, rows = fitted(frame, used)
     (gap,) = similar_gaps(rows, values, codes, names, encoder, compared=[code], level=level)
     if math.isinf(gap.low):
-        got = Wording("some that determine every record of one side")
-        mend = "how sure the gap is cannot be said then"
-        raise TableError(wanted("features", "some that leave a part of the records to chance", got, mend))
+        got = Wording("some that determine all of one side")
+        raise TableError(wanted("features", "some that leave a part of the records to chance", got))
     notes = notes_on_overlap(rows, codes, names, encoder.sources)
     if gap.low <= 0 <= gap.high:
         notes += (
@@ -222,10 +222,6 @@ def _compared(names: list[Label], codes: Any, sensitive: Label | None) -> int:
     if place < 0:
         raise ArgumentError(wanted_one_of("sensitive", names, sensitive))
     return place
-
-
-def _are(count: int) -> str:
-    return "is" if count == 1 else "are"
 
 
 def _with_intercept(rows: Floats) -> Floats:
