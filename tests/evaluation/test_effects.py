@@ -215,7 +215,7 @@ def test_at_any_time_it_looks_up_to_the_first_open_decision():
     assert "Close those" in " ".join(found.notes)
     exported = eh.effects(bandit_frame(study), control="control", anytime=True)
     assert exported.looked == 50
-    assert "does not say whether it may still come" in " ".join(exported.notes)
+    assert "does not say whether its outcome may still come" in " ".join(exported.notes)
     assert "forget" not in " ".join(exported.notes)
     with pytest.raises(TableError, match="decision 1 is still open, or the log leaves it out: close it"):
         eh.effects(drawn(1).assign(reward=[np.nan] + [1.0] * 299), control="A", propensity="p", anytime=True)

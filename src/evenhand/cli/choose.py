@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -27,9 +27,6 @@ from evenhand.display.report import Part, Typed, page
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.rng import draw_seed
-
-if TYPE_CHECKING:
-    from evenhand.groups import Chosen
 
 SHOWN = 5
 """Pairs that are shown."""
@@ -175,7 +172,7 @@ def _page(values: Mapping[str, Floats], place: Floats, found: Any, said: list[st
 
 def _by_record(context: typer.Context, table: Path, applicants: Path | None, out: Path | None, json: bool) -> None:
     """Print who has a place by the records, and who once the gap is taken out."""
-    from evenhand.groups import choose
+    from evenhand.groups.chosen import MARKS, choose
 
     typed = {name: context.params[name] for name in ("group", "reward", "places")}
     features, sensitive = names_of(context.params["features"]), context.params["sensitive"] or None
@@ -185,50 +182,35 @@ def _by_record(context: typer.Context, table: Path, applicants: Path | None, out
     people = None if applicants is None else read_table(applicants, text=[typed["group"]])
     frame = read_table(table, text=[typed["group"]])
     found = choose(frame, **typed, features=features, sensitive=sensitive, applicants=people)
-    if out is not None and not is_page(out):
-        write_csv(found.people, out)
+    names = ["by record", "after correction", *map("if {}".format, in_words(found.gap.low, found.gap.high))]
+    chosen = found.people[found.people[list(MARKS)].any(axis=1)]
+    counts = iter(with_signs(*chosen[["record", "corrected"]].to_numpy(float).ravel()))
+    rows = [
+        {"row": at + 1, found.column: one[found.column], "record": next(counts), "corrected": next(counts)}
+        | {name: "x" if one[mark] else "" for name, mark in zip(names, MARKS, strict=True)}
+        for at, one in zip(chosen.index, chosen.to_dict("records"), strict=True)
+    ]
+    rows = [rows[place] for place in chosen["corrected"].argsort(kind="stable")[::-1]]
+    if out is not None and is_page(out):
+        parts: dict[str, list[Part]] = {
+            "The gap between similar people": [found.gap.sentences(found.reward, found.level), supposed()],
+            "Who has a place": [Table(list(rows[0]), len(rows), lambda at: list(rows[at].values()))],
+            "Before you believe it": [[in_shell(note) for note in found.notes]],
+            "How to check it again": [Typed(command_line(context))],
+        }
+        out.write_text(page(f"Who has a place, by {found.reward}?", None, found.finding(), parts), encoding="utf-8")
     elif out is not None:
-        out.write_text(_page_by_record(found, command_line(context)), encoding="utf-8")
+        write_csv(found.people, out)
     if json:
         as_json(vars(found) | {"people": found.people.to_dict("records"), "gap": found.gap._asdict()}, found)
         return
     print_text(str(found))
     say_notes(found)
-    rows = _chosen(found)
     records(f"Who has a place, by {found.reward}", rows[:LISTED])
     if len(rows) > LISTED:
         print_text(f"and {len(rows) - LISTED} more; --out FILE writes all")
     if out is not None:
         print_text(f"Written: {out}")
-
-
-def _chosen(found: Chosen) -> list[dict[str, Any]]:
-    """Return a row for people of each person with a place, those who count most first."""
-    from evenhand.groups.chosen import MARKS
-
-    ends = in_words(found.gap.low, found.gap.high)
-    heads = [*(name.replace("_", " ") for name in MARKS[:2]), *(f"if {end}" for end in ends)]
-    chosen = found.people[found.people[list(MARKS)].any(axis=1)]
-    counts = iter(with_signs(*chosen[["record", "corrected"]].to_numpy(float).ravel()))
-    rows = [
-        {"row": at + 1, found.column: one[found.column], "record": next(counts), "corrected": next(counts)}
-        | {head: "x" if one[name] else "" for head, name in zip(heads, MARKS, strict=True)}
-        for at, one in zip(chosen.index, chosen.to_dict("records"), strict=True)
-    ]
-    return [rows[place] for place in chosen["corrected"].argsort(kind="stable")[::-1]]
-
-
-def _page_by_record(found: Chosen, again: str) -> str:
-    """Return a page: the answer, the gap, who has a place, and what is supposed."""
-    rows = _chosen(found)
-    parts: dict[str, list[Part]] = {
-        "The gap between similar people": [found.gap.sentences(found.reward, found.level)],
-        "Who has a place": [Table(list(rows[0]), len(rows), lambda at: list(rows[at].values()))],
-        "What this supposes": [supposed()],
-        "Before you believe it": [[in_shell(note) for note in found.notes]],
-        "How to check it again": [Typed(again)],
-    }
-    return page(f"Who has a place, by {found.reward}?", None, found.finding(), parts)
 
 
 def _queue(state: str, name: str | None) -> Any:

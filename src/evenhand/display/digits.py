@@ -87,9 +87,8 @@ def between(low: float, high: float) -> str:
     """
     if math.isinf(low):
         return "not known"
-    if low <= 0 <= high:
-        return " to ".join(in_words(low, high))
-    return f"{' to '.join(as_written(*sorted((low, high), key=abs)))} {way_of(low)}"
+    ends = in_words(low, high) if low <= 0 <= high else as_written(*sorted((low, high), key=abs))
+    return " to ".join(ends) + ("" if low <= 0 <= high else f" {way_of(low)}")
 
 
 def way_of(gap: float) -> str:

@@ -32,11 +32,8 @@ CAUTION = (
     "the weights p (1 - p) of the chance p of the arm rather than the control."
 )
 LOOKS = {
-    False: Wording(
-        "Everything here holds if you look once, at a time that was planned before the data came; with ",
-        argument("anytime", True),
-        " you may look at any time.",
-    ),
+    False: "Everything here holds if you look once, at a time that was planned before the data came. To look at any "
+    "time, pass ",
     True: "E-values and p-values hold however often you look; rates are no estimates of an effect, and there is no "
     "interval.",
 }
@@ -215,16 +212,16 @@ def _notes(
 ) -> Iterator[str]:
     """Yield what to know before believing the effects, in sentences."""
     before, after = CAUTION.split("{looks}")
-    yield from [Wording(before, LOOKS[anytime], after), *([] if anytime else [ALONE])]
+    more = [] if anytime else [argument("anytime", True), "."]
+    yield from [Wording(before, LOOKS[anytime], *more, after), *([] if anytime else [ALONE])]
     if looked < len(read.codes):
-        if read.open[looked]:
-            why, mend = "the next one has no outcome yet", "Close those that will never come (forget)"
-        else:
-            why = "the log leaves out the next one, which has no outcome, and does not say whether it may still come"
-            mend = "Look at the study itself, or export it with form log, where those that were closed are passed over"
+        why, mend = "has no outcome yet", "Close those that will never come (forget)"
+        if not read.open[looked]:
+            why = "is left out of the log, which does not say whether its outcome may still come"
+            mend = "Take the study or its export with form log, where it goes on past closed ones"
         yield (
-            f"It looked at the first {looked:,} of {len(read.codes):,} decisions, as {why}: outcomes that come early "
-            f"are no fair sample. {mend}, which supposes that they are lost regardless of the arm."
+            f"It looked at the first {looked:,} of {len(read.codes):,} decisions, as the next one {why}: outcomes that "
+            f"come early are no fair sample. {mend}, which supposes that they are lost regardless of the arm."
         )
     if left_out:
         yield (

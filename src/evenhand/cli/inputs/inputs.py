@@ -33,11 +33,12 @@ COMMA = re.compile(r"[+-]?\d*,\d+\s*%?")
 def shares_of(text: str, arms: Sequence[Label]) -> dict[Label, Any]:
     """Read `0.02` (each arm), `0.2,1/3` (in their order), `a=0.2,b=1/3`, or a CSV (columns arm and share) or JSON file,
     for these arms."""
-    given, each = named_shares(text), one_each(text)
-    if given is None and each and len(each) != len(arms):
-        raise SharesError(wanted("--shares", Wording("a share for each of the arms ", list(arms)), text))
+    given = named_shares(text)
     if given is None:
-        return dict(zip(arms, each, strict=True)) if each else dict.fromkeys(arms, text)
+        each = one_each(text) or [text] * len(arms)
+        if len(each) != len(arms):
+            raise SharesError(wanted("--shares", Wording("a share for each of the arms ", list(arms)), text))
+        return dict(zip(arms, each, strict=True))
     named = dict(Labels(arms).read(given, "--shares", "ARM=SHARE,ARM=SHARE", refusal=SharesError))
     known = set(arms)
     unknown = [name for name in named if name not in known]
