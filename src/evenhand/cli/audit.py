@@ -79,7 +79,7 @@ def audited_log(
     from evenhand import audit
 
     changing: Any = changing_shares(shares)
-    named = named_shares(shares) if changing is None and shares else None
+    named: Any = named_shares(shares) if changing is None and shares else None
     in_order = bool(order or round or changing is not None)
     texts = [name for name in (arm, available, segment) if name]
     if len(log) == 1:
