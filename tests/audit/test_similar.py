@@ -95,7 +95,7 @@ def test_one_look_at_any_scale_is_that_of_welch(scale):
     welch = ttest_ind(frame.loc[women, "salary"], frame.loc[~women, "salary"], equal_var=False).confidence_interval()
     assert (found.group, found.once_low, found.once_high) == ("F", pytest.approx(welch.low), pytest.approx(welch.high))
     assert found.rejected == (not welch.low <= 0 <= welch.high)
-    assert "number of looks" not in str(found)
+    assert "again and again" not in str(found)
 
 
 def a_gap(**changed):
@@ -110,13 +110,19 @@ def a_gap(**changed):
     [
         (
             {},
-            "Mean salary is 14,088 lower in group 'F' than in group 'M'. Of that, years and rank explain 6,251. With "
-            "the same features, those of the average member of group 'F', it is 7,837 lower (95 % interval: 1,948 to "
-            "13,726 lower, more than chance alone would make).",
+            "Mean salary is 14,088 lower in group 'F' than in group 'M'. Of that, years and rank explain 6,251, as "
+            "with the average features of group 'F' the mean of group 'M' would be that much lower. With the same "
+            "features, those of the average member of group 'F', it is 7,837 lower (95 % interval: 1,948 to 13,726 "
+            "lower, more than chance alone would make).",
         ),
         ({"reference": "all others"}, "lower in group 'F' than among all others. Of that"),
         ({"high": 12.4}, "(95 % interval: 13,726 lower to 12 higher, so it may be chance)."),
-        ({"explained": 1200.0}, "By years and rank alone it would be 1,200 higher. With"),
+        ({"explained": 1200.0}, "By years and rank alone it would be 1,200 higher, as with"),
+        ({"explained": 0.1}, "explain 0. With"),
+        (
+            {"low": -np.inf, "high": np.inf},
+            "it is 7,837 lower (how sure is not known: on one side the features determine every value",
+        ),
         ({"gap": 7836.7, "low": 1947.8, "high": 13725.7}, "it is 7,837 higher (95 % interval: 1,948 to 13,726 higher"),
         ({"at_average": -3457.0}, "With the average features of the whole table it is 3,457 lower instead."),
         ({"left_out": ("a", "b", "c", "d")}, "Left out, because one side does not show its effect: a, b, c, ..."),
@@ -129,7 +135,18 @@ def a_gap(**changed):
         ),
     ],
     ids=[
-        *("plain", "all others", "chance", "explained the other way", "higher", "average", "left out", "combined"),
+        *(
+            "plain",
+            "all others",
+            "chance",
+            "explained the other way",
+            "nothing explained",
+            "unsure",
+            "higher",
+            "average",
+            "left out",
+            "combined",
+        ),
         *("together", "no feature"),
     ],
 )
@@ -145,9 +162,9 @@ def test_one_feature_is_named_and_the_standard_error_is_the_one_used():
     given = {"group": "sex", "value": "salary", "given": ["years"]}
     by_row, by_unit = (eh.audit.parity(staff(1), **given, unit=unit).supposed for unit in (None, "ad"))
     assert "the rows are independent" in by_row
-    assert "Standard error: HC2, with" in by_row
+    assert "scatter more in some rows than in others (standard error HC2)" in by_row
     assert "the units (ad) are independent" in by_unit
-    assert "Standard error: CR2 by unit, with" in by_unit
+    assert "rows of a unit to be alike (standard error CR2)" in by_unit
 
 
 def test_a_category_of_one_side_or_of_one_row_is_named():
@@ -213,6 +230,21 @@ def test_the_table_has_the_digits_of_the_sentence(tmp_path, monkeypatch, scale):
             {"unit": "ad"},
             r"unit, row \d+: expected no unit that alone shows a feature",
         ),
+        (
+            lambda f: f.assign(bonus=(f["salary"] / 7).round(2)),
+            {"given": ["rank", "bonus", "years"]},
+            r"value open, got \['bonus'\]; bonus determines the value, so that nothing is left to explain",
+        ),
+        (
+            lambda f: f.assign(bonus=f["salary"] / 10 - f["years"] * 50),
+            {"given": ["rank", "bonus", "years"]},
+            "bonus and years determine the value",
+        ),
+        (
+            lambda f: f.assign(salary=f["salary"] > 7e4, paid=np.where(f["salary"] > 7e4, "well", "badly")),
+            {"given": ["years", "paid"]},
+            "paid determines the value",
+        ),
     ],
     ids=[
         "another name",
@@ -223,11 +255,34 @@ def test_the_table_has_the_digits_of_the_sentence(tmp_path, monkeypatch, scale):
         "no rows",
         "more columns than women",
         "a unit alone",
+        "computed from the value",
+        "two that make up the value",
+        "zeros and ones",
     ],
 )
 def test_what_cannot_be_answered_is_refused_by_name(change, settings, words):
     with pytest.raises(TableError, match=words):
         gaps_of(change(staff(5)), **settings)
+
+
+def test_a_side_without_any_chance_leaves_the_gap_without_an_interval(tmp_path):
+    """No woman of six is hired: that says nothing of how much their part in the gap is chance."""
+    frame = staff(6, 66).assign(sex=["F"] * 6 + ["M"] * 60)
+    frame["hired"] = (frame["sex"] == "M") & (frame.index % 3 == 0)
+    found = eh.audit.parity(frame, group="sex", value="hired", given=["years"])
+    (gap,) = found.similar
+    others = frame[frame["sex"] == "M"]
+    slope, start = np.polyfit(others["years"], others["hired"] * 1.0, 1)
+    assert gap.gap == pytest.approx(-start - slope * frame["years"][:6].mean())
+    assert (gap.low, gap.high, found.rejected, found.enough) == (-np.inf, np.inf, False, False)
+    bars = eh.plots.plot_parity(found, ax=figure()[1]).collections[0].get_segments()
+    assert len(bars[-1]) == 0 or np.isnan(bars[-1]).any(), "a gap without an interval is drawn without one"
+    frame.to_csv(tmp_path / "staff.csv", index=False)
+    done = call("audit-parity", tmp_path / "staff.csv", "--group", "sex", "--value", "hired", "--given", "years")
+    assert done.exit_code == 3
+    assert ["interval of the gap", "not known", "-"] in cells(done.output)
+    with pytest.raises(TableError, match="features: expected some that leave a part of the records to chance"):
+        eh.groups.choose(frame, group="sex", reward="hired", features=["years"], places=3)
 
 
 def test_what_a_reader_must_know_is_noted():

@@ -155,12 +155,29 @@ def test_windows_and_files_are_read_as_everywhere(log):
     assert both[0] == both[1]
 
 
+def test_a_list_of_shares_or_caps_is_that_of_the_arms_in_their_order(log):
+    one, other = ("0.3,0.6", "0.5,0.9"), ("0=0.3,1=0.6", "0=0.5,1=0.9")
+    priced = [answer("price", "--means", "0.9,0.5", "--shares", both[0], "--cap", both[1]) for both in (one, other)]
+    assert priced[0] == priced[1]
+    audited = [call("audit", log, "--shares", shares).output for shares in ("0.3,0.2,0.5", "a=0.3,b=0.2,c=0.5")]
+    assert audited[0] == audited[1]
+    answer("new", "ads.evenhand", "--policy", "fair-ucb", "--arms", "a,b", "--shares", "0.1,3/10")
+    with eh.Study.open("ads.evenhand") as study:
+        assert study.statistics().epochs[0].shares == pytest.approx({"a": 0.1, "b": 0.3})
+
+
 @pytest.mark.parametrize(
     ("words", "error", "said"),
     [
         ([], ArgumentError, "LOG: name a table of plays and rewards, or pass --means"),
         (["--means", "0.5,0.4"], ArgumentError, "--shares: expected --shares, --cap, --window or --promise"),
         (["--means", "0.5,x", *PROMISE], ArgumentError, "--means"),
+        (["--means", "0.9,0.5", "--shares", "0.6,0.6"], SharesError, "they sum to 1.2"),
+        (
+            ["--means", "0.9,0.5", "--shares", "0.3,0.2,0.1"],
+            SharesError,
+            "--shares: expected a share for each of the arms",
+        ),
         (["--means", "a=1,b=0", "--shares", "d=0.1"], SharesError, "--shares: expected arms among"),
         (["--means", "a=1,b=0", "--cap", "d=0.1"], SharesError, "d"),
     ],

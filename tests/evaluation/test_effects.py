@@ -18,7 +18,7 @@ from evenhand.evaluation.overlap import BETS, difference, evidence
 from evenhand.quotas import DeadlineLearn
 from evenhand.studies import Study
 from evenhand.studies.export import bandit_frame
-from tests.cli.shell import answer, call, refused
+from tests.cli.shell import answer, call, cells, refused
 
 SHARES = {"control": 0.25, "A": 0.1, "B": 0.1}
 
@@ -212,8 +212,12 @@ def test_at_any_time_it_looks_up_to_the_first_open_decision():
     columns = ["arm", "compared", "e_value", "p_value", "adjusted"]
     known = found.arms.dropna().reset_index(drop=True)
     pd.testing.assert_frame_equal(again[columns], known.loc[known["arm"].isin(again["arm"]), columns])
-    assert eh.effects(bandit_frame(study), control="control", anytime=True).looked == 50
-    with pytest.raises(TableError, match="decision 1 is still open: close it"):
+    assert "Close those" in " ".join(found.notes)
+    exported = eh.effects(bandit_frame(study), control="control", anytime=True)
+    assert exported.looked == 50
+    assert "does not say whether its outcome may still come" in " ".join(exported.notes)
+    assert "forget" not in " ".join(exported.notes)
+    with pytest.raises(TableError, match="decision 1 is still open, or the log leaves it out: close it"):
         eh.effects(drawn(1).assign(reward=[np.nan] + [1.0] * 299), control="A", propensity="p", anytime=True)
 
 
@@ -331,6 +335,12 @@ def test_the_page_of_a_study_has_its_promises_and_options_that_it_knows_are_refu
     assert "From decision 21 on: control at least 0.3" in page
     refused(ArgumentError, "--reward: expected nothing together with the store of a study", *usual, "--reward", "y")
     drawn(1).to_csv(tmp_path / "log.csv", index=False)
+    silent = drawn(1).assign(reward=lambda log: log["reward"].where(log["arm"] != "B"))
+    silent.to_csv(tmp_path / "silent.csv", index=False)
+    columns = "control=p_control,A=p_A,B=p_B"
+    said = call("effects", tmp_path / "silent.csv", "--control", "control", "--propensity", columns).output
+    assert "To look at any time, pass --anytime. An effect" in " ".join(said.split())
+    assert "no known outcomes" in " ".join(next(row for row in cells(said) if row[0] == "B"))
     words = "--study: expected nothing together with a log, got 'one'"
     refused(ArgumentError, words, "effects", tmp_path / "log.csv", "--control", "A", "--study", "one")
 

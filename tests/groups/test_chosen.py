@@ -1,6 +1,8 @@
 """Whom to choose: by the records, once the gap is taken out, at the ends of its interval; and what that costs."""
 
+import html
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -32,7 +34,11 @@ def test_who_is_chosen_and_what_it_costs_is_that_of_the_definition():
     salary = frame["salary"].to_numpy()
     (gap,) = eh.audit.parity(frame, group="sex", value="salary", given=["years", "rank"]).similar
     sets = {"by_record": set(np.argsort(-salary)[:40])}
-    for name, more in (("after_correction", 0.0), ("at_low", gap.gap - gap.low), ("at_high", gap.gap - gap.high)):
+    for name, more in (
+        ("after_correction", 0.0),
+        ("at_gap_low", gap.gap - gap.low),
+        ("at_gap_high", gap.gap - gap.high),
+    ):
         corrected = salary + women * (x @ (others - own) + more)
         sets[name] = set(np.argsort(-corrected)[:40])
     assert {name: set(np.flatnonzero(found.people[name])) for name in sets} == sets
@@ -42,15 +48,15 @@ def test_who_is_chosen_and_what_it_costs_is_that_of_the_definition():
     assert set(found.leave) == sets["by_record"] - sets["after_correction"]
     means = {name: salary[sorted(rows)].mean() for name, rows in sets.items()}
     assert found.cost == pytest.approx(means["by_record"] - means["after_correction"])
-    assert found.cost_low <= means["by_record"] - means["at_high"] <= means["by_record"] - means["at_low"]
-    assert means["by_record"] - means["at_low"] <= found.cost_high + 1e-9
+    assert found.cost_low <= means["by_record"] - means["at_gap_high"] <= means["by_record"] - means["at_gap_low"]
+    assert means["by_record"] - means["at_gap_low"] <= found.cost_high + 1e-9
     said = str(found)
     assert f"Enter: rows {', '.join(str(row + 1) for row in sorted(found.enter))}." in said
     assert f"falls by {found.cost:,.0f} ({found.cost_low:,.0f} to {found.cost_high:,.0f} over" in said
     assert gap.sentences("salary", 0.95) in said
-    new = [len(sets[name] - sets["by_record"]) for name in ("at_low", "at_high")]
+    new = [len(sets[name] - sets["by_record"]) for name in ("at_gap_low", "at_gap_high")]
     low, high = (f"{abs(end):,.0f}" for end in (gap.low, gap.high))
-    assert f"At the ends of its interval: with a gap of {low}, {new[0]} enter; with {high}, {new[1]}." in said
+    assert f"interval: if its records are {low} lower, {new[0]} enter; if {high} lower, {new[1]}." in said
     assert gap.high < 0
     assert not any("may be chance" in note for note in found.notes)
 
@@ -68,7 +74,7 @@ def test_a_gap_that_may_be_chance_is_noted_beside_the_list():
     found = choose(staff(8, gap=0.0), places=15)
     assert found.gap.low < 0 < found.gap.high
     assert any(note.startswith("The interval of the gap holds 0: the gap may be chance") for note in found.notes)
-    assert f"with a gap of -{-found.gap.low:,.0f}, " in str(found)
+    assert f"if its records are {-found.gap.low:,.0f} lower, " in str(found)
 
 
 def test_applicants_are_ranked_by_the_regressions_and_then_by_that_of_all_others():
@@ -137,6 +143,10 @@ def test_the_command_says_lists_and_writes_whom_to_choose(tmp_path, monkeypatch)
     assert "Written: chosen.csv" in done.output
     written = pd.read_csv("chosen.csv")
     assert written["after_correction"].tolist() == found.people["after_correction"].tolist()
+    low, high = (f"if {abs(end):,.0f} lower" for end in (found.gap.low, found.gap.high))
+    assert "Written: chosen.html" in call(*words, "--out", "chosen.html").output
+    page = html.unescape(Path("chosen.html").read_text())
+    assert all(said in page for said in (found.finding(), low, high, "evenhand choose staff.csv"))
     body = json.loads(call(*words, "--json").output)
     assert (body["enter"], body["cost"]) == (found.enter, pytest.approx(found.cost))
     staff(3).drop(columns="salary").to_csv("later.csv", index=False)

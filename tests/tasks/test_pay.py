@@ -106,11 +106,11 @@ def test_pay(data_folder, tmp_path):
     d, gap, low, high, average, more = oaxaca(design(staff, ["rank", "discipline", *YEARS]), salary, women, each)
     assert (round(gap), round(low), round(high)) == (-4808, -9407, -208)
     assert f"Mean salary is {-d:,.0f} lower in group 'Female'" in page
-    assert f"explain {gap - d:,.0f}. With the same" in page
+    assert f"explain {gap - d:,.0f}, as with the average" in page
     assert f"it is {-gap:,.0f} lower (95 % interval: {-high:,.0f} to {-low:,.0f} lower, more" in page
     assert f"With the average features of the whole table it is {-average:,.0f} lower instead." in page
     d, without, near, far, _, _ = oaxaca(design(staff, ["discipline", *YEARS]), salary, women, each)
-    assert f"explain {without - d:,.0f}. With the same" in page
+    assert f"explain {without - d:,.0f}, as with the average" in page
     assert f"it is {-without:,.0f} lower (95 % interval: {-far:,.0f} to {-near:,.0f} lower, more" in page
 
     above, rows = salary > np.median(salary), np.array([women.sum(), (~women).sum()])
@@ -121,16 +121,19 @@ def test_pay(data_folder, tmp_path):
         f"above the median ({np.median(salary):,.0f}) of {share:.1%} ({hits[0]} of {rows[0]}), {share / other:.3f}"
         in page
     )
-    assert f"group 'Male' ({other:.1%}). One look at this table: {ends}, neither" in page
+    assert f"group 'Male' ({other:.1%}). If this table is looked at once" in page
+    assert f"the 95 % interval of that ratio is {ends}, so it may" in page
 
     sets = [first(salary + women * (more + gap - end), 200) for end in (gap, low, high)]
     recorded = first(salary, 200)
     enter, leave = (
         ", ".join(str(row + 1) for row in sorted(rows)) for rows in (sets[0] - recorded, recorded - sets[0])
     )
-    assert f"15 are in group 'Female'. With the gap, on average {-gap:,.0f}, taken out of the records" in page
+    assert (
+        f"15 are in group 'Female'. Its records are on average {-gap:,.0f} lower than those of similar people" in page
+    )
     assert sum(women[list(recorded)]) == 15
-    assert f"{sum(women[list(sets[0])])} are. Enter: rows {enter}. Leave: rows {leave}." in page
+    assert f"taken out of them, {sum(women[list(sets[0])])} are. Enter: rows {enter}. Leave: rows {leave}." in page
     mean = salary[sorted(recorded)].mean()
     costs = [
         mean - salary[sorted(first(salary + women * (more + gap - end), 200))].mean()
@@ -139,7 +142,7 @@ def test_pay(data_folder, tmp_path):
     cost = mean - salary[sorted(sets[0])].mean()
     assert f"falls by {cost:,.0f} ({min(costs):,.0f} to {max(costs):,.0f} over the interval of the gap)" in page
     counts = [len(one - recorded) for one in sets[1:]]
-    assert f"with a gap of {-low:,.0f}, {counts[0]} enter; with {-high:,.0f}, {counts[1]}." in page
+    assert f"if its records are {-low:,.0f} lower, {counts[0]} enter; if {-high:,.0f} lower, {counts[1]}." in page
     for end in np.linspace(low, high, 101):
         assert first(salary + women * (more + gap - end), 20) == first(salary, 20), "nothing changes"
     assert "Of the 20 people with the largest salary, 0 are in group 'Female'." in page
@@ -150,7 +153,8 @@ def test_pay(data_folder, tmp_path):
     rates, ratio, low, high = ratio_by_unit(called, black, of)
     assert round(ratio, 3) == 0.668
     assert f"a rate of {rates[0]:.1%} ({called[black].sum():.0f} of {black.sum():,}), {ratio:.3f} of that of" in page
-    assert f"group 'white' ({rates[1]:.1%}). One look at this table: {low:.3f} to {high:.3f}, shown below" in page
+    assert f"group 'white' ({rates[1]:.1%}). If this table is looked at once, the 95 % interval" in page
+    assert f"of that ratio is {low:.3f} to {high:.3f}, so it is shown to be below 0.8." in page
     d, gap, low, high, *_ = oaxaca(design(ads, ["gender", "years_experience"]), called, black, of)
     assert f"Mean received_callback is {-d:.4f} lower in group 'black' than in group 'white'." in page
     assert f"explain {abs(d - gap):.4f}. With the same" in page

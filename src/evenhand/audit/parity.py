@@ -35,7 +35,7 @@ from evenhand.audit.units import (
 from evenhand.data.encoding import fitted
 from evenhand.data.groupings import Grouping, groups_in, least_rows, used_once
 from evenhand.data.tables import column, column_names, in_column_order, numbers, places_in
-from evenhand.display.digits import as_written, with_signs
+from evenhand.display.digits import as_written, between, way_of, with_signs
 from evenhand.display.html import Card, HasCard, Table
 from evenhand.errors import TableError, wanted
 from evenhand.frames import as_pandas
@@ -109,16 +109,15 @@ class Parity(HasCard):
         """Return the answer in words."""
         if self.similar:
             return " ".join(one.sentences(self.value, self.level) for one in self.similar)
-        way, more = "lower" if self.difference < 0 else "higher", f"more than {self.tolerance:g}"
+        way, more = way_of(self.difference), f"more than {self.tolerance:g}"
         what, whose = ("row", "rows") if self.unit is None else ("unit", f"units ({self.unit})")
         apart = self.once_low > self.tolerance or self.once_high < -self.tolerance
         size, *_ = as_written(self.difference, self.once_low, self.once_high)
-        _, near, far = with_signs(self.difference, self.once_low, self.once_high)
         several = len(self.groups) if len(self.groups) > 2 else 1
-        many = f" (an interval{all_at_once(several)})" if several > 1 else ""
+        interval = f"the {100 * self.level:g} % interval{all_at_once(several)} is"
         once = (
-            f"The mean of group {self.group!r} is {size} {way} than that of the others. One look at this table, if its "
-            f"{whose} are independent: between {near} and {far}{many}, so the groups "
+            f"The mean of group {self.group!r} is {size} {way} than that of the others. If this table is looked at "
+            f"once and its {whose} are independent, {interval} {between(self.once_low, self.once_high)}, so the groups "
             f"{'' if apart else 'are not shown to '}differ by {more}."
         )
         if math.isinf(self.high):
@@ -128,8 +127,7 @@ class Parity(HasCard):
             so = f"so they differ by {more}, first shown after {what} {self.round}."
         elif not self.enough:
             so = f"which says little, as too few {what}s could be compared."
-        low, high = with_signs(self.low, self.high)
-        return f"{once} Any number of looks: between {low} and {high}, {so}"
+        return f"{once} If it grows and is looked at again and again, {interval} {between(self.low, self.high)}, {so}"
 
     def bars(self) -> Bars:
         """Return what a picture shows of the means."""
@@ -324,6 +322,7 @@ def _given(found: Parity, frame: pd.DataFrame, columns: list[str], given: Sequen
         rejected=max(least.low, -least.high) > found.tolerance,
         groups=table,
         similar=tuple(similar),
+        enough=found.enough and math.isfinite(least.low),
         given=tuple(map(str, used)),
         notes=notes + notes_on_overlap(rows, codes, names, encoder.sources),
     )
@@ -343,13 +342,13 @@ def _of_units(group: Label, by_row: float, by_unit: float, mixed: int) -> Iterat
     in several."""
     if read_differently(by_row, by_unit):
         yield (
-            f"Units have different numbers of rows. One look is of the means over rows, where group {group!r} "
-            f"differs by {by_row:.4g}; any number of looks is of those over units, where it differs by {by_unit:.4g}."
+            f"Units have different numbers of rows. For one look the means over rows count, in which group {group!r} "
+            f"differs by {by_row:.4g}; for many looks those over units, in which it differs by {by_unit:.4g}."
         )
     if mixed:
         yield (
-            f"{mixed:,} units have rows in several groups. For any number of looks each counts in the group of one of "
-            "its rows, drawn at random (seed=, --seed), by the mean of its rows in that group."
+            f"{mixed:,} units have rows in several groups. For many looks each counts in the group of one of its rows, "
+            "drawn at random with the seed, by the mean of its rows in that group."
         )
 
 

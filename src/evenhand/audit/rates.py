@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 SMALL = 0.02
 """Groups with a smaller part of the rows may be left out under Local Law 144; here they are no reference, and named."""
+NEITHER = "not shown to be either"
+"""Where an interval lies that holds the threshold."""
 NOT_SAID = (
     "The four-fifths rule says where to look: not why rates differ, not whether similar people are treated alike, and "
     "not whether the law is kept."
@@ -48,9 +50,9 @@ class Rates(HasCard):
     ----------
     groups : a row for each group of each column, and of all columns together: `column`, `group`, `rows`, `above` (with
         a 1, or strictly above the median), `rate`, `ratio` to the best group's, its interval `low` and `high`, and
-        `where` that lies: "shown below 0.8", "shown not below 0.8" or "neither"; of the best group, which the others
-        are compared with, "reference". Where groups are unknown, `least` and `most` are the sharp bounds of the ratio
-        whatever these are.
+        `where` that lies: "shown to be below 0.8", "shown not to be below 0.8" or "not shown to be either"; of the best
+        group, which the others are compared with, "reference". Where groups are unknown, `least` and `most` are the
+        sharp bounds of the ratio whatever these are.
     median : above which a score counts; None for values of 0 and 1.
     value, level, threshold, unit : as they were given.
     notes : what to know before trusting the result.
@@ -72,7 +74,7 @@ class Rates(HasCard):
         apart = "the rows are independent" if self.unit is None else f"the units ({self.unit}) are independent"
         looks = ""
         if self.evidence:
-            looks = ", and for any number of looks, at a log that grows meanwhile, that rates do not change over time"
+            looks = ", and for many looks at a log that grows meanwhile, that rates do not change over time"
         many = " Each interval is for its group alone, so that one of many may miss."
         several = self.groups.groupby("column").size().max() > 2
         return f"This supposes that {apart}{looks}.{many if several else ''} {NOT_SAID}"
@@ -87,18 +89,18 @@ class Rates(HasCard):
             reference = rows["where"] == "reference"
             best, others = rows[reference].iloc[0], rows[~reference]
             row = others.iloc[int(others["ratio"].argmin())]
-            where = "neither shown below nor shown not below" if row["where"] == "neither" else row["where"]
-            where = where.removesuffix(f" {self.threshold:g}")
+            is_ = f"may be below {self.threshold:g} or not" if row["where"] == NEITHER else f"is {row['where']}"
             sentence = (
                 f"By {name}, group {row['group']!r} has {what} of {row['rate']:.1%} ({row['above']:,} of "
-                f"{row['rows']:,}), {row['ratio']:.3f} of that of group {best['group']!r} ({best['rate']:.1%}). One "
-                f"look at this table: {row['once_low']:.3f} to {row['once_high']:.3f}, {where} {self.threshold:g}"
+                f"{row['rows']:,}), {row['ratio']:.3f} of that of group {best['group']!r} ({best['rate']:.1%}). If "
+                f"this table is looked at once, the {100 * self.level:g} % interval of that ratio is "
+                f"{row['once_low']:.3f} to {row['once_high']:.3f}, so it {is_}"
             )
             if name in self.evidence:
                 shown = "show" if self.evidence[str(name)] >= 1 / (1 - self.level) else "do not show"
                 sentence += (
-                    f"; any number of looks: {row['low']:.3f} to {row['high']:.3f}, and all groups together {shown} "
-                    f"that some ratio is below {self.threshold:g}"
+                    f". If it grows and is looked at again and again, the interval is {row['low']:.3f} to "
+                    f"{row['high']:.3f}, and all groups together {shown} that some ratio is below {self.threshold:g}"
                 )
             said.append(f"{sentence}.")
         return " ".join(said)
@@ -153,7 +155,7 @@ def rates(
     >>> log = pd.DataFrame({"sex": ["f"] * 100 + ["m"] * 100, "hired": [1] * 24 + [0] * 76 + [1] * 48 + [0] * 52})
     >>> found = rates(log, group="sex", value="hired")
     >>> found.groups[["group", "ratio", "once_low", "once_high", "where"]].round(2).values.tolist()[0]
-    ['f', 0.5, 0.33, 0.74, 'shown below 0.8']
+    ['f', 0.5, 0.33, 0.74, 'shown to be below 0.8']
     """
     import pandas as pd
 
@@ -218,7 +220,8 @@ def _of_columns(
     sides = None if of is None else _units(codes, values, of[known])
     table["once_low"], table["once_high"] = _intervals(rows, hits, large, error, sides)
     shown = [table["once_high"] < threshold, table["once_low"] >= threshold]
-    table["where"] = np.select(shown, [f"shown below {threshold:g}", f"shown not below {threshold:g}"], "neither")
+    said = [f"shown {be} below {threshold:g}" for be in ("to be", "not to be")]
+    table["where"] = np.select(shown, said, NEITHER)
     table.loc[int(table["rate"].where(large).argmax()), "where"] = "reference"
     notes, evidence = [], 0.0
     if repeated:

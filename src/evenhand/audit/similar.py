@@ -26,12 +26,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from evenhand.data.encoding import Transformer
-from evenhand.display.digits import as_written
+from evenhand.display.digits import as_written, between, way_of
 from evenhand.errors import TableError, wanted
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.protocol import Label
@@ -41,6 +41,8 @@ CUT = 1e-10
 """Rows whose leverage lacks less to 1 are fitted exactly."""
 ALIKE = 1e-9
 """Which part of a column is rounding, where the columns before it make up the rest."""
+ROUNDED = 1e-5
+"""Which part of the range of the values is rounding, such as to cents, where the features make up the rest."""
 NAMED = 3
 """How many features a sentence names."""
 FEW = 10
@@ -56,7 +58,8 @@ class SimilarGap(NamedTuple):
     ----------
     group, reference : whose mean, and the mean of whom it is compared with.
     difference, explained, gap : the plain difference, and the two parts that it consists of.
-    low, high, freedom : the interval of the gap, and its degrees of freedom.
+    low, high, freedom : the interval of the gap, and its degrees of freedom; infinite where the features determine the
+        values of one side, which then do not show how much is chance.
     at_average : the gap at the average of all rows instead of the average member of the group.
     together : how many groups' intervals hold together.
     features : the columns of which something is used.
@@ -81,31 +84,36 @@ class SimilarGap(NamedTuple):
     def sentences(self, value: str, level: float) -> str:
         """Return the answer in words."""
         plain, explained, gap, average = as_written(self.difference, self.explained, self.gap, self.at_average)
-        near, far = as_written(self.low, self.high)
-        way, listed, who = _way(self.gap), _listed(self.features or ("",)), f"group {self.group!r}"
-        ends = sorted(zip((abs(self.low), abs(self.high)), (near, far), strict=True))
-        between, sure = f"{ends[0][1]} to {ends[1][1]} {way}", "more than chance alone would make"
-        if self.low <= 0 <= self.high:
-            between, sure = f"{near} lower to {far} higher", "so it may be chance"
-        part = f"Of that, {listed} explain{'s' if len(self.features) == 1 else ''} {explained}"
+        listed, who = _listed(self.features or ("",)), f"group {self.group!r}"
+        others = self.reference if self.reference == OTHERS else f"group {self.reference!r}"
+        part = f"Of that, {listed} explain{'s' * (len(self.features) == 1)} {explained}"
         if self.explained * self.difference < 0 and explained.strip("0."):
-            part = f"By {listed} alone it would be {explained} {_way(self.explained)}"
-        than = "among all others" if self.reference == OTHERS else f"in group {self.reference!r}"
+            part = f"By {listed} alone it would be {explained} {way_of(self.explained)}"
+        if explained.strip("0."):
+            more = way_of(self.explained)
+            part += f", as with the average features of {who} the mean of {others} would be that much {more}"
         alike = f"the same {listed}, that" if len(self.features) == 1 else "the same features, those"
-        interval = f"({100 * level:g} % interval{all_at_once(self.together)}: {between}, {sure})"
-        said = f"Mean {value} is {plain} {_way(self.difference)} in {who} than {than}"
+        than = "among all others" if self.reference == OTHERS else f"in {others}"
+        said = f"Mean {value} is {plain} {way_of(self.difference)} in {who} than {than}"
         if self.features:
-            said += f". {part}. With {alike} of the average member of {who}, it is {gap} {way} {interval}."
-        else:
-            said += f" {interval}. No feature is left that could explain any of it."
+            said += f". {part}. With {alike} of the average member of {who}, it is {gap} {way_of(self.gap)}"
+        said += f" ({self._interval(level)})."
+        if not self.features:
+            said += " No feature is left that could explain any of it."
         if abs(self.gap - self.at_average) > APART * max(abs(self.gap), abs(self.at_average)):
-            said += f" With the average features of the whole table it is {average} {_way(self.at_average)} instead."
+            said += f" With the average features of the whole table it is {average} {way_of(self.at_average)} instead."
         if self.combined:
             said += f" Left out, as a linear combination of other features or constant: {_first(self.combined)}."
         if self.left_out:
             said += f" Left out, because one side does not show its effect: {_first(self.left_out)} "
             said += "(such a category counts as the first)."
         return said
+
+    def _interval(self, level: float) -> str:
+        if math.isinf(self.low):
+            return "how sure is not known: on one side the features determine every value, as if nothing were chance"
+        sure = "so it may be chance" if self.low <= 0 <= self.high else "more than chance alone would make"
+        return f"{100 * level:g} % interval{all_at_once(self.together)}: {between(self.low, self.high)}, {sure}"
 
 
 def all_at_once(groups: int) -> str:
@@ -115,13 +123,14 @@ def all_at_once(groups: int) -> str:
 
 def supposed(unit: str | None = None) -> str:
     """Return what the gap between similar people supposes, and which standard error its interval has."""
-    apart, error = "the rows are independent (if people have several rows, name their column as the unit)", "HC2"
+    apart = "the rows are independent (if people have several rows, name their column as the unit)"
+    allows = "outcomes to scatter more in some rows than in others (standard error HC2)"
     if unit is not None:
-        apart, error = f"the units ({unit}) are independent", "CR2 by unit"
+        apart, allows = f"the units ({unit}) are independent", "rows of a unit to be alike (standard error CR2)"
     return (
         f"This supposes that {apart}, that the features act in a straight line, and that they are fair reasons for a "
-        "difference. The gap is bias only as far as nothing outside the table explains it. Standard error: "
-        f"{error}, with Bell and McCaffrey's degrees of freedom."
+        "difference. The gap is bias only as far as nothing outside the table explains it. The interval allows "
+        f"{allows}, and is wider for small groups (degrees of freedom by Bell and McCaffrey)."
     )
 
 
@@ -147,8 +156,8 @@ def similar_gaps(
     Raises
     ------
     TableError
-        If all values are the same, a group has as few rows as there are columns, a feature is the group under another
-        name, or a unit alone shows a feature.
+        If all values are the same, features determine them, a group has as few rows as there are columns, a feature is
+        the group under another name, or a unit alone shows a feature.
     """
     check_varied(values)
     found, rows = [], np.column_stack([rows, np.ones(len(rows))])
@@ -165,6 +174,8 @@ def similar_gaps(
         kept = told(rows[inside]) & told(rows[~inside])
         made_up, used = _made_up(rows, kept)[:-1], kept[:-1]
         gap = _gap(rows[:, kept], values, inside, of, (1 - level) / len(compared))
+        if math.isinf(gap.low):
+            _check_undetermined(rows, values, sources)
         found.append(
             gap._replace(
                 group=names[code],
@@ -183,6 +194,29 @@ def _made_up(rows: Floats, kept: Bools) -> Bools:
     basis, _ = np.linalg.qr(rows[:, kept] / np.abs(rows[:, kept]).max(axis=0))
     rest = np.linalg.norm(rows - basis @ (basis.T @ rows), axis=0)
     return ~kept & (rest <= ALIKE * np.linalg.norm(rows, axis=0))
+
+
+def _check_undetermined(rows: Floats, values: Floats, sources: Any) -> None:
+    """Refuse features that determine the values of all rows, and name those that do; `sources` (d,) are the features of
+    all columns but the last."""
+
+    def determined(names: list[Any]) -> bool:
+        columns = (rows / scale)[:, np.append([one in names for one in sources], True)]
+        return _rounding(values - columns @ np.linalg.lstsq(columns, values, rcond=None)[0], values)
+
+    scale, named = np.maximum(np.abs(rows).max(axis=0), ALIKE), list(dict.fromkeys(sources))
+    if determined(named):
+        for name in dict.fromkeys(sources):
+            rest = [one for one in named if one != name]
+            named = rest if determined(rest) else named
+        mend = f"{_listed(named)} determine{'s' * (len(named) == 1)} the value, so that nothing is left to explain; "
+        mend += "leave out what was computed from it"
+        raise TableError(wanted("features", "some that leave a part of the value open", named, mend))
+
+
+def _rounding(residuals: Floats, values: Floats) -> bool:
+    """Return whether residuals are no more than rounding, such as of the values to cents."""
+    return bool(np.abs(residuals).max() <= ROUNDED * np.ptp(values))
 
 
 def check_varied(values: Floats) -> None:
@@ -213,6 +247,8 @@ def _gap(rows: Floats, values: Floats, inside: Bools, of: Ints | None, error: fl
     spread = np.square(sizes).sum() - 2 * sizes @ squares + np.square(shared.T @ shared).sum()
     freedom = float(trace**2 / spread)
     half = float(t.ppf(1 - error / 2, freedom) * math.sqrt(np.square(scores).sum()))
+    if _rounding(own.residuals, values) or _rounding(others.residuals, values):
+        half = math.inf
     gap = float(at @ (own.coefficients - others.coefficients))
     difference = float(values[inside].mean() - values[~inside].mean())
     average = float(rows.mean(axis=0) @ (own.coefficients - others.coefficients))
@@ -224,6 +260,7 @@ class Side(NamedTuple):
     """The least squares of one side, and of a contrast of them per unit its score z_u, a_u'a_u, and q_u."""
 
     coefficients: Floats
+    residuals: Floats
     scores: Floats
     sizes: Floats
     shared: Floats
@@ -248,7 +285,7 @@ def _side(rows: Floats, values: Floats, side: Bools, at: Floats, of: Ints) -> Si
     np.add.at(shared, own, left * adjusted[:, None])
     scores: Floats = np.bincount(own, adjusted * residuals, count).astype(np.float64)
     sizes: Floats = np.bincount(own, adjusted**2, count).astype(np.float64)
-    return Side(np.linalg.solve(right, left.T @ values[side]) / scale, scores, sizes, shared)
+    return Side(np.linalg.solve(right, left.T @ values[side]) / scale, residuals, scores, sizes, shared)
 
 
 def told(rows: Floats) -> Bools:
@@ -283,10 +320,6 @@ def notes_on_overlap(rows: Floats, codes: Ints, names: Sequence[Label], features
         f"people is extrapolated; leave {name!r} out of the features"
         for name, own in apart.items()
     )
-
-
-def _way(gap: float) -> str:
-    return "lower" if gap < 0 else "higher"
 
 
 def _first(names: Sequence[str]) -> str:

@@ -17,7 +17,7 @@ from evenhand.audit.decision_log import read_plays
 from evenhand.audit.findings import Audit
 from evenhand.audit.separate_logs import ApartAudit
 from evenhand.cli.exit_codes import UNDECIDED
-from evenhand.cli.inputs.inputs import changing_shares, columns_of, limits_of, named_shares
+from evenhand.cli.inputs.inputs import changing_shares, columns_of, limits_of, named_shares, one_each, shares_of
 from evenhand.cli.inputs.promises import promise_in
 from evenhand.cli.inputs.tables import read_log, read_table
 from evenhand.cli.options import JSON, Options, with_options_of
@@ -79,7 +79,7 @@ def audited_log(
     from evenhand import audit
 
     changing: Any = changing_shares(shares)
-    named = named_shares(shares) if changing is None and shares else None
+    named: Any = named_shares(shares) if changing is None and shares else None
     in_order = bool(order or round or changing is not None)
     texts = [name for name in (arm, available, segment) if name]
     if len(log) == 1:
@@ -88,6 +88,8 @@ def audited_log(
     else:
         frames, kinds = _written_apart(log, arm, texts, named)
         frame, given_logs = frames[0], {"frames": frames}
+    if named is None and changing is None and one_each(shares):
+        named = shares_of(shares, kinds)
     limits = limits_of(cap, window, None if cap_tolerance else tolerance)
     stated = None if promise is None else promise_in(promise, kinds)
     told: dict[str, Any] = {"--shares": named, "--cap": limits.get("caps"), "--window": limits.get("windows")}

@@ -1,4 +1,4 @@
-"""`evenhand audit-parity`: whether groups have the same mean, in one look or in any number of them."""
+"""`evenhand audit-parity`: whether groups have the same mean, looked at once or again and again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from evenhand.cli.inputs.inputs import names_of
 from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import JSON, Options
 from evenhand.cli.output import as_json, drawing, folder, print_text, records, say_notes
-from evenhand.cli.refusals import command_line
+from evenhand.cli.refusals import command_line, in_shell
 from evenhand.data.csv_files import write_csv
 from evenhand.display.digits import with_signs
 from evenhand.display.html import Table
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 INTERVALS = (
-    ("one look", "once_low", "once_high"),
-    ("any number of looks", "low", "high"),
+    ("looked at once", "once_low", "once_high"),
+    ("looked at again and again", "low", "high"),
     ("interval of the gap", "gap_low", "gap_high"),
     ("whoever the unknown are", "least", "most"),
 )
@@ -37,7 +37,7 @@ COUNTED = {"rows", "units", "pairs", "above", "with 1", "freedom"}
 READ = {
     "freedom": "degrees of freedom",
     "at_average": "gap at the average of all rows",
-    "where": "what one look shows",
+    "where": "the ratio is",
 }
 """Columns that people read under another name."""
 Alike = tuple[set[str], Callable[..., list[str]]]
@@ -47,6 +47,7 @@ WITH_INTERVALS = {name for _, low, high in INTERVALS for name in (low, high)}
 
 @Options(
     tables="log",
+    arguments={"features": "--given"},
     beside={
         "--seed": "--unit not --given --rates",
         "--within": "not --given --rates",
@@ -69,10 +70,10 @@ def audit_parity(
     out: Path | None = None,
     json: JSON = False,
 ) -> None:
-    """Test whether groups have the same mean, in one look and in any number of looks. Exit code 1 when any number of
-    looks would show that they differ, or with --rates that a ratio is below 0.8; 3 when too few rows can be compared,
-    as with too many groups. With --given, for values outside [0, 1], and for rates of scores or by --unit, there is one
-    look, and the exit code is by it.
+    """Test whether groups have the same mean, if a finished table is looked at once, and if a log grows and is looked
+    at again and again. Exit code 1 when that would show that they differ, or with --rates that a ratio is below 0.8; 3
+    when too few rows can be compared, as with too many groups. With --given, for values outside [0, 1], and for rates
+    of scores or by --unit, the table can be looked at only once, and the exit code is by that.
 
     Parameters
     ----------
@@ -84,8 +85,8 @@ def audit_parity(
     within : How many rows apart the rows of a pair may lie.
     unit : The column that says which rows belong together, such as a person's; without it rows must be independent.
     seed : The seed of the draw of one group for each unit with rows in several.
-    given : Features: what do they explain, and what is the gap between similar people? Standard error: HC2, and CR2 by
-        --unit.
+    given : Features: what do they explain, and what is the gap between similar people? Its interval is the usual robust
+        one (standard error HC2, and CR2 by --unit).
     rates : Compare rates with the best group's instead, as the four-fifths rule does: of 1 among 0 and 1, or of scores
         above the median; with several groups of each, and of all combinations.
     out : Folder for report.html, one page with the answer, a picture and the table, for groups.png and groups.csv.
@@ -154,7 +155,8 @@ def written_rows(table: pd.DataFrame, *alike: Alike) -> list[dict[Any, Any]]:
     for row in rows:
         for name, low, high in INTERVALS:
             if low in row:
-                row[name] = f"{row.pop(low)} to {row.pop(high)}".replace("- to -", "-")
+                interval = f"{row.pop(low)} to {row.pop(high)}"
+                row[name] = {"- to -": "-", "-inf to inf": "not known"}.get(interval, interval)
     return [{name: None if cell == "-" else cell for name, cell in row.items()} for row in rows]
 
 
@@ -174,7 +176,7 @@ def _write(found: Any, tables: dict[str, Any], title: str, out: Path, context: t
         "The numbers": [_table(caption, rows) for caption, rows in tables.items()],
         "What this supposes": [found.supposed] if found.supposed else [],
         "How to check it again": [Typed(command_line(context, without=("out", "json")))],
-        "Before you believe it": [list(found.notes)],
+        "Before you believe it": [[in_shell(note) for note in found.notes]],
     }
     (out / "report.html").write_text(page(title, None, found.finding(), parts), encoding="utf-8")
     return [out / name for name in ("report.html", "groups.png", "groups.csv")]

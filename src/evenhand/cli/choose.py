@@ -12,15 +12,18 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from evenhand.audit.similar import supposed
 from evenhand.cli.inputs.inputs import names_of
 from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import JSON, STUDY, Options, is_store
 from evenhand.cli.output import as_json, drawing, is_page, print_text, records, say_notes
-from evenhand.cli.refusals import command_line
+from evenhand.cli.refusals import command_line, in_shell
 from evenhand.cli.studies.audit_pairs import REWARD
 from evenhand.data.csv_files import write_csv
 from evenhand.data.tables import numbers
-from evenhand.display.digits import number, with_signs
+from evenhand.display.digits import in_words, number, with_signs
+from evenhand.display.html import Table
+from evenhand.display.report import Part, Typed, page
 from evenhand.errors import ArgumentError, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.rng import draw_seed
@@ -80,12 +83,12 @@ def choose(
     features : Columns in which people are alike, such as rank and years.
     sensitive : The group whose records the gap is taken out of; of two by default the one with fewer rows.
     applicants : A table of people without a reward, to choose from instead.
-    out : Write TABLE, or the applicants, to this CSV file: with chance and chosen, or with what each counts with. With
-        --state also an HTML file: a page with the picture, the draw, and the close people who differ most.
+    out : Write TABLE, or the applicants, to this CSV file: with chance and chosen, or with what each counts with; or
+        for FILE.html a page to hand over.
     seed : The seed of the draw; by default drawn and reported.
     """
     if group:
-        _by_record(table, group, reward, features, sensitive, applicants, places, out, json)
+        _by_record(context, table, applicants, out, json)
         return
     if not state:
         raise ArgumentError(wanted("--state", "the answers of audit-pairs, or --group instead", None))
@@ -146,8 +149,6 @@ def _page(values: Mapping[str, Floats], place: Floats, found: Any, said: list[st
     closest to each other, at these places (n, d), whose chances differ most."""
     from scipy.spatial import cKDTree
 
-    from evenhand.display.html import Table
-    from evenhand.display.report import Part, Typed, page
     from evenhand.plots.similarity import plot_chances
 
     main = max(values, key=lambda name: abs(np.cov(values[name], found.chances)[0, 1]) / (values[name].std() or 1.0))
@@ -163,52 +164,49 @@ def _page(values: Mapping[str, Floats], place: Floats, found: Any, said: list[st
         "People close to each other whose chances differ most": [
             close if lines else "All people have the same chance."
         ],
-        "Before you believe it": [list(found.notes)],
+        "Before you believe it": [[in_shell(note) for note in found.notes]],
         "How it was computed": [Typed(again)],
     }
     return page("Who gets a place?", None, said[0], parts)
 
 
-def _by_record(
-    table: Path,
-    group: str,
-    reward: str,
-    features: str,
-    sensitive: str,
-    applicants: Path | None,
-    places: int,
-    out: Path | None,
-    json: bool,
-) -> None:
+def _by_record(context: typer.Context, table: Path, applicants: Path | None, out: Path | None, json: bool) -> None:
     """Print who has a place by the records, and who once the gap is taken out."""
-    from evenhand.groups import choose
+    from evenhand.groups.chosen import MARKS, choose
 
-    for option, given in (("--reward", reward), ("--features", features)):
+    typed = {name: context.params[name] for name in ("group", "reward", "places")}
+    features, sensitive = names_of(context.params["features"]), context.params["sensitive"] or None
+    for option, given in (("--reward", typed["reward"]), ("--features", features)):
         if not given:
             raise ArgumentError(wanted(option, "a column" if option == "--reward" else "columns", None))
-    frame = read_table(table, text=[group])
-    people = None if applicants is None else read_table(applicants, text=[group])
-    named = names_of(features)
-    found = choose(
-        frame, group=group, reward=reward, features=named, places=places, sensitive=sensitive or None, applicants=people
-    )
-    if out is not None:
+    people = None if applicants is None else read_table(applicants, text=[typed["group"]])
+    frame = read_table(table, text=[typed["group"]])
+    found = choose(frame, **typed, features=features, sensitive=sensitive, applicants=people)
+    names = ["by record", "after correction", *map("if {}".format, in_words(found.gap.low, found.gap.high))]
+    chosen = found.people[found.people[list(MARKS)].any(axis=1)]
+    counts = iter(with_signs(*chosen[["record", "corrected"]].to_numpy(float).ravel()))
+    rows = [
+        {"row": at + 1, found.column: one[found.column], "record": next(counts), "corrected": next(counts)}
+        | {name: "x" if one[mark] else "" for name, mark in zip(names, MARKS, strict=True)}
+        for at, one in zip(chosen.index, chosen.to_dict("records"), strict=True)
+    ]
+    rows = [rows[place] for place in chosen["corrected"].argsort(kind="stable")[::-1]]
+    if out is not None and is_page(out):
+        parts: dict[str, list[Part]] = {
+            "The gap between similar people": [found.gap.sentences(found.reward, found.level), supposed()],
+            "Who has a place": [Table(list(rows[0]), len(rows), lambda at: list(rows[at].values()))],
+            "Before you believe it": [[in_shell(note) for note in found.notes]],
+            "How to check it again": [Typed(command_line(context))],
+        }
+        out.write_text(page(f"Who has a place, by {found.reward}?", None, found.finding(), parts), encoding="utf-8")
+    elif out is not None:
         write_csv(found.people, out)
     if json:
         as_json(vars(found) | {"people": found.people.to_dict("records"), "gap": found.gap._asdict()}, found)
         return
     print_text(str(found))
     say_notes(found)
-    marks = ["by_record", "after_correction", "at_low", "at_high"]
-    chosen = found.people[found.people[marks].any(axis=1)]
-    counts = iter(with_signs(*chosen[["record", "corrected"]].to_numpy(float).ravel()))
-    rows = [
-        {"row": at + 1, group: one[group], "record": next(counts), "corrected": next(counts)}
-        | {name: "x" if one[name] else "" for name in marks}
-        for at, one in zip(chosen.index, chosen.to_dict("records"), strict=True)
-    ]
-    order = chosen["corrected"].argsort(kind="stable")[::-1]
-    records(f"Who has a place, by {reward}", [rows[place] for place in order][:LISTED])
+    records(f"Who has a place, by {found.reward}", rows[:LISTED])
     if len(rows) > LISTED:
         print_text(f"and {len(rows) - LISTED} more; --out FILE writes all")
     if out is not None:

@@ -13,7 +13,7 @@ from evenhand.cli.evaluate import propensity_of
 from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import JSON, STUDY, Options, is_store
 from evenhand.cli.output import as_json, drawing, folder, print_text, records, say_notes
-from evenhand.cli.refusals import command_line, typed_options
+from evenhand.cli.refusals import command_line, in_shell, typed_options
 from evenhand.data.csv_files import write_csv
 from evenhand.display.digits import with_signs
 from evenhand.display.html import Table
@@ -90,7 +90,8 @@ def effects(
 def _rows(found: Effects) -> list[dict[Any, Any]]:
     """Return the table of arms as people read it."""
     table = found.arms.rename(columns={"low": "once_low", "high": "once_high"})
-    return written_rows(table, ({"difference"} | WITH_INTERVALS, with_signs))
+    rows = written_rows(table, ({"difference"} | WITH_INTERVALS, with_signs))
+    return [row | ({} if row["observed"] else {"rate": "no known outcomes"}) for row in rows]
 
 
 def _write(found: Effects, promises: list[str], log: str, out: Path, context: typer.Context) -> list[Path]:
@@ -101,7 +102,7 @@ def _write(found: Effects, promises: list[str], log: str, out: Path, context: ty
 
     drawn = drawing(partial(plot_effects, found), width=12.0, columns=2)
     (out / "effects.png").write_bytes(drawn)
-    write_csv(found.arms.assign(caution=found.notes[0]), out / "effects.csv")
+    write_csv(found.arms.assign(caution=in_shell(found.notes[0])), out / "effects.csv")
     parts: dict[str, list[Part]] = {
         "The arms": [Table.of(pd.DataFrame(_rows(found)).rename(columns=lambda name: name.replace("_", " ")))],
         "The picture": [drawn],
@@ -109,7 +110,7 @@ def _write(found: Effects, promises: list[str], log: str, out: Path, context: ty
         "The chances of each arm": [Table.of(found.chances)],
         "Decisions without an outcome": [Table.of(found.dropped)] if len(found.dropped) else ["None."],
         "How to check it again": [Typed(masked(command_line(context, without=("out", "json"))))],
-        "Before you believe it": [list(found.notes)],
+        "Before you believe it": [[in_shell(note) for note in found.notes]],
     }
     title = f"Each arm against {found.control}: {log}"
     (out / "report.html").write_text(page(title, None, str(found), parts), encoding="utf-8")

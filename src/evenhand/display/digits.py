@@ -68,3 +68,29 @@ def exact(value: float) -> str:
     """
     (text,) = with_signs(value)
     return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
+
+
+def in_words(*gaps: float) -> list[str]:
+    """Return how much lower or higher something is by gaps.
+
+    >>> in_words(-9407, 208)
+    ['9,407 lower', '208 higher']
+    """
+    return [f"{text} {way_of(gap)}" for text, gap in zip(as_written(*gaps), gaps, strict=True)]
+
+
+def between(low: float, high: float) -> str:
+    """Return an interval in words.
+
+    >>> between(-9407, -208), between(-9407, 208), between(-math.inf, math.inf)
+    ('208 to 9,407 lower', '9,407 lower to 208 higher', 'not known')
+    """
+    if math.isinf(low):
+        return "not known"
+    ends = in_words(low, high) if low <= 0 <= high else as_written(*sorted((low, high), key=abs))
+    return " to ".join(ends) + ("" if low <= 0 <= high else f" {way_of(low)}")
+
+
+def way_of(gap: float) -> str:
+    """Return whether something is lower or higher by a gap."""
+    return "lower" if gap < 0 else "higher"

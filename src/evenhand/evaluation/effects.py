@@ -15,7 +15,7 @@ from evenhand.arguments import real, yes_or_no
 from evenhand.data.tables import LEFT_OUT, numbers
 from evenhand.display.digits import with_signs
 from evenhand.display.html import Card, HasCard, Table
-from evenhand.errors import TableError, UnknownArmError, wanted, wanted_one_of
+from evenhand.errors import TableError, UnknownArmError, Wording, argument, wanted, wanted_one_of
 from evenhand.evaluation.drawn import Drawn, read_drawn
 from evenhand.evaluation.overlap import difference, evidence
 from evenhand.evaluation.propensities import ERROR, adjusted
@@ -32,8 +32,8 @@ CAUTION = (
     "the weights p (1 - p) of the chance p of the arm rather than the control."
 )
 LOOKS = {
-    False: "Everything here holds for one look that was planned before the data; with anytime=True (--anytime) you may "
-    "look at any time.",
+    False: "Everything here holds if you look once, at a time that was planned before the data came. To look at any "
+    "time, pass ",
     True: "E-values and p-values hold however often you look; rates are no estimates of an effect, and there is no "
     "interval.",
 }
@@ -160,7 +160,7 @@ def effects(
         what = "outcomes of decisions in which the control and another arm could be drawn"
         mend = "its arms are not compared by it; draw them by a lottery: DeadlineLearn(lottery=0.5)"
         if looked < len(frame):
-            mend = f"decision {looked + 1} is still open: close it if its outcome will never come"
+            mend = f"decision {looked + 1} is still open, or the log leaves it out: close it if it will never have one"
         raise TableError(wanted("log", what, "none", mend))
     every = adjusted(np.array([row["p_value"] for row in rows]))
     rows = [row | {"adjusted": p_value} for row, p_value in zip(rows, every, strict=True)]
@@ -211,12 +211,17 @@ def _notes(
     read: Drawn, order: list[int], rows: list[dict[str, Any]], left_out: int, looked: int, anytime: bool
 ) -> Iterator[str]:
     """Yield what to know before believing the effects, in sentences."""
-    yield from [CAUTION.format(looks=LOOKS[anytime]), *([] if anytime else [ALONE])]
+    before, after = CAUTION.split("{looks}")
+    more = [] if anytime else [argument("anytime", True), "."]
+    yield from [Wording(before, LOOKS[anytime], *more, after), *([] if anytime else [ALONE])]
     if looked < len(read.codes):
+        why, mend = "has no outcome yet", "Close those that will never come (forget)"
+        if not read.open[looked]:
+            why = "is left out of the log, which does not say whether its outcome may still come"
+            mend = "Take the study or its export with form log, where it goes on past closed ones"
         yield (
-            f"It looked at the first {looked:,} of {len(read.codes):,} decisions, as the next one has no outcome yet: "
-            "outcomes that come early are no fair sample. Close those that will never come (forget), which supposes "
-            "that they are lost regardless of the arm."
+            f"It looked at the first {looked:,} of {len(read.codes):,} decisions, as the next one {why}: outcomes that "
+            f"come early are no fair sample. {mend}, which supposes that they are lost regardless of the arm."
         )
     if left_out:
         yield (

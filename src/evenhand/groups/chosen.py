@@ -13,6 +13,7 @@ the regressions; the choice is ours.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,7 @@ from evenhand.audit.similar import SimilarGap, notes_on_overlap, similar_gaps, s
 from evenhand.data.encoding import fitted
 from evenhand.data.groupings import used_once
 from evenhand.data.tables import check_column, column, column_names, in_column_order, numbers, places_in
-from evenhand.display.digits import as_written, with_signs
+from evenhand.display.digits import as_written, in_words
 from evenhand.display.html import Card, HasCard, Table
 from evenhand.errors import ArgumentError, TableError, Wording, wanted, wanted_one_of
 from evenhand.frames import as_pandas
@@ -34,7 +35,8 @@ from evenhand.protocol import Label
 if TYPE_CHECKING:
     import pandas as pd
 
-ADDED = ("record", "corrected", "by_record", "after_correction", "at_low", "at_high")
+MARKS = ("by_record", "after_correction", "at_gap_low", "at_gap_high")
+ADDED = ("record", "corrected", *MARKS)
 """The columns that a table of people gets."""
 STEPS = 101
 """At so many gaps across its interval the cost is computed."""
@@ -49,7 +51,8 @@ class Chosen(HasCard):
     Attributes
     ----------
     people : the table as it was given, with `record` and `corrected`, what each counts with, and whether each has a
-        place `by_record`, `after_correction`, and with the gap at the ends of its interval `at_low` and `at_high`.
+        place `by_record`, `after_correction`, and with the gap at the ends of its interval, `at_gap_low` and
+        `at_gap_high`.
     enter, leave : the rows, counted from 0, that the correction gives and takes a place.
     cost, cost_low, cost_high : by how much the mean of `record` among those with a place falls, and the least and the
         most of that over the gap's interval.
@@ -82,28 +85,29 @@ class Chosen(HasCard):
 
     def finding(self) -> str:
         """Return whom the correction changes, and what that costs, in words."""
-        (gap,) = as_written(self.gap.gap)
+        (gap,) = in_words(self.gap.gap)
         cost, least, most = as_written(self.cost, self.cost_low, self.cost_high)
         what = f"{'predicted ' * self.predicted}{self.reward}"
         mine = (self.people[self.column] == self.group).to_numpy()
-        before, after = (int((mine & self.people[name]).sum()) for name in ("by_record", "after_correction"))
-        said = f"Of the {self.places} people with the largest {what}, {before} are in group {self.group!r}. "
-        said += f"With the gap, on average {gap}, taken out of the records of group {self.group!r}, {after} are. "
-        new = [int((self.people[name] & ~self.people["by_record"]).sum()) for name in ("at_low", "at_high")]
+        counts = [int((mine & self.people[name]).sum()) for name in MARKS[:2]]
+        before, after = (f"{count} {'is' if count == 1 else 'are'}" for count in counts)
+        said = f"Of the {self.places} people with the largest {what}, {before} in group {self.group!r}. "
+        said += (
+            f"Its records are on average {gap} than those of similar people; with this gap taken out of them, {after}. "
+        )
+        new = [int((self.people[name] & ~self.people["by_record"]).sum()) for name in MARKS[2:]]
         if self.cost_high == 0 and not (self.enter or any(new)):
             return f"{said}Nothing changes, and it costs nothing, wherever in its interval the gap is."
         fall = f"{cost} ({least} to {most} over the interval of the gap)"
         changed = f"Nothing changes; the mean {what} of those chosen falls by {fall}."
         if self.enter:
             changed = f"Enter: {_rows(self.enter)}. Leave: {_rows(self.leave)}. The mean {what} falls by {fall}."
-        low, high = with_signs(self.gap.low, self.gap.high)
-        if self.gap.high < 0:  # as the sentences call it, so much lower
-            low, high = low[1:], high.removeprefix("-")
-        ends = f"At the ends of its interval: with a gap of {low}, {new[0]} enter; with {high}, {new[1]}."
-        return f"{said}{changed} {ends}"
+        low, high = in_words(self.gap.low, self.gap.high)
+        ends = f"if its records are {low}, {new[0]} enter; if {high}, {new[1]}"
+        return f"{said}{changed} At the ends of the gap's {100 * self.level:g} % interval: {ends}."
 
     def _card(self) -> Card:
-        shown = self.people[self.people[list(ADDED[2:])].any(axis=1)].sort_values("corrected", ascending=False)
+        shown = self.people[self.people[list(MARKS)].any(axis=1)].sort_values("corrected", ascending=False)
         return Card("Chosen", {"finding": str(self), "level": self.level}, [Table.of(shown, "People")])
 
 
@@ -161,6 +165,9 @@ def choose(
     code = _compared(names, codes, sensitive)
     encoder, rows = fitted(frame, used)
     (gap,) = similar_gaps(rows, values, codes, names, encoder, compared=[code], level=level)
+    if math.isinf(gap.low):
+        got = Wording("some that determine all of one side")
+        raise TableError(wanted("features", "some that leave a part of the records to chance", got))
     notes = notes_on_overlap(rows, codes, names, encoder.sources)
     if gap.low <= 0 <= gap.high:
         notes += (

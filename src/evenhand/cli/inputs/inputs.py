@@ -34,16 +34,25 @@ COMMA = re.compile(r"[+-]?\d*,\d+\s*%?")
 
 
 def shares_of(text: str, arms: Sequence[Label]) -> dict[Label, Any]:
-    """Read `0.02` (each arm), `a=0.2,b=1/3`, or a CSV (columns arm and share) or JSON file, for these arms."""
+    """Read `0.02` (each arm), `0.2,1/3` (in their order), `a=0.2,b=1/3`, or a CSV (columns arm and share) or JSON file,
+    for these arms."""
     given = named_shares(text)
     if given is None:
-        return dict.fromkeys(arms, text)
+        each = one_each(text) or [text] * len(arms)
+        if len(each) != len(arms):
+            raise SharesError(wanted("--shares", Wording("a share for each of the arms ", list(arms)), text))
+        return dict(zip(arms, each, strict=True))
     named = dict(Labels(arms).read(given, "--shares", "ARM=SHARE,ARM=SHARE", refusal=SharesError))
     known = set(arms)
     unknown = [name for name in named if name not in known]
     if unknown:
         raise SharesError(wanted_one_of("--shares", arms, unknown[0], what="arms among"))
     return {arm: named.get(arm, 0) for arm in arms}
+
+
+def one_each(text: str) -> list[str]:
+    """Return the numbers of a list such as 0.2,1/3, which are those of the arms in their order; none of one number."""
+    return [part.strip() for part in text.split(",")] if "," in text else []
 
 
 def changing_shares(text: str) -> Any:
@@ -86,7 +95,7 @@ def limits_of(cap: str, window: str, tolerance: float | None = None) -> dict[str
     """
     if cap and tolerance:
         typer.echo(STRICT, err=True)
-    found = {"caps": (named_shares(cap, "--cap") or cap) if cap else None}
+    found = {"caps": (named_shares(cap, "--cap") or one_each(cap) or cap) if cap else None}
     found["windows"] = windows_of(window) if window else None
     return {name: limits for name, limits in found.items() if limits is not None}
 

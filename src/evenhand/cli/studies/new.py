@@ -10,7 +10,15 @@ from typing import Annotated, Any
 import typer
 
 from evenhand.cli.inputs.causal_data import fitted_model, model_in
-from evenhand.cli.inputs.inputs import labels_in, limits_of, named_shares, read_object, setting_of, shares_of
+from evenhand.cli.inputs.inputs import (
+    labels_in,
+    limits_of,
+    named_shares,
+    one_each,
+    read_object,
+    setting_of,
+    shares_of,
+)
 from evenhand.cli.inputs.policies import check_limits, describe, lifted, put
 from evenhand.cli.inputs.promises import described_promises
 from evenhand.cli.inputs.tables import read_log, read_table
@@ -221,8 +229,8 @@ def _causal_model(named: str | dict[str, Any]) -> CausalModel:
 
 def _labels(labels: Any, shares: str, groups: str) -> dict[str, Any]:
     """Read what is said about arms, with text as the keys of objects."""
-    owed: Any = (named_shares(shares) or shares) if shares else None
-    if isinstance(owed, dict) and labels is not None:
+    owed: Any = (named_shares(shares) or one_each(shares) or shares) if shares else None
+    if isinstance(owed, (dict, list)) and labels is not None:
         every = range(labels) if isinstance(labels, int) else labels
         owed = {str(arm): share for arm, share in shares_of(shares, list(every)).items()}
     members = named_shares(groups, "--groups") if groups else None
