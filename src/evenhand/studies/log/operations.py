@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime, time, timedelta
 from functools import cache
 from typing import Any, Literal
 
@@ -17,6 +18,7 @@ from evenhand.policy.traits import traits_of
 from evenhand.protocol import Changeable, Decision
 from evenhand.studies.log.chain import Entry
 from evenhand.studies.log.codec import arguments_of, as_decided, from_text, to_plain, to_text
+from evenhand.studies.log.durations import read_moment
 from evenhand.studies.log.open_tickets import is_apart
 
 CHANGES = ("add", "retire", "change")
@@ -93,23 +95,27 @@ class Change(Request):
     ----------
     kind : "add", "retire" or "change", the policy's method.
     given : its arguments, such as {"arm": "c", "share": 0.1}.
-    begins : of a "change", when it is due, in microseconds since 1970: it comes right before the first decision after.
-        What was planned for that time is replaced, or withdrawn where `shares` is None. None for now.
+    begins : of a "change", when it is due, as in `Study.change`: it comes right before the first decision after. What
+        was planned for that time is replaced, or withdrawn where `shares` is None. None for now.
+    due : that time in microseconds since 1970.
 
     Raises
     ------
     ArgumentError
-        If it is of another kind.
+        If it is of another kind, or `begins` is no time.
     """
 
     kind: Literal["add", "retire", "change"]
     given: dict[str, Any]
-    begins: int | None = None
+    begins: str | datetime | timedelta | None = None
+    due: int | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         one_of("kind", self.kind, CHANGES)
         if self.begins is not None and self.kind != "change":
             raise ArgumentError(wanted("begins", f"None for {self.kind}", self.begins))
+        if self.begins is not None:
+            object.__setattr__(self, "due", read_moment(self.begins, "begins", of_date=time()))
 
 
 Operation = Ask | Tell | Forget | Change

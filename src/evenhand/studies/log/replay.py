@@ -15,6 +15,7 @@ from evenhand.policy.traits import traits_of
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies.log.chain import Entry, check_link
 from evenhand.studies.log.codec import from_text, moment, revive
+from evenhand.studies.log.durations import check_future
 from evenhand.studies.log.log import LARGEST, Log
 from evenhand.studies.log.open_tickets import OpenTickets, is_apart, only_these_tickets, restore_from_log
 from evenhand.studies.log.operations import Arguments, apply, replay_entry
@@ -118,29 +119,37 @@ class Replay:
         Raises
         ------
         ArgumentError
-            If nothing is planned for that time, or the change is refused after all that is planned before it.
+            If nothing is planned for that time, or it is over, or the change is refused after all that is planned
+            before it.
         """
         others = [plan for plan in self.planned if plan["begins"] != begins]
+        new = len(others) == len(self.planned)
         if given["shares"] is None:
-            if len(others) == len(self.planned):
+            if new:
                 times = ", ".join(moment(plan["begins"]).isoformat() for plan in others) or "none"
                 what = f"a time for which a change is planned: {times}"
                 raise ArgumentError(wanted("begins", what, moment(begins).isoformat()))
             return others
-        trial = self.copy()
-        for plan in (plan for plan in others if plan["begins"] < begins):
-            with suppress(EvenhandError):  # it will be refused when it is due
-                apply(trial, "change", None, revive(plan["given"]))
-        apply(trial, "change", None, revive(given))
+        if new:
+            check_future(begins, "begins")
+        self.rehearse("change", given, [plan for plan in others if plan["begins"] < begins])
         return sorted([*others, {"begins": begins, "given": given, "actor": actor}], key=lambda plan: plan["begins"])
 
-    def check_repeats(self, given: dict[str, Any]) -> None:
-        """Refuse, at the first decision, a learner from elsewhere that chooses anew from the same state: no replay
-        could repeat its log."""
+    def rehearse(self, kind: str, given: dict[str, Any], plans: Sequence[dict[str, Any]] = ()) -> Any:
+        """Apply an operation to a copy, after planned changes; return what it returns. A refusal leaves no trace."""
+        trial = self.copy()
+        for plan in plans:
+            with suppress(EvenhandError):  # it will be refused when it is due
+                apply(trial, "change", None, revive(plan["given"]))
+        return apply(trial, kind, None, revive(given))
+
+    def check_repeats(self, given: dict[str, Any], plans: Sequence[dict[str, Any]]) -> None:
+        """Refuse, at the first decision, which comes after `plans`, a learner from elsewhere that chooses anew from the
+        same state: no replay could repeat its log."""
         policy = self.policy
         if not isinstance(policy, KernelPolicy) or policy.tickets.next > 1 or traits_of(policy).compiled:
             return
-        one, other = (apply(self.copy(), "ask", None, revive(given)) for _ in range(2))
+        one, other = (self.rehearse("ask", given, plans) for _ in range(2))
         if one != other:
             what = "a learner that chooses the same from the same state"
             got = Wording(f"one that chose {one.arm!r} and then {other.arm!r}")
