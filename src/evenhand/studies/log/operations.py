@@ -287,11 +287,11 @@ def replay_entry(policy: Any, entry: Entry, version: str) -> bool:
         raise ReplayError(f"entry {entry.sequence}, {entry.kind} {entry.ticket}: refused in replay: {error}") from error
     if entry.kind not in ("ask", *CHANGES):
         return False
-    if isinstance(decided, Decision) and callable(decided.chance.probabilities):
-        # As the log has them: to compute them would take longer than the replay.
-        logged = from_text(entry.decision).get("probabilities")
-        distribution = None if logged is None else np.array(logged, np.float64)
-        decided = replace(decided, chance=replace(decided.chance, probabilities=distribution))
+    lazy = isinstance(decided, Decision) and callable(decided.chance.probabilities)
+    if lazy and (logged := from_text(entry.decision).get("probabilities")) is not None:
+        # As the log has them, if it has any: to compute them would take longer than the replay.
+        stated = np.array(logged, np.float64)
+        decided = replace(decided, chance=replace(decided.chance, probabilities=stated))
     again = decision_text(policy, decided) if entry.kind == "ask" else returned_text(decided)
     if again == entry.decision:
         return False
