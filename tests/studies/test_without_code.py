@@ -201,3 +201,58 @@ def test_a_fit_that_differs_in_its_last_bits_is_no_wrong_log(monkeypatch):
     log[1]["given"] = '{"reward":0.0}'  # the learner then chooses the other arm
     rewritten(study, log)
     assert not study.verify().ok
+
+
+FLIPS = np.random.default_rng(7)
+
+
+def choose_anew(learner):
+    """One arm at first, then another each time, whatever the state."""
+    return int(FLIPS.integers(3)) if learner[0] else 0
+
+
+def scores_anew(learner):
+    return (FLIPS.random(3) * bool(learner[0])).tolist()
+
+
+def settle(learner, index, reward):
+    learner[0] = 1
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{}, {"lottery": 0.5}, {"priced": True}, {"own_choices": True}, {"among": True}, {"plays": 2}],
+    ids=str,
+)
+def test_a_second_process_follows_the_log_where_a_learner_answers_anew(tmp_path, more):
+    more = dict(more)
+    said = {name: more.pop(name) for name in ("own_choices", "among") if name in more}
+    said |= {"scores": scores_anew} if "priced" in more else {}
+    plays = more.pop("plays", 1)
+    answer = choose_among_anew if said.get("among") else rank_anew if plays > 1 else choose_anew
+    learner = Adapter([0], choose=answer, update=settle, dump=list, load=list, **said)
+    promise = eh.Promise({"a": 0.2, "b": 0.3, "c": 0.0}, plays=plays)
+    first = Study.create(tmp_path / "shop.evenhand", eh.quotas.DeadlineLearn(learner, promise, seed=1, **more))
+    second = Study.open(tmp_path / "shop.evenhand")
+    first.tell(first.ask(), 1.0 if plays == 1 else [1.0] * plays)
+
+    def turns():
+        for _ in range(20):
+            for one in (first, second):
+                one.ask(count=2)
+
+    with pytest.warns(UserWarning, match="learner: asked again about entry [0-9]+ of the log, it answers .* followed"):
+        turns()
+    states = [one.state.copy() for one in (first, second)]
+    assert eh.saving.state.to_bytes(states[0]) == eh.saving.state.to_bytes(states[1])
+    found = first.verify()
+    assert (found.promise_kept, found.ok) == (True, False)  # it does not repeat itself, and verify says where
+    assert "the log says" in found.problems[0]
+
+
+def choose_among_anew(learner, arms):
+    return arms[int(FLIPS.integers(len(arms))) if learner[0] else 0]
+
+
+def rank_anew(learner):
+    return FLIPS.permutation(3).tolist() if learner[0] else [0, 1, 2]

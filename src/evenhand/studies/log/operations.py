@@ -13,7 +13,9 @@ import numpy as np
 
 from evenhand.arguments import one_of
 from evenhand.errors import ArgumentError, ErasedError, EvenhandError, ReplayError, Wording, wanted
+from evenhand.policy.answers import LearnerAnswers
 from evenhand.policy.ask_tell import AskTell
+from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
 from evenhand.protocol import Changeable, Decision
 from evenhand.studies.log.chain import Entry
@@ -246,7 +248,14 @@ def _changes(policy: Any) -> dict[str, Callable[..., Any]]:
 def decision_text(policy: Any, decision: Any) -> str:
     """Return a new decision as the log keeps it, with the policy's notes about its ticket."""
     noted = policy.tickets.extra_log_fields(decision.id) if is_apart(policy) else {}
+    if (answers := answers_of(policy)) is not None and answers.said:
+        noted = noted | {"answers": to_plain(answers.said)}
     return to_text(as_decided(decision) | noted)
+
+
+def answers_of(policy: Any) -> LearnerAnswers | None:
+    """Return what a learner from elsewhere answered in the last round of a policy, None where it asks none."""
+    return policy.answers if isinstance(policy, KernelPolicy) else None
 
 
 def returned_text(returned: Any) -> str | None:
@@ -295,10 +304,13 @@ def replay_entry(policy: Any, entry: Entry, version: str) -> bool:
     again = decision_text(policy, decided) if entry.kind == "ask" else returned_text(decided)
     if again == entry.decision:
         return False
-    if entry.version != version:
-        before, now = from_text(entry.decision) or {}, from_text(again) or {}
-        if {name: now.get(name) for name in before} | {"reason": None} == before | {"reason": None}:
-            return bool(now.get("reason") != before.get("reason"))
+    before, now = from_text(entry.decision) or {}, from_text(again) or {}
+    without = {"answers": None}
+    if "answers" in before and before | without == now | without:  # what the learner answered made no difference
+        return False
+    without = {"reason": None}
+    if entry.version != version and before | without == {name: now.get(name) for name in before} | without:
+        return bool(now.get("reason") != before.get("reason"))
     raise ReplayError(
         f"entry {entry.sequence}, written by version {entry.version}: the log says {entry.decision}, replay {again}"
     )

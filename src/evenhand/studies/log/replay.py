@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from time import perf_counter
@@ -10,6 +11,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from evenhand.errors import ArgumentError, EvenhandError, ReplayError, Wording, wanted
+from evenhand.policy.answers import LearnerAnswers
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
 from evenhand.saving.state import from_bytes, to_bytes
@@ -18,7 +20,7 @@ from evenhand.studies.log.codec import from_text, moment, revive
 from evenhand.studies.log.durations import check_future
 from evenhand.studies.log.log import LARGEST, Log
 from evenhand.studies.log.open_tickets import OpenTickets, is_apart, only_these_tickets, restore_from_log
-from evenhand.studies.log.operations import Arguments, apply, replay_entry
+from evenhand.studies.log.operations import Arguments, answers_of, apply, replay_entry
 from evenhand.studies.log.versions import policy_version
 
 ENTRIES = 1_000
@@ -57,7 +59,7 @@ class Replay:
         self.expire_after: int | None = None
         self.expire_reward: float | None = None
         self.setting: dict[str, Any] = {}
-        self.sealed = False
+        self.sealed = self._warned = False
         self.size = self.latest_saved = 0
         self.reset_work()
 
@@ -83,7 +85,9 @@ class Replay:
             self.take_in(connection, page)
 
     def _follow(self, entry: Entry) -> None:
-        started = perf_counter()
+        started, answers = perf_counter(), answers_of(self.policy)
+        if answers is not None and entry.kind == "ask":
+            answers.expected = revive(from_text(entry.decision).get("answers", []))
         try:
             replay_entry(self.policy, entry, self.version)
         except ReplayError as error:
@@ -91,9 +95,23 @@ class Replay:
                 raise
             mend = f"take a snapshot with version {entry.version} first: `evenhand snapshot`, or Study.snapshot()"
             raise ReplayError(f"{error}; this is version {self.version}: {mend}") from error
+        if answers is not None:
+            self._warn_of(answers, entry)
         if entry.kind == "set":
             self.apply_setting(from_text(entry.given))
         self.advance_to(entry, started)
+
+    def _warn_of(self, answers: LearnerAnswers, entry: Entry) -> None:
+        """Say once that a learner from elsewhere did not repeat itself; the log is followed."""
+        answers.expected = []
+        if answers.differed is not None and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"learner: asked again about entry {entry.sequence} of the log, it answers {answers.differed}, not "
+                f"{answers.said[-1]}: the log is followed. Its randomness belongs into what `dump` returns, and `seed` "
+                "sets it; until then `verify` finds that its decisions cannot be repeated",
+                stacklevel=2,
+            )
 
     def advance_to(self, entry: Entry, started: float) -> None:
         """Note that the policy has applied an entry; `started` is the time of `perf_counter` before it."""
