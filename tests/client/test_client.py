@@ -294,6 +294,11 @@ def test_errors_say_whether_the_request_may_be_sent_again(monkeypatch):
         client.study("ads").ask()
 
 
+def test_contexts_and_groups_are_given_by_position_as_in_a_study_here():
+    row, groups = [[1.0], [2.0]], {"a": "x", "b": "y"}
+    assert sent("ask", row, groups) == sent("ask", contexts=row, groups=groups) == {"contexts": row, "groups": groups}
+
+
 def test_a_request_keeps_the_labels_of_a_series_or_refuses_them():
     by_arm, rows = pd.Series({"b": "m", "a": "f"}), pd.DataFrame({"x": [1, 2]}, index=["b", "a"])
 

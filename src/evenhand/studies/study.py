@@ -298,7 +298,13 @@ class Study:
         return self.state.erase(subject, older_than)
 
     def compile(self) -> None:
-        """Compile the policy's decisions now, if possible; otherwise this happens after a few thousand calls."""
+        """Compile the policy's decisions now, if possible; otherwise this happens after a few thousand calls.
+
+        Raises
+        ------
+        ArgumentError
+            If the policy takes contexts and has not seen any: it does not know how many numbers describe an arm.
+        """
         self.state.compile()
 
     def sign(self, ticket: Any) -> str:
