@@ -29,7 +29,6 @@ from evenhand.frames import Frame, as_pandas
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.labels import Labels
 from evenhand.parameters import Parameters, locked
-from evenhand.policy.answers import LearnerAnswers
 from evenhand.policy.ask_tell import AskTell
 from evenhand.policy.context_reader import ContextReader
 from evenhand.policy.engine import NO_CONTEXTS, PLAIN_CALL, Calls, Engine, refuse_unready
@@ -83,11 +82,6 @@ class KernelPolicy(AskTell, Parameters):
     def _stream(self) -> Words:
         """Return the policy's random stream from its start, a field of `_memory()` where the kernels draw."""
         return stream(self.seed)
-
-    @property
-    def answers(self) -> LearnerAnswers | None:
-        """What a learner from elsewhere answered in the last round, None where it asks none."""
-        return None
 
     @property
     def engine(self) -> Engine:

@@ -65,6 +65,7 @@ class KernelProposer:
     """A learner with kernels, which stands inside the same compiled function as the rule."""
 
     compiled, features = True, None
+    answers: LearnerAnswers | None = None
 
     def __init__(self, learner: Any) -> None:
         self.learner = self.given = learner.fresh()

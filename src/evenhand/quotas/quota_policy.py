@@ -126,9 +126,9 @@ class QuotaPolicy(KernelPolicy):
         self._proposer.learner = learner
 
     @property
-    def answers(self) -> LearnerAnswers | None:
+    def _answers(self) -> LearnerAnswers | None:
         """What a learner from elsewhere answered in the last round, None for one with kernels."""
-        return self._proposer.answers if isinstance(self._proposer, PythonProposer) else None
+        return self._proposer.answers
 
     def _check_free(self, learner: object) -> None:
         """Refuse a learner that keeps a promise of its own, which nobody could keep from here."""

@@ -15,9 +15,9 @@ from evenhand.arguments import one_of
 from evenhand.errors import ArgumentError, ErasedError, EvenhandError, ReplayError, Wording, wanted
 from evenhand.policy.answers import LearnerAnswers
 from evenhand.policy.ask_tell import AskTell
-from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
 from evenhand.protocol import Changeable, Decision
+from evenhand.quotas.quota_policy import QuotaPolicy
 from evenhand.studies.log.chain import Entry
 from evenhand.studies.log.codec import arguments_of, as_decided, from_text, to_plain, to_text
 from evenhand.studies.log.durations import read_moment
@@ -255,7 +255,7 @@ def decision_text(policy: Any, decision: Any) -> str:
 
 def answers_of(policy: Any) -> LearnerAnswers | None:
     """Return what a learner from elsewhere answered in the last round of a policy, None where it asks none."""
-    return policy.answers if isinstance(policy, KernelPolicy) else None
+    return policy._answers if isinstance(policy, QuotaPolicy) else None
 
 
 def returned_text(returned: Any) -> str | None:
