@@ -6,6 +6,7 @@ import asyncio
 import enum
 import json
 import random
+import re
 import runpy
 import subprocess
 import sys
@@ -39,9 +40,11 @@ from evenhand.errors import (
     UnknownTicketError,
 )
 from evenhand.sampling import LabelQueue, OptimisticSampler
+from evenhand.service.errors import LATER
 from evenhand.studies import Study
 from tests.sampling.labelled_items import LabelledItems
 
+ROOT = Path(__file__).parents[2]
 POLICY = {"policy": "quotas/deadline-learn", "learner": "learners/ucb1", "shares": {"a": 0.2, "b": 0.3}, "seed": 1}
 
 
@@ -216,6 +219,56 @@ def test_of_several_addresses_one_that_answers_is_used(monkeypatch):
     assert pauses[5] >= 3
 
 
+def test_a_service_that_says_to_wait_for_hours_is_left_and_one_that_is_asked_too_fast_is_not(unhurried):
+    hours = httpx.Response(429, json=error("TooFastError", "too many"), headers={"Retry-After": "3600"})
+    for one in (hours, httpx.Response(503, json=error("StoreError", "-"), headers={"Retry-After": "3600"})):
+        client, asked = several(one)
+        client.study("ads").ask()
+        assert (asked, client._connection.url) == (["one", "two"], "http://two")
+    client, asked = several(hours, hours)
+    with pytest.raises(ServiceError, match="too many"):
+        client.study("ads").ask()
+    assert asked == ["one", "two"]
+    assert unhurried == [0.0, 0.0, 0.0]
+    client, asked = several(*[httpx.Response(429, json=error("TooFastError", "too many"))] * 2, seed=1)
+    client.study("ads").ask()
+    assert asked == ["one", "one", "one"]
+    assert all(0 < pause <= 0.1 for pause in unhurried[3:])
+
+
+def repeatable_statuses():
+    """The statuses in the table of errors of docs/clients.md, and whether they say that the call may be repeated."""
+    rows = re.findall(r"^\| .+ \| ([0-9, ;]+) \| (yes|no)", (ROOT / "docs" / "clients.md").read_text(), re.MULTILINE)
+    return {int(status): said == "yes" for statuses, said in rows for status in re.findall("[0-9]+", statuses)}
+
+
+def test_the_table_of_errors_says_which_may_be_repeated(unhurried):
+    table = repeatable_statuses()
+    assert len(table) == 14
+    assert {status for status, again in table.items() if again} == {*LATER, 502, 504}
+    for status, again in table.items():
+        answer = httpx.Response(status, json=error("SomeError", "-"))
+        client, asked = several(*[answer] * 9, retries=2)
+        with pytest.raises(EvenhandError) as refused:
+            client.study("ads").ask()
+        assert refused.value.repeatable is again, status
+        assert (len(asked) > 1) is (again and status != 408), status
+        client, asked = several(answer, retries=0)
+        with pytest.raises(EvenhandError) as refused:
+            client.study("ads").retire("a")
+        assert refused.value.repeatable is (status in (408, 429)), status
+
+
+def test_the_classes_in_the_table_of_errors_say_the_same():
+    rows = re.findall(r"^\| (`.+?)\|[^|]*\| (yes|no)", (ROOT / "docs" / "clients.md").read_text(), re.MULTILINE)
+    classes = {
+        name: said == "yes" for words, said in rows for name in re.findall("`([A-Za-z]+Error)`", words.split(":")[0])
+    }
+    known = {name: again for name, again in classes.items() if name in errors.__all__ and name != "ServiceError"}
+    assert len(known) > 12
+    assert known == {name: getattr(errors, name).repeatable for name in known}
+
+
 def test_errors_say_whether_the_request_may_be_sent_again(monkeypatch):
     monkeypatch.setattr("evenhand.client.client.sleep", lambda pause: None)
     lost, unsent, wrong = (
@@ -239,6 +292,11 @@ def test_errors_say_whether_the_request_may_be_sent_again(monkeypatch):
     client, _ = several(lost, unsent, retries=1)
     with pytest.raises(ServiceError, match="at http://one or http://two after 2 attempts"):
         client.study("ads").ask()
+
+
+def test_contexts_and_groups_are_given_by_position_as_in_a_study_here():
+    row, groups = [[1.0], [2.0]], {"a": "x", "b": "y"}
+    assert sent("ask", row, groups) == sent("ask", contexts=row, groups=groups) == {"contexts": row, "groups": groups}
 
 
 def test_a_request_keeps_the_labels_of_a_series_or_refuses_them():
@@ -428,7 +486,7 @@ def test_a_sticky_key_gives_its_first_decision_whatever_else_is_sent(served):
 
 
 def test_the_client_is_what_is_generated_from_that_of_asyncio():
-    written = runpy.run_path(str(Path(__file__).parents[2] / "clients" / "synchronous.py"))
+    written = runpy.run_path(str(ROOT / "clients" / "synchronous.py"))
     assert written["generate"]() == written["TARGET"].read_text(), "run `make clients` and commit the result"
 
 

@@ -157,7 +157,7 @@ NEVER_GIVEN += [f"evenhand.learners.{path}" for path in OURS]
 def test_a_file_calls_no_function_that_was_not_given_to_an_adapter(path, monkeypatch):
     monkeypatch.delenv("EVENHAND_IMPORT", raising=False)
     policy = FairLearn(adapter(), [0.1] * 3)
-    with pytest.raises(StateFileError, match="expected one that this process has loaded"):
+    with pytest.raises(StateFileError, match="expected one that an Adapter of this process has"):
         from_bytes(forged(policy, lambda snapshot: snapshot["functions"].update(load=path)))
 
 
@@ -166,7 +166,7 @@ def test_a_named_module_gives_away_what_it_defines_and_nothing_that_it_imported(
     monkeypatch.setattr(functions, "_known", {})
     assert functions.find("tests.learners.foreign:load") is foreign.load
     for path in ("pickle.loads", "pickle", "random.Random", "load.__globals__", "nothing", "", "load.__call__"):
-        with pytest.raises(StateFileError, match="expected one that this process has loaded"):
+        with pytest.raises(StateFileError, match="expected one that an Adapter of this process has"):
             functions.find(f"tests.learners.foreign:{path}")
 
 

@@ -200,3 +200,14 @@ def test_the_check_finds_broken_promises_and_impossible_arms():
     for played, given in (([0], {"available": ["b"]}), ([2], {}), ([0, 0], {}), (["a"], {})):
         with pytest.raises(eh.errors.ReplayError, match="index"):
             check.decided(played, given)
+
+
+def test_of_an_arm_that_is_owed_nothing_no_round_is_shown_in_which_it_was_owed():
+    study = Study.create(":memory:", eh.quotas.DeadlineLearn(eh.learners.UCB1(), {"a": 0.0, "b": 0.9}, seed=1))
+    for _ in range(20):
+        study.tell(study.ask(), 0.0)
+    last = [row["last_owed_round"] for row in summarize(study)["arms"]]
+    assert last[0] is None
+    assert last[1] > 0
+    study.change({"a": 0.1, "b": 0.0})
+    assert summarize(study)["arms"][1]["last_owed_round"] is None

@@ -5,8 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import evenhand as eh
-from evenhand.errors import ArgumentError, SharesError
+from evenhand.errors import ArgumentError, EvenhandError, SharesError
 from evenhand.studies import Change, Study
+from evenhand.studies.log.durations import in_utc
 from evenhand.studies.statistics.state import summarize
 from tests.cli.shell import call
 
@@ -108,6 +109,8 @@ def test_a_plan_that_no_longer_fits_keeps_no_later_one_out(place, clock):
         ({"a": 0.1, "b": 0.1}, "Monday", ArgumentError, "begins: expected a date such as 2030-12-31, a time such as"),
         ({"a": 0.1, "b": 0.1}, datetime(2030, 1, 1), ArgumentError, "begins: expected a date such as"),
         (None, "1h", ArgumentError, "begins: expected a time for which a change is planned: none, got '2027"),
+        ({"a": 0.1}, "9999-12-31T23:59-05:00", ArgumentError, "begins: expected a time from 1970 to 9998, got '9999"),
+        ({"a": 0.1}, "0001-01-01T00:00+05:00", ArgumentError, "begins: expected a time from 1970 to 9998, got '0001"),
     ],
 )
 def test_what_cannot_be_planned_is_refused_at_once(place, clock, shares, begins, refusal, words):
@@ -119,7 +122,60 @@ def test_what_cannot_be_planned_is_refused_at_once(place, clock, shares, begins,
 
 def test_only_the_promise_as_a_whole_is_planned():
     with pytest.raises(ArgumentError, match="begins: expected None for add"):
-        Change(kind="add", given={"arm": "c"}, begins=1)
+        Change(kind="add", given={"arm": "c"}, begins="1h")
+
+
+def test_a_planned_operation_is_read_when_it_is_made(clock):
+    with pytest.raises(ArgumentError, match=r"begins: expected a date such as 2030-12-31, .*, got 'text'"):
+        Change(kind="change", given={"shares": {"a": 0.1}}, begins="text")
+    assert Change(kind="change", given={}, begins=NOON).due == 1_800_010_800_000_000
+
+
+def test_neither_a_repeated_key_nor_a_refused_operation_makes_a_change_that_is_due(place, clock):
+    study = ads(place)
+    first = study.ask(key="one")
+    study.change({"a": 0.1, "b": 0.2}, begins="1h")
+    clock.pass_by(2 * HOUR)
+    before = kinds(study)
+    assert study.ask(key="one") == first
+    assert study.ask(key="one", sticky=True, available=["a"]) == first
+    for refused in (
+        lambda: study.ask(available=["z"]),
+        lambda: study.ask(key="one", available=["a"]),
+        lambda: study.change({"a": 2}),
+        lambda: study.retire("z"),
+    ):
+        with pytest.raises(EvenhandError):
+            refused()
+    assert kinds(study) == before
+    # what is refused under the promise that is in force may be right under the one that is due, and otherwise
+    study.add("c", 0.6)
+    assert kinds(study) == [*before, "change", "set", "add"]
+    assert study.verify().ok
+
+
+@pytest.mark.parametrize("given", [None, {"a": 0.4, "b": 0.1}])
+def test_a_plan_that_is_due_is_withdrawn_and_replaced_under_its_time_until_it_is_made(place, clock, given):
+    study = ads(place)
+    clock.pass_by(123_456)
+    study.change({"a": 0.2, "b": 0.1}, begins="1h")
+    (begins,) = study.log.planned
+    assert begins == datetime(2027, 1, 15, 9, 0, 0, 123_456, tzinfo=UTC)
+    with pytest.raises(ArgumentError, match=r"planned: 2027-01-15T09:00:00.123456\+00:00, got '2027-01-15T10"):
+        study.change(None, begins="2h")
+    clock.pass_by(2 * HOUR)
+    study.change(given, begins=in_utc(begins))
+    study.ask()
+    assert [event.given["shares"] for event in study.log.events() if event.kind == "change"] == [given] * bool(given)
+    with pytest.raises(ArgumentError, match="begins: expected a time in the future"):
+        study.change({"a": 0.2, "b": 0.1}, begins=begins)
+
+
+def test_the_last_moment_that_can_be_planned_is_shown_as_it_is(place):
+    study = ads(place)
+    study.change({"a": 0.2, "b": 0.1}, begins="9998-12-31T23:59:59.999999")
+    assert study.log.planned == [datetime(9998, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)]
+    assert summarize(study)["promise"]["planned"][0]["begins"] == study.log.planned[0]
 
 
 def test_the_shell_plans_shows_and_withdraws(tmp_path):

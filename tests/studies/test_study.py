@@ -369,3 +369,12 @@ def test_any_conversation_replays_to_the_state_of_the_policy_alone(steps):
             assert again or first or (outcomes[0] == outcomes[1] and issubclass(outcomes[0], EvenhandError))
     assert to_bytes(study.policy) == to_bytes(from_bytes(to_bytes(alone)))
     assert study.verify().ok
+
+
+def test_a_study_is_compiled_once_it_knows_its_contexts():
+    study = Study.create(":memory:", eh.learners.LinUCB(arms=["a", "b"], seed=1))
+    with pytest.raises(ArgumentError, match=r"compile: expected a study that knows .*; take the first decision with"):
+        study.compile()
+    study.ask([[0.1, 0.2], [0.3, 0.4]])
+    study.compile()
+    assert study.ask([[0.1, 0.2], [0.3, 0.4]]).id == 2

@@ -11,6 +11,7 @@ from evenhand.studies import Study
 from evenhand.studies.log.chain import Birth, Entry, digest_of
 from evenhand.studies.log.codec import from_text, to_text
 from evenhand.studies.store.schema import EVENTS, SNAPSHOTS, STUDIES
+from tests.cli.shell import call
 from tests.naming import named
 
 SHARES = {"ads": 0.2, "news": 0.3}
@@ -50,6 +51,25 @@ def rewritten(study, log):
 def without_snapshots(study):
     with study.store.writing() as connection:
         connection.execute(delete(SNAPSHOTS).where(SNAPSHOTS.c.sequence > 0))
+
+
+def test_of_an_empty_log_nothing_was_repeated():
+    study = Study.create(":memory:", eh.quotas.FairUCB(SHARES, seed=1))
+    found = study.verify()
+    assert (found.ok, found.repeated) == (True, "none")
+
+
+def test_chances_that_were_taken_out_of_a_log_are_found():
+    """Of a policy that computes them when they are read."""
+    study = Study.create(":memory:", eh.learners.Thompson(arms=["a", "b"], seed=1))
+    study.ask(count=3)
+    assert study.verify().ok
+    log = entries(study)
+    decision = from_text(log[1]["decision"])
+    assert len(decision["probabilities"]) == 2
+    log[1]["decision"] = to_text(decision | {"probabilities": None})
+    rewritten(study, log)
+    assert study.verify().problems[0].startswith("entry 2, written by version")
 
 
 def test_a_sound_log(study):
@@ -357,3 +377,14 @@ def test_a_digest_is_of_one_entry_only():
     texts = (None, "", "\0", "\0\0", "\0\0\0", "a\0", "\0a")
     digests = {digest_of("", entry._replace(key=key, actor=actor)) for key in texts for actor in texts}
     assert len(digests) == len(texts) ** 2
+
+
+def test_the_shell_says_that_a_log_is_empty_and_that_nothing_came_since(tmp_path):
+    store, mark = str(tmp_path / "ads.evenhand"), str(tmp_path / "mark")
+    study = Study.create(store, eh.quotas.FairUCB(SHARES, seed=1))
+    found = call("verify", store, "--strict")
+    assert (found.exit_code, "The log is empty." in found.output) == (0, True)
+    study.ask()
+    for said in ("The log is whole and replays to the same decisions and states.", "No entries came since then."):
+        found = call("verify", store, "--strict", "--mark", mark)
+        assert (found.exit_code, said in found.output) == (0, True)

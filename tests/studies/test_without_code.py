@@ -1,7 +1,9 @@
 """Verification where the learner's code is not: everything but its choices is checked."""
 
 import itertools
+import math
 
+import numpy as np
 import pytest
 from sqlalchemy import select
 
@@ -30,21 +32,26 @@ def foreign(tmp_path, monkeypatch):
     study = Study.create(tmp_path / "shop.evenhand", policy)
     for reward in (1.0, 0.0, 1.0, 1.0, 0.0):
         study.tell(study.ask(), reward)
-    assert study.verify().repeated == "all"
+    earlier = study.verify()
+    assert earlier.repeated == "all"
+    study.tell(study.ask(), 1.0)
     study.close()
     for function in (choose, update):
         monkeypatch.delitem(functions._known, functions._path(function))
-    return Study.open(tmp_path / "shop.evenhand")
+    again = Study.open(tmp_path / "shop.evenhand")
+    again.earlier = earlier
+    return again
 
 
 def test_all_but_the_choices_is_checked(foreign):
     found = foreign.verify()
-    assert (found.ok, found.repeated, found.replayed, found.entries) == (True, "none", 0, 10)
-    assert (found.decisions, found.told, found.promise_kept) == (5, 5, True)
+    assert (found.ok, found.repeated, found.replayed, found.entries) == (True, "none", 0, 12)
+    assert (found.decisions, found.told, found.promise_kept) == (6, 6, True)
     assert found.notes[0].startswith(f"the learner's choices were not repeated: its module {__name__} is not here")
     assert found.as_dict()["repeated"] == "none"
     assert found.mark is None
-    with pytest.raises(StateFileError, match=f"one that this process has loaded, got '{__name__}:choose'"):
+    assert foreign.verify(since=foreign.earlier.mark).repeated == "none"
+    with pytest.raises(StateFileError, match=f"one that an Adapter of this process has, got '{__name__}:choose'"):
         foreign.ask()
 
 
@@ -59,6 +66,7 @@ def test_all_but_the_choices_is_checked(foreign):
         ("[]", True),
         ('["x",1]', True),
         ("[1.0]", True),
+        ("null", True),
         ("[0.0,1.0]", None),
     ],
 )
@@ -79,7 +87,8 @@ def test_chances_that_cannot_be_are_found(foreign, chances, wrong, digests):
     problems = foreign.verify().problems
     assert bool(problems) is wrong
     if wrong:
-        assert problems[0].startswith("entry 3, ask 2: these cannot be its chances: [")
+        said = "None" if chances == "null" else "["
+        assert problems[0].startswith(f"entry 3, ask 2: these cannot be its chances: {said}")
 
 
 def test_of_a_policy_that_is_not_here_chain_and_counts_are_checked(scratch_registry, monkeypatch):
@@ -124,6 +133,52 @@ def without_noise(dumped):
     return list(dumped[:1])
 
 
+FORMS = {
+    "a number": lambda by: 1e6 * (1 + by),
+    "near zero": lambda by: by / 1e4,
+    "an array": lambda by: np.array([1e6, by * 100, np.nan, np.inf]),
+    "nested": lambda by: {"coef": [(1.0, 2.0 - by)], "intercept": math.nan},
+}
+"""What a learner may remember, off by a part of it."""
+OTHERS = {
+    "a count": (3, 4),
+    "a longer list": ([1.0], [1.0, 1.0]),
+    "another key": ({"a": 1.0}, {"b": 1.0}),
+    "another shape": (np.ones((2, 1)), np.ones((1, 2))),
+    "another type": (np.ones(2), np.ones(2, np.float32)),
+    "bytes": (b"1.0000", b"1.0001"),
+    "a count in an array": (np.array([10**7]), np.array([10**7 + 1])),
+}
+learned = None
+
+
+def learn(learner, index, reward):
+    learner[1] = learned
+
+
+def remembering(first, then, monkeypatch):
+    """A verification that finds `then` in the place of `first` in what a learner remembers."""
+    monkeypatch.setitem(globals(), "learned", first)
+    learner = Adapter([0, None], choose=choose, update=learn, dump=list, load=list)
+    study = Study.create(":memory:", eh.quotas.DeadlineLearn(learner, {"a": 0.2, "b": 0.4}))
+    study.tell(study.ask(), 1.0)
+    study.state.snapshot()
+    monkeypatch.setitem(globals(), "learned", then)
+    return study.verify()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_numbers_that_a_learner_remembers_may_differ_by_a_millionth(form, monkeypatch):
+    exact = FORMS[form](0.0)
+    assert remembering(exact, FORMS[form](1e-7), monkeypatch).ok
+    assert not remembering(exact, FORMS[form](1e-4), monkeypatch).ok
+
+
+@pytest.mark.parametrize("form", OTHERS)
+def test_anything_else_that_differs_in_what_a_learner_remembers_is_a_wrong_log(form, monkeypatch):
+    assert "differs from the state after replay" in remembering(*OTHERS[form], monkeypatch).problems[0]
+
+
 @pytest.mark.parametrize("after", [None, "1m"])
 def test_a_learner_that_does_not_repeat_itself_is_refused_before_anything_is_decided(after):
     learner = Adapter([0], choose=never_alike, update=update, dump=list, load=list)
@@ -141,8 +196,63 @@ def test_a_fit_that_differs_in_its_last_bits_is_no_wrong_log(monkeypatch):
         study.tell(study.ask(), reward)
     found = study.verify()
     assert (found.ok, found.repeated) == (True, "all")
-    assert "remembers something else after replay" in " ".join(found.notes)
+    assert "the learner from elsewhere remembers differ after replay by up to a millionth" in " ".join(found.notes)
     log = entries(study)
     log[1]["given"] = '{"reward":0.0}'  # the learner then chooses the other arm
     rewritten(study, log)
     assert not study.verify().ok
+
+
+FLIPS = np.random.default_rng(7)
+
+
+def choose_anew(learner):
+    """One arm at first, then another each time, whatever the state."""
+    return int(FLIPS.integers(3)) if learner[0] else 0
+
+
+def scores_anew(learner):
+    return (FLIPS.random(3) * bool(learner[0])).tolist()
+
+
+def settle(learner, index, reward):
+    learner[0] = 1
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{}, {"lottery": 0.5}, {"priced": True}, {"own_choices": True}, {"among": True}, {"plays": 2}],
+    ids=str,
+)
+def test_a_second_process_follows_the_log_where_a_learner_answers_anew(tmp_path, more):
+    more = dict(more)
+    said = {name: more.pop(name) for name in ("own_choices", "among") if name in more}
+    said |= {"scores": scores_anew} if "priced" in more else {}
+    plays = more.pop("plays", 1)
+    answer = choose_among_anew if said.get("among") else rank_anew if plays > 1 else choose_anew
+    learner = Adapter([0], choose=answer, update=settle, dump=list, load=list, **said)
+    promise = eh.Promise({"a": 0.2, "b": 0.3, "c": 0.0}, plays=plays)
+    first = Study.create(tmp_path / "shop.evenhand", eh.quotas.DeadlineLearn(learner, promise, seed=1, **more))
+    second = Study.open(tmp_path / "shop.evenhand")
+    first.tell(first.ask(), 1.0 if plays == 1 else [1.0] * plays)
+
+    def turns():
+        for _ in range(20):
+            for one in (first, second):
+                one.ask(count=2)
+
+    with pytest.warns(UserWarning, match="learner: asked again about entry [0-9]+ of the log, it answers .* followed"):
+        turns()
+    states = [one.state.copy() for one in (first, second)]
+    assert eh.saving.state.to_bytes(states[0]) == eh.saving.state.to_bytes(states[1])
+    found = first.verify()
+    assert (found.promise_kept, found.ok) == (True, False)  # it does not repeat itself, and verify says where
+    assert "the log says" in found.problems[0]
+
+
+def choose_among_anew(learner, arms):
+    return arms[int(FLIPS.integers(len(arms))) if learner[0] else 0]
+
+
+def rank_anew(learner):
+    return FLIPS.permutation(3).tolist() if learner[0] else [0, 1, 2]

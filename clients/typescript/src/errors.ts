@@ -31,5 +31,5 @@ export function errorOf(sent: unknown, status?: number, safe = true): EvenhandEr
 
 /** Say whether a request that was answered with this status may be sent again; `safe` if it is never done twice. */
 export function mayRepeat(status: number, safe: boolean): boolean {
-  return status === 429 || (safe && [502, 503, 504].includes(status));
+  return [408, 429].includes(status) || (safe && [502, 503, 504].includes(status));
 }

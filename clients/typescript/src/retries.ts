@@ -24,9 +24,10 @@ const PATIENCE = 30_000;
 /**
  * Return a `fetch` that repeats requests which fail on the way or come too early.
  *
- * It goes on to the next address, and pauses when all were tried. The pauses grow and are random, so that clients that
- * failed together do not come back together; where the service says how long to wait, it is waited for. A request that
- * would be done twice is repeated only if it was refused unseen.
+ * It goes on to the next address, and pauses when all were tried or the service says that it came too fast. The pauses
+ * grow and are random, so that clients that failed together do not come back together; where the service says how long
+ * to wait, it is waited for, or the next address is tried. A request that would be done twice is repeated only if it was
+ * refused unseen.
  */
 export function repeating(sending: Sending): (request: Request) => Promise<Response> {
   const { addresses } = sending;
@@ -36,8 +37,7 @@ export function repeating(sending: Sending): (request: Request) => Promise<Respo
     for (let attempt = 0; ; attempt++) {
       const last = attempt >= sending.retries;
       const tried = (attempt + 1) % urls.length === 0;
-      const turns = Math.floor((attempt + 1) / urls.length) - 1;
-      const backoff = tried ? sending.random() * Math.min(LONGEST, FIRST * 2 ** turns) : 0;
+      const backoff = sending.random() * Math.min(LONGEST, FIRST * 2 ** Math.floor(attempt / urls.length));
       const { place } = addresses;
       const leave = () => {
         if (addresses.place === place) addresses.place = (place + 1) % urls.length; // unless another request has left
@@ -50,14 +50,16 @@ export function repeating(sending: Sending): (request: Request) => Promise<Respo
       } catch (error) {
         leave();
         if (last || request.signal.aborted || !(sending.repeatable || unsent(error))) throw unanswered(sending, attempt + 1, error);
-        await sending.pause(backoff);
+        await sending.pause(tried ? backoff : 0);
         continue;
       }
       const told = /^\d+$/.test(response.headers.get("Retry-After") ?? "") ? Number(response.headers.get("Retry-After")) : 0;
-      const again = mayRepeat(response.status, sending.repeatable);
-      if (again && response.status !== 429) leave();
-      if (last || !again || told * 1000 > PATIENCE) return response;
-      await sending.pause(tried || response.status === 429 ? told * 1000 + backoff : 0);
+      const again = response.status !== 408 && mayRepeat(response.status, sending.repeatable);
+      const long = told * 1000 > PATIENCE;
+      const stays = response.status === 429 && !long;
+      if (again && !stays) leave();
+      if (last || !again || (long && tried)) return response;
+      await sending.pause(tried || stays ? told * 1000 + backoff : 0);
     }
   };
 }

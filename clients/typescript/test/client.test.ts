@@ -1,6 +1,7 @@
 // Against the service at EVENHAND_URL with the keys in EVENHAND_KEY: `pytest tests/client/test_typescript.py` starts one.
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { inspect } from "node:util";
 
@@ -158,6 +159,40 @@ test("of several addresses one that answers is used", async () => {
     assert.ok(error instanceof EvenhandError && !error.repeatable && error.name === "StoreError");
     return true;
   });
+});
+
+test("a service that says to wait for hours is left, and one that is asked too fast is not", async () => {
+  const asked: string[] = [];
+  const pauses: number[] = [];
+  const answering = (statuses: number[], seconds?: string) => async (request: Request | URL | string) => {
+    asked.push(new URL((request as Request).url).host);
+    const status = statuses.shift() ?? 200;
+    const headers = seconds && status !== 200 ? { "Retry-After": seconds } : undefined;
+    return Response.json({ ticket: "ads.1.00", id: 1, error: { name: "TooFastError", message: "-" } }, { status, headers });
+  };
+  const ask = (statuses: number[], seconds?: string) => {
+    const options = { key: "k", random: () => 0.5, pause: async (ms: number) => pauses.push(ms) };
+    return new Client("http://one http://two", { ...options, fetch: answering(statuses, seconds) as typeof fetch }).study("ads").ask();
+  };
+  await ask([429], "3600");
+  await assert.rejects(ask([429, 503], "3600"));
+  assert.deepEqual([asked.splice(0), pauses.splice(0)], [["one", "two", "one", "two"], [0, 0]]);
+  await ask([429, 429]);
+  assert.deepEqual([asked, pauses], [["one", "one", "one"], [50, 50]]);
+});
+
+test("the table of errors says which may be repeated", async () => {
+  const rows = readFileSync("../../docs/clients.md", "utf8").matchAll(/^\| .+ \| ([0-9, ;]+) \| (yes|no)/gm);
+  const table = [...rows].flatMap(([, statuses, said]) => statuses!.match(/\d+/g)!.map((status) => [+status, said === "yes"] as const));
+  assert.ok(table.length > 14);
+  for (const [status, again] of table) {
+    let asked = 0;
+    const answer = async () => (asked++, Response.json({ error: { name: "SomeError", message: "-" } }, { status }));
+    const study = new Client("http://x", { key: "k", retries: 1, fetch: answer, pause: async () => undefined }).study("ads");
+    const error: unknown = await study.ask().catch((raised: unknown) => raised);
+    assert.ok(error instanceof EvenhandError && error.repeatable === again, `${status}`);
+    assert.equal(asked > 1, again && status !== 408, `${status}`);
+  }
 });
 
 test("other servers are told from the service", async () => {

@@ -119,9 +119,9 @@ class AsyncRemoteStudy:
 
     async def ask(
         self,
-        *,
         contexts: Any = None,
         groups: Any = None,
+        *,
         available: Sequence[Label] | None = None,
         annotator: str | None = None,
         key: str | None = None,

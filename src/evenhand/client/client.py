@@ -120,9 +120,9 @@ class RemoteStudy:
 
     def ask(
         self,
-        *,
         contexts: Any = None,
         groups: Any = None,
+        *,
         available: Sequence[Label] | None = None,
         annotator: str | None = None,
         key: str | None = None,

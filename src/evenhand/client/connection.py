@@ -30,9 +30,11 @@ FIRST, LONGEST = 0.1, 5.0
 CONNECTIONS = 100
 """Of a client at most, all kept alive: httpx closes those above, also one that another thread is about to use."""
 PATIENCE = 30.0
-"""Seconds: a service that says to wait longer than this is answered by an error."""
+"""Seconds: of a service that says to wait longer than this, the other addresses are tried, and then it is an error."""
 AGAIN = (429, 502, 503, 504)
 """The statuses after which a request is repeated: too fast, and of services and proxies that are not ready."""
+UNREAD = (408, 429)
+"""The statuses of requests that nobody has read, so that whoever sends them again does nothing twice."""
 LOCAL = re.compile(r"(.+\.)?localhost|127\.[0-9.]+|0\.0\.0\.0|::1")
 """The names and numbers of this machine."""
 
@@ -208,24 +210,27 @@ class Connection:
             The error that the service answers, if the request is not repeated.
         """
         status, told = response.status_code, _seconds(response.headers)
-        again = status in AGAIN and (call.repeatable or status == 429)
-        if again and status != 429:
-            self._leave(call, sent)
-        if again and attempt <= self._retries and told <= PATIENCE:
-            pause = self._backoff(attempt)
-            return told + pause if pause or status == 429 else 0.0
-        raise _noted(refusal_of(status, response.content), call, again)
+        safe, long = call.repeatable or status in UNREAD, told > PATIENCE
+        stays = status == 429 and not long
+        if status in AGAIN and safe:
+            if not stays:
+                self._leave(call, sent)
+            pause = self._backoff(attempt, stays=stays)
+            if attempt <= self._retries and not (long and pause):
+                return told + pause if pause else 0.0
+        raise _noted(refusal_of(status, response.content), call, safe and status in (*UNREAD, *AGAIN))
 
     def _leave(self, call: Call, sent: str) -> None:
         """Go on to the next address, unless another request has left this one before."""
         if sent == self.url + call.path:
             self._place = (self._place + 1) % len(self._urls)
 
-    def _backoff(self, attempt: int) -> float:
-        """Return a random pause, so that clients that failed together do not come back together; none before every
-        address was tried."""
-        turns, others = divmod(attempt, len(self._urls))
-        return 0.0 if others else self._random.uniform(0, min(LONGEST, FIRST * 2 ** (turns - 1)))
+    def _backoff(self, attempt: int, *, stays: bool = False) -> float:
+        """Return a random pause, so that clients that failed together do not come back together; none where the request
+        goes on to an address that was not tried in this turn."""
+        if attempt % len(self._urls) and not stays:
+            return 0.0
+        return self._random.uniform(0, min(LONGEST, FIRST * 2 ** ((attempt - 1) // len(self._urls))))
 
 
 def read(call: Call, content: bytes) -> Any:

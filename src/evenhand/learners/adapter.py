@@ -21,7 +21,7 @@ from evenhand.parameters import Parameters
 from evenhand.protocol import Label, arm_labels
 from evenhand.registry import register
 
-_dumps: ContextVar[bool] = ContextVar("_dumps", default=True)
+_dumps: ContextVar[list[Any] | None] = ContextVar("_dumps", default=None)
 PLAIN = ("contextual", "features", "reward_range", "arms", "among", "own_choices")
 """The arguments of an adapter that are plain data."""
 
@@ -170,9 +170,12 @@ class Adapter(Parameters):
             raise ArgumentError(
                 f"Adapter cannot be saved: it does not know how to save its {own}; give it dump=, load="
             )
+        dumped, apart = self._called("dump"), _dumps.get()
+        if apart is not None:
+            apart.append(dumped)
         return {
             "functions": {name: function and path_of(name, function) for name, function in self.functions.items()},
-            "dumped": self._called("dump") if _dumps.get() else None,
+            "dumped": dumped if apart is None else None,
         } | self._said
 
     @property
@@ -219,11 +222,12 @@ class Adapter(Parameters):
 
 
 @contextmanager
-def without_dumps() -> Iterator[None]:
-    """Leave out of snapshots what learners from elsewhere remember: two of these are then equal where all else is."""
-    token = _dumps.set(False)
+def dumps_apart() -> Iterator[list[Any]]:
+    """Leave out of snapshots what learners from elsewhere remember, and provide a list of that."""
+    apart: list[Any] = []
+    token = _dumps.set(apart)
     try:
-        yield
+        yield apart
     finally:
         _dumps.reset(token)
 

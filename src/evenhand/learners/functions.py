@@ -38,7 +38,7 @@ class MissingFunction:
 
     def __call__(self, *_: Any) -> Any:
         mend = f"make an Adapter with it first, or name its module in {OWN}"
-        raise StateFileError(wanted("the file's function", "one that this process has loaded", self.path, mend))
+        raise StateFileError(wanted("the file's function", "one that an Adapter of this process has", self.path, mend))
 
 
 @contextmanager

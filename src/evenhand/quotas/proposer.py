@@ -22,6 +22,7 @@ from evenhand.errors import ArgumentError, Wording, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import bind, entry, flat, interpreted, packers
 from evenhand.learners.adapter import Adapter, asks_among, learner_facts, reward_range_of, scores_of, wishes_of
+from evenhand.policy.answers import LearnerAnswers
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.kernel_set import FORCED, Kernels
 from evenhand.promises.allowed import BY_DEADLINE
@@ -64,6 +65,7 @@ class KernelProposer:
     """A learner with kernels, which stands inside the same compiled function as the rule."""
 
     compiled, features = True, None
+    answers: LearnerAnswers | None = None
 
     def __init__(self, learner: Any) -> None:
         self.learner = self.given = learner.fresh()
@@ -121,6 +123,7 @@ class PythonProposer:
             raise ArgumentError(wanted("learner", f"one for {arms} arms", f"one for {said.known_arms}"))
         self.learner, self.given, self.contextual = learner, copy.deepcopy(learner), bool(said.contextual)
         self.features = learner.features if isinstance(learner, Adapter) else None
+        self.answers = LearnerAnswers()
         self.reward_range = reward_range_of(learner, (0.0, 1.0))
 
     def kernels(self, under_rule: Callable[[Kernels], Kernels], held: bool, drawn: bool) -> Kernels:
@@ -196,6 +199,7 @@ class PythonCalls:
 
     def ask(self, round: int, contexts: Floats, waiting: Ints, arrays: object) -> tuple[int, int, float]:
         """Return the arm of a round, why it is that, and with which probability the learner proposed it."""
+        self.proposer.answers.begin()
         pending, chance = self.state.learner, math.nan
         if self.held and not bind(restore_proposal, may_come=self.may_come)(self.state, round - 1):
             propose(pending, self._wishes(contexts)[0], PROPOSAL, math.nan)
@@ -262,9 +266,10 @@ class PythonCalls:
             among = self._on_offer if arms is None else arms
         shown = [contexts] if proposer.contextual else []
         if self.priced:
-            said = self._priced(scores_of(proposer.learner, shown, among), among)
+            scores = proposer.answers.heard(scores_of(proposer.learner, shown, among).tolist())
+            said = self._priced(np.array(scores), among)
         else:
-            said = wishes_of(proposer.learner, shown, among, "learner.choose()")
+            said = proposer.answers.heard(wishes_of(proposer.learner, shown, among, "learner.choose()"))
         if self._decisions != decisions:
             raise ArgumentError(wanted("learner.choose()", "to decide without asking its own policy", "an ask"))
         return said

@@ -16,6 +16,7 @@ from evenhand.kernels.compose import bind
 from evenhand.labels import Labels, is_by_label
 from evenhand.learners.adapter import Adapter, learner_facts
 from evenhand.parameters import locked, replaceable, require_fresh
+from evenhand.policy.answers import LearnerAnswers
 from evenhand.policy.engine import Calls
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.kernel_set import Kernels, deterministic, unknown_probability
@@ -123,6 +124,11 @@ class QuotaPolicy(KernelPolicy):
     @learner.setter
     def learner(self, learner: object) -> None:
         self._proposer.learner = learner
+
+    @property
+    def _answers(self) -> LearnerAnswers | None:
+        """What a learner from elsewhere answered in the last round, None for one with kernels."""
+        return self._proposer.answers
 
     def _check_free(self, learner: object) -> None:
         """Refuse a learner that keeps a promise of its own, which nobody could keep from here."""

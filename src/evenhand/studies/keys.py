@@ -18,7 +18,7 @@ from sqlalchemy import insert, select, update
 from evenhand.errors import ArgumentError, wanted
 from evenhand.studies.creation import NAME
 from evenhand.studies.log.codec import from_text, moment, now, to_text
-from evenhand.studies.log.durations import read_moment
+from evenhand.studies.log.durations import check_future, read_moment
 from evenhand.studies.store.schema import KEYS
 from evenhand.studies.store.store import Store
 
@@ -106,7 +106,9 @@ def add_key(
     """
     if not isinstance(note, str) or len(note) > LONGEST_NOTE or not note.isprintable():  # a terminal obeys the others
         raise ArgumentError(wanted("note", f"a text of up to {LONGEST_NOTE} printable characters", note))
-    text, end = new_key(role), None if expires is None else read_moment(expires, "expires", of_date=time(23, 59, 59))
+    text, end = new_key(role), None
+    if expires is not None:
+        end = check_future(read_moment(expires, "expires", of_date=time(23, 59, 59)), "expires")
     reach = _names(studies)
     row = {"id": _id_of(text), "role": role, "digest": _digest(text), "note": note, "created_at": now()}
     row |= {"expires_at": end, "studies": reach}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, time, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -19,7 +19,6 @@ from evenhand.protocol import Label
 from evenhand.studies.creation import expiry_of_new, name_of_new, open_store, state_of_new, write_study
 from evenhand.studies.log.chain import Birth
 from evenhand.studies.log.codec import moment
-from evenhand.studies.log.durations import read_moment
 from evenhand.studies.log.log import Log
 from evenhand.studies.log.operations import Ask, Change, Forget, Operation, Tell, given_or_refusal
 from evenhand.studies.log.reader import Reader
@@ -241,15 +240,15 @@ class Study:
             for that time.
         begins : when the promise changes, if not now: a time such as "2026-12-01T00:00+01:00" (UTC without a zone), a
             date, or a duration from now. The change is made right before the first decision after that, and counts from
-            there; until then it can be replaced. Nothing is returned for it.
+            there; until then it can be replaced or withdrawn under its time, which `log.planned` has. Nothing is
+            returned for it.
 
         Raises
         ------
         ArgumentError
             If the policy's promise cannot change, or the shares cannot be promised; nothing has changed.
         """
-        at = None if begins is None else read_moment(begins, "begins", of_date=time())
-        dropped: dict[Any, Any] = self._run(Change(kind="change", given={"shares": shares}, begins=at))
+        dropped: dict[Any, Any] = self._run(Change(kind="change", given={"shares": shares}, begins=begins))
         return dropped
 
     def run(self, operations: Sequence[Operation]) -> list[Any]:
@@ -299,7 +298,13 @@ class Study:
         return self.state.erase(subject, older_than)
 
     def compile(self) -> None:
-        """Compile the policy's decisions now, if possible; otherwise this happens after a few thousand calls."""
+        """Compile the policy's decisions now, if possible; otherwise this happens after a few thousand calls.
+
+        Raises
+        ------
+        ArgumentError
+            If the policy takes contexts and has not seen any: it does not know how many numbers describe an arm.
+        """
         self.state.compile()
 
     def sign(self, ticket: Any) -> str:

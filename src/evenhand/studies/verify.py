@@ -33,9 +33,9 @@ class Verification(HasCard):
     ----------
     ok : whether nothing is wrong: the log is whole, the promise held, and what was repeated came out the same; see
         `repeated`.
-    repeated : whether "all" decisions were taken again and came out as they stand, "some", or "none", as where the
-        module of a learner of one's own is not here: `notes` say why. What was not repeated is checked all the same for
-        its chain of digests, its counts, the promise, and its chances.
+    repeated : whether "all" decisions were taken again and came out as they stand, "some", or "none", as where there
+        are none, or the module of a learner of one's own is not here: `notes` say why. What was not repeated is checked
+        all the same for its chain of digests, its counts, the promise, and its chances.
     problems, notes : what is wrong, and what could not be checked, in words.
     entries, decisions, told, forgotten, open : counts of the log; tickets that expired without a reward count as
         forgotten.
@@ -78,8 +78,9 @@ class Verification(HasCard):
     @property
     def repeated(self) -> Literal["all", "some", "none"]:
         """Whether the decisions were taken again."""
-        new = self.entries - self.since
-        return "all" if self.replayed == new else "some" if self.replayed else "none"
+        if not self.replayed:
+            return "none"
+        return "all" if self.replayed == self.entries - self.since else "some"
 
     def _card(self) -> Card:
         facts = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, time
+from datetime import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +18,7 @@ from evenhand.policy.traits import traits_of
 from evenhand.promises.versions import rows_of
 from evenhand.studies import Study
 from evenhand.studies.log.codec import moment
-from evenhand.studies.log.durations import read_moment
+from evenhand.studies.log.durations import in_utc, read_moment
 
 
 def add(store: STORE, arm: str, *, share: str = "0", study: STUDY = None, json: JSON = False) -> None:
@@ -66,14 +66,14 @@ def change(
     shares : The share of each arm on offer: a=0.2,b=1/3, or a CSV or JSON file.
     promise : A promise file, as for `evenhand new --promise`, that replaces the current promise.
     begins : When the promise changes, if not now: a time such as 2026-12-01T00:00+01:00 (UTC without a zone), a date,
-        or a duration such as 12h. The change is made right before the first decision after that. Without --shares and
-        --promise, what was planned for that time is withdrawn.
+        or a duration such as 12h. The change is made right before the first decision after that. With the time that
+        show lists it is replaced; without --shares and --promise, it is withdrawn.
     """
     at = moment(read_moment(begins, "begins", of_date=time())) if begins else None
     if at is not None and not shares and promise is None:
         with Study.open(store, study) as running:
             running.change(None, begins=at)
-        answer({"status": "withdrawn", "begins": at}, f"withdrawn: the change planned for {_time(at)}", json)
+        answer({"status": "withdrawn", "begins": at}, f"withdrawn: the change planned for {in_utc(at)}", json)
         return
     if bool(shares) == (promise is not None):
         raise ArgumentError(wanted("--shares", "either --shares or --promise FILE", shares or "neither"))
@@ -88,16 +88,12 @@ def change(
             owed = promise_in(promise, [arm for arm in policy.arms or () if arm not in gone])
         rows = rows_of(running.change(owed, begins=at))
         if at is not None:
-            said = f"planned: the promise changes right before the first decision after {_time(at)}"
+            said = f"planned: the promise changes right before the first decision after {in_utc(at)}"
             answer({"status": "planned", "begins": at}, said, json)
             return
         lags = ", ".join(_said(row) for row in rows)
         more = f"; not carried over, in plays: {lags}" if lags else ""
         answer({"status": "changed", "dropped": rows}, f"changed{more}", json)
-
-
-def _time(at: datetime) -> str:
-    return f"{at:%Y-%m-%d %H:%M} UTC"
 
 
 def _said(row: dict[str, Any]) -> str:

@@ -30,7 +30,7 @@ from evenhand.display.digits import number
 from evenhand.display.html import notes_of
 from evenhand.promises.clause import Clause
 from evenhand.studies import Study
-from evenhand.studies.log.durations import duration
+from evenhand.studies.log.durations import duration, in_utc
 from evenhand.studies.log.log import Record
 from evenhand.studies.statistics.state import summarize
 from evenhand.studies.statistics.statistics import Statistics
@@ -239,9 +239,9 @@ def _beyond_shares(promise: dict[str, Any], decisions: int) -> list[str]:
         lines.append(f"Shares from round {epoch['round']}{when}: {shares}.")
     for plan in promise.get("planned", ()):
         promises = "; ".join(plan["promises"])
-        lines.append(f"From the first decision after {plan['begins']:%Y-%m-%d %H:%M} UTC: {promises}.")
+        lines.append(f"From the first decision after {in_utc(plan['begins'])}: {promises}.")
     lines += [
-        f"The change planned for {plan['begins']:%Y-%m-%d %H:%M} UTC was refused: {plan['why']}."
+        f"The change planned for {in_utc(plan['begins'])} was refused: {plan['why']}."
         for plan in promise.get("refused", ())
     ]
     return lines

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, time
+from datetime import datetime
 from functools import partial
 from typing import Any, Literal
 
@@ -18,7 +18,6 @@ from evenhand.service.routes.routing import Endpoint
 from evenhand.service.sessions import Session
 from evenhand.studies import Change
 from evenhand.studies.log.codec import moment
-from evenhand.studies.log.durations import read_moment
 
 
 class AddBody(Body):
@@ -108,11 +107,11 @@ async def change(request: Request, session: Session, body: ChangeBody) -> dict[s
         shares = Labels(labels).read(shares, "shares", "an object arm -> share", refusal=SharesError)
     if body.promise is not None:
         shares = promise_from(body.promise, labels, bounded=True)
-    at = None if body.begins is None else read_moment(body.begins, "begins", of_date=time())
-    operation = Change(kind="change", given={"shares": shares}, actor=request.scope["key"], begins=at)
+    operation = Change(kind="change", given={"shares": shares}, actor=request.scope["key"], begins=body.begins)
     dropped = await session.run(operation)
-    status = "changed" if at is None else "withdrawn" if nothing else "planned"
-    return {"status": status, "dropped": rows_of(dropped), "begins": None if at is None else moment(at)}
+    due = operation.due
+    status = "changed" if due is None else "withdrawn" if nothing else "planned"
+    return {"status": status, "dropped": rows_of(dropped), "begins": None if due is None else moment(due)}
 
 
 def _labels(session: Session) -> list[Any]:

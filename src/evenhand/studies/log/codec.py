@@ -9,7 +9,7 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sized
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
@@ -32,6 +32,7 @@ CHECKED = ("available", "groups")
 SEALED = "$sealed"
 """The name under which the log keeps encrypted arguments."""
 NESTED = {list, dict}
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Event(NamedTuple):
@@ -331,4 +332,4 @@ def now() -> int:
 
 def moment(microseconds: int) -> datetime:
     """Return a time of the store, in UTC."""
-    return datetime.fromtimestamp(microseconds / 1e6, UTC)
+    return EPOCH + timedelta(microseconds=microseconds)

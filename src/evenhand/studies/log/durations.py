@@ -10,13 +10,15 @@ from typing import Any
 
 from evenhand.arguments import as_float
 from evenhand.errors import NOTHING, ArgumentError, Wording, wanted
-from evenhand.studies.log.codec import moment, now
+from evenhand.studies.log.codec import EPOCH, moment, now
 
 UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 WORDS = {"w": "week", "d": "day", "h": "hour", "m": "minute", "s": "second"}
 LONGEST = 100 * 366 * 86_400.0
 """A hundred years in seconds."""
 FORMS = "seconds, or a text such as 90s, 15m, 12h, 7d or 2w, up to a hundred years"
+LATEST = (datetime(9999, 1, 1, tzinfo=UTC) - EPOCH) // timedelta(microseconds=1)
+"""Moments must be before this one: later ones have no date in every zone."""
 WHAT = Wording(f"a timedelta, {FORMS}", shell=FORMS)
 
 
@@ -47,7 +49,7 @@ def read_expiry(after: Any, name: str = "expire_after") -> float | None:
 
 
 def read_moment(when: Any, name: str, *, of_date: time) -> int:
-    """Return a time to come in microseconds since 1970.
+    """Return a time in microseconds since 1970.
 
     Parameters
     ----------
@@ -58,24 +60,50 @@ def read_moment(when: Any, name: str, *, of_date: time) -> int:
     Raises
     ------
     ArgumentError
-        If it is none of these, or is over.
+        If it is none of these, or before 1970 or after 9998.
     """
     said = when
     if isinstance(when, str) and "-" in when:
         with suppress(ValueError):
-            said = date.fromisoformat(when) if len(when) == len("2030-12-31") else datetime.fromisoformat(when)
+            text = when.removesuffix(" UTC")
+            said = date.fromisoformat(text) if len(text) == len("2030-12-31") else datetime.fromisoformat(text)
             said = said.replace(tzinfo=UTC) if isinstance(said, datetime) and said.tzinfo is None else said
     if type(said) is date:
         said = datetime.combine(said, of_date, UTC)
     try:
         zoned = isinstance(said, datetime) and said.tzinfo is not None
-        at = round(said.timestamp() * 1e6) if zoned else now() + round((read_expiry(said) or 0) * 1e6)
+        seconds = 0.0 if zoned else read_expiry(said) or 0.0
     except ArgumentError as error:
         what = "a date such as 2030-12-31, a time such as 2030-12-31T08:00+01:00, or a duration such as 90d"
         raise ArgumentError(wanted(name, what, when)) from error
+    since = said - EPOCH if zoned else timedelta(microseconds=now(), seconds=seconds)
+    at = since // timedelta(microseconds=1)
+    if not 0 <= at < LATEST:
+        raise ArgumentError(wanted(name, "a time from 1970 to 9998", when))
+    return at
+
+
+def check_future(at: int, name: str) -> int:
+    """Return a time in microseconds since 1970 that is to come.
+
+    Raises
+    ------
+    ArgumentError
+        If it is over.
+    """
     if at <= now():
         raise ArgumentError(wanted(name, "a time in the future", moment(at).isoformat()))
     return at
+
+
+def in_utc(at: datetime) -> str:
+    """Return a time in UTC in words that `read_moment` reads as the same time.
+
+    >>> in_utc(datetime(2030, 12, 31, 8, tzinfo=UTC)), in_utc(datetime(2030, 12, 31, 8, 0, 5, tzinfo=UTC))
+    ('2030-12-31 08:00 UTC', '2030-12-31 08:00:05 UTC')
+    """
+    whole = at.second == at.microsecond == 0
+    return f"{at.replace(tzinfo=None).isoformat(' ', 'minutes' if whole else 'auto')} UTC"
 
 
 def duration(seconds: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime, time, timedelta
 from functools import cache
 from typing import Any, Literal
 
@@ -12,11 +13,14 @@ import numpy as np
 
 from evenhand.arguments import one_of
 from evenhand.errors import ArgumentError, ErasedError, EvenhandError, ReplayError, Wording, wanted
+from evenhand.policy.answers import LearnerAnswers
 from evenhand.policy.ask_tell import AskTell
 from evenhand.policy.traits import traits_of
 from evenhand.protocol import Changeable, Decision
+from evenhand.quotas.quota_policy import QuotaPolicy
 from evenhand.studies.log.chain import Entry
 from evenhand.studies.log.codec import arguments_of, as_decided, from_text, to_plain, to_text
+from evenhand.studies.log.durations import read_moment
 from evenhand.studies.log.open_tickets import is_apart
 
 CHANGES = ("add", "retire", "change")
@@ -93,23 +97,27 @@ class Change(Request):
     ----------
     kind : "add", "retire" or "change", the policy's method.
     given : its arguments, such as {"arm": "c", "share": 0.1}.
-    begins : of a "change", when it is due, in microseconds since 1970: it comes right before the first decision after.
-        What was planned for that time is replaced, or withdrawn where `shares` is None. None for now.
+    begins : of a "change", when it is due, as in `Study.change`: it comes right before the first decision after. What
+        was planned for that time is replaced, or withdrawn where `shares` is None. None for now.
+    due : that time in microseconds since 1970.
 
     Raises
     ------
     ArgumentError
-        If it is of another kind.
+        If it is of another kind, or `begins` is no time.
     """
 
     kind: Literal["add", "retire", "change"]
     given: dict[str, Any]
-    begins: int | None = None
+    begins: str | datetime | timedelta | None = None
+    due: int | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         one_of("kind", self.kind, CHANGES)
         if self.begins is not None and self.kind != "change":
             raise ArgumentError(wanted("begins", f"None for {self.kind}", self.begins))
+        if self.begins is not None:
+            object.__setattr__(self, "due", read_moment(self.begins, "begins", of_date=time()))
 
 
 Operation = Ask | Tell | Forget | Change
@@ -240,7 +248,14 @@ def _changes(policy: Any) -> dict[str, Callable[..., Any]]:
 def decision_text(policy: Any, decision: Any) -> str:
     """Return a new decision as the log keeps it, with the policy's notes about its ticket."""
     noted = policy.tickets.extra_log_fields(decision.id) if is_apart(policy) else {}
+    if (answers := answers_of(policy)) is not None and answers.said:
+        noted = noted | {"answers": to_plain(answers.said)}
     return to_text(as_decided(decision) | noted)
+
+
+def answers_of(policy: Any) -> LearnerAnswers | None:
+    """Return what a learner from elsewhere answered in the last round of a policy, None where it asks none."""
+    return policy._answers if isinstance(policy, QuotaPolicy) else None
 
 
 def returned_text(returned: Any) -> str | None:
@@ -281,18 +296,21 @@ def replay_entry(policy: Any, entry: Entry, version: str) -> bool:
         raise ReplayError(f"entry {entry.sequence}, {entry.kind} {entry.ticket}: refused in replay: {error}") from error
     if entry.kind not in ("ask", *CHANGES):
         return False
-    if isinstance(decided, Decision) and callable(decided.chance.probabilities):
-        # As the log has them: to compute them would take longer than the replay.
-        logged = from_text(entry.decision).get("probabilities")
-        distribution = None if logged is None else np.array(logged, np.float64)
-        decided = replace(decided, chance=replace(decided.chance, probabilities=distribution))
+    lazy = isinstance(decided, Decision) and callable(decided.chance.probabilities)
+    if lazy and (logged := from_text(entry.decision).get("probabilities")) is not None:
+        # As the log has them, if it has any: to compute them would take longer than the replay.
+        stated = np.array(logged, np.float64)
+        decided = replace(decided, chance=replace(decided.chance, probabilities=stated))
     again = decision_text(policy, decided) if entry.kind == "ask" else returned_text(decided)
     if again == entry.decision:
         return False
-    if entry.version != version:
-        before, now = from_text(entry.decision) or {}, from_text(again) or {}
-        if {name: now.get(name) for name in before} | {"reason": None} == before | {"reason": None}:
-            return bool(now.get("reason") != before.get("reason"))
+    before, now = from_text(entry.decision) or {}, from_text(again) or {}
+    without = {"answers": None}
+    if "answers" in before and before | without == now | without:  # what the learner answered made no difference
+        return False
+    without = {"reason": None}
+    if entry.version != version and before | without == {name: now.get(name) for name in before} | without:
+        return bool(now.get("reason") != before.get("reason"))
     raise ReplayError(
         f"entry {entry.sequence}, written by version {entry.version}: the log says {entry.decision}, replay {again}"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from time import perf_counter
@@ -10,14 +11,16 @@ from typing import Any
 from sqlalchemy import Connection
 
 from evenhand.errors import ArgumentError, EvenhandError, ReplayError, Wording, wanted
+from evenhand.policy.answers import LearnerAnswers
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies.log.chain import Entry, check_link
 from evenhand.studies.log.codec import from_text, moment, revive
+from evenhand.studies.log.durations import check_future
 from evenhand.studies.log.log import LARGEST, Log
 from evenhand.studies.log.open_tickets import OpenTickets, is_apart, only_these_tickets, restore_from_log
-from evenhand.studies.log.operations import Arguments, apply, replay_entry
+from evenhand.studies.log.operations import Arguments, answers_of, apply, replay_entry
 from evenhand.studies.log.versions import policy_version
 
 ENTRIES = 1_000
@@ -56,7 +59,7 @@ class Replay:
         self.expire_after: int | None = None
         self.expire_reward: float | None = None
         self.setting: dict[str, Any] = {}
-        self.sealed = False
+        self.sealed = self._warned = False
         self.size = self.latest_saved = 0
         self.reset_work()
 
@@ -82,7 +85,9 @@ class Replay:
             self.take_in(connection, page)
 
     def _follow(self, entry: Entry) -> None:
-        started = perf_counter()
+        started, answers = perf_counter(), answers_of(self.policy)
+        if answers is not None and entry.kind == "ask":
+            answers.expected = revive(from_text(entry.decision).get("answers", []))
         try:
             replay_entry(self.policy, entry, self.version)
         except ReplayError as error:
@@ -90,9 +95,23 @@ class Replay:
                 raise
             mend = f"take a snapshot with version {entry.version} first: `evenhand snapshot`, or Study.snapshot()"
             raise ReplayError(f"{error}; this is version {self.version}: {mend}") from error
+        if answers is not None:
+            self._warn_of(answers, entry)
         if entry.kind == "set":
             self.apply_setting(from_text(entry.given))
         self.advance_to(entry, started)
+
+    def _warn_of(self, answers: LearnerAnswers, entry: Entry) -> None:
+        """Say once that a learner from elsewhere did not repeat itself; the log is followed."""
+        answers.expected = []
+        if answers.differed is not None and not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"learner: asked again about entry {entry.sequence} of the log, it answers {answers.differed}, not "
+                f"{answers.said[-1]}: the log is followed. Its randomness belongs into what `dump` returns, and `seed` "
+                "sets it; until then `verify` finds that its decisions cannot be repeated",
+                stacklevel=2,
+            )
 
     def advance_to(self, entry: Entry, started: float) -> None:
         """Note that the policy has applied an entry; `started` is the time of `perf_counter` before it."""
@@ -118,29 +137,37 @@ class Replay:
         Raises
         ------
         ArgumentError
-            If nothing is planned for that time, or the change is refused after all that is planned before it.
+            If nothing is planned for that time, or it is over, or the change is refused after all that is planned
+            before it.
         """
         others = [plan for plan in self.planned if plan["begins"] != begins]
+        new = len(others) == len(self.planned)
         if given["shares"] is None:
-            if len(others) == len(self.planned):
+            if new:
                 times = ", ".join(moment(plan["begins"]).isoformat() for plan in others) or "none"
                 what = f"a time for which a change is planned: {times}"
                 raise ArgumentError(wanted("begins", what, moment(begins).isoformat()))
             return others
-        trial = self.copy()
-        for plan in (plan for plan in others if plan["begins"] < begins):
-            with suppress(EvenhandError):  # it will be refused when it is due
-                apply(trial, "change", None, revive(plan["given"]))
-        apply(trial, "change", None, revive(given))
+        if new:
+            check_future(begins, "begins")
+        self.rehearse("change", given, [plan for plan in others if plan["begins"] < begins])
         return sorted([*others, {"begins": begins, "given": given, "actor": actor}], key=lambda plan: plan["begins"])
 
-    def check_repeats(self, given: dict[str, Any]) -> None:
-        """Refuse, at the first decision, a learner from elsewhere that chooses anew from the same state: no replay
-        could repeat its log."""
+    def rehearse(self, kind: str, given: dict[str, Any], plans: Sequence[dict[str, Any]] = ()) -> Any:
+        """Apply an operation to a copy, after planned changes; return what it returns. A refusal leaves no trace."""
+        trial = self.copy()
+        for plan in plans:
+            with suppress(EvenhandError):  # it will be refused when it is due
+                apply(trial, "change", None, revive(plan["given"]))
+        return apply(trial, kind, None, revive(given))
+
+    def check_repeats(self, given: dict[str, Any], plans: Sequence[dict[str, Any]]) -> None:
+        """Refuse, at the first decision, which comes after `plans`, a learner from elsewhere that chooses anew from the
+        same state: no replay could repeat its log."""
         policy = self.policy
         if not isinstance(policy, KernelPolicy) or policy.tickets.next > 1 or traits_of(policy).compiled:
             return
-        one, other = (apply(self.copy(), "ask", None, revive(given)) for _ in range(2))
+        one, other = (self.rehearse("ask", given, plans) for _ in range(2))
         if one != other:
             what = "a learner that chooses the same from the same state"
             got = Wording(f"one that chose {one.arm!r} and then {other.arm!r}")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import math
+from typing import Any, Literal, NamedTuple
 
+import numpy as np
 from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, insert, select
 
 from evenhand.errors import EvenhandError, StateFileError
-from evenhand.learners.adapter import without_dumps
+from evenhand.learners.adapter import dumps_apart
 from evenhand.policy.ask_tell import open_tickets_of
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies.log.log import Log
@@ -18,6 +20,9 @@ from evenhand.studies.store.schema import SNAPSHOTS
 
 KEPT = 2
 """How many recent snapshots are kept beside the first of each version."""
+RELATIVE, NEAR_ZERO = 1e-6, 1e-9
+"""By which part a number may differ that a learner from elsewhere remembers, and by how much one near zero may: in an
+array as a part of its largest number, where that is above 1."""
 
 
 class Snapshot(NamedTuple):
@@ -145,18 +150,37 @@ def replay_at(log: Log, snapshot: Any) -> Replay:
     return Replay(policy, log, int(snapshot.sequence), snapshot.digest, snapshot.version, lower_bound=lower_bound)
 
 
-def same_but_dumps(policy: Any, state: bytes) -> bool:
-    """Return whether a stored state is that of a policy but for what a learner from elsewhere remembers."""
-    with without_dumps():
-        return same_state(policy, state)
-
-
-def same_state(policy: Any, state: bytes) -> bool:
-    """Return whether a stored state is that of a policy that remembers all its open tickets."""
+def same_state(policy: Any, state: bytes) -> Literal["same", "nearly", "other"]:
+    """Return whether a stored state is that of a policy that remembers all its open tickets, or is so nearly: but for
+    the last digits of what a learner from elsewhere remembers."""
     try:
         stored, lower_bound = _content_of(state, "snapshot")
+        if not all(number > lower_bound for number in open_tickets_of(policy)):
+            return "other"
         with only_these_tickets(policy, stored.open_tickets if is_apart(policy) else ()):
-            same = to_bytes(policy) == to_bytes(stored)
-        return same and all(number > lower_bound for number in open_tickets_of(policy))
+            if to_bytes(policy) == to_bytes(stored):
+                return "same"
+            with dumps_apart() as ours:
+                own = to_bytes(policy)
+            with dumps_apart() as theirs:
+                alike = own == to_bytes(stored)
+        return "nearly" if alike and _nearly(ours, theirs) else "other"
     except EvenhandError:
-        return False
+        return "other"
+
+
+def _nearly(one: Any, other: Any) -> bool:
+    """Return whether two dumps are the same but for the last digits of numbers."""
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        if (one.shape, one.dtype) != (other.shape, other.dtype):
+            return False
+        if one.dtype.kind == "f":
+            most = max(1.0, float(np.max(np.abs(one), initial=0.0, where=np.isfinite(one))))
+            return bool(np.allclose(one, other, rtol=RELATIVE, atol=NEAR_ZERO * most, equal_nan=True))
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=RELATIVE, abs_tol=NEAR_ZERO) or (math.isnan(one) and math.isnan(other))
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        return len(one) == len(other) and all(map(_nearly, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return [*one] == [*other] and all(map(_nearly, one.values(), other.values()))
+    return to_bytes(one) == to_bytes(other)

@@ -15,7 +15,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from evenhand.errors import ArgumentError, ErasedError, EvenhandError, wanted
+from evenhand.errors import ArgumentError, ErasedError, EvenhandError, Wording, wanted
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.rehearsal import compile_ahead
 from evenhand.processes import is_left_held, renew_in_child
@@ -82,10 +82,14 @@ class LivePolicy:
             return self._log.open_tickets(connection, replay.tickets.lower_bound)
 
     def compile(self) -> None:
-        """Compile the policy's decisions now, where it can be."""
+        """Compile the policy's decisions now, where it can be; see `Study.compile`."""
         with self.lock:
             policy = self._now_or_earlier().policy
             if isinstance(policy, KernelPolicy):
+                if policy.dimension is None:
+                    mend = "take the first decision with contexts, which takes longer, then compile"
+                    what = "a study that knows how many numbers describe an arm"
+                    raise ArgumentError(wanted("compile", what, Wording("one that has seen no contexts"), mend))
                 compile_ahead(policy)
 
     # ------------------------------------------------------------------ what adds to the log

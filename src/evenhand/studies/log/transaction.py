@@ -140,8 +140,6 @@ class Transaction:
             needed = [*numbers, *(ask.ticket or 0 for ask in due)]
             for ask in [*due, *late]:
                 self._expire(ask, {"after": after / 1e6}, needed)
-        if replay.setting and any(isinstance(operation, Ask | Change) for operation in operations):
-            self._begin_planned(at)
 
     def _expire(self, ask: Entry, why: dict[str, Any], needed: Sequence[int]) -> None:
         """Close a ticket that has expired; without its reward where the learner fails at that, since the study would
@@ -196,7 +194,7 @@ class Transaction:
                 mend = "use a new key, or pass sticky to get the decision of this one"
                 raise ContradictionError(f"key {ask.key!r} was used before for a different ask; {mend}")
             return before[1]
-        replay.check_repeats(given)
+        self._begin_planned("ask", given)
         begun = not isinstance(replay.policy, KernelPolicy) or replay.policy.dimension is not None
         # Saved before the policy draws: replay starts each decision from this state, and would draw other numbers if it
         # were saved afterwards.
@@ -238,33 +236,44 @@ class Transaction:
         self._enter(kind, number, text, started, random_state=drawn_from, actor=operation.actor)
         return done
 
-    def _begin_planned(self, at: int) -> None:
-        """Make the changes of the promise that are due. One that is refused, since the arms have changed meanwhile, is
-        kept as such: decisions go on under the promise that is in force."""
-        replay, planned = self._replay, self._replay.planned
+    def _begin_planned(self, kind: str, given: dict[str, Any]) -> None:
+        """Make the changes of the promise that are due before an operation, unless that will be refused. One that is
+        refused, since the arms have changed meanwhile, is kept as such: decisions go on under the promise that is in
+        force."""
+        replay, at = self._replay, now()
+        planned = replay.planned
         due = [plan for plan in planned if plan["begins"] <= at]
+        if kind == "ask":
+            replay.check_repeats(given, due)
+        if due or kind != "ask":
+            replay.rehearse(kind, given, due)
         refused = replay.setting.get("refused", [])
         for plan in due:
             try:
-                self._run_change(Change(kind="change", given=revive(plan["given"]), actor=plan["actor"]))
+                replay.rehearse("change", plan["given"])
+                self._change("change", plan["given"], plan["actor"])
             except EvenhandError as refusal:
                 refused = [*refused, {"begins": plan["begins"], "why": str(refusal)}]
         if due:
             self.set(replay.setting | {"planned": planned[len(due) :], "refused": refused})
 
     def _run_change(self, change: Change) -> Any:
-        """Change the policy's promise; a copy goes first, so that a refusal leaves no trace."""
+        """Change the policy's promise, now or later."""
         replay, kind = self._replay, change.kind
         given = replay.arguments.validate(kind, change.given)
-        if change.begins is not None:
-            self.set(replay.setting | {"planned": replay.with_plan(change.begins, given, change.actor)})
+        if change.due is not None:
+            self.set(replay.setting | {"planned": replay.with_plan(change.due, given, change.actor)})
             return {}
-        started = time.perf_counter()
-        # The copy is thrown away: a change that fails half-way would leave the live policy with half of a promise.
-        apply(replay.copy(), kind, None, revive(given))
+        self._begin_planned(kind, given)
+        return self._change(kind, given, change.actor)
+
+    def _change(self, kind: str, given: dict[str, Any], actor: str | None) -> Any:
+        """Change the policy's promise now. A copy must have gone first: a change that fails half-way would leave the
+        policy with half of a promise."""
+        replay, started = self._replay, time.perf_counter()
         drawn_from = random_state_of(replay.policy)
         returned = apply(replay.policy, kind, None, revive(given))
-        words, actor = returned_text(returned), change.actor
+        words = returned_text(returned)
         self._enter(kind, None, to_text(given), started, decision=words, random_state=drawn_from, actor=actor)
         return returned
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from evenhand.errors import ArgumentError, EvenhandError, StateFileError, Wording, wanted
+from evenhand.learners.functions import stand_ins
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies.log.chain import Entry
 from evenhand.studies.log.codec import arguments_of, from_text, promise_arguments, rewards_told
@@ -91,7 +92,8 @@ def read_mark(data: Any, study: str) -> dict[str, Any]:
         mend = "pass the earlier Verification or its .mark"
         raise ArgumentError(wanted("since", f"{WHAT}, as bytes", data, mend))
     try:
-        mark: dict[str, Any] = from_bytes(data, "since")
+        with stand_ins():
+            mark: dict[str, Any] = from_bytes(data, "since")
         own = mark["study"] == study
         Count(mark["policy"]).restore(mark["count"])
     except StateFileError as error:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand.errors import ArgumentError, EvenhandError
 from evenhand.policy.traits import traits_of
-from evenhand.promises.clause import in_words
+from evenhand.promises.clause import AT_MOST, in_words
 from evenhand.studies.log.codec import moment, revive
 from evenhand.studies.log.operations import apply
 from evenhand.studies.log.replay import Replay
@@ -72,6 +72,8 @@ def summarize(study: Study, statistics: Statistics | None = None) -> dict[str, A
 def _arms(statistics: Statistics, membership: Any) -> list[dict[str, Any]]:
     promised = None if statistics.promise is None else statistics.promise.floats()
     owed = statistics.owed
+    clauses = () if statistics.promise is None else statistics.promise.clauses
+    owing = {arm for clause in clauses if clause.kind not in AT_MOST for arm in clause.arms}
     rows = []
     for i, label in enumerate(statistics.labels):
         told = int(statistics.rewarded[i])
@@ -83,7 +85,7 @@ def _arms(statistics: Statistics, membership: Any) -> list[dict[str, Any]]:
             "promised": None if promised is None else float(promised[i]),
             "owed": None if owed is None else float(owed[i]),
             "reward": float(statistics.rewards[i]) / told if told else None,
-            "last_owed_round": int(statistics.last_owed[i]) or None,
+            "last_owed_round": (int(statistics.last_owed[i]) or None) if label in owing else None,
         }
         rows.append(row)
     return rows
