@@ -42,14 +42,9 @@ def test_what_the_trunk_and_quotas_bring_is_registered():
 
 
 EXAMPLES = [(name, number) for name in NAMES for number in range(len(examples(registry.get(name).cls)))]
-KERNELS_OF_OTHERS = (
-    "groups/group-fair-top-interval",
-    "groups/interval-chaining",
-    "groups/top-interval",
-    "quotas/fair-ucb",
-)
+SHARED = ("groups/group-fair-top-interval", "groups/interval-chaining", "groups/top-interval", "quotas/fair-ucb")
 WITH_KERNELS = [
-    at_night(entry.name) if entry.name in KERNELS_OF_OTHERS else entry.name
+    at_night(entry.name) if entry.name in SHARED else entry.name
     for entry in registry.entries("policy")
     if entry.name.startswith(("learners/", "quotas/", "groups/"))
 ]

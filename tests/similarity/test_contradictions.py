@@ -137,6 +137,7 @@ def test_one_refusal_is_enough_to_name_the_verdict_that_it_clashes_with():
     ):
         learner.verdict([1.0, 0.0], ORIGIN, 0.3, unfair=False)
     assert learner.contradictions() == [wrong]
+    assert learner.fresh().contradictions() == []
     learner.withdraw(wrong)
     assert learner.contradictions() == []
     learner.verdict([1.0, 0.0], ORIGIN, 0.3, unfair=False)
@@ -220,16 +221,6 @@ def test_that_something_was_unfair_is_no_question_where_all_were_treated_equally
         VerdictError, match=r"which pair was unfair\? No pair of this round teaches anything new; nothing"
     ):
         policy.tell(decision, 0.5, True)
-
-
-def test_what_was_refused_is_no_part_of_the_state():
-    learner = MomentDistance(radius=2.0)
-    learner.verdict([1.0, 0.0], ORIGIN, 0.6, unfair=False)
-    before = to_bytes(learner)
-    with pytest.raises(VerdictError):
-        learner.verdict([1.0, 0.0], ORIGIN, 0.5, unfair=True)
-    assert to_bytes(learner) == before
-    assert from_bytes(before).contradictions() == learner.fresh().contradictions() == []
 
 
 def test_verdicts_of_one_report_that_clash_are_said_to():

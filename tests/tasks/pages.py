@@ -2,6 +2,7 @@
 
 import atexit
 import doctest
+import functools
 import multiprocessing
 import os
 import re
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from evenhand.cli import main
 
@@ -18,19 +20,8 @@ SCRIPT = re.compile(r"^```python\n((?!>>>).*?)^```$", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 WIDTH = "100"
-SERVER = multiprocessing.get_context("forkserver")
-LIBRARIES = [
-    "matplotlib.pyplot",
-    "numba",
-    "pandas",
-    "scipy.optimize",
-    "scipy.stats",
-    "sklearn.linear_model",
-    "sqlalchemy",
-    "xarray",
-]
+LIBRARIES = ["matplotlib.pyplot", "numba", "scipy.stats", "sklearn.linear_model", "sqlalchemy", "xarray"]
 """Their import takes longer than most commands."""
-SERVER.set_forkserver_preload([__name__, *LIBRARIES])
 
 
 def commands(page: str) -> list[tuple[str, str]]:
@@ -74,13 +65,21 @@ def follow(page: str, folder: Path) -> None:
         assert same, f"$ {command}\n{checker.output_difference(example, printed, FLAGS)}"
 
 
+@functools.cache
+def server() -> Any:
+    """Return what forks a process for each of our commands that has the libraries already."""
+    found = multiprocessing.get_context("forkserver")
+    found.set_forkserver_preload([__name__, *LIBRARIES])
+    return found
+
+
 def typed(command: str, folder: Path, environment: dict[str, str]) -> str:
     """Return what a command prints that is typed in a folder; what is more than one of ours, bash runs."""
     line, _, keys = command.replace("\\\n", " ").partition(" < ")
-    with tempfile.TemporaryFile("w+") as printed:
+    with tempfile.NamedTemporaryFile("w+") as printed:
         if line.startswith("evenhand ") and not set(line) & set("|>&;$`*"):
             given = (shlex.split(line)[1:], folder / keys if keys else os.devnull, folder, environment)
-            process = SERVER.Process(target=run_main, args=(*given, f"/proc/{os.getpid()}/fd/{printed.fileno()}"))
+            process = server().Process(target=run_main, args=(*given, printed.name))
             process.start()
             process.join()
         else:
