@@ -95,7 +95,7 @@ def test_a_difference_between_people_is_found_by_their_means_in_the_order_of_the
     assert found.groups["units"].tolist() == once["g"].value_counts().loc[found.groups["group"]].tolist()
     assert found.groups["rows"].tolist() == frame["g"].value_counts().loc[found.groups["group"]].tolist()
     assert f"first shown after unit {found.round}" in str(found)
-    assert "if its units (user) are independent" in str(found)
+    assert "and its units (user) are independent" in str(found)
 
 
 @pytest.mark.parametrize("ascending", [True, False])
@@ -114,7 +114,9 @@ def test_which_mean_each_interval_is_of_is_said_where_units_differ_in_size():
     frame = people(3).head(600)
     each = frame.groupby(["g", "user"])["y"].mean()
     (f, m), (f_units, m_units) = frame.groupby("g")["y"].mean(), each.groupby("g").mean()
-    said = f"over rows, .* by {f - m:.4g}; .* over units, where it differs by {f_units - m_units:.4g}."
+    said = (
+        f"over rows count, .* by {abs(f - m):.4g}; .* over units, in which it differs by {abs(f_units - m_units):.4g}."
+    )
     assert re.search(said, eh.audit.parity(frame, group="g", value="y", unit="user").notes[-1])
 
 
@@ -142,7 +144,7 @@ def test_the_shell_names_the_people_too(tmp_path):
     path, frame = tmp_path / "log.csv", people(1, mixed=True)
     frame.to_csv(path, index=False)
     words = "audit-parity", path, "--group", "g", "--value", "y", "--seed", "3", "--unit", "user"
-    assert re.search(r"if its units\s+\(user\)\s+are\s+independent", call(*words).output)
+    assert re.search(r"its units\s+\(user\)\s+are\s+independent", call(*words).output)
     found = eh.audit.parity(frame, group="g", value="y", unit="user", seed=3)
     body = json.loads(call(*words, "--json").output)
     assert (body["unit"], body["low"], body["notes"]) == ("user", found.low, list(found.notes))

@@ -11,6 +11,7 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 import evenhand as eh
+from evenhand.cli.refusals import in_shell
 from evenhand.errors import ArgumentError, TableError, UnknownArmError
 from evenhand.evaluation.diagnosis import HIDDEN
 from evenhand.evaluation.effects import CAUTION
@@ -309,7 +310,7 @@ def test_the_caution_stands_in_every_form(tmp_path):
     assert "missing regardless of the arm" in found._repr_html_()
     said = " ".join(answer(*usual, "--out", tmp_path / "out").split())
     assert str(found) in said
-    assert " ".join(caution.split()) in said
+    assert " ".join(in_shell(caution).split()) in said
     body = json.loads(answer(*usual, "--json"))
     assert body["notes"][0] == caution
     assert body["arms"][1]["low"] == pytest.approx(found.arms["low"][1])

@@ -152,9 +152,9 @@ def of_more(
     'About 4,200 more trials like these would show the answer, if the estimates so far are right.'
     >>> of_more(4200, 1000, "rows", middle=(900, float("inf")))[56:]
     'if the estimates so far are right; 900 to more than 10,000 over the middle half of what is probable.'
-    >>> of_more(2_000_000, 1000, "rows", "the gap of 'now' is too near the tolerance 0.1")
-    'Not by data like these: ten times as many rows would not show the answer, because the gap of 'now' is too near the
-    tolerance 0.1.'
+    >>> print(of_more(2_000_000, 1000, "rows", "the gap of 'now' is too near the tolerance 0.1"))
+    Not by data like these: ten times as many rows would not show the answer, because the gap of 'now' is too near the
+    tolerance 0.1.
     """
     if more is None and not seen:
         return f"It is unclear how many more {what} are needed: too little is known."
