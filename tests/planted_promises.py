@@ -3,7 +3,9 @@ they say of their decisions."""
 
 from __future__ import annotations
 
-from evenhand.protocol import Decision
+from dataclasses import replace
+
+from evenhand.protocol import Chance, Decision
 from evenhand.quotas import DeadlineLearn
 
 
@@ -72,9 +74,8 @@ class Stated:
 
     def ask(self, *seen, **rest):
         decision = super().ask(*seen, **rest)
-        other = type(decision)(*decision[:4], self.said(decision), decision.reason, self.code(decision))
-        other.slate, other.token = decision.slate, decision.token
-        return other
+        chance = decision.chance if type(self).said is Stated.said else Chance(self.said(decision))
+        return replace(decision, chance=chance, reason_code=self.code(decision))
 
     def said(self, decision):
         return decision.probabilities
@@ -147,7 +148,8 @@ class PlaysAnArmTwice(Planted):
         decision = super().ask(*seen, **rest)
         if decision.slate is not None:
             labels, places = decision.slate
-            decision.slate = (labels[0], labels[0], *labels[2:]), (places[0], places[0], *places[2:])
+            twice = (labels[0], labels[0], *labels[2:]), (places[0], places[0], *places[2:])
+            return replace(decision, slate=twice)
         return decision
 
 

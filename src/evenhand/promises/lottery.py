@@ -42,12 +42,14 @@ from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.deadlines import NEVER
 from evenhand.kernels.random import below, uniform
 from evenhand.promises.allowed import (
+    BY_LOT,
     choose_allowed,
     choose_ranked,
     comes_before,
     most_urgent,
     open_round,
     put_ahead,
+    refusal,
 )
 from evenhand.promises.deadline_scan import close_barred, mark_served, next_urgent, pass_round
 from evenhand.promises.laminar import look, open_arms, take
@@ -302,9 +304,9 @@ def add_up_chances(params: RuleParams, state: RuleState, now: int, plays: int) -
 
 
 @routine
-def draw_slate(params: RuleParams, state: RuleState, now: int) -> bool:
+def draw_slate(params: RuleParams, state: RuleState, now: int) -> int:
     """Draw the slate of the round after `now` by the ranking in `scores` and play it, with the inclusion chances in
-    `chances`; return whether the drawn slate had to give way."""
+    `chances`; return why it is this slate: the lot, or what the drawn slate had to give way to."""
     plays = min(state.chosen.size, open_round(params, state, now))
     for place in range(plays, state.chosen.size):
         state.chosen[place] = -1
@@ -321,7 +323,7 @@ def draw_slate(params: RuleParams, state: RuleState, now: int) -> bool:
             state.chances[arm] = state.inclusions[arm]
         state.spare[0] -= state.chosen.size
         take(params, state)
-        return False
+        return BY_LOT
     sample(state, mark, plays)
     mark_slate(state, plays)
     least = allow(params, state, now, turn, plays)
@@ -329,7 +331,8 @@ def draw_slate(params: RuleParams, state: RuleState, now: int) -> bool:
     mark_slate(state, plays)
     state.slate_chance[0] = add_up_chances(params, state, now, plays)
     sample(state, mark, plays)
+    why = refusal(params, state, now) if gave_way else BY_LOT
     allow(params, state, now, turn, plays)
     state.spare[0] = least
     take(params, state)
-    return gave_way
+    return why

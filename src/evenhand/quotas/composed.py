@@ -8,8 +8,8 @@ from typing import Any
 
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, Kernel, bind, flat, kernel, packers
-from evenhand.policy.kernel_set import FORCED, Chances, Kernels, deterministic, sampled, unknown_probability
-from evenhand.promises.allowed import BY_DEADLINE, BY_LOT, cause
+from evenhand.policy.kernel_set import Chances, Kernels, deterministic, sampled, unknown_probability
+from evenhand.promises.allowed import AS_RANKED, BY_LOT, cause, refusal
 from evenhand.promises.lottery import TRIES, draw_slate, finish_one, lot, prepare_one, spread
 from evenhand.promises.rule_state import RuleParams, RuleState
 from evenhand.promises.windows import best_of
@@ -31,7 +31,7 @@ def _best_allowed(
     that."""
     best = best_of(state, state.open)
     state.chosen[0] = proposal if best < 0 else best
-    return state.chosen[0], cause(state, round - 1, 1)
+    return state.chosen[0], cause(params, state, round - 1, 1)
 
 
 @kernel
@@ -84,28 +84,29 @@ def _choose(params: RuleParams, state: RuleState, contexts: Floats, round: int, 
     # the learner is asked even where a lot wins: `tell_chances` needs its proposal, or the distribution that it drew
     # from
     proposal, said = first_proposal(params, state, contexts, round, waiting, urgent, LOT)
-    arm, why, overruled = -1, FORCED, False
+    arm, why, refused = -1, LOT, AS_RANKED
     for _ in range(TRIES):
         drawn_arm, reason = lot(state), LOT
         if drawn_arm < 0:
             drawn_arm, reason = next_proposal(params, state, contexts, round, waiting, proposal, said)
         if state.open[drawn_arm] == 1:
-            arm = drawn_arm
-            why = FORCED if overruled else reason
+            arm, why = drawn_arm, reason
             break
-        overruled = overruled or state.offered[drawn_arm] == 1
+        if refused == AS_RANKED:  # the first that was drawn would be played, were it not for what refuses it
+            state.chosen[0] = drawn_arm
+            refused = refusal(params, state, now)
     if arm < 0:
         arm = urgent
     tell_chances(state, proposal, left, urgent)
     finish_one(params, state, arm)
-    return arm, why
+    return arm, explain_cause(refused, why)
 
 
 @kernel
 def _choose_slate(params: RuleParams, state: RuleState, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
     learner_rank(params.learner, state.learner, contexts, round, waiting, state.scores)
-    overruled = draw_slate(params, state, round - 1)
-    return state.chosen[0], FORCED if overruled else LOT
+    why = explain_cause(draw_slate(params, state, round - 1), LOT)
+    return state.chosen[0], why
 
 
 @kernel
@@ -116,12 +117,19 @@ def _chance(params: RuleParams, state: RuleState, index: int) -> float:
 DRAWN = Kernels(accept_proposal, update_learner, _chance)
 """Of a learner from elsewhere, which is called between the kernels that draw."""
 
+
+@kernel
+def _cause_alone(cause: int, why: int) -> int:
+    """Stand for `explain_cause` where reasons are causes, which Python explains."""
+    return why if cause == AS_RANKED else cause
+
+
 draw_proposal = bind(
     _choose,
     first_proposal=_best_allowed,
     next_proposal=_same_proposal,
     tell_chances=_chances_of_proposal,
-    FORCED=BY_DEADLINE,
+    explain_cause=_cause_alone,
     LOT=BY_LOT,
 )
 
@@ -131,7 +139,7 @@ def draw_ranked(round: int, arrays: tuple[Any, ...]) -> int:
     """Choose by the ranking in `scores`, for a learner that is called from Python; return why these arms are played."""
     params, state = pack_params(*arrays[:split]), pack_state(*arrays[split:])
     if state.chosen.size > 1:
-        return BY_DEADLINE if draw_slate(params, state, round - 1) else BY_LOT
+        return draw_slate(params, state, round - 1)
     return draw_proposal(params, state, state.scores, round, state.chosen)[1]
 
 
