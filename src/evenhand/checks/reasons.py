@@ -16,8 +16,7 @@ from evenhand.promises.promise import Promise
 from evenhand.promises.rule_arrays import rule_parameters, rule_state
 from evenhand.quotas.quota_policy import QuotaPolicy
 
-MOST_ROUNDS, MOST_SLATES = 100, 2_000
-CHANGES = 0.2
+MOST_ROUNDS, MOST_SLATES, CHANGES = 100, 2_000, 0.2
 
 
 class _Floors:
@@ -37,19 +36,15 @@ class _Floors:
     def recount(self, decision: Any) -> None:
         """See that what a reason says can be true, whatever was wished for, and enter the play."""
         slate, code = decision.indexes, decision.reason_code
-        if code == "forced":
-            true = any(self._is_behind(arm) for arm in slate) or any(map(self.refuse, self._slates))
-        else:
-            true = code != "absent" and (code != "capped" or self._promise.caps is not None)
+        true = code != "absent" and (code != "capped" or self._promise.caps is not None)
+        if code == "forced":  # another rule than ours may play an arm as soon as it is behind, or by the horizon
+            rounds, pulls, promise = self._horizon or self._now, self._state.pulls.tolist(), self._promise
+            true = any(promise.shares[arm] * rounds - pulls[arm] > promise.slack for arm in slate)
+            true = true or any(map(self.refuse, self._slates))
         assert true, f"in round {self._now + 1} {decision.reason!r} ({code}) is said of {[*slate]}, which cannot be"
         self._state.chosen[:] = slate
         interpreted(take)(self._params, self._state)
         self._now += 1
-
-    def _is_behind(self, arm: int) -> bool:
-        """Return whether an arm is behind its share by more than the tolerance, now or at the horizon."""
-        rounds, plays = self._horizon or self._now, int(self._state.pulls[arm])
-        return self._promise.shares[arm] * rounds - plays > self._promise.slack
 
 
 class _Wishes:
@@ -89,9 +84,8 @@ def check_reasons(policy: Any, world: Any, rounds: int) -> None:
         policy.learner.last = []
         decision = policy.ask()
         wished, forced = policy.learner.last[: promise.plays], decision.reason_code == "forced"
-        assert not wished or forced == floors.refuse(wished), (
-            f"in round {decision.round} the reason is {decision.reason!r} ({decision.reason_code}), where "
-            f"{wished} was wished for, which floors and windows {'grant' if forced else 'refuse'}"
-        )
+        which = f"{wished} was wished for, which floors and windows {'grant' if forced else 'refuse'}"
+        said = f"in round {decision.round} the reason is {decision.reason!r} ({decision.reason_code})"
+        assert not wished or forced == floors.refuse(wished), f"{said}, where {which}"
         policy.tell(decision, [0.0] * promise.plays if promise.plays > 1 else 0.0)
         floors.recount(decision)

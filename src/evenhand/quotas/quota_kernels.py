@@ -30,14 +30,16 @@ import numpy as np
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, Kernel, LazyKernel, bind, entry, flat, kernel, packers
 from evenhand.policy.kernel_set import FORCED, Chances, Kernels, RewardContext, reason, sampled, unknown_probability
-from evenhand.promises.allowed import BY_ABSENCE, BY_CAP, BY_DEADLINE, BY_LOT, BY_NO_RANK
+from evenhand.promises.allowed import AS_RANKED
 from evenhand.promises.rule_state import RuleParams, RuleState
 
 PROPOSAL = reason("the learner's proposal", "learner")
-CAPPED = reason("another arm has reached its cap", "capped")
+CAPPED = reason("another arm is at its cap, or near it", "capped")
 ABSENT = reason("the learner ranked no arm on offer", "absent")
 UNRANKED = reason("the learner ranked no other arm on offer")
 LOT = reason("drawn by lottery", "drawn")
+OF_CAUSE = -1, FORCED, CAPPED, UNRANKED, ABSENT, LOT
+"""The reason of each cause, in the order of those of `evenhand.promises.allowed`."""
 
 
 class QuotaRule(NamedTuple):
@@ -83,17 +85,7 @@ class NoLearner(NamedTuple):
 @kernel
 def explain_cause(cause: int, why: int) -> int:
     """Return the reason of a decision: the learner's own, `why`, where nothing else is the cause."""
-    if cause == BY_DEADLINE:
-        why = FORCED
-    elif cause == BY_CAP:
-        why = CAPPED
-    elif cause == BY_NO_RANK:
-        why = UNRANKED
-    elif cause == BY_ABSENCE:
-        why = ABSENT
-    elif cause == BY_LOT:
-        why = LOT
-    return why
+    return why if cause == AS_RANKED else OF_CAUSE[int(cause)]
 
 
 @kernel
