@@ -40,6 +40,13 @@ def first(params: Nothing, state: Nothing, contexts: Floats, round: int, waiting
 
 
 @kernel
+def rank_first(params: Nothing, state: Nothing, contexts: Floats, round: int, waiting: Ints, scores: Floats) -> int:
+    for arm in range(scores.size):
+        scores[arm] = -arm
+    return WISHED
+
+
+@kernel
 def ignore(params: Nothing, state: Nothing, contexts: Floats, index: int, reward: float) -> None:
     pass
 
@@ -47,7 +54,7 @@ def ignore(params: Nothing, state: Nothing, contexts: Floats, index: int, reward
 class Stubborn(KernelPolicy):
     """Wishes the first arm in every round, compiled."""
 
-    _kernels = Kernels(first, ignore)
+    _kernels = Kernels(first, ignore, rank=rank_first)
 
     def __init__(self, *, arms: Any = None, seed: Any = None) -> None:
         super().__init__(arms, seed)

@@ -67,7 +67,7 @@ class Decision:
     index : the arm's position, 0 .. n_arms - 1.
     chance : how likely it was; a distribution (n_arms,) or None is taken as `Chance` of these.
     reason : why this arm, in words.
-    reason_code : the kind of the reason, for programs: "forced" by a promise, "untried", "explored", "greedy", ...; see
+    reason_code : the kind of the reason, for programs: "forced", "capped", "untried", "explored", "greedy", ...; see
         `evenhand.policy.reason`.
     slate : the labels and the positions of all arms, the best first, where several are played in a round.
     token : which policy decided it, so that no other takes it for its own; None where the decision was made from plain

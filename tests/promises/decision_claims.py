@@ -37,9 +37,17 @@ def arms_in(bits: int) -> list[int]:
 
 
 def judge_reason(
-    decision: Any, ranking: Sequence[int], plays: int, offered: int, played: int, allowed: Allowed | None, lottery: bool
+    decision: Any,
+    ranking: Sequence[int],
+    plays: int,
+    offered: int,
+    played: int,
+    allowed: Allowed | None,
+    floors: Allowed | None,
+    lottery: bool,
 ) -> Finding | None:
-    """Return what is wrong with what a decision says about the learner's proposal, a ranking of some arms.
+    """Return what is wrong with what a decision says about the learner's proposal, a ranking of some arms; `floors` is
+    what may be played where all caps are taken away.
 
     That a proposal is refused which `allowed` grants is a finding of its own kind, a fault of rules alone that say they
     are exact.
@@ -54,10 +62,16 @@ def judge_reason(
         return (
             Finding(REASON, f"it says forced where the learner proposed {first}, which was played") if forced else None
         )
-    if code not in (*SILENT, "forced"):
+    if code not in (*SILENT, "forced", "capped"):
         return Finding(REASON, f"it does not say forced where {first} was proposed and {arms_in(played)} played")
     if allowed is not None and wished in allowed.granted and not lottery:
         return Finding(NEEDLESS, f"it played {arms_in(played)} where {first} was proposed and could be granted")
+    if floors is not None and code in ("forced", "capped") and not lottery:
+        owed = wished in floors.granted
+        if owed == (code == "forced") and (owed or wished in floors.barred):
+            return Finding(
+                REASON, f"it says {code} where {first}, which floors {'grant' if owed else 'bar'}, was proposed"
+            )
     return None
 
 

@@ -140,19 +140,20 @@ class Trial:
 
     def _stated(self, decision: Any, offered: int, played: int) -> Finding | None:
         """Judge what the decision says of itself."""
-        allowed, lottery, found = None, self._case.lottery, None
+        allowed, floors, lottery, found = None, None, self._case.lottery, None
         rule = isinstance(self._policy, DeadlineLearn) and grants_all(self._policy.promise)
         exact = bool(getattr(self._policy, "exact", rule))
         if self._judged:
-            key = self._books.counts, self.promise.plays, tuple(self._offers)
-            if key not in self._games:
-                self._games[key] = Game(*key)
-            allowed = self._games[key].allowed(self._books.at, offered)
+            allowed = floors = self._allowed(self._books.counts, self._books.at, offered)
+            if self.promise.caps is not None and allowed is not None:
+                kept = [place for place, c in enumerate(self._books.counts) if c.clause.kind != "cap"]
+                counts, at = (tuple(all[place] for place in kept) for all in (self._books.counts, self._books.at))
+                floors = self._allowed(counts, at, offered)
         chances = getattr(decision, "probabilities", None)
         if self._wishes is not None:
             drawn = lottery is not None or chances is not None
             ranking, several = self._wishes.last, self.promise.plays
-            found = judge_reason(decision, ranking, several, offered, played, allowed, drawn)
+            found = judge_reason(decision, ranking, several, offered, played, allowed, floors, drawn)
         if found is not None and found.fault == NEEDLESS:
             self.needless += 1
             found = found if exact else None
@@ -161,6 +162,13 @@ class Trial:
             found = judge_chances(decision, self.promise, offered, played, allowed, floor)
             found = found or self._evidence.enter(chances, played)
         return found
+
+    def _allowed(self, counts: tuple[Any, ...], at: tuple[Any, ...], offered: int) -> Any:
+        """Return what may be played of an offer by the game of these clauses."""
+        key = counts, self.promise.plays, tuple(self._offers)
+        if key not in self._games:
+            self._games[key] = Game(*key)
+        return self._games[key].allowed(at, offered)
 
     def _tell(self, decision: Any, plays: int) -> None:
         """Report what the decision brought, or some time later."""

@@ -2,6 +2,7 @@
 
 import math
 import random
+from dataclasses import replace
 from fractions import Fraction as F
 from functools import partial
 
@@ -10,10 +11,11 @@ import pytest
 
 import evenhand as eh
 from evenhand import Promise
+from evenhand.checks.reasons import check_reasons
 from evenhand.errors import ArgumentError
 from evenhand.learners import UCB1, Thompson, TsallisINF
 from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn
-from tests.reference.promises import Caps
+from tests.reference.promises import Caps, Sets
 from tests.strategies import Stubborn
 
 PROPOSAL = "the learner's proposal"
@@ -39,8 +41,9 @@ class Drawn:
 @pytest.mark.parametrize("ranks", [False, True])
 def test_under_caps_the_reason_names_what_decided_and_is_the_game_s(ranks):
     game, seen = Caps(SHARES, CAPS, 0, 0), set()
+    floors = Sets([((arm,), share) for arm, share in enumerate(SHARES)], 0)
     for seed in range(25):
-        policy, now = DeadlineLearn(Drawn(seed, ranks), SHARES, caps=list(CAPS)), game.start
+        policy, now, due = DeadlineLearn(Drawn(seed, ranks), SHARES, caps=list(CAPS)), game.start, floors.start
         for round in range(1, 41):
             before, allowed = [*policy.pulls.values()], game.may_play(now)
             decision = policy.ask()
@@ -51,31 +54,30 @@ def test_under_caps_the_reason_names_what_decided_and_is_the_game_s(ranks):
             assert not granted or decision.index == granted[0]
             mine = decision.index == wishes[0]
             assert (decision.reason == PROPOSAL) == mine
-            assert (decision.reason_code == "forced") == (not mine)
-            higher = wishes[: wishes.index(decision.index)] if decision.index in wishes else wishes
-            at_cap = [arm for arm in higher if before[arm] + 1 > math.ceil(CAPS[arm] * round)]
-            assert ("cap" in decision.reason) == (higher == at_cap and not mine)
+            owed = wishes[0] not in floors.may_play(due)
+            assert (decision.reason_code == "forced") == (not mine and owed)
+            assert (decision.reason_code == "capped") == (not mine and not owed)
+            assert mine or owed or before[wishes[0]] + 1 > math.ceil(CAPS[wishes[0]] * round)
             seen.add(decision.reason)
-            now = game.after(now, decision.index)
+            now, due = game.after(now, decision.index), floors.after(due, decision.index)
     assert len(seen) == 3
 
 
-def test_rounds_that_a_cap_decides_are_counted_as_forced():
+def test_rounds_that_a_cap_decides_are_no_forced_rounds():
     capped = DeadlineLearn(UCB1(), {"a": 0, "b": 0}, caps={"b": "1/2"})
     history = eh.simulate(capped, BernoulliArms({"a": 0.1, "b": 0.9}), rounds=1000, seed=1, checkpoints=1)
-    free = history.pulls.sel(arm="b").item()
-    assert free == 500
-    assert int(history.forced.item()) > 400
+    assert history.pulls.sel(arm="b").item() == 500
+    assert int(history.forced.item()) == 0
 
 
 @pytest.mark.filterwarnings("ignore:learner. Stubborn names an arm")
 def test_a_wish_that_is_not_on_offer_is_not_the_reason():
     policy = DeadlineLearn(Stubborn(1), {"a": "1/3", "b": 0, "c": 0})
     decision = policy.ask(available=["a", "c"])
-    assert (decision.arm, decision.reason_code) == ("a", "other")
-    assert decision.reason == "the learner ranked no other arm on offer"
+    assert (decision.arm, decision.reason_code) == ("a", "absent")
+    assert decision.reason == "the learner ranked no arm on offer"
     decision = DeadlineLearn(TsallisINF(), {"a": "1/3", "b": 0}, seed=1).ask(available=["a"])
-    assert decision.reason_code in ("drawn", "other")
+    assert decision.reason_code in ("drawn", "absent")
     ranked = DeadlineLearn(UCB1(), {"a": "1/3", "b": 0, "c": 0})
     assert ranked.ask(available=["c"]).reason_code == "untried"
 
@@ -137,3 +139,47 @@ def by_windows(learner, shares):
 def test_a_promise_over_a_promise_is_refused(outer, inner):
     with pytest.raises(ArgumentError, match="a learner without a promise of its own"):
         outer(inner(Thompson(), [0.2, 0.3]), [0.1, 0.1])
+
+
+# ---------------------------------------------------------------------- what floors alone refuse
+
+
+TRIAL = Promise(
+    {"control": "1/4", "A": "1/10", "B": "1/10", "C": "1/10"}, caps=dict.fromkeys(["control", "A", "B", "C"], "45%")
+)
+
+
+@pytest.mark.parametrize("learner", [Thompson, lambda: Stubborn([1, 2, 3, 0]), TsallisINF])
+@pytest.mark.parametrize("plays", [1, 2])
+def test_nobody_is_called_owed_before_the_first_play_that_is_due(learner, plays):
+    if plays == 2 and learner is TsallisINF:
+        return
+    promise = TRIAL if plays == 1 else Promise(dict.fromkeys("abcd", "1/5"), caps=dict.fromkeys("abcd", "3/5"), plays=2)
+    codes = set()
+    for seed in range(20):
+        policy = DeadlineLearn(learner(), promise, lottery=0.5, seed=seed)
+        for _ in range(3):
+            codes.add(policy.ask().reason_code)
+    assert "capped" in codes
+    assert "forced" not in codes
+
+
+def test_a_draw_that_is_not_on_offer_is_not_called_owed():
+    policy = DeadlineLearn(TsallisINF(), {"a": "1/10", "b": "1/10", "c": 0}, lottery=0.5, seed=1)
+    codes = [policy.ask(available=["a"]).reason_code for _ in range(60)]
+    assert {*codes} == {"drawn", "absent"}
+
+
+@pytest.mark.parametrize(
+    ("plays", "cap", "lottery"), [(1, "2/5", None), (1, "2/5", 0.5), (2, "3/4", None), (2, "3/4", 0.5)]
+)
+def test_the_contract_finds_a_play_called_owed_that_only_a_cap_decides(plays, cap, lottery):
+    class SaysOwed(DeadlineLearn):
+        def ask(self, contexts=None, *, available=None):
+            decision = super().ask(contexts, available=available)
+            return replace(decision, reason_code=decision.reason_code.replace("capped", "forced"))
+
+    promise = Promise({"a": "1/5", "b": 0, "c": 0}, caps=dict.fromkeys("abc", cap), plays=plays)
+    check_reasons(DeadlineLearn(UCB1(), promise, lottery=lottery, seed=1), BernoulliArms([0.1, 0.5, 0.9]), 60)
+    with pytest.raises(AssertionError, match=r"\(forced\)"):
+        check_reasons(SaysOwed(UCB1(), promise, lottery=lottery, seed=1), BernoulliArms([0.1, 0.5, 0.9]), 60)

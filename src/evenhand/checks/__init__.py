@@ -6,6 +6,7 @@
     tickets            tells may come late and out of order; a second and an unknown one is refused, nothing changes
     bad input          what cannot be a reward is refused, nothing changes
     promise            what the policy promises holds, at every round
+    reasons            a play is called owed where floors alone would refuse another, and only there
     learns             it does worse where every reward is turned into its opposite
     labels             arms by other names: the same decisions by other names
     numbers            settings as whole numbers, floats or numpy's: the same policy

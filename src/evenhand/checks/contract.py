@@ -26,6 +26,7 @@ from evenhand.checks.ask_tell import (
 )
 from evenhand.checks.numeric import check_labels, check_learns, check_numbers, check_one_kernel
 from evenhand.checks.play import SEED, Skip, first_difference, fresh_policy, plain
+from evenhand.checks.reasons import check_reasons
 from evenhand.errors import ArgumentError, ContractError, wanted
 from evenhand.policy.traits import traits_of
 from evenhand.protocol import Decision, Policy, World
@@ -86,6 +87,7 @@ def check_policy(policy: object, world: object = None, *, rounds: int = 300) -> 
         "tickets": check_tickets,
         "bad input": check_bad_input,
         "promise": check_promise_kept,
+        "reasons": check_reasons,
         "learns": check_learns,
         "labels": check_labels,
         "numbers": check_numbers,

@@ -165,7 +165,7 @@ def _of_study(place: str, name: str | None, call: Sequence[str]) -> Found:
         told = frame.loc[frame["reward"].notna(), [arm, "reward"]].explode([arm, "reward"]).astype({"reward": float})
         forced = f"The promise forced {statistics.forced:,} of {statistics.rounds:,} decisions."
         priced = [BY_CONTEXTS] if traits_of(policy).contextual else _cost(promise, told[arm].to_numpy(), told["reward"])
-        cost = [forced, *priced]
+        cost = [forced, *statistics.certainty, *priced]
     if found.promise_kept is False and found.first_violation:
         first = f"round {found.first_violation[0]:,}"
         verdict = f"The promise was broken {when_broken(found.rounds_in_violation, found.decisions, first)}"

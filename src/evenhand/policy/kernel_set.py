@@ -19,7 +19,9 @@ from evenhand.kernels.compose import OPEN, bind, is_named_tuple, is_nested, kern
 REASONS: dict[int, str] = {}
 """What the reason numbers of `choose` mean; filled by `reason` when a policy's module is imported."""
 
-ReasonCode = Literal["other", "forced", "untried", "explored", "greedy", "optimistic", "sampled", "drawn", "learner"]
+ReasonCode = Literal[
+    "other", "forced", "untried", "explored", "greedy", "optimistic", "sampled", "drawn", "learner", "capped", "absent"
+]
 CODES: tuple[ReasonCode, ...] = get_args(ReasonCode)
 CODE_BITS = 32
 """A reason's number is the position of its code in `CODES`, above this many bits of its words."""
@@ -31,9 +33,10 @@ def reason(text: str, code: ReasonCode = "other") -> int:
     Parameters
     ----------
     text : the reason in words, for whoever reads it.
-    code : the kind of the reason, for programs: "forced" by a promise, "untried", "explored" at random, "greedy" (the
-        best so far), "optimistic" (the highest bound), "sampled" (the best of a posterior sample), "drawn" from a
-        distribution, or the "learner"'s own.
+    code : the kind of the reason, for programs: "forced" by a share or window that is owed, "capped" where only the cap
+        of another arm decided, "absent" where the learner's arm is not on offer, "untried", "explored" at random,
+        "greedy" (the best so far), "optimistic" (the highest bound), "sampled" (the best of a posterior sample),
+        "drawn" from a distribution, or the "learner"'s own.
 
     Raises
     ------
@@ -59,7 +62,7 @@ FORCED = reason("owed its share", "forced")
 
 @kernel
 def is_forced(why: int) -> bool:
-    """Return whether a decision was forced by a promise."""
+    """Return whether a decision was forced, as an arm was owed its share."""
     return why >> CODE_BITS == FORCED_CODE
 
 

@@ -19,15 +19,15 @@ from evenhand.kernels.deadlines import NEVER, deadline
 from evenhand.promises import windows
 from evenhand.promises.deadline_scan import can_join, is_scanned, mark_served, pass_round, select_scanned
 from evenhand.promises.feasible import spaced_alone
-from evenhand.promises.laminar import EVER, close_refused, look, open_arms, play, refuse_for_urgent, take
+from evenhand.promises.laminar import EVER, close_refused, look, look_uncapped, open_arms, play, refuse_for_urgent, take
 from evenhand.promises.promise import Promise
 from evenhand.promises.rule_state import RuleParams, RuleState
 from evenhand.promises.windows import best_of, soonest
 
-AS_RANKED, BY_DEADLINE, BY_CAP, BY_NO_RANK, BY_LOT = range(5)
-"""Why the arms of a round are those that are played: the first of the ranking; an arm of higher rank had to give way to
-a deadline, or to its own cap alone; an arm is not in the ranking at all, whose others are not on offer; or a lot was
-drawn."""
+AS_RANKED, BY_DEADLINE, BY_CAP, BY_NO_RANK, BY_ABSENCE, BY_LOT = range(6)
+"""Why the arms of a round are those that are played: the first of the ranking; the first of it would break a floor or a
+window, even without caps; they would not, but a cap bars them; no more arms on offer are ranked; none that is ranked is
+on offer; or a lot was drawn."""
 
 choose_slate = OPEN
 MOST_SLATES = 10_000
@@ -273,31 +273,61 @@ def pick_slate(params: RuleParams, state: RuleState, now: int, plays: int) -> No
 
 
 @kernel
-def is_chosen(state: RuleState, arm: int) -> bool:
-    """Return whether an arm is in the slate."""
-    found = False
+def best_after(state: RuleState, before: int, absent: bool) -> int:
+    """Return the first ranked arm on offer, or any where they may be `absent`, that comes after `before` in the
+    ranking; -1 for none."""
+    best = -1
+    for arm in range(state.scores.size):
+        ranked = state.scores[arm] > -np.inf and (absent or state.offered[arm] == 1)
+        if ranked and (before < 0 or comes_before(state, before, arm)):
+            best = arm if best < 0 or comes_before(state, arm, best) else best
+    return best
+
+
+@routine
+def refusal(params: RuleParams, state: RuleState, now: int) -> int:
+    """Return why `chosen`, which may not be played in the round after `now`, may not: a floor or a window forbids it,
+    even with all caps and absences taken away, or else what does."""
+    found = BY_CAP if params.capped_slates > 0 else BY_DEADLINE
     for place in range(state.chosen.size):
-        found = found or state.chosen[place] == arm
-    return found
-
-
-@kernel
-def cause(state: RuleState, now: int, plays: int) -> int:
-    """Return why the slate is played: because of a deadline or a cap that an arm on offer of higher rank gave way to,
-    because no more arms are ranked, or as ranked."""
-    lowest = -1
-    for place in range(plays):
-        if lowest < 0 or comes_before(state, lowest, state.chosen[place]):
-            lowest = state.chosen[place]
-    if lowest < 0:
-        return AS_RANKED
-    found = BY_NO_RANK if state.scores[lowest] == -np.inf else AS_RANKED
-    for other in range(state.scores.size):
-        if state.offered[other] == 1 and comes_before(state, other, lowest) and not is_chosen(state, other):
-            if state.cap_whole[other] <= now:
-                return BY_DEADLINE
+        arm = state.chosen[place]
+        if arm >= 0 and state.offered[arm] == 0:
+            found = BY_ABSENCE
+        elif arm >= 0 and found == BY_DEADLINE and (state.cap_whole[arm] > now or state.inclusions[arm] > 0.0):
             found = BY_CAP
+    # where nothing but floors and windows bars anything, it was they, without a look
+    if found != BY_DEADLINE and look_uncapped(params, state, now)[0] < 0:
+        found = BY_DEADLINE
     return found
+
+
+@routine
+def cause(params: RuleParams, state: RuleState, now: int, plays: int) -> int:
+    """Return why the slate is played and not the first arms of the ranking, as many as there are on offer."""
+    played, wished, granted, arm = state.ranks, 0, True, best_after(state, -1, False)
+    nothing = arm < 0
+    if nothing:
+        arm = best_after(state, -1, True)
+    for place in range(plays):
+        played[place] = state.chosen[place]
+    while wished < plays and arm >= 0:
+        state.chosen[wished] = arm
+        found = False
+        for place in range(plays):
+            found = found or played[place] == arm
+        granted = granted and found
+        wished += 1
+        arm = -1 if nothing else best_after(state, arm, False)
+    why = AS_RANKED if wished == plays else BY_NO_RANK
+    if not granted:
+        for place in range(wished, plays):  # others that are played fill up
+            for other in range(wished):
+                if state.chosen[place] == state.chosen[other]:
+                    state.chosen[place] = -1
+        why = refusal(params, state, now)
+    for place in range(plays):
+        state.chosen[place] = played[place]
+    return why
 
 
 @kernel
@@ -328,7 +358,7 @@ def select_slate(params: RuleParams, state: RuleState, now: int) -> int:
     for place in range(plays, state.chosen.size):
         state.chosen[place] = -1
     choose_slate(params, state, now, plays)
-    why = cause(state, now, plays)
+    why = cause(params, state, now, plays)
     take(params, state)
     return why
 

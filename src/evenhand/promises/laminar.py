@@ -255,34 +255,39 @@ def covers(params: RuleParams, state: RuleState, owner: int, rounds: int) -> boo
 
 
 @routine
-def look(params: RuleParams, state: RuleState, now: int) -> int:
+def look_uncapped(params: RuleParams, state: RuleState, now: int) -> tuple[int, int]:
     """Return the least that is left over at any round if `chosen` is played in the round after `now`, or a lower bound
-    of it; below 0, some clause could then not be kept."""
+    of it; below 0, some floor or window could then not be kept, whatever the caps. And the round by which too much is
+    then due, 0 where none was found."""
     if is_listed(params):
-        return 0 if in_list(params, state, soonest(params, state.left, state.chosen[0])) else -1
+        return (0 if in_list(params, state, soonest(params, state.left, state.chosen[0])) else -1), 0
     short, end = begin_look(params, state, now)
     plays, needed, least = state.chosen.size, 0, NEVER
     s = next_due(state)
     for looked in range(params.farthest):
         if looked > NEAR and are_all_needed(params, state):
-            return 0
+            return 0, 0
         if s > end + params.horizon:
-            break
+            return least, 0
         more, following = needed_by(params, state, s)
         needed += more
         left = plays * (s - now - 1) - needed
         least = min(least, left)
         if left < 0:
-            if plays == 1:
-                close_useless(params, state, now, s)
-            return left
+            return left, s
         if left - short >= min(least, short):
-            least = min(least, left - short)
-            break
+            return min(least, left - short), 0
         s = following
-    else:  # cut off: to grant a play that nobody has checked might break a promise, to refuse it does not
-        return -1
-    if params.capped_slates > 0 and not caps_can_be_kept(params, state, now):
+    return -1, 0  # cut off: to grant a play that nobody has checked might break a promise, to refuse it does not
+
+
+@routine
+def look(params: RuleParams, state: RuleState, now: int) -> int:
+    """Do what `look_uncapped` does, for all clauses, and close the arms that it shows to be barred."""
+    least, s = look_uncapped(params, state, now)
+    if s > 0 and state.chosen.size == 1:
+        close_useless(params, state, now, s)
+    if least >= 0 and params.capped_slates > 0 and not caps_can_be_kept(params, state, now):
         return -1
     return least
 

@@ -19,6 +19,11 @@ played:
 for the arms that may be played, 0 for all others. So P_i >= p_i, at least f r_i for an arm with a share r_i. An arm is
 barred only where some clause could not be kept after its play, or it is off offer: no rule could play it.
 
+Soft caps. An arm at its cap has chance 0, and weighting by chances is then biased. With x_i = b + c_i (t + 1) - N_i,
+which must be above 0 for a play, and v_i = min(1, x_i / s_i), one mark U is drawn evenly a round, and the learner's
+part goes to the open arms with U >= 1 - v_i / max v alone; the maximum is over the open arms, so one of them is always
+heard. So q is a mixture over at most k + 1 sets of arms, and all chances stay exact. See `evenhand.quotas.soft_caps`.
+
 Several plays. The inclusion chances are pi = lots + what the learner's ranking fills up to 1, with the sum of the
 plays; systematic sampling (W. G. Madow, Annals of Mathematical Statistics 20, 1949) draws a slate with exactly these,
 one of at most k + 1. Where clauses bind, the slate is turned by a place drawn evenly, and the best allowed slate in
@@ -42,12 +47,14 @@ from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.deadlines import NEVER
 from evenhand.kernels.random import below, uniform
 from evenhand.promises.allowed import (
+    BY_LOT,
     choose_allowed,
     choose_ranked,
     comes_before,
     most_urgent,
     open_round,
     put_ahead,
+    refusal,
 )
 from evenhand.promises.deadline_scan import close_barred, mark_served, next_urgent, pass_round
 from evenhand.promises.laminar import look, open_arms, take
@@ -143,12 +150,50 @@ def open_what_may_be_played(params: RuleParams, state: RuleState, now: int) -> i
 
 
 @kernel
+def soften_caps(params: RuleParams, state: RuleState, now: int) -> None:
+    """Fill `inclusions` with the marks below which open arms are left out of the learner's part, see above."""
+    most = 0.0
+    for arm in range(params.soft_rounds.size):
+        heard = 1.0
+        if params.soft_rounds[arm] > 0.0:
+            reached = state.cap_whole[arm] + state.cap_rest[arm] / params.cap_numerators[arm]
+            heard = min(1.0, max(0.0, (now + 1 - reached) / params.soft_rounds[arm]))
+        state.inclusions[arm] = heard
+        if state.open[arm] == 1:
+            most = max(most, heard)
+    for arm in range(params.soft_rounds.size):
+        state.inclusions[arm] = 1.0 - state.inclusions[arm] / most if state.open[arm] == 1 and most > 0.0 else 0.0
+
+
+@kernel
 def prepare_one(params: RuleParams, state: RuleState, now: int) -> tuple[int, float]:
-    """Begin a round with one play: fill `lots` and `open`; return the most urgent arm and what is left for
-    proposals."""
+    """Begin a round with one play: fill `lots`, `open` and, with soft caps, `inclusions`; return the most urgent arm
+    and what is left for proposals."""
     open_round(params, state, now)
     left = weigh(params, state, now, 1)
-    return open_what_may_be_played(params, state, now), left
+    urgent = open_what_may_be_played(params, state, now)
+    soften_caps(params, state, now)
+    return urgent, left
+
+
+@kernel
+def hear(params: RuleParams, state: RuleState) -> None:
+    """Draw into `within` which open arms are heard in the learner's part of the round, all where caps are hard."""
+    mark = uniform(state.stream) if params.soft_rounds.size > 0 else 1.0
+    for arm in range(state.open.size):
+        state.within[arm] = state.open[arm] == 1 and state.inclusions[arm] <= mark
+
+
+@kernel
+def chances_by_mark(state: RuleState) -> None:
+    """Fill `chances` with how likely each open arm is the first in the ranking of those that are heard."""
+    for arm in range(state.scores.size):
+        below = 1.0  # the mark from which on an arm of higher rank is heard
+        for other in range(state.scores.size):
+            if state.open[other] == 1 and comes_before(state, other, arm):
+                below = min(below, state.inclusions[other])
+        heard = state.open[arm] == 1 and state.scores[arm] > -np.inf
+        state.chances[arm] = max(0.0, below - state.inclusions[arm]) if heard else 0.0
 
 
 @kernel
@@ -302,9 +347,9 @@ def add_up_chances(params: RuleParams, state: RuleState, now: int, plays: int) -
 
 
 @routine
-def draw_slate(params: RuleParams, state: RuleState, now: int) -> bool:
+def draw_slate(params: RuleParams, state: RuleState, now: int) -> int:
     """Draw the slate of the round after `now` by the ranking in `scores` and play it, with the inclusion chances in
-    `chances`; return whether the drawn slate had to give way."""
+    `chances`; return why it is this slate: the lot, or what the drawn slate had to give way to."""
     plays = min(state.chosen.size, open_round(params, state, now))
     for place in range(plays, state.chosen.size):
         state.chosen[place] = -1
@@ -321,7 +366,7 @@ def draw_slate(params: RuleParams, state: RuleState, now: int) -> bool:
             state.chances[arm] = state.inclusions[arm]
         state.spare[0] -= state.chosen.size
         take(params, state)
-        return False
+        return BY_LOT
     sample(state, mark, plays)
     mark_slate(state, plays)
     least = allow(params, state, now, turn, plays)
@@ -329,7 +374,8 @@ def draw_slate(params: RuleParams, state: RuleState, now: int) -> bool:
     mark_slate(state, plays)
     state.slate_chance[0] = add_up_chances(params, state, now, plays)
     sample(state, mark, plays)
+    why = refusal(params, state, now) if gave_way else BY_LOT
     allow(params, state, now, turn, plays)
     state.spare[0] = least
     take(params, state)
-    return gave_way
+    return why

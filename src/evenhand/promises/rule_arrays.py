@@ -21,9 +21,12 @@ from evenhand.promises.windows import safe_states
 
 NO_STREAM = np.zeros(0, np.uint64)
 """The random stream of a rule that draws nothing."""
+NEVER_SOFT = np.zeros(0)
 
 
-def rule_parameters(promise: Promise, learner: object, floor: float = 0.0) -> RuleParams:
+def rule_parameters(
+    promise: Promise, learner: object, floor: float = 0.0, soft_rounds: Floats = NEVER_SOFT
+) -> RuleParams:
     """Return the parameters of the rule; an arm without a cap stands still at its start, which no round reaches."""
     owners, parents = forest_of(promise)
     numerators, denominator = _shares(promise, owners)
@@ -41,7 +44,8 @@ def rule_parameters(promise: Promise, learner: object, floor: float = 0.0) -> Ru
     limits = *caps, several, np.array([len(members) for members in owners], np.int64)
     of_windows = [plays / rounds for plays, rounds in (dict(promise.windows).get(one, (0, 1)) for one in owners)]
     rho = _with_children(np.maximum(rates, of_windows), parents)
-    return RuleParams(*counted, *limits, token_owners, windows, spaced, *lists, floor, rates, rho, learner)
+    tokens_at = token_owners, windows, spaced
+    return RuleParams(*counted, *limits, *tokens_at, *lists, floor, soft_rounds, rates, rho, learner)
 
 
 def look_work(params: RuleParams, plays: int) -> int:

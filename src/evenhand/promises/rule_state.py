@@ -37,6 +37,9 @@ class RuleParams(NamedTuple):
     table or the periods decide."""
     floor: float
     """Of a lottery, with which part of its rate every owner is drawn at least; 0 without one."""
+    soft_rounds: Floats
+    """(n_arms,): within how many rounds of its cap each arm is left out of the learner's part of a lottery now and
+    then, 0 where it never is; empty where caps are hard."""
     rates: Floats
     """(n_owners,): their shares as numbers."""
     rho: Floats
@@ -81,7 +84,8 @@ class RuleState(NamedTuple):
     below: Ints
     """(n_owners,): what its children need so far in a look ahead."""
     within: Ints
-    """(n_owners,): how many plays the caps of its arms allow so far in a look ahead."""
+    """(n_owners,): how many plays the caps of its arms allow so far in a look ahead; of a lottery, which arms are heard
+    in the learner's part."""
     ahead_whole: Ints
     ahead_rest: Ints
     coming: Ints
@@ -95,7 +99,8 @@ class RuleState(NamedTuple):
     chances: Floats
     """(n_arms,): with which probability each arm was drawn, or was among those that were."""
     inclusions: Floats
-    """(n_arms,): how likely a slate is to hold each arm before it is exchanged for one that may be played."""
+    """(n_arms,): how likely a slate is to hold each arm before it is exchanged for one that may be played; of one play
+    with soft caps, how likely each arm is to be left out of the learner's part."""
     ranks: Ints
     masses: Floats
     """(n_owners,): what of a floor is an owner's own; scratch beyond that."""

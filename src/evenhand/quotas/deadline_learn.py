@@ -33,7 +33,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from evenhand.arguments import real
+from evenhand.arguments import real, yes_or_no
 from evenhand.errors import ArgumentError, figure, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import bind
@@ -46,9 +46,10 @@ from evenhand.promises.feasible import settle_offers
 from evenhand.promises.plain_data import ARGUMENTS
 from evenhand.promises.promise import Promise
 from evenhand.promises.reading import key_of
+from evenhand.promises.rule_arrays import NEVER_SOFT
 from evenhand.promises.rule_state import RuleState
 from evenhand.protocol import Decision, Label
-from evenhand.quotas.composed import draw_for
+from evenhand.quotas.composed import draw_for, hears_among
 from evenhand.quotas.deadlines import check_tolerance, warn_of_idle_arms
 from evenhand.quotas.pending_proposal import always, has_room, with_pending_proposal
 from evenhand.quotas.prices import (
@@ -61,9 +62,10 @@ from evenhand.quotas.prices import (
     with_prices,
 )
 from evenhand.quotas.promise_state import ClausePositions, PromiseState
-from evenhand.quotas.proposer import PythonCalls
+from evenhand.quotas.proposer import KernelProposer, PythonCalls
 from evenhand.quotas.quota_kernels import rank_proposal, update_learner
 from evenhand.quotas.quota_policy import QuotaPolicy, Shares, read_owed
+from evenhand.quotas.soft_caps import capped_arms, soft_rounds, why_hard
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed
@@ -71,6 +73,11 @@ from evenhand.rng import Seed
 IN_VAIN = (
     "The learner sees no contexts, so no price can wait for a better one: in what was measured prices then lost "
     "rewards. Leave priced out."
+)
+SOFT = "Caps are soft: an arm that nears its cap is drawn less often, so that its probability is hardly ever 0."
+HARD = (
+    "Caps are hard: an arm at its cap has probability 0, which biases estimates that weight by probabilities. "
+    "Soft caps need {}."
 )
 
 
@@ -99,6 +106,8 @@ class DeadlineLearn(QuotaPolicy):
     cap_tolerance : by how many pulls an arm may be ahead of its cap.
     lottery : f in [0, 1] to draw every decision with known probabilities, each arm with at least f r_i wherever it may
         be played at all; None to force plays instead. See `evenhand.promises.lottery`.
+    hard_caps : of a lottery, False to draw an arm that nears its cap less often, so that its chance is hardly ever 0,
+        where that is possible; `notes` say whether it is. True to draw it as before until it stands at its cap.
     windows : a dict arm -> a, at least one pull in any a rounds, or arm -> (c, a), at least c pulls.
     priced : True to put a price in front of each of the learner's scores, so that an arm that is owed its share waits
         for the contexts in which it costs least; see `evenhand.quotas.prices`. Or the lowest and the highest mean
@@ -159,6 +168,7 @@ class DeadlineLearn(QuotaPolicy):
         cap_tolerance: float = 0.0,
         *,
         lottery: float | None = None,
+        hard_caps: bool = False,
         windows: object = None,
         priced: bool | Sequence[float] = False,
         arms: int | Sequence[Label] | None = None,
@@ -169,7 +179,7 @@ class DeadlineLearn(QuotaPolicy):
         self.plays = promise.plays
         self._traits = replace(self._traits, plays=self.plays)
         self.lottery = None if lottery is None else real("lottery", lottery, low=0.0, high=1.0)
-        self._drawn = self.lottery is not None
+        self.hard_caps, self._drawn = yes_or_no("hard_caps", hard_caps), self.lottery is not None
         what = f"True, False, or {RANGE}"
         self.priced = priced if isinstance(priced, bool) else read_range(priced, "priced", what, SUCH_AS)
         self._priced = self.priced is not False
@@ -224,7 +234,20 @@ class DeadlineLearn(QuotaPolicy):
         owed = "is worth {} more than it earns, because it is owed its share."
         prices = (self.prices or {}).items()
         vain = (IN_VAIN,) if self._priced and not self._traits.contextual else ()
-        return (*super().notes, *vain, *(f"{arm} {owed.format(figure(price, 3))}" for arm, price in prices if price))
+        caps = {"": (), None: (SOFT,)}.get(self._why_hard, (HARD.format(self._why_hard),))
+        worth = (f"{arm} {owed.format(figure(price, 3))}" for arm, price in prices if price)
+        return (*super().notes, *caps, *vain, *worth)
+
+    @property
+    def _why_hard(self) -> str | None:
+        """What a lottery lacks for soft caps, None where it has them; "" where there are no lottery or no caps."""
+        if self.lottery is None or not capped_arms(self.promise):
+            return ""
+        if self.hard_caps:
+            return "hard_caps=False"
+        if not (isinstance(self._proposer, KernelProposer) and hears_among(self._proposer.learner._kernels)):
+            return "a learner of evenhand that can choose among some of the arms, such as Thompson"
+        return why_hard(self.promise, self.lottery)
 
     def _around(self, learner: Any) -> Any:
         return priced_state(len(self._labels), learner) if self._priced else super()._around(learner)
@@ -268,7 +291,8 @@ class DeadlineLearn(QuotaPolicy):
     def _quota_parameters(self, learner: object) -> Any:
         if self._priced:
             learner = priced_parameters(self.promise, self._largest_price, learner)
-        return self._now.parameters(learner)
+        soft = self._why_hard is None
+        return self._now.parameters(learner, soft_rounds(self.promise, self.lottery or 0.0) if soft else NEVER_SOFT)
 
     def _quota_memory(self, learner: object) -> Any:
         return self._now.memory(learner, self._stream())

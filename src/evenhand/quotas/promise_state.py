@@ -30,7 +30,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple, Self
 
 from evenhand.errors import ArgumentError, SharesError, UnknownArmError, Wording, figure, wanted, wanted_one_of
-from evenhand.kernels.arrays import Words
+from evenhand.kernels.arrays import Floats, Words
 from evenhand.kernels.compose import entry, interpreted
 from evenhand.kernels.deadlines import NEVER
 from evenhand.labels import Labels
@@ -39,8 +39,8 @@ from evenhand.promises.feasible import forest_of, settle_offers, tokens_of
 from evenhand.promises.laminar import look
 from evenhand.promises.promise import Promise
 from evenhand.promises.reading import Members, key_of, read_share
+from evenhand.promises.rule_arrays import NEVER_SOFT, rule_parameters, rule_state
 from evenhand.promises.rule_arrays import look_work as composed_work
-from evenhand.promises.rule_arrays import rule_parameters, rule_state
 from evenhand.promises.rule_state import RuleParams, RuleState
 from evenhand.promises.versions import among, changed, joined, without
 from evenhand.protocol import Label, arm_labels
@@ -180,10 +180,10 @@ class PromiseState:
         """The kernels that keep the promise."""
         return RankingRule(*selection_kernels(self.promise)) if self.composed else DEADLINE_RULE
 
-    def parameters(self, learner: object) -> Any:
+    def parameters(self, learner: object, soft_rounds: Floats = NEVER_SOFT) -> Any:
         """Return the rule's parameters around those of a learner."""
         if self.composed:
-            return rule_parameters(self.promise, learner, self.lottery or 0.0)
+            return rule_parameters(self.promise, learner, self.lottery or 0.0, soft_rounds)
         return deadline_parameters(self.promise, learner)
 
     def memory(self, learner: object, stream: Words) -> Any:

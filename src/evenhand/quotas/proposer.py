@@ -25,7 +25,7 @@ from evenhand.learners.adapter import Adapter, asks_among, learner_facts, reward
 from evenhand.policy.answers import LearnerAnswers
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.kernel_set import FORCED, Kernels
-from evenhand.promises.allowed import BY_DEADLINE
+from evenhand.promises.allowed import BY_CAP, BY_DEADLINE
 from evenhand.protocol import Label
 from evenhand.quotas.composed import DRAWN, draw_ranked
 from evenhand.quotas.pending_proposal import CALLED_FROM_PYTHON, propose, resolve_proposal, restore_proposal
@@ -299,7 +299,7 @@ class PythonCalls:
             open = set(offered)
         elif self.drawn:
             open = set(np.flatnonzero(state.open).tolist())
-        elif cause == BY_DEADLINE:
+        elif cause in (BY_DEADLINE, BY_CAP):
             open = set(np.flatnonzero(state.open).tolist()) | chosen
         else:
             open = {arm for arm in offered if state.cap_whole[arm] < round} | chosen

@@ -9,7 +9,8 @@ A rule is three kernels over the quota's own arrays:
 A rule that chooses among rankings, for several arms a round or arms that are not always on offer, is two kernels:
 
     select(params, state, now) -> why the arms in `state.chosen`, which it fills, are not simply the first of those in
-        `state.scores`: 0 (or False) if they are, 1 (or True) if a deadline forces an arm, and see `promises.allowed`
+        `state.scores`: 0 (or False) if they are, 1 (or True) if the first of them would break a floor or a window, and
+        see `promises.allowed`
     is_grantable(params, state, now, proposal) -> whether `proposal` is played, where that is quickly seen; the same, of
     one arm
 
@@ -29,13 +30,16 @@ import numpy as np
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, Kernel, LazyKernel, bind, entry, flat, kernel, packers
 from evenhand.policy.kernel_set import FORCED, Chances, Kernels, RewardContext, reason, sampled, unknown_probability
-from evenhand.promises.allowed import BY_CAP, BY_DEADLINE, BY_LOT, BY_NO_RANK
+from evenhand.promises.allowed import AS_RANKED
 from evenhand.promises.rule_state import RuleParams, RuleState
 
 PROPOSAL = reason("the learner's proposal", "learner")
-CAPPED = reason("an arm ranked higher has reached its cap", "forced")
+CAPPED = reason("another arm is at its cap, or near it", "capped")
+ABSENT = reason("the learner ranked no arm on offer", "absent")
 UNRANKED = reason("the learner ranked no other arm on offer")
 LOT = reason("drawn by lottery", "drawn")
+OF_CAUSE = -1, FORCED, CAPPED, UNRANKED, ABSENT, LOT
+"""The reason of each cause, in the order of those of `evenhand.promises.allowed`."""
 
 
 class QuotaRule(NamedTuple):
@@ -81,15 +85,7 @@ class NoLearner(NamedTuple):
 @kernel
 def explain_cause(cause: int, why: int) -> int:
     """Return the reason of a decision: the learner's own, `why`, where nothing else is the cause."""
-    if cause == BY_DEADLINE:
-        why = FORCED
-    elif cause == BY_CAP:
-        why = CAPPED
-    elif cause == BY_NO_RANK:
-        why = UNRANKED
-    elif cause == BY_LOT:
-        why = LOT
-    return why
+    return why if cause == AS_RANKED else OF_CAUSE[int(cause)]
 
 
 @kernel

@@ -26,7 +26,7 @@ UNITS = {
     "r_regret": "expected reward lost against the best policy that keeps the same promise, so far",
     "reward": "reward received, so far",
     "group_share": "pulls of the group's arms over all pulls, so far",
-    "forced": "rounds decided by the quota, so far",
+    "forced": "rounds in which an owed play decided, so far",
     "shortfall": "max of r t - N(t) over all arms and sets that are owed a share r, now, in pulls",
     "worst_shortfall": "largest r s - N(s) over all arms and sets that are owed a share r and all s <= t, in pulls",
     "violations": "pairs (promise, round s <= t) with the promise broken: a floor of an arm or a set, a cap, a window",

@@ -19,6 +19,7 @@ from evenhand.errors import EvenhandError, ReplayError
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.policy.traits import traits_of
 from evenhand.protocol import Label
+from evenhand.quotas.quota_policy import QuotaPolicy
 from evenhand.studies.log.chain import Entry
 from evenhand.studies.log.codec import arguments_of, from_text, promise_arguments, revive, rewards_told
 from evenhand.studies.log.operations import CHANGES
@@ -32,7 +33,7 @@ DRIFT = 1_000
 """How many of the last decisions are compared with all before."""
 
 
-NUMBERS = ("sequence", "rounds", "told", "forgotten", "forced", "_every", "_at")
+NUMBERS = ("sequence", "rounds", "told", "forgotten", "forced", "certain", "_every", "_at")
 ARRAYS = ("counts", "last_owed", "rewards", "rewarded", "group_counts")
 LATEST = {"last_arms": np.int64, "last_groups": np.int64, "_recent": np.float64}
 """What a snapshot holds as it is, and the last few of something, with their type."""
@@ -77,6 +78,7 @@ class Statistics(PromiseCheck):
     counts : decisions for each label (n_labels,).
     forced : decisions so far that the promise forced; `last_owed` (n_labels,) the last such
         round, 0 for none.
+    certain : decisions so far that a lottery drew where an arm on offer had the chance 0 or 1.
     rewards, rewarded : sum of the rewards and how many there were, by label (n_labels,).
     groups : the groups of the arms where the policy knows any; `group_counts` (n_groups,) decisions for each.
     gaps : the differences of the groups' mean rewards; None where there are fewer than two groups.
@@ -89,7 +91,8 @@ class Statistics(PromiseCheck):
         traits = traits_of(policy)
         self.labels: list[Label] = list(traits.labels)
         super().__init__(policy)
-        self.sequence = self.rounds = self.told = self.forgotten = self.forced = 0
+        self.sequence = self.rounds = self.told = self.forgotten = self.forced = self.certain = 0
+        self._by_lottery = isinstance(policy, QuotaPolicy) and policy._drawn
         k = len(self.labels)
         self.counts, self.last_owed = np.zeros(k, np.int64), np.zeros(k, np.int64)
         self.rewards, self.rewarded = np.zeros(k), np.zeros(k, np.int64)
@@ -168,7 +171,13 @@ class Statistics(PromiseCheck):
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader must know before believing the rewards, in sentences."""
-        return self._outcomes.notes(self.rounds, self.forgotten, len(self.open))
+        return (*self._outcomes.notes(self.rounds, self.forgotten, len(self.open)), *self.certainty)
+
+    @property
+    def certainty(self) -> tuple[str, ...]:
+        """In how many rounds of a lottery an arm was sure to be drawn, or not to be, in a sentence; () without one."""
+        said = f"In {self.certain:,} of {self.rounds:,} rounds an arm on offer had the probability 0 or 1."
+        return (said,) * (self._by_lottery and self.rounds > 0)
 
     @property
     def moments(self) -> list[Moment]:
@@ -183,7 +192,12 @@ class Statistics(PromiseCheck):
         self.rounds, self._at = self.rounds + 1, row.at
         self.open[row.ticket or 0] = indices, row.at
         if indices and self.when is not None:
-            self.decided(indices, None if row.given == "{}" else promise_arguments(row.given))
+            given = None if row.given == "{}" else promise_arguments(row.given)
+            self.decided(indices, given)
+            chances = decision.get("probabilities")
+            if self._by_lottery and chances is not None:
+                on = self._on_offer(given.get("available") if given else None, ()) or range(len(chances))
+                self.certain += any(chances[arm] in (0.0, 1.0) for arm in on)
         for index in indices:
             self._drawn(row, index)
         if decision.get("reason_code") == "forced":

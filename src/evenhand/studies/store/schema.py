@@ -26,7 +26,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-VERSION = 2
+VERSION = 4
 """Of these tables. A store of another version is refused; nothing reads or forwards it."""
 
 METADATA = MetaData(
