@@ -1,5 +1,6 @@
 """A verifier of proofs, written from docs/evidence.md alone: it reads the whole log and counts every prefix anew."""
 
+import base64
 import hashlib
 import json
 import struct
@@ -171,3 +172,32 @@ def is_sound(text, checkpoints=()):
         return not due and (proof.when != "at every round" or proof.kept())
     except (Wrong, AttributeError, KeyError, IndexError, TypeError, ValueError):
         return False
+
+
+def is_receipt(receipt, checkpoint):
+    """Whether a receipt leads to the root of a checkpoint."""
+    chance = receipt["chance"]
+    bits = struct.pack(">d", chance).hex() if number(chance) else ""
+    note = [str(receipt["ticket"]), str(receipt["at"]), ",".join(map(str, receipt["positions"])), bits]
+    leaf = digest(b"\x00" + US.join([receipt["digest"], *note, *receipt["arms"]]).encode())
+    path = base64.b64decode(receipt["path"])
+    beside = [path[i : i + 32] for i in range(0, len(path), 32)]
+
+    def climb(at, size, rest):
+        """The head of a tree by the leaf at this place and the nodes beside its way, the last one the topmost."""
+        if size == 1:
+            need(not rest)
+            return leaf
+        left = 1 << (size - 1).bit_length() - 1
+        need(rest)
+        if at < left:
+            return digest(b"\x01" + climb(at, left, rest[:-1]) + rest[-1])
+        return digest(b"\x01" + rest[-1] + climb(at - left, size - left, rest[:-1]))
+
+    try:
+        need(receipt["entries"] == checkpoint["entries"] >= receipt["entry"] >= 1)
+        top = climb(receipt["entry"], receipt["entries"] + 1, beside)
+    except Wrong:
+        return False
+    size = receipt["entries"].to_bytes(8, "big")
+    return digest(b"\x02" + size + top + bytes.fromhex(checkpoint["books"])).hex() == checkpoint["root"]

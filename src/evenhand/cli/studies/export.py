@@ -18,7 +18,7 @@ from evenhand.studies.proofs.files import write_proof
 FORMS = ("log", "bandit")
 
 
-@Options(beside={"--form": "--out", "--proof": "not --out --form"})
+@Options(beside={"--form": "--out", "--proof": "not --out"})
 def export(
     store: STORE,
     *,

@@ -74,7 +74,7 @@ function eight(set, value) {
 }
 
 const bits = (chance) => (typeof chance === "number" ? hex(eight("setFloat64", chance)) : "");
-const noteOf = (ticket, at, played, arms, chance) => [ticket, at, played.join(","), bits(chance), ...arms].join("\x1f");
+const noteOf = (ticket, at, played, arms, chance) => [ticket, at, String(played), bits(chance), ...arms].join("\x1f");
 const leafOf = (digest, note) => sha(one(0), bytes(`${digest}\x1f${note}`));
 const rootOf = (entries, head, books) => hex(sha(one(2), eight("setBigUint64", BigInt(entries)), head, books));
 
@@ -89,6 +89,12 @@ const limitOf = (clause) => (clause.kind === "window" ? clause.q : clause.q * (c
 
 // A log, followed entry by entry from its header: its chain, its tree, and the books of its promise.
 class Followed {
+  clock = (clause) => clause.ended ?? this.rounds - clause.idle;
+  // The largest shortfall of a clause after any round so far.
+  most = (clause) => ("ended" in clause ? clause.most : largest(clause.most, valueOf(clause, this.clock(clause))));
+  isKept = (clause) => this.most(clause) < limitOf(clause);
+  kept = () => (this.when === "at every round" ? this.clauses.every(this.isKept) : null);
+
   constructor(header) {
     const said = JSON.parse(header);
     check(said.format === FORMAT, `expected the format ${FORMAT}`);
@@ -125,14 +131,6 @@ class Followed {
     this.owners = arms.map((_, arm) => live.filter((clause) => clause.arms.includes(arm)));
   }
 
-  clock(clause) {
-    return clause.ended ?? this.rounds - clause.idle;
-  }
-
-  // The largest shortfall of a clause after any round so far.
-  most(clause) {
-    return clause.ended === undefined ? largest(clause.most, valueOf(clause, this.clock(clause))) : clause.most;
-  }
 
   take(fields, said = "") {
     const [sequence, kind, ticket, at, given, decision] = fields;
@@ -167,7 +165,8 @@ class Followed {
 
   // Whether chances can be chances: together the plays, and none between 0 and the lottery's floor.
   addsUp(stated, played) {
-    if (!Array.isArray(stated) || !stated.every((chance) => typeof chance === "number" && chance >= 0)) return false;
+    const sound = Array.isArray(stated) && stated.every((chance) => typeof chance === "number" && chance >= 0);
+    if (!sound) return false;
     for (const clause of this.lottery && played.length === 1 ? this.live : []) {
       if (clause.kind !== "floor" || clause.arms.length !== 1 || this.clock(clause) < 0) continue;
       const chance = stated[clause.arms[0]];
@@ -215,19 +214,14 @@ class Followed {
     this.peaks.push([size, node]);
   }
 
-  root() {
-    const head = this.peaks.map(([, node]) => node).reduceRight((right, left) => sha(one(1), left, right));
-    const lines = [this.rounds, this.plays.join(",")];
-    for (const clause of this.clauses) {
-      const [begun, kind, members, ...terms] = clause.said;
-      const counted = [this.clock(clause), clause.plays, this.most(clause)];
-      lines.push([begun, kind, members.join(","), ...terms, ...counted].join(" "));
-    }
-    return rootOf(this.sequence, head, sha(bytes(lines.join("\n"))));
+  books() {
+    const counted = (clause) => [...clause.said, this.clock(clause), clause.plays, this.most(clause)].join(" ");
+    return sha(bytes([this.rounds, this.plays.join(","), ...this.clauses.map(counted)].join("\n")));
   }
 
-  kept() {
-    return this.when === "at every round" ? this.clauses.every((each) => this.most(each) < limitOf(each)) : null;
+  root() {
+    const head = this.peaks.map(([, node]) => node).reduceRight((right, left) => sha(one(1), left, right));
+    return rootOf(this.sequence, head, this.books());
   }
 
   // The clause that came closest to its limit, or went furthest beyond.
@@ -246,7 +240,8 @@ class Followed {
   checkpoint() {
     const time = `${new Date(Math.floor(this.at / 1e6) * 1000).toISOString().slice(0, 19)}Z`;
     const { study, sequence: entries, rounds } = this;
-    return { study, entries, rounds, time, kept: this.kept(), worst: this.worst(), root: this.root() };
+    const found = { kept: this.kept(), worst: this.worst(), books: hex(this.books()), root: this.root() };
+    return { study, entries, rounds, time, ...found };
   }
 }
 
@@ -284,11 +279,11 @@ async function follow(lines, known = []) {
   return [log, problems];
 }
 
-// Whether a decision stands at its place of a root (RFC 9162, section 2.1.3.2).
-function checkReceipt(receipt, root) {
+// Whether a decision stands at its place of the root of a checkpoint (RFC 9162, section 2.1.3.2).
+function checkReceipt(receipt, kept) {
   const note = noteOf(receipt.ticket, receipt.at, receipt.positions, receipt.arms, receipt.chance);
   let [node, at, last] = [leafOf(receipt.digest, note), receipt.entry, receipt.entries];
-  const path = unhex(receipt.path);
+  const path = Uint8Array.from(atob(receipt.path), (sign) => sign.charCodeAt(0));
   for (let i = 0; i < path.length; i += 32) {
     if (last === 0) return false;
     const other = path.slice(i, i + 32);
@@ -298,13 +293,13 @@ function checkReceipt(receipt, root) {
     } else node = sha(one(1), node, other);
     [at, last] = [Math.floor(at / 2), Math.floor(last / 2)];
   }
-  return last === 0 && rootOf(receipt.entries, node, unhex(receipt.books)) === root;
+  return last === 0 && receipt.entries === kept.entries && rootOf(kept.entries, node, unhex(kept.books)) === kept.root;
 }
 
 function saidOfLog(log, problems, known) {
   if (problems.length) return `WRONG: ${problems[0]}${problems.length > 1 ? ` (and ${problems.length - 1} more)` : ""}.`;
-  const promise = log.kept() ? "the promise was kept after every round" : "nothing is promised for every round";
-  const worst = log.worst();
+  const [worst, kept] = [log.worst(), log.kept()];
+  const promise = kept ? "the promise was kept after every round" : "nothing is promised for every round";
   const fits = known ? `, and ${known} earlier checkpoint${known === 1 ? "" : "s"} fit` : "";
   const closest = worst ? ` (closest: ${worst.clause}, ${worst.most}, below ${worst.below})` : "";
   return (
@@ -335,13 +330,14 @@ async function main(files) {
     else if ("root" in said) known.push(said);
     else proofs.push(file);
   }
-  if (proofs.length + receipts.length !== 1 || (receipts.length && !known.length))
+  if (proofs.length + receipts.length !== 1)
     return [["Choose a proof, and checkpoints if you have some; or a receipt and a checkpoint."], false];
   if (receipts.length) {
     const [receipt] = receipts;
-    const found = known.some((kept) => checkReceipt(receipt, kept.root));
+    const found = (known.length ? known : [receipt.checkpoint]).some((kept) => kept && checkReceipt(receipt, kept));
     const what = `the decision ${receipt.ticket} for ${receipt.arms.join(", ")} with the chance ${receipt.chance}`;
-    return [[`${found ? "Sound" : "WRONG"}: ${what} is ${found ? "" : "not "}entry ${receipt.entry} of that root.`], found];
+    const whose = known.length ? "of that root" : "of the root that came with it: compare it with one that others hold";
+    return [[`${found ? "Sound" : "WRONG"}: ${what} is ${found ? "" : "not "}entry ${receipt.entry} ${whose}.`], found];
   }
   try {
     const [log, problems] = await follow(linesOf(proofs[0]), known);

@@ -1,7 +1,7 @@
 """Check the proof of a study, or the receipt of one decision. This file needs Python 3.8 or later and nothing else.
 
     python verify.py PROOF [CHECKPOINT ...]       the proof, a .zip or its log.jsonl
-    python verify.py RECEIPT CHECKPOINT           one decision
+    python verify.py RECEIPT [CHECKPOINT]         one decision
 
 Take this file from evenhand itself, not from whom you check. The format is described in docs/evidence.md:
 
@@ -21,6 +21,7 @@ stays below 2 KB, and a checkpoint needs the last few nodes and one line for eac
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import io
 import json
@@ -73,6 +74,16 @@ def bits(chance: Any) -> str:
 def note_of(ticket: Any, at: int, played: Sequence[int], arms: Sequence[str], chance: Any) -> str:
     """Return the note of a decision, which stands in its leaf."""
     return "\x1f".join([str(ticket), str(at), ",".join(map(str, played)), bits(chance), *arms])
+
+
+def positions_and_chance(decided: dict[str, Any]) -> tuple[list[Any], Any]:
+    """Return what was played, by positions, and the chance of that, None where it is not known."""
+    played, index, stated = decided.get("indexes"), decided.get("index"), decided.get("probabilities")
+    if played is None:
+        played = [index] if type(index) is int and index >= 0 else []
+    chance = decided.get("propensity")
+    alone = chance is None and isinstance(stated, list) and len(played) == 1 and played[0] < len(stated)
+    return played, stated[played[0]] if alone and stated is not None else chance
 
 
 def leaf_of(digest: str, note: str) -> bytes:
@@ -170,14 +181,9 @@ class Followed:
 
     def decide(self, ticket: int, decided: dict[str, Any], available: Any) -> str:
         """Count a decision, check its chances, and return its note."""
-        played, index, stated = decided.get("indexes"), decided.get("index"), decided.get("probabilities")
-        if played is None:
-            played = [index] if type(index) is int and index >= 0 else []
-        chance = decided.get("propensity")
+        (played, chance), stated = positions_and_chance(decided), decided.get("probabilities")
         if stated is not None and played and not self.adds_up(stated, played):
             self.problems.append(f"entry {self.sequence}, ask {ticket}: these cannot be its chances: {stated}")
-        elif chance is None and stated is not None and len(played) == 1:
-            chance = stated[played[0]]
         if self.when is not None:
             self.count(played, decided.get("arms", [decided.get("arm")]), available)
         return note_of(ticket, self.at, played, [self.arms[i] for i in played if i < len(self.arms)], chance)
@@ -227,7 +233,7 @@ class Followed:
 
     def grow(self, node: bytes) -> None:
         """Put a leaf into the tree."""
-        size = 1
+        size, self.leaf = 1, node.hex()
         while self.peaks and self.peaks[-1][0] == size:
             node, size = sha(b"\x01", bytes.fromhex(self.peaks.pop()[1]), node), 2 * size
         self.peaks.append([size, node.hex()])
@@ -275,7 +281,8 @@ class Followed:
         """Return what to keep elsewhere, at most 1 KB."""
         at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.at // 1_000_000))
         said = {"study": self.study, "entries": self.sequence, "rounds": self.rounds, "time": at}
-        return {**said, "kept": self.kept(), "worst": self.worst(), "root": self.root()}
+        found = {"kept": self.kept(), "worst": self.worst()}
+        return {**said, **found, "books": self.books().hex(), "root": self.root()}
 
 
 def lines_of(path: str) -> Iterator[str]:
@@ -327,11 +334,11 @@ def follow(lines: Iterable[str], known: Sequence[dict[str, Any]] = ()) -> tuple[
     return log, problems
 
 
-def check_receipt(receipt: dict[str, Any], root: str) -> bool:
-    """Return whether a decision stands at its place of a root (RFC 9162, section 2.1.3.2)."""
+def check_receipt(receipt: dict[str, Any], kept: dict[str, Any]) -> bool:
+    """Return whether a decision stands at its place of the root of a checkpoint (RFC 9162, section 2.1.3.2)."""
     note = note_of(*(receipt[name] for name in ("ticket", "at", "positions", "arms", "chance")))
     node, at, last = leaf_of(receipt["digest"], note), receipt["entry"], receipt["entries"]
-    path = bytes.fromhex(receipt["path"])
+    path = base64.b64decode(receipt["path"])
     for other in (path[i : i + 32] for i in range(0, len(path), 32)):
         if last == 0:
             return False
@@ -342,7 +349,8 @@ def check_receipt(receipt: dict[str, Any], root: str) -> bool:
         else:
             node = sha(b"\x01", node, other)
         at, last = at // 2, last // 2
-    return last == 0 and root_of(receipt["entries"], node, bytes.fromhex(receipt["books"])) == root
+    root = root_of(receipt["entries"], node, bytes.fromhex(kept["books"]))
+    return last == 0 and (receipt["entries"], root) == (kept["entries"], kept["root"])
 
 
 def said_of_log(log: Followed, problems: Sequence[str], known: int) -> str:
@@ -372,14 +380,15 @@ def main(paths: Sequence[str]) -> int:
             proofs.append(path)
             continue
         (receipts if "path" in one else known if "root" in one else proofs).append(one)
-    if len(proofs) + len(receipts) != 1 or (receipts and not known):
+    if len(proofs) + len(receipts) != 1:
         print(str(__doc__).split("\n\n")[1])
         return 2
     if receipts:
         one = receipts[0]
-        found = any(check_receipt(one, kept["root"]) for kept in known)
+        found = any(check_receipt(one, kept) for kept in known or [one["checkpoint"]] if kept)
         what = f"the decision {one['ticket']} for {', '.join(one['arms'])} with the chance {one['chance']}"
-        print(f"{'Sound' if found else 'WRONG'}: {what} is {'' if found else 'not '}entry {one['entry']} of that root.")
+        whose = "of that root" if known else "of the root that came with it: compare it with one that others hold"
+        print(f"{'Sound' if found else 'WRONG'}: {what} is {'' if found else 'not '}entry {one['entry']} {whose}.")
         return 0 if found else 1
     try:
         log, problems = follow(lines_of(proofs[0]), known)
