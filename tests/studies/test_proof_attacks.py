@@ -17,7 +17,8 @@ import pytest
 import evenhand as eh
 from evenhand.studies import Ask, Study
 from evenhand.studies.proofs import files
-from evenhand.studies.proofs.verify import FORMAT, follow, link
+from evenhand.studies.proofs.receipts import Receipts
+from evenhand.studies.proofs.verify import FORMAT, check_receipt, follow, link
 from tests.reference import proofs as reference
 from tests.studies.test_verify import entries, rewritten, without_snapshots
 
@@ -180,6 +181,19 @@ def test_every_attack_is_found_by_one_old_checkpoint(written):
     assert found[0][1] is True
     assert json.loads(found[0][0][1]) == checkpoint
     assert [sound for _, sound in found[1:]] == [python for python, _ in answers]
+
+
+@pytest.mark.slow
+def test_a_receipt_is_checked_in_javascript_as_well():
+    study = Study.create(":memory:", eh.quotas.FairUCB({"a": 0.2, "b": 0.3}, seed=1), name="ads")
+    for _ in range(6):
+        study.ask()
+    receipt = Receipts(study.log).of(ticket=5)
+    kept = receipt["checkpoint"]
+    shown = [(receipt, [kept]), (receipt, []), (receipt | {"chance": 0.5}, [kept]), (receipt | {"entry": 4}, [kept])]
+    found = in_javascript([([json.dumps(one)], known) for one, known in shown])
+    assert [sound for _, sound in found] == [True, True, False, False]
+    assert [check_receipt(one, kept) for one, _ in shown] == [True, True, False, False]
 
 
 def test_a_cut_tail_is_found_by_a_checkpoint_from_behind_it_alone(written):

@@ -1,6 +1,7 @@
 """Proofs: the root states the worst shortfall of every clause exactly, and follows the log wherever it is read on."""
 
 import json
+import zipfile
 from fractions import Fraction
 from random import Random
 
@@ -14,8 +15,10 @@ from evenhand.promises.promise import read_promise
 from evenhand.studies import Study
 from evenhand.studies.log.chain import Birth, Entry, digest_of
 from evenhand.studies.log.codec import to_text
-from evenhand.studies.proofs.verify import Followed, follow
+from evenhand.studies.proofs.files import write_proof
+from evenhand.studies.proofs.verify import Followed, follow, lines_of
 from evenhand.studies.statistics.checkpoint import Count
+from tests.cli.shell import answer, refused
 from tests.naming import timed
 
 ARMS = ("a", "b", "c", "d")
@@ -280,3 +283,28 @@ def test_arms_that_are_written_alike_have_no_proof():
 def test_a_followed_log_refuses_what_is_no_header():
     with pytest.raises(ValueError, match="expected the format 'evenhand proof 1', got 'other'"):
         Followed('{"format":"other"}')
+
+
+# ---------------------------------------------------------------------- the file
+
+
+def test_a_proof_is_exported_with_what_checks_it(tmp_path):
+    place, proof = tmp_path / "s.evenhand", tmp_path / "s.zip"
+    with Study.create(place, eh.quotas.DeadlineLearn(eh.learners.UCB1(), {"a": 0.2, "b": 0.3}), name="ads") as study:
+        study.tell(study.ask(), 1.0)
+        checkpoint = study.verify().checkpoint
+    assert answer("export", place, "--proof", proof) == f"The proof of 2 entries: {proof}\n"
+    with zipfile.ZipFile(proof) as archive:
+        assert archive.namelist() == ["log.jsonl", "verify.py", "verify.js", "verify.html"]
+        assert b'src="verify.js"' in archive.read("verify.html")
+    log, problems = follow(lines_of(str(proof)), [checkpoint])
+    assert (log.checkpoint(), problems) == (checkpoint, [])
+    refused(ArgumentError, "--proof: expected a file ending in .zip", "export", place, "--proof", tmp_path / "s.tar")
+    refused(ArgumentError, "a file that can be written", "export", place, "--proof", tmp_path / "no" / "s.zip")
+    refused(ArgumentError, "or -; or --proof, got", "export", place)
+
+
+def test_arms_that_are_written_alike_cannot_be_proved(tmp_path):
+    study = Study.create(":memory:", eh.quotas.DeadlineLearn(eh.learners.UCB1(), {1: 0.2, "1": 0.3}), name="ads")
+    with pytest.raises(ArgumentError, match="proof: expected a study whose arms are written differently"):
+        write_proof(study.log, tmp_path / "s.zip")
