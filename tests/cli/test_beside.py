@@ -15,7 +15,6 @@ COUNTS = {
     "add": "--share",
     "change": "--shares --promise --from",
     "show": "--decision",
-    "export": "--form",
     "verify": "--known --mark --strict",
     "serve": "--store --settings --host --port --workers --open-metrics --max-body --log-level --password-file "
     "--print-keys --create --wait",

@@ -202,7 +202,7 @@ def test_a_file_that_is_no_mark_is_named_once(played, tmp_path):
     (tmp_path / "mark").write_text("something else")
     result = call("verify", played, "--mark", tmp_path / "mark")
     assert str(result.exception) == (
-        f"--mark {tmp_path / 'mark'}: expected the mark of an earlier verification, got no mark, or a damaged one; "
+        f"--mark {tmp_path / 'mark'}: expected a checkpoint, as --mark writes it, got something else; "
         "name another file, or leave --mark out to verify the whole log"
     )
 
@@ -225,6 +225,19 @@ def test_verify_goes_on_from_a_mark(played, tmp_path):
     assert f"note: entries 1 to {before} were not read" in said
     assert "The 3 entries since then are whole and replay to the same decisions and states." in said
     assert json.loads(answer("verify", played, "--mark", mark, "--json"))["since"] == before + 3
+    said = answer("verify", played, "--known", mark)
+    assert f"Checkpoint, to keep elsewhere: {mark.read_text()[:40]}" in said
+    assert mark.stat().st_size <= 1024
+    state = mark.with_name("ads.mark.state")
+    state.write_bytes(state.read_bytes()[:-9])
+    assert json.loads(answer("verify", played, "--mark", mark, "--json"))["since"] == 0  # the whole log, and its root
+    state.unlink()
+    refused(ArgumentError, "nothing beside a mark without its .state", "verify", played, "--mark", mark, "--known", "0")
+    other = json.loads(mark.read_text()) | {"root": "0" * 64}
+    mark.write_text(json.dumps(other))
+    result = call("verify", played, "--mark", mark)
+    assert result.exit_code == 1
+    assert f"WRONG: the first {before + 3} entries are not those of the checkpoint of {other['time']}" in result.output
     mark.write_bytes(mark.read_bytes()[:-9])
     refused(ArgumentError, "or leave --mark out to verify the whole log", "verify", played, "--mark", mark)
     refused(ArgumentError, "--mark", "verify", played, "--mark", tmp_path)

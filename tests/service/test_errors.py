@@ -195,7 +195,7 @@ def test_an_unknown_study_is_refused_by_name(one, path):
 
 @pytest.mark.parametrize(
     "path",
-    ["", "/series", "/decisions", "/decisions/1", "/forced", "/history", "/audit"],
+    ["", "/series", "/decisions", "/decisions/1", "/forced", "/receipt?key=k", "/history", "/audit"],
     ids=lambda path: path or "state",
 )
 def test_an_unknown_study_has_nothing_to_read(one, path):
@@ -243,6 +243,8 @@ def test_a_header_that_can_be_there_once_is_refused_twice(one, name):
         ("/decisions?before=x", 422),
         ("/series?points=1", 422),
         ("/forced?limit=1001", 422),
+        ("/receipt?key=none", 404),
+        ("/receipt?ticket=ads.1.0123456789abcdef", 409),
         ("/history?format=xls", 422),
     ],
 )

@@ -15,6 +15,7 @@ from evenhand.service.routes import studies as study_routes
 from evenhand.service.routes import views
 from evenhand.service.sessions import Session
 from evenhand.studies import Store
+from evenhand.studies.proofs.verify import check_receipt
 
 OWED = "owed its share"
 
@@ -164,6 +165,19 @@ def test_an_empty_study_has_an_empty_course(served):
     assert (series["round"], series["shares"]) == ([], [[], []])
     assert served.read("/studies/ads/forced") == {"forced": []}
     assert served.read("/studies/ads/decisions") == {"decisions": [], "next": None}
+
+
+def test_a_receipt_is_given_by_key_or_ticket_and_checked_without_the_service(served):
+    asked = served.ask(json={}, headers={"Idempotency-Key": "order-17"}).json()
+    receipt = served.read("/studies/ads/receipt?key=order-17")
+    views.ReceiptOut.model_validate(receipt)
+    assert receipt == served.read(f"/studies/ads/receipt?ticket={asked['ticket']}")
+    assert (receipt["entry"], receipt["arms"]) == (1, [asked["arm"]])
+    assert check_receipt(receipt, receipt["checkpoint"])
+    earlier = served.read("/studies/ads/receipt?key=order-17&entries=1")
+    assert earlier == receipt | {"checkpoint": None}
+    refused = served.send("read", "GET", "/studies/ads/receipt")
+    assert (refused.status_code, refused.json()["error"]["argument"]) == (422, "key, ticket")
 
 
 def test_decisions_come_newest_first_page_by_page(lively):

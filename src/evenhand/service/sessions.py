@@ -18,6 +18,7 @@ from evenhand.service.jobs import Lane
 from evenhand.service.writer import Writer
 from evenhand.studies import Operation, Store, Study
 from evenhand.studies.creation import NAME
+from evenhand.studies.proofs.receipts import Receipts
 from evenhand.studies.statistics.statistics import Statistics
 from evenhand.studies.statistics.summaries import begin, keep
 
@@ -121,6 +122,11 @@ class Session:
     def plays(self) -> int:
         """How many arms the policy plays in a round."""
         return traits_of(self.reader.log.first_policy).plays
+
+    @cached_property
+    def receipts(self) -> Receipts:
+        """What gives receipts of the study's decisions."""
+        return Receipts(self.reader.log)
 
     def audit(self) -> Any:
         """Verify the study, once as long as its log does not grow."""

@@ -346,14 +346,18 @@ class Study:
         return self.state.open_tickets()
 
     def verify(
-        self, *, known: str | None = None, since: Verification | bytes | None = None, progress: bool = False
+        self,
+        *,
+        known: str | dict[str, Any] | None = None,
+        since: Verification | bytes | None = None,
+        progress: bool = False,
     ) -> Verification:
         """Replay the whole log from its start and check every promise; see `Verification`.
 
         Parameters
         ----------
-        known : a digest that was kept elsewhere, such as an earlier verification's: the log must still contain its
-            entry.
+        known : what was kept elsewhere of an earlier verification: its `digest`, whose entry the log must still
+            contain, or its `checkpoint`, to whose root the same entries must still lead.
         since : an earlier verification that found everything sound, or its `mark`: only later entries are read, and
             earlier ones are assumed to be unchanged.
         progress : show a progress bar.
@@ -365,11 +369,11 @@ class Study:
         UnreachableError
             If the store could not be read to the end: then nothing is known about the log.
         """
-        from evenhand.studies.statistics.checkpoint import read_mark
+        from evenhand.studies.statistics.checkpoint import read_checkpoint, read_mark
         from evenhand.studies.verify import Verification, verify
 
         if known is not None and not isinstance(known, str):
-            raise ArgumentError(wanted("known", "a digest as text, or None", known))
+            known = read_checkpoint(known, self.name)
         progress = yes_or_no("progress", progress)
         given = since.mark if isinstance(since, Verification) else since
         mark = None if since is None else read_mark(given, self._birth.digest)

@@ -20,9 +20,6 @@ from evenhand.studies.log.subjects import changed_subjects, sealed_under
 from evenhand.studies.statistics.checkpoint import Count, mark_of
 from evenhand.studies.store.schema import SNAPSHOTS, STUDIES
 
-EXACT = 1e-9
-"""By how much stated chances may be off, for rounding."""
-
 
 class Verifier:
     """A replay of the log from the first snapshot, or from a mark.
@@ -32,13 +29,13 @@ class Verifier:
     """
 
     def __init__(
-        self, connection: Connection, log: Log, birth: str, mark: dict[str, Any] | None, notes: list[str]
+        self, connection: Connection, log: Log, birth: Birth, mark: dict[str, Any] | None, notes: list[str]
     ) -> None:
         fields = (STUDIES.c[name] for name in Birth._fields)
         born = connection.execute(select(*fields).where(STUDIES.c.id == log.study)).one()
         with stand_ins() as absent:
             begun = first_replay(connection, log)
-        if begun.sequence or not Birth(*born).digest == begun.digest == birth:
+        if begun.sequence or not Birth(*born).digest == begun.digest == birth.digest:
             parts = "the study's name, policy, secret and time of creation"
             raise ReplayError(f"{parts} differ from the first snapshot: one of them was changed")
         self._connection, self._log, self._notes = connection, log, notes
@@ -49,7 +46,6 @@ class Verifier:
         self._unreadable: dict[str, int] = {}
         """By the id of a subject's key that is not there: the first entry that needs it."""
         self._policy: Any = begun.policy
-        self._lottery: float | None = None
         self._absent, self._other_dumps = bool(absent), False
         if absent:
             modules = ", ".join(sorted({name.partition(":")[0] for name in absent}))
@@ -57,9 +53,8 @@ class Verifier:
                 f"the learner's choices were not repeated: its module {modules} is not here. The chain of digests, the "
                 "counts, the promise and the stated chances were checked"
             )
-            self._lottery = begun.policy.config().get("lottery")
         self._version = begun.version
-        self.count = Count(begun.policy, begun.digest)
+        self.count = Count(begun.policy, birth)
         if mark is not None:
             self._policy = mark["policy"]
             self.count.restore(mark["count"])
@@ -89,8 +84,6 @@ class Verifier:
         ReplayError
             If the policy decides otherwise.
         """
-        if self._absent and entry.kind == "ask":
-            self._check_chances(entry)
         if self._policy is not None:
             try:
                 self._reworded += replay_entry(self._policy, entry, self._version)
@@ -138,28 +131,6 @@ class Verifier:
         same = same_state(self._policy, state)
         self._other_dumps |= same == "nearly"
         return same != "other"
-
-    def _check_chances(self, entry: Entry) -> None:
-        """Check that the chances of a decision are some, as those of a lottery must be, and keep its floor under each
-        share."""
-        decision, promise = from_text(entry.decision), self.count.check.promise
-        chances = decision.get("probabilities")
-        if chances is None and self._lottery is None:
-            return
-        floors = [self._lottery * float(share) for share in promise.shares] if self._lottery and promise else []
-        try:
-            played = decision.get("indexes") or [decision["index"]]
-            sound = (
-                not any(0 < chance < floor - EXACT for chance, floor in zip(chances, floors, strict=False))
-                and min(chances) >= 0
-                and abs(sum(chances) - len(played)) <= EXACT * len(chances)
-                and all(chances[arm] > 0 for arm in played)
-                and ("indexes" not in decision or 0 < decision["propensity"] <= 1 + EXACT)
-            )
-        except (LookupError, TypeError, ValueError):
-            sound = False
-        if not sound:
-            raise ReplayError(f"entry {entry.sequence}, ask {entry.ticket}: these cannot be its chances: {chances}")
 
     def _watch_erasures(self, entry: Entry) -> None:
         """Note which contexts cannot be read, which the log says to be erased, and which keys stand in it."""

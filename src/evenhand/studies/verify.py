@@ -18,6 +18,7 @@ from evenhand.studies.log.log import Log
 from evenhand.studies.log.request_keys import shown_key
 from evenhand.studies.log.state import LivePolicy
 from evenhand.studies.statistics.checkpoint import Count
+from evenhand.studies.statistics.promise_check import PromiseCheck
 from evenhand.studies.store.integrity import damages
 from evenhand.studies.store.store import Store
 from evenhand.studies.verifier import Verifier
@@ -47,6 +48,8 @@ class Verification(HasCard):
     promise_kept : whether it was kept; None if there is none, or it is not due yet.
     worst_shortfall, worst_arm, worst_round : the largest r_i t - N_i(t), in plays, its arm and round; None without one.
     rounds_in_violation, first_violation : the number of rounds that broke the promise, and the first (round, arm).
+    checkpoint : the root of the log, which states the promise, with the number of entries and the worst shortfall: keep
+        it elsewhere, and pass it as `known`; None if something is wrong. Its format is described in docs/evidence.md.
     mark : where this verification ended, for the next one to continue from (`since=`); None if something is wrong.
     """
 
@@ -68,6 +71,7 @@ class Verification(HasCard):
     problems: tuple[str, ...] = field(default=())
     notes: tuple[str, ...] = field(default=())
     since: int = 0
+    checkpoint: dict[str, Any] | None = None
     mark: bytes | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -109,7 +113,7 @@ def verify(
     birth: Birth,
     state: LivePolicy,
     *,
-    known: str | None,
+    known: str | dict[str, Any] | None,
     mark: dict[str, Any] | None,
     progress: bool,
 ) -> Verification:
@@ -151,10 +155,10 @@ def verify(
     try:
         with store.reading() as connection:
             problems += [*damages(connection), *_duplicate_keys(connection, log.study)]
-            if known is not None and not log.has_digest(connection, known):
+            if isinstance(known, str) and not log.has_digest(connection, known):
                 problems.append(f"no entry has the digest {known}: entries were cut off or rewritten")
             try:
-                verifier = Verifier(connection, log, birth.digest, mark, notes)
+                verifier = Verifier(connection, log, birth, mark, notes)
                 count = verifier.count
             except RegistryError as error:
                 notes.append(
@@ -167,8 +171,11 @@ def verify(
                 begun = False
             last, _ = log.last(connection)
             entries = log.rows(connection, count.sequence, up_to=last)
+            checkpoint = known if isinstance(known, dict) else None
+            if checkpoint is not None and (count.proof is None or checkpoint["entries"] < count.sequence):
+                notes.append(f"the checkpoint of {checkpoint['time']} was not compared: its entries were not read")
             seen = tracked(entries, "replaying", last - count.sequence, shown=progress)
-            problems += _follow(seen, verifier, count, linked=begun)
+            problems += _follow(seen, verifier, count, checkpoint, linked=begun)
             problems += _missing(connection, log, last, count.sequence)
             problems += [] if verifier is None else verifier.unexplained()
         if verifier is not None:
@@ -179,11 +186,10 @@ def verify(
         raise UnreachableError(f"{error}; the verification could not be finished: {mend}") from error
     except StoreError as error:
         problems.append(str(error))
-    check = count.check
+    check, proof = count.check, count.proof
+    problems += [] if problems or proof is None else proof.log.problems
+    problems += _broken(check)
     notes += count.notes()
-    if check.kept is False:
-        at = "" if check.first_violation is None else " first at round {} to {!r}".format(*check.first_violation)
-        problems.append(f"the promise was broken:{at} ({check.violations} rounds in all)")
     return Verification(
         entries=count.sequence,
         digest=count.digest if count.sequence else "",
@@ -200,13 +206,18 @@ def verify(
         problems=tuple(problems),
         notes=tuple(notes),
         since=0 if mark is None else mark["count"]["sequence"],
+        checkpoint=None if problems or proof is None else proof.log.checkpoint(),
         mark=None if problems or verifier is None else verifier.mark(birth.digest),
     )
 
 
-def _follow(entries: Iterable[Entry], verifier: Verifier | None, count: Count, *, linked: bool) -> Iterator[str]:
-    """Replay and count entries, and yield problems; entries that cannot be replayed are still counted. `linked` says
-    whether the chain of digests can be followed from the start."""
+def _follow(
+    entries: Iterable[Entry], verifier: Verifier | None, count: Count, known: dict[str, Any] | None, *, linked: bool
+) -> Iterator[str]:
+    """Replay and count entries, and yield problems, also where an earlier checkpoint, `known`, does not fit; entries
+    that cannot be replayed are still counted. `linked` says whether the chain of digests can be followed from the
+    start."""
+    yield from _compared(count, known)
     for entry in entries:
         if linked:
             try:
@@ -220,6 +231,23 @@ def _follow(entries: Iterable[Entry], verifier: Verifier | None, count: Count, *
             count.take(entry)
         except (AttributeError, EvenhandError, LookupError, TypeError, ValueError) as error:
             yield f"entry {entry.sequence} cannot be read: {error}"
+        yield from _compared(count, known)
+    if known is not None and known["entries"] > count.sequence:
+        yield f"the log ends before entry {known['entries']}, the last of the checkpoint of {known['time']}"
+
+
+def _compared(count: Count, known: dict[str, Any] | None) -> Iterator[str]:
+    """Yield a problem if the log has come to the end of a checkpoint and has another root."""
+    proof = count.proof if known is not None and known["entries"] == count.sequence else None
+    if known is not None and proof is not None and proof.log.root() != known["root"]:
+        yield f"the first {count.sequence} entries are not those of the checkpoint of {known['time']}"
+
+
+def _broken(check: PromiseCheck) -> Iterator[str]:
+    """Yield a problem if the promise was broken."""
+    if check.kept is False:
+        at = "" if check.first_violation is None else " first at round {} to {!r}".format(*check.first_violation)
+        yield f"the promise was broken:{at} ({check.violations} rounds in all)"
 
 
 def _duplicate_keys(connection: Connection, study: int) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from evenhand.cli.options import JSON, STORE, STUDY
+from evenhand.cli.options import JSON, STORE, STUDY, Options
 from evenhand.cli.output import answer
 from evenhand.data.csv_files import write_csv
 from evenhand.errors import ArgumentError, wanted
@@ -13,23 +13,41 @@ from evenhand.extras import optional
 from evenhand.studies import Study
 from evenhand.studies.export import bandit_frame
 from evenhand.studies.files import flat
+from evenhand.studies.proofs.files import write_proof
 
 FORMS = ("log", "bandit")
 
 
-def export(store: STORE, *, out: str, form: str = "log", study: STUDY = None, json: JSON = False) -> None:
-    """Write the decisions to a file, one per row.
+@Options(beside={"--form": "--out", "--proof": "not --out"})
+def export(
+    store: STORE,
+    *,
+    out: str = "",
+    form: str = "log",
+    proof: Path | None = None,
+    study: STUDY = None,
+    json: JSON = False,
+) -> None:
+    """Write the decisions to a file, one per row, or all of the log as a proof that others check without evenhand.
 
     Parameters
     ----------
     out : The file: .csv, .csv.gz or .parquet; - for CSV on standard output.
     form : log: one row per decision; bandit: logged bandit feedback with propensities.
+    proof : A .zip file for the log and the programs that check it, instead of --out.
     """
+    if proof is not None:
+        if proof.suffix.lower() != ".zip":
+            raise ArgumentError(wanted("--proof", "a file ending in .zip", str(proof)))
+        with Study.open(store, study) as running:
+            entries = write_proof(running.log, proof)
+        answer({"entries": entries, "file": str(proof)}, f"The proof of {entries:,} entries: {proof}", json)
+        return
     if form not in FORMS:
         raise ArgumentError(wanted("--form", f"one of {', '.join(FORMS)}", form))
     parquet = out.lower().endswith((".parquet", ".pq"))
     if out != "-" and not parquet and not out.lower().endswith((".csv", ".csv.gz")):
-        raise ArgumentError(wanted("--out", "a file ending in .csv, .csv.gz or .parquet, or -", out))
+        raise ArgumentError(wanted("--out", "a file ending in .csv, .csv.gz or .parquet, or -; or --proof", out))
     if out == "-" and json:
         raise ArgumentError(wanted("--json", "a file as --out, since the decisions go to standard output", "-"))
     with Study.open(store, study) as running:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import typer
 
 from evenhand.cli.options import JSON, STORE, STUDY
 from evenhand.cli.output import as_json, print_text, promise_sentence, promise_verdict
 from evenhand.cli.refusals import in_shell
-from evenhand.errors import ArgumentError
+from evenhand.data.json_files import to_json
+from evenhand.errors import ArgumentError, Wording, wanted
 from evenhand.saving.state import write
 from evenhand.studies import Study
 from evenhand.studies.verify import Verification
+
+STATE = ".state"
+"""What follows the name of a checkpoint's file in that of the file from which the next verification goes on."""
 
 
 def verify(
@@ -32,20 +39,31 @@ def verify(
 
     Parameters
     ----------
-    known : A digest that an earlier verify printed; the log must still contain its entry.
-    mark : The file that records where this verification ends; the next one with the same file continues there. Keep
-        it where nobody who can write to the store can change it.
+    known : A digest that an earlier verify printed, whose entry the log must still contain; or a checkpoint, the file
+        of an earlier --mark, to whose root its entries must still lead.
+    mark : The file, of at most 1 KB, for the root at which this verification ends. The next one with the same file goes
+        on from FILE.state, which stands beside it. Keep FILE where nobody who can write to the store can change it.
     strict : Exit with code 2 where not all decisions could be repeated.
     """
+    root = _checkpoint(Path(known)) if known is not None and Path(known).is_file() else known
     with Study.open(store, study) as running:
         try:
-            since = mark.read_bytes() if mark is not None and mark.exists() else None
-            found = running.verify(known=known, since=since, progress=not json and sys.stdout.isatty())
+            earlier = _checkpoint(mark) if mark is not None and mark.exists() else None
+            since = None if mark is None or earlier is None else _state(mark, earlier)
+            if earlier is not None and since is None and root is not None:
+                raise ArgumentError(wanted("--known", f"nothing beside a mark without its {STATE}", known))
+            shown = not json and sys.stdout.isatty()
+            found = running.verify(known=earlier if root is None else root, since=since, progress=shown)
         except (ArgumentError, OSError) as error:
+            if mark is None:
+                raise
             mend = "name another file, or leave --mark out to verify the whole log"
-            raise ArgumentError(f"--mark {mark}: {in_shell(error).removeprefix('since: ')}; {mend}") from error
-    if mark is not None and found.mark is not None:
-        write(mark, found.mark)
+            raise ArgumentError(f"--mark {mark}: {in_shell(error).removeprefix(f'{mark}: ')}; {mend}") from error
+    if mark is not None and found.checkpoint is not None:
+        state = {} if found.mark is None else {"state": hashlib.sha256(found.mark).hexdigest()}
+        write(mark, to_json(found.checkpoint | state))
+        if found.mark is not None:
+            write(mark.with_name(mark.name + STATE), found.mark)
     if json:
         as_json(found.as_dict())
     else:
@@ -53,6 +71,22 @@ def verify(
             print_text(line)
     if not found.ok or (strict and found.replayed < found.entries - found.since):
         raise typer.Exit(2 if found.ok else 1)
+
+
+def _checkpoint(file: Path) -> Any:
+    """Return the checkpoint in a file."""
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        got = Wording("something else")
+        raise ArgumentError(wanted(str(file), "a checkpoint, as --mark writes it", got)) from error
+
+
+def _state(mark: Path, checkpoint: dict[str, Any]) -> bytes | None:
+    """Return the state beside a checkpoint, None where it is not there or not that of the checkpoint."""
+    file = mark.with_name(mark.name + STATE)
+    state = file.read_bytes() if file.exists() else b""
+    return state if state and hashlib.sha256(state).hexdigest() == checkpoint.get("state") else None
 
 
 def in_words(name: str, found: Verification) -> Iterator[str]:
@@ -82,3 +116,5 @@ def in_words(name: str, found: Verification) -> Iterator[str]:
     elif found.promise_kept is not None:
         yield f"{promise_verdict(str(found.promise), found.promise_kept, found.decisions)}."
     yield f"Last digest: {found.digest or 'none'}"
+    if found.checkpoint is not None:
+        yield f"Checkpoint, to keep elsewhere: {to_json(found.checkpoint).decode()}"

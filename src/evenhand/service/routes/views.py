@@ -221,6 +221,40 @@ def decision(request: Request, path: DecisionPath, session: Session) -> dict[str
     return {**_row(record), **{name: known[name] for name in RecordOut.__annotations__}}
 
 
+class ReceiptQuery(BaseModel):
+    """Which decision to give a receipt of."""
+
+    key: str | None = Field(default=None, max_length=200, description="The key under which it was asked for.")
+    ticket: str | None = Field(default=None, description="Or its ticket.")
+    entries: int | None = Field(default=None, ge=1, le=LARGEST, description="Those of an earlier checkpoint.")
+
+
+class ReceiptOut(BaseModel):
+    """That a decision with this chance stands at its place of a root; docs/evidence.md describes how it is checked."""
+
+    study: str
+    entry: int
+    entries: int
+    ticket: int
+    at: int
+    positions: list[int]
+    arms: list[str]
+    chance: float | None
+    digest: str
+    path: str
+    checkpoint: dict[str, Any] | None = Field(description="Of the log as it is now; null with `entries`.")
+
+
+async def receipt(request: Request, query: ReceiptQuery, session: Session) -> dict[str, Any]:
+    """Return the receipt of one decision, which anybody checks without evenhand and without the rest of the log.
+
+    The first receipt of a study reads its whole log. At most two such reads run at once; `Retry-After` says when to try
+    again.
+    """
+    found: dict[str, Any] = await request.app.state.audits.run(lambda: session.receipts.of(**query.model_dump()))
+    return found
+
+
 class ForcedQuery(BaseModel):
     """How many of the decisions that the quota forced to return."""
 
@@ -336,6 +370,7 @@ VIEW_ENDPOINTS = (
     Endpoint("GET", "/studies/{name}/series", series, "read", (SeriesOut,), tagged=True),
     Endpoint("GET", "/studies/{name}/decisions", decisions, "read", (DecisionsOut,)),
     Endpoint("GET", "/studies/{name}/decisions/{id}", decision, "read", (RecordOut,)),
+    Endpoint("GET", "/studies/{name}/receipt", receipt, "read", (ReceiptOut,)),
     Endpoint("GET", "/studies/{name}/forced", forced, "read", (ForcedOut,)),
     Endpoint("GET", "/studies/{name}/history", table, "read", content=CONTENT),
     Endpoint("GET", "/studies/{name}/audit", audit, "read", (AuditOut,)),

@@ -11,6 +11,7 @@ from evenhand.errors import ReplayError, UnknownTicketError
 from evenhand.studies.log.chain import Birth, Entry
 from evenhand.studies.log.codec import Event, moment
 from evenhand.studies.log.log import LARGEST, Log, Record, as_event, record_of
+from evenhand.studies.log.request_keys import text_of
 from evenhand.studies.log.snapshots import first_replay
 from evenhand.studies.signing import ticket_number
 from evenhand.studies.store.store import Store
@@ -97,6 +98,25 @@ class Reader:
         if not events:
             raise UnknownTicketError(f"ticket {number} was never handed out by the study {self.birth.name!r}")
         return record_of(events)
+
+    def asked(self, ticket: Any = None, key: str | None = None) -> Entry:
+        """Return the entry of a decision, given as `record` takes it, or by the key under which it was asked for.
+
+        Raises
+        ------
+        UnknownTicketError, ForeignTicketError
+            If there is none, or the signature is not this study's.
+        """
+        number = None if ticket is None else ticket_number(self.birth, ticket)
+        with self._store.reading() as connection:
+            if number is None and key is not None:
+                found = self._log.of_keys(connection, [text_of(key, 0)])
+                number = next((event.ticket for event in found.values()), None)
+            entries = [] if number is None else self._log.of_tickets(connection, [number], LARGEST)[number]
+        if not entries:
+            said = f"ticket {number}" if key is None else f"a decision under the key {key!r}"
+            raise UnknownTicketError(f"{said} was never handed out by the study {self.birth.name!r}")
+        return entries[0]
 
     def latest(self, count: int) -> list[Record]:
         """Return the records of the last decisions, oldest first."""

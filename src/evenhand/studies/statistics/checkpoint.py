@@ -1,15 +1,18 @@
-"""The end of a verification: its counts and the policy that it came to, from which the next one continues."""
+"""The end of a verification: its counts and the policy that it came to, from which the next one continues; and a
+checkpoint, which is small enough to be mailed and by which anybody checks the log later."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from evenhand.arguments import is_whole
 from evenhand.errors import ArgumentError, EvenhandError, StateFileError, Wording, wanted
 from evenhand.learners.functions import stand_ins
 from evenhand.saving.state import from_bytes, to_bytes
-from evenhand.studies.log.chain import Entry
+from evenhand.studies.log.chain import Birth, Entry
 from evenhand.studies.log.codec import arguments_of, from_text, promise_arguments, rewards_told
 from evenhand.studies.log.operations import CHANGES
+from evenhand.studies.proofs.prover import Prover
 from evenhand.studies.statistics.outcomes import Outcomes
 from evenhand.studies.statistics.promise_check import PromiseCheck
 
@@ -17,19 +20,25 @@ WHAT = "the mark of an earlier verification"
 
 
 class Count:
-    """Counts of the entries of a log, and whether the policy's promise held."""
+    """Counts of the entries of a log, and whether the policy's promise held.
+
+    Attributes
+    ----------
+    proof : the log as others check it; None without the study's `birth`, or where arms are written alike.
+    """
 
     NAMES = ("sequence", "digest", "decisions", "told", "forgotten", "open", "versions")
 
-    def __init__(self, policy: Any, digest: str = "") -> None:
-        self.sequence, self.digest = 0, digest
+    def __init__(self, policy: Any, birth: Birth | None = None) -> None:
+        self.sequence, self.digest = 0, "" if birth is None else birth.digest
         self.versions: list[str] = []
         self.decisions = self.told = self.forgotten = self.open = 0
         self.outcomes = Outcomes()
         self.check = PromiseCheck(policy)
+        self.proof = None if birth is None else Prover.of(policy, birth, self.check)
 
-    def take(self, entry: Entry) -> None:
-        """Enter the next entry.
+    def take(self, entry: Entry) -> str:
+        """Enter the next entry; return what its proof says of a change.
 
         Raises
         ------
@@ -37,6 +46,10 @@ class Count:
             If it is a decision for no arm.
         """
         self.sequence, self.digest = entry.sequence, entry.digest
+        self._count(entry)
+        return "" if self.proof is None else self.proof.take(entry)
+
+    def _count(self, entry: Entry) -> None:
         if entry.version not in self.versions:
             self.versions.append(entry.version)
         if entry.kind == "ask":
@@ -65,6 +78,7 @@ class Count:
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restore` needs to continue exactly here."""
         parts = {"check": self.check.snapshot(), "outcomes": self.outcomes.snapshot()}
+        parts |= {} if self.proof is None else {"proof": self.proof.snapshot()}
         return {name: vars(self)[name] for name in self.NAMES} | parts
 
     def restore(self, snapshot: dict[str, Any]) -> None:
@@ -72,12 +86,31 @@ class Count:
         vars(self).update({name: snapshot[name] for name in self.NAMES})
         self.check.restore(snapshot["check"])
         self.outcomes.restore(snapshot["outcomes"])
+        if self.proof is not None:
+            self.proof.restore(snapshot["proof"])
 
 
 def mark_of(study: str, policy: Any, count: Count) -> bytes:
     """Return the mark of a verification that came to this policy and count; `study` is the digest before the study's
     first entry, which no other study has."""
     return to_bytes({"study": study, "policy": policy, "count": count.snapshot()})
+
+
+def read_checkpoint(data: Any, study: str) -> dict[str, Any]:
+    """Return a checkpoint of the study of this name.
+
+    Raises
+    ------
+    ArgumentError
+        If it is none, or another study's.
+    """
+    checkpoint = data if isinstance(data, dict) else {}
+    texts = all(isinstance(checkpoint.get(name), str) for name in ("study", "time", "root"))
+    if not texts or not is_whole(checkpoint.get("entries")):
+        raise ArgumentError(wanted("known", "a digest, or a checkpoint as `evenhand verify --mark` writes it", data))
+    if checkpoint["study"] != study:
+        raise ArgumentError(wanted("known", f"a checkpoint of the study {study!r}", checkpoint["study"]))
+    return checkpoint
 
 
 def read_mark(data: Any, study: str) -> dict[str, Any]:

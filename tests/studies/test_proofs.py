@@ -1,0 +1,310 @@
+"""Proofs: the root states the worst shortfall of every clause exactly, and follows the log wherever it is read on."""
+
+import json
+import zipfile
+from fractions import Fraction
+from random import Random
+
+import pytest
+
+import evenhand as eh
+from evenhand import registry
+from evenhand.checks import examples
+from evenhand.errors import ArgumentError, EvenhandError
+from evenhand.promises.promise import read_promise
+from evenhand.studies import Study
+from evenhand.studies.log.chain import Birth, Entry, digest_of
+from evenhand.studies.log.codec import to_text
+from evenhand.studies.proofs.files import write_proof
+from evenhand.studies.proofs.verify import Followed, follow, lines_of
+from evenhand.studies.statistics.checkpoint import Count
+from tests.cli.shell import answer, refused
+from tests.naming import timed
+
+ARMS = ("a", "b", "c", "d")
+BIRTH = Birth("shop", "quotas/any", "00", 1_764_000_000_000_000)
+PROMISES = {
+    "floors": {"shares": {"a": "1/7", "b": "0.3", "c": 0, "d": 0}},
+    "slack": {"shares": {"a": "1/3", "b": "1/3", "c": "1/5", "d": 0}, "tolerance": 2.5},
+    "sets": {"shares": {"a": "1/9", "b": 0, "c": 0, "d": 0, ("a", "b"): "2/5", ("c", "d"): "0.01"}},
+    "caps": {"shares": dict.fromkeys(ARMS, 0), "caps": {"a": "1/3", "b": "0", "c": "0.9"}, "cap_tolerance": 1},
+    "windows": {"shares": dict.fromkeys(ARMS, 0), "windows": {"a": 4, ("b", "c"): (3, 9), "d": (2, 11)}},
+    "slates": {"shares": {"a": "1/2", "b": "1/3", "c": 0, "d": 0, ("a", "c"): "0.9"}, "plays": 2, "windows": {"d": 5}},
+}
+
+
+class Anything:
+    """A policy that promises and keeps nothing: what is logged is drawn by the test."""
+
+    kept = "at every round"
+
+    def __init__(self, **promise):
+        self.promise = read_promise(**promise, audited=True)
+        self.arms = self.promise.arms
+
+
+def entry(before, sequence, kind, given, decision=None, ticket=None):
+    fields = sequence, kind, ticket, BIRTH.created_at + sequence, to_text(given), decision, "1", None, None, None
+    return Entry(*fields, digest_of(before, (*fields, "")))
+
+
+def drawn_log(rng, policy, rounds, changes=()):
+    """Entries of a log whose arms are drawn, among those on offer, with changes after some rounds."""
+    entries, before, arms, gone, plays = [], BIRTH.digest, list(policy.arms), set(), policy.promise.plays
+
+    def add(*about):
+        nonlocal before
+        entries.append(entry(before, len(entries) + 1, *about))
+        before = entries[-1].digest
+
+    for t in range(1, rounds + 1):
+        there = [arm for arm in arms if arm not in gone]
+        offer = there if rng.random() < 0.6 else rng.sample(there, rng.randint(plays, len(there)))
+        played = rng.sample(offer, plays)
+        given = {} if len(offer) == len(arms) and rng.random() < 0.5 else {"available": offer}
+        decided = {"id": t, "arm": played[0], "index": arms.index(played[0])}
+        if plays > 1:
+            decided |= {"arms": played, "indexes": [arms.index(arm) for arm in played]}
+        add("ask", given, to_text(decided), t)
+        if rng.random() < 0.5:
+            add("tell", {"reward": 1.0}, None, t)
+        for at, kind, about, returned in changes:
+            if at == t:
+                add(kind, about, None if returned is None else to_text({"returned": returned}))
+                if kind == "retire":
+                    gone.add(about["arm"])
+                elif kind == "add":
+                    arms += [] if about["arm"] in arms else [about["arm"]]
+                    gone.discard(about["arm"])
+    return entries
+
+
+def worst_of(entries, clauses):
+    """The largest shortfall of each clause, counted anew for every prefix of the log, as the page of proofs defines it:
+    {(begun, kind, arms): shortfall}, a clause given as (begun, ended, kind, arms, p, q, wait)."""
+    worst = {}
+    for begun, ended, kind, arms, p, q, wait in clauses:
+        clock, moments, most = -wait, [], 0
+        for one in entries[begun:ended]:
+            if one.kind != "ask":
+                continue
+            decided, offer = json.loads(one.decision), json.loads(one.given).get("available")
+            played = [arm for arm in decided.get("arms", [decided["arm"]]) if arm in arms]
+            if offer is not None and not set(offer) & set(arms):
+                continue
+            clock += 1
+            moments += [clock] * len(played)
+            if kind == "window":
+                most = max(most, clock - ([0] * p + moments)[-p])
+            else:
+                most = max(most, (p * clock - q * len(moments)) * (1 if kind == "floor" else -1))
+        worst[begun, kind, tuple(arms)] = most
+    return worst
+
+
+def stated(log):
+    return {(c["said"][0], c["kind"], tuple(log.arms[i] for i in c["arms"])): log.most(c) for c in log.clauses}
+
+
+def clauses_of(policy, begun=0, ended=None):
+    for clause in policy.promise.clauses:
+        p, q = clause.rate if isinstance(clause.rate, tuple) else clause.rate.as_integer_ratio()
+        yield begun, ended, clause.kind, clause.arms, p, q, 0
+
+
+@pytest.mark.parametrize("name", PROMISES)
+@pytest.mark.parametrize("rounds", [1, 3, 40])
+def test_the_books_state_the_worst_shortfall_of_all_prefixes(name, rounds):
+    policy = Anything(**PROMISES[name])
+    entries = drawn_log(Random(rounds), policy, rounds)
+    count = Count(policy, BIRTH)
+    for one in entries:
+        count.take(one)
+    log = count.proof.log
+    worst = worst_of(entries, clauses_of(policy))
+    assert stated(log) == worst
+    assert log.kept() == count.check.kept
+    assert log.problems == []
+    most = max((Fraction(v, c["q"]) for c in log.clauses if c["kind"] == "floor" for v in [log.most(c)]), default=0)
+    assert float(most) == pytest.approx(count.check.worst_case()["worst_shortfall"] or 0)
+    asked = [json.loads(one.decision) for one in entries if one.kind == "ask"]
+    assert log.plays == [sum(arm in one.get("arms", [one["arm"]]) for one in asked) for arm in ARMS]
+
+
+def test_clauses_go_on_over_changes_as_the_books_of_a_study_do():
+    policy = Anything(shares={"a": "1/4", "b": "1/5", "c": 0, ("a", "c"): "1/3"})
+    changes = [
+        (10, "retire", {"arm": "b"}, None),
+        (15, "add", {"arm": "e", "share": "1/6"}, 7),
+        (40, "add", {"arm": "b", "share": "1/9"}, 3),
+        (60, "change", {"shares": {"a": "1/3", "b": "1/8", "c": 0, "e": "1/7"}}, {}),
+    ]
+    entries = drawn_log(Random(5), policy, 90, changes)
+    count = Count(policy, BIRTH)
+    said = [count.take(one) for one in entries]
+    at = [i + 1 for i, one in enumerate(entries) if one.kind in ("retire", "add", "change")]
+    retired, first, back, other = at
+    clauses = [
+        (0, other, "floor", ("a",), 1, 4, 0),
+        (0, retired, "floor", ("b",), 1, 5, 0),
+        (0, other, "floor", ("a", "c"), 1, 3, 0),
+        (first, other, "floor", ("e",), 1, 6, 7),
+        (back, other, "floor", ("b",), 1, 9, 3),
+        (other, None, "floor", ("a",), 1, 3, 0),
+        (other, None, "floor", ("b",), 1, 8, 0),
+        (other, None, "floor", ("e",), 1, 7, 0),
+    ]
+    assert stated(count.proof.log) == worst_of(entries, clauses)
+    assert count.proof.log.kept() == count.check.kept
+    lines = [count.proof.header, *(json.dumps([*e, *([s] if s else [])]) for e, s in zip(entries, said, strict=True))]
+    log, problems = follow(lines)
+    assert problems == ([] if log.kept() else ["the promise was broken"])
+    assert log.root() == count.proof.log.root()
+
+
+def test_the_tree_is_that_of_rfc_6962():
+    """Against the recursion of the RFC, section 2.1, with the leaves of the empty log and of 30 longer ones."""
+    from hashlib import sha256
+
+    def head(leaves):
+        if len(leaves) == 1:
+            return leaves[0]
+        k = 1
+        while 2 * k < len(leaves):
+            k *= 2
+        return sha256(b"\x01" + head(leaves[:k]) + head(leaves[k:])).digest()
+
+    policy = Anything(**PROMISES["floors"])
+    count = Count(policy, BIRTH)
+    leaves = [sha256(b"\x00" + count.proof.header.encode()).digest()]
+    for one in [None, *drawn_log(Random(1), policy, 20)]:
+        if one is not None:
+            count.take(one)
+            note = ""
+            if one.kind == "ask":
+                decided = json.loads(one.decision)
+                note = "\x1f".join([str(one.ticket), str(one.at), str(decided["index"]), "", decided["arm"]])
+            leaves.append(sha256(b"\x00" + f"{one.digest}\x1f{note}".encode()).digest())
+        log = count.proof.log
+        size = (len(leaves) - 1).to_bytes(8, "big")
+        assert log.root() == sha256(b"\x02" + size + head(leaves) + log.books()).hexdigest()
+
+
+# ---------------------------------------------------------------------- checkpoints
+
+
+@pytest.fixture
+def study():
+    study = Study.create(":memory:", eh.quotas.DeadlineLearn(eh.learners.UCB1(), {"a": 0.2, "b": 0.3}), name="ads")
+    for reward in (1.0, 0.0, 0.5, 1.0):
+        study.tell(study.ask(), reward)
+    return study
+
+
+def test_a_checkpoint_is_small_and_is_found_again_in_a_longer_log(study):
+    before = study.verify()
+    assert len(json.dumps(before.checkpoint)) <= 1024
+    assert {**before.checkpoint, "time": 0, "root": 0} == {
+        "study": "ads",
+        "entries": 8,
+        "rounds": 4,
+        "time": 0,
+        "kept": True,
+        "worst": {"clause": "floor 3/10 of b", "most": "3/10 plays", "below": "1 plays"},
+        "root": 0,
+    }
+    study.tell(study.ask(), 1.0)
+    again = study.verify(known=before.checkpoint)
+    assert again.ok
+    assert again.checkpoint != before.checkpoint
+    assert study.verify(since=before, known=before.checkpoint).checkpoint == again.checkpoint
+
+
+def test_the_names_of_many_arms_do_not_make_a_checkpoint_long():
+    shares = {"x" * 190 + str(i): "1/40" for i in range(30)}
+    study = Study.create(":memory:", eh.quotas.DeadlineLearn(eh.learners.UCB1(), shares), name="n" * 100)
+    study.ask()
+    assert len(json.dumps(study.verify().checkpoint)) <= 1024
+
+
+def test_a_log_that_does_not_lead_to_a_checkpoint_is_named(study):
+    known = study.verify().checkpoint
+    other = {**known, "root": "0" * 64}
+    said = f"the first 8 entries are not those of the checkpoint of {known['time']}"
+    assert study.verify(known=other).problems == (said,)
+    longer = {**known, "entries": 9}
+    cut = f"the log ends before entry 9, the last of the checkpoint of {known['time']}"
+    assert study.verify(known=longer).problems == (cut,)
+    mark = study.verify()
+    study.ask()
+    assert study.verify(since=mark, known=other).problems == (said,)
+    late = study.verify(since=study.verify(), known=known)
+    assert late.ok
+    assert late.notes[-1] == f"the checkpoint of {known['time']} was not compared: its entries were not read"
+
+
+@pytest.mark.parametrize("known", [7, {}, {"entries": "8", "root": "0", "study": "ads", "time": ""}, {"root": "0"}])
+def test_what_is_no_checkpoint_is_refused(study, known):
+    with pytest.raises(ArgumentError, match="known: expected a digest, or a checkpoint as `evenhand verify --mark`"):
+        study.verify(known=known)
+
+
+def test_the_checkpoint_of_another_study_is_refused(study):
+    known = study.verify().checkpoint
+    with pytest.raises(ArgumentError, match="known: expected a checkpoint of the study 'ads', got 'shop'"):
+        study.verify(known={**known, "study": "shop"})
+
+
+@pytest.mark.parametrize("name", [timed(entry.name) for entry in registry.entries("policy")])
+def test_the_proof_of_every_policy_finds_nothing_wrong(name):
+    policy, world = next(iter(examples(registry.get(name).cls)))
+    study = Study.create(":memory:", policy, name="study")
+    world.reset(seed=3)
+    for _ in range(6):
+        try:
+            ticket = study.ask(*world.observe())
+        except EvenhandError:
+            break
+        study.tell(ticket, *world.respond(ticket))
+    found = study.verify()
+    assert found.ok, found.problems
+    assert found.checkpoint["entries"] == found.entries
+    assert found.checkpoint["kept"] == (found.promise_kept if found.promise == "at every round" else None)
+
+
+def test_arms_that_are_written_alike_have_no_proof():
+    study = Study.create(":memory:", eh.quotas.DeadlineLearn(eh.learners.UCB1(), {1: 0.2, "1": 0.3}), name="ads")
+    study.ask()
+    found = study.verify()
+    assert found.ok
+    assert found.checkpoint is None
+
+
+def test_a_followed_log_refuses_what_is_no_header():
+    with pytest.raises(ValueError, match="expected the format 'evenhand proof 1', got 'other'"):
+        Followed('{"format":"other"}')
+
+
+# ---------------------------------------------------------------------- the file
+
+
+def test_a_proof_is_exported_with_what_checks_it(tmp_path):
+    place, proof = tmp_path / "s.evenhand", tmp_path / "s.zip"
+    with Study.create(place, eh.quotas.DeadlineLearn(eh.learners.UCB1(), {"a": 0.2, "b": 0.3}), name="ads") as study:
+        study.tell(study.ask(), 1.0)
+        checkpoint = study.verify().checkpoint
+    assert answer("export", place, "--proof", proof) == f"The proof of 2 entries: {proof}\n"
+    with zipfile.ZipFile(proof) as archive:
+        assert archive.namelist() == ["log.jsonl", "verify.py", "verify.js", "verify.html"]
+        assert b'src="verify.js"' in archive.read("verify.html")
+    log, problems = follow(lines_of(str(proof)), [checkpoint])
+    assert (log.checkpoint(), problems) == (checkpoint, [])
+    refused(ArgumentError, "--proof: expected a file ending in .zip", "export", place, "--proof", tmp_path / "s.tar")
+    refused(ArgumentError, "a file that can be written", "export", place, "--proof", tmp_path / "no" / "s.zip")
+    refused(ArgumentError, "or -; or --proof, got", "export", place)
+
+
+def test_arms_that_are_written_alike_cannot_be_proved(tmp_path):
+    study = Study.create(":memory:", eh.quotas.DeadlineLearn(eh.learners.UCB1(), {1: 0.2, "1": 0.3}), name="ads")
+    with pytest.raises(ArgumentError, match="proof: expected a study whose arms are written differently"):
+        write_proof(study.log, tmp_path / "s.zip")
