@@ -26,8 +26,9 @@ COUNTS = {
     "--empty --seed",
     "certify": "--at-most --fresh --once --delta",
     "label": "--id --group --features --labels --show --state --annotators --choice --tasks --empty --seed",
-    "audit": "--shares --arm --order --cap --window --promise --segment --available --round --times",
-    "report": "--shares --arm --order --cap --window --promise --segment --available --round --times --reward --call",
+    "audit": "--shares --arm --order --cap --window --promise --segment --available --round --times --weight",
+    "report": "--shares --arm --order --cap --window --promise --segment --available --round --times --weight --reward "
+    "--call",
     "evaluate": "--arm --reward --propensity --policy --shares --estimator --model --largest-weight --stationary "
     "--interval --each --fit "
     "--level --contexts --position --order --unit --rounds --replays --seed --at-least --picture",

@@ -37,7 +37,7 @@ EDITS = {
         ('"windows": {}, "plays": 1}', '"windows": {}, "starts": {}, "plays": 1}'),
     ],
     "promise.py": [
-        ("    offers: Offers\n\n    def __init__", "    offers: Offers\n    starts: tuple = ()\n\n    def __init__"),
+        ("    weight: str | None = None\n\n", "    weight: str | None = None\n    starts: tuple = ()\n\n"),
         ("offers: Any = None,\n    ) -> None:", "offers: Any = None,\n        starts: Any = None,\n    ) -> None:"),
         ("windows, plays, offers)\n        self", "windows, plays, offers, starts=starts)\n        self"),
         (
@@ -45,7 +45,7 @@ EDITS = {
             'starts = [Clause("start", members, start) for members, start in self.starts]\n'
             "        return (*floors, *limits, *starts, *(",
         ),
-        ("audited: bool = False,\n) -> Promise:", "audited: bool = False,\n    starts: Any = None,\n) -> Promise:"),
+        ("weight: str | None = None,\n) ->", "weight: str | None = None,\n    starts: Any = None,\n) ->"),
         (
             "        windows=read_windows(windows, labels),\n",
             "        windows=read_windows(windows, labels),\n        starts=read_windows(starts, labels),\n",

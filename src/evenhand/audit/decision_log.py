@@ -229,8 +229,10 @@ def read_log(
     arm: str,
     available: str | None,
     segment: str | None,
+    weights: Ints = NONE,
 ) -> tuple[Rounds, tuple[Label, ...]]:
-    """Return the decisions round by round, and the segments that their keys stand for, () where there are none.
+    """Return the decisions round by round, with the weights of the rows (n_rows,) if they have some, and the segments
+    that their keys stand for, () where there are none.
 
     Raises
     ------
@@ -269,7 +271,8 @@ def read_log(
         sequence = np.argsort(at, kind="stable")
         codes, at = codes[sequence], at[sequence]
     starts = NONE if n_rounds == len(codes) else np.searchsorted(at, np.arange(n_rounds + 1))
-    return Rounds(codes.astype(np.int32), np.arange(len(arms)), starts, keys, offers), tuple(names)
+    weights = weights[rounds.first_row] if len(weights) else weights
+    return Rounds(codes.astype(np.int32), np.arange(len(arms)), starts, keys, offers, weights), tuple(names)
 
 
 def _check_once(numbers: Ints, plays: Plays, arm: str) -> None:

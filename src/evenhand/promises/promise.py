@@ -27,7 +27,7 @@ import numpy as np
 
 from evenhand.arguments import is_whole, whole
 from evenhand.display.html import Card, HasCard, Table
-from evenhand.errors import ArgumentError, SharesError, Wording, wanted
+from evenhand.errors import NOTHING, ArgumentError, SharesError, Wording, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.deadlines import NEVER, Pace, pace, position
 from evenhand.labels import Labels
@@ -49,6 +49,7 @@ from evenhand.promises.split import split
 from evenhand.protocol import Label
 from evenhand.registry import register
 
+WINDOWS_COUNT = "a window counts plays in consecutive rounds, whatever these weigh"
 Offers = Literal["any", "all"] | tuple[Label, ...]
 
 
@@ -105,6 +106,7 @@ class Promise(HasCard):
     sets: tuple[tuple[Members, Fraction], ...]
     windows: tuple[tuple[Members, Window], ...]
     offers: Offers
+    weight: str | None = None
 
     def __init__(
         self,
@@ -134,22 +136,31 @@ class Promise(HasCard):
     @cached_property
     def floors(self) -> tuple[Clause, ...]:
         """The floors of single arms (n_arms,), including arms that are owed nothing."""
-        return tuple(Clause("floor", (arm,), r, self.slack) for arm, r in zip(self.arms, self.shares, strict=True))
+        both = zip(self.arms, self.shares, strict=True)
+        return tuple(Clause("floor", (arm,), r, self.slack, self.weight) for arm, r in both)
 
     @cached_property
     def clauses(self) -> tuple[Clause, ...]:
         """Everything that is promised: floors of arms and of sets, caps, windows; a share of 0 is no clause."""
-        ahead = math.floor(self.cap_tolerance)
         floors = [floor for floor in self.floors if floor.rate]
-        floors += [Clause("floor", members, share, self.slack) for members, share in self.sets if share]
+        floors += [Clause("floor", members, share, self.slack, self.weight) for members, share in self.sets if share]
         caps = zip(self.arms, self.caps or (), strict=False)
-        limits = [Clause("cap", (arm,), cap, ahead) for arm, cap in caps if cap is not None]
+        limits = [Clause("cap", (arm,), cap, self.ahead, self.weight) for arm, cap in caps if cap is not None]
         return (*floors, *limits, *(Clause("window", members, window) for members, window in self.windows))
 
     @property
-    def slack(self) -> int:
-        """floor(alpha): by how many plays a floor may be behind; r A - N >= floor(alpha) + 1 breaks it."""
-        return math.floor(self.tolerance)
+    def slack(self) -> Any:
+        """floor(alpha): by how many plays a floor may be behind; r A - N >= floor(alpha) + 1 breaks it. Of weights
+        alpha itself, as it is written; r A - N > alpha breaks it."""
+        return self._amount(self.tolerance)
+
+    @property
+    def ahead(self) -> Any:
+        """floor(beta), by how many plays a cap may be ahead; of weights beta itself."""
+        return self._amount(self.cap_tolerance)
+
+    def _amount(self, tolerance: float) -> int | Fraction:
+        return Fraction(repr(tolerance)) if self.weight else math.floor(tolerance)
 
     @property
     def owes(self) -> bool:
@@ -221,7 +232,7 @@ class Promise(HasCard):
     def _value(self) -> Any:
         clauses = frozenset((c.kind, frozenset(c.arms), c.rate, c.slack) for c in self.clauses)
         offers = self.offers if isinstance(self.offers, str) else frozenset(self.offers)
-        return frozenset(self.arms), clauses, self.plays, offers, self.tolerance, self.cap_tolerance
+        return frozenset(self.arms), clauses, self.plays, offers, self.tolerance, self.cap_tolerance, self.weight
 
     def __eq__(self, other: object) -> bool:
         return self._value() == other._value() if isinstance(other, Promise) else NotImplemented
@@ -330,6 +341,7 @@ def read_promise(
     offers: Any = None,
     arms: int | Sequence[Label] | None = None,
     audited: bool = False,
+    weight: str | None = None,
 ) -> Promise:
     """Return the promise as `Promise` reads it; with `arms`, shares may be one number for each of them.
 
@@ -355,7 +367,10 @@ def read_promise(
         sets=sets,
         windows=read_windows(windows, labels),
         offers="all",
+        weight=weight,
     )
+    if windows and weight:
+        raise ArgumentError(wanted("windows", Wording(NOTHING, " beside weights"), windows, WINDOWS_COUNT))
     least = min((cap for cap in made.caps or () if cap), default=Fraction(1))
     if made.cap_tolerance >= NEVER * float(least):
         raise ArgumentError(wanted("cap_tolerance", "a number of plays that some conversation reaches", cap_tolerance))
