@@ -124,7 +124,8 @@ def promise(
         first column of `order` where that holds times.
     weight : a column of weights from 0, such as costs or tokens. A share r is then one of their sum W, a cap c too, and
         tolerances are in its unit: r W - W_i <= alpha and W_i - c W <= beta after every round. Decimals, also floats
-        and text, are taken exactly as they are written, with at most 9 digits after the point.
+        and text, are taken exactly as they are written, with at most 9 digits after the point. By default that of the
+        promise.
     jobs : how many workers audit files; -1 for all cores. `joblib.parallel_config` says where they run.
 
     Raises
@@ -160,6 +161,8 @@ def promise(
         "weight": weight,
     }
     _check_given(frame, frames, times, promised)
+    if weight is None and promise is not None:
+        promised["weight"] = weight = promise.weight
     if isinstance(frame, (str, os.PathLike)):
         for name, value in {"order": order, "round": round, "times": times}.items():
             if value is not None:

@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal, Self
@@ -31,6 +32,7 @@ from evenhand.errors import NOTHING, ArgumentError, SharesError, Wording, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.deadlines import NEVER, Pace, pace, position
 from evenhand.labels import Labels
+from evenhand.promises.amounts import amount_of
 from evenhand.promises.clause import Clause, in_words, listed
 from evenhand.promises.feasible import check_sums, settle_offers
 from evenhand.promises.plain_data import ARGUMENTS, TABLES, from_plain, promise_fields, to_plain
@@ -46,9 +48,12 @@ from evenhand.promises.reading import (
 )
 from evenhand.promises.round_kernels import position_of
 from evenhand.promises.split import split
+from evenhand.promises.weighed import read_weighed
 from evenhand.protocol import Label
 from evenhand.registry import register
 
+DEADLINE_LEARN = Wording("DeadlineLearn", shell="--policy deadline-learn")
+ONLY_THERE = Wording("only ", DEADLINE_LEARN, " and audits count weights")
 WINDOWS_COUNT = "a window counts plays in consecutive rounds, whatever these weigh"
 Offers = Literal["any", "all"] | tuple[Label, ...]
 
@@ -69,6 +74,12 @@ class Promise(HasCard):
     plays : m, how many arms are played in a round, none twice.
     offers : what may be on offer in a round: "any" arms, "all" of them always, or a list of arms, of which every offer
         contains at least m. None means "any" where the promise can then be kept, else "all".
+    weight : the name of what is shared where it is not rounds, such as "tokens": r_i W - W_i <= alpha, with W the sum
+        of the weights of the decisions and W_i that of the arm's, in the unit of the tolerance.
+    largest : the most that one decision may weigh. As many digits after the point are counted as are written here:
+        largest="5.00" for cents.
+    in_flight : f, where weights are told with the rewards: up to so many decisions may be untold when the next is
+        asked for. None where each weight is given when asking.
 
     Attributes
     ----------
@@ -107,6 +118,8 @@ class Promise(HasCard):
     windows: tuple[tuple[Members, Window], ...]
     offers: Offers
     weight: str | None = None
+    largest: Decimal | None = None
+    in_flight: int | None = None
 
     def __init__(
         self,
@@ -117,8 +130,12 @@ class Promise(HasCard):
         windows: Any = None,
         plays: Any = 1,
         offers: Any = None,
+        weight: Any = None,
+        largest: Any = None,
+        in_flight: Any = None,
     ) -> None:
-        made = read_promise(shares, tolerance, caps, cap_tolerance, windows, plays, offers)
+        weighed = {"weight": weight, "largest": largest, "in_flight": in_flight}
+        made = read_promise(shares, tolerance, caps, cap_tolerance, windows, plays, offers, **weighed)
         self.__dict__.update(made.__dict__)
 
     @classmethod
@@ -172,6 +189,9 @@ class Promise(HasCard):
     def __str__(self) -> str:
         said = in_words(self.clauses) or [f"nothing is owed to {listed(self.arms)}"]
         said += [f"{self.plays} plays per round"] if self.plays > 1 else []
+        if self.largest is not None:
+            told = "" if self.in_flight is None else f", told later with up to {self.in_flight} decisions in flight"
+            said.append(f"a decision weighs at most {self.largest} {self.weight}{told}")
         if self.offers == "all":
             said.append("every arm is always on offer")
         elif self.offers != "any":
@@ -232,7 +252,8 @@ class Promise(HasCard):
     def _value(self) -> Any:
         clauses = frozenset((c.kind, frozenset(c.arms), c.rate, c.slack) for c in self.clauses)
         offers = self.offers if isinstance(self.offers, str) else frozenset(self.offers)
-        return frozenset(self.arms), clauses, self.plays, offers, self.tolerance, self.cap_tolerance, self.weight
+        weighed = self.weight, self.largest, self.in_flight
+        return frozenset(self.arms), clauses, self.plays, offers, self.tolerance, self.cap_tolerance, weighed
 
     def __eq__(self, other: object) -> bool:
         return self._value() == other._value() if isinstance(other, Promise) else NotImplemented
@@ -264,6 +285,7 @@ class Promise(HasCard):
 
         Source: the theorems at the head of `evenhand.promises.split`.
         """
+        check_rounds(self)
         return split(self, workers)
 
     # ------------------------------------------------------------------ what is owed
@@ -276,6 +298,7 @@ class Promise(HasCard):
         ArgumentError
             If the round is not a whole number >= 0.
         """
+        check_rounds(self)
         round = whole("round", round, low=0)
         return [max(0, share.numerator * round // share.denominator - self.slack) for share in self.shares]
 
@@ -292,6 +315,7 @@ class Promise(HasCard):
         ArgumentError
             If there is not one number of pulls for each arm, or the round is not a whole number >= 0.
         """
+        check_rounds(self)
         counts = Labels(self.arms).read(pulls, "pulls", "a number for each arm: a list, or a dict arm -> pulls")
         if isinstance(counts, dict):
             counts = [counts.get(arm) for arm in self.arms]
@@ -324,6 +348,18 @@ class Promise(HasCard):
         return np.array([float(share) for share in self.shares])
 
 
+def check_rounds(promise: Promise, why: str = ONLY_THERE) -> None:
+    """Refuse a promise of a weight, where only rounds are counted; `why` says why.
+
+    Raises
+    ------
+    ArgumentError
+        If it is one.
+    """
+    if promise.weight is not None:
+        raise ArgumentError(wanted("promise", Wording("a promise of rounds, as ", why), str(promise)))
+
+
 def promise_of(data: Mapping[str, Any]) -> Promise:
     """Return the promise that `to_dict` wrote, without asking again whether a rule keeps it: arms may have retired."""
     given = {name: from_plain(name, value) for name, value in data.items()}
@@ -342,6 +378,8 @@ def read_promise(
     arms: int | Sequence[Label] | None = None,
     audited: bool = False,
     weight: str | None = None,
+    largest: Any = None,
+    in_flight: Any = None,
 ) -> Promise:
     """Return the promise as `Promise` reads it; with `arms`, shares may be one number for each of them.
 
@@ -369,6 +407,8 @@ def read_promise(
         offers="all",
         weight=weight,
     )
+    if weight is not None and (not isinstance(weight, str) or not weight):
+        raise ArgumentError(wanted("weight", "the name of what is shared, such as 'tokens'", weight))
     if windows and weight:
         raise ArgumentError(wanted("windows", Wording(NOTHING, " beside weights"), windows, WINDOWS_COUNT))
     least = min((cap for cap in made.caps or () if cap), default=Fraction(1))
@@ -376,5 +416,12 @@ def read_promise(
         raise ArgumentError(wanted("cap_tolerance", "a number of plays that some conversation reaches", cap_tolerance))
     if audited:
         check_sums(made)
-        return made.varied(offers="any")
-    return made.varied(offers=settle_offers(made, offers))
+        most = None if largest is None else amount_of(largest)
+        return made.varied(offers="any", largest=most, in_flight=in_flight)
+    made = made.varied(offers=settle_offers(made, offers))
+    if made.weight is not None:
+        return made.varied(**read_weighed(made, largest, in_flight, offers))
+    for name, value in {"largest": largest, "in_flight": in_flight}.items():
+        if value is not None:
+            raise ArgumentError(wanted(name, Wording(NOTHING, " without weight="), value))
+    return made

@@ -51,14 +51,15 @@ from evenhand.quotas.pending_proposal import always, has_room, with_pending_prop
 from evenhand.quotas.promise_state import ClausePositions, PromiseState
 from evenhand.quotas.proposer import PythonCalls
 from evenhand.quotas.quota_kernels import rank_proposal, update_learner
-from evenhand.quotas.quota_policy import QuotaPolicy, Shares, read_owed
+from evenhand.quotas.quota_policy import Shares, read_owed
+from evenhand.quotas.weighed import WeighedPolicy
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed
 
 
 @register("quotas/deadline-learn")
-class DeadlineLearn(QuotaPolicy):
+class DeadlineLearn(WeighedPolicy):
     """Play any learner under any guaranteed shares with sum at most one, or at most m with m arms a round, forcing a
     pull only when a deadline would be missed.
 
@@ -164,7 +165,7 @@ class DeadlineLearn(QuotaPolicy):
         """Return the constructor's arguments; the promise as a whole where they cannot express it."""
         config = super().config()
         said = ("windows" in config or self.windows is None) and ("cap_tolerance" in config or not self.cap_tolerance)
-        if said and self.promise.offers == settle_offers(self.promise, None):
+        if said and not self.promise.weight and self.promise.offers == settle_offers(self.promise, None):
             return config
         return {name: value for name, value in config.items() if name not in ARGUMENTS} | {"shares": self.promise}
 
@@ -175,7 +176,8 @@ class DeadlineLearn(QuotaPolicy):
             raise ArgumentError(wanted("learner", what, type(learner).__name__, "UCB1 and Thompson do"))
         if self.lottery is not None or not learner_facts(learner).own_choices:
             return False
-        for so, why in ((self.plays > 1, "several are played"), (self._traits.contextual, "it sees contexts")):
+        cases = (self.plays > 1, "several are played"), (self._traits.contextual, "it sees contexts")
+        for so, why in (*cases, (self.promise.weight is not None, "shares are of a weight")):
             if so:
                 what = f"one without own_choices, as {why}"
                 raise ArgumentError(wanted("learner", what, type(learner).__name__, "draw by lottery="))
@@ -281,11 +283,30 @@ class DeadlineLearn(QuotaPolicy):
         self._continue(then, at)
         return dropped
 
-    def ask(self, contexts: Any = None, *, available: Any = None) -> Decision:
-        if available is None:
+    def ask(self, contexts: Any = None, *, available: Any = None, weight: Any = None) -> Decision:
+        """Take the next decision and hand out its ticket.
+
+        Parameters
+        ----------
+        contexts, available : as any policy takes them; arms that were retired are never on offer.
+        weight : what the decision weighs, where the promise is of a weight that is known when asking.
+
+        Raises
+        ------
+        ArgumentError
+            If the promise does not hold among these arms, a weight is missing, not wanted or larger than promised, or
+            too many decisions wait for theirs.
+        ContextError
+            If contexts are missing, not wanted, of another shape, or not finite.
+        """
+        if available is None and weight is None and self.promise.weight is None:
             return super().ask(contexts)
         with self._lock:
-            decision = super().ask(contexts, available=available)
+            self._asked = self._weight_to_ask(weight)
+            try:
+                decision = super().ask(contexts, available=available)
+            finally:
+                self._asked = None
             self._forget_the_gone()
             return decision
 

@@ -19,7 +19,7 @@ from evenhand.parameters import locked, require_fresh
 from evenhand.policy.engine import Calls
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.kernel_set import Kernels, deterministic, unknown_probability
-from evenhand.promises.promise import Promise, read_promise
+from evenhand.promises.promise import DEADLINE_LEARN, Promise, check_rounds, read_promise
 from evenhand.promises.reading import is_set
 from evenhand.promises.versions import named_as
 from evenhand.protocol import UNKNOWN, Chance, Label, arm_labels
@@ -40,7 +40,6 @@ Shares = Sequence[Any] | Mapping[Label, Any]
 
 SILENT = {"tolerance": 0.0, "plays": 1, "cap_tolerance": 0.0}
 """What arguments of a promise are that say nothing; the others are None."""
-DEADLINE_LEARN = Wording("DeadlineLearn", shell="--policy deadline-learn")
 
 
 def read_owed(learner: Any, shares: Any, said: Mapping[str, Any], arms: int | Sequence[Label] | None) -> Promise:
@@ -72,6 +71,7 @@ def promise_over(
 ) -> Promise:
     """Do what `read_owed` does for policies that promise shares of single arms alone."""
     promise = read_owed(learner, shares, {"tolerance": tolerance, "plays": plays}, arms)
+    check_rounds(promise)
     if promise.sets or promise.windows or promise.caps or promise.plays != plays or promise.offers != "any":
         mend = Wording(DEADLINE_LEARN, " keeps every promise")
         raise SharesError(wanted("shares", "only shares of single arms", Wording(str(promise)), mend))

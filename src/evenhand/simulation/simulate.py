@@ -20,6 +20,7 @@ from evenhand.kernels.arrays import Ints
 from evenhand.labels import Labels, numbered
 from evenhand.parameters import require_fresh
 from evenhand.policy.traits import traits_of
+from evenhand.promises.promise import check_rounds
 from evenhand.protocol import Learner, Policy
 from evenhand.rng import Seed, child, draw_seed
 from evenhand.simulation.delay import Delay, read_delay
@@ -348,5 +349,7 @@ def _promises(named: dict[str, Any], change: bool) -> dict[str, Any]:
     stated = {name: traits_of(policy).promise for name, policy in named.items()}
     own = {name: one if one is not None and (one.clauses or change) else None for name, one in stated.items()}
     made = [promise for promise in own.values() if promise is not None]
+    for promise in made:
+        check_rounds(promise)
     common = made[0] if made and all(promise == made[0] for promise in made) else None
     return {name: common if promise is None else promise for name, promise in own.items()}

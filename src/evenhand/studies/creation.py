@@ -18,6 +18,7 @@ from evenhand.parameters import rounds_of
 from evenhand.policy.ask_tell import open_tickets_of
 from evenhand.policy.given import checked_reward
 from evenhand.policy.traits import traits_of
+from evenhand.promises.promise import check_rounds
 from evenhand.protocol import Policy
 from evenhand.saving.state import to_bytes
 from evenhand.studies.log.chain import Birth
@@ -68,6 +69,8 @@ def state_of_new(policy: Any) -> bytes:
     """
     if registry.name_of(policy) is None or not isinstance(policy, Policy):
         raise ArgumentError(wanted("policy", "a registered policy, such as eh.quotas.FairUCB({...})", policy))
+    if (promise := traits_of(policy).promise) is not None:
+        check_rounds(promise)
     waiting = len(open_tickets_of(policy))
     if waiting:
         raise ArgumentError(wanted("policy", "one without open tickets", Wording(f"{waiting} open")))
