@@ -156,6 +156,13 @@ def test_decimals_are_read_as_they_are_written() -> None:
     assert (small.whole.tolist(), small.digits) == ([1, 27, 167_772_150], 1)
 
 
+@pytest.mark.parametrize("last", ["0.5", "0.12345", "123456789"])
+def test_long_columns_of_floats_are_the_decimals_that_they_were_written_as(last: str) -> None:
+    texts = [*(f"{whole / 100:.2f}" for whole in range(0, 90_000, 150)), last]
+    read = read_weights(pd.DataFrame({"w": list(map(float, texts))}), "w")
+    assert [Fraction(int(each), 10**read.digits) for each in read.whole] == [Fraction(text) for text in texts]
+
+
 @pytest.mark.parametrize(
     ("values", "row"),
     [

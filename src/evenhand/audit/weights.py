@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from evenhand.promises.clause import Clause
 
+FEW = 100
 MEND = f"weights are numbers from 0 with at most {DIGITS} digits after the point; round them as they are paid"
 
 
@@ -105,7 +106,14 @@ def _of_floats(given: Floats, name: str, values: pd.Series[Any]) -> Weights:
     """Return floats as decimals: k / 10^d is the float's own where its nearest float is this one and k has no more
     digits than every float of the type tells apart."""
     kind = np.finfo(given.dtype)
-    exact, whole, own = given.astype(np.float64), np.zeros(len(given), np.int64), np.full(len(given), -1)
+    exact = given.astype(np.float64)
+    if len(given) > FEW:  # mostly all have as many digits as the first few, which is seen at once
+        digits = _of_floats(given[:FEW], name, values).digits
+        if exact.min() >= 0 and exact.max() < 10.0 ** (kind.precision - digits):
+            near = np.rint(exact * 10.0**digits)
+            if ((near / 10.0**digits).astype(given.dtype) == given).all():
+                return Weights(near.astype(np.int64), digits)
+    whole, own = np.zeros(len(given), np.int64), np.full(len(given), -1)
     left = np.flatnonzero((given >= 0) & (given < MOST))
     for digits in range(DIGITS + 1):
         near = np.rint(exact[left] * 10.0**digits)
