@@ -54,8 +54,9 @@ test-long: .venv/ready
 	$(PLAIN) -m "slow and not compiled and not nightly"
 	$(TESTS) -m "slow and compiled and not nightly" $(COMPILED)
 
+# Many of these wait for servers, browsers and processes that are killed: four at a time keep two cores busy.
 test-rest: .venv/ready
-	$(PLAIN) --rest -m "not compiled and not nightly"
+	$(PLAIN) -n 4 --rest -m "not compiled and not nightly"
 	$(TESTS) --rest -m "compiled and not nightly" $(COMPILED)
 
 nightly: .venv/ready

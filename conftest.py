@@ -9,10 +9,26 @@ import importlib.util
 import os
 import random
 import sys
+import tempfile
 
 import pytest
 
 sys.setrecursionlimit(4_000)  # as high as compiling puts it, which inside a test of Hypothesis would be a warning
+
+MEMORY, ROOM = "/dev/shm", 4 << 30
+"""A folder in memory, and the bytes that must be free there: SQLite waits for a disk after each write."""
+
+
+def in_memory():
+    """Return whether tests may keep files, and programs that they install, in memory."""
+    if "TMPDIR" in os.environ or not os.access(MEMORY, os.W_OK):
+        return False
+    there = os.statvfs(MEMORY)
+    return there.f_bavail * there.f_frsize > ROOM and not there.f_flag & os.ST_NOEXEC
+
+
+if in_memory():
+    os.environ["TMPDIR"] = tempfile.tempdir = MEMORY
 
 EXTRAS = {
     "dask": ["dask", "distributed"],

@@ -1,12 +1,15 @@
 """How well the posterior of a fitted model covers gaps and outcomes, by the prior of its tables.
 
-python -m benchmarks.bench_prior [--tables 75] [--rows 445]
+python -m benchmarks.bench_prior [--tables 75] [--rows 445] [--dollars]
 
 The worlds have the size of a trial of 445 people, a small and a large group and a treatment drawn by lot. The outcome
 has 3 or 7 parents: the group, the treatment, and columns that depend on the group. Its log-odds are additive, or have
 normal noise in every cell (interactions); in sparse worlds each of the columns is rare. Every table is drawn from a
 world of its own, and every world has the same mean effect of the group. Each table judges two candidates, everybody and
 nobody, whose outcomes rest on different cells; the error of a share is computed as if they were independent.
+
+With --dollars the outcome is what people earn: nothing without work, and log-normal with a standard deviation of 0.9
+with work, with a median that depends on all parents. Bias and width are then shares of the mean outcome.
 """
 
 from __future__ import annotations
@@ -87,11 +90,47 @@ def trial(kind: str, parents: int, rows: int, seed: int) -> list[dict[str, Any]]
     return found
 
 
+def dollars(kind: str, parents: int, rows: int, seed: int) -> dict[str, Any]:
+    """Return what the posterior says of one table whose outcome is measured."""
+    random = np.random.default_rng([seed, parents, list(NOISE).index(kind), 1])
+    works = world(kind, parents, random)
+    cells, spread = np.indices([2] * parents).reshape(parents, -1).T - 0.5, 0.9
+    medians = np.exp(8.6 + cells @ np.array([-0.2, 0.2, *random.normal(0.0, 0.2, parents - 2)])).reshape([2] * parents)
+    chances = works.model.tables["works"][..., 1]
+    means = chances * medians * np.exp(spread**2 / 2)
+    most = 1.01 * means.max()
+    tables = works.model.tables | {"works": np.stack([1 - means / most, means / most], -1)}
+    truth = Problem(CausalModel(**works.model.config() | {"tables": tables}), **ASKED, values={0: 0.0, 1: most})
+    above = list(works.model.parents["works"])
+    frame = works.model.sample(rows, seed=random)
+    at = tuple(frame[above].astype(int).to_numpy().T)
+    frame["works"] = frame["works"].astype(int) * medians[at] * np.exp(random.normal(0.0, spread, rows))
+    edges = [(parent, node) for node, over in works.model.parents.items() for parent in over]
+    fitted = CausalModel.fit(frame, edges, measured="works")
+    posterior = Problem(fitted, **ASKED).posterior(draws=DRAWS, seed=seed)
+    drawn, outcomes, gaps = posterior.gaps[0, 1], posterior.outcomes, truth.gaps[0, 1]
+    effect = -np.diff(truth.outcomes)[0]
+    return {
+        "world": f"{kind}, {parents} parents",
+        "bias": (drawn.mean(0) - gaps).mean() / truth.outcomes.mean(),
+        "width": np.ptp(np.quantile(drawn, [0.025, 0.975], axis=0), axis=0).mean() / truth.outcomes.mean(),
+        "gap covered": covered(drawn, gaps),
+        "outcome covered": covered(outcomes, truth.outcomes),
+        "effect covered": covered(outcomes[:, 0] - outcomes[:, 1], effect),
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bench_prior", description=__doc__)
     parser.add_argument("--tables", type=int, default=75)
     parser.add_argument("--rows", type=int, default=445)
+    parser.add_argument("--dollars", action="store_true")
     given = parser.parse_args()
+    if given.dollars:
+        cells = product(range(given.tables), NOISE, (3, 7))
+        measured = [dollars(kind, parents, given.rows, seed) for seed, kind, parents in cells]
+        print(pd.DataFrame(measured).groupby("world", sort=False).mean().round(3).to_string())
+        return
     found = [
         row
         for seed, kind, parents in product(range(given.tables), NOISE, (3, 7))

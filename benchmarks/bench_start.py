@@ -13,6 +13,25 @@ from benchmarks.timing import Measure, child, interleaved, ratio, report
 DECISIONS = 10_000
 COMMAND = ("-m", "evenhand")
 FIRST = "from evenhand.quotas import FairUCB; policy = FairUCB([0.05] * 10); policy.tell(policy.ask(), 1.0)"
+MOST = 20
+"""Microseconds of the processor that the first decision may take once a policy is compiled."""
+COMPILED = """
+import sys, time
+import evenhand as eh
+from evenhand.policy.rehearsal import compile_ahead
+from evenhand.quotas import DeadlineLearn, FairUCB
+shares = [0.05] * 10
+policy = {{
+    "FairUCB": lambda: FairUCB(shares),
+    "DeadlineLearn over UCB1": lambda: DeadlineLearn(eh.learners.UCB1(), shares),
+    "DeadlineLearn over Thompson": lambda: DeadlineLearn(eh.learners.Thompson(), shares),
+}}[sys.argv[1]]()
+{compile}
+before = time.process_time_ns()
+policy.ask()
+print((time.process_time_ns() - before) / 1000)
+"""
+POLICIES = ("FairUCB", "DeadlineLearn over UCB1", "DeadlineLearn over Thompson")
 NEW_STUDY = f"""
 import sys
 import evenhand as eh
@@ -55,7 +74,22 @@ def main() -> None:
         )
         for name in commands
     ]
-    report("start", "Before anything happens", measures)
+    report("start", "Before anything happens", measures + first_decisions(3 if arguments.quick else 10))
+
+
+def first_decisions(repetitions: int) -> list[Measure]:
+    """Return what the first decision of a new process takes, by itself: once compiled, and as plain Python."""
+    ways = {"compiled before": "compile_ahead(policy)", "plain Python": ""}
+    cases = {
+        f"first decision, {policy}, {way}": (COMPILED.format(compile=line), policy)
+        for policy in POLICIES
+        for way, line in ways.items()
+    }
+    found = interleaved(
+        {name: lambda name=name: float(child("-c", *cases[name]).output) for name in cases}, repetitions
+    )
+    limits = {name: MOST if "compiled" in name else None for name in cases}
+    return [Measure(name, statistics.median(found[name]), "us of the processor", limits[name]) for name in cases]
 
 
 if __name__ == "__main__":

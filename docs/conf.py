@@ -94,7 +94,7 @@ def link_inside(app: Any, name: str, source: list[str]) -> None:
 
 CONVERSED = "ask choose compile forget forget_older gaps learn observe open_tickets plays probabilities reset respond"
 CONVERSED += " round tell tell_all update"
-BEHIND = "read_label copied_arrays make_room prepare put_back replay shape sources contradicts warn_if_grown"
+BEHIND = "read_label prepare replay shape sources contradicts"
 TRUNK = {name for base in (AskTell, KernelPolicy, KernelWorld) for name in dir(base)}
 HOOKS = {*BEHIND.split()} | TRUNK - {*CONVERSED.split()}
 """What authors of policies and worlds fill in, and no user calls."""

@@ -16,7 +16,13 @@ from . import (
 )
 from .checks import check_policy as check_policy, check_world as check_world
 from .data.encoding import Encoder as Encoder
-from .evaluation import Comparison as Comparison, Evaluation as Evaluation, evaluate as evaluate
+from .evaluation import (
+    Comparison as Comparison,
+    Effects as Effects,
+    Evaluation as Evaluation,
+    effects as effects,
+    evaluate as evaluate,
+)
 from .promises.promise import Promise as Promise
 from .protocol import Decision as Decision
 from .registry import register as register

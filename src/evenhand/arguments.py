@@ -21,7 +21,7 @@ from evenhand.kernels.arrays import Floats, Ints
 _Word = TypeVar("_Word", bound=str)
 
 
-def is_whole(value: Any) -> TypeGuard[int]:
+def is_whole(value: object) -> TypeGuard[int]:
     """Return whether a value is a whole number of Python or numpy: neither True nor a duration."""
     return type(value) is int or (isinstance(value, Integral) and not isinstance(value, (bool, np.timedelta64)))
 
@@ -47,7 +47,7 @@ def as_float(value: Any) -> float:
 
 def real(
     name: str,
-    value: Any,
+    value: object,
     *,
     low: float = -math.inf,
     high: float = math.inf,
@@ -73,7 +73,7 @@ def real(
     raise refusal(wanted(name, f"a number {inside}" if inside else "a finite number", value))
 
 
-def whole(name: str, value: Any, *, low: int, high: int | None = None, mend: str = "") -> int:
+def whole(name: str, value: object, *, low: int, high: int | None = None, mend: str = "") -> int:
     """Return a whole number >= low, and <= high where that is given, as an int.
 
     Raises
@@ -88,7 +88,7 @@ def whole(name: str, value: Any, *, low: int, high: int | None = None, mend: str
     raise ArgumentError(wanted(name, f"a whole number >= {low}" + (f" and <= {high}" if high else ""), value, mend))
 
 
-def as_whole_numbers(value: Any) -> Ints | None:
+def as_whole_numbers(value: object) -> Ints | None:
     """Return a list of whole numbers, which may be empty, as an array, None where it is none.
 
     >>> as_whole_numbers([2, 1]), as_whole_numbers([0.5]), as_whole_numbers([[1], [2, 3]])
@@ -121,7 +121,7 @@ def in_sequence(name: str, value: Any, what: str, *, refusal: type[ArgumentError
     raise refusal(wanted(name, what, value))
 
 
-def yes_or_no(name: str, value: Any, *, refusal: type[ArgumentError] = ArgumentError) -> bool:
+def yes_or_no(name: str, value: object, *, refusal: type[ArgumentError] = ArgumentError) -> bool:
     """Return True or False.
 
     Raises
@@ -150,7 +150,7 @@ def one_of(name: str, value: _Word, words: Iterable[str]) -> _Word:
 
 def array(
     name: str,
-    value: Any,
+    value: object,
     what: str,
     *,
     dimensions: int,
@@ -188,7 +188,7 @@ def array(
     return numbers
 
 
-def as_floats(value: Any) -> Floats | None:
+def as_floats(value: object) -> Floats | None:
     """Return numbers as a fresh float array in C order, None where they are none: text, complex numbers, dates, gaps,
     ragged rows, categories."""
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):

@@ -64,8 +64,12 @@ SEARCHED = 10_000
 class EvenhandError(Exception):
     """The root of everything that evenhand raises on purpose; its message shows no password of an address."""
 
-    def __init__(self, *args: Any) -> None:
+    def __init__(self, *args: object) -> None:
         super().__init__(*(_masked(one) if isinstance(one, str) else one for one in args))
+
+    repeatable = False
+    """Whether the same call may succeed later, though nothing is mended, and does nothing twice. A decision that has no
+    key of its own was perhaps taken, and another one is taken then."""
 
     @property
     def refusal(self) -> Refusal | None:
@@ -143,6 +147,8 @@ class StoreError(EvenhandError):
 class UnreachableError(StoreError):
     """A store's database did not answer: it was stopped, is locked or full, or the connection was lost."""
 
+    repeatable = True
+
 
 class UnknownStudyError(StoreError):
     """No study of that name is in the store."""
@@ -172,7 +178,7 @@ class ServiceError(EvenhandError):
     """A service refuses a client, cannot be reached, or sends what cannot be read.
 
     `status` is the status of the HTTP response and `name` the service's name of the error, such as "RoleError"; both
-    are None if no response came.
+    are None if no response came. `repeatable` says whether the request may be sent again.
     """
 
     def __init__(self, message: str, status: int | None = None, name: str | None = None) -> None:
@@ -191,7 +197,7 @@ class DatasetError(EvenhandError):
 class SimulationInterrupted(EvenhandError):
     """The user stopped a simulation; `partial` holds the replications that were done, or None."""
 
-    def __init__(self, message: str, partial: Any = None) -> None:
+    def __init__(self, message: str, partial: object = None) -> None:
         super().__init__(message)
         self.partial = partial
 
@@ -225,7 +231,7 @@ class Wording(str):
 
     parts: tuple[Any, ...]
 
-    def __new__(cls, *parts: Any, shell: str | None = None) -> Self:
+    def __new__(cls, *parts: object, shell: str | None = None) -> Self:
         words = super().__new__(cls, masked("".join(one if isinstance(one, str) else repr(one) for one in parts)))
         words.parts = parts if shell is None else (shell,)
         return words
@@ -240,7 +246,7 @@ class Wording(str):
         return words
 
 
-def argument(name: str, value: Any = None) -> Wording:
+def argument(name: str, value: object = None) -> Wording:
     """Return an argument as programs write it, which the shell calls an option.
 
     >>> argument("rounds"), argument("stationary", True)
@@ -277,7 +283,7 @@ def wanted(name: str, expected: str, got: Any, hint: str = "") -> Refusal:
     return _refusal(name, expected, shown(got), got, hint)
 
 
-def _refusal(name: str, expected: str, said: str, got: Any, hint: str) -> Refusal:
+def _refusal(name: str, expected: str, said: str, got: object, hint: str) -> Refusal:
     refusal = Refusal(f"{name}: expected {expected}, got {said}" + (f"; {hint}" if hint else ""))
     value = got if isinstance(got, Wording) else _beginning(_plain(got))
     refusal.got = value if _is_data(value) else Wording(said)
@@ -297,7 +303,7 @@ def read_refusal(message: str, sent: Mapping[str, Any]) -> Refusal:
     return refusal
 
 
-def shown(got: Any) -> str:
+def shown(got: object) -> str:
     """Return what came as Python prints it, cut where it is long."""
     try:
         text = repr(_beginning(_plain(got)))
@@ -312,7 +318,7 @@ def _plain(got: Any) -> Any:
     return got.item() if getattr(got, "ndim", 1) == 0 else got
 
 
-def _is_data(value: Any) -> bool:
+def _is_data(value: object) -> bool:
     """Return whether a value holds nothing but texts and numbers, so that an error that keeps it can be sent on."""
     if isinstance(value, (list, tuple, dict)):
         return all(map(_is_data, [*value, *(value.values() if isinstance(value, dict) else ())]))
@@ -325,12 +331,12 @@ def _masked(words: str) -> str:
     return words if isinstance(words, Wording) else masked(words)
 
 
-def is_sparse(value: Any) -> bool:
+def is_sparse(value: object) -> bool:
     """Return whether a value is a sparse matrix or array of scipy."""
     return type(value).__module__.startswith("scipy.sparse")
 
 
-def is_path(value: Any) -> bool:
+def is_path(value: object) -> bool:
     """Return whether a value is a path, and not an address with a password."""
     return isinstance(value, (str, PathLike)) and masked(str(value)) == str(value)
 
@@ -353,7 +359,7 @@ def first_few(texts: Sequence[Any], most: int, joint: str = ", ") -> str:
     return joint.join(map(str, texts[:most])) + f" and {len(texts) - most} more" * (len(texts) > most)
 
 
-def wanted_one_of(name: str, known: Iterable[Any], got: Any, *, what: str = "one of", hint: str = "") -> Refusal:
+def wanted_one_of(name: str, known: Iterable[Any], got: object, *, what: str = "one of", hint: str = "") -> Refusal:
     """Word the refusal of a name that is none of those known: the nearest few of them, which was probably meant, and
     the types where these differ.
 
@@ -379,7 +385,7 @@ def wanted_one_of(name: str, known: Iterable[Any], got: Any, *, what: str = "one
     return _refusal(name, Wording(*expected, f" ({_kinds(known)})"), typed, typed, hint)
 
 
-def wanted_label(name: str, what: str, known: Iterable[Any], got: Any, hint: str = "") -> Refusal:
+def wanted_label(name: str, what: str, known: Iterable[Any], got: object, hint: str = "") -> Refusal:
     """Word the refusal of a label that is none of those known; where it is of another type, these and both types are
     said.
 
@@ -394,7 +400,7 @@ def wanted_label(name: str, what: str, known: Iterable[Any], got: Any, hint: str
     return wanted_one_of(name, known, got, what=f"{what}, one of", hint=hint)
 
 
-def none_for(label: Any, given: Iterable[Any], known: Collection[Any] = ()) -> str:
+def none_for(label: object, given: Iterable[Any], known: Collection[Any] = ()) -> str:
     """Say that nothing is given for a label, and the types where what is given beside `known` labels is of another.
 
     >>> none_for("c", ["a", "b"]), none_for(1, ["01", 2], [1, 2])
@@ -406,7 +412,7 @@ def none_for(label: Any, given: Iterable[Any], known: Collection[Any] = ()) -> s
     return f"none for {label!r} ({_kind(label)}) among {shown(known)} ({_kinds(known)})"
 
 
-def of_one_type(known: Sequence[Any], got: Any) -> bool:
+def of_one_type(known: Sequence[Any], got: object) -> bool:
     """Return whether one of these labels is of the type of another."""
     kind = _kind(got)
     return not known or any(_kind(one) == kind for one in known)
@@ -416,7 +422,7 @@ def _kinds(labels: Sequence[Any]) -> str:
     return " and ".join(dict.fromkeys(_kind(one, several=True) for one in islice(labels, SEARCHED)))
 
 
-def _kind(label: Any, *, several: bool = False) -> str:
+def _kind(label: object, *, several: bool = False) -> str:
     """Return the type of a label in words."""
     if isinstance(label, str):
         return "text"
@@ -428,7 +434,7 @@ def _kind(label: Any, *, several: bool = False) -> str:
     return f"{name}s" if several else f"a {name}"
 
 
-def nearest(name: Any, known: Iterable[Any], most: int = 1, likeness: float = 0.6) -> list[str]:
+def nearest(name: object, known: Iterable[Any], most: int = 1, likeness: float = 0.6) -> list[str]:
     """Return the names that are most like another, the nearest first; the case of letters makes no difference.
 
     >>> nearest("Propensty", ["arm", "propensity", "reward"])

@@ -52,7 +52,7 @@ class Frame(Protocol):
         ...
 
 
-def as_pandas(frame: Any, name: str = "frame") -> pd.DataFrame:
+def as_pandas(frame: object, name: str = "frame") -> pd.DataFrame:
     """Return a data frame as one of pandas; one that is pandas' already as it is, row labels included.
 
     A query of polars or DuckDB is run. Ordered categories stay ordered.
@@ -115,7 +115,7 @@ def rows_frame(rows: Sequence[Mapping[str, Any]], name: str) -> pd.DataFrame:
     return pd.DataFrame(list(rows), columns=columns)
 
 
-def frame_or_value(value: Any, name: str) -> Any:
+def frame_or_value(value: object, name: str) -> Any:
     """Return a data frame, or a list of rows that name their columns, as a data frame of pandas; anything else as it
     is.
 
@@ -127,17 +127,17 @@ def frame_or_value(value: Any, name: str) -> Any:
     return as_pandas(value, name) if is_frame(value) else value
 
 
-def is_row(value: Any) -> bool:
+def is_row(value: object) -> bool:
     """Return whether a value is a row by the names of its columns: a dict, or a Series of pandas."""
     return isinstance(value, Mapping) or (has_row_labels(value) and value.ndim == 1)
 
 
-def has_row_labels(value: Any) -> TypeGuard[Any]:
+def has_row_labels(value: object) -> TypeGuard[Any]:
     """Return whether a value is a table or a Series as pandas has them, whose rows carry labels."""
     return hasattr(value, "iloc")
 
 
-def holds_categories(value: Any) -> bool:
+def holds_categories(value: object) -> bool:
     """Return whether a table or a column of pandas holds categories: also where these are written as numbers, such as
     codes, they are no amounts."""
     if not has_row_labels(value):
@@ -147,7 +147,7 @@ def holds_categories(value: Any) -> bool:
     return any(isinstance(kind, pd.CategoricalDtype) for kind in (value.dtypes if value.ndim == 2 else [value.dtype]))
 
 
-def as_array(value: Any, name: str) -> Any:
+def as_array(value: object, name: str) -> Any:
     """Return an array, a data frame of any library, or whatever else numpy reads, as an array.
 
     Raises
@@ -161,12 +161,12 @@ def as_array(value: Any, name: str) -> Any:
     return np.asarray(table)
 
 
-def dimensions(value: Any) -> int:
+def dimensions(value: object) -> int:
     """Return how many dimensions an array of any library has; a list, and whatever does not say, counts as one."""
     return int(getattr(value, "ndim", 1))
 
 
-def is_frame(value: Any) -> TypeGuard[Any]:
+def is_frame(value: object) -> TypeGuard[Any]:
     """Return whether a value is a data frame of a library that narwhals reads."""
     if not hasattr(type(value), "columns"):  # numbers, lists and arrays have none, which is quickly seen
         return False

@@ -17,7 +17,7 @@ from evenhand.protocol import FALSE, TRUE, Label, as_label, composed, label_of, 
 
 
 def as_given(
-    values: Any, name: str, what: str, *, refusal: type[ArgumentError] = ArgumentError
+    values: object, name: str, what: str, *, refusal: type[ArgumentError] = ArgumentError
 ) -> dict[Any, Any] | list[Any]:
     """Return what is given for each arm as a dict by label, or as a list where it carries no labels.
 
@@ -44,12 +44,12 @@ def as_given(
     return listed(values)
 
 
-def is_by_label(values: Any) -> TypeGuard[Any]:
+def is_by_label(values: object) -> TypeGuard[Any]:
     """Return whether values are given by label: as a dict, or as a Series or table of pandas."""
     return isinstance(values, Mapping) or hasattr(values, "to_dict")
 
 
-def listed(values: Any) -> list[Any]:
+def listed(values: object) -> list[Any]:
     """Return what a list, a view, an iterator, or an array or column of any library holds; a single value as a list.
 
     >>> listed({"a": 1}.keys()), listed("ab"), listed(range(2))
@@ -99,7 +99,7 @@ class Labels:
         truths = {TRUE if text == "1" else FALSE: place for text, place in found.items()}
         return found | truths if several.keys() <= {"0", "1"} else found
 
-    def place(self, value: Any) -> int | None:
+    def place(self, value: object) -> int | None:
         """Return the position of the label that a value is, None where it is none: the very same one, else the only
         one of the same writing."""
         if isinstance(value, (bool, np.bool_)):  # equal to 0 or 1 for Python
@@ -114,15 +114,15 @@ class Labels:
         """Return the position of each value, -1 where it is no label."""
         return [-1 if place is None else place for place in map(self.place, values)]
 
-    def __contains__(self, value: Any) -> bool:
+    def __contains__(self, value: object) -> bool:
         return self.place(value) is not None
 
-    def label(self, value: Any) -> Any:
+    def label(self, value: object) -> Any:
         """Return the label that a value is, or one that is none as it is."""
         place = self.place(value)
         return value if place is None else self.names[place]
 
-    def typed(self, text: Any) -> Any:
+    def typed(self, text: object) -> Any:
         """Return the label that a text is; one that is none as it is, or where all labels are numbers and it is written
         as a whole one, that number.
 
@@ -142,7 +142,7 @@ class Labels:
         return found if -1 not in found and len(set(found)) == len(found) else None
 
     def read(
-        self, values: Any, name: str, what: str, *, refusal: type[ArgumentError] = ArgumentError
+        self, values: object, name: str, what: str, *, refusal: type[ArgumentError] = ArgumentError
     ) -> dict[Any, Any] | list[Any]:
         """Return what is given for each label as `as_given` does, by these labels; other keys stay as they are, and a
         tuple or a frozenset names several.
@@ -168,7 +168,7 @@ class Labels:
             raise refusal(wanted(name, "each label once", twice, f"it appears twice, {how}"))
         return {labels[key]: value for key, value in given.items()}
 
-    def _key(self, key: Any) -> Any:
+    def _key(self, key: object) -> Any:
         place = self.place(key)
         if place is None and isinstance(key, (tuple, frozenset)):
             return type(key)(map(self._key, key))

@@ -25,14 +25,14 @@ def locked(method: _Method) -> _Method:
     """Decorate a method of an object with a `_lock`: one thread at a time runs it or any other such method."""
 
     @functools.wraps(method)
-    def alone(self: Any, /, *args: Any, **named: Any) -> Any:
+    def alone(self: Any, /, *args: object, **named: object) -> Any:
         with self._lock:
             return method(self, *args, **named)
 
     return cast(_Method, alone)
 
 
-def require_fresh(name: str, thing: Any, mend: str) -> Any:
+def require_fresh(name: str, thing: object, mend: str) -> Any:
     """Return what is about to be copied without its memory, if it has none to lose.
 
     Raises
@@ -47,7 +47,7 @@ def require_fresh(name: str, thing: Any, mend: str) -> Any:
     return thing
 
 
-def rounds_of(thing: Any) -> int:
+def rounds_of(thing: object) -> int:
     """Return how many rounds an object has decided, 0 where it does not say."""
     round = getattr(thing, "round", 0)
     return round if type(round) is int else 0
@@ -99,7 +99,7 @@ class Parameters:
                 found |= {f"{name}__{inner}": given for inner, given in value.get_params().items()}
         return found
 
-    def set_params(self, **params: Any) -> Self:  # scikit-learn calls it so
+    def set_params(self, **params: object) -> Self:  # scikit-learn calls it so
         """Set constructor arguments, `learner__epsilon` inside an argument, and return the object itself.
 
         Raises
@@ -130,7 +130,7 @@ class Parameters:
     def __sklearn_clone__(self) -> Self:
         return self._made_again()
 
-    def _made_again(self, **changed: Any) -> Self:
+    def _made_again(self, **changed: object) -> Self:
         """Return one of the same configuration, but for these arguments, that remembers nothing."""
         config = {name: copy.deepcopy(value) for name, value in self.config().items() if name not in changed}
         return type(self)(**config, **changed)

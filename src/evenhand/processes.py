@@ -77,7 +77,7 @@ class _Left(Lock):
 
     __slots__ = ()
 
-    def acquire(self, *given: Any, **named: Any) -> NoReturn:
+    def acquire(self, *given: object, **named: object) -> NoReturn:
         """Refuse to use what the lock guards."""
         raise EvenhandError(
             "this process was forked while another thread was using this object, which may be half changed; "

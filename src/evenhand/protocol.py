@@ -186,7 +186,7 @@ class _Draft:
         chance: Chance,
         reason: str,
         reason_code: str,
-        slate: Any,
+        slate: object,
         token: str,
     ) -> None:
         self.id, self.round, self.arm, self.index, self.chance = id, round, arm, index, chance
@@ -208,7 +208,7 @@ def decided(*fields: Any) -> Decision:
 class Estimator(Protocol):
     """An object that is fitted to rows, as scikit-learn's estimators are."""
 
-    def fit(self, *rows: Any, **options: Any) -> Any:
+    def fit(self, *rows: object, **options: object) -> Any:
         """Learn from rows."""
         ...
 
@@ -235,7 +235,7 @@ class Savable(Protocol):
 class Splitter(Protocol):
     """An object that splits rows into parts for cross-validation, as scikit-learn's splitters do."""
 
-    def get_n_splits(self, *rows: Any) -> int:
+    def get_n_splits(self, *rows: object) -> int:
         """Return into how many parts the rows are split."""
         ...
 
@@ -262,7 +262,7 @@ class Seeded(Protocol):
 class Changeable(Protocol):
     """A policy whose promise can change while it decides."""
 
-    def change(self, *shares: Any, **limits: Any) -> Any:
+    def change(self, *shares: object, **limits: object) -> Any:
         """Promise other shares and limits from the next round on."""
         ...
 
@@ -276,11 +276,11 @@ class Learner(Protocol):
     indices of the arms to choose among, and asked again where its choice may not be played.
     """
 
-    def choose(self, *contexts_arms: Any) -> int | Sequence[int]:
+    def choose(self, *contexts_arms: object) -> int | Sequence[int]:
         """Return the index of the arm to play in this round, or a ranking of indices, the best first."""
         ...
 
-    def update(self, *contexts_index_reward: Any) -> None:
+    def update(self, *contexts_index_reward: object) -> None:
         """Learn from `(index, reward)`, or `(contexts, index, reward)`."""
         ...
 
@@ -289,11 +289,11 @@ class Learner(Protocol):
 class Policy(Protocol):
     """Anything that decides: every ticket that `ask` hands out may be told once, at any later time, in any order."""
 
-    def ask(self, *observed: Any) -> Any:
+    def ask(self, *observed: object) -> Any:
         """Hand out a ticket; contextual policies are shown what the round shows."""
         ...
 
-    def tell(self, ticket: Any, *happened: Any) -> None:
+    def tell(self, ticket: object, *happened: object) -> None:
         """Bring back what happened, by ticket or by its id."""
         ...
 
@@ -302,7 +302,7 @@ class Policy(Protocol):
 class Forgetting(Policy, Protocol):
     """A policy whose open tickets can be given up."""
 
-    def forget(self, ticket: Any) -> None:
+    def forget(self, ticket: object) -> None:
         """Give up an open ticket: it can no longer be told."""
         ...
 
@@ -311,7 +311,7 @@ class Forgetting(Policy, Protocol):
 class RoundReader(Protocol):
     """A policy that says what it reads in a round, so that two asks that show the same are recognized as one."""
 
-    def _round_shown(self, *observed: Any, **more: Any) -> Any:
+    def _round_shown(self, *observed: object, **more: object) -> Any:
         """Return what the policy reads of all that an `ask` shows it."""
         ...
 
@@ -337,29 +337,29 @@ class World(Protocol):
         """Begin a round and return what `ask` is shown, () where rounds show nothing."""
         ...
 
-    def respond(self, ticket: Any) -> tuple[Any, ...]:
+    def respond(self, ticket: object) -> tuple[Any, ...]:
         """Return what `tell` is told about the ticket of the round that was observed last."""
         ...
 
 
-def id_of(ticket: Any) -> Any:
+def id_of(ticket: object) -> Any:
     """Return the number of a ticket; anything else as it is."""
     return getattr(ticket, "id", ticket)
 
 
-def columns_seen(model: Any) -> list[Any] | None:
+def columns_seen(model: object) -> list[Any] | None:
     """Return the names of the columns that an estimator was fitted on; None where they had none."""
     names = getattr(model, "feature_names_in_", None)
     return None if names is None else list(names)
 
 
-def gives_probabilities(model: Any) -> bool:
+def gives_probabilities(model: object) -> bool:
     """Return whether a model predicts probabilities; scikit-learn's may, by their settings, though all have the method
     in their class."""
     return hasattr(model, "predict_proba")
 
 
-def composed(label: Any) -> Any:
+def composed(label: object) -> Any:
     """Return a label, or a tuple of labels, with its text in Unicode's composed form (NFC), so that what looks the same
     is the same. A member of `class Colour(str, Enum)` is its value.
 
@@ -374,7 +374,7 @@ def composed(label: Any) -> Any:
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
-def label_of(value: Any) -> Label | None:
+def label_of(value: object) -> Label | None:
     """Return the label that a value is, None where it is none: a fraction, a gap, bytes, a date, a list, a whole number
     of more than 64 bits.
 
@@ -400,7 +400,7 @@ def label_of(value: Any) -> Label | None:
     return int(value) if sound and -most <= value <= most and value == int(value) else None
 
 
-def as_label(value: Any) -> Any:
+def as_label(value: object) -> Any:
     """Return a value, or a tuple of values, as its label; what is none as it is, for the caller to judge.
 
     >>> as_label((np.int64(1), 2.0, "a")), as_label(True), as_label(0.5)
@@ -412,7 +412,7 @@ def as_label(value: Any) -> Any:
     return value if read is None else read
 
 
-def writing(label: Any) -> Any:
+def writing(label: object) -> Any:
     """Return how a label, or a tuple of labels, is written: two labels are the same where their writings are.
 
     A number is written with its digits, so that "1" is 1, while "01", "1.0", "+1" and "1_0" are texts of their own.
@@ -444,7 +444,7 @@ def value_of(label: Label) -> bool | int | float | str:
     return float(label) if FRACTION.fullmatch(label) else label
 
 
-def first_named(label: Any, names: dict[Any, Any]) -> Any:
+def first_named(label: object, names: dict[Any, Any]) -> Any:
     """Return the label by which the same one was named first; `names` remembers it by its writing.
 
     >>> names = {}

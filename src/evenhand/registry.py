@@ -103,7 +103,7 @@ def get(name: str, kind: Kind | None = None) -> RegistryEntry:
     return found
 
 
-def name_of(thing: Any) -> str | None:
+def name_of(thing: object) -> str | None:
     """Return the registered name of an object's own class, or None."""
     return type(thing).__dict__.get("_registered_name")
 

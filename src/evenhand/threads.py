@@ -39,7 +39,7 @@ def run_together(calls: Sequence[Callable[[], Any]], packages: Collection[str] =
     def run(number: int, call: Callable[[], Any]) -> None:
         left = SWITCHES
 
-        def give_way(frame: Any, event: str, argument: Any) -> Any:
+        def give_way(frame: Any, event: str, argument: object) -> Any:
             nonlocal left
             if left == 0 or frame.f_globals.get("__name__", "").partition(".")[0] not in packages:
                 return None

@@ -124,7 +124,7 @@ def test_a_log_of_which_few_rows_can_be_compared_says_so(tmp_path, groups, enoug
     assert (found.enough, bool(found.notes)) == (enough, noted)
     log.assign(reward=log["reward"] * 1).to_csv(tmp_path / "log.csv", index=False)
     done = call("audit-parity", tmp_path / "log.csv")
-    assert done.exit_code == (0 if enough else 2)
+    assert done.exit_code == (0 if enough else 3)
     words = " ".join(done.output.split())
     assert ("too few rows could be compared" in words) is not enough
     assert ("sorted by group" in words) is noted

@@ -11,7 +11,8 @@ from scipy.stats import t
 import evenhand as eh
 from evenhand.audit.ratios import koopman
 from evenhand.errors import TableError
-from tests.cli.shell import call
+from evenhand.plots.style import figure
+from tests.cli.shell import call, cells
 from tests.fuzzing import many, most
 
 
@@ -55,7 +56,7 @@ def test_the_ratio_is_that_of_fairlearn_and_where_its_interval_lies_is_said():
     same = demographic_parity_ratio(CALLBACKS["hired"], CALLBACKS["hired"], sensitive_features=CALLBACKS["race"])
     assert black["ratio"] == pytest.approx(same)
     assert (black["once_low"], black["once_high"]) == pytest.approx((0.5503133818999044, 0.8107881840880269))
-    assert (black["where"], white["where"], white["ratio"]) == ("neither", "shown not below 0.8", 1.0)
+    assert (black["where"], white["where"], white["ratio"]) == ("neither", "reference", 1.0)
     assert "0.668 of that of group 'white' (9.7%). One look at this table: 0.550 to 0.811, neither shown" in str(found)
     assert rates_of(CALLBACKS, threshold=0.9).groups["where"][0] == "shown below 0.9"
     assert not any(word in str(found) for word in ("passes", "complies"))
@@ -105,6 +106,26 @@ def test_the_printed_example_of_local_law_144():
     assert found.median == pytest.approx(np.median(frame["score"]))
 
 
+def test_the_picture_has_the_ratios_and_the_reference_without_an_interval():
+    found = rates_of(CALLBACKS)
+    title, across, limit, (black, white) = found.bars()
+    assert title == "hired: the rate of each group, divided by that of the best group"
+    assert (across, limit, black[:2], white[:3]) == (
+        "ratio of rates; dashed: 0.8",
+        0.8,
+        ("black", "0.668"),
+        ("white", "reference", 1.0),
+    )
+    assert np.isnan(white[3:]).all()
+    assert eh.plots.plot_parity(found, ax=figure()[1]).get_title("left") == title
+
+
+def test_of_several_groups_each_interval_is_said_to_be_alone():
+    assert "Each interval is for its group alone" not in str(rates_of(CALLBACKS))
+    three = hires({"a": (100, 20), "b": (100, 40), "c": (100, 30)})
+    assert "Each interval is for its group alone, so that one of many may miss." in str(rates_of(three))
+
+
 def test_unknown_groups_bound_the_ratio_and_small_ones_are_named():
     frame = hires({"a": (500, 200), "b": (480, 240), "c": (10, 9), None: (30, 12)})
     found = rates_of(frame)
@@ -141,6 +162,8 @@ def test_the_command_prints_the_ratios(tmp_path):
     CALLBACKS.to_csv(path, index=False)
     done = call("audit-parity", path, *given)
     assert done.exit_code == 0
-    assert "0.550 to 0.811" in " ".join(done.output.split())
+    black, white = cells(done.output)
+    assert black == ["black", "2,435", "157", "6.4%", "0.668", "neither", "0.550 to 0.811", "0.439 to 1.000"]
+    assert white == ["white", "2,435", "235", "9.7%", "1.000", "reference", "-", "-"], "not judged against itself"
     body = json.loads(call("audit-parity", path, *given, "--json").output)
     assert body["groups"][0]["where"] == "neither"

@@ -13,9 +13,10 @@ from scipy.stats import t, ttest_ind
 
 import evenhand as eh
 from evenhand.audit.similar import SimilarGap
+from evenhand.display.digits import with_signs
 from evenhand.errors import TableError
 from evenhand.plots.style import figure
-from tests.cli.shell import call
+from tests.cli.shell import call, cells
 from tests.fuzzing import many, most
 
 
@@ -99,7 +100,8 @@ def test_one_look_at_any_scale_is_that_of_welch(scale):
 
 def a_gap(**changed):
     usual = {"group": "F", "reference": "M", "difference": -14088.01, "explained": -6251.3, "gap": -7836.73}
-    usual |= {"low": -13725.7, "high": -1947.8, "freedom": 45.1, "at_average": -7500.0, "left_out": ()}
+    usual |= {"low": -13725.7, "high": -1947.8, "freedom": 45.1, "at_average": -7500.0, "together": 1}
+    usual |= {"features": ("years", "rank"), "left_out": (), "combined": ()}
     return SimilarGap(**usual | changed)
 
 
@@ -118,19 +120,28 @@ def a_gap(**changed):
         ({"gap": 7836.7, "low": 1947.8, "high": 13725.7}, "it is 7,837 higher (95 % interval: 1,948 to 13,726 higher"),
         ({"at_average": -3457.0}, "With the average features of the whole table it is 3,457 lower instead."),
         ({"left_out": ("a", "b", "c", "d")}, "Left out, because one side does not show its effect: a, b, c, ..."),
+        ({"combined": ("a",)}, "Left out, as a linear combination of other features or constant: a."),
+        ({"together": 3}, "(95 % interval that holds for all 3 groups at once: 1,948 to 13,726 lower"),
+        (
+            {"features": ()},
+            "than in group 'M' (95 % interval: 1,948 to 13,726 lower, more than chance alone would make). No feature "
+            "is left that could explain any of it.",
+        ),
     ],
-    ids=["plain", "all others", "chance", "explained the other way", "higher", "average", "left out"],
+    ids=[
+        *("plain", "all others", "chance", "explained the other way", "higher", "average", "left out", "combined"),
+        *("together", "no feature"),
+    ],
 )
 def test_the_answer_is_a_sentence(changed, said):
-    words = a_gap(**changed).sentences("salary", ["years", "rank"], 0.95)
+    words = a_gap(**changed).sentences("salary", 0.95)
     assert said in words
     assert ("whole table" in words) is ("at_average" in changed or "gap" in changed)
 
 
 def test_one_feature_is_named_and_the_standard_error_is_the_one_used():
-    assert "With the same years, that of the average member of group 'F', it is 7,837 lower" in a_gap().sentences(
-        "salary", ["years"], 0.95
-    )
+    said = a_gap(features=("years",)).sentences("salary", 0.95)
+    assert "With the same years, that of the average member of group 'F', it is 7,837 lower" in said
     given = {"group": "sex", "value": "salary", "given": ["years"]}
     by_row, by_unit = (eh.audit.parity(staff(1), **given, unit=unit).supposed for unit in (None, "ad"))
     assert "the rows are independent" in by_row
@@ -150,13 +161,42 @@ def test_a_category_of_one_side_or_of_one_row_is_named():
     assert np.isfinite([found.low, found.high]).all()
 
 
+def test_a_feature_that_others_make_up_explains_nothing_of_its_own():
+    frame = staff(4).assign(months=lambda f: 12 * f["years"] + 1, title=lambda f: f["rank"].str.upper(), staff=1)
+    (alone,), (more,) = (
+        gaps_of(frame, given=["years", "rank", *names]) for names in ([], ["months", "title", "staff"])
+    )
+    assert more.combined == ("months", "title_ASST", "title_PROF", "staff")
+    assert (more.left_out, more.features) == ((), ("years", "rank"))
+    assert (more.gap, more.low, more.high) == pytest.approx((alone.gap, alone.low, alone.high))
+    (constant,) = gaps_of(frame, given=["staff"])
+    assert (constant.features, constant.explained) == ((), pytest.approx(0, abs=1e-6))
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1e12], ids=["tiny", "huge"])
+def test_the_table_has_the_digits_of_the_sentence(tmp_path, monkeypatch, scale):
+    """One look at values in [0, 1] is far wider than a tiny gap; of huge numbers nobody reads 16 digits."""
+    monkeypatch.setenv("COLUMNS", "200")
+    frame = staff(7).assign(salary=lambda f: f["salary"] * scale)
+    frame.to_csv(tmp_path / "staff.csv", index=False)
+    asked = ("audit-parity", tmp_path / "staff.csv", "--group", "sex", "--value", "salary", "--given", "years,rank")
+    (found,) = gaps_of(pd.read_csv(tmp_path / "staff.csv"))
+    ((*_, difference, explained, gap, _, average, _, interval), _) = cells(call(*asked).output)
+    written = with_signs(found.difference, found.explained, found.gap, found.at_average)
+    assert [difference, explained, gap, average] == written
+    assert interval == " to ".join(with_signs(found.low, found.high))
+    assert [float(one) for one in written] == pytest.approx(
+        [found.difference, found.explained, found.gap, found.at_average], rel=0.01
+    )
+
+
 @pytest.mark.parametrize(
     ("change", "settings", "words"),
     [
         (
             lambda f: f.assign(gender=f["sex"].map({"F": "f", "M": "m"})),
             {"given": ["years", "gender"]},
-            "features: expected some that vary within a group, got 'gender_m'; 'gender_m' is 'F' under another name",
+            "features: expected some that vary within a group, got 'gender'; 'gender' is 'F' under another name",
         ),
         (lambda f: f, {"given": ["sex", "years"]}, "given: expected columns that have no other use, got 'sex'"),
         (lambda f: f, {"given": ["salary"]}, "given: expected columns that have no other use, got 'salary'"),
@@ -209,7 +249,7 @@ def test_both_commands_say_the_same_sentence(tmp_path):
     drawn = ("--rounds", 5, "--replications", 1, "--seed", 1, "--jobs", 1)
     simulated = call("simulate", "--data", path, "--group", "sex", "--reward", "salary", "--features", given, *drawn)
     (found,) = gaps_of(staff(7))
-    said = found.sentences("salary", ["years", "rank"], 0.95)
+    said = found.sentences("salary", 0.95)
     assert all(said in " ".join(done.output.split()) for done in (parity, simulated))
     assert "choose in each round between one random 'F' and one random 'M'" in " ".join(simulated.output.split())
     assert parity.exit_code == (0 if found.low <= 0 <= found.high else 1)
@@ -229,6 +269,7 @@ def test_a_report_of_one_page_has_the_answer_a_picture_and_what_is_supposed(tmp_
     page = html.unescape(Path("out/report.html").read_text())
     assert all(part in page for part in (found.finding(), found.supposed, *found.notes, "data:image/png;base64,"))
     assert "<pre>evenhand audit-parity staff.csv --group sex --value salary --unit ad --given years,rank</pre>" in page
+    assert '<img alt="What the features explain of the difference, and what they do not: difference in mean' in page
     assert "http" not in re.sub(r"data:image[^\"]*", "", page), "it stands alone"
     written = pd.read_csv("out/groups.csv").set_index("group")
     assert written.loc["F", "gap"] == pytest.approx(found.similar[0].gap)
@@ -241,6 +282,11 @@ def test_the_picture_has_the_difference_its_parts_and_their_intervals():
     assert [bar.get_width() for bar in axes.patches] == pytest.approx([gap.difference, gap.explained, gap.gap])
     ends = axes.collections[0].get_segments()[2][:, 0]
     assert sorted(ends) == pytest.approx([gap.low, gap.high])
-    assert [text.get_text().strip() for text in axes.get_yticklabels()] == ["F less M", "explained", "not explained"]
+    names = [text.get_text() for text in axes.get_yticklabels()]
+    assert names == ["F less M", "explained by the features", "not explained"]
+    (beside,) = axes.child_axes
+    written = with_signs(gap.difference, gap.explained, gap.gap)
+    assert [text.get_text() for text in beside.get_yticklabels()] == written
+    assert axes.get_xlabel().startswith("difference in mean salary; ")
     plain = eh.plots.plot_parity(eh.audit.parity(staff(7), group="sex", value="salary"), ax=figure()[1])
     assert len(plain.patches) == 2

@@ -87,8 +87,8 @@ def test_times_are_times_of_one_table(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match="times"):
         eh.audit.promise(frames=[log, log], arm="arm", shares=0.1, times="at")
     log.to_csv(tmp_path / "log.csv")
-    with pytest.raises(ArgumentError, match="times"):
-        eh.audit.promise(tmp_path / "log.csv", arm="arm", shares=0.1, times="at")
+    of_file = eh.audit.promise(tmp_path / "log.csv", arm="arm", shares=0.1, times="at")
+    assert list(of_file.times) == list(eh.audit.promise(log, arm="arm", shares=0.1, times="at").times)
     assert eh.audit.promise(log.assign(at=range(30)), arm="arm", shares=0.1, order="at").times is None
 
 

@@ -37,6 +37,7 @@ def test_what_the_trunk_and_quotas_bring_is_registered():
         *(f"learners/{name}" for name in ("ucb1", "kl-ucb", "tsallis-inf", "thompson", "epsilon-greedy")),
         *(f"quotas/{name}" for name in ("fair-learn", "fair-ucb", "deadline-learn", "lfg", "horizon-fair-ucb")),
         *(f"quotas/{name}" for name in ("bernoulli-arms", "logged-arms")),
+        *(f"interventions/{name}" for name in ("csr", "two-stage-csr", "sris", "one-shot", "simulated-trial")),
     }
 
 
@@ -369,7 +370,10 @@ def test_a_world_that_cannot_be_simulated_is_refused_by_both(changed, error, wor
         check_world(world)
     if changed.get("pays") != (2.0,):  # which only the policy refuses, if it does
         with pytest.raises(error, match=words):
-            eh.simulate(eh.learners.UCB1(), world, rounds=3, replications=1)
+            eh.simulate(eh.learners.UCB1(), world, rounds=3)
+
+
+def test_a_world_may_pay_within_a_range_of_its_own():
     assert check_world(Own(pays=(2.0,), reward_range=(0.0, 2.0)))
 
 

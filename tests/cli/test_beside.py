@@ -8,20 +8,20 @@ from tests.cli.shell import refused
 
 EVERYWHERE = {"--json", "--study", "--out"}
 COUNTS = {
-    "new": "--policy --shares --arms-from --tolerance --groups --sensitive --seed --name --expire-after "
+    "new": "--policy --shares --arms-from --learn --tolerance --groups --sensitive --seed --name --expire-after "
     "--set --spec --promise",
     "ask": "--contexts --available --groups --annotator --count --key --subject",
     "tell": "--values --violations --acceptable --rows --samples --annotator --auditor",
     "add": "--share",
-    "change": "--shares --promise",
+    "change": "--shares --promise --from",
     "show": "--decision",
     "export": "--form",
-    "verify": "--known --mark",
+    "verify": "--known --mark --strict",
     "serve": "--store --settings --host --port --workers --open-metrics --max-body --log-level --password-file "
-    "--print-keys --create",
+    "--print-keys --create --wait",
     "keys": "--role --note --expires --for",
     "erase": "--subject --older-than",
-    "simulate": "--means --policy --shares --log --learn --delay --rounds --replications --seed --jobs",
+    "simulate": "--means --policy --shares --cap --window --log --learn --delay --rounds --replications --seed --jobs",
     "sample": "--group --budget --label --features --costs --batch --loss --trend --reweighted --multiclass "
     "--empty --seed",
     "certify": "--at-most --fresh --once --delta",
@@ -32,6 +32,7 @@ COUNTS = {
     "evaluate": "--arm --reward --propensity --policy --shares --estimator --model --largest-weight --stationary "
     "--interval --each --fit "
     "--level --contexts --position --order --unit --rounds --replays --seed --at-least --picture",
+    "effects": "--control --alpha --anytime --arm --reward --propensity",
     "price": "--shares --cap --window",
     "recommend": "--edges --intervene --sensitive --outcome --candidates --values --tolerance --budget --trial",
     "audit-pairs": "--features --reward --individuals --errors --check --auditor --store --auditors --seed",

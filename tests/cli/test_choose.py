@@ -1,6 +1,9 @@
 """`evenhand choose`: chances and a draw from the answers of an audit."""
 
 import json
+import re
+from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import parse_qs
 
 import numpy as np
@@ -10,6 +13,7 @@ from typer.testing import CliRunner
 
 import evenhand as eh
 from evenhand.cli import app
+from evenhand.cli.choose import _page
 from evenhand.errors import StateFileError
 from evenhand.studies import Study
 
@@ -48,6 +52,30 @@ def test_chances_are_said_written_and_drawn_by(audited):
     assert "seed" not in body, "nobody was drawn"
     assert body["unknown"][0].keys() == {"one", "other", "low", "high"}
     assert body["notes"]
+
+
+def test_a_page_shows_the_chances_the_draw_and_close_people_who_differ_most(audited):
+    usual = ["choose", "people.csv", "--state", "pairs.evenhand", "--places", 2, "--reward", "repaid"]
+    done = run(*usual, "--out", "who.html", "--seed", 4)
+    assert done.exit_code == 0, done.output
+    text = Path("who.html").read_text()
+    assert text.count("data:image/png;base64,") == 1
+    assert run(*usual, "--out", "who.csv", "--seed", 4).exit_code == 0
+    written = pd.read_csv("who.csv")
+    rows = written.index[written.chosen == "yes"] + 1
+    assert f"Drawn with --seed 4: row {rows[0]}, row {rows[1]}." in text
+    assert np.ptp(written.chance) == 0
+    assert "All people have the same chance." in text
+    assert "--out who.html --seed 4" in text
+
+
+def test_of_close_people_those_whose_chances_differ_most_are_named_once():
+    age, chances = np.arange(60.0), np.where(np.arange(60) == 7, 0.9, 0.1 + 0.001 * np.arange(60))
+    text = _page({"age": age}, age[:, None], SimpleNamespace(chances=chances, notes=("a note",)), ["said"], "again")
+    rows = re.findall(r"<t[hd][^>]*>(row \d+: age [\d.]+)</t", text)
+    assert rows[:2] == ["row 8: age 7", "row 5: age 4"]  # of the six closest, itself among them, the one with least
+    assert rows[::2].count("row 8: age 7") == 1
+    assert f">{100 * (chances[7] - chances[4]):.1f}<" in text
 
 
 def test_rewards_are_predicted_unless_a_column_is_named(audited):
@@ -120,12 +148,12 @@ def test_each_auditor_gets_a_link_with_a_key_of_its_own(audited):
     for who, line in zip(("ann", "bob"), links, strict=True):
         assert line.startswith(f"{who}: http://127.0.0.1:8000/audit#")
         asked = parse_qs(line.partition("#")[2])
-        assert (asked["study"], asked["annotator"]) == (["audit"], [who])
+        assert (asked["study"], asked["annotator"], asked["about"]) == (["audit"], [who], ["34 to 56"])
         keys.add(asked["key"][0])
     assert len(keys) == 2
     listed = json.loads(run("keys", "audit.evenhand", "--json").stdout)
     assert [one["note"] for one in listed] == ["audits audit, ann", "audits audit, bob"]
     assert all("audit" in str(one["studies"]) for one in listed)
     alone = json.loads(run(*AUDIT, "--store", "audit.evenhand", "--study", "second", "--json").stdout)
-    assert list(alone["links"]) == [""]
-    assert "annotator" not in alone["links"][""]
+    assert [one["auditor"] for one in alone["links"]] == [None]
+    assert parse_qs(alone["links"][0]["link"].partition("#")[2]).keys() == {"study", "key", "about"}

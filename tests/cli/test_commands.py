@@ -399,16 +399,6 @@ def process(*arguments):
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 
-def test_an_audit_imports_no_study(log, tmp_path):
-    promise = tmp_path / "promise.toml"
-    promise.write_text("[shares]\na = 0.3\nb = 0.3\n")
-    code = "import sys; from evenhand.cli import app; app(sys.argv[1:], standalone_mode=False); print(*sys.modules)"
-    command = [sys.executable, "-c", code, "audit", log, "--arm", "item", "--promise", promise]
-    imported = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    assert "evenhand.audit.promises" in imported
-    assert "evenhand.studies" not in imported
-
-
 @pytest.mark.slow
 def test_exit_codes_of_the_real_command(log, tmp_path):
     audited = ["audit", log, "--arm", "item", "--shares"]

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import linprog
 
 import evenhand as eh
 from evenhand.errors import ArgumentError, SharesError
@@ -57,7 +58,53 @@ def test_every_command_gives_one_price(log):
     assert f"{found.finding}." in Path("report.html").read_text()
     said = answer("price", log, *PROMISE)
     assert f"{found.finding}." in said
-    assert said.splitlines()[0] == "Promised: b, c each at least 1/10 of the rounds."
+    assert said.splitlines()[0] == "Promised: b, c each at least 1/10 of the rounds; every arm is always on offer."
+
+
+def test_every_command_gives_the_price_that_scipy_finds(tmp_path, monkeypatch):
+    """Where an arm always earns the same there is one right number, whatever is drawn: that of the linear programme,
+    and for each clause its marginal."""
+    monkeypatch.chdir(tmp_path)
+    arms, means = list("abc"), np.array([MEANS[arm] for arm in "abc"])
+    pd.DataFrame({"arm": arms * 40, "reward": means.tolist() * 40}).to_csv("log.csv", index=False)
+    Path("promise.toml").write_text("[shares]\nb = 0.1\nc = 0.05\n[caps]\na = 0.6\n")
+    solved = linprog(-means, A_eq=np.ones((1, 3)), b_eq=[1.0], bounds=[(0, 0.6), (0.1, 1), (0.05, 1)])
+    cost = means.max() + solved.fun
+    looser = [*solved.lower.marginals[1:] / 100, -solved.upper.marginals[0] / 100]
+    promised, runs = (
+        ("--promise", "promise.toml"),
+        ("--rounds", "40", "--replications", "2", "--jobs", "1", "--seed", "1"),
+    )
+    simulated = ("simulate", "--data", "log.csv", "--learn", "log.csv", *promised, *runs)
+    body = json.loads(answer(*simulated, "--json"))
+    prices = [
+        json.loads(answer("price", "log.csv", *promised, "--json")),
+        json.loads(answer("evaluate", "log.csv", *promised, "--rounds", "40", "--replays", "2", "--json"))["price"],
+        *body["prices"],
+    ]
+    assert len(prices) == 3
+    for one in prices:
+        assert (one["cost"], one["free"], one["kept"]) == pytest.approx((cost, 0.9, -solved.fun))
+        assert [row["looser"] for row in one["clauses"]] == pytest.approx(looser)
+        assert any(note.startswith("This assumes that an arm earns the same in every round") for note in one["notes"])
+        assert any(note.startswith("It is the price once the best arms are known") for note in one["notes"])
+    assert [one["long_run"] for one in body["costs"]] == pytest.approx([cost] * len(body["costs"]))
+    assert body["costs"]
+    said = f"In the long run the promise costs {cost:.3f} a round"
+    assert said in answer("price", "log.csv", *promised)
+    printed = " ".join(answer(*simulated).split())
+    assert said in printed
+    assert f"after learning from 120 rows. In the long run it is {cost:.2g} per round; " in printed
+    promise = eh.Promise({"a": 0, "b": 0.1, "c": 0.05}, caps={"a": 0.6})
+    with eh.Study.create("ads.evenhand", eh.quotas.DeadlineLearn(eh.learners.UCB1(), promise), name="ads") as study:
+        for _ in range(60):
+            decision = study.ask()
+            study.tell(decision, MEANS[decision.arm])
+    for asked in (("log.csv", *promised, "--reward", "reward"), ("ads.evenhand",)):
+        call("report", *asked)
+        page = Path("report.html").read_text()
+        assert said in page
+        assert "It is the price once the best arms are known" in page
 
 
 def test_a_price_of_means_has_no_interval_and_says_what_costs_nothing():
@@ -68,6 +115,20 @@ def test_a_price_of_means_has_no_interval_and_says_what_costs_nothing():
     assert "1 clause of 2 costs nothing as it is." in said
     (cap,) = [row for row in json.loads(answer(*ask, "--json"))["clauses"] if row["promise"] == "cap"]
     assert (cap["cost"], cap["tighter"], cap["looser"]) == pytest.approx((0.16, 0.004, 0.004))
+
+
+def test_money_is_written_as_people_write_it(log):
+    ask = ("--shares", "b=0.1,c=0.12")
+    said = answer("price", "--means", "a=92000,b=50000.4,c=61000", *ask)
+    assert "the promise costs 7,920 a round, 8.61 % of the 92,000 earned without it." in said
+    assert cells(said)[0] == ["b", "at least 1/10", "4,200", "420", "420"]
+    table = pd.read_csv(log).assign(reward=lambda f: f["reward"] * 10_000)
+    table.to_csv("money.csv", index=False)
+    found = eh.quotas.price(eh.Promise({"a": 0, "b": 0.1, "c": 0.12}), table)
+    low, high = f"{found.low:,.0f}", f"{found.high:,.0f}"
+    said = answer("price", "money.csv", *ask)
+    assert f"costs {found.cost:,.0f} a round (95 % interval {low} to {high})" in said
+    assert "e+0" not in said
 
 
 def test_simulated_means_have_their_price():

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.text import Text
 
 import evenhand as eh
 from evenhand.errors import ArgumentError
@@ -163,7 +164,7 @@ def test_the_price_over_a_learner_that_sees_contexts_is_not_known(tmp_path, monk
 COSTS = {
     "a reward that is not known yet": (
         ["a,1", "b,", "a,1", "b,0"] * 9,
-        "the promise costs 0.4 a round (95 %",
+        "the promise costs 0.400 a round (95 % interval 0.248 to 0.552)",
     ),
     "a reward of several arms": (['"[""a"", ""b""]",1', '"[""b"", ""a""]",0'] * 9, "Not known: arms share rewards."),
     "an arm without a reward": (
@@ -199,10 +200,10 @@ def test_files_that_are_read_in_batches_have_no_cost(tmp_path, monkeypatch):
     assert "The promise was kept in each of 36 rounds" in words
 
 
-def test_segments_that_are_too_short_are_exit_code_2(tmp_path, monkeypatch):
+def test_segments_that_are_too_short_are_exit_code_3(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("log.csv").write_text("arm,person\n" + "".join(f"{'ab'[i % 2]},{i}\n" for i in range(9)))
-    _, words = reported("log.csv", "--shares", "0.4", "--segment", "person", code=2)
+    _, words = reported("log.csv", "--shares", "0.4", "--segment", "person", code=3)
     assert "The promise was not put to the test" in words
 
 
@@ -320,10 +321,16 @@ def test_a_report_has_totals_and_the_worth_of_plays_behind(log):
     assert [*map(float, told.groups())] == pytest.approx([behind, behind * worth.mean()["a"]], rel=1e-3)
 
 
-def test_a_report_uses_the_words_of_its_reader(log):
+def test_a_report_uses_the_words_of_its_reader(log, monkeypatch):
+    drawn = []
+    monkeypatch.setattr("evenhand.cli.output.png", lambda figure: drawn.append(figure) or b"")
     _, words = reported(log, "--arm", "item", "--shares", "a=0.25,c=0.2", "--call", "arm=offer,round=visit", code=1)
     assert "after every visit t an offer has had at least r t plays" in words
     assert "arm " not in words.partition("How to check it again")[0].replace("--arm ", "")
+    written = [text.get_text() for text in drawn[0].findobj(Text)]
+    assert any(text.startswith("The promise was broken in") and "visits" in text for text in written)
+    assert "visit" in written
+    assert not [text for text in written if re.search(r"\b(arm|round)s?\b", text)]
     refused(ArgumentError, "--call: expected", "report", log, "--arm", "item", "--shares", "a=0.25", "--call", "x=y")
     frame = pd.read_csv(log)
     frame.assign(item=frame["item"].replace("a", "an arm")).to_csv(log, index=False)

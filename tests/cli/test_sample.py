@@ -309,7 +309,7 @@ def test_the_highest_risk_lies_between_the_highest_limits_of_all_groups_that_may
     [
         (0.6, 0, "Certified: in every group the risk is at most 0.6, with 0.95 confidence, for rows like these."),
         (0.3, 1, "Refuted: the risk of b is above 0.3 (0."),
-        (0.48, 2, "Not shown: too few rows to tell whether the risk is at most 0.48 for b; give more: --fresh FILE."),
+        (0.48, 3, "Not shown: too few rows to tell whether the risk is at most 0.48 for b; give more: --fresh FILE."),
     ],
 )
 @pytest.mark.parametrize("fresh", [False, True])
@@ -317,7 +317,7 @@ def test_a_limit_is_certified_refuted_or_not_shown(people, limit, code, words, f
     more = ["--fresh", people / "later.csv"] if fresh else []
     result = call("certify", people / "out", "--at-most", limit, *more)
     assert (result.exit_code, words in result.stdout) == (code, True), result.output
-    assert ("not shown" in result.stdout) == (code == 2)
+    assert ("not shown" in result.stdout) == (code == 3)
     assert "not_shown" not in result.stdout
 
 
@@ -356,7 +356,7 @@ def test_rows_that_are_looked_at_once_have_exact_limits(people, fresh):
             )
             assert (row["low"], row["high"]) == pytest.approx((low, high), abs=1e-9)
             assert row["verdict"] == ("certified" if high <= limit else "refuted" if low > limit else "not_shown")
-        assert result.exit_code == {"certified": 0, "not_shown": 2, "refuted": 1}[body["verdict"]]
+        assert result.exit_code == {"certified": 0, "not_shown": 3, "refuted": 1}[body["verdict"]]
         found.add(body["verdict"])
         assert f"{len(rows):,} labels were looked up for this, beside 100 for the collection." in body["notes"]
         assert any(note.startswith("Rows may be looked at once") for note in body["notes"])

@@ -60,7 +60,8 @@ def test_an_audit_of_pairs_ends_with_json(tmp_path):
     assert json.loads(said[-1]) == {"questions": 1, "answers": 0, "state": str(state), "caveat": None}
     store = tmp_path / "s.evenhand"
     begun = json.loads(answer(*arguments, "--store", store))
-    assert begun.pop("links")[""].startswith("/audit#study=audit&key=eh_both_")
+    (link,) = begun.pop("links")
+    assert link["link"].startswith("/audit#study=audit&key=eh_both_")
     assert begun == {"name": "audit", "store": str(store)}
 
 

@@ -76,6 +76,15 @@ def test_tell_imports_no_other_problem_and_no_other_command(study):
     assert not modules & (HEAVY | PROBLEMS | {"rich", "evenhand.cli.simulate", "evenhand.cli.studies.show"})
 
 
+def test_an_audit_imports_no_study(tmp_path):
+    log, promise = tmp_path / "log.csv", tmp_path / "promise.toml"
+    log.write_text("arm\n" + "a\nb\n" * 9)
+    promise.write_text("[shares]\na = 0.3\nb = 0.3\n")
+    modules = imported("audit", log, "--promise", promise)
+    assert "evenhand.audit.promises" in modules
+    assert "evenhand.studies" not in modules
+
+
 @pytest.mark.parametrize("name", ["quotas/bernoulli-arms", "quotas/fair-ucb", "learners/kl-ucb"])
 def test_a_registered_name_is_found_without_other_problems(name):
     look = f"import sys; from evenhand import registry; print(registry.get({name!r}).name, *sys.modules)"

@@ -3,11 +3,14 @@
 import json
 from datetime import timedelta
 
+import pandas as pd
 import pytest
 
+import evenhand as eh
 from evenhand.errors import (
     ArgumentError,
     RegistryError,
+    SharesError,
     StoreError,
     TableError,
     UnknownStudyError,
@@ -15,6 +18,8 @@ from evenhand.errors import (
 from evenhand.studies import Study
 from tests.cli.shell import NEW, answer, asked, refused
 from tests.naming import named
+
+SHARES = ("--shares", "a=0.2,b=0.3")
 
 
 def test_a_new_study_says_what_comes_next(tmp_path):
@@ -42,6 +47,45 @@ def test_a_new_study_says_who_is_on_offer_what_is_promised_and_what_its_log_will
     assert "will not show" not in whole
     with Study.open(tmp_path / "s.evenhand", "whole") as study:
         assert study.policy.arms == ("3", "9", "10")
+
+
+def test_a_new_study_learns_from_a_log_and_its_promise_counts_none_of_it(tmp_path):
+    (tmp_path / "log.csv").write_text("item,click\n" + "a,0\nb,1\nc,0\n" * 40)
+    log, place = ("--learn", tmp_path / "log.csv", "--arm", "item", "--reward", "click"), tmp_path / "s"
+    said = answer("new", place, "-p", "deadline-learn", "--shares", "0.1", *log, "--cap", "b=0.6", "--seed", "1")
+    assert f"Learned from 120 rows of {tmp_path / 'log.csv'}; the promise counts none of them." in said
+    frame = pd.DataFrame({"item": ["a", "b", "c"] * 40, "click": [0.0, 1.0, 0.0] * 40})
+    same = eh.quotas.DeadlineLearn(eh.learners.UCB1(), dict.fromkeys("abc", 0.1), caps={"b": 0.6}, seed=1)
+    same.learn(frame, arm="item", reward="click")
+    with Study.open(place) as study:
+        assert study.policy.promise == same.promise
+        for _ in range(20):
+            decision, expected = study.ask(), same.ask()
+            assert decision.arm == expected.arm
+            study.tell(decision, 1.0)
+            same.tell(expected, 1.0)
+        assert study.verify().ok
+    alone = answer("new", tmp_path / "t", "-p", "ucb1", "--arms-from", tmp_path / "log.csv", "--arm", "item")
+    assert "It starts without experience: of " in alone
+    refused(TableError, "got 'clicks'", "new", tmp_path / "u", "-p", "ucb1", *log[:-1], "clicks")
+    assert not (tmp_path / "u").exists()
+    (tmp_path / "s.json").write_text('{"policy": "sampling/optimistic", "groups": ["u", "v"]}')
+    spec = ("new", tmp_path / "u", "--spec", tmp_path / "s.json", *log)
+    refused(ArgumentError, "--learn: expected a --policy that learns", *spec)
+
+
+def test_caps_and_windows_stand_beside_shares_and_a_promise_file_may_have_one_number_for_all(tmp_path, capsys):
+    new = ("new", tmp_path / "s", "-p", "deadline-learn+thompson", "--arms", "a,b,c")
+    said = answer(*new, "--cap", "a=0.5,b=0.5", "--window", "c=2/25", "--tolerance", "2", "--shares", "a=0.1")
+    assert "a at least 1/10 of the rounds (behind by less than 3)" in said
+    assert "a, b each at most 1/2 of the rounds" in said
+    assert "c at least twice in any 25 rounds" in said
+    (tmp_path / "p.toml").write_text("shares = '1/5'\ncaps = 0.5\n")
+    said = answer("new", tmp_path / "t", "--promise", tmp_path / "p.toml", "--arms", "3")
+    assert "0, 1, 2 each at least 1/5 of the rounds; 0, 1, 2 each at most 1/2 of the rounds" in said
+    what = "--cap: expected a --policy that keeps caps and windows, such as deadline-learn, got 'quotas/fair-ucb'"
+    refused(ArgumentError, what, "new", tmp_path / "u", "-p", "fair-ucb", *SHARES, "--cap", "0.5")
+    refused(SharesError, "one number for all needs the names", "new", tmp_path / "u", "--promise", tmp_path / "p.toml")
 
 
 @pytest.mark.parametrize(

@@ -152,7 +152,7 @@ def test_the_bandit_form_holds_propensities(played, tmp_path):
     assert (table["propensity"] == 1.0).all()
     assert (table["n_actions"] == 2).all()
     drawn = tmp_path / "drawn.evenhand"
-    answer("new", drawn, "-p", "known-reward-lipschitz", "--set", "theta=[0.5, 0.1]", "--seed", "1")
+    answer("new", drawn, "-p", "lipschitz-ucb", "--set", "theta=[0.5, 0.1]", "--seed", "1")
     rows = asked(drawn, "--contexts", "[[0.5, 0.0], [0.0, 1.0]]", "--count", "5")
     for row in rows:
         answer("tell", drawn, row["id"], "0.5")

@@ -133,7 +133,8 @@ def test_a_column_of_numbers_with_some_text_is_refused_by_its_first_such_row(wri
 @pytest.mark.parametrize("cell", ["1,234", "1.234"])
 def test_a_fraction_that_may_be_thousands_is_refused_until_the_user_says(cell, write, given):
     path = write(f"arm;x\na;{cell}\nb;{cell}\n")
-    words = f"column 'x', row 1: '{cell}' may be a fraction or thousands; pass --decimal , or --decimal ."
+    both = "1.234 or 1234" if cell[1] == "," else "1234 or 1.234"
+    words = f"column 'x', row 1: '{cell}' may be {both}; pass --decimal , for the first, --decimal . for the second"
     with pytest.raises(TableError, match=words):
         numbers(read_table(path), "x")
     given(decimal=cell[1])
@@ -150,7 +151,7 @@ def test_another_column_shows_what_a_column_of_thousands_means(write):
     both = read_table(write("a;b;c\n1.234;0,5;0.5\n2.500;1;1\n"))
     assert numbers(both, "b").tolist() == [0.5, 1.0]
     assert numbers(both, "c").tolist() == [0.5, 1.0]
-    with pytest.raises(TableError, match=r"column 'a', row 1: '1\.234' may be a fraction or thousands"):
+    with pytest.raises(TableError, match=r"column 'a', row 1: '1\.234' may be 1234 or 1.234"):
         numbers(both, "a")
 
 

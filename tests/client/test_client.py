@@ -178,6 +178,69 @@ def sent(method, *given, **named):
     return bodies[0]
 
 
+def error(name, message):
+    return {"error": {"name": name, "message": message}}
+
+
+GOOD = httpx.Response(200, json={"ticket": "ads.1.00", "id": 1, "arm": "a"})
+SLOW = httpx.Response(429, json=error("TooFastError", "too many requests"), headers={"Retry-After": "3"})
+DOWN = httpx.Response(503, json=error("StoreError", "-"))
+
+
+def several(*answers, urls="http://one http://two", **more):
+    """A client of several addresses, whose requests are answered or fail in turn, and where these went."""
+    asked, left = [], list(answers)
+
+    def answer(request):
+        asked.append(request.url.host)
+        found = left.pop(0) if left else httpx.Response(200, json=DECIDED)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    return Client(urls, key="eh_both_1_x", transport=httpx.MockTransport(answer), **more), asked
+
+
+def test_of_several_addresses_one_that_answers_is_used(monkeypatch):
+    pauses = []
+    monkeypatch.setattr("evenhand.client.client.sleep", pauses.append)
+    client, asked = several(httpx.ConnectError("refused"), DOWN, urls=["http://one", "http://two", "http://three/"])
+    for _ in range(2):
+        client.study("ads").ask()
+    assert (asked, pauses) == (["one", "two", "three", "three"], [0.0, 0.0])
+    assert repr(client) == "Client('http://three')"
+    client, asked = several(*[httpx.ReadTimeout("late")] * 3, SLOW)
+    client.study("ads").ask()
+    assert asked == ["one", "two", "one", "two", "two"]
+    assert [pause > 0 for pause in pauses[2:]] == [False, True, False, True]
+    assert pauses[5] >= 3
+
+
+def test_errors_say_whether_the_request_may_be_sent_again(monkeypatch):
+    monkeypatch.setattr("evenhand.client.client.sleep", lambda pause: None)
+    lost, unsent, wrong = (
+        httpx.ReadError("lost"),
+        httpx.ConnectError("refused"),
+        {"name": "RewardError", "message": "-"},
+    )
+    cases = {
+        "ask": [(lost, True), (unsent, True), (DOWN, True), (httpx.Response(422, json={"error": wrong}), False)],
+        "retire": [(lost, False), (unsent, True), (DOWN, False), (SLOW, True)],
+    }
+    for method, answers in cases.items():
+        for answer, again in answers:
+            client, _ = several(answer, retries=0)
+            with pytest.raises(EvenhandError) as refused:
+                client.study("ads").ask() if method == "ask" else client.study("ads").retire("a")
+            assert refused.value.repeatable is again
+    batch = {"results": [{"error": wrong | {"repeatable": False}}, {"error": {**wrong, "repeatable": True}}]}
+    client, _ = several(httpx.Response(200, json=batch))
+    assert [one.repeatable for one in client.study("ads").tell_many([("t", 1), ("u", 1)])] == [False, True]
+    client, _ = several(lost, unsent, retries=1)
+    with pytest.raises(ServiceError, match="at http://one or http://two after 2 attempts"):
+        client.study("ads").ask()
+
+
 def test_a_request_keeps_the_labels_of_a_series_or_refuses_them():
     by_arm, rows = pd.Series({"b": "m", "a": "f"}), pd.DataFrame({"x": [1, 2]}, index=["b", "a"])
 
@@ -517,12 +580,6 @@ def answers(*responses):
     return httpx.MockTransport(lambda request: rest.pop(0) if len(rest) > 1 else rest[0])
 
 
-def error(name, message):
-    return {"error": {"name": name, "message": message}}
-
-
-GOOD = httpx.Response(200, json={"ticket": "ads.1.00", "id": 1, "arm": "a"})
-SLOW = httpx.Response(429, json=error("TooFastError", "too many requests"), headers={"Retry-After": "3"})
 BUSY = httpx.Response(503, json=error("StoreError", "the store cannot be reached; try again"))
 
 

@@ -7,6 +7,7 @@ import copy
 import gc
 import logging
 import pickle
+import ssl
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -315,6 +316,12 @@ def test_a_service_on_this_machine_is_reached_without_a_proxy(served, proxied, p
 def test_what_this_machine_is_called(proxied, host):
     proxied(ALL_PROXY=SOCKS)
     Client(f"http://{host}:8000", key="k").close()
+
+
+@pytest.mark.parametrize("url", [["http://localhost:8", "https://localhost:9"], "HTTPS://127.0.0.1:9"])
+def test_the_certificate_of_a_service_is_checked(url):
+    with Client(url, key="k") as client:
+        assert client._connection.http()._transport._pool._ssl_context.verify_mode == ssl.CERT_REQUIRED
 
 
 @pytest.mark.parametrize("variables", [{"ALL_PROXY": SOCKS}, {"https_proxy": "foo://me:secret@x"}], ids=str)

@@ -49,7 +49,6 @@ DESCRIBED = {
         "metric": {"part": "similarity/ellipsoid-distance", "shared": False},
         "individuals": 3,
     },
-    "similarity/known-reward-lipschitz": {"theta": [0.5, 0.1], "metric": "similarity/moment-distance"},
     "sampling/epsilon-greedy": {"groups": ["u", "v"], "epsilon": 0.3},
     "sampling/greedy": {"groups": 2, "loss": "log"},
     "sampling/optimistic": {"groups": ["u", "v"], "model": {"part": "sampling/logistic-model", "C": 0.5}},
@@ -111,6 +110,17 @@ def test_labels_that_are_numbers_are_found_under_their_text():
 
 
 def test_a_candidate_that_is_null_has_the_models_own_table():
+    states, tables = PROBLEM["model"]["states"], PROBLEM["model"]["tables"]
+    aged = {
+        "states": {**states, "old": ["no", "yes"]},
+        "parents": {**PROBLEM["model"]["parents"], "old": []},
+        "tables": {**tables, "old": [0.5, 0.5]},
+    }
+    rules = {"now": None, "old": {"old": {"no": {"0": 1}, "yes": {"1": 1}}}}
+    drawn = policy_from({**CSR, "problem": {**PROBLEM, "model": aged, "candidates": rules, "randomised": True}}).problem
+    assert drawn.lot == ("sex",)
+    assert drawn.model.parents["dose"] == ("sex", "old")
+    assert drawn.tables[0].tolist() == [[row, row] for row in tables["dose"]]
     problem = policy_from({"policy": "interventions/csr", **SEARCH}).problem
     assert problem.candidates == ("now", "same for all")
     assert problem.outcomes.round(2).tolist() == [0.54, 0.6]
@@ -195,7 +205,7 @@ LEARN = {"policy": "quotas/fair-learn", "shares": [0.1, 0.1]}
             RegistryError,
             "no part is named 'learners/ucb1'",
         ),
-        ({"policy": "similarity/known-reward-lipschitz", "theta": "abc"}, ArgumentError, "theta: expected"),
+        ({"policy": "similarity/lipschitz-ucb", "theta": "abc"}, ArgumentError, "theta: expected"),
         (
             {"policy": "sampling/optimistic", "groups": 2, "deviation": [1]},
             ArgumentError,

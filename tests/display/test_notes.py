@@ -14,6 +14,7 @@ import pytest
 import evenhand as eh
 from evenhand.display.html import HasCard, notes_of
 from evenhand.policy.ask_tell import AskTell
+from evenhand.quotas.quota_policy import BY_RULE
 from evenhand.studies import Study
 from evenhand.studies.verify import Verification
 from tests.cli.shell import answer, call
@@ -64,7 +65,7 @@ def test_every_card_carries_the_notes_of_its_object(what, monkeypatch):
 def test_notes_of_a_learner_are_those_of_what_wraps_it():
     inner = eh.groups.GroupFairTopInterval(["F", "M"], "F")
     assert notes_of(inner)
-    assert notes_of(eh.quotas.FairLearn(inner, [0.2, 0.2])) == notes_of(inner)
+    assert notes_of(eh.quotas.FairLearn(inner, [0.2, 0.2])) == (BY_RULE, *notes_of(inner))
     study = Study.create(":memory:", inner)
     study.ask([[1.0], [2.0]])
     assert notes_of(study.policy) == notes_of(inner)
@@ -118,6 +119,7 @@ def files(tmp_path, monkeypatch):
     )
     table["id"], table["x"], table["label"] = rows, rows % 7, rows // 2 % 2
     table.to_csv("log.csv", index=False)
+    table.assign(p_a=0.5, p_b=0.5).to_csv("drawn.csv", index=False)
     pd.DataFrame(
         {"sex": np.where(rows % 2, "f", "m"), "dose": np.where(rows // 2 % 2, "p", "q"), "cured": rows // 4 % 2}
     ).to_csv("seen.csv", index=False)
@@ -141,6 +143,7 @@ COMMANDS = {
     "report": (eh.audit.Audit, ["log.csv", "--shares", "0.1"]),
     "audit-parity": (eh.audit.Parity, ["log.csv", "--group", "sex"]),
     "evaluate": (eh.evaluation.Evaluation, ["log.csv", "-p", "a=0.5,b=0.5"]),
+    "effects": (eh.evaluation.Effects, ["drawn.csv", "--control", "a", "--propensity", "p"]),
     "recommend": (
         eh.interventions.Recommendation,
         ["seen.csv", *CAUSES, "--candidates", "candidates.json", "--tolerance", "0.1", "--seed", "1"],

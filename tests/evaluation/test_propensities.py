@@ -45,7 +45,7 @@ def learned(seed, rows=2000):
 @pytest.mark.parametrize("rows", [800, 5000])
 def test_true_constant_chances_are_doubted_in_one_log_of_a_thousand(rows):
     logs = [log for seed in range(60) if (log := uniform(seed, rows=rows))["item"].nunique() == 80]
-    assert sum(doubted(log) for log in logs) <= 1  # two or more with probability 0.002 at most
+    assert sum(fit_of(logged(log)).min() < ERROR for log in logs) <= 1  # two or more with probability 0.002 at most
 
 
 @pytest.mark.parametrize("propensity", ["p", EVERY])

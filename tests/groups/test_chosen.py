@@ -47,7 +47,12 @@ def test_who_is_chosen_and_what_it_costs_is_that_of_the_definition():
     said = str(found)
     assert f"Enter: rows {', '.join(str(row + 1) for row in sorted(found.enter))}." in said
     assert f"falls by {found.cost:,.0f} ({found.cost_low:,.0f} to {found.cost_high:,.0f} over" in said
-    assert gap.sentences("salary", ["years", "rank"], 0.95) in said
+    assert gap.sentences("salary", 0.95) in said
+    new = [len(sets[name] - sets["by_record"]) for name in ("at_low", "at_high")]
+    low, high = (f"{abs(end):,.0f}" for end in (gap.low, gap.high))
+    assert f"At the ends of its interval: with a gap of {low}, {new[0]} enter; with {high}, {new[1]}." in said
+    assert gap.high < 0
+    assert not any("may be chance" in note for note in found.notes)
 
 
 def test_where_nothing_changes_it_says_so():
@@ -57,6 +62,13 @@ def test_where_nothing_changes_it_says_so():
     found = choose(pd.concat([frame, top], ignore_index=True), places=3)
     assert (found.enter, found.leave, found.cost, found.cost_high) == ([], [], 0, 0)
     assert "Nothing changes, and it costs nothing, wherever in its interval the gap is." in str(found)
+
+
+def test_a_gap_that_may_be_chance_is_noted_beside_the_list():
+    found = choose(staff(8, gap=0.0), places=15)
+    assert found.gap.low < 0 < found.gap.high
+    assert any(note.startswith("The interval of the gap holds 0: the gap may be chance") for note in found.notes)
+    assert f"with a gap of -{-found.gap.low:,.0f}, " in str(found)
 
 
 def test_applicants_are_ranked_by_the_regressions_and_then_by_that_of_all_others():
@@ -73,7 +85,12 @@ def test_applicants_are_ranked_by_the_regressions_and_then_by_that_of_all_others
 
 def test_people_who_share_the_last_place_are_noted():
     frame = staff(8).assign(salary=lambda f: (f["salary"] > 65000) * 1.0)
-    (note, *_) = choose(frame, places=5).notes
+    found = choose(frame, places=5)
+    assert (found.cost, found.cost_high, len(found.enter) > 0) == (0, 0, True)
+    assert f" {found.enter[0] + 1}" in str(found).partition("Enter: row")[2], (
+        "it costs nothing, but who is chosen changes"
+    )
+    note = next(note for note in found.notes if "by the records" in note)
     assert note.startswith(f"{int(frame['salary'].sum())} people share the last place by the records, 5 of whom")
 
 
@@ -82,7 +99,13 @@ def test_people_who_share_the_last_place_are_noted():
     [
         (lambda f: f, {"places": 500}, ArgumentError, "places: expected a whole number >= 1 and <= 120, got 500"),
         (lambda f: f, {"sensitive": "X"}, ArgumentError, "sensitive: expected one of"),
-        (lambda f: f.assign(sex=list("FMX") * 40), {}, ArgumentError, "sensitive: expected one of"),
+        (
+            lambda f: f.assign(sex=list("FMX") * 40),
+            {},
+            ArgumentError,
+            r"sensitive: expected the name of the group whose records are corrected, as there are several: \['F', 'M', "
+            r"'X'\], got 'none'",
+        ),
         (lambda f: f.assign(sex="M"), {}, TableError, "group: expected a column with at least two groups"),
         (lambda f: f.assign(record=1), {}, TableError, "table: expected one without the columns that are added"),
         (lambda f: f, {"applicants": staff(1).assign(sex="X")}, TableError, "applicants, row 1: expected one of"),

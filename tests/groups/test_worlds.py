@@ -155,7 +155,7 @@ def test_combinations_that_read_alike_stay_different_arms_and_groups():
 
 
 def test_groups_that_read_alike_stay_different_in_policies_histories_pictures_and_summaries():
-    from evenhand.cli.simulate import _summary
+    from evenhand.cli.simulation_report import policy_rows
     from evenhand.plots import plot_bias, plot_group_share
 
     groups = {"a": 1, "b": "1", "c": ("F", "M"), "d": "F & M"}
@@ -167,7 +167,7 @@ def test_groups_that_read_alike_stay_different_in_policies_histories_pictures_an
     history = eh.simulate({"fair": policy}, world, rounds=80, replications=1, seed=2, jobs=1)
     assert history.group.values.tolist() == list(names)
     assert float(history.group_share.isel(round=-1).sum()) == pytest.approx(1.0)
-    assert {key for key in _summary(history, set())[0] if key.startswith("share_of_")} == {
+    assert {key for key in policy_rows(history, set())[0] if key.startswith("share_of_")} == {
         "share_of_1",
         'share_of_"1"',
         'share_of_["F", "M"]',

@@ -86,6 +86,14 @@ def test_a_rule_that_can_be_read_in_two_ways_is_refused_with_both_spellings():
     spelled = r"write \{'x': \{'1': 1, '0': 0\}\} for a rule by 'x', or '1' for everybody"
     with pytest.raises(ArgumentError, match=f"read in one way.*{spelled}"):
         Problem(**asked, candidates=[1, {"1": 1, "0": 0}])
+    halves = {**trial().assign(t=lambda rows: np.where(rows["z"] == 1, "0.5", rows["t"].astype(str)))}
+    frame = pd.DataFrame(halves).assign(x=lambda rows: np.where(rows["s"] == 1, "0.5", rows["x"].astype(str)))
+    both = {"0": {"0": 0.5, "0.5": 0.5}, "0.5": {"0": 0.5, "0.5": 0.5}, "1": {"0": 0.5, "0.5": 0.5}}
+    third = CausalModel.fit(frame.astype(str), "s -> x -> y, s -> y, t -> y, x -> t")
+    with pytest.raises(ArgumentError) as refused:
+        Problem(third, **ASKED, candidates=["0", {"0": 0.5, "0.5": 0.5}])
+    assert f"or { {'x': both} } for one lottery for all" in str(refused.value)
+    assert Problem(third, **ASKED, candidates=["0", {"x": both}]).tables[1].tolist() == [[0.5, 0.5, 0]] * 3
     clear = Problem(**asked, candidates=[{"x": {"1": 1, "0": 0}}, {"1": 0.5, "0": 0.5}, {"1": 0, "0": 0}])
     assert clear.tables[..., 1].tolist() == [[0, 1], [0.5, 0.5], [0, 0]]
 
@@ -267,4 +275,4 @@ def test_earnings_stand_in_dollars(folder):
     assert [row["outcome"] for row in body["arms"]] == pytest.approx(arms.tolist())
     assert body["table"][0]["outcome"] == pytest.approx(arms[1], rel=0.05)
     said = " ".join(call(*SHELL, "--tolerance", "5000").split())
-    assert "have the lower outcome, by" in said
+    assert "have the lower y, by" in said

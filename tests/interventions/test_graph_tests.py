@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -114,6 +115,8 @@ def test_a_refuted_graph_certifies_nothing():
     assert re.match(said, found.refuted[0])
     mended = problem(people(4000, 5, direct=0.2), f"{EDGES}, s -> y").posterior(seed=1).best(0.4)
     assert mended[:2] == ("all", "certified")
+    assert not any("onfidence" in note for note in found.notes)
+    assert any("more rows would not show an answer" in note for note in found.notes)
     none = wrong.posterior(seed=1).best(1e-9)
     assert none[:2] == (None, "graph_refuted")
 
@@ -146,6 +149,12 @@ def test_in_a_shell_the_refutation_stands_before_the_verdict(tmp_path, monkeypat
     assert "certified:" not in said.replace("not certified:", "")
     body = json.loads(call(*asked, "--json"))
     assert (body["status"], len(body["refuted"])) == ("graph_refuted", 1)
+    asked[asked.index("--tolerance") + 1] = "1e-9"
+    none = " ".join(call(*asked, "--out", "answer.html").split())
+    assert "not certified: the table refutes the graph; under this graph none seems fair" in none
+    page = Path("answer.html").read_text()
+    overturn, supposes = page.index("What would overturn it"), page.index("What it supposes")
+    assert overturn < page.index("add an arrow s -&gt; y.") < supposes
 
 
 def test_weights_that_are_no_counts_are_not_tested():

@@ -54,7 +54,7 @@ def test_it_simulates_and_writes_table_and_picture(folder):
     assert "certified: same (confidence 0.95)" in words
     assert "of 100 such trials at most 5 ever give a wrong answer, whatever the model's tables" in words
     assert "it is not the probability that this answer is right" in words
-    assert "gap f - m" in plain
+    assert "sex f minus sex m" in plain
     assert "dropped in phase" in " ".join(plain.split())
     assert "Simulated with seed 1" in plain
 

@@ -123,7 +123,7 @@ def test_of_many_gaps_the_largest_is_printed(folder):
     people["sex"] = np.array(["a", "b", "c"])[np.arange(len(people)) % 3]
     people.to_csv("people.csv", index=False)
     said = call(*ASKED, "--seed", "1")
-    assert "gap" in said
+    assert " minus " in said
     people["sex"] = np.array(["a", "b", "c", "d"])[np.arange(len(people)) % 4]
     people.to_csv("people.csv", index=False)
     assert "largest gap" in " ".join(call(*ASKED, "--seed", "1").replace("┃", " ").split())

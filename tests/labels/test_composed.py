@@ -53,14 +53,6 @@ def test_one_label_in_two_forms_stands_there_twice(made):
         made()
 
 
-def test_every_form_is_the_composed_one():
-    assert FairUCB({D: 0.2, "b": 0.3}).arms == (C, "b")
-    assert eh.groups.TopInterval({D: D, "b": (D, "x"), "c": D}).membership.names == (C, f"{C} & x")
-    assert UniformSampler([D, "b"]).groups == (C, "b")
-    assert candidates(D, "b").candidates == (C, "b")
-    assert eh.learners.UCB1(arms=np.array([D, "b"])).arms == (C, "b")
-
-
 @pytest.mark.parametrize("mine", [C, D])
 @pytest.mark.parametrize("theirs", [C, D])
 def test_labels_meet_whichever_form_each_side_has(mine, theirs):

@@ -10,12 +10,11 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
-from evenhand.groups import Ledger
 from evenhand.interventions import CausalModel, Problem
 from evenhand.labels import Labels
 from evenhand.protocol import composed, label_of, writing
 from evenhand.quotas import DeadlineLearn
-from evenhand.sampling import ArrayPool, LabelQueue, OptimisticSampler
+from evenhand.sampling import ArrayPool, LabelQueue
 from evenhand.studies import Study
 
 
@@ -49,14 +48,6 @@ def deadline() -> DeadlineLearn:
     return DeadlineLearn(eh.learners.UCB1(), {RED: 0.2, BLUE: 0.3})
 
 
-def changed() -> object:
-    policy = deadline()
-    policy.add(Colour.CAFE, 0.1)
-    policy.retire(RED)
-    policy.change({BLUE: 0.5, Colour.CAFE: 0.1})
-    return {arm: float(share) for arm, share in policy.shares.items()}
-
-
 def queued() -> object:
     queue = LabelQueue([RED, BLUE, 3, 4], np.eye(4), groups={RED: RED, BLUE: BLUE, 3: RED, 4: BLUE}, seed=1)
     for item in queue.ask(4):
@@ -78,31 +69,12 @@ def problem() -> Problem:
 
 
 DOORS = {
-    "arms": (lambda: eh.learners.UCB1(arms=[RED, BLUE]).arms, ("red", "blue")),
     "the whole class as arms": (lambda: eh.learners.UCB1(arms=Colour).arms, ("red", "blue", "caf\u00e9")),
-    "numbers as arms": (lambda: eh.learners.UCB1(arms=Size).arms, (1, 2)),
-    "shares": (lambda: [*deadline().shares], ["red", "blue"]),
-    "shares of sets": (
-        lambda: [*DeadlineLearn(eh.learners.UCB1(), {RED: 0, BLUE: 0, "x": 0, (RED, BLUE): 0.5}).promise.sets[0][0]],
-        ["red", "blue"],
-    ),
-    "available": (lambda: deadline().ask(available=[BLUE]).arm, "blue"),
-    "change": (changed, {"red": 0.0, "blue": 0.5, "caf\u00e9": 0.1}),
-    "audit": (lambda: eh.audit.promise(LOG, arm="arm", shares={RED: 0.2, BLUE: 0.3}).promise.arms, ("red", "blue")),
-    "evaluate": (
-        lambda: replayed("p").value,
-        eh.evaluate(LOG, {"red": 1, "blue": 0}, arm="arm", reward="click", propensity="p").value,
-    ),
     "propensities": (lambda: replayed({RED: "p", BLUE: "q"}).weights["arm"].tolist(), ["blue", "red"]),
     "do": (lambda: model().probabilities(["cured"], do={"sex": BLUE}).round(2).tolist(), [0.16, 0.84]),
     "candidates": (lambda: problem().candidates, ("red", "blue")),
-    "a column": (lambda: CausalModel.fit(LOG, "arm -> click").states["arm"], ("blue", "red")),
-    "groups of a pool": (lambda: ArrayPool([[0.0], [1.0]], [RED, BLUE], group=[RED, BLUE]).groups, ("blue", "red")),
     "labels of a pool": (lambda: ArrayPool([[0.0], [1.0]], [RED, BLUE], group=[1, 2]).y.tolist(), ["red", "blue"]),
-    "classes": (lambda: OptimisticSampler([RED, BLUE], classes=[BLUE, RED], seed=1).ask().group, "red"),
     "label queue": (queued, (("red", "blue", 3, 4), ("blue", "red"), ("blue", "red"))),
-    "groups of arms": (lambda: Ledger({RED: BLUE, BLUE: RED}).membership.as_dict(), {"red": "blue", "blue": "red"}),
-    "encoder": (lambda: eh.Encoder({"hue": [RED, BLUE]}).transform({"hue": "blue"}).tolist(), [[0.0, 1.0]]),
 }
 
 
@@ -132,4 +104,3 @@ def test_a_study_takes_members_as_keys_and_subjects(tmp_path: Path):
         with pytest.raises(eh.errors.RewardError, match=r"reward: expected a number, got \{'red': 1.0}"):
             study.tell(first, {RED: 1.0})
         assert study.verify().ok
-        assert study.erase(BLUE).subjects == 1

@@ -53,12 +53,14 @@ def made():
     search.tell(allocation, *trial.respond(allocation))
     log = pd.DataFrame({"arm": list("abab"), "reward": [0, 1, 1, 0], "p": 0.5})
     value = eh.evaluate(log, {"a": 0.3, "b": 0.7}, arm="arm", reward="reward", propensity="p")
+    trial = log.assign(p_a=0.5, p_b=0.5)
     shares = np.full((2, 2), 0.5)
     grouped = history.assign(group_share=(("policy", "replication", "round", "group"), np.full((2, 2, 60, 2), 0.5)))
     return {
         "history": history,
         "alike": alike,
         "value": value,
+        "effects": eh.effects(trial, control="a", propensity="p"),
         "parity": eh.audit.parity(log, group="arm", value="p"),
         "finding": eh.audit.promise(log, arm="arm", shares=0.5),
         "found": search.recommend(),
@@ -89,11 +91,15 @@ ONE = {
     sampling.plot_risk_curves: lambda made, **on: sampling.plot_risk_curves(CURVES, fair=0.2, title="t", **on),
     sampling.plot_shares: lambda made, **on: sampling.plot_shares(COLLECTED, scheme="one", **on),
     sampling.plot_worst_risk: lambda made, **on: sampling.plot_worst_risk(COLLECTED, **on),
+    similarity.plot_chances: lambda made, **on: similarity.plot_chances(
+        np.arange(3.0), np.array([0.1, 0.2, 0.3]), "age", **on
+    ),
     similarity.plot_total: lambda made, **on: similarity.plot_total(made["alike"], "regret", **on),
     studies.plot_course: lambda made, **on: studies.plot_course([1, 2], made["counts"], ["a", "b"], **on),
     studies.plot_owed: lambda made, **on: studies.plot_owed([1, 2], made["counts"], ["a", "b"], 1.0, **on),
 }
 SEVERAL = {
+    evaluation.plot_effects: (2, lambda made, **on: plots.plot_effects(made["effects"], **on)),
     interventions.plot_candidates: (2, lambda made, **on: plots.plot_candidates(made["found"], tolerance=0.1, **on)),
     interventions.plot_sensitivity: (2, lambda made, **on: plots.plot_sensitivity(made["sensitivity"], **on)),
     sampling.plot_collection: (2, lambda made, **on: plots.plot_collection(COLLECTED, **on)),

@@ -17,6 +17,7 @@ WANTED = {
     "plot_candidates": "recommendation: expected what recommend() or best() returns, got",
     "plot_collection": "frame: expected what eh.sampling.collect returns, got",
     "plot_cost": "history: expected what eh.simulate returns, got",
+    "plot_effects": "found: expected what eh.effects returns, got",
     "plot_evaluation": "found: expected what eh.evaluate returns, got",
     "plot_gaps": "recommendation: expected what recommend() or best() returns, got",
     "plot_group_share": "history: expected what eh.simulate returns, got",

@@ -194,7 +194,7 @@ def check_promise(policy_class: Any, *, rounds: int = 2_000, cases: int = 40, se
     Examples
     --------
     >>> from evenhand.quotas import DeadlineLearn
-    >>> check_promise(DeadlineLearn, cases=5, rounds=300).worst_shortfall
+    >>> check_promise(DeadlineLearn, cases=2, rounds=100).worst_shortfall
     0
     """
     rounds, cases = whole("rounds", rounds, low=1), whole("cases", cases, low=0)

@@ -38,7 +38,7 @@ EDITS = {
     ],
     "promise.py": [
         ("in_flight: int | None = None\n\n", "in_flight: int | None = None\n    starts: tuple = ()\n\n"),
-        ("in_flight: Any = None,\n    ) ->", "in_flight: Any = None,\n        starts: Any = None,\n    ) ->"),
+        ("in_flight: object = None,\n    ) ->", "in_flight: object = None,\n        starts: Any = None,\n    ) ->"),
         ("offers, **weighed)\n        self", "offers, **weighed, starts=starts)\n        self"),
         (
             "return (*floors, *limits, *(",

@@ -90,6 +90,25 @@ def test_a_dask_cluster_finds_the_same(tmp_path):
         same(audit.promise(pattern, arm="item", shares=0.19), audit.promise(frame, arm="item", shares=0.19))
 
 
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+def test_the_times_of_files_are_those_of_a_data_frame(tmp_path, form):
+    random = np.random.default_rng(2)
+    at = pd.Timestamp("2026-11-01") + pd.to_timedelta(np.arange(300) * 7, unit="min")
+    frame = pd.DataFrame({"item": random.choice(list("abc"), size=300, p=[0.6, 0.3, 0.1]), "at": at})
+    pattern = written(frame, tmp_path / "logs", [120])
+    if form == "csv":
+        pattern = str(tmp_path / "log.csv")
+        frame.to_csv(pattern, index=False)
+    asked = {"arm": "item", "shares": {"a": 0.2, "b": 0.2, "c": 0.3}, "times": "at"}
+    found, expected = audit.promise(pattern, **asked), audit.promise(frame, **asked)
+    assert not expected.kept
+    same(found, expected)
+    assert found.verdict == expected.verdict
+    assert found.times.tolist() == frame["at"].tolist()
+    with pytest.raises(TableError, match=r"column 'item', row 1: expected only numbers or only times"):
+        audit.promise(pattern, **asked | {"times": "item"})
+
+
 def test_an_arm_that_the_log_never_chose_is_missed(tmp_path):
     frame = pd.DataFrame({"item": ["a"] * 100 + ["b"] * 20})
     pattern = written(frame, tmp_path / "logs", [30])

@@ -88,3 +88,12 @@ def test_groups_without_a_row_are_not_shown_and_share_the_level():
     least = int(found.loc["d", "needed"])
     assert binomtest(0, least, alternative="less").proportion_ci(0.98).high <= 0.3
     assert binomtest(0, least - 1, alternative="less").proportion_ci(0.98).high > 0.3
+
+
+def test_whoever_always_gives_the_most_frequent_label_is_no_better_in_any_group():
+    """In 485 rows with 28 errors, 1 - 457 / 485 is not 28 / 485 in floating point."""
+    sizes = {"a": (485, 28), "b": (49, 1), "c": (299, 23), "d": (103, 7)}
+    groups = np.repeat(list(sizes), [rows for rows, _ in sizes.values()])
+    labels = np.concatenate([np.arange(rows) < ones for rows, ones in sizes.values()]) * 1
+    found = certify_once(labels, np.zeros_like(labels), groups=groups, threshold=0.5)
+    assert (found["risk"] == found["most_frequent"]).all()

@@ -12,6 +12,7 @@ from evenhand.studies import Store
 from tests.service.conftest import Served
 
 JSON = {"Content-Type": "application/json"}
+SAID = {"name", "message", "repeatable"}
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +38,7 @@ def refused(served, role, path, **given):
     answer = served.send(role, "POST", path, **given)
     body = answer.json()
     assert set(body) == {"error"}
-    assert set(body["error"]) in ({"name", "message"}, {"name", "message", "argument", "expected", "got", "hint"})
+    assert set(body["error"]) in (SAID, SAID | {"argument", "expected", "got", "hint"})
     assert answer.headers["content-type"] == "application/json"
     assert ([study["decisions"] for study in served.read("/studies")["studies"]], served.read("/studies/ads")) == before
     return answer.status_code, body["error"]["name"], body["error"]["message"]
@@ -248,7 +249,7 @@ def test_a_header_that_can_be_there_once_is_refused_twice(one, name):
 def test_what_cannot_be_read_is_refused(one, path, status):
     answer = one.send("read", "GET", "/studies/ads" + path)
     assert answer.status_code == status
-    assert set(answer.json()["error"]) == {"name", "message"}
+    assert set(answer.json()["error"]) == SAID
 
 
 def test_a_store_that_is_gone_is_503(one, monkeypatch):
@@ -262,6 +263,7 @@ def test_a_store_that_is_gone_is_503(one, monkeypatch):
     monkeypatch.setattr(one.store, "names", gone)
     health = one.http.get("/readyz")
     assert health.status_code == 503
+    assert answer.json()["error"]["repeatable"] is True
     for refusal in (answer, health):
         assert refusal.json()["error"]["message"] == "the store cannot be reached; try again"
     logged = [line["why"] for line in one.lines() if line["event"] == "store"]
@@ -309,6 +311,7 @@ def test_what_a_refusal_says_of_an_argument_stands_beside_its_message(got, sent)
     assert body == {
         "name": "ArgumentError",
         "message": str(error),
+        "repeatable": False,
         "argument": "reward",
         "expected": "a number for each of ['a', 'b']",
         "got": sent,
@@ -317,6 +320,7 @@ def test_what_a_refusal_says_of_an_argument_stands_beside_its_message(got, sent)
     assert json.loads(refusal_of(ArgumentError("no")).response().body)["error"] == {
         "name": "ArgumentError",
         "message": "no",
+        "repeatable": False,
     }
 
 

@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from evenhand.cli import app
-from evenhand.errors import ArgumentError, MissingExtraError, StoreError
+from evenhand.errors import ArgumentError, MissingExtraError, StoreError, UnreachableError
 from evenhand.service import run
 from evenhand.service.run import serve
 from evenhand.studies import Store, Study
@@ -32,6 +32,32 @@ from evenhand.service.run import serve
 if __name__ == "__main__":
     serve(sys.argv[1], port=0, workers=int(sys.argv[2]), create=True)
 """
+
+
+def test_a_server_that_is_starting_is_waited_for_and_it_is_said(monkeypatch, capsys):
+    answers, naps = [UnreachableError("postgresql://db: refused")] * 3 + ["the store"], []
+    monkeypatch.setattr(run.time, "monotonic", lambda: len(naps) * 10.0)
+    monkeypatch.setattr(run.time, "sleep", naps.append)
+
+    def answer(store, password_file, *, create):
+        found = answers.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    monkeypatch.setattr(run, "_open", answer)
+    assert run._open_once_there("postgresql://db", None, create=False, wait=60) == "the store"
+    assert len(naps) == 3
+    assert capsys.readouterr().err == "waiting up to 60 s for the database: postgresql://db: refused\n"
+    for place, wait, tried in (("postgresql://db", 20, 3), ("ads.evenhand", 60, 1)):
+        naps.clear()
+        answers[:] = [UnreachableError("refused")] * tried
+        with pytest.raises(UnreachableError):
+            run._open_once_there(place, None, create=False, wait=wait)
+        assert answers == []
+    answers[:] = [StoreError("another version")]
+    with pytest.raises(StoreError, match="another version"):
+        run._open_once_there("postgresql://db", None, create=False, wait=60)
 
 
 @contextmanager

@@ -7,7 +7,8 @@ import json
 import pytest
 
 from evenhand.service.app import ENDPOINTS
-from tests.service.conftest import POLICY
+from evenhand.studies import Store
+from tests.service.conftest import POLICY, Served
 
 PROBES = ("/livez", "/readyz")
 OTHERS = [one for one in ENDPOINTS if one.path not in PROBES]
@@ -32,11 +33,14 @@ def refused(served, endpoint, query, **given):
     return answer.json()["error"]["message"]
 
 
-@pytest.fixture
-def asked(served):
-    """A service whose study "ads" has one open ticket."""
+@pytest.fixture(scope="module")
+def asked():
+    """A service whose study "ads" has one open ticket, and which no test changes."""
+    served = Served(Store.at(":memory:", create=True))
+    served.create()
     served.ticket = served.ask().json()["ticket"]
-    return served
+    yield served
+    served.stop()
 
 
 BODIES = {

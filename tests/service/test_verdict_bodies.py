@@ -9,7 +9,7 @@ from tests.service.conftest import Served
 
 PEOPLE = [[1.0, 0.0], [0.4, 0.0], [0.0, 0.0]]
 ALIKE = {
-    "policy": "similarity/known-reward-lipschitz",
+    "policy": "similarity/lipschitz-ucb",
     "theta": [1.0, 0.0],
     "metric": {"part": "similarity/known-distance", "A": [[0.3, 0.0]]},
     "seed": 1,

@@ -35,7 +35,12 @@ def answers(file="pairs.evenhand"):
 def test_answers_are_taken_kept_and_gone_on_with(people):
     first = audit(people, ["a", "u", "what", "", *["a"] * 5, "q"])
     assert first.exit_code == 0, first.output
-    for words in ("[u]nfair", "Please answer", "u if that is unfair", "about 33 answers. pairs.evenhand has 0;"):
+    for words in (
+        "[u]nfair",
+        "Please answer",
+        "u if that is unfair",
+        "about 34 to 56 answers, checks among them. pairs.evenhand has 0;",
+    ):
         assert words in first.output
     assert "repaid" not in first.output
     assert "evenhand choose TABLE --state pairs.evenhand" in first.output
@@ -189,7 +194,7 @@ def test_an_answer_that_contradicts_another_auditors_is_said_at_once(people):
     asked = audit(people, ["u", "q"], "--auditors", 2, "--auditor", "ann")
     done = audit(people, ["a", "q"], "--auditor", "bob")
     assert re.findall(r"row (\d+)", asked.output)[:2] == re.findall(r"row (\d+)", done.output)[:2]
-    assert "This answer contradicts the answers before it, so at least one is wrong" in done.output
+    assert "This answer contradicts the answers before it in every form of distance" in done.output
 
 
 def test_too_few_people_are_counted(people):
@@ -208,6 +213,19 @@ def test_answers_that_are_probably_wrong_are_named_at_the_end(people, judged):
     done = audit(people, ["q"])
     _, suspect = re.split("These answers are probably wrong.*; withdraw those that are", done.output)
     assert re.findall(r"│ +(\d+) │ age 30.*│ +0.1 │ (unfair|acceptable) +│", suspect) == [("1", "unfair")]
+
+
+def test_where_no_form_fits_answers_may_be_withdrawn_instead_of_more_questions(people, judged):
+    rows = [f"{one},{other},{word}" for one, other in ("12", "13", "24", "35") for word in ("unfair", "acceptable")]
+    assert audit(people, [], "--read", judged(*rows), "--gap", 0.2).exit_code == 0
+    done = audit(people, ["u", "l", *(f"w {number}" for number in (2, 4, 6, 8)), "q"])
+    assert done.exit_code == 0, done.output
+    said = " ".join(done.output.split())
+    assert "these answers are wrong: " in said
+    assert "More answers would not help." in said
+    assert "Please answer u, a, w" in said
+    assert said.index("is withdrawn") < said.index("question ")
+    assert answers().answer.tolist().count("unfair") == 4
 
 
 # ---------------------------------------------------------------------- answers in a file

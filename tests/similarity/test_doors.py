@@ -10,7 +10,6 @@ from evenhand.saving.state import to_bytes
 from evenhand.similarity import (
     EllipsoidDistance,
     KnownDistance,
-    KnownRewardLipschitz,
     LinearContexts,
     LipschitzUCB,
     MahalanobisOracle,
@@ -88,7 +87,7 @@ CONSTRUCTORS = {
         {**POLICY, "dimension": [*WHOLE, None, 0, 10**12], "delta": [*NUMBER, None, 0, 1], "ridge": [*NUMBER, None, 0]}
         | {"noise_scale": [*NUMBER, None, 0], "scale": [*WORD, A, Scale([0.0], [1.0])]},
     ),
-    "known rewards": (KnownRewardLipschitz, {"theta": [0.5, 0.1]}, {**POLICY, "theta": [*ROW, None, [1e300]]}),
+    "known rewards": (LipschitzUCB, {"theta": [0.5, 0.1]}, {**POLICY, "theta": [*ROW, [1e300]]}),
     "oracle": (
         MahalanobisOracle,
         {"A": A},
@@ -169,7 +168,7 @@ def taught():
 
 def asked():
     """Return a policy and an open decision that treats three individuals differently."""
-    policy = KnownRewardLipschitz(theta=[1.0, 0.0], metric=KnownDistance([[0.3, 0.0]]), seed=1)
+    policy = LipschitzUCB(theta=[1.0, 0.0], metric=KnownDistance([[0.3, 0.0]]), seed=1)
     return policy, next(
         d for d in (policy.ask([[1.0, 0.0], [0.4, 0.0], [0.0, 0.0]]) for _ in range(50)) if d.index >= 0
     )
@@ -373,7 +372,7 @@ def test_policies_from_plain_data_are_refused_by_name(body):
 
 def test_a_study_keeps_no_entry_of_what_was_refused():
     with eh.Study.create(
-        ":memory:", KnownRewardLipschitz(theta=[1.0, 0.0], metric=KnownDistance([[0.3, 0.0]]), seed=1)
+        ":memory:", LipschitzUCB(theta=[1.0, 0.0], metric=KnownDistance([[0.3, 0.0]]), seed=1)
     ) as study:
         people = [[1.0, 0.0], [0.4, 0.0], [0.0, 0.0]]
         decision = next(d for d in (study.ask(people) for _ in range(50)) if d.index >= 0)

@@ -1,6 +1,7 @@
 """Jurors whose differences add, or are a root of squares, or neither: only what answers support is promised."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from scipy.optimize import linprog
 from evenhand.errors import ExhaustedError, VerdictError
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.similarity import MomentDistance, PairQueue, PosteriorDistance, forms
+from evenhand.similarity.forms import contradicting
 
 pytestmark = pytest.mark.compiled
 
@@ -17,12 +19,14 @@ JURORS = {
     "sum": lambda away: np.abs(away) @ WEIGHTS[: len(away)],
     "root": lambda away: np.linalg.norm(1.3 * away * WEIGHTS[: len(away)]),
     "largest": lambda away: np.abs(away * WEIGHTS[: len(away)]).max(),
+    "step": lambda away: 0.1 if abs(away[0]) < 0.2 else 0.4,
 }
 
 
-def asked(juror, dimension, most=150, right=math.inf, **more):
+def asked(juror, dimension, most=150, right=math.inf, trusted=False, **more):
     """Return a queue that a juror answered as long as it asks, and the distances of all pairs by this juror, who is
-    wrong after so many right answers, again and again."""
+    wrong after so many right answers, again and again. Gaps are read in tenths of a percentage point; a `trusted`
+    juror's answers are never doubted."""
     draws = np.random.default_rng(3)
     people = draws.normal(size=(30, dimension))
     queue = PairQueue(people, people.sum(axis=1) + draws.normal(size=30), seed=1, **more)
@@ -32,15 +36,17 @@ def asked(juror, dimension, most=150, right=math.inf, **more):
         except ExhaustedError:
             break
         one, other = map(int, task.item.split("-"))
-        true = JURORS[juror](queue._rows[one] - queue._rows[other])
-        queue.tell(task, "unfair" if (true < task.gap) != (n % (right + 1) == right) else "acceptable")
+        true, read = JURORS[juror](queue._rows[one] - queue._rows[other]), float(f"{100 * task.gap:.1f}")
+        assert task.gap == pytest.approx(read / 100, abs=1e-12), "what is read is what is kept"
+        queue.tell(task, "unfair" if (true < read / 100) != (n % (right + 1) == right) else "acceptable")
+        assert not trusted or queue.policy.metric.guarantee == "certified"
     return queue, np.array([[JURORS[juror](x - y) for x in queue._rows] for y in queue._rows])
 
 
 @pytest.mark.parametrize("dimension", [2, 3])
 @pytest.mark.parametrize(("juror", "structure"), [("sum", "absolute"), ("root", "symmetric")])
 def test_no_pair_is_unfair_by_the_jurors_own_form(juror, structure, dimension):
-    queue, distances = asked(juror, dimension)
+    queue, distances = asked(juror, dimension, trusted=True)
     assert (queue.policy.metric.structure, queue.policy.metric.guarantee) == (structure, "certified")
     found = queue.chances(places=3)
     assert (np.abs(found.chances[:, None] - found.chances) <= distances + 1e-9).all()
@@ -80,6 +86,34 @@ def test_where_no_form_fits_that_is_said_with_the_number_of_answers_against_each
         more = "others in these chances may be unfair as well"
         assert queue.checked == f"{found} of {len(proposed)} proposed differences were called unfair: {more}"
     assert dimension == 2 or found
+
+
+def test_a_juror_of_no_form_is_not_asked_on_and_on():
+    queue, _ = asked("step", 2)
+    assert len(queue.answers) < 60
+    assert queue.ended
+    with pytest.raises(
+        ExhaustedError, match="people may be compared in another way, or these answers are wrong: "
+    ) as why:
+        queue.ask()
+    named = [int(word) for word in re.findall(r"\d+", str(why.value).split("are wrong: ")[1].split(" and ")[0])]
+    assert set(named) <= set(queue.answers["number"])
+    assert not from_bytes(to_bytes(queue)).fits
+    against = contradicting(queue.policy.metric.verdicts, "symmetric", 2)
+    for number in against:
+        queue.withdraw(number)
+    assert (queue.ended, queue.policy.metric.guarantee) == (False, "certified")
+    assert queue.ask().gap > 0
+
+
+def test_once_the_wrong_answer_is_withdrawn_distances_are_certified_again():
+    queue, _ = asked("root", 2, most=15)
+    told = next(one for one in queue.answers.itertuples() if one.answer == "acceptable")
+    queue.judge(told.one, told.other, told.gap / 2, True)
+    assert queue.policy.metric.guarantee != "certified"
+    assert not queue.ended, "one slip is no reason to stop"
+    queue.withdraw()
+    assert queue.policy.metric.guarantee == "certified"
 
 
 def test_a_few_wrong_answers_leave_the_form_that_most_answers_support():

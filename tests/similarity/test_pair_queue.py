@@ -56,9 +56,9 @@ def test_answers_are_withdrawn_by_the_auditor_who_gave_them():
     asked.tell(asked.ask(annotator="ann"), "withdraw 1", annotator="ann")
     assert asked.answers["number"].tolist() == [2, 3, 4, 6]
     task = asked.ask(annotator="ann")
-    with pytest.raises(ArgumentError, match="label: expected the number of one of your answers"):
+    with pytest.raises(ArgumentError, match="number: expected the number of one of your answers"):
         asked.tell(task, "withdraw 2", annotator="ann")
-    with pytest.raises(ArgumentError, match="label: expected an earlier answer of yours"):
+    with pytest.raises(ArgumentError, match="number: expected an earlier answer of yours"):
         asked.tell(task, "withdraw", annotator="cid")
     asked.tell(task, None, annotator="ann")
     with pytest.raises(ClosedTicketError, match="told or forgotten before"):

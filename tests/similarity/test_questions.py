@@ -8,7 +8,6 @@ import pytest
 from evenhand.errors import VerdictError
 from evenhand.similarity import (
     EllipsoidDistance,
-    KnownRewardLipschitz,
     LipschitzUCB,
     MahalanobisOracle,
     MomentDistance,
@@ -29,7 +28,7 @@ every = pytest.mark.parametrize("make", METRICS.values(), ids=METRICS)
 
 def one_to_nothing(make):
     """Return a policy that plays one individual with certainty and the other never."""
-    policy = KnownRewardLipschitz(theta=[1.0, 0.0], metric=make(radius=2.0), silence="nothing", seed=1)
+    policy = LipschitzUCB(theta=[1.0, 0.0], metric=make(radius=2.0), silence="nothing", seed=1)
     decision = policy.ask(PEOPLE)
     assert decision.probabilities.tolist() == [1.0, 0.0]
     return policy, decision

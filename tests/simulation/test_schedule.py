@@ -11,7 +11,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.checks import numeric
-from evenhand.cli.simulate import _arms
+from evenhand.cli.simulation_report import arms_table
 from evenhand.errors import ArgumentError, ContractError, SharesError
 from evenhand.learners import UCB1, Thompson
 from evenhand.protocol import Decision
@@ -20,7 +20,6 @@ from evenhand.simulation import loop
 from evenhand.simulation.fit import check_given
 from evenhand.simulation.replication_cache import signature
 from evenhand.simulation.schedule import read_given
-from tests.naming import at_night
 
 ARMS = ("a", "b", "c", "d")
 WORLD = BernoulliArms(dict(zip(ARMS, [0.3, 0.8, 0.5, 0.6], strict=True)))
@@ -80,8 +79,9 @@ def test_kernels_play_what_the_online_object_plays(name, given, monkeypatch):
     assert not np.array_equal(plain.pulls, online.pulls)
 
 
+@pytest.mark.nightly
 @pytest.mark.compiled
-@pytest.mark.parametrize(("name", "given"), [at_night("lottery", "both"), ("slates", "offers")])
+@pytest.mark.parametrize(("name", "given"), [("lottery", "both"), ("slates", "offers")])
 def test_machine_code_plays_it_too(name, given):
     policy, schedule = POLICIES[name](), course_of(*GIVEN[given])
     for field, one, other in zip(
@@ -280,7 +280,7 @@ def test_pictures_and_tables_compare_shares_of_the_rounds_on_offer(stepped):
     assert max(bar.get_height() for bar in axes.patches[:1]) >= 0.5
     assert axes.get_ylabel() == "share of the rounds on offer"
     plt.close(figure)
-    columns, rows = _arms(history, list(policy.promise.clauses))
+    columns, rows = arms_table(history, list(policy.promise.clauses))
     assert (columns, rows[0][1]) == (["arm", "promised", "DeadlineLearn"], 0.5)
     assert float(rows[0][2]) >= 0.5
 

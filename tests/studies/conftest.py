@@ -82,3 +82,19 @@ def place(request, tmp_path):
 def shared(request, tmp_path):
     """Where an empty store that several processes can reach can be made."""
     return str(tmp_path / "ads.evenhand") if request.param == "file" else request.getfixturevalue("database")
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that stands still until it is moved on."""
+
+    class Clock:
+        time = 1_800_000_000_000_000
+
+        def pass_by(self, microseconds):
+            self.time += microseconds
+
+    clock = Clock()
+    for module in ("creation", "log.durations", "log.state", "log.transaction"):
+        monkeypatch.setattr(f"evenhand.studies.{module}.now", lambda: clock.time)
+    return clock

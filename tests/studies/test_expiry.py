@@ -19,22 +19,6 @@ POLICIES = [entry.name for entry in registry.entries("policy") if hasattr(entry.
 MINUTE = 60_000_000
 
 
-@pytest.fixture
-def clock(monkeypatch):
-    """A clock that stands still until it is moved on."""
-
-    class Clock:
-        time = 1_800_000_000_000_000
-
-        def pass_by(self, microseconds):
-            self.time += microseconds
-
-    clock = Clock()
-    for module in ("creation", "log.state", "log.transaction"):
-        monkeypatch.setattr(f"evenhand.studies.{module}.now", lambda: clock.time)
-    return clock
-
-
 def fair():
     return eh.quotas.FairUCB({"ads": 0.2, "news": 0.3, "sport": 0.1}, seed=1)
 

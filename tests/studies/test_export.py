@@ -21,6 +21,7 @@ COLUMNS = [
     *("ticket", "round", "at", "arm", "index", "reason", "probabilities", "propensity", "given", "status"),
     *("told_at", "reward", "told", "decision", "version", "random_state", "key", "actor", "digest"),
 ]
+CHANCES = ["propensity_ads", "propensity_news"]
 FEEDBACK = ["ticket", "round", "at", "arm", "action", "n_actions", "reward", "propensity", "deterministic"]
 
 
@@ -95,7 +96,8 @@ def test_an_empty_study(policy):
     assert list(study.frame().columns) == COLUMNS
     assert len(study.frame()) == 0
     table = bandit_frame(study)
-    assert (list(table.columns), len(table)) == ([*FEEDBACK, LEFT_OUT], 0)
+    chances = CHANCES if isinstance(policy, eh.quotas.FairUCB) else []
+    assert (list(table.columns), len(table)) == ([*FEEDBACK, *chances, LEFT_OUT], 0)
 
 
 def test_every_policy_s_decisions_become_a_table():
@@ -117,7 +119,8 @@ def test_every_policy_s_decisions_become_a_table():
 def test_a_policy_without_chance():
     study = talked(eh.quotas.FairUCB(SHARES, seed=1), [1.0, None, 0.25, 0.5])
     table = bandit_frame(study)
-    assert list(table.columns) == [*FEEDBACK, LEFT_OUT]
+    assert list(table.columns) == [*FEEDBACK, *CHANCES, LEFT_OUT]
+    assert table[CHANCES].to_numpy().tolist() == np.eye(2)[table["action"]].tolist()
     assert table["ticket"].tolist() == [1, 3, 4]
     assert table["reward"].tolist() == [1.0, 0.25, 0.5]
     assert table["propensity"].tolist() == [1.0] * 3
@@ -146,6 +149,9 @@ def test_draws_have_the_propensities_that_the_decisions_had(policy):
         study.tell(decision, 1.0)
     table = bandit_frame(study)
     assert table["propensity"].tolist() == [decision.propensity for decision in decisions]
+    for decision, chances in zip(decisions, table[CHANCES].to_numpy(), strict=True):
+        certain = np.arange(2) == decision.index
+        assert chances.tolist() == [*(certain if decision.probabilities is None else decision.probabilities)]
     assert table["propensity"].between(0, 1, inclusive="right").all()
     assert table["deterministic"].tolist() == [decision.probabilities is None for decision in decisions]
     assert study.verify().ok
@@ -212,7 +218,7 @@ def test_contexts_stand_in_columns_by_arm_and_feature(scratch_registry):
         study.tell(study.ask(contexts), 0.5)
     table = bandit_frame(study)
     names = ["context_a_0", "context_a_1", "context_b_0", "context_b_1"]
-    assert list(table.columns) == [*FEEDBACK, *names, LEFT_OUT]
+    assert list(table.columns) == [*FEEDBACK, "propensity_a", "propensity_b", *names, LEFT_OUT]
     assert table[names].to_numpy().tolist() == [contexts.ravel().tolist() for contexts in rounds]
     assert bandit_feedback(study)["context"].shape == (3, 4)
 

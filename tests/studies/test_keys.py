@@ -131,7 +131,8 @@ def test_a_key_ends_after_a_duration(store, end):
 def test_a_key_ends_at_a_time_with_its_zone(store):
     at = datetime(2999, 1, 1, 12, tzinfo=UTC)
     assert limits(store, add_key(store, "read", expires=at))[0] == at
-    assert limits(store, add_key(store, "read", expires="2999-01-01T14:00+02:00"))[0] == at
+    for text in ("2999-01-01T14:00+02:00", "2999-01-01T12:00"):
+        assert limits(store, add_key(store, "read", expires=text))[0] == at
 
 
 @pytest.mark.parametrize(
@@ -140,7 +141,7 @@ def test_a_key_ends_at_a_time_with_its_zone(store):
         ("2020-01-01", "a time in the future"),
         (timedelta(0), "a date such as 2030-12-31"),
         ("2999-13-01", "a date such as 2030-12-31"),
-        ("2999-01-01T12:00", "a date such as 2030-12-31"),
+        (datetime(2999, 1, 1), "a date such as 2030-12-31"),
         ("soon", "a date such as 2030-12-31"),
         (True, "a date such as 2030-12-31"),
         (float("nan"), "a date such as 2030-12-31"),

@@ -30,6 +30,7 @@ def address(request, database):
     return database.replace("postgres@", f"postgres:{request.param}@")
 
 
+@pytest.mark.parametrize("address", ["qz7%40kxw%2F"], indirect=True)
 def test_no_command_shows_the_password_of_a_store(address, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     people = tmp_path / "people.csv"
@@ -108,7 +109,8 @@ def test_an_address_that_cannot_be_read_is_refused_without_its_password(wrong, m
             assert "2026geheim" not in str(refusal.value)
             assert refusal.value.__cause__ is None
     schemeless = re.match(r"[\w@]+:\w+@", wrong)
-    for command in TAKES if schemeless else COMMANDS:
+    turn = [one for one, _ in WRONG].index(wrong) % 4
+    for command in (TAKES if schemeless else list(COMMANDS))[turn::4]:  # each meets every fourth address
         assert "2026geheim" not in printed(command, wrong), command
     for door in (eh.load, lambda it: eh.save(policy(), it), lambda it: eh.audit.promise(it, arm="a", shares=0.1)):
         for given in (wrong, Path(wrong)) if "geheim" in wrong and not schemeless else ():

@@ -292,10 +292,3 @@ def test_what_a_policy_reads_alike_is_the_same_ask(made, first, again):
         with pytest.raises(ContradictionError, match="for a different ask"):
             study.ask(**other, key="k")
     assert study.verify().ok
-
-
-def test_an_ask_whose_contexts_were_erased_is_repeated_by_no_other(shown):
-    study, _ = shown
-    study.ask(ONES, key="bob", subject="bob")
-    study.erase("bob")
-    assert study.ask(ONES, key="bob", subject="bob").id == 3

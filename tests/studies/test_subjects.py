@@ -241,8 +241,22 @@ def test_a_key_belongs_to_its_subject(place):
     assert study.ask([SHOWN, SHOWN], subject="other", key=KEY).id == 4
     with pytest.raises(ContradictionError, match="was used before for a different ask"):
         study.ask([SHOWN, SHOWN[::-1]], subject=NAME, key=KEY)
+
+
+def test_a_request_of_an_erased_subject_is_not_decided_again(place):
+    study = Study.create(place, eh.quotas.DeadlineLearn(eh.learners.LinUCB(), {"a": 0.2, "b": 0.3}), name="ads")
+    first = study.ask([SHOWN, SHOWN], available=["a"], subject=NAME, key=KEY)
     study.erase(NAME)
-    assert study.ask([SHOWN, SHOWN], subject=NAME, key=KEY).id == 5
+    for one in (study, Study.open(study.store)):
+        again = one.ask([SHOWN, SHOWN], available=["a"], subject=NAME, key=KEY)
+        assert (again.id, again.arm) == (first.id, first.arm)
+        assert one.ask([SHOWN[::-1], SHOWN], available=["a"], subject=NAME, key=KEY).id == first.id
+        with pytest.raises(ContradictionError, match="was used before for a different ask"):
+            one.ask([SHOWN, SHOWN], available=["b"], subject=NAME, key=KEY)
+        assert one.ask([SHOWN, SHOWN], subject="other", key=KEY).id == 2
+    assert study.verify().ok
+    with study.store.reading() as connection:
+        assert [row.name for row in connection.execute(select(SUBJECTS))] == ["other"]
 
 
 def test_a_key_means_the_same_decision_on_the_next_day(store, monkeypatch):

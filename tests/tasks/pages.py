@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
+SCRIPT = re.compile(r"^```python\n((?!>>>).*?)^```$", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 WIDTH = "100"
@@ -32,6 +33,12 @@ def commands(page: str) -> list[tuple[str, str]]:
                 found[-1] = command, f"{printed}{line}\n"
             goes_on = line.endswith("\\") and (goes_on or line.startswith("$ "))
     return found
+
+
+def run_scripts(page: str, folder: Path) -> None:
+    """Run in a folder what a page shows of Python that is no session, such as what makes its tables."""
+    for script in SCRIPT.findall((DOCS / page).read_text()):
+        subprocess.run([sys.executable, "-c", script], cwd=folder, check=True)
 
 
 def follow(page: str, folder: Path) -> None:

@@ -2,15 +2,13 @@
 
 import pytest
 
-from evenhand.datasets import load_german
-from tests.tasks.pages import follow
+from tests.tasks.pages import follow, run_scripts
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(300)
 @pytest.mark.data
 def test_loans(data_folder, tmp_path, monkeypatch):
     monkeypatch.setenv("EVENHAND_DATA", str(data_folder))
-    credit = load_german().rename(columns={"group": "sex"})
-    loans = credit.assign(repaid=1 - credit["bad"]).drop(columns=["bad", "personal"])
-    loans.to_csv(tmp_path / "loans.csv", index=False)
+    run_scripts("tasks/loans.md", tmp_path)
     follow("tasks/loans.md", tmp_path)

@@ -30,31 +30,34 @@ export interface ClientOptions {
  * A connection to `evenhand serve`.
  *
  * It repeats requests that fail on the way, and those that the service answers with 429 or 503; a repeated ask returns
- * the same decision, and a repeated tell counts once.
+ * the same decision, and a repeated tell counts once. Of several addresses it stays with one as long as that answers.
  */
 export class Client {
-  /** The service's address. */
-  readonly url: string;
   readonly #keys: readonly string[];
   readonly #sending: Sending;
   readonly #routes: Routes<paths>;
 
-  constructor(url: string = environment("EVENHAND_URL"), options: ClientOptions = {}) {
-    if (!/^https?:\/\/[^@/]+(\/|$)/.test(url)) {
-      const mend = "give the address of a service, such as http://localhost:8000, or set EVENHAND_URL";
-      throw new EvenhandError("ArgumentError", `url: expected an address without a user and a password; ${mend}`);
-    }
-    this.url = url.replace(/\/+$/, "");
+  /** The address of the service, or those of several services on one store, also separated by spaces. */
+  constructor(url: string | readonly string[] = environment("EVENHAND_URL"), options: ClientOptions = {}) {
+    const urls = (typeof url === "string" ? url.trim().split(/\s+/) : url).map(checkUrl);
+    if (urls.length === 0) checkUrl("");
     this.#keys = readKeys(options.key ?? environment("EVENHAND_KEY"));
     this.#sending = {
       timeout: options.timeout ?? 30_000,
       retries: options.retries ?? 4,
       repeatable: true,
+      addresses: { urls, place: 0 },
       random: options.random ?? Math.random,
       fetch: options.fetch ?? globalThis.fetch,
       pause: options.pause ?? ((milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds))),
     };
-    this.#routes = createClient<paths>({ baseUrl: this.url, bodySerializer: serialize });
+    this.#routes = createClient<paths>({ baseUrl: urls[0]!, bodySerializer: serialize });
+  }
+
+  /** The address that answered last, or that is tried next. */
+  get url(): string {
+    const { urls, place } = this.#sending.addresses;
+    return urls[place]!;
   }
 
   /** Return a study by its name; nothing is sent yet. */
@@ -90,7 +93,7 @@ export class Client {
       if (error instanceof EvenhandError) throw error;
       throw new EvenhandError("ServiceError", `the answer is not one of an evenhand service: ${error}`, 200, { cause: error });
     }
-    if (!answer.response.ok || answer.data === undefined) throw errorOf(answer.error, answer.response.status);
+    if (!answer.response.ok || answer.data === undefined) throw errorOf(answer.error, answer.response.status, more.repeatable);
     return answer.data as never;
   };
 
@@ -103,6 +106,14 @@ export class Client {
 
 function environment(name: string): string {
   return globalThis.process?.env?.[name] ?? "";
+}
+
+function checkUrl(url: string): string {
+  if (!/^https?:\/\/[^@/]+(\/|$)/.test(url)) {
+    const mend = "give the address of a service, such as http://localhost:8000, or set EVENHAND_URL";
+    throw new EvenhandError("ArgumentError", `url: expected an address without a user and a password; ${mend}`);
+  }
+  return new URL(url).href.replace(/\/+$/, "");
 }
 
 function readKeys(given: string | readonly string[]): readonly string[] {

@@ -135,6 +135,31 @@ test("a service that says how long to wait is waited for, and nobody waits for h
   assert.equal(pauses.length, 2);
 });
 
+test("of several addresses one that answers is used", async () => {
+  const asked: string[] = [];
+  const pauses: number[] = [];
+  const answer = async (request: Request | URL | string) => {
+    const url = new URL((request as Request).url);
+    asked.push(url.host);
+    if (url.host === "one") throw new TypeError("fetch failed", { cause: { code: "ECONNREFUSED" } });
+    if (url.host === "two") return Response.json({ error: { name: "StoreError", message: "-", repeatable: true } }, { status: 503 });
+    return Response.json({ ticket: "ads.1.00", id: 1 });
+  };
+  const options = { key: "k", fetch: answer as typeof fetch, pause: async (ms: number) => pauses.push(ms) };
+  const client = new Client("http://one http://two http://three", options);
+  for (let i = 0; i < 2; i++) await client.study("ads").ask();
+  assert.deepEqual([asked, pauses, client.url], [["one", "two", "three", "three"], [0, 0], "http://three"]);
+  await assert.rejects(new Client(["http://one", "http://two"], options).study("ads").ask(), (error: unknown) => {
+    assert.ok(error instanceof EvenhandError && error.repeatable && error.name === "ServiceError");
+    assert.match(error.message, /the service at http:\/\/one or http:\/\/two after 5 attempts/);
+    return true;
+  });
+  await assert.rejects(new Client("http://two", options).create("ads", POLICY), (error: unknown) => {
+    assert.ok(error instanceof EvenhandError && !error.repeatable && error.name === "StoreError");
+    return true;
+  });
+});
+
 test("other servers are told from the service", async () => {
   for (const status of [200, 404]) {
     const client = new Client("http://x", { key: "k", fetch: async () => new Response("<html>It works!", { status }) });

@@ -220,6 +220,21 @@ def moments_of(given: pd.Series[Any], name: str) -> NDArray[Any]:
     return moments
 
 
+def times_of(frame: pd.DataFrame, name: str) -> NDArray[Any]:
+    """Return a column of times in UTC (n_rows,).
+
+    Raises
+    ------
+    TableError
+        If a cell is no time.
+    """
+    found = moments_of(cells(frame, name), name)
+    if found.dtype.kind != "M":
+        mend = "write times as 2026-11-21 09:30:00"
+        raise TableError(wanted(f"column {name!r}", "times", cells(frame, name).iloc[0], mend))
+    return found
+
+
 def read_log(
     frame: pd.DataFrame,
     plays: Plays,

@@ -22,8 +22,16 @@ import numpy as np
 
 from evenhand.arguments import real, whole
 from evenhand.audit.gaps import WITHIN, Gap, wealth_of
-from evenhand.audit.similar import SimilarGap, check_varied, notes_on_overlap, similar_gaps, supposed
-from evenhand.audit.units import Bars, UnitMean, half_width, read_differently, units_in
+from evenhand.audit.similar import SimilarGap, all_at_once, check_varied, notes_on_overlap, similar_gaps, supposed
+from evenhand.audit.units import (
+    Bars,
+    differences_by_unit,
+    intervals_by_unit,
+    mixed_units,
+    read_differently,
+    units_as_rows,
+    units_in,
+)
 from evenhand.data.encoding import fitted
 from evenhand.data.groupings import Grouping, groups_in, least_rows, used_once
 from evenhand.data.tables import column, column_names, in_column_order, numbers, places_in
@@ -33,7 +41,7 @@ from evenhand.errors import TableError, wanted
 from evenhand.frames import as_pandas
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.protocol import Label
-from evenhand.rng import Seed, draw_seed, generator
+from evenhand.rng import Seed, draw_seed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,40 +108,46 @@ class Parity(HasCard):
     def finding(self) -> str:
         """Return the answer in words."""
         if self.similar:
-            return " ".join(one.sentences(self.value, self.given, self.level) for one in self.similar)
+            return " ".join(one.sentences(self.value, self.level) for one in self.similar)
         way, more = "lower" if self.difference < 0 else "higher", f"more than {self.tolerance:g}"
         what, whose = ("row", "rows") if self.unit is None else ("unit", f"units ({self.unit})")
         apart = self.once_low > self.tolerance or self.once_high < -self.tolerance
         size, *_ = as_written(self.difference, self.once_low, self.once_high)
         _, near, far = with_signs(self.difference, self.once_low, self.once_high)
+        several = len(self.groups) if len(self.groups) > 2 else 1
+        many = f" (an interval{all_at_once(several)})" if several > 1 else ""
         once = (
             f"The mean of group {self.group!r} is {size} {way} than that of the others. One look at this table, if its "
-            f"{whose} are independent: between {near} and {far}, so the groups "
+            f"{whose} are independent: between {near} and {far}{many}, so the groups "
             f"{'' if apart else 'are not shown to '}differ by {more}."
         )
         if math.isinf(self.high):
             return once
-        many = f"so they are not shown to differ by {more}."
+        so = f"so they are not shown to differ by {more}."
         if self.rejected:
-            many = f"so they differ by {more}, first shown after {what} {self.round}."
+            so = f"so they differ by {more}, first shown after {what} {self.round}."
         elif not self.enough:
-            many = f"which says little, as too few {what}s could be compared."
-        return f"{once} Any number of looks: between {self.low:.4g} and {self.high:.4g}, {many}"
+            so = f"which says little, as too few {what}s could be compared."
+        low, high = with_signs(self.low, self.high)
+        return f"{once} Any number of looks: between {low} and {high}, {so}"
 
     def bars(self) -> Bars:
         """Return what a picture shows of the means."""
-        title, columns = f"{self.value} of each group less that of all others", ["difference", "once_low", "once_high"]
+        title = f"Mean {self.value} of each group, less that of all others"
+        columns = ["difference", "once_low", "once_high"]
         plain = dict(zip(self.groups["group"], self.groups[columns].to_numpy(float).tolist(), strict=True))
         rows = [(str(group), *numbers) for group, numbers in plain.items()]
         if self.similar:
-            title, rows = "What the features explain, and what they do not", []
+            title, rows = "What the features explain of the difference, and what they do not", []
         for one in self.similar:
-            rows.append((f"{one.group} less {one.reference}", *plain[one.group]))
             rows += [
-                ("  explained", one.explained, math.nan, math.nan),
-                ("  not explained", one.gap, one.low, one.high),
+                (f"{one.group} less {one.reference}", *plain[one.group]),
+                ("explained by the features", one.explained, math.nan, math.nan),
+                ("not explained", one.gap, one.low, one.high),
             ]
-        return title, f"mean {self.value}", 0.0, rows
+        written = with_signs(*(value for _, value, _, _ in rows))
+        each = [(name, text, *numbers) for (name, *numbers), text in zip(rows, written, strict=True)]
+        return title, f"difference in mean {self.value}", 0.0, each
 
     def _card(self) -> Card:
         facts = {"finding": str(self), "level": self.level, "pairs compared": self.pairs}
@@ -205,7 +219,7 @@ def parity(
     level = real("level", level, above=0, below=1)
     within = whole("within", within, low=1)
     frame, columns = as_pandas(frame), column_names("group", group)
-    names, codes, values, of = _read(frame, columns, value, unit)
+    names, codes, values, of = read = _read(frame, columns, value, unit)
     ranged = bool(values.min() >= 0 and values.max() <= 1)
     tolerance = real("tolerance", tolerance, low=0, below=1 if ranged else math.inf)
     if given is not None or not ranged:
@@ -213,11 +227,11 @@ def parity(
     once = _once(codes, values, of, (1 - level) / (len(names) if len(names) > 2 else 1), ranged)
     if given is not None or not ranged:
         one_look = _one_look(names, codes, once, value, level, tolerance, unit)
-        return one_look if given is None else _given(one_look, frame, columns, given, values, codes, of)
+        return one_look if given is None else _given(one_look, frame, columns, given, read)
     mixed, by_unit = 0, once["difference"]
     if of is not None:
-        by_unit = _by_unit(codes, values, of)
-        codes, values, mixed = _units(codes, values, of, draw_seed(seed))
+        by_unit = differences_by_unit(codes, values, of)
+        codes, values, mixed = units_as_rows(codes, values, of, draw_seed(seed))
         once["units"] = np.bincount(codes, minlength=len(names))
     sizes = np.bincount(codes, minlength=len(names))
     parts = np.split(np.argsort(codes, kind="stable"), np.cumsum(sizes)[:-1])
@@ -278,52 +292,31 @@ def _one_look(
     rejected = near > tolerance or far < -tolerance
     few = Grouping.of_rows(names, np.bincount(codes), 1 - level)
     notes = few.note("groups", "have too few rows to be compared closely")
+    low, high, sure = -math.inf, math.inf, few.enough
     return Parity(
-        rejected,
-        0,
-        -math.inf,
-        math.inf,
-        names[at],
-        0,
-        gap,
-        near,
-        far,
-        table,
-        level,
-        tolerance,
-        unit,
-        few.enough,
-        notes,
-        value,
+        rejected, 0, low, high, names[at], 0, gap, near, far, table, level, tolerance, unit, sure, notes, value
     )
 
 
-def _given(
-    found: Parity,
-    frame: pd.DataFrame,
-    columns: list[str],
-    given: Sequence[str],
-    values: Floats,
-    codes: Ints,
-    of: Ints | None,
-) -> Parity:
+def _given(found: Parity, frame: pd.DataFrame, columns: list[str], given: Sequence[str], read: _Rows) -> Parity:
     """Return the finding with what the features explain; of many groups, those with too few rows are named."""
     import pandas as pd
 
+    names, codes, values, of = read
     used = column_names("given", given)
     used_once("given", used, dict.fromkeys(columns, "the group") | {found.value: "the value"})
     encoder, rows = fitted(frame, used)
-    names, features = found.groups["group"].tolist(), encoder.names or []
     sizes, notes = np.bincount(codes), found.notes
     compared = [names.index(found.group)]
     if len(names) > 2:
         compared = np.flatnonzero(sizes > rows.shape[1] + 1).tolist() or compared
         few = Grouping(names, sizes, np.isin(np.arange(len(names)), compared))
         notes = few.note("groups", f"have too few rows for {rows.shape[1]} columns of features")
-    similar = similar_gaps(rows, values, codes, names, features, compared=compared, level=found.level, of=of)
-    if of is not None and (mixed := _mixed(codes, of)):
+    similar = similar_gaps(rows, values, codes, names, encoder, compared=compared, level=found.level, of=of)
+    if of is not None and (mixed := mixed_units(codes, of)):
         notes += (f"{mixed:,} units have rows in several groups; the interval counts all rows of a unit together.",)
-    gaps = pd.DataFrame([one._asdict() for one in similar]).drop(columns=["difference", "reference", "left_out"])
+    said = ["difference", "reference", "together", "features", "left_out", "combined"]
+    gaps = pd.DataFrame([one._asdict() for one in similar]).drop(columns=said)
     table = found.groups.merge(gaps.rename(columns={"low": "gap_low", "high": "gap_high"}), on="group", how="left")
     least = max(similar, key=lambda one: max(one.low, -one.high))
     return replace(
@@ -332,7 +325,7 @@ def _given(
         groups=table,
         similar=tuple(similar),
         given=tuple(map(str, used)),
-        notes=notes + notes_on_overlap(rows, codes, names, features),
+        notes=notes + notes_on_overlap(rows, codes, names, encoder.sources),
     )
 
 
@@ -395,56 +388,11 @@ def _once(codes: Ints, values: Floats, of: Ints | None, error: float, ranged: bo
         half *= np.sqrt(variances.sum(axis=0))
         middle = middles[0] - middles[1]
     else:
-        middle, half = _once_by_unit(codes, values, of, error, ranged)
+        middle, half = intervals_by_unit(codes, values, of, error, ranged)
     found = {"rows": rows[0].astype(np.int64), "mean": means[0] + middle_value, "difference": means[0] - means[1]}
     largest = 1.0 if ranged else np.inf
     half = np.where((ranged | (rows.min(axis=0) > 1)) & ~np.isnan(half), half, np.inf)
     return found | {"once_low": np.maximum(middle - half, -largest), "once_high": np.minimum(middle + half, largest)}
-
-
-def _once_by_unit(codes: Ints, values: Floats, of: Ints, error: float, ranged: bool) -> Floats:
-    """Return the middle and half of the width of each group's interval for one look (2, n_groups)."""
-
-    def side(tallies: Floats, place: int) -> UnitMean:
-        sums, sizes = np.pad(tallies, ((0, 0), (0, 4)))
-        if not ranged:
-            return UnitMean.of(sums, sizes)
-        added = units + 2 * place  # those of both sides come first, and what is added to one is not the other's
-        sizes[added : added + 2] = sums[added] = sizes.sum() / np.count_nonzero(sizes)
-        return UnitMean.of(sums, sizes)
-
-    units, found = int(of.max()) + 1, []
-    every = np.array([np.bincount(of, part) for part in (values, np.ones(len(of)))])
-    for rows in np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1]):
-        own = np.array([np.bincount(of[rows], part, units) for part in (values[rows], np.ones(len(rows)))])
-        one, other = side(own, 0), side(every - own, 1)
-        found.append((one.mean - other.mean, half_width(error, one, other)))
-    return np.array(found).T
-
-
-def _by_unit(codes: Ints, values: Floats, of: Ints) -> Floats:
-    """Return by how much each group's mean differs from that of the others (n_groups,), where units count once."""
-    shares = 1 / np.bincount(of)[of]
-    own = np.array([np.bincount(codes, part) for part in (shares * values, shares)])
-    (sums, sizes), (others, other_sizes) = own, own.sum(axis=1, keepdims=True) - own
-    return np.asarray(sums / sizes - others / other_sizes)
-
-
-def _units(codes: Ints, values: Floats, of: Ints, seed: int) -> tuple[Ints, Floats, int]:
-    """Return the group and the mean of each unit, and how many have rows in several groups. As a unit may be compared
-    only once, these count by their rows in the group of one row, which is drawn whatever their order and values are:
-    each group then gets, on average, the part of the unit that is in it. Units that follow do not change the draw."""
-    sizes = np.bincount(of)
-    drawn = np.cumsum(sizes) - 1 - generator(seed).integers(sizes)
-    groups = codes[np.argsort(of, kind="stable")[drawn]]
-    mine = codes == groups[of]
-    return groups, np.bincount(of[mine], values[mine]) / np.bincount(of[mine]), _mixed(codes, of)
-
-
-def _mixed(codes: Ints, of: Ints) -> int:
-    """Return how many units have rows in several groups."""
-    first = codes[np.unique(of, return_index=True)[1]]
-    return len(np.unique(of[codes != first[of]]))
 
 
 def _table(names: list[Label], once: dict[str, Any], gaps: list[Gap], error: float) -> pd.DataFrame:

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from evenhand.audit.audited_promise import AuditedPromise, read_audited
-from evenhand.audit.decision_log import NONE, Numbered, Plays, moments_of, read_log, read_plays, read_rounds
+from evenhand.audit.decision_log import NONE, Numbered, Plays, read_log, read_plays, read_rounds, times_of
 from evenhand.audit.files import audit_files, in_turn
 from evenhand.audit.findings import Audit, with_times
 from evenhand.audit.separate_logs import ApartAudit, judge_all_orders
+from evenhand.audit.stretches import batches, placed, stretches
 from evenhand.audit.weights import Weights, read_weights
 from evenhand.data.tables import cells, check_column, in_natural_order, places_in
 from evenhand.errors import NOTHING, ArgumentError, TableError, Wording, wanted
@@ -97,8 +98,8 @@ def promise(
     frame : the log, one row per decision, in the order in which they were taken. Or the name of files, such as
         "logs/*.parquet", whose rows follow one another in the order of the files' names. Parquet and CSV are read batch
         by batch and in little memory, with the same finding; Parquet with one arm a row, always on offer, on all cores;
-        JSON, Arrow and packed Parquet file by file. The labels of a CSV are text, exactly as written. `order`,
-        `round` and `times` need a data frame.
+        JSON, Arrow and packed Parquet file by file. The labels of a CSV are text, exactly as written. `order` and
+        `round` need a data frame; of `times` 8 bytes a row are held, in UTC where they name a zone.
     frames : instead of `frame`, a data frame for each log; an `ApartAudit` is then returned. Shares that change over
         time are refused, as the logs have no round in common.
     arm : name of the column with the arm of each decision; its cells may be lists, also as JSON, where several arms are
@@ -164,11 +165,13 @@ def promise(
     if weight is None and promise is not None:
         promised["weight"] = weight = promise.weight
     if isinstance(frame, (str, os.PathLike)):
-        for name, value in {"order": order, "round": round, "times": times}.items():
+        for name, value in {"order": order, "round": round}.items():
             if value is not None:
                 mend = "read the file with pandas, or sort its rows and list a round's arms in one cell"
                 raise ArgumentError(wanted(name, Wording(NOTHING, " where files are audited"), value, mend))
-        return audit_files(os.fspath(frame), arm=arm, available=available, segment=segment, jobs=jobs, **promised)
+        file = os.fspath(frame)
+        found = audit_files(file, arm=arm, available=available, segment=segment, jobs=jobs, **promised)
+        return with_times(found, None if times is None else _times_in_files(file, times))
     tables = [as_pandas(one) for one in ([frame] if frames is None else frames)]
     named = promised["shares"] if promise is None else dict.fromkeys(promise.arms, 0)
     plays = [read_plays(table, arm, named) for table in tables]
@@ -194,6 +197,26 @@ def promise(
     return replace(finding, notes=(*finding.notes, *notes))
 
 
+def _times_in_files(pattern: str, name: str) -> pd.Series[Any]:
+    """Return the time of each row of files (n_rows,), of which nothing else is held.
+
+    Raises
+    ------
+    TableError
+        As `stretches` does, and if a cell is no time.
+    """
+    import pandas as pd
+
+    found = []
+    for stretch in stretches(pattern, [name]):
+        for frame, row in batches(stretch, [name]):
+            try:
+                found.append(times_of(frame.astype(object), name))
+            except TableError as error:
+                raise placed(error, stretch.path, row) from error
+    return pd.Series(np.concatenate(found))
+
+
 def _times(table: pd.DataFrame, rounds: Numbered, name: str | None) -> pd.Series[Any] | None:
     """Return the time of each round as a column has it (n_rounds,), None where no column of times is named."""
     if name is None:
@@ -202,9 +225,7 @@ def _times(table: pd.DataFrame, rounds: Numbered, name: str | None) -> pd.Series
         name = rounds.ordered.names[0]
     else:
         check_column(table, name, "times")
-        if moments_of(cells(table, name), name).dtype.kind != "M":
-            mend = "write times as 2026-11-21 09:30:00"
-            raise TableError(wanted(f"column {name!r}", "times", cells(table, name).iloc[0], mend))
+        times_of(table, name)
     return cells(table, name).iloc[rounds.first_row].reset_index(drop=True)
 
 

@@ -48,8 +48,9 @@ class Rates(HasCard):
     ----------
     groups : a row for each group of each column, and of all columns together: `column`, `group`, `rows`, `above` (with
         a 1, or strictly above the median), `rate`, `ratio` to the best group's, its interval `low` and `high`, and
-        `where` that lies: "shown below 0.8", "shown not below 0.8" or "neither". Where groups are unknown, `least` and
-        `most` are the sharp bounds of the ratio whatever these are.
+        `where` that lies: "shown below 0.8", "shown not below 0.8" or "neither"; of the best group, which the others
+        are compared with, "reference". Where groups are unknown, `least` and `most` are the sharp bounds of the ratio
+        whatever these are.
     median : above which a score counts; None for values of 0 and 1.
     value, level, threshold, unit : as they were given.
     notes : what to know before trusting the result.
@@ -69,8 +70,12 @@ class Rates(HasCard):
     def supposed(self) -> str:
         """What the ratios suppose, and do not say."""
         apart = "the rows are independent" if self.unit is None else f"the units ({self.unit}) are independent"
-        looks = ", and for any number of looks that rates do not change over time" if self.evidence else ""
-        return f"This supposes that {apart}{looks}. {NOT_SAID}"
+        looks = ""
+        if self.evidence:
+            looks = ", and for any number of looks, at a log that grows meanwhile, that rates do not change over time"
+        many = " Each interval is for its group alone, so that one of many may miss."
+        several = self.groups.groupby("column").size().max() > 2
+        return f"This supposes that {apart}{looks}.{many if several else ''} {NOT_SAID}"
 
     def __str__(self) -> str:
         return f"{self.finding()} {self.supposed}"
@@ -79,8 +84,9 @@ class Rates(HasCard):
         """Return for each column the group with the smallest ratio in words."""
         said, what = [], "a rate" if self.median is None else f"a share above the median ({number(self.median)})"
         for name, rows in self.groups.groupby("column", sort=False):
-            row = rows.iloc[int(rows["ratio"].argmin())]
-            best = rows.iloc[int(rows["rate"].where(rows["ratio"] == 1).argmax())]
+            reference = rows["where"] == "reference"
+            best, others = rows[reference].iloc[0], rows[~reference]
+            row = others.iloc[int(others["ratio"].argmin())]
             where = "neither shown below nor shown not below" if row["where"] == "neither" else row["where"]
             where = where.removesuffix(f" {self.threshold:g}")
             sentence = (
@@ -99,15 +105,14 @@ class Rates(HasCard):
 
     def bars(self) -> Bars:
         """Return what a picture shows of the ratios."""
-        columns = ["ratio", "once_low", "once_high"]
-        rows = zip(self.groups["group"], self.groups[columns].to_numpy(float).tolist(), strict=True)
-        named = [(str(group), *numbers) for group, numbers in rows]
-        return (
-            f"Rates of {self.value}: {self.threshold:g} and ratios to the best group's",
-            "ratio",
-            self.threshold,
-            named,
-        )
+        known = self.groups[["ratio", "once_low", "once_high"]].to_numpy(float)
+        known[self.groups["where"] == "reference", 1:] = math.nan
+        rows = [
+            (str(group), "reference" if math.isnan(low) else f"{ratio:.3f}", ratio, low, high)
+            for group, (ratio, low, high) in zip(self.groups["group"], known.tolist(), strict=True)
+        ]
+        title = f"{self.value}: the rate of each group, divided by that of the best group"
+        return title, f"ratio of rates; dashed: {self.threshold:g}", self.threshold, rows
 
     def _card(self) -> Card:
         return Card("Rates", {"finding": str(self), "level": self.level}, [Table.of(self.groups, "Groups")])
@@ -214,6 +219,7 @@ def _of_columns(
     table["once_low"], table["once_high"] = _intervals(rows, hits, large, error, sides)
     shown = [table["once_high"] < threshold, table["once_low"] >= threshold]
     table["where"] = np.select(shown, [f"shown below {threshold:g}", f"shown not below {threshold:g}"], "neither")
+    table.loc[int(table["rate"].where(large).argmax()), "where"] = "reference"
     notes, evidence = [], 0.0
     if repeated:
         counts, own = np.column_stack([hits, rows]), np.arange(len(names))

@@ -30,6 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from evenhand.data.encoding import Transformer
 from evenhand.display.digits import as_written
 from evenhand.errors import TableError, wanted
 from evenhand.kernels.arrays import Bools, Floats, Ints
@@ -57,7 +58,10 @@ class SimilarGap(NamedTuple):
     difference, explained, gap : the plain difference, and the two parts that it consists of.
     low, high, freedom : the interval of the gap, and its degrees of freedom.
     at_average : the gap at the average of all rows instead of the average member of the group.
+    together : how many groups' intervals hold together.
+    features : the columns of which something is used.
     left_out : the features whose effect one side does not show.
+    combined : the features that the others make up, and those that are the same in every row.
     """
 
     group: Label
@@ -69,35 +73,44 @@ class SimilarGap(NamedTuple):
     high: float
     freedom: float
     at_average: float
+    together: int
+    features: tuple[str, ...]
     left_out: tuple[str, ...]
+    combined: tuple[str, ...]
 
-    def sentences(self, value: str, features: Sequence[str], level: float) -> str:
-        """Return the answer in words; `features` are the columns that people are alike in."""
+    def sentences(self, value: str, level: float) -> str:
+        """Return the answer in words."""
         plain, explained, gap, average = as_written(self.difference, self.explained, self.gap, self.at_average)
         near, far = as_written(self.low, self.high)
-        way, listed, who = _way(self.gap), _listed(features), f"group {self.group!r}"
+        way, listed, who = _way(self.gap), _listed(self.features or ("",)), f"group {self.group!r}"
         ends = sorted(zip((abs(self.low), abs(self.high)), (near, far), strict=True))
         between, sure = f"{ends[0][1]} to {ends[1][1]} {way}", "more than chance alone would make"
         if self.low <= 0 <= self.high:
             between, sure = f"{near} lower to {far} higher", "so it may be chance"
-        part = f"Of that, {listed} explain{'s' if len(features) == 1 else ''} {explained}"
+        part = f"Of that, {listed} explain{'s' if len(self.features) == 1 else ''} {explained}"
         if self.explained * self.difference < 0 and explained.strip("0."):
             part = f"By {listed} alone it would be {explained} {_way(self.explained)}"
         than = "among all others" if self.reference == OTHERS else f"in group {self.reference!r}"
-        alike = f"the same {listed}, that" if len(features) == 1 else "the same features, those"
-        said = (
-            f"Mean {value} is {plain} {_way(self.difference)} in {who} than {than}. {part}. With {alike} of the "
-            f"average member of {who}, it is {gap} {way} ({100 * level:g} % interval: {between}, {sure})."
-        )
+        alike = f"the same {listed}, that" if len(self.features) == 1 else "the same features, those"
+        interval = f"({100 * level:g} % interval{all_at_once(self.together)}: {between}, {sure})"
+        said = f"Mean {value} is {plain} {_way(self.difference)} in {who} than {than}"
+        if self.features:
+            said += f". {part}. With {alike} of the average member of {who}, it is {gap} {way} {interval}."
+        else:
+            said += f" {interval}. No feature is left that could explain any of it."
         if abs(self.gap - self.at_average) > APART * max(abs(self.gap), abs(self.at_average)):
             said += f" With the average features of the whole table it is {average} {_way(self.at_average)} instead."
+        if self.combined:
+            said += f" Left out, as a linear combination of other features or constant: {_first(self.combined)}."
         if self.left_out:
-            more = ", ..." if len(self.left_out) > NAMED else ""
-            said += (
-                f" Left out, because one side does not show its effect: {', '.join(self.left_out[:NAMED])}{more} "
-                "(such a category counts as the first)."
-            )
+            said += f" Left out, because one side does not show its effect: {_first(self.left_out)} "
+            said += "(such a category counts as the first)."
         return said
+
+
+def all_at_once(groups: int) -> str:
+    """Return what stands after the name of an interval that holds together with those of other groups."""
+    return f" that holds for all {groups} groups at once" if groups > 1 else ""
 
 
 def supposed(unit: str | None = None) -> str:
@@ -117,7 +130,7 @@ def similar_gaps(
     values: Floats,
     codes: Ints,
     names: Sequence[Label],
-    features: Sequence[str],
+    encoder: Transformer,
     *,
     compared: Sequence[int],
     level: float,
@@ -127,7 +140,7 @@ def similar_gaps(
 
     Parameters
     ----------
-    rows : the features as numbers (n, d), named by `features`.
+    rows : the features as numbers (n, d), which `encoder` names.
     codes : the group of each row (n,), its place among `names`.
     of : the unit of each row (n,); None where each is one.
 
@@ -139,6 +152,7 @@ def similar_gaps(
     """
     check_varied(values)
     found, rows = [], np.column_stack([rows, np.ones(len(rows))])
+    features, sources = np.array(encoder.names, object), np.array(encoder.sources, object)
     for code in compared:
         inside = codes == code
         reference = names[1 - code] if len(names) == 2 else OTHERS
@@ -147,12 +161,28 @@ def similar_gaps(
                 got = f"{rows.shape[1] - 1} columns for {side.sum()} rows of {whose!r}"
                 mend = "name fewer features, or merge categories"
                 raise TableError(wanted("features", "fewer columns than rows of each group", got, mend))
-        _no_other_name(rows[inside], rows[~inside], features, names[code])
+        _no_other_name(rows[inside], rows[~inside], encoder.sources, names[code])
         kept = told(rows[inside]) & told(rows[~inside])
-        left_out = tuple(np.array(features, object)[~kept[:-1]].tolist())
-        found.append(_gap(rows[:, kept], values, inside, of, (1 - level) / len(compared)))
-        found[-1] = found[-1]._replace(group=names[code], reference=reference, left_out=left_out)
+        made_up, used = _made_up(rows, kept)[:-1], kept[:-1]
+        gap = _gap(rows[:, kept], values, inside, of, (1 - level) / len(compared))
+        found.append(
+            gap._replace(
+                group=names[code],
+                reference=reference,
+                together=len(compared),
+                features=tuple(dict.fromkeys(sources[used])),
+                left_out=tuple(features[~used & ~made_up]),
+                combined=tuple(features[made_up]),
+            )
+        )
     return found
+
+
+def _made_up(rows: Floats, kept: Bools) -> Bools:
+    """Return which columns (k,) are not kept and linear combinations of those that are."""
+    basis, _ = np.linalg.qr(rows[:, kept] / np.abs(rows[:, kept]).max(axis=0))
+    rest = np.linalg.norm(rows - basis @ (basis.T @ rows), axis=0)
+    return ~kept & (rest <= ALIKE * np.linalg.norm(rows, axis=0))
 
 
 def check_varied(values: Floats) -> None:
@@ -162,7 +192,7 @@ def check_varied(values: Floats) -> None:
 
 
 def _no_other_name(inside: Floats, others: Floats, features: Sequence[str], group: Label) -> None:
-    """Refuse a feature that has one value in the group and another in all others."""
+    """Refuse a feature, of which each column is, that has one value in the group and another in all others."""
     fixed = (np.ptp(inside, axis=0) == 0) & (np.ptp(others, axis=0) == 0) & (inside[0] != others[0])
     if fixed.any():
         same = features[int(fixed.argmax())]
@@ -186,7 +216,8 @@ def _gap(rows: Floats, values: Floats, inside: Bools, of: Ints | None, error: fl
     gap = float(at @ (own.coefficients - others.coefficients))
     difference = float(values[inside].mean() - values[~inside].mean())
     average = float(rows.mean(axis=0) @ (own.coefficients - others.coefficients))
-    return SimilarGap("", "", difference, difference - gap, gap, gap - half, gap + half, freedom, average, ())
+    low, high = gap - half, gap + half
+    return SimilarGap("", "", difference, difference - gap, gap, low, high, freedom, average, 1, (), (), ())
 
 
 class Side(NamedTuple):
@@ -256,6 +287,10 @@ def notes_on_overlap(rows: Floats, codes: Ints, names: Sequence[Label], features
 
 def _way(gap: float) -> str:
     return "lower" if gap < 0 else "higher"
+
+
+def _first(names: Sequence[str]) -> str:
+    return ", ".join([*names[:NAMED], *(["..."] if len(names) > NAMED else [])])
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -28,12 +28,14 @@ import numpy as np
 from evenhand.data.tables import check_column, column
 from evenhand.errors import TableError, wanted
 from evenhand.kernels.arrays import Floats, Ints
+from evenhand.rng import generator
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Bars = tuple[str, str, float, list[tuple[str, float, float, float]]]
-"""A title, what is measured, where a line is drawn, and of each bar its name, value and the ends of its interval."""
+Bars = tuple[str, str, float, list[tuple[str, str, float, float, float]]]
+"""A title, what is measured, where a line is drawn, and of each bar its name, what is written beside it, its value and
+the ends of its interval."""
 
 TINY = 1e-12
 """A unit with all rows but so many is all that a mean is of."""
@@ -100,3 +102,48 @@ def half_width(error: float, one: UnitMean, other: UnitMean | None = None) -> fl
     if trace <= 0:
         return 0.0
     return float(t.ppf(1 - error / 2, variances.sum() ** 2 / trace)) * math.sqrt(np.square(scores).sum())
+
+
+def intervals_by_unit(codes: Ints, values: Floats, of: Ints, error: float, ranged: bool) -> Floats:
+    """Return the middle and half of the width of each group's interval for one look (2, n_groups)."""
+
+    def side(tallies: Floats, place: int) -> UnitMean:
+        sums, sizes = np.pad(tallies, ((0, 0), (0, 4)))
+        if not ranged:
+            return UnitMean.of(sums, sizes)
+        added = units + 2 * place  # those of both sides come first, and what is added to one is not the other's
+        sizes[added : added + 2] = sums[added] = sizes.sum() / np.count_nonzero(sizes)
+        return UnitMean.of(sums, sizes)
+
+    units, found = int(of.max()) + 1, []
+    every = np.array([np.bincount(of, part) for part in (values, np.ones(len(of)))])
+    for rows in np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1]):
+        own = np.array([np.bincount(of[rows], part, units) for part in (values[rows], np.ones(len(rows)))])
+        one, other = side(own, 0), side(every - own, 1)
+        found.append((one.mean - other.mean, half_width(error, one, other)))
+    return np.array(found).T
+
+
+def differences_by_unit(codes: Ints, values: Floats, of: Ints) -> Floats:
+    """Return by how much each group's mean differs from that of the others (n_groups,), where units count once."""
+    shares = 1 / np.bincount(of)[of]
+    own = np.array([np.bincount(codes, part) for part in (shares * values, shares)])
+    (sums, sizes), (others, other_sizes) = own, own.sum(axis=1, keepdims=True) - own
+    return np.asarray(sums / sizes - others / other_sizes)
+
+
+def units_as_rows(codes: Ints, values: Floats, of: Ints, seed: int) -> tuple[Ints, Floats, int]:
+    """Return the group and the mean of each unit, and how many have rows in several groups. As a unit may be compared
+    only once, these count by their rows in the group of one row, which is drawn whatever their order and values are:
+    each group then gets, on average, the part of the unit that is in it. Units that follow do not change the draw."""
+    sizes = np.bincount(of)
+    drawn = np.cumsum(sizes) - 1 - generator(seed).integers(sizes)
+    groups = codes[np.argsort(of, kind="stable")[drawn]]
+    mine = codes == groups[of]
+    return groups, np.bincount(of[mine], values[mine]) / np.bincount(of[mine]), mixed_units(codes, of)
+
+
+def mixed_units(codes: Ints, of: Ints) -> int:
+    """Return how many units have rows in several groups."""
+    first = codes[np.unique(of, return_index=True)[1]]
+    return len(np.unique(of[codes != first[of]]))

@@ -26,7 +26,7 @@ LONG, LONG_AS_PYTHON = 100_000, 10_000
 """Rounds in which a promise is checked by the compiled loop, and where that runs as plain Python."""
 
 
-def check_same_seed(policy: Any, world: Any, rounds: int) -> None:
+def check_same_seed(policy: object, world: Any, rounds: int) -> None:
     """See that two copies with one seed decide alike."""
     other_policy, other_world = fresh_policy(policy), copy.deepcopy(world)
     world.reset(SEED), other_world.reset(SEED)

@@ -47,7 +47,7 @@ class Check:
     skipped: str = ""
 
 
-def check_policy(policy: Any, world: Any = None, *, rounds: int = 300) -> list[Check]:
+def check_policy(policy: object, world: object = None, *, rounds: int = 300) -> list[Check]:
     """Check a policy against the contract.
 
     Parameters
@@ -112,7 +112,7 @@ def _place(error: Exception) -> str:
     return f" (at {steps[-1].filename}, line {steps[-1].lineno}: {steps[-1].line})" if steps else ""
 
 
-def check_world(world: Any, *, rounds: int = 200) -> list[Check]:
+def check_world(world: object, *, rounds: int = 200) -> list[Check]:
     """Check that `simulate` can play a world, and that it answers alike for the same seed, whichever copy is asked.
 
     Raises
@@ -146,7 +146,7 @@ def check_world(world: Any, *, rounds: int = 200) -> list[Check]:
     return [Check("same seed")]
 
 
-def _check_reward(world: Any, happened: Any) -> None:
+def _check_reward(world: object, happened: object) -> None:
     """See that a world pays one number, within the range that it states."""
     if world_traits(world).replicate is not None:  # which is told verdicts too
         return
@@ -170,7 +170,7 @@ def check_registered(name: str) -> dict[str, list[Check]]:
     return outcome
 
 
-def _check_part(part: Any) -> list[Check]:
+def _check_part(part: object) -> list[Check]:
     saved = to_bytes(part)
     if to_bytes(from_bytes(saved)) != saved:
         raise ContractError(f"{type(part).__name__} breaks the contract: saved again right after loading, it differs")

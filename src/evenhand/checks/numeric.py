@@ -63,7 +63,9 @@ def check_one_kernel(policy: Any, world: Any, rounds: int) -> None:
         _same_pulls("the online object, told offers,", np.cumsum(pulls, axis=0), fast.pulls)
 
 
-def _same_in_plain_python(policy: Any, world: Any, seeds: dict[str, Any], schedule: RoundSchedule | None) -> Trace:
+def _same_in_plain_python(
+    policy: object, world: object, seeds: dict[str, Any], schedule: RoundSchedule | None
+) -> Trace:
     promise = traits_of(policy).promise
     fast = replicate(policy, world, promise, **seeds, schedule=schedule)
     slow = replicate(policy, world, promise, **seeds, schedule=schedule, compiled=False)
@@ -78,7 +80,7 @@ def _same_pulls(name: str, pulls: Ints, fast: Ints) -> None:
     assert differs.size == 0, f"the compiled loop and {name} part at round {differs[0] + 1}"
 
 
-def _random_offers(policy: Any, arms: tuple[Label, ...], rounds: int) -> RoundSchedule | None:
+def _random_offers(policy: object, arms: tuple[Label, ...], rounds: int) -> RoundSchedule | None:
     """Return rounds in which not all arms are on offer; None where the policy takes none."""
     rng = np.random.default_rng(SEED)
     offers = rng.random((rounds, len(arms))) < 0.7
@@ -91,7 +93,7 @@ def _random_offers(policy: Any, arms: tuple[Label, ...], rounds: int) -> RoundSc
     return schedule
 
 
-def check_learns(policy: Any, world: Any, rounds: int) -> None:
+def check_learns(policy: object, world: object, rounds: int) -> None:
     """Compare what a policy loses with what it loses when each reward is told as its opposite.
 
     With common random numbers, so that a policy that does not look at rewards loses the very same.
@@ -182,13 +184,13 @@ def check_numbers(policy: Any, world: Any, rounds: int) -> None:
     assert kinds[0] == kinds[1], f"its parameters have the types {kinds[1]}, not {kinds[0]}: coerce them in __init__"
 
 
-def rebuilt(policy: Any, config: dict[str, Any]) -> Any:
+def rebuilt(policy: object, config: dict[str, Any]) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return type(policy)(**copy.deepcopy(config))
 
 
-def _with_labels(value: Any, other: dict[Any, Any]) -> Any:
+def _with_labels(value: object, other: dict[Any, Any]) -> Any:
     """Return arguments with the labels of the arms, as keys or as a whole list, exchanged."""
     if isinstance(value, dict):
         named = {key: key if isinstance(key, tuple) else (key,) for key in value}
@@ -208,7 +210,7 @@ def _with_labels(value: Any, other: dict[Any, Any]) -> Any:
     return value
 
 
-def _written(value: Any) -> Any:
+def _written(value: object) -> Any:
     """Return the same number as another type: 2.0 as 2, 2 as numpy's, a float as numpy's."""
     if type(value) is float:
         return int(value) if value.is_integer() else np.float64(value)

@@ -27,7 +27,7 @@ def fresh_policy(policy: Any) -> Any:
     return policy.fresh() if begins_anew(policy) else copy.deepcopy(policy)
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """Return a ticket as values that can be compared."""
     if isinstance(value, np.ndarray):
         return value.shape, value.tobytes()
@@ -58,7 +58,7 @@ def first_difference(first: Sequence[Any], second: Sequence[Any]) -> int | None:
     return next((place for place, (a, b) in enumerate(zip(first, second, strict=True)) if a != b), None)
 
 
-def state_of(policy: Any) -> Any:
+def state_of(policy: object) -> Any:
     """Return something that changes when the policy does: its saved bytes, or a digest of its attributes."""
     try:
         return to_bytes(policy)
@@ -71,7 +71,7 @@ def state_of(policy: Any) -> Any:
             raise Skip(f"its state can be neither saved nor compared: {error}") from error
 
 
-def must_refuse(policy: Any, call: Callable[[], Any], what: str, error: type[EvenhandError]) -> None:
+def must_refuse(policy: object, call: Callable[[], Any], what: str, error: type[EvenhandError]) -> None:
     """See that a call raises an error of this kind and no other."""
     try:
         call()

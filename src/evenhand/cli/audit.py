@@ -17,7 +17,8 @@ from evenhand.audit.audited_promise import check_named
 from evenhand.audit.decision_log import read_plays
 from evenhand.audit.findings import Audit
 from evenhand.audit.separate_logs import ApartAudit
-from evenhand.cli.inputs.inputs import changing_shares, columns_of, named_shares, windows_of
+from evenhand.cli.exit_codes import UNDECIDED
+from evenhand.cli.inputs.inputs import changing_shares, columns_of, limits_of, named_shares
 from evenhand.cli.inputs.promises import promise_in
 from evenhand.cli.inputs.tables import read_log, read_table
 from evenhand.cli.options import JSON, Options, with_options_of
@@ -66,8 +67,8 @@ def audited_log(
     tolerance : By how many plays, or by how much of --weight, an arm may be behind its share.
     order : A column to sort by first, such as a timestamp, or several: time,id sorts rows of one time by id, as does
         --order time --order id.
-    cap_texts : The most that an arm may have: 0.5, or a=0.5,b=1/3.
-    cap_tolerance : By how many plays, or by how much of --weight, an arm may be ahead of its cap.
+    cap_texts : The most that an arm may have: 0.5, or a=0.5,b=1/3; rounded up to whole plays, 3 of 10 rounds for 25%.
+    cap_tolerance : By how many plays, rounded up, or by how much of --weight, an arm may be ahead of its cap.
     window_texts : Least plays in any consecutive rounds: a=2/25,b=10 is twice in any 25, once in any 10.
     promise : TOML or JSON file with a promise, instead of the options above.
     segment : A column; promises are checked inside each of its values.
@@ -82,7 +83,7 @@ def audited_log(
 
     changing: Any = changing_shares(shares)
     named = named_shares(shares) if changing is None and shares else None
-    in_order = bool(order or round or times or changing is not None)
+    in_order = bool(order or round or changing is not None)
     texts = [name for name in (arm, available, segment, weight) if name]
     if len(log) == 1:
         frame, kinds = read_log(log[0], arm, texts, named, whole=in_order)
@@ -90,10 +91,9 @@ def audited_log(
     else:
         frames, kinds = _written_apart(log, arm, texts, named)
         frame, given_logs = frames[0], {"frames": frames}
-    caps = named_shares(cap, "--cap") if "=" in cap else cap or None
-    bounds = windows_of(window) if window else None
+    limits = limits_of(cap, window, None if cap_tolerance else tolerance)
     stated = None if promise is None else promise_in(promise, kinds)
-    told: dict[str, Any] = {"--shares": named, "--cap": caps, "--window": bounds}
+    told: dict[str, Any] = {"--shares": named, "--cap": limits.get("caps"), "--window": limits.get("windows")}
     told["--promise"] = {arm: 0 for clause in (stated.clauses if stated else ()) for arm in clause.arms}
     check_named(told, kinds, "owed" if shares and named is None else "free")
     owed = (shares or None if changing is None else changing) if named is None else _with_every_arm(named, kinds)
@@ -102,10 +102,9 @@ def audited_log(
         arm=arm,
         shares=owed,
         tolerance=tolerance,
-        caps=caps,
         order=columns_of(order, frame.columns) if order else None,
         cap_tolerance=cap_tolerance,
-        windows=bounds,
+        **limits,
         promise=stated,
         segment=segment or None,
         available=available or None,
@@ -132,7 +131,7 @@ def taking_audited(command: Callable[..., None]) -> Callable[..., None]:
 @Options(tables="log", beside=PROMISED)
 @taking_audited
 def audit(audited: Audited, *, out: Path | None = None, json: JSON = False) -> None:
-    """Check a decision log against promised shares, caps and windows. Exit code 1 when one was broken, 2 when most rows
+    """Check a decision log against promised shares, caps and windows. Exit code 1 when one was broken, 3 when most rows
     lie in segments that are too short to break one.
 
     Parameters
@@ -152,7 +151,7 @@ def audit(audited: Audited, *, out: Path | None = None, json: JSON = False) -> N
         _say(finding, given["log"][0], unit, bool(given["segment"]))
         say_notes(finding)
     if not finding.kept or not finding.enough:
-        raise typer.Exit(2 if finding.kept else 1)
+        raise typer.Exit(UNDECIDED if finding.kept else 1)
 
 
 def _written_apart(logs: list[Path], arm: str, texts: list[str], named: Any) -> tuple[list[Any], list[Any]]:

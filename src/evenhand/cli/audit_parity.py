@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -10,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from evenhand import audit
+from evenhand.audit.similar import all_at_once
+from evenhand.cli.exit_codes import UNDECIDED
 from evenhand.cli.inputs.inputs import names_of
 from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import JSON, Options
-from evenhand.cli.output import as_json, draw, folder, print_text, records, say_notes
+from evenhand.cli.output import as_json, drawing, folder, print_text, records, say_notes
 from evenhand.cli.refusals import command_line
 from evenhand.data.csv_files import write_csv
 from evenhand.display.digits import with_signs
@@ -30,6 +33,15 @@ INTERVALS = (
     ("whoever the unknown are", "least", "most"),
 )
 """Of each interval that a table may hold its heading and its columns."""
+COUNTED = {"rows", "units", "pairs", "above", "with 1", "freedom"}
+READ = {
+    "freedom": "degrees of freedom",
+    "at_average": "gap at the average of all rows",
+    "where": "what one look shows",
+}
+"""Columns that people read under another name."""
+Alike = tuple[set[str], Callable[..., list[str]]]
+"""Columns that are written to the same digits, and what writes them."""
 WITH_INTERVALS = {name for _, low, high in INTERVALS for name in (low, high)}
 
 
@@ -58,7 +70,7 @@ def audit_parity(
     json: JSON = False,
 ) -> None:
     """Test whether groups have the same mean, in one look and in any number of looks. Exit code 1 when any number of
-    looks would show that they differ, or with --rates that a ratio is below 0.8; 2 when too few rows can be compared,
+    looks would show that they differ, or with --rates that a ratio is below 0.8; 3 when too few rows can be compared,
     as with too many groups. With --given, for values outside [0, 1], and for rates of scores or by --unit, there is one
     look, and the exit code is by it.
 
@@ -102,14 +114,15 @@ def audit_parity(
         if written:
             print_text("Written: " + ", ".join(map(str, written)))
     if found.rejected or not (rates or found.enough):
-        raise typer.Exit(1 if found.rejected else 2)
+        raise typer.Exit(1 if found.rejected else UNDECIDED)
 
 
 def _means(found: Any, title: str) -> dict[str, list[dict[Any, Any]]]:
     """Return the table of groups, by its caption."""
-    differences = {"difference", "explained", "gap", "at_average"} | WITH_INTERVALS
-    rows = _written(found.groups, ({"mean"}, with_signs), (differences, with_signs))
-    return {f"Mean {title}, difference from all others": rows}
+    alike = [{"mean"}, {"difference", "explained", "gap", "at_average"}, *({low, high} for _, low, high in INTERVALS)]
+    rows = written_rows(found.groups, *((names, with_signs) for names in alike))
+    together = all_at_once(len(found.groups) if len(found.groups) > 2 else 1)
+    return {f"Mean {title}, difference from all others{together and '; each interval is one'}{together}": rows}
 
 
 def _rates(found: Any) -> dict[str, list[dict[Any, Any]]]:
@@ -117,48 +130,51 @@ def _rates(found: Any) -> dict[str, list[dict[Any, Any]]]:
     tables = {}
     for name, own in found.groups.groupby("column", sort=False):
         known = own.drop(columns="column").dropna(axis="columns", how="all")
+        ends = [name for name in ("once_low", "once_high", "low", "high") if name in known]
+        known.loc[known["where"] == "reference", ends] = math.nan  # what it is compared with is itself
         rates, ratios = ({"rate"}, partial(_each, "{:.1%}")), ({"ratio"} | WITH_INTERVALS, partial(_each, "{:.3f}"))
         known = known.rename(columns={"above": "with 1"} if found.median is None else {})
-        tables[f"{found.value}: rates by {name}, and ratios to the best group's"] = _written(known, rates, ratios)
+        tables[f"{found.value}: rates by {name}, and ratios to the best group's"] = written_rows(known, rates, ratios)
     return tables
 
 
 def _each(form: str, *values: float) -> list[str]:
-    return [form.format(value) for value in values]
+    return ["-" if value != value else form.format(value) for value in values]
 
 
-def _written(table: pd.DataFrame, *alike: tuple[set[str], Callable[..., list[str]]]) -> list[dict[Any, Any]]:
+def written_rows(table: pd.DataFrame, *alike: Alike) -> list[dict[Any, Any]]:
     """Return rows as people read them: columns that are alike are written by one function, an interval in one cell."""
     table = table.astype(object)
-    for names, write in alike:
+    counted: Alike = (COUNTED, partial(_each, "{:,.0f}"))
+    for names, write in (*alike, counted):
         own = [name for name in table if name in names]
         texts = iter(write(*table[own].to_numpy(float).ravel()))
         table[own] = [[next(texts) for _ in own] for _ in range(len(table))]
-    rows: list[dict[Any, Any]] = table.to_dict("records")
+    rows: list[dict[Any, Any]] = table.rename(columns=READ).to_dict("records")
     for row in rows:
         for name, low, high in INTERVALS:
             if low in row:
                 row[name] = f"{row.pop(low)} to {row.pop(high)}".replace("- to -", "-")
-    return rows
+    return [{name: None if cell == "-" else cell for name, cell in row.items()} for row in rows]
+
+
+def _table(caption: str, rows: list[dict[Any, Any]]) -> Table:
+    return Table([name.replace("_", " ") for name in rows[0]], len(rows), lambda i: list(rows[i].values()), caption)
 
 
 def _write(found: Any, tables: dict[str, Any], title: str, out: Path, context: typer.Context) -> list[Path]:
     """Write a report of one page, its picture and the groups into a folder, and return what was written."""
-    import pandas as pd
-
     from evenhand.plots import plot_parity
 
-    drawn = draw(out, "groups", partial(plot_parity, found), height=1.6 + 0.32 * len(found.bars()[-1]))
+    drawn = drawing(partial(plot_parity, found), height=1.6 + 0.32 * len(found.bars()[-1]))
+    (out / "groups.png").write_bytes(drawn)
     write_csv(found.groups, out / "groups.csv")
     parts: dict[str, Any] = {
-        "The picture": [drawn.read_bytes()],
-        "The numbers": [
-            Table.of(pd.DataFrame(rows).rename(columns=lambda name: name.replace("_", " ")), caption)
-            for caption, rows in tables.items()
-        ],
+        "The picture": [drawn],
+        "The numbers": [_table(caption, rows) for caption, rows in tables.items()],
         "What this supposes": [found.supposed] if found.supposed else [],
         "How to check it again": [Typed(command_line(context, without=("out", "json")))],
         "Before you believe it": [list(found.notes)],
     }
     (out / "report.html").write_text(page(title, None, found.finding(), parts), encoding="utf-8")
-    return [out / "report.html", drawn, out / "groups.csv"]
+    return [out / name for name in ("report.html", "groups.png", "groups.csv")]

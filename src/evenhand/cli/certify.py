@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from evenhand.cli.exit_codes import UNDECIDED
 from evenhand.cli.inputs.inputs import names_of
 from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import EMPTY, FORM, JSON, Options
@@ -58,7 +59,7 @@ def certify(
     """Certify that the risk of every group is at most a limit, on rows that the collection has not seen.
 
     Your own model needs a table of its predictions alone, for rows that it was not trained on. Exit code 1 when the
-    limit is refuted, 2 when there are too few rows to tell.
+    limit is refuted, 3 when there are too few rows to tell.
 
     Parameters
     ----------
@@ -141,7 +142,7 @@ def _say(found: Any, threshold: float, delta: float, notes: list[str], more: str
         records(f"Risks on {int(found['rows'].sum()):,} rows that the model has not seen", shown)
         print_text("\n".join([_in_words(found, verdict, threshold, delta, more), *(f"- {note}" for note in notes)]))
     if verdict != "certified":
-        raise typer.Exit(2 if verdict == "not_shown" else 1)
+        raise typer.Exit(UNDECIDED if verdict == "not_shown" else 1)
 
 
 def _collected(folder: Path) -> tuple[Sampler, Any, TablePool]:

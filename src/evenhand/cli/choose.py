@@ -4,6 +4,8 @@ audit-pairs everybody's chance, and a draw by these chances."""
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,18 +15,24 @@ import typer
 from evenhand.cli.inputs.inputs import names_of
 from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import JSON, STUDY, Options, is_store
-from evenhand.cli.output import as_json, print_text, records, say_notes
+from evenhand.cli.output import as_json, drawing, is_page, print_text, records, say_notes
+from evenhand.cli.refusals import command_line
 from evenhand.cli.studies.audit_pairs import REWARD
 from evenhand.data.csv_files import write_csv
 from evenhand.data.tables import numbers
 from evenhand.display.digits import number, with_signs
 from evenhand.errors import ArgumentError, wanted
+from evenhand.kernels.arrays import Floats
 from evenhand.rng import draw_seed
 
 SHOWN = 5
 """Pairs that are shown."""
 LISTED = 60
 """People that are shown."""
+MANY = 1_000
+"""So many people take some seconds."""
+CLOSE, PAIRS = 6, 15
+"""So many are looked at as close to somebody, who is the first of them; so many pairs are shown."""
 
 
 @Options(
@@ -36,6 +44,7 @@ LISTED = 60
     },
 )
 def choose(
+    context: typer.Context,
     table: Path,
     *,
     places: Annotated[int, typer.Option(min=1)],
@@ -71,7 +80,8 @@ def choose(
     features : Columns in which people are alike, such as rank and years.
     sensitive : The group whose records the gap is taken out of; of two by default the one with fewer rows.
     applicants : A table of people without a reward, to choose from instead.
-    out : Write TABLE, or the applicants, to this CSV file: with chance and chosen, or with what each counts with.
+    out : Write TABLE, or the applicants, to this CSV file: with chance and chosen, or with what each counts with. With
+        --state also an HTML file: a page with the picture, the draw, and the close people who differ most.
     seed : The seed of the draw; by default drawn and reported.
     """
     if group:
@@ -85,43 +95,78 @@ def choose(
         raise ArgumentError(wanted("--out", "a TABLE without the columns chance and chosen", min(taken)))
     own, known = queue.policy.notes.get(REWARD, "reward"), reward
     gains = numbers(frame, known) if known else None
+    if len(frame) > MANY and not json:
+        typer.echo(f"The chances of {len(frame):,} people: one moment ...", err=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the notes say it
         found = queue.chances(frame, gains, places=places)
         worth = queue.predicted(frame) if gains is None else gains
+    unknown, what = found.unknown.to_dict("records"), known or f"predicted {own}"
+    instead = float(worth[np.argsort(-numbers(frame, against), kind="stable")[:places]].mean()) if against else None
+    allow = "1 answer allows" if len(queue.answers) == 1 else f"{len(queue.answers)} answers allow"
+    mean, best, lot = map(number, (found.mean, found.best, found.lot))
+    said = [
+        f"{places} place{'s' * (places > 1)} for {len(frame)} people: draws by these chances have {what} {mean} on "
+        f"average; the best {places} would have {best}, a draw by lot {lot}.",
+        *([] if instead is None else [f"The {places} with the highest {against} would have {number(instead)}."]),
+        f"Chances go from {found.chances.min():.1%} to {found.chances.max():.1%}, as far apart as {allow}.",
+    ]
+    values = {name: numbers(frame, name) for name in queue.scale.features}
     if out is not None:
         seed = draw_seed(seed)
         rows = found.draw(seed)
-        drawn = frame.index.isin(frame.index[rows])
-        write_csv(frame.assign(chance=found.chances, chosen=["yes" if one else "no" for one in drawn]), out)
-    unknown, what = found.unknown.to_dict("records"), known or f"predicted {own}"
-    first = np.argsort(-numbers(frame, against), kind="stable")[:places] if against else ()
-    instead = float(worth[first].mean()) if against else None
+        if is_page(out):
+            drawn = f"Drawn with --seed {seed}: row {', row '.join(map(str, rows + 1))}."
+            place = queue.scale(frame)
+            out.write_text(_page(values, place, found, [*said, drawn], command_line(context)), encoding="utf-8")
+        else:
+            chosen = np.where(frame.index.isin(frame.index[rows]), "yes", "no")
+            write_csv(frame.assign(chance=found.chances, chosen=chosen), out)
     if json:
         body = found._asdict() | {"chances": found.chances.tolist(), "unknown": unknown, "reward": what}
         body |= {"against": instead} if against else {}
         as_json(body if out is None else body | {"seed": seed})
         return
-    mean, best, lot = map(number, (found.mean, found.best, found.lot))
-    print_text(
-        f"{places} place{'s' * (places > 1)} for {len(frame)} people: draws by these chances have {what} {mean} on "
-        f"average; the best {places} would have {best}, a draw by lot {lot}."
-    )
-    if instead is not None:
-        print_text(f"The {places} with the highest {against} would have {number(instead)}.")
-    allow = "1 answer allows" if len(queue.answers) == 1 else f"{len(queue.answers)} answers allow"
-    print_text(f"Chances go from {found.chances.min():.1%} to {found.chances.max():.1%}, as far apart as {allow}.")
-    for pair in unknown[:SHOWN]:
-        for who in ("one", "other"):
-            row = pair[who]
-            features = ", ".join(f"{name} {frame[name].iloc[row]}" for name in queue.scale.features)
-            pair[who] = f"row {row + 1}: {features}"
-    shown = unknown[:SHOWN]
+    print_text("\n".join(said))
+    shown = [pair | {who: _person(values, pair[who]) for who in ("one", "other")} for pair in unknown[:SHOWN]]
     records(f"Unknown distances that cost most ({len(shown)} of {len(unknown)} that cost anything)", shown)
     say_notes(found)
     if out is not None:
         mean = f"whose mean {what} is {number(worth[rows].mean())}"
         print_text(f"Written: {out}. Drawn with --seed {seed}: {places} of {len(frame)} people, {mean}.")
+
+
+def _person(values: Mapping[str, Floats], row: int) -> str:
+    """Say who stands in a row: its number and the features."""
+    return f"row {row + 1}: {', '.join(f'{name} {column[row]:.7g}' for name, column in values.items())}"
+
+
+def _page(values: Mapping[str, Floats], place: Floats, found: Any, said: list[str], again: str) -> str:
+    """Return a page: what was said, the chances over the feature that they follow most, and those people among the
+    closest to each other, at these places (n, d), whose chances differ most."""
+    from scipy.spatial import cKDTree
+
+    from evenhand.display.html import Table
+    from evenhand.display.report import Part, Typed, page
+    from evenhand.plots.similarity import plot_chances
+
+    main = max(values, key=lambda name: abs(np.cov(values[name], found.chances)[0, 1]) / (values[name].std() or 1.0))
+    near = cKDTree(place).query(place, min(CLOSE, len(place)))[1]
+    gaps = found.chances[:, None] - found.chances[near]
+    other, most = near[np.arange(len(near)), gaps.argmax(axis=1)], gaps.max(axis=1)
+    pairs = [row for row in np.argsort(-most) if most[row] > 0][:PAIRS]
+    lines = [[_person(values, row), _person(values, other[row]), f"{100 * most[row]:.1f}"] for row in pairs]
+    close = Table(["one", "other", "points"], len(lines), lines.__getitem__)
+    parts: dict[str, list[Part]] = {
+        "The chances": [drawing(partial(plot_chances, values[main], found.chances, main))],
+        "What it means": [said],
+        "People close to each other whose chances differ most": [
+            close if lines else "All people have the same chance."
+        ],
+        "Before you believe it": [list(found.notes)],
+        "How it was computed": [Typed(again)],
+    }
+    return page("Who gets a place?", None, said[0], parts)
 
 
 def _by_record(

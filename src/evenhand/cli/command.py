@@ -33,7 +33,7 @@ GROUPS = {
         "change": "studies.changes:change",
         "export": "studies.export",
     },
-    "Try and compare": {"simulate": "simulate", "evaluate": "evaluate", "price": "price"},
+    "Try and compare": {"simulate": "simulate", "evaluate": "evaluate", "effects": "effects", "price": "price"},
     "Check": {"audit": "audit", "audit-parity": "audit_parity", "verify": "studies.verify", "report": "report"},
     "Rows and people": {
         "sample": "sample",

@@ -45,7 +45,7 @@ def demo(*, out: Path = Path("out/demo"), seed: int = 2026, json: JSON = False) 
     )
     asked = f"--arm advertiser --shares {SHARES} --tolerance {TOLERANCE} --times at"
     audit = f"evenhand audit {shlex.quote(str(log))} {asked}"
-    of, kept, verdict, parts, _ = log_report(audited, str(log), "price", audit)
+    of, kept, verdict, parts = log_report(audited, str(log), "price", audit)
     (out / "report.html").write_text(page(f"Was the promise kept? {of}", kept, verdict, parts), encoding="utf-8")
     finding, _ = audited(log=[log])
     (out / "demo.png").write_bytes(drawing(partial(plot_audit, finding)))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -18,6 +19,7 @@ from evenhand.cli.output import KEPT, as_json, draw, folder, print_text, records
 from evenhand.cli.price import known_price, price_body, say_price
 from evenhand.cli.refusals import typed_options
 from evenhand.data.tables import column, in_column_order, numbers
+from evenhand.display.html import notes_of
 from evenhand.errors import ArgumentError, TableError, Wording, wanted
 from evenhand.evaluation import Comparison, Evaluation, Refitted, under_shares
 from evenhand.evaluation.distributions import shares_in
@@ -81,7 +83,8 @@ def evaluate(
     log : The log, one row per decision: CSV, Parquet, Arrow or JSON lines, or -.
     arm : The column with the arm of each decision.
     reward : The column with the reward, in [0, 1].
-    propensity : The column with the chance of the arm in its row, or of each arm: a=COLUMN,b=COLUMN.
+    propensity : The column with the chance of the arm in its row, or of each arm: a=COLUMN,b=COLUMN; those of an export
+        are found.
     policy : A distribution: a=0.2,b=0.8, or a CSV with columns arm, probability and perhaps position, or log:FILE for
         that of another log; or a policy that learns: fair-ucb, ...; repeat it to compare with the first. With --shares
         or --promise a distribution is compared with itself under them.
@@ -136,7 +139,7 @@ def evaluate(
         named if len(named) > 1 else next(iter(named.values())),
         arm=arm,
         reward=reward,
-        propensity=_propensity(propensity, frame),
+        propensity=propensity_of(propensity, frame),
         contexts=names_of(contexts) or columns or None,
         estimator=cast(Any, names_of(estimator)),
         interval=cast(Any, interval),
@@ -153,14 +156,14 @@ def evaluate(
         seed=seed,
         progress=not json,
     )
-    every: dict[str, Evaluation] = found.evaluations if len(named) > 1 else {next(iter(named)): found}
+    found, every = _with_notes(found, named)
     if picture is not None:
         _draw(found, picture, at_least)
     costs = _price(frame, arm, reward, shares, promise) if (shares or promise) and not position else None
     last = list(every.values())[-1]
     met = None if at_least is None else last.at_least(at_least)
     if json:
-        differences = found.differences.to_dict("records") if len(named) > 1 else []
+        differences = found.differences.to_dict("records") if isinstance(found, Comparison) else []
         policies = [_body(name, one) for name, one in every.items()]
         side_by_side = [] if found.estimates is None else found.estimates.to_dict("records")
         body = {"policies": policies, "differences": differences, "estimates": side_by_side, "met": met}
@@ -171,6 +174,15 @@ def evaluate(
             print_text(f"Written: {picture}")
     if met is False:
         raise typer.Exit(1)
+
+
+def _with_notes(
+    found: Evaluation | Comparison, policies: Mapping[str, Any]
+) -> tuple[Evaluation | Comparison, dict[str, Evaluation]]:
+    """Return an answer, and that of each policy by its name, with what to know before trusting the policy's numbers."""
+    each = found.evaluations if isinstance(found, Comparison) else {next(iter(policies)): found}
+    every = {name: replace(one, notes=(*one.notes, *notes_of(policies[name]))) for name, one in each.items()}
+    return (replace(found, evaluations=every) if isinstance(found, Comparison) else next(iter(every.values()))), every
 
 
 def _policies(
@@ -239,7 +251,7 @@ def _distribution(text: str) -> Any:
     return by_position
 
 
-def _propensity(text: str, frame: pd.DataFrame) -> Any:
+def propensity_of(text: str, frame: pd.DataFrame) -> Any:
     """Return the column, the columns by arm, or None."""
     several = text not in frame.columns and "=" in text
     return named_shares(text, "--propensity") if several else text or None

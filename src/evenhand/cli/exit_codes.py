@@ -1,5 +1,5 @@
-"""Exit codes: 0 done; 1 the answer is no (a promise was broken, a contract is not kept); 2 nothing can be said (too few
-rows, too many groups), or the input or the machine refused; 70 evenhand itself failed; 130 interrupted."""
+"""Exit codes: 0 done; 1 the answer is no (a promise was broken, a contract is not kept); 2 the input or the machine
+refused; 3 nothing can be said yet (too few rows); 70 evenhand itself failed; 130 interrupted."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ import typer
 from evenhand.cli.output import discard_output, visible
 from evenhand.errors import EvenhandError, SimulationInterrupted, masked
 
+UNDECIDED = 3
+
 
 @contextmanager
 def exit_with_code() -> Iterator[None]:
@@ -26,7 +28,8 @@ def exit_with_code() -> Iterator[None]:
         typer.secho(f"evenhand: {stopped}", err=True, fg="yellow")
         sys.exit(130)
     except EvenhandError as error:
-        typer.secho(f"evenhand: {visible(str(error))}", err=True, fg="red")
+        later = "; the same command may succeed later" if error.repeatable else ""
+        typer.secho(f"evenhand: {visible(str(error))}{later}", err=True, fg="red")
         sys.exit(2)
     except KeyboardInterrupt:
         typer.secho("evenhand: interrupted; all that was printed is done, the rest may be", err=True, fg="yellow")

@@ -73,7 +73,7 @@ def learned_bias(world: Any, rounds: int, seed: int) -> pd.DataFrame:
 
 def say_gaps(world: Any, gaps: list[SimilarGap], notes: tuple[str, ...], reward: str) -> None:
     """Say what a table shows of the gaps between similar people, and what the rules that follow have to do with it."""
-    for sentence in (*(gap.sentences(reward, world.columns, 0.95) for gap in gaps), *notes, supposed()):
+    for sentence in (*(gap.sentences(reward, 0.95) for gap in gaps), *notes, supposed()):
         print_text(sentence)
     arms = [f"one random {arm!r}" for arm in world.arms] if len(world.arms) < MANY else ["one random row of each arm"]
     print_text(f"The rules below choose in each round {'between ' if len(arms) > 1 else ''}{' and '.join(arms)}.\n")

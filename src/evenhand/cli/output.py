@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand.cli.refusals import in_shell
-from evenhand.display.digits import number
+from evenhand.display.digits import number, reads_as_number
 from evenhand.errors import ArgumentError, wanted
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from evenhand.display.report import Png
     from evenhand.promises.clause import Clause
     from evenhand.protocol import Label
 
@@ -46,7 +47,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> 
     for row in rows:
         cells = zip(columns, row, strict=True)
         lines.append([visible(str(WORDS.get(name, cell)(value))) for name, value in cells])
-    right = [all(row[i] is None or _numeric(row[i]) for row in rows) for i in range(len(columns))]
+    right = [all(row[i] is None or reads_as_number(row[i]) for row in rows) for i in range(len(columns))]
     drawn = _drawn(title, lines, right)
     endless = console.options.update(max_width=sys.maxsize)
     if len(rows) < len(columns) and console.measure(drawn, options=endless).minimum > console.width:
@@ -240,13 +241,33 @@ def draw(
     return path
 
 
-def drawing(plot: Callable[..., Any], *, width: float = 7.2, height: float = 3.8, columns: int = 1) -> bytes:
-    """Return the content of a picture that `plot` draws on empty axes, given as `ax`."""
+def is_page(out: Path) -> bool:
+    """Return whether a file is to be an HTML page."""
+    return out.suffix.lower() in (".html", ".htm")
+
+
+def drawing(
+    plot: Callable[..., Any],
+    words: Callable[[str], str] = str,
+    *,
+    width: float = 7.2,
+    height: float = 3.8,
+    columns: int = 1,
+) -> Png:
+    """Return a picture that `plot` draws on empty axes, given as `ax`; all that is written in it is said in these
+    words, and it shows what the titles and axes say."""
+    from matplotlib.text import Text
+
+    from evenhand.display.report import Png
     from evenhand.plots.style import figure
 
     drawn, axes = figure(width, height, columns)
     plot(ax=axes)
-    return png(drawn)
+    for text in drawn.findobj(Text):
+        text.set_text(words(text.get_text()))
+    said = ((one.get_title("left"), one.get_xlabel(), one.get_ylabel()) for one in drawn.axes)
+    shows = "; ".join(": ".join(filter(None, texts)) for texts in said if any(texts))
+    return Png(png(drawn), " ".join(shows.split()))
 
 
 def _console() -> Console:
@@ -276,8 +297,3 @@ def _clean(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.isoformat()
     return in_digits(value)
-
-
-def _numeric(cell: Any) -> bool:
-    text = str(cell).strip("+-%").replace(",", "")
-    return isinstance(cell, (int, float)) or (bool(text) and text.replace(".", "", 1).replace("e-", "").isdigit())

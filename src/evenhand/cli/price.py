@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand import quotas
-from evenhand.cli.inputs.inputs import named_shares, numbers_by_name, numbers_of, shares_of, windows_of
+from evenhand.cli.inputs.inputs import limits_of, named_shares, numbers_by_name, numbers_of, shares_of
 from evenhand.cli.inputs.promises import promise_in
 from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import FORM, JSON, Options
 from evenhand.cli.output import as_json, cell, print_text, records, say_notes
 from evenhand.cli.refusals import in_shell
 from evenhand.data.tables import column, in_column_order
+from evenhand.display.digits import exact, with_signs
 from evenhand.errors import ArgumentError, wanted
 from evenhand.promises.clause import AT_MOST
 from evenhand.promises.promise import Promise, read_promise
@@ -71,7 +72,7 @@ def price(
         named = named_shares(means, "--means")
         given = numbers_of(means, "--means") if named is None else numbers_by_name(named, "--means")
         arms = list(range(len(given))) if named is None else list(given)
-    promised = _promised(arms, shares, cap, window, promise)
+    promised = _promised(arms, shares, cap, window, promise).varied(offers="all")  # as the price supposes
     found = quotas.price(promised, given, arm=arm, reward=reward)
     if json:
         as_json({"promise": str(promised)} | price_body(found), found)
@@ -86,8 +87,7 @@ def _promised(arms: list[Label], shares: str, cap: str, window: str, file: Path 
     if not (shares or cap or window):
         raise ArgumentError(wanted("--shares", "--shares, --cap, --window or --promise", None))
     owed = shares_of(shares, arms) if shares else dict.fromkeys(arms, 0)
-    caps = named_shares(cap, "--cap") if "=" in cap else cap or None
-    return read_promise(owed, caps=caps, windows=windows_of(window) if window else None, arms=arms)
+    return read_promise(owed, arms=arms, **limits_of(cap, window))
 
 
 def known_price(promise: Promise, means: Any, arm: str = "arm", reward: str = "reward") -> quotas.Price | str:
@@ -124,12 +124,14 @@ def clause_rows(found: quotas.Price) -> list[dict[str, Any]]:
     binding = found.clauses[(found.clauses[["cost", "tighter", "looser"]] != 0).any(axis=1)]
 
     def said(value: float) -> str | None:
-        return None if math.isnan(value) else f"{value + 0.0:.3g}"
+        return None if math.isnan(value) else with_signs(value)[0] if found.rewards else exact(value)
 
     def row_of(row: dict[Any, Any]) -> dict[str, Any]:
-        sure = f" ({row['cost_low']:.2g} to {row['cost_high']:.2g})" if found.rewards else ""
         promised = f"{'at most' if row['promise'] in AT_MOST else 'at least'} {row['limit']}"
-        costs = {"costs": f"{said(row['cost'])}{sure}"}
+        costs = {"costs": said(row["cost"])}
+        if found.rewards and not math.isnan(row["cost_low"]):
+            cost, low, high = with_signs(row["cost"], row["cost_low"], row["cost_high"])
+            costs = {"costs": f"{cost} ({low} to {high})"}
         points = {"a point tighter costs": said(row["tighter"]), "a point looser saves": said(row["looser"])}
         return {"arm": cell(row["arm"]), "promised": promised} | costs | points
 

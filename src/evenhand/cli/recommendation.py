@@ -8,13 +8,13 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from evenhand.cli.output import as_json, drawing, folder, print_text, say_notes, table
+from evenhand.cli.output import as_json, drawing, folder, is_page, print_text, say_notes, table
 from evenhand.data.csv_files import write_csv
 from evenhand.display.html import Table
-from evenhand.display.report import Part, Typed, page
+from evenhand.display.report import Part, Png, Typed, page
 
 LARGE = 1000.0
-"""Numbers that are written without fractions."""
+"""Where a number is as large, it and those beside it are written without fractions."""
 SENSITIVITY = ("sensitivity", "sensitivity-to-groups")
 Shown = tuple[str, list[str], list[list[str]]]
 """Title, header and lines of a table."""
@@ -42,8 +42,9 @@ def in_words(found: Any, rows: Any, sure: str = "confidence {:g}") -> str:
     elif guess:
         tried = rows["outcome"].notna().any()
         words += ": no candidate seems to be fair so far" if tried else ": nothing was tried yet"
+    words += "; under this graph none seems fair" if refuted and named is None else ""
     words += "" if found.confidence is None else f" ({sure.format(found.confidence)})"
-    return words if named is None else f"{words}; outcome {with_interval(named, 'outcome')}"
+    return words if named is None else f"{words}; {of_column(rows, 'outcome')} {with_interval(named, 'outcome')}"
 
 
 def in_brief(found: Any) -> str:
@@ -64,7 +65,7 @@ def in_people(problem: Any, found: Any) -> list[str]:
     if best != found.candidate:
         outcome = with_interval(rows.loc[best], "outcome")
         aside = "" if best == named else f"; under it, {_of_gap(problem, rows.loc[best])}"
-        lines.append(f"With fairness set aside, {best} has the best outcome, {outcome}{aside}.")
+        lines.append(f"With fairness set aside, {best} has the best {of_column(rows, 'outcome')}, {outcome}{aside}.")
     return lines
 
 
@@ -75,9 +76,10 @@ def _of_gap(problem: Any, row: Any) -> str:
     sign = 1.0 if row[name] > 0 else -1.0
     low, high = sorted(sign * row[name.replace("gap[", f"gap_{end}[")] for end in ("low", "high"))
     chance = (problem.low, problem.high) == (0.0, 1.0)
-    size, *ends = (f"{100.0 * at:.1f}" if chance else f"{at:,.4g}" for at in (abs(row[name]), low, high))
+    units, decimals = (100.0, 1) if chance else (1.0, 3)
+    size, *ends = numbers(*(units * at for at in (abs(row[name]), low, high)), decimals=decimals)
     who, interval = problem.structure.named(b if sign > 0 else a), "" if low == high else f" ({ends[0]} to {ends[1]})"
-    by = f"the lower {'chance' if chance else 'outcome'}, by {size}{' points' * chance}{interval}"
+    by = f"the lower {'chance' if chance else problem.structure.outcome}, by {size}{' points' * chance}{interval}"
     return f"people with {who} have {by}" if low > 0 else f"people with {who} seem to have {by}, which may be chance"
 
 
@@ -87,10 +89,11 @@ def compact(rows: Any) -> tuple[list[str], list[list[str]]]:
     gaps = [name for name in rows.columns if name.startswith("gap[")]
     few = gaps if len(gaps) <= 3 else []
     drawn = {"fair": "is fair", "best": "is best"} if "best" in rows.columns else {}
-    header = ["candidate", "outcome", *([_pair(name, "gap ") for name in few] or ["largest gap"]), "verdict"]
+    apart = [of_column(rows, name) for name in few] or ["largest gap"]
+    header = ["candidate", of_column(rows, "outcome"), *apart, "verdict"]
     lines = []
     for row in rows.to_dict("records"):
-        shown = [with_interval(row, name) for name in few] or [_largest(row, gaps)]
+        shown = [with_interval(row, name) for name in few] or [_largest(row, gaps, rows)]
         dropped = row["verdict"] == "dropped"
         verdict = f"dropped in phase {row['phase']}: {row['reason']}" if dropped else row["verdict"]
         share = [f"{row[name]:.3f}" for name in drawn]
@@ -108,6 +111,7 @@ def show(
     sure: str = "confidence {:g}",
     sensitive: Sequence[Any] = (),
     tables: Sequence[Shown] = (),
+    overturn: Sequence[str] = (),
     again: str = "",
 ) -> None:
     """Print a recommendation, in words or as JSON with `body`; write its tables and pictures into a folder, or a
@@ -115,13 +119,14 @@ def show(
     rows = found.table.reset_index()
     words, shown = in_words(found, rows, sure), [("Candidates", *compact(rows)), *tables]
     files: list[Path] = []
-    if out is not None and out.suffix.lower() in (".html", ".htm"):
+    if out is not None and is_page(out):
         pictures: list[Part] = [picture for _, picture in _pictures(found, rows, tolerance, sensitive)]
         sections: dict[str, list[Part]] = {
             title: [Table(header, len(lines), lines.__getitem__)] for title, header, lines in shown
         }
         sections["What it means"], sections["Pictures"] = [list(sentences)], pictures
-        sections["What it supposes"] = [[*found.refuted, *found.notes]]
+        sections["What would overturn it"] = [[*found.refuted, *overturn]]
+        sections["What it supposes"] = [list(found.notes)]
         sections["How it was computed"] = [Typed(again)]
         out.write_text(page("Which rule is best among the fair ones?", None, words, sections), encoding="utf-8")
         files = [out]
@@ -137,7 +142,7 @@ def show(
     print_text(words)
     for each in shown:
         table(*each)
-    for sentence in sentences:
+    for sentence in (*sentences, *overturn):
         print_text(sentence)
     say_notes(found)
     if files:
@@ -158,7 +163,7 @@ def _write(found: Any, rows: Any, tolerance: float | None, sensitive: Sequence[A
     return files
 
 
-def _pictures(found: Any, rows: Any, tolerance: float | None, sensitive: Sequence[Any]) -> list[tuple[str, bytes]]:
+def _pictures(found: Any, rows: Any, tolerance: float | None, sensitive: Sequence[Any]) -> list[tuple[str, Png]]:
     """Return the names of the pictures, and the content of their files."""
     from evenhand.plots.interventions import plot_candidates, plot_outcomes, plot_sensitivity
 
@@ -174,17 +179,28 @@ def _pictures(found: Any, rows: Any, tolerance: float | None, sensitive: Sequenc
     return drawn
 
 
-def _largest(row: Any, gaps: Sequence[str]) -> str:
+def _largest(row: Any, gaps: Sequence[str], rows: Any) -> str:
     """Return the largest gap that is known, and of whom it is."""
     import pandas as pd
 
     known = {name: abs(row[name]) for name in gaps if pd.notna(row[name])}
     largest = max(known, key=known.__getitem__, default=None)
-    return "unknown" if largest is None else f"{known[largest]:.3f} ({_pair(largest)})"
+    return "unknown" if largest is None else f"{numbers(known[largest])[0]} ({of_column(rows, largest)})"
 
 
-def _pair(gap: str, before: str = "") -> str:
-    return before + gap[len("gap[") : -1].replace(", ", " - ")
+def of_column(rows: Any, name: str) -> str:
+    """Return what a column of a recommendation's table holds, in words."""
+    return str(rows.attrs.get(name, name))
+
+
+def numbers(*values: float, decimals: int = 3) -> list[str]:
+    """Return numbers alike: without fractions where one of them is large.
+
+    >>> numbers(1917.2, -915.23, 4955), numbers(0.5, 0.25)
+    (['1,917', '-915', '4,955'], ['0.500', '0.250'])
+    """
+    places = 0 if max(map(abs, values)) >= LARGE else decimals
+    return [f"{value:,.{places}f}" for value in values]
 
 
 def with_interval(row: Any, name: str) -> str:
@@ -195,5 +211,5 @@ def with_interval(row: Any, name: str) -> str:
         return "unknown"
     stem, _, rest = name.partition("[")
     low, high = (row[f"{stem}_{end}" + (f"[{rest}" if rest else "")] for end in ("low", "high"))
-    middle, *ends = (f"{at:,.0f}" if abs(row[name]) >= LARGE else f"{at:.3f}" for at in (row[name], low, high))
+    middle, *ends = numbers(row[name], low, high)
     return middle if low == high else f"{middle} ({ends[0]} to {ends[1]})"

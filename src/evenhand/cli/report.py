@@ -15,16 +15,15 @@ import typer
 from evenhand.audit.decision_log import read_plays, read_rounds
 from evenhand.audit.findings import when_broken
 from evenhand.cli.audit import PROMISED, Audited, promised_rows, taking_audited
+from evenhand.cli.exit_codes import UNDECIDED
 from evenhand.cli.inputs.inputs import columns_of
 from evenhand.cli.options import JSON, STUDY, Options, is_store
-from evenhand.cli.output import answer, drawing, promise_verdict
+from evenhand.cli.output import answer, drawing, is_page, promise_verdict
 from evenhand.cli.price import clause_notes, clause_rows, known_price
 from evenhand.cli.refusals import command_line, typed_options
-from evenhand.cli.studies.show import COLUMNS, arm_rows, pictures
-from evenhand.cli.studies.verify import in_words as in_sentences
 from evenhand.data.tables import numbers
 from evenhand.display.html import Table, notes_of
-from evenhand.display.report import Aside, Part, Typed, page
+from evenhand.display.report import Aside, Part, Png, Typed, page
 from evenhand.errors import ArgumentError, wanted
 from evenhand.policy.traits import traits_of
 from evenhand.promises.clause import in_words
@@ -50,8 +49,10 @@ WEIGHED = (
 )
 """The same where decisions have weights."""
 BY_CONTEXTS = "What keeping it costs is not known: the learner sees contexts, and an arm does not earn the same in all."
-Found = tuple[str, bool | None, str, dict[str, Any], Sequence[Any]]
-"""Of what, whether the promise was kept, the answer as a sentence, the sections, and the labels of the arms."""
+Words = Callable[[str], str]
+"""What says a text in the words that the reader uses."""
+Found = tuple[str, bool | None, str, dict[str, Any]]
+"""Of what, whether the promise was kept, the answer as a sentence, and the sections."""
 WORDS = ("arm", "round", "play", "decision", "reward")
 """What a reader may call otherwise."""
 AGAIN, NOTES = "How to check it again", "Before you believe it"
@@ -80,7 +81,7 @@ def report(
     call : What the reader calls an arm, round, play, decision or reward: arm=carrier, or arm=city/cities.
     out : The HTML file to write.
     """
-    if out.suffix.lower() not in (".html", ".htm"):
+    if not is_page(out):
         raise ArgumentError(wanted("--out", "a file that ends in .html", str(out)))
     store = is_store(log)
     for name, option in typed_options(context).items():
@@ -88,25 +89,25 @@ def report(
             beside = "the store of a study, which holds its promise" if store else "a log"
             raise ArgumentError(wanted(option, f"nothing together with {beside}", context.params.get(name)))
     again = command_line(context, "audit", ("reward", "out", "call", "json"))
-    of, kept, verdict, parts, labels = _of_study(log, study) if store else log_report(audited, log, reward, again)
-    words = _own_words(call or [], labels)
-    verdict = words(verdict)
-    parts = {heading: [_reworded(one, words) for one in given] for heading, given in parts.items()}
+    called = call or []
+    found = _of_study(log, study, called) if store else log_report(audited, log, reward, again, called)
+    of, kept, verdict, parts = found
     out.write_text(page(f"Was the promise kept? {of}", kept, verdict, parts), encoding="utf-8")
     notes = parts[NOTES][0]
     said = "\n".join([f"{verdict}.", f"Written: {out}", *(f"- {note}" for note in notes)])
     answer({"file": str(out), "kept": kept, "verdict": verdict, "notes": notes}, said, json)
     if kept is False or not (kept or store):
-        raise typer.Exit(2 if kept is None else 1)
+        raise typer.Exit(UNDECIDED if kept is None else 1)
 
 
-def log_report(audited: Audited, log: str, reward: str, again: str) -> Found:
-    """Return the report on a log."""
+def log_report(audited: Audited, log: str, reward: str, again: str, call: Sequence[str] = ()) -> Found:
+    """Return the report on a log, in the words of `call`."""
     import pandas as pd
 
     from evenhand.plots import plot_audit
 
     finding, frame = audited(log=[Path(log)])
+    words = _own_words(call, finding.promise.arms)
     cost: list[Part] = ["Not known: the log was read in batches."]
     named, last, worth, by = audited.keywords, [], None, finding.promise.weight
     totals: list[Part] = []
@@ -136,7 +137,7 @@ def log_report(audited: Audited, log: str, reward: str, again: str) -> Found:
     got = _table(pd.DataFrame(promised_rows(finding, "round", bool(named["segment"]), worth)))
     parts = {
         "What is promised": [_promised(finding.promise, inside), Aside(WEIGHED.format(by) if by else COUNTED)],
-        "The picture": [drawing(partial(plot_audit, finding))],
+        "The picture": [drawing(partial(plot_audit, finding), words)],
         "Who got what": [*([f"The first breach: {breach}."] if breach else []), got],
         "Totals": totals,
         "What it costs": cost,
@@ -144,13 +145,15 @@ def log_report(audited: Audited, log: str, reward: str, again: str) -> Found:
         AGAIN: [Typed(again)],
         NOTES: [list(finding.notes)],
     }
-    return log, finding.kept if finding.enough else None, finding.verdict, parts, finding.promise.arms
+    return log, finding.kept if finding.enough else None, words(finding.verdict), _reworded(parts, words)
 
 
-def _of_study(place: str, name: str | None) -> Found:
-    """Return the report on a study."""
+def _of_study(place: str, name: str | None, call: Sequence[str]) -> Found:
+    """Return the report on a study, in the words of `call`."""
     import pandas as pd
 
+    from evenhand.cli.studies.show import COLUMNS, arm_rows, pictures
+    from evenhand.cli.studies.verify import in_words as in_sentences
     from evenhand.studies import Study
     from evenhand.studies.statistics.state import summarize
     from evenhand.studies.store.address import typed_address
@@ -160,6 +163,7 @@ def _of_study(place: str, name: str | None) -> Found:
         arms, clauses = summarize(running, statistics)["arms"], statistics.promise.clauses if statistics.promise else ()
         policy, of = running.state.bare_copy(), running.name
         store = typed_address(running.store.url)
+    words = _own_words(call, [one["label"] for one in arms])
     promise, changes = statistics.promise, len(statistics.epochs) - 1
     cost: list[Part] = []
     arm = "arms" if "arms" in frame else "arm"
@@ -184,7 +188,7 @@ def _of_study(place: str, name: str | None) -> Found:
     parts: dict[str, Any] = {"What is promised": [said, *counted], "What the log shows": [shown]}
     if found.decisions:
         parts |= {
-            "The picture": [drawing(plot) for plot in pictures(statistics).values()],
+            "The picture": [drawing(plot, words) for plot in pictures(statistics).values()],
             "Who got what": [_table(pd.DataFrame(arm_rows(arms, clauses)).rename(columns=COLUMNS))],
             "What it costs": cost,
             "The last decisions": [_table(last.assign(at=last["at"].dt.floor("s")))],
@@ -193,7 +197,7 @@ def _of_study(place: str, name: str | None) -> Found:
     again = f"evenhand verify {store} {shlex.join(['--study', of, *known])}"
     kept = False if not found.ok else found.promise_kept if found.decisions else None
     parts |= {AGAIN: [Typed(again)], NOTES: [[*notes_of(policy), *found.notes]]}
-    return f"Study {of}", kept, verdict, parts, [arm["label"] for arm in arms]
+    return f"Study {of}", kept, words(verdict), _reworded(parts, words)
 
 
 def _totals(told: pd.DataFrame, arm: str, reward: str, finding: Audit) -> pd.DataFrame:
@@ -228,8 +232,8 @@ def _cost(promise: Promise, labels: Any, rewards: Any) -> list[Part]:
     return [f"{price.finding}. {' '.join(price.notes)}", *clauses, " ".join(clause_notes(price))]
 
 
-def _own_words(texts: list[str], labels: Sequence[Any]) -> Callable[[str], str]:
-    """Return what says a text in the words that the reader uses."""
+def _own_words(texts: Sequence[str], labels: Sequence[Any]) -> Words:
+    """Return what says a text in the reader's words, which `texts` name, about arms of these labels."""
     told: dict[str, tuple[str, str]] = {}
     for text in ",".join(texts).split(",") if texts else []:
         word, _, own = text.partition("=")
@@ -250,8 +254,13 @@ def _own_words(texts: list[str], labels: Sequence[Any]) -> Callable[[str], str]:
     return lambda text: search.sub(own_word, text)
 
 
-def _reworded(part: Part, words: Callable[[str], str]) -> Part:
-    """Return a part of the report in these words; what is typed and drawn stays as it is."""
+def _reworded(parts: dict[str, Any], words: Words) -> dict[str, Any]:
+    """Return the sections of a report in these words."""
+    return {heading: [_part_reworded(one, words) for one in given] for heading, given in parts.items()}
+
+
+def _part_reworded(part: Part, words: Words) -> Part:
+    """Return a part of the report in these words; what is typed stays as it is, and what is drawn has them."""
     if isinstance(part, Table):
         table = part
 
@@ -259,7 +268,7 @@ def _reworded(part: Part, words: Callable[[str], str]) -> Part:
             return [words(cell) if isinstance(cell, str) else cell for cell in table.row(i)]
 
         return Table([*map(words, part.columns)], part.count, row, words(part.caption))
-    if isinstance(part, (Typed, bytes)):
+    if isinstance(part, (Typed, Png)):
         return part
     return [*map(words, part)] if isinstance(part, list) else type(part)(words(part))
 

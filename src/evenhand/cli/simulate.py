@@ -4,49 +4,41 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import evenhand as eh
-from evenhand import plots, quotas, registry
+from evenhand import quotas, registry
 from evenhand.cli.groups import learned_bias, say_gaps, show_bias, table_bias, write_bias
-from evenhand.cli.inputs.inputs import delay_of, names_of, numbers_of, shares_of
+from evenhand.cli.inputs.inputs import delay_of, limits_of, names_of, numbers_of, shares_of
 from evenhand.cli.inputs.policies import check_kept, policies_of
 from evenhand.cli.inputs.promises import UNDER, with_and_without
 from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import FORM, JSON, Options
-from evenhand.cli.output import KEPT, as_json, draw, folder, print_text, promised_cells, say_notes, table
+from evenhand.cli.output import as_json, folder, print_text, say_notes, table
 from evenhand.cli.price import known_price, price_body, say_price
-from evenhand.data.csv_files import write_csv
+from evenhand.cli.simulation_report import arms_table, policy_rows, show_policies, write_files
 from evenhand.data.tables import column, numbers
-from evenhand.errors import ArgumentError, MissingExtraError, wanted
-from evenhand.extras import optional
-from evenhand.labels import label_texts
+from evenhand.errors import ArgumentError, wanted
 from evenhand.policy.traits import traits_of
-from evenhand.simulation.measures import cost_of, half_width
+from evenhand.simulation.measures import cost_of
 from evenhand.simulation.world import world_traits
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-    from evenhand.promises.clause import Clause
     from evenhand.quotas import Price
     from evenhand.simulation.measures import Cost
-
-WIDEST = 12
-"""How many columns a table has at most."""
-LOSSES = ("regret", "r_regret", "true_regret", "biased_regret", "perceived_regret")
 
 
 @Options(
     tables="data",
     beside={
         "--tolerance": "--shares --promise",
-        "--promise": "not --shares --tolerance",
+        "--promise": "not --shares --cap --window --tolerance",
         "--arm --reward": "--data --learn",
         "--group": "--data",
         "--sensitive --features": "--group",
@@ -67,6 +59,8 @@ def simulate(
     means: str = "",
     policy: Annotated[list[str] | None, typer.Option("--policy", "-p")] = None,
     shares: str = "",
+    cap: str = "",
+    window: str = "",
     tolerance: float = 0.0,
     promise: Path | None = None,
     log: Path | None = None,
@@ -93,6 +87,8 @@ def simulate(
     means : The means of Bernoulli arms: 0.7,0.5,0.4.
     policy : A policy: fair-ucb, ucb1, fair-learn+thompson, ...; may be repeated.
     shares : Promised share of each arm: 0.02, or a=0.2,b=1/3, or a CSV with columns arm, share.
+    cap : The most that an arm may have: 0.5, or a=0.5,b=1/3.
+    window : Least plays in any consecutive rounds: a=2/25,b=10 is twice in any 25, once in any 10.
     tolerance : By how many plays an arm may be behind its share.
     promise : A promise file as for `evenhand new --promise`; each learner runs with and without it.
     log : A log whose offers are replayed, from its column available or given.
@@ -112,8 +108,9 @@ def simulate(
         played = _world(world, logged, arm, reward, means)
     owed = shares_of(shares, played.arms) if shares else None
     if promise is None:
-        policies = policies_of(policy or [], played, owed, tolerance, rounds)
-        check_kept(shares, policies.values())
+        limits = limits_of(cap, window, tolerance)
+        policies = policies_of(policy or [], played, owed, tolerance, rounds, limits)
+        check_kept(shares or cap or window, policies.values())
     else:
         policies = with_and_without(promise, policy or [], played, rounds)
     bias: Any = None
@@ -215,10 +212,10 @@ def _report(
     every = [traits_of(policy) for policy in policies.values()]
     clauses = [clause for one in every if one.promise is not None for clause in one.promise.clauses]
     later = {name for name, one in zip(policies, every, strict=True) if one.kept not in (None, "at every round")}
-    summary = _summary(history, later)
+    summary = policy_rows(history, later)
     written: list[Path] = []
     if out is not None:
-        written = _write(history, clauses, summary, out)
+        written = write_files(history, clauses, summary, out)
         if bias is not None:
             written += write_bias(bias, out)
         shutil.rmtree(out / "partial", ignore_errors=True)
@@ -236,9 +233,9 @@ def _report(
             runs += f", delay {history.attrs['delay']}"
         print_text(f"seed {history.attrs['seed']}, {runs}\n")
         say_notes(history)
-        _show_policies(summary)
+        show_policies(summary)
         which = " on offer" if "offered" in history else ""
-        table(f"Share of the rounds{which} by arm", *_arms(history, clauses))
+        table(f"Share of the rounds{which} by arm", *arms_table(history, clauses))
         if bias is not None:
             show_bias(bias, of_table)
         for words in dict.fromkeys(str(one.promise) for one in every if one.promise and one.promise.clauses):
@@ -284,112 +281,3 @@ def _twins(policies: dict[str, Any]) -> dict[str, str]:
     kept = [name for name in policies if name not in free]
     learners = {name: name.removesuffix(UNDER) if UNDER in name else name.partition("+")[2] or "ucb1" for name in kept}
     return {name: learner for name, learner in learners.items() if learner in free}
-
-
-def _show_policies(summary: list[dict[str, Any]]) -> None:
-    """Print a table of the policies, without the columns in which nothing stands, and one of their groups."""
-    told = [{k: KEPT[v] if k == "promise_kept" else v for k, v in row.items()} for row in summary]
-    of_groups = [k for k in told[0] if k.startswith("share_of_") or k == "selection_rate_ratio"]
-    blank = {k for k in summary[0] if all(row[k] is None or row[k] != row[k] for row in summary)}
-    blank |= {"forced_share"} if "worst_shortfall" in blank else set()
-    of_policies = [k for k in told[0] if k not in of_groups and k not in blank]
-    first = "Rewards" if "forced_share" in blank else "Promises at every round, and rewards"
-    for title, columns in (
-        (f"{first} (means over replications)", of_policies),
-        (
-            "Share of each rule's choices by group; ratio of the smallest to the largest rate at which it chooses",
-            ["policy", *of_groups],
-        ),
-    ):
-        cells: list[Any] = [[k.replace("_", " ") for k in columns], *([row[k] for k in columns] for row in told)]
-        if len(columns) > WIDEST:  # a row of each, as a line has no room for so many columns
-            cells = list(zip(*cells, strict=True))
-        if len(columns) > 1:
-            table(title, cells[0], cells[1:])
-    if "r_regret" in of_policies:
-        print_text(
-            "regret: expected reward lost against the best arm; r regret: against the best that keeps the promise."
-        )
-
-
-def _summary(history: xr.Dataset, later: set[str]) -> list[dict[str, Any]]:
-    last = history.isel(round=-1)
-    rounds = float(last["round"])
-    rows = []
-    for name in history.policy.values:
-        own = last.sel(policy=name)
-        broken, reward, wide = (float(x) for x in (own.violations.max(), own.reward.mean(), half_width(own.reward)))
-        row = {
-            "policy": str(name),
-            "promise_kept": None if broken != broken or name in later else broken == 0,
-            "worst_shortfall": float(own.worst_shortfall.max()),
-            "forced_share": float(own.forced.mean()) / rounds,
-            "reward_a_round": reward / rounds,
-            "reward_low": (reward - wide) / rounds,
-            "reward_high": (reward + wide) / rounds,
-        }
-        row |= {loss: float(own[loss].mean()) for loss in LOSSES if loss in own}
-        if "group_share" in own:
-            shares = own.group_share.mean("replication")
-            rates = shares / own.arm_share
-            texts = label_texts(own.group.values.tolist())
-            row |= {f"share_of_{text}": float(share) for text, share in zip(texts, shares.values, strict=True)}
-            row["selection_rate_ratio"] = float(rates.min() / rates.max())
-        rows.append(row)
-    return rows
-
-
-def _arms(history: xr.Dataset, clauses: list[Clause], most: int = 60) -> tuple[list[str], list[list[Any]]]:
-    """Return a table of what each arm and each set of arms is promised, and what it had under each policy."""
-    last = history.isel(round=-1)
-    pulls, rounds = last.pulls.mean("replication"), float(last["round"])
-    on_offer = last.offered.mean("replication") if "offered" in last else None
-    names, texts = [str(name) for name in history.policy.values], label_texts(history.arm.values.tolist())
-    rows: list[list[Any]] = []
-    columns = ["arm"]
-    for places, cells in promised_cells(clauses, history.arm.values.tolist()).items():
-        columns = ["arm", *cells, *names]
-        if len(rows) < most or len(places) > 1:
-            mine = pulls.isel(arm=list(places)).sum("arm")
-            share = mine / rounds if on_offer is None else mine / on_offer.isel(arm=places[0])
-            known = on_offer is None or len(places) == 1
-            shown = [f"{float(share.sel(policy=name)):.4f}" if known else None for name in names]
-            rows.append([" + ".join(texts[place] for place in places), *cells.values(), *shown])
-    if history.sizes["arm"] > most:
-        rows.append([f"... {history.sizes['arm'] - most} more", *["" for _ in columns[1:]]])
-    return columns, rows
-
-
-def _write_netcdf(history: xr.Dataset, path: Path) -> list[Path]:
-    """Write the whole history, or say what is missing to do so: what was simulated is not lost for it."""
-    try:
-        optional("h5netcdf", path.name)
-    except MissingExtraError as error:
-        typer.secho(f"evenhand: {error}; the other files are written", err=True, fg="yellow")
-        return []
-    history.to_netcdf(path, engine="h5netcdf")
-    return [path]
-
-
-def _write(history: xr.Dataset, clauses: list[Clause], summary: list[dict[str, Any]], out: Path) -> list[Path]:
-    import pandas as pd
-
-    written = _write_netcdf(history, out / "history.nc")
-    write_csv(pd.DataFrame(summary), out / "summary.csv")
-    columns, rows = _arms(history, clauses, most=len(history.arm))
-    write_csv(pd.DataFrame(rows, columns=columns), out / "arms.csv")
-    written += [out / "summary.csv", out / "arms.csv"]
-    drawings: dict[str, Any] = {"shares": plots.plot_shares}
-    if "regret" in history:
-        drawings |= {"regret": plots.plot_regret, "cost": plots.plot_cost}
-    if "group_share" in history:
-        drawings["groups"] = plots.plot_group_share
-    for loss in ("true_regret", "perceived_regret"):
-        if loss in history:
-            drawings[loss] = partial(plots.plot_regret, variable=loss)
-    if "share" in history.coords:
-        drawings["shortfall"] = plots.plot_shortfall
-    for name, plot in drawings.items():
-        width = max(7.2, 1.5 + 0.22 * min(60, history.sizes["arm"])) if name == "shares" else 7.2
-        written.append(draw(out, name, partial(plot, history), width=width))
-    return written

@@ -70,14 +70,20 @@ def label_of(sent: Any) -> Any:
 
 
 def error_of(envelope: Any, status: int | None = None) -> EvenhandError:
-    """Return the exception for the {"name", "message"} of an error, with the parts of its refusal where it has any.
+    """Return the exception for the {"name", "message", "repeatable"} of an error, with the parts of its refusal where
+    it has any.
 
     It is of the kind that the library raises for the same cause, and a ServiceError for what only a service refuses.
 
     >>> error_of({"name": "RewardError", "message": "reward: expected a number in [0, 1], got 7.0"})
     RewardError('reward: expected a number in [0, 1], got 7.0')
     """
-    name, message = str(envelope["name"]), str(envelope["message"])
+    error = _error_of(str(envelope["name"]), str(envelope["message"]), envelope, status)
+    error.repeatable = bool(envelope.get("repeatable"))
+    return error
+
+
+def _error_of(name: str, message: str, envelope: Any, status: int | None) -> EvenhandError:
     kind = vars(errors)[name] if name in errors.__all__ else None
     if isinstance(kind, type) and issubclass(kind, EvenhandError) and kind is not ServiceError:
         return kind(errors.read_refusal(message, envelope) if "argument" in envelope else message)

@@ -30,7 +30,8 @@ class AsyncClient:
 
     Parameters
     ----------
-    url : the service's address, such as http://localhost:8000; from the environment variable EVENHAND_URL if None.
+    url : the service's address, such as http://localhost:8000, or those of several services on one store: the client
+        stays with one as long as it answers. From the environment variable EVENHAND_URL (separated by spaces) if None.
     key : the text of a key, or several of different roles; from EVENHAND_KEY (separated by spaces) if None.
     timeout : the seconds that each attempt may take.
     retries : how many times a request is repeated at most.
@@ -48,7 +49,7 @@ class AsyncClient:
 
     def __init__(
         self,
-        url: str | None = None,
+        url: str | Sequence[str] | None = None,
         *,
         key: str | Sequence[str] | None = None,
         timeout: float = 30.0,
@@ -84,14 +85,15 @@ class AsyncClient:
         attempt = 0
         while True:
             attempt += 1
+            sent = self._connection.request(call)
             try:
-                response = await self._connection.http().request(**self._connection.request(call))
+                response = await self._connection.http().request(**sent)
             except import_httpx().RequestError as error:
-                pause = self._connection.pause_after_error(call, attempt, error)
+                pause = self._connection.pause_after_error(call, attempt, error, sent["url"])
             else:
                 if response.is_success:
                     return read(call, response.content)
-                pause = self._connection.pause_after_refusal(call, attempt, response)
+                pause = self._connection.pause_after_refusal(call, attempt, response, sent["url"])
             await sleep(pause)
 
     async def close(self) -> None:
@@ -192,7 +194,11 @@ class AsyncRemoteStudy:
         await self._post("retire", "decide", {"arm": arm}, _status, repeatable=False)
 
     async def change(
-        self, shares: Mapping[str, Any] | Sequence[Any] | None = None, *, promise: Mapping[str, Any] | None = None
+        self,
+        shares: Mapping[str, Any] | Sequence[Any] | None = None,
+        *,
+        promise: Mapping[str, Any] | None = None,
+        begins: str | None = None,
     ) -> dict[Any, Any]:
         """Replace the promised shares, or the whole promise; return the shortfalls that are not carried over.
 
@@ -200,13 +206,15 @@ class AsyncRemoteStudy:
         ----------
         shares : the share of each arm on offer; the rest of the promise stays.
         promise : everything that is promised from now on, as `eh.Promise.to_dict` returns it.
+        begins : when the change is due, if not now: a time such as "2026-12-01T00:00+01:00" (UTC without a zone), a
+            date, or a duration such as "12h". Without shares and promise, what was planned for then is withdrawn.
 
         Returns
         -------
         dict
             The shortfall in plays, of each arm and of each set of arms (a tuple), that is not carried over.
         """
-        body = calls.given({"shares": shares, "promise": promise})
+        body = calls.given({"shares": shares, "promise": promise, "begins": begins})
         return await self._post("change", "decide", body, _dropped, repeatable=False)
 
     async def state(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What both clients know about a service: its address, the keys, the connections, and when a request is repeated.
+"""What both clients know about a service: its addresses, the keys, the connections, and when a request is repeated.
 
 Nothing here sends or waits: `Client` and `AsyncClient` do, and ask here after each attempt how to continue.
 """
@@ -43,11 +43,11 @@ def import_httpx() -> Any:
 
 
 class Connection:
-    """The address of a service, the keys for it, its connections, and when a request is repeated.
+    """The addresses of a service, the keys for it, its connections, and when a request is repeated, and where.
 
     Parameters
     ----------
-    url, key : taken from the environment, EVENHAND_URL and EVENHAND_KEY, where they are None.
+    url, key : one or several, taken from the environment, EVENHAND_URL and EVENHAND_KEY, where they are None.
     timeout : the seconds that each attempt may take.
     retries : how many times a request is repeated at most.
     seed : of the random parts of the pauses; None for new ones.
@@ -62,7 +62,7 @@ class Connection:
 
     def __init__(
         self,
-        url: str | None,
+        url: str | Sequence[str] | None,
         key: str | Sequence[str] | None,
         timeout: float,
         retries: int,
@@ -71,7 +71,8 @@ class Connection:
         transport: Any,
     ) -> None:
         self._httpx = import_httpx()
-        self.url = _checked_url(os.environ.get("EVENHAND_URL", "") if url is None else url)
+        self._urls = _checked_urls(os.environ.get("EVENHAND_URL", "") if url is None else url)
+        self._place = 0
         self._keys = _checked_keys(os.environ.get("EVENHAND_KEY", "") if key is None else key)
         if not isinstance(timeout, (int, float)) or not 0 < timeout < float("inf"):
             raise ArgumentError(wanted("timeout", "a number of seconds > 0", timeout))
@@ -86,6 +87,11 @@ class Connection:
         """httpx's client of each event loop, None where it is closed; under None, that of a client without asyncio, or
         of the first loop."""
         renew_in_child(self, Connection._forked)
+
+    @property
+    def url(self) -> str:
+        """The address that answered last, or that is tried next."""
+        return self._urls[self._place]
 
     def http(self) -> Any:
         """Return httpx's client of this process and event loop, in which alone its connections work.
@@ -119,8 +125,9 @@ class Connection:
         if self._transport is not None and self._process != os.getpid():
             raise ServiceError("a forked process cannot use the client's own transport; make a client in each process")
         given: dict[str, Any] = {"transport": self._transport}
-        if self._is_direct() and self._transport is None:  # httpx would load a proxy that it does not need
-            given = {"trust_env": False, "verify": self._httpx.create_ssl_context()}
+        if self._is_direct() and self._transport is None:  # httpx would load a proxy, and certificates, without need
+            plain = all(urlsplit(url).scheme == "http" for url in self._urls)
+            given = {"trust_env": False, "verify": False if plain else self._httpx.create_ssl_context()}
         limits = self._httpx.Limits(max_connections=CONNECTIONS, max_keepalive_connections=CONNECTIONS)
         try:
             return self._kind(limits=limits, **given)
@@ -130,8 +137,8 @@ class Connection:
 
     def _is_direct(self) -> bool:
         """Return whether no proxy of the environment is used: the service is on this machine, or they leave it out."""
-        host = urlsplit(self.url).hostname or ""
-        return self._transport is not None or LOCAL.fullmatch(host) is not None or bool(proxy_bypass(host))
+        hosts = [urlsplit(url).hostname or "" for url in self._urls]
+        return self._transport is not None or all(LOCAL.fullmatch(host) or proxy_bypass(host) for host in hosts)
 
     def _forked(self) -> object:
         """Begin anew in a forked process; return the connections of its parent."""
@@ -160,8 +167,12 @@ class Connection:
             "timeout": call.timeout or self.timeout,
         }
 
-    def pause_after_error(self, call: Call, attempt: int, error: httpx.RequestError) -> float:
+    def pause_after_error(self, call: Call, attempt: int, error: httpx.RequestError, sent: str) -> float:
         """Return the seconds to wait before a request is repeated whose response did not come.
+
+        Parameters
+        ----------
+        sent : the address that it was sent to.
 
         Raises
         ------
@@ -169,20 +180,27 @@ class Connection:
             If it is not repeated.
         """
         unsent = isinstance(error, (self._httpx.ConnectError, self._httpx.ConnectTimeout))
-        if attempt <= self._retries and (call.repeatable or unsent):
+        again = call.repeatable or unsent
+        self._leave(call, sent)
+        if again and attempt <= self._retries:
             return self._backoff(attempt)
         said, proxies = str(error) or type(error).__name__, "" if self._is_direct() else _proxies()
         mend = "that the address is right" + (f", and that the proxy in {proxies} works" if proxies else "")
         raise _noted(
             ServiceError(
-                f"no answer from the service at {self.url} after {_times(attempt)}: {said}; check that it runs "
-                f"(`evenhand serve`) and {mend}"
+                f"no answer from the service at {' or '.join(self._urls)} after {_times(attempt)}: {said}; check that "
+                f"it runs (`evenhand serve`) and {mend}"
             ),
             call,
+            again,
         ) from error
 
-    def pause_after_refusal(self, call: Call, attempt: int, response: httpx.Response) -> float:
+    def pause_after_refusal(self, call: Call, attempt: int, response: httpx.Response, sent: str) -> float:
         """Return the seconds to wait before a request is repeated that the service did not serve.
+
+        Parameters
+        ----------
+        sent : the address that it was sent to.
 
         Raises
         ------
@@ -191,13 +209,23 @@ class Connection:
         """
         status, told = response.status_code, _seconds(response.headers)
         again = status in AGAIN and (call.repeatable or status == 429)
+        if again and status != 429:
+            self._leave(call, sent)
         if again and attempt <= self._retries and told <= PATIENCE:
-            return told + self._backoff(attempt)
-        raise _noted(refusal_of(status, response.content), call)
+            pause = self._backoff(attempt)
+            return told + pause if pause or status == 429 else 0.0
+        raise _noted(refusal_of(status, response.content), call, again)
+
+    def _leave(self, call: Call, sent: str) -> None:
+        """Go on to the next address, unless another request has left this one before."""
+        if sent == self.url + call.path:
+            self._place = (self._place + 1) % len(self._urls)
 
     def _backoff(self, attempt: int) -> float:
-        """Return a random pause, so that clients that failed together do not come back together."""
-        return self._random.uniform(0, min(LONGEST, FIRST * 2 ** (attempt - 1)))
+        """Return a random pause, so that clients that failed together do not come back together; none before every
+        address was tried."""
+        turns, others = divmod(attempt, len(self._urls))
+        return 0.0 if others else self._random.uniform(0, min(LONGEST, FIRST * 2 ** (turns - 1)))
 
 
 def read(call: Call, content: bytes) -> Any:
@@ -208,8 +236,9 @@ def read(call: Call, content: bytes) -> Any:
         raise unreadable(content) from error
 
 
-def _noted(error: Any, call: Call) -> Any:
-    """Say under which key a decision can be asked for again, if it may have been taken."""
+def _noted(error: Any, call: Call, again: bool) -> Any:
+    """Say whether the request may be sent again, and under which key a decision that may have been taken."""
+    error.repeatable = again
     if call.key is not None and (not isinstance(error, ServiceError) or error.status in (None, *AGAIN)):
         error.add_note(f"The decision may have been taken. Ask again with key={call.key!r} to get the same one.")
     return error
@@ -247,7 +276,13 @@ def _checked_keys(keys: str | Sequence[str]) -> list[str]:
     return texts
 
 
-def _checked_url(url: str) -> str:
+def _checked_urls(given: str | Sequence[str]) -> list[str]:
+    """Return the addresses of one service or of several on the same store, each once."""
+    urls = given.split() if isinstance(given, str) else given
+    return [*dict.fromkeys(map(_checked_url, urls if isinstance(urls, (list, tuple)) and urls else [given]))]
+
+
+def _checked_url(url: Any) -> str:
     text = url.strip() if isinstance(url, str) else ""
     try:
         parts, _ = urlsplit(text), import_httpx().URL(text)

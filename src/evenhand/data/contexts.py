@@ -21,7 +21,7 @@ LARGEST = 1e100
 
 
 def read_shown(
-    contexts: Any, arms: Sequence[Label], *, columns: list[str] | None, dimension: int | None, encoder: Any = None
+    contexts: object, arms: Sequence[Label], *, columns: list[str] | None, dimension: int | None, encoder: Any = None
 ) -> tuple[Floats, list[str] | None]:
     """Return the contexts of a round (n_arms, d), and the names of their columns where they have any.
 

@@ -80,8 +80,7 @@ def convert_numbers(
         if kind == "" or (decimal == "." and kind == ","):
             continue
         if kind == "either" and not decimal and len(signs) != 1:
-            words = "may be a fraction or thousands; pass --decimal , or --decimal ."
-            _refuse(frame, name, written[name], lambda cell: not set(cell) & {",", "."}, words)
+            _refuse(frame, name, written[name], lambda cell: not set(cell) & {",", "."}, _either)
         else:
             _put(frame, name, written[name], kind if kind in signs and not decimal else common or ".")
     return common
@@ -116,15 +115,23 @@ def _put(frame: pd.DataFrame, name: str, cells: pd.Series[Any], decimal: str) ->
     texts = cells.dropna()
     if not all(_readable(str(cell), decimal) for cell in texts.unique()):
         words = f"is not a number with the decimal sign {decimal!r}"
-        _refuse(frame, name, cells, lambda cell: _readable(cell, decimal), words)
+        _refuse(frame, name, cells, lambda cell: _readable(cell, decimal), lambda _: words)
         return
     values = {cell: _value(str(cell), decimal) for cell in texts.unique()}
     frame[name] = cells.map(values).astype(float)
 
 
-def _refuse(frame: pd.DataFrame, name: str, cells: pd.Series[Any], fits: Callable[[str], bool], words: str) -> None:
+def _either(cell: str) -> str:
+    """Say what a number is with either decimal sign."""
+    comma, point = (f"{_value(cell, sign):.15g}" for sign in ",.")
+    return f"may be {comma} or {point}; pass --decimal , for the first, --decimal . for the second"
+
+
+def _refuse(
+    frame: pd.DataFrame, name: str, cells: pd.Series[Any], fits: Callable[[str], bool], words: Callable[[str], str]
+) -> None:
     row, cell = next((row, cell) for row, cell in enumerate(cells, 1) if cell == cell and not fits(str(cell)))
-    refusal = f"column {name!r}, row {row}: {cell!r} {words}"
+    refusal = f"column {name!r}, row {row}: {cell!r} {words(str(cell))}"
     frame.attrs[UNREADABLE] = frame.attrs.get(UNREADABLE, {}) | {name: refusal}
 
 

@@ -59,7 +59,7 @@ class Encoder:
         self.unseen = one_of("unseen", unseen, ("refuse", "ignore"))
 
     @classmethod
-    def fit(cls, frame: Any, columns: Sequence[str] | None = None, *, unseen: Unseen = "refuse") -> Self:
+    def fit(cls, frame: object, columns: Sequence[str] | None = None, *, unseen: Unseen = "refuse") -> Self:
         """Return an encoder of the columns of a table, whose categories are the values that occur in them.
 
         Parameters
@@ -86,7 +86,7 @@ class Encoder:
             for label in ([None] if kinds is None else kinds)
         ]
 
-    def transform(self, frame: Any) -> Floats:
+    def transform(self, frame: object) -> Floats:
         """Return the numbers (n, d) of a table's rows; a dict column -> value is one row.
 
         Raises
@@ -106,7 +106,7 @@ class Encoder:
         ]
         return np.hstack(parts)
 
-    def replace(self, frame: Any) -> pd.DataFrame:
+    def replace(self, frame: object) -> pd.DataFrame:
         """Return the table with the encoder's columns replaced by their numbers, under `names`.
 
         >>> import pandas as pd
@@ -178,7 +178,12 @@ class Transformer:
         except (AttributeError, ValueError):
             return None
 
-    def transform(self, frame: Any) -> Floats:
+    @property
+    def sources(self) -> list[str]:
+        """The column (d,) that each number is of, in what `fitted` makes."""
+        return [name for name, part in self.transformer.output_indices_.items() for _ in range(part.start, part.stop)]
+
+    def transform(self, frame: object) -> Floats:
         """Return the numbers (n, d) of a table's rows; a dict column -> value is one row.
 
         Raises
@@ -251,7 +256,7 @@ def fitted(frame: pd.DataFrame, columns: Sequence[Any]) -> tuple[Transformer, Fl
     return encoder, rows
 
 
-def as_encoder(encoder: Any) -> Encoder | Transformer:
+def as_encoder(encoder: object) -> Encoder | Transformer:
     """Return an encoder, a transformer of scikit-learn made one.
 
     Raises
@@ -276,7 +281,7 @@ def encode_hint(frame: Any) -> str:
     return f"eh.Encoder({kinds!r})".replace("Ellipsis", "...")
 
 
-def _categories(name: str, given: Any) -> tuple[Label, ...] | None:
+def _categories(name: str, given: object) -> tuple[Label, ...] | None:
     if given is None:
         return None
     listed = [] if isinstance(given, (str, bytes)) or not np.iterable(given) else list(given)

@@ -86,5 +86,5 @@ def categories(frame: pd.DataFrame, name: str) -> list[Any] | None:
     return found
 
 
-def _reads_as_time(value: Any) -> bool:
+def _reads_as_time(value: object) -> bool:
     return isinstance(value, str) and _TIME.fullmatch(value.strip()) is not None

@@ -80,7 +80,7 @@ def _values(text: str, name: object) -> Iterator[tuple[str, Any]]:
         yield f"line {line + 1}", value
 
 
-def to_json(value: Any) -> bytes:
+def to_json(value: object) -> bytes:
     """Return a value in JSON; numbers that are not finite become null, and whole numbers beyond `LARGEST` texts, since
     whoever reads them as floats would take several labels for one."""
     try:
@@ -89,7 +89,7 @@ def to_json(value: Any) -> bytes:
         return orjson.dumps(in_digits(value), _plain, OPTIONS)
 
 
-def in_digits(value: Any) -> Any:
+def in_digits(value: object) -> Any:
     """Return a value with texts for whole numbers beyond `LARGEST`."""
     if isinstance(value, int):
         return value if abs(value) <= LARGEST else str(value)
@@ -100,7 +100,7 @@ def in_digits(value: Any) -> Any:
     return in_digits(value.tolist()) if isinstance(value, (np.ndarray, np.generic)) else value
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """Return what JSON can hold of an array, a time of pandas, or another object of a table."""
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()

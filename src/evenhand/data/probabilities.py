@@ -8,7 +8,8 @@ scaled to it, and said.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -82,6 +83,22 @@ def scaled_note(what: str, missed: float) -> tuple[str, ...]:
     if missed <= NEARLY:
         return ()
     return (f"{what} miss the sum 1 by up to {missed:.2g}, as rounded numbers do; they are scaled to sum to 1.",)
+
+
+def by_arm(lists: Sequence[Any], drawn: Iterable[int], arms: int) -> Floats:
+    """Return the chances of all arms (n_rows, arms) from the list that each decision states, which is shorter before an
+    arm joined; a decision without a list was certain.
+
+    >>> by_arm([[0.5, 0.5], None, [0.2, 0.3, 0.5]], [0, 1, 2], 3).tolist()
+    [[0.5, 0.5, 0.0], [0.0, 1.0, 0.0], [0.2, 0.3, 0.5]]
+    """
+    found = np.zeros((len(lists), arms))
+    for row, stated, arm in zip(found, lists, drawn, strict=True):
+        if isinstance(stated, list):
+            row[: len(stated)] = stated
+        else:
+            row[arm] = 1.0
+    return found
 
 
 def _rounding(rows: Floats) -> Floats:

@@ -66,7 +66,7 @@ def in_step(
     return tuple(found)
 
 
-def _index(thing: Any) -> Any:
+def _index(thing: object) -> Any:
     """Return the row labels of a pandas object, None of anything else."""
     return thing.index if has_row_labels(thing) else None
 

@@ -44,6 +44,8 @@ BAND = re.compile(
 lower end."""
 LEFT_OUT = "decisions_left_out"
 """The column of an exported log that says how many decisions beside each are not in it, as they have no reward."""
+EACH = "propensity_"
+"""Before an arm, the column of an exported log with the chance of that arm, whichever was drawn."""
 LEAST_CHANCE = 1e-100
 """Squares of 1 / p are added up, which must stay finite."""
 ROUNDING = 1e-9
@@ -99,7 +101,7 @@ def check_digits(values: Floats, name: str, what: str) -> None:
         raise TableError(wanted(f"column {name!r}, row {bad[0] + 1}", what, values[bad[0]], mend))
 
 
-def _label_or_text(value: Any) -> Label:
+def _label_or_text(value: object) -> Label:
     """Return a value as its label, and what is none as its text."""
     label = label_of(value)
     return str(composed(str(value))) if label is None else label
@@ -124,14 +126,14 @@ def in_natural_order(labels: Iterable[Any]) -> list[Any]:
     (['under 5', '5 to under 45', '45 or more'], ['(5, 10]', '(10, 20]'])
     """
 
-    def place(label: Any) -> tuple[Any, ...]:
+    def place(label: object) -> tuple[Any, ...]:
         size = _size(label)
         return size is None, size or 0, str(label), isinstance(label, str)
 
     return distinct(sorted(set(labels), key=place))
 
 
-def _size(label: Any) -> Any:
+def _size(label: object) -> Any:
     """Return the number that a label is, or where the band begins that it is; None of any other text."""
     if not isinstance(label, str) or NUMBER.fullmatch(label):
         return float(label) if isinstance(label, str) else label
@@ -139,7 +141,7 @@ def _size(label: Any) -> Any:
     return None if band is None else float(next(filter(None, band.groups()), "-inf"))
 
 
-def twin_of(label: Any, known: Iterable[Any]) -> Any:
+def twin_of(label: object, known: Iterable[Any]) -> Any:
     """Return the label that is the same number as another one, written otherwise; None where there is none.
 
     >>> twin_of("01", [1, 2]), twin_of("1", ["1.0", "01"]), twin_of("a", ["1"])
@@ -231,7 +233,7 @@ def numbers(frame: pd.DataFrame, name: str, low: float = -np.inf, high: float = 
     return read
 
 
-def _as_numbers(texts: pd.Series[Any], bad: Any, found: pd.Series[Any]) -> str:
+def _as_numbers(texts: pd.Series[Any], bad: object, found: pd.Series[Any]) -> str:
     """Return how to make numbers of a column whose cell `bad` is none: without the sign of a currency or a unit, or for
     few texts, such as yes and no; those that may deny come first."""
     if isinstance(bad, str) and MONEY.fullmatch(bad.strip()):
@@ -266,7 +268,7 @@ def chances(frame: pd.DataFrame, name: str) -> Floats:
     return np.minimum(read, 1.0)
 
 
-def column_names(name: str, given: Any) -> list[Any]:
+def column_names(name: str, given: object) -> list[Any]:
     """Return the columns that a user names: one, or several in a list.
 
     Raises
@@ -281,7 +283,7 @@ def column_names(name: str, given: Any) -> list[Any]:
     return names
 
 
-def check_column(frame: pd.DataFrame, name: Any, use: str = "column") -> None:
+def check_column(frame: pd.DataFrame, name: object, use: str = "column") -> None:
     """Refuse a name that no column of a frame has; `use` is what the column is for.
 
     Raises
@@ -320,7 +322,7 @@ def cells(frame: pd.DataFrame, name: str, empty: str = FILL) -> pd.Series[Any]:
     return values
 
 
-def check_empty(name: Any, empty: Any, mend: str = FILL) -> None:
+def check_empty(name: object, empty: Any, mend: str = FILL) -> None:
     """Refuse a column of whose cells some are empty (n_rows,): the first is named, and how many there are.
 
     Raises

@@ -118,7 +118,7 @@ def _shape(contexts: Any) -> tuple[int, int, int]:
     return rows, rows * features, features
 
 
-def _count(value: Any) -> int:
+def _count(value: object) -> int:
     """Return a number as it is, or the length of a list or object; 0 for anything else, which others refuse."""
     if isinstance(value, (list, dict)):
         return len(value)

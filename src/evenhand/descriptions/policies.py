@@ -35,11 +35,11 @@ DEEPEST = 3
 """How deep policies may be nested."""
 LARGEST_SEED = 2**63
 PLAIN = {bool: "true or false", int: "a whole number", float: "a number", str: "text", type(None): "null"}
-PROBLEM = ("model", "intervene", "sensitive", "outcome", "candidates", "values")
+PROBLEM = ("model", "intervene", "sensitive", "outcome", "candidates", "values", "randomised")
 MODEL = ("states", "parents", "tables")
 
 
-def policy_from(spec: Any, *, bounded: bool = True) -> Any:
+def policy_from(spec: object, *, bounded: bool = True) -> Any:
     """Return the policy that plain data describes; a policy without a seed gets a random one.
 
     Parameters
@@ -47,10 +47,10 @@ def policy_from(spec: Any, *, bounded: bool = True) -> Any:
     spec : an object with `policy`, a registered name, and the constructor's arguments. An argument that takes an
         object (`learner`, `inner`; `metric`, `model`) is a name or a similar object, with `policy` or `part`. The
         `problem` of a search is {"model": {"states", "parents", "tables"}, "intervene", "sensitive", "outcome",
-        "candidates", "values"}; a candidate that is null has the model's own table. Beside `shares`, `sets` lists
-        shares of sets of arms: [{"arms": ["a", "b"], "share": 0.5}]. In their place `promise` is an object that
-        `eh.Promise.from_dict` reads, for policies that take a promise. `encoder` says how a policy reads contexts with
-        text: {"columns": {"weather": ["sun", "rain"], "hour": null}}, the arguments of `eh.Encoder`.
+        "candidates", "values", "randomised"}; a candidate that is null has the model's own table. Beside `shares`,
+        `sets` lists shares of sets of arms: [{"arms": ["a", "b"], "share": 0.5}]. In their place `promise` is an object
+        that `eh.Promise.from_dict` reads, for policies that take a promise. `encoder` says how a policy reads contexts
+        with text: {"columns": {"weather": ["sun", "rain"], "hour": null}}, the arguments of `eh.Encoder`.
     bounded : refuse sizes that would need much memory; keep it on for data that comes over a network.
 
     Raises
@@ -77,7 +77,7 @@ def build(described: dict[str, Any], *, bounded: bool = False) -> Any:
     return _made(described, "policy", "", 1, bounded)
 
 
-def _made(spec: Any, kind: registry.Kind, where: str, depth: int, bounded: bool) -> Any:
+def _made(spec: object, kind: registry.Kind, where: str, depth: int, bounded: bool) -> Any:
     if isinstance(spec, str) and where:
         spec = {kind: spec}
     if not isinstance(spec, dict) or not isinstance(spec.get(kind), str):
@@ -140,10 +140,10 @@ def _arguments(
     return arguments
 
 
-def _problem(spec: Any, where: str, bounded: bool) -> Any:
+def _problem(spec: object, where: str, bounded: bool) -> Any:
     from evenhand.interventions import CausalModel, Problem
 
-    parts = parts_of(spec, where, PROBLEM, optional=("values",))
+    parts = parts_of(spec, where, PROBLEM, optional=("values", "randomised"))
     tables = parts_of(parts["model"], f"{where}.model", MODEL)
     for name, part in (*((f"model.{n}", tables[n]) for n in MODEL), ("candidates", parts["candidates"])):
         if not isinstance(part, dict):
@@ -151,8 +151,6 @@ def _problem(spec: Any, where: str, bounded: bool) -> Any:
     if bounded:
         check_sizes("problem", {**tables, "candidates": parts["candidates"]})
     model = _called(where, CausalModel.from_tables, tables)
-    own = model.tables.get(parts["intervene"]) if isinstance(parts["intervene"], str) else None
-    parts["candidates"] = {label: own if table is None else table for label, table in parts["candidates"].items()}
     return _called(where, Problem, {**parts, "model": model})
 
 
@@ -167,7 +165,7 @@ def _called(name: str, cls: Any, arguments: dict[str, Any]) -> Any:
         raise ArgumentError(f"{name}: cannot be built from these arguments: {error}") from error
 
 
-def _of_kind(value: Any, hint: Any, where: str) -> Any:
+def _of_kind(value: object, hint: object, where: str) -> Any:
     """Return a value that its annotation allows; other kinds than plain ones are left to the constructor."""
     choices = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
     words: list[str] = []
@@ -181,18 +179,18 @@ def _of_kind(value: Any, hint: Any, where: str) -> Any:
             if type(value) is choice or (choice is float and type(value) is int):
                 return value
             words.append(PLAIN[choice])
-        elif choice is Any or (isinstance(value, (list, dict)) and _collection(choice)):
+        elif choice in (Any, object) or (isinstance(value, (list, dict)) and _collection(choice)):
             return value
         elif _collection(choice):
             words.append("an object" if typing.get_origin(choice) is Mapping else "a list")
     raise ArgumentError(wanted(where, " or ".join(words), value))
 
 
-def _collection(hint: Any) -> bool:
+def _collection(hint: object) -> bool:
     return typing.get_origin(hint) not in (None, Callable)
 
 
-def _plain(value: Any, where: str, depth: int = 0) -> Any:
+def _plain(value: object, where: str, depth: int = 0) -> Any:
     """Return a copy of plain data.
 
     Raises

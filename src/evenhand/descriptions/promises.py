@@ -29,7 +29,7 @@ def promise_from(data: Any, labels: Any = None, where: str = "promise", *, bound
     return named_as(Promise.from_dict(data), list(known))
 
 
-def with_sets(shares: Any, sets: Any, where: str) -> dict[Any, Any]:
+def with_sets(shares: object, sets: object, where: str) -> dict[Any, Any]:
     """Return shares beside those of sets of arms, [{"arms": ["a", "b"], "share": 0.5}], which have tuples as keys.
 
     Raises
@@ -51,7 +51,7 @@ def with_sets(shares: Any, sets: Any, where: str) -> dict[Any, Any]:
     return found
 
 
-def parts_of(spec: Any, where: str, names: tuple[str, ...], optional: tuple[str, ...] = ()) -> dict[str, Any]:
+def parts_of(spec: object, where: str, names: tuple[str, ...], optional: tuple[str, ...] = ()) -> dict[str, Any]:
     """Return an object that has exactly these names; those that are optional may be missing."""
     if not isinstance(spec, dict):
         raise ArgumentError(wanted(where, f"an object with {', '.join(names)}", spec))

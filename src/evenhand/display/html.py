@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.display.digits import number
+from evenhand.display.digits import number, reads_as_number
 
 FIRST, LAST = 6, 3
 """Of a long table so many rows are shown from its start and from its end."""
@@ -94,7 +94,7 @@ class Card:
         yield from ((f"note {number}", note) for number, note in enumerate(self.notes, 1))
 
 
-def notes_of(thing: Any) -> tuple[str, ...]:
+def notes_of(thing: object) -> tuple[str, ...]:
     """Return what a reader must know before believing an object, in sentences: its attribute `notes`, if it is a list
     or tuple, and the notes of the learner that it wraps.
 
@@ -126,7 +126,7 @@ class HasCard:
         return card_with_notes(self).text()
 
 
-def shortened(value: Any) -> str:
+def shortened(value: object) -> str:
     """Return the `repr` of a value, of a long dict, list or tuple the first items and how many more there are.
 
     >>> shortened(list(range(100)))
@@ -146,12 +146,12 @@ def _caption(text: str) -> str:
     return f"<caption{LEFT}><strong>{escape(text)}</strong></caption>" if text else ""
 
 
-def _html_cell(value: Any) -> str:
-    number = isinstance(value, (int, float, Fraction, np.number)) and not isinstance(value, bool)
-    return f"<td{RIGHT if number else LEFT}>{escape(said(value))}</td>"
+def _html_cell(value: object) -> str:
+    right = not isinstance(value, bool) and reads_as_number(value)
+    return f"<td{RIGHT if right else LEFT}>{escape(said(value))}</td>"
 
 
-def said(value: Any) -> str:
+def said(value: object) -> str:
     """Return a value as a reader wants it."""
     if isinstance(value, (np.generic, np.ndarray)):
         value = value.tolist()

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
 from string import Template
+from typing import Self
 
 from evenhand.display.html import Table
 from evenhand.version import __version__
@@ -21,8 +22,19 @@ class Typed(str):
     """Lines as they are typed."""
 
 
-Part = str | list[str] | Table | bytes
-"""A paragraph, a list of lines, a table, or a picture as PNG."""
+class Png(bytes):
+    """A picture as PNG, and what it shows in words."""
+
+    shows: str
+
+    def __new__(cls, content: bytes, shows: str) -> Self:
+        made = super().__new__(cls, content)
+        made.shows = shows
+        return made
+
+
+Part = str | list[str] | Table | Png
+"""A paragraph, a list of lines, a table, or a picture."""
 STATES = {True: ("kept", "✓ "), False: ("broken", "▲ "), None: ("", "")}
 
 
@@ -40,8 +52,8 @@ def page(of: str, kept: bool | None, verdict: str, sections: Mapping[str, Sequen
 def _html(part: Part) -> str:
     if isinstance(part, Table):
         return f'<div class="scroll">{part.html(whole=True)}</div>'
-    if isinstance(part, bytes):
-        return f'<img alt="what the text says, drawn" src="data:image/png;base64,{b64encode(part).decode()}">'
+    if isinstance(part, Png):
+        return f'<img alt="{escape(part.shows)}" src="data:image/png;base64,{b64encode(part).decode()}">'
     if isinstance(part, list):
         return f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in part)}</ul>" if part else ""
     if isinstance(part, Typed):

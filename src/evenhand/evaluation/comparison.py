@@ -71,7 +71,7 @@ def follow(
             if stop in splits:
                 value_curve.split()
             if stop in looks:
-                curves[name].look()
+                curves[name].look(bounded=interval == "anytime" or stop == base.length)
     found = {name: curve.evaluation() for name, curve in curves.items()}
     share = (1 - level) / (1 if each else max(1, len(pairs)))
     apart = {name: pair.bounds(share, interval) for name, pair in pairs.items()}
@@ -88,12 +88,12 @@ class Curve:
         self._held: Bounds = (0.0, 1.0)
         self._crossed, self._moved = False, False
 
-    def look(self) -> None:
-        """Add a point. Bounds that are crossed refute the chances: their hull is kept, as far as values can be there.
-        Where the value is said to stay the same, the intersection with the intervals before is kept, unless it is
-        empty."""
+    def look(self, bounded: bool) -> None:
+        """Add a point, `bounded` with an interval. Bounds that are crossed refute the chances: their hull is kept, as
+        far as values can be there. Where the value is said to stay the same, the intersection with the intervals before
+        is kept, unless it is empty."""
         value_curve = self.value_curve
-        low, high = value_curve.bounds(1 - self.level, self.interval)
+        low, high = value_curve.bounds(1 - self.level, self.interval) if bounded else (math.nan, math.nan)
         self._crossed = low > high
         low, high = min(low, high), max(low, high)
         if self.interval != "normal":

@@ -30,6 +30,11 @@ CHOSEN = (
     "The policy is taken not to have been chosen with these rows: the best of many on the same rows looks better than "
     "it is. To judge a choice, make it anew before each block of rows: see the page on evaluation."
 )
+HIDDEN = (
+    "Only the propensity of the arm that was drawn is known. This hides the rows in which another arm could not be "
+    "drawn, which bias the value, and nothing shows it. Name the columns of all arms: propensity={arm: column} "
+    "(--propensity a=COLUMN,b=COLUMN); an export of a study with form bandit has them."
+)
 SCARCE = 0.05
 """Effective rounds per row below which they are remarked upon."""
 
@@ -224,6 +229,7 @@ def notes_on(value_curve: ValueCurve, table: pd.DataFrame, interval: Interval) -
         notes.append(
             "The propensities of an arm change from row to row: what is expected of one comes from those before."
         )
+    notes += [HIDDEN] * (logged.every is None)
     notes += doubts(logged, table)
     if value_curve.identified and logged.every is None and abs(value_curve.weight_errors) > FAR:
         notes.append(

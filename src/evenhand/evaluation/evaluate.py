@@ -70,7 +70,8 @@ def evaluate(
         categories of their column; numbers, and bands of numbers, stand by size. Arrays over other texts are refused.
     arm, reward : names of columns; rewards are numbers in [0, 1].
     propensity : the column with the probability of the arm in its row, given the past and what was shown; or a dict arm
-        -> column, with the probabilities of all arms. Without it each arm's share of the log is used.
+        -> column, with the probabilities of all arms; columns `<column>_<arm>` are found by themselves, such as
+        `propensity_<arm>` of a study's export. Without either each arm's share of the log is used.
     contexts : what was shown: names of columns, of which those with text are encoded one-hot, or an array (n_rows, d),
         or (n_rows, n_arms, d) in the order of the arms.
     estimator : "dr" (doubly robust), "ips", "snips" or "dm" (what the model alone expects, without an interval), or

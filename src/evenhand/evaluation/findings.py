@@ -108,7 +108,8 @@ class Evaluation(HasCard):
         the last row alone, and with "normal" for many rows.
     rounds : the rows that were used; of a policy that learns, the rounds to which `value` refers.
     effective_rounds : (sum w)^2 / sum w^2: as many rows of the policy's own would be as informative.
-    curve : a table of the value and the interval after some rounds: `round`, `value`, `low`, `high`.
+    curve : a table of the value and the interval after some rounds: `round`, `value`, `low`, `high`; an interval for
+        one look stands in the last row alone, in the others is nan.
     audit : the audit of the first replay in which the policy broke its promise, or of the first replay if it kept it in
         all; None for distributions, and for policies without a promise at every round.
     estimator, level, interval : as they were given; of the replays of a learner, "once" where there are several.

@@ -14,6 +14,7 @@ from evenhand.data.encoding import Encoder
 from evenhand.data.probabilities import scaled_note, summed
 from evenhand.data.rows import in_step
 from evenhand.data.tables import (
+    EACH,
     LEAST_CHANCE,
     LEFT_OUT,
     ROUNDING,
@@ -163,8 +164,10 @@ def read_logged(
         places, at = positions_in(frame, position)
     every: Floats | None
     notes = () if order is None else _check_order(frame, order)
+    named = columns_by_arm(frame, propensity, arms)
+    propensity = named if isinstance(named, Mapping) and len(named) == len(arms) else propensity
     if isinstance(propensity, Mapping):
-        every, doubts = _all_chances(frame, propensity, arms, codes)
+        every, doubts = all_chances(frame, propensity, arms, codes)
         notes += doubts
         chances = every[np.arange(len(codes)), codes]
         _check_drawn(chances, next(iter(propensity.values())))
@@ -287,7 +290,17 @@ def _check_drawn(chances: Floats, name: str) -> None:
         raise TableError(wanted(f"column {name!r}", what, Wording("1 in every row"), mend))
 
 
-def _all_chances(
+def columns_by_arm(frame: pd.DataFrame, given: Any, arms: Sequence[Label]) -> Any:
+    """Return the columns of the chances of all arms, `<column>_<arm>`, where a log has them beside the `column` of the
+    drawn arm's that is given, or is named as an export names it, perhaps also of arms that were never drawn; else what
+    is given."""
+    before, known = EACH if given is None else f"{given}_", Labels(arms)
+    named = [] if isinstance(given, Mapping) else [name for name in map(str, frame.columns) if name.startswith(before)]
+    found = {known.label(name.removeprefix(before)): name for name in named}
+    return found if found.keys() >= set(arms) else given
+
+
+def all_chances(
     frame: pd.DataFrame, given: Mapping[Label, str], arms: Sequence[Label], codes: Ints
 ) -> tuple[Floats, tuple[str, ...]]:
     """Return the chances of all arms (n_rows, n_arms), scaled to sum to 1, and what is to be known of them."""

@@ -37,7 +37,7 @@ def fit_of(logged: Logged) -> Floats:
     if logged.counted:
         return np.ones(arms)
     if not logged.fixed:
-        return _holm(np.array([_p_value(logged, code) for code in range(arms)]))
+        return adjusted(np.array([_p_value(logged, code) for code in range(arms)]))
     cell = logged.at * arms + logged.codes
     stated = np.full(places * arms, np.nan)
     stated[cell] = logged.chances
@@ -45,7 +45,7 @@ def fit_of(logged: Logged) -> Floats:
         stated = logged.every.ravel()
     rows = np.bincount(logged.at, minlength=places).repeat(arms)
     found = _binomial(np.bincount(cell, minlength=places * arms), rows, stated)
-    return np.asarray(_holm(found).reshape(places, arms).min(axis=0))
+    return np.asarray(adjusted(found).reshape(places, arms).min(axis=0))
 
 
 def _binomial(plays: Any, rows: Any, chances: Floats) -> Floats:
@@ -79,7 +79,7 @@ def _logs(wins: Floats, lost: Bools) -> Floats:
     return np.asarray(gains)
 
 
-def _holm(found: Floats) -> Floats:
+def adjusted(found: Floats) -> Floats:
     """Return p-values adjusted by Holm's method."""
     order = np.argsort(found)
     adjusted = np.minimum(np.maximum.accumulate(found[order] * np.arange(len(found), 0, -1)), 1.0)

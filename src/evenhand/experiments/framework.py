@@ -49,7 +49,9 @@ class Claim:
     tolerance: str
     needs: Mapping[str, float] = field(default_factory=dict)
 
-    def verdict(self, reproduced: bool, measured: str, settings: Any = None, *, certainty: float = 0.0) -> ClaimVerdict:
+    def verdict(
+        self, reproduced: bool, measured: str, settings: object = None, *, certainty: float = 0.0
+    ) -> ClaimVerdict:
         """Return the verdict on this claim, with what was measured in words and numbers.
 
         Parameters
@@ -155,7 +157,7 @@ def growth(sizes: ArrayLike, values: ArrayLike) -> tuple[float, float]:
     return float(slopes.mean()), float(wide)
 
 
-def slower(claim: Claim, slope: float, wide: float, limit: float, where: str, settings: Any) -> ClaimVerdict:
+def slower(claim: Claim, slope: float, wide: float, limit: float, where: str, settings: object) -> ClaimVerdict:
     """Return the verdict that a slope is at most a limit: inconclusive where its interval, `wide` to either side, holds
     the limit, which four times the runs would halve."""
     (runs,) = {"trials", "replications"} & {*claim.needs}
@@ -164,7 +166,7 @@ def slower(claim: Claim, slope: float, wide: float, limit: float, where: str, se
     return claim.verdict(slope < limit, f"{slope:.3f} +- {wide:.3f}, limit {limit:.3f} ({where})", settings)
 
 
-def _size(settings: Any, name: str) -> float:
+def _size(settings: object, name: str) -> float:
     value = settings[name] if isinstance(settings, Mapping) else getattr(settings, name)
     return max(value) if isinstance(value, (tuple, list)) else value
 
@@ -236,7 +238,7 @@ class Experiment:
     size: str = "full"
     """What `full` is called: "reduced" or "quick" once those settings have taken its place."""
 
-    def chosen(self, *, quick: bool = False, reduced: bool = False, **changes: Any) -> Self:
+    def chosen(self, *, quick: bool = False, reduced: bool = False, **changes: object) -> Self:
         """Return the experiment with other settings in the place of the full ones.
 
         Raises
@@ -300,7 +302,7 @@ _experiments: dict[str, Experiment] = {}
 
 
 def experiment(
-    id: str, title: str, *, full: Any, quick: Any, reduced: Any = None
+    id: str, title: str, *, full: object, quick: object, reduced: object = None
 ) -> Callable[[Callable[[Any, Runner], Report]], Callable[[Any, Runner], Report]]:
     """Enter the decorated function `(settings, runner) -> Report` under a permanent id."""
 

@@ -24,9 +24,9 @@ from evenhand.audit.similar import SimilarGap, notes_on_overlap, similar_gaps, s
 from evenhand.data.encoding import fitted
 from evenhand.data.groupings import used_once
 from evenhand.data.tables import check_column, column, column_names, in_column_order, numbers, places_in
-from evenhand.display.digits import as_written
+from evenhand.display.digits import as_written, with_signs
 from evenhand.display.html import Card, HasCard, Table
-from evenhand.errors import ArgumentError, TableError, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, TableError, Wording, wanted, wanted_one_of
 from evenhand.frames import as_pandas
 from evenhand.kernels.arrays import Bools, Floats
 from evenhand.protocol import Label
@@ -78,7 +78,7 @@ class Chosen(HasCard):
     notes: tuple[str, ...]
 
     def __str__(self) -> str:
-        return " ".join([self.finding(), self.gap.sentences(self.reward, self.features, self.level), supposed()])
+        return " ".join([self.finding(), self.gap.sentences(self.reward, self.level), supposed()])
 
     def finding(self) -> str:
         """Return whom the correction changes, and what that costs, in words."""
@@ -89,18 +89,18 @@ class Chosen(HasCard):
         before, after = (int((mine & self.people[name]).sum()) for name in ("by_record", "after_correction"))
         said = f"Of the {self.places} people with the largest {what}, {before} are in group {self.group!r}. "
         said += f"With the gap, on average {gap}, taken out of the records of group {self.group!r}, {after} are. "
-        if self.cost_high == 0:
+        new = [int((self.people[name] & ~self.people["by_record"]).sum()) for name in ("at_low", "at_high")]
+        if self.cost_high == 0 and not (self.enter or any(new)):
             return f"{said}Nothing changes, and it costs nothing, wherever in its interval the gap is."
         fall = f"{cost} ({least} to {most} over the interval of the gap)"
         changed = f"Nothing changes; the mean {what} of those chosen falls by {fall}."
         if self.enter:
             changed = f"Enter: {_rows(self.enter)}. Leave: {_rows(self.leave)}. The mean {what} falls by {fall}."
-        new = [int((self.people[name] & ~self.people["by_record"]).sum()) for name in ("at_low", "at_high")]
-        low, high = (
-            f"{text} {'lower' if end < 0 else 'higher'}"
-            for text, end in zip(as_written(self.gap.low, self.gap.high), (self.gap.low, self.gap.high), strict=True)
-        )
-        return f"{said}{changed} If the gap were {low}, {new[0]} would enter; if {high}, {new[1]}."
+        low, high = with_signs(self.gap.low, self.gap.high)
+        if self.gap.high < 0:  # as the sentences call it, so much lower
+            low, high = low[1:], high.removeprefix("-")
+        ends = f"At the ends of its interval: with a gap of {low}, {new[0]} enter; with {high}, {new[1]}."
+        return f"{said}{changed} {ends}"
 
     def _card(self) -> Card:
         shown = self.people[self.people[list(ADDED[2:])].any(axis=1)].sort_values("corrected", ascending=False)
@@ -160,9 +160,12 @@ def choose(
     codes = places_in(labels, names)
     code = _compared(names, codes, sensitive)
     encoder, rows = fitted(frame, used)
-    kinds = encoder.names or []
-    (gap,) = similar_gaps(rows, values, codes, names, kinds, compared=[code], level=level)
-    notes = notes_on_overlap(rows, codes, names, kinds)
+    (gap,) = similar_gaps(rows, values, codes, names, encoder, compared=[code], level=level)
+    notes = notes_on_overlap(rows, codes, names, encoder.sources)
+    if gap.low <= 0 <= gap.high:
+        notes += (
+            "The interval of the gap holds 0: the gap may be chance, and then the correction takes places by chance.",
+        )
     own, rows = codes == code, _with_intercept(rows)
     kept = told(rows[own]) & told(rows[~own])
     mine, others = (np.linalg.lstsq(rows[side][:, kept], values[side], rcond=None)[0] for side in (own, ~own))
@@ -192,22 +195,10 @@ def choose(
     table = people.assign(**dict(zip(ADDED, (record, corrected, by_record, after, low, high), strict=True)))
     notes += _ties(record, by_record, "by the records") + _ties(corrected, after, "after the correction")
     enter, leave = (np.flatnonzero(one).tolist() for one in (after & ~by_record, by_record & ~after))
+    cost, least, most = costs[0], min(costs), max(costs)
+    named, predicted = tuple(map(str, used)), applicants is not None
     return Chosen(
-        table,
-        enter,
-        leave,
-        costs[0],
-        min(costs),
-        max(costs),
-        gap,
-        names[code],
-        group,
-        reward,
-        tuple(map(str, used)),
-        places,
-        level,
-        applicants is not None,
-        notes,
+        table, enter, leave, cost, least, most, gap, names[code], group, reward, named, places, level, predicted, notes
     )
 
 
@@ -215,9 +206,12 @@ def _compared(names: list[Label], codes: Any, sensitive: Label | None) -> int:
     """Return the place of the group whose records are corrected."""
     if len(names) < 2:
         raise TableError(wanted("group", "a column with at least two groups", names[0]))
-    if sensitive is None and len(names) == 2:
-        return int(np.bincount(codes).argmin())
-    place = -1 if sensitive is None else int(places_in(np.array([sensitive], object), names)[0])
+    if sensitive is None:
+        if len(names) == 2:
+            return int(np.bincount(codes).argmin())
+        what = Wording("the name of the group whose records are corrected, as there are several: ", names[:NAMED])
+        raise ArgumentError(wanted("sensitive", what, Wording("none")))
+    place = int(places_in(np.array([sensitive], object), names)[0])
     if place < 0:
         raise ArgumentError(wanted_one_of("sensitive", names, sensitive))
     return place

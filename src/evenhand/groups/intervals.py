@@ -150,7 +150,7 @@ choose_eligible = OPEN
 
 
 @kernel
-def rank_again(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints, scores: Floats) -> int:
+def rank_again(params: object, state: Any, contexts: Floats, round: int, waiting: Ints, scores: Floats) -> int:
     """Rank the arms by choosing again and again, each time among those that were not chosen yet."""
     why = 0
     for place in range(scores.size):

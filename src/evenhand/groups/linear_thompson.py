@@ -124,7 +124,7 @@ def probabilities(
     elif params.shared:
         gap = x[0] - x[1]
         mean, sd = state.fit.coefficients[0] @ gap, spread * np.linalg.norm(state.fit.factors[0] @ gap)
-        chances[arms] = largest_normal([mean, 0.0], [sd, 0.0])
+        chances[arms] = largest_normal(np.array([mean, 0.0]), np.array([sd, 0.0]))
     else:
         means = np.einsum("ad,ad->a", state.fit.coefficients[arms], x)
         sds = spread * np.linalg.norm(np.einsum("ajd,ad->aj", state.fit.factors[arms], x), axis=1)

@@ -28,7 +28,7 @@ from evenhand.protocol import Label
 from evenhand.simulation.measures import arm_share, group_share, selection_rate_ratio
 
 
-def round_regrets(biased: Any, true: Any, index: Any, reward: Any) -> Floats:
+def round_regrets(biased: object, true: object, index: object, reward: object) -> Floats:
     """Return biased, true and perceived regret (..., 3) of rounds.
 
     Parameters
@@ -67,7 +67,7 @@ def round_regrets(biased: Any, true: Any, index: Any, reward: Any) -> Floats:
     return np.stack([*lost, means.max(axis=-1) - received], axis=-1)
 
 
-def _shaped(name: str, given: Any, shape: tuple[int, ...], what: str) -> Floats:
+def _shaped(name: str, given: object, shape: tuple[int, ...], what: str) -> Floats:
     """Return numbers of this shape."""
     found = as_floats(given)
     if found is None or found.shape != shape:
@@ -95,7 +95,7 @@ class Ledger:
         self.pulls: Ints = np.zeros(len(self.membership.arms), np.int64)
         self._regrets = np.zeros(3)
 
-    def add(self, arm: Label, reward: float, *, biased: Any = None, true: Any = None) -> None:
+    def add(self, arm: Label, reward: float, *, biased: object = None, true: object = None) -> None:
         """Enter one round; without `biased` or `true` (n_arms,) the regrets that need them are unknown from then on.
 
         Raises
@@ -112,7 +112,7 @@ class Ledger:
         self._regrets += round_regrets(biased, true, index, reward)
         self.pulls[index] += 1
 
-    def _means(self, means: Any, name: str) -> Any:
+    def _means(self, means: object, name: str) -> Any:
         """Return expected rewards in the order of the arms, unknown ones as nan."""
         arms = self.membership.arms
         if means is None:

@@ -33,7 +33,7 @@ Membership = Sequence[Any] | Mapping[Label, Any]
 25")."""
 
 
-def _attributes(group: Any, name: str = "groups") -> Any:
+def _attributes(group: object, name: str = "groups") -> Any:
     """Return a group as a label, or as the tuple of its attributes."""
     if isinstance(group, (tuple, list)) and group:
         return tuple(_attributes(one, name) for one in group) if len(group) > 1 else _attributes(group[0], name)
@@ -43,7 +43,7 @@ def _attributes(group: Any, name: str = "groups") -> Any:
     return label
 
 
-def _membership(groups: Any) -> Any:
+def _membership(groups: object) -> Any:
     """Return a membership as the user gave it as a dict or a list; a pandas Series is a dict by its index."""
     return as_given(groups, "groups", "a list with the group of each arm, or a dict arm -> group")
 
@@ -89,7 +89,7 @@ class Groups:
         names = arm_labels(list(codes), "groups", least=1)
         return cls(arms, names, tuple(codes[label] for label in labels))
 
-    def code(self, group: Any, name: str = "groups") -> int:
+    def code(self, group: object, name: str = "groups") -> int:
         """Return a group's position.
 
         Raises
@@ -172,7 +172,7 @@ class Grouped(KernelPolicy):
         """The group of each arm."""
         return self.membership.as_dict()
 
-    def ask(self, contexts: Any = None, groups: Membership | None = None, *, available: Any = None) -> Decision:
+    def ask(self, contexts: object = None, groups: Membership | None = None, *, available: object = None) -> Decision:
         """Take the next decision and hand out its ticket.
 
         Parameters
@@ -193,7 +193,9 @@ class Grouped(KernelPolicy):
         """
         return super().ask(contexts if groups is None else ShownArms(contexts, groups), available=available)
 
-    def _round_shown(self, contexts: Any = None, groups: Membership | None = None, *, available: Any = None) -> Any:
+    def _round_shown(
+        self, contexts: object = None, groups: Membership | None = None, *, available: object = None
+    ) -> Any:
         """Return what a round shows as the policy reads it, equal for two rounds that show the same."""
         codes = self.membership.codes if groups is None else self.membership.of_round(groups)
         return list(codes), super()._round_shown(contexts, available=available)
@@ -220,7 +222,7 @@ class Grouped(KernelPolicy):
             raise ArgumentError(wanted("horizon", what, f"round {self.round + 1}", mend))
         return super()._choose(shown)
 
-    def _read_contexts(self, contexts: Any = None) -> Floats:
+    def _read_contexts(self, contexts: object = None) -> Floats:
         if not isinstance(contexts, ShownArms):
             return super()._read_contexts(contexts)
         codes = self.membership.of_round(contexts.groups)

@@ -320,7 +320,7 @@ class TableArms(KernelWorld):
         """Return what the features explain of the difference between each of these groups and all others, and the gap
         between similar people; see `evenhand.audit.parity` with `given=`."""
         codes, names = self.codes(), self.membership.names
-        return similar_gaps(self.table, self.rewards, codes, names, self.features, compared=compared, level=level)
+        return similar_gaps(self.table, self.rewards, codes, names, self.encoder, compared=compared, level=level)
 
     def codes(self) -> Ints:
         """Return the group of each row (n_rows,), its place among the groups' names."""
@@ -356,7 +356,7 @@ class TableArms(KernelWorld):
         yield cls(frame, ["age", "sex"], group="sex", reward="repaid", sensitive="F", noise=1.0)
 
 
-def _names(name: str, columns: Any) -> list[Any]:
+def _names(name: str, columns: object) -> list[Any]:
     names = column_names(name, columns)
     if len(set(names)) < len(names):
         raise TableError(wanted(name, "at least one column, each once", columns))

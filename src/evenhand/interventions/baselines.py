@@ -1,6 +1,6 @@
 """Searches to compare CSR with: all trials at once, two stages, and the best outcome whatever the gaps.
 
-Source: T. Gao and Y. Feng, "Identifying Best Fair Intervention" (2021), the two-stage form of CSR; R. Sen, K.
+Source: R. Gao and H. Feng, "Identifying Best Fair Intervention" (2021), the two-stage form of CSR; R. Sen, K.
 Shanmugam, A. G. Dimakis, S. Shakkottai, "Identifying Best Interventions through Online Importance Sampling" (ICML
 2017), algorithm SRIS (`reuse`: version 2).
 """

@@ -13,7 +13,7 @@ The paper's form: after phase l, F are the remaining candidates with |zeta| + 3/
 direction. Where F is not empty, candidates with |zeta| - 3/2^l above the tolerance are dropped, and those whose outcome
 lies more than 5/2^l below the best of F.
 
-Source: T. Gao and Y. Feng, "Identifying Best Fair Intervention" (2021), algorithm CSR (V1: the estimates use one
+Source: R. Gao and H. Feng, "Identifying Best Fair Intervention" (2021), algorithm CSR (V1: the estimates use one
 phase's samples; V2, `reuse`: all so far); the tests and the pooled form are ours.
 """
 

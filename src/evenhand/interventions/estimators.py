@@ -14,7 +14,7 @@ with E_{k,a} the expectation under candidate k and do(S = a), and P_a the produc
 are evaluated by log-sum-exp: exponents pass 300. Where k has mass and j has none, they are infinite. Neither is
 symmetric.
 
-Source: T. Gao and Y. Feng, "Identifying Best Fair Intervention" (2021), for both; M is from R. Sen, K. Shanmugam, A. G.
+Source: R. Gao and H. Feng, "Identifying Best Fair Intervention" (2021), for both; M is from R. Sen, K. Shanmugam, A. G.
 Dimakis, S. Shakkottai, "Identifying Best Interventions through Online Importance Sampling" (ICML 2017).
 """
 

@@ -19,7 +19,7 @@ from evenhand.errors import ArgumentError, wanted
 from evenhand.interventions.group_means import CANDIDATE, factors_below, group_means
 from evenhand.interventions.inference import eliminate
 from evenhand.interventions.model import CausalModel
-from evenhand.interventions.recommendation import Recommendation, Status, of_draws, of_more, report
+from evenhand.interventions.recommendation import Recommendation, Status, of_draws, of_more, of_refuted, report
 from evenhand.kernels.arrays import Floats
 from evenhand.rng import Seed, draw_seed, generator
 
@@ -160,7 +160,8 @@ class Posterior:
         label = None if none else self.problem.candidates[answer]
         found = Recommendation(label, status, self._table(verdicts, fair.mean(0), chances[:-1], level))
         found.confidence = least if shown else None
-        found.notes = (*self._of_prior(label), of_draws(len(fair)), *self.problem.notes)
+        said = of_refuted if self.problem.refuted else of_draws
+        found.notes = (*self._of_prior(label), said(len(fair)), *self.problem.notes)
         if status == "not_shown" and not self.problem.refuted:
             found.more = self._more(tolerance, level, None)
             found.notes = (self._of_more(found, tolerance, level), *found.notes)

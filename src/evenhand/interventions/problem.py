@@ -101,7 +101,7 @@ class Problem:
     >>> problem.recommend(tolerance=0.1).table["verdict"].tolist()
     ['unfair', 'certified', 'unfair']
 
-    Source: T. Gao and Y. Feng, "Identifying Best Fair Intervention" (2021).
+    Source: R. Gao and H. Feng, "Identifying Best Fair Intervention" (2021).
     """
 
     def __init__(

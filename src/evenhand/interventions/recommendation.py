@@ -5,7 +5,7 @@ confidence means, and what the answer assumes, in words.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import permutations
+from itertools import combinations, permutations
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -80,7 +80,8 @@ class Recommendation(HasCard, Found):
 def report(
     problem: Problem, outcomes: Ends, gaps: Ends, verdicts: Sequence[str], dropped: Mapping[int, tuple[int, str]]
 ) -> Any:
-    """Return the table of a recommendation, from estimates of outcomes (K,) and gaps (pairs, K) with their ends."""
+    """Return the table of a recommendation, from estimates of outcomes (K,) and gaps (pairs, K) with their ends; its
+    attributes say in words what its columns hold."""
     import pandas as pd
 
     groups = label_texts(problem.groups, "/")
@@ -95,7 +96,11 @@ def report(
     why = [dropped.get(k, (None, "")) for k in range(len(problem.candidates))]
     columns["phase"] = pd.array([phase for phase, _ in why], dtype="Int64")
     columns["reason"] = [words for _, words in why]
-    return pd.DataFrame(columns).set_index("candidate")
+    table, who = pd.DataFrame(columns).set_index("candidate"), [problem.structure.named(one) for one in problem.groups]
+    pairs = {f"gap[{a}, {b}]": (one, other) for (a, one), (b, other) in combinations(zip(groups, who, strict=True), 2)}
+    table.attrs = {name: f"{one} minus {other}".replace(" = ", " ") for name, (one, other) in pairs.items()}
+    table.attrs["outcome"] = "outcome" if (problem.low, problem.high) == (0.0, 1.0) else problem.structure.outcome
+    return table
 
 
 def of_tests(delta: float) -> str:
@@ -115,6 +120,14 @@ def of_draws(draws: int) -> str:
     return (
         f"The confidence is a lower bound of the answer's posterior probability, from {draws:,} draws. It supposes the "
         "graph and the prior of the tables. If you look again as data come in, ask for a higher level."
+    )
+
+
+def of_refuted(draws: int) -> str:
+    """Say what intervals and shares mean where the data contradict the graph."""
+    return (
+        f"Intervals and shares come from {draws:,} draws under this graph and the prior of its tables. The table "
+        "refutes the graph: more rows would not show an answer, another graph may."
     )
 
 

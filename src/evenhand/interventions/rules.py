@@ -181,9 +181,12 @@ def _column(name: str, rule: Mapping[Any, Any], left: Mapping[str, Any], model: 
         return parent
     if -1 in Labels(own).places(rule.values()):
         return None
-    everybody = next((state for state, share in zip(rule, numbers, strict=True) if share == 1.0), None)
-    by_column = {parent: dict(rule)}
-    ways = f"{by_column} for a rule by {parent!r}, or {everybody!r} for everybody"
+    always = next((state for state, share in zip(rule, numbers, strict=True) if share == 1.0), None)
+    lottery: Any = dict(rule)
+    for above in reversed(list(left)):
+        lottery = {above: dict.fromkeys(model.states[above], lottery)}
+    by_lot = f"{lottery} for one lottery for all" if always is None else f"{always!r} for everybody"
+    ways = f"{ {parent: dict(rule)} } for a rule by {parent!r}, or {by_lot}"
     raise ArgumentError(wanted(name, "a rule that can be read in one way", dict(rule), f"write {ways}"))
 
 

@@ -44,7 +44,7 @@ class Kernel:
         functools.update_wrapper(self, function)
         self.function, self.inline, self._origin = function, inline, origin
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: object) -> Any:
         """Run the kernel, and all kernels that it calls, uncompiled."""
         return self.function(*arguments)
 
@@ -62,7 +62,7 @@ class EntryPoint:
     def __init__(self, uncompiled: Kernel) -> None:
         self.uncompiled = uncompiled
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: object) -> Any:
         """Run the kernel compiled."""
         return self.compiled(*arguments)
 
@@ -94,7 +94,7 @@ def bind_names(template: Kernel, names: tuple[tuple[str, Any], ...]) -> Kernel:
     return Kernel(clone, template.inline, (template, names))
 
 
-def bind(template: Any, **names: Any) -> Any:
+def bind(template: Kernel, **names: object) -> Any:
     """Return the template with its open names filled by kernels, classes or constants.
 
     >>> @kernel
@@ -113,12 +113,12 @@ def bind(template: Any, **names: Any) -> Any:
 _entry = functools.cache(EntryPoint)
 
 
-def entry(template: Any, **names: Any) -> Any:
+def entry(template: Kernel, **names: object) -> Any:
     """Like `bind`, for functions called from Python, which run compiled."""
     return _entry(bind(template, **names))
 
 
-def direct(entered: EntryPoint, *examples: Any) -> Any:
+def direct(entered: EntryPoint, *examples: object) -> Any:
     """Return the machine code of an entry for arguments of the very types of `examples`, and no other.
 
     A call costs a third of what it does where numba first looks at every argument's type, and tuples of arrays cost no
@@ -146,7 +146,7 @@ def interpreted(uncompiled: Kernel) -> Callable[..., Any]:
     inf
     """
 
-    def run(*arguments: Any) -> Any:
+    def run(*arguments: object) -> Any:
         with np.errstate(all="ignore"):
             return uncompiled.function(*arguments)
 
@@ -180,7 +180,7 @@ class LazyKernel:
         self._plain, self._cost = interpreted(entered.uncompiled), cost
         self._compiled: Any = None
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: object) -> Any:
         """Run the entry, whichever way."""
         if self._compiled is None:
             self._left -= 1 if self._cost is None else self._cost(*arguments)
@@ -195,7 +195,7 @@ class LazyKernel:
         """Whether there is machine code already."""
         return self._compiled is not None
 
-    def compile(self, *arguments: Any) -> Any:
+    def compile(self, *arguments: object) -> Any:
         """Compile now, for arguments like these where no examples were given, and return the machine code."""
         self._compiled = direct(self._entered, *(arguments if self._examples is None else self._examples))
         if self._replace is not None:
@@ -203,7 +203,7 @@ class LazyKernel:
         return self._compiled
 
 
-def _as_python(value: Any) -> Any:
+def _as_python(value: object) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -297,16 +297,16 @@ own = 0
 
 
 @kernel
-def _pack(*arrays: Any) -> Any:
+def _pack(*arrays: object) -> Any:
     return Type(*arrays)
 
 
 @kernel
-def _pack_nested(*arrays: Any) -> Any:
+def _pack_nested(*arrays: object) -> Any:
     return Type(*(arrays[:own] + (pack_inner(*arrays[own:]),)))  # noqa: RUF005, numba knows no other
 
 
-def is_named_tuple(value: Any) -> TypeGuard[Any]:
+def is_named_tuple(value: object) -> TypeGuard[Any]:
     """Return whether a value is a NamedTuple, or the class of one."""
     return hasattr(value, "_fields")
 
@@ -323,7 +323,7 @@ def packer(value: Any) -> Any:
     return bind(_pack, Type=type(value))
 
 
-def packers(params: Any, state: Any) -> tuple[tuple[str, Any], ...]:
+def packers(params: object, state: object) -> tuple[tuple[str, Any], ...]:
     """Return what a kernel that takes one tuple of arrays needs to put parameters and state together again."""
     return ("split", len(flat(params))), ("pack_params", packer(params)), ("pack_state", packer(state))
 

@@ -70,7 +70,7 @@ def tree(k: int) -> Tree:
 
 
 @routine
-def solve(rewards: Any, distances: Any, budget: Any, p: Any, tree: Any) -> Any:
+def solve(rewards: Floats, distances: Floats, budget: float, p: Floats, tree: Tree) -> Any:
     """Write the optimum closest to uniform to `p`; return (steps or CAPPED, the price of the budget)."""
     steps, price = climb(rewards, distances, budget, p, tree)
     if steps != CAPPED and mark_rigid(rewards, price, tree):
@@ -79,7 +79,7 @@ def solve(rewards: Any, distances: Any, budget: Any, p: Any, tree: Any) -> Any:
 
 
 @routine
-def climb(rewards: Any, distances: Any, budget: Any, p: Any, tree: Any) -> Any:
+def climb(rewards: Floats, distances: Floats, budget: float, p: Floats, tree: Tree) -> Any:
     """Write an optimal vertex to `p` and its basis to `tree`; return (steps or CAPPED, the price of the budget)."""
     k = rewards.size
     for i in range(k):
@@ -121,7 +121,7 @@ def climb(rewards: Any, distances: Any, budget: Any, p: Any, tree: Any) -> Any:
 
 
 @kernel
-def total(values: Any, offset: Any, tree: Any) -> Any:
+def total(values: Floats, offset: float, tree: Tree) -> Any:
     """Sum values - offset and count people over every subtree."""
     k = values.size
     for i in range(k):
@@ -136,7 +136,7 @@ def total(values: Any, offset: Any, tree: Any) -> Any:
 
 
 @kernel
-def colour(tree: Any) -> Any:
+def colour(tree: Tree) -> Any:
     """Name every node's component by its root: k for the floor's, else the floating tree's top."""
     k = tree.parent.size
     for i in range(k):
@@ -147,7 +147,7 @@ def colour(tree: Any) -> Any:
 
 
 @kernel
-def hang(node: Any, parent: Any, upper: Any, tree: Any) -> Any:
+def hang(node: int, parent: int, upper: int, tree: Tree) -> Any:
     """Turn the floating tree of `node` so that `node` is its top, and hang it on `parent`."""
     rigid = 0
     while True:
@@ -159,7 +159,7 @@ def hang(node: Any, parent: Any, upper: Any, tree: Any) -> Any:
 
 
 @kernel
-def prices(rewards: Any, price: Any, tree: Any) -> Any:
+def prices(rewards: Floats, price: float, tree: Tree) -> Any:
     """Write to `tree.sums` the price of each node's constraint to its parent; 0 for a floating root."""
     total(rewards, price, tree)
     for i in range(rewards.size):
@@ -170,7 +170,7 @@ def prices(rewards: Any, price: Any, tree: Any) -> Any:
 
 
 @kernel
-def mark_rigid(rewards: Any, price: Any, tree: Any) -> Any:
+def mark_rigid(rewards: Floats, price: float, tree: Tree) -> Any:
     """Mark the constraints that have a price; return whether one has none, so that the optimum may not be unique."""
     prices(rewards, price, tree)
     scale = 0.0
@@ -185,7 +185,7 @@ def mark_rigid(rewards: Any, price: Any, tree: Any) -> Any:
 
 
 @routine
-def nearest_to_uniform(distances: Any, budget: Any, spent: Any, p: Any, tree: Any) -> Any:
+def nearest_to_uniform(distances: Floats, budget: float, spent: bool, p: Floats, tree: Tree) -> Any:
     """Move `p` to the point of the optimal face that is closest to uniform; `spent` holds the mass at the budget."""
     k = p.size
     for i in range(k):
@@ -208,7 +208,7 @@ def nearest_to_uniform(distances: Any, budget: Any, spent: Any, p: Any, tree: An
 
 
 @routine
-def approach(distances: Any, budget: Any, fixed_mass: Any, p: Any, tree: Any) -> Any:
+def approach(distances: Floats, budget: float, fixed_mass: bool, p: Floats, tree: Tree) -> Any:
     k = p.size
     people = 0.0
     for i in range(k):
@@ -246,7 +246,7 @@ def approach(distances: Any, budget: Any, fixed_mass: Any, p: Any, tree: Any) ->
 
 
 @kernel
-def aim(target: Any, budget: Any, fixed_mass: Any, p: Any, tree: Any) -> Any:
+def aim(target: float, budget: float, fixed_mass: bool, p: Floats, tree: Tree) -> Any:
     """Write each component's move to its own optimum to `tree.shift`; return the price of the mass."""
     k = p.size
     mass, demand, free = 0.0, 0.0, 0.0
@@ -273,7 +273,7 @@ def aim(target: Any, budget: Any, fixed_mass: Any, p: Any, tree: Any) -> Any:
 
 
 @kernel
-def loosest(target: Any, p: Any, tree: Any) -> Any:
+def loosest(target: float, p: Floats, tree: Tree) -> Any:
     """Return the node whose constraint, not rigid, holds it back the most from its own optimum, or -1."""
     total(p, target, tree)
     worst, gain = -1, 1e-12

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.kernels.arrays import Floats, Ints
+from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.random import normal, uniform
 
@@ -61,7 +61,7 @@ def simplex(m: int) -> Simplex:
 
 
 @kernel
-def compare(cuts: Any, limits: Any, count: Any, x: Any, excess: Any) -> Any:
+def compare(cuts: Floats, limits: Floats, count: int, x: Floats, excess: Floats) -> Any:
     """Write to `excess` by how much x breaks each cut."""
     for r in range(count):
         excess[r] = -limits[r]
@@ -71,7 +71,7 @@ def compare(cuts: Any, limits: Any, count: Any, x: Any, excess: Any) -> Any:
 
 
 @kernel
-def locate(work: Any) -> Any:
+def locate(work: Simplex) -> Any:
     """Set the point of the basis."""
     m = work.point.size
     for j in range(m):
@@ -82,7 +82,7 @@ def locate(work: Any) -> Any:
 
 
 @kernel
-def most_broken(cuts: Any, limits: Any, count: Any, low: Any, high: Any, x: Any, excess: Any) -> Any:
+def most_broken(cuts: Floats, limits: Floats, count: int, low: Floats, high: Floats, x: Floats, excess: Floats) -> Any:
     """Return the constraint that x breaks most, numbered as `basis` does, count where none is broken."""
     m = x.size
     # A basis is exact only up to rounding: without the margin a constraint in the basis would enter again and again.
@@ -100,7 +100,7 @@ def most_broken(cuts: Any, limits: Any, count: Any, low: Any, high: Any, x: Any,
 
 
 @kernel
-def express(cuts: Any, entering: Any, work: Any) -> Any:
+def express(cuts: Floats, entering: int, work: Simplex) -> Any:
     """Write a constraint in terms of the basis into `work.column`."""
     m = work.point.size
     for i in range(m):
@@ -116,7 +116,7 @@ def express(cuts: Any, entering: Any, work: Any) -> Any:
 
 
 @kernel
-def exchange(limits: Any, low: Any, high: Any, leaving: Any, entering: Any, work: Any) -> Any:
+def exchange(limits: Floats, low: Floats, high: Floats, leaving: int, entering: int, work: Simplex) -> Any:
     """Put the constraint that `express` has written into the place of a member of the basis."""
     m = work.point.size
     pivot = 1.0 / work.column[leaving]
@@ -136,7 +136,9 @@ def exchange(limits: Any, low: Any, high: Any, leaving: Any, entering: Any, work
 
 
 @routine
-def support(cuts: Any, limits: Any, count: Any, low: Any, high: Any, u: Any, excess: Any, work: Any) -> Any:
+def support(
+    cuts: Floats, limits: Floats, count: int, low: Floats, high: Floats, u: Floats, excess: Floats, work: Simplex
+) -> Any:
     """Return an upper bound of u.x over the set, attained unless the step cap was passed; EMPTY if the set is.
 
     `cuts` is (m, capacity), a column each of `count` half-spaces, so that all are compared at once; `excess`
@@ -178,17 +180,17 @@ def support(cuts: Any, limits: Any, count: Any, low: Any, high: Any, u: Any, exc
 
 @routine
 def walk(
-    cuts: Any,
-    limits: Any,
-    count: Any,
-    low: Any,
-    high: Any,
-    factor: Any,
-    x: Any,
-    direction: Any,
-    excess: Any,
-    slopes: Any,
-    stream: Any,
+    cuts: Floats,
+    limits: Floats,
+    count: int,
+    low: Floats,
+    high: Floats,
+    factor: Floats,
+    x: Floats,
+    direction: Floats,
+    excess: Floats,
+    slopes: Floats,
+    stream: Words,
 ) -> Any:
     """Take one step of hit-and-run from `x`, along `factor` times a normal vector; stay where the chord is not
     finite."""

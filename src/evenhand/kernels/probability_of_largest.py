@@ -22,12 +22,12 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from evenhand.kernels.arrays import Floats
-from evenhand.kernels.compose import OPEN, LazyKernel, entry, kernel
+from evenhand.kernels.compose import OPEN, Kernel, LazyKernel, entry, kernel
 
 GAUSS = 12
 WIDTH = 2.5
@@ -172,18 +172,18 @@ def _rule() -> tuple[Floats, Floats, Floats]:
 
 
 @cache
-def _walker(prepared: Any, dense: Any) -> LazyKernel:
+def _walker(prepared: Kernel, dense: Kernel) -> LazyKernel:
     return LazyKernel(entry(walk, prepare=prepared, density=dense), None, PLAIN_ARMS, cost=lambda first, *_: first.size)
 
 
-def _largest(prepared: Any, dense: Any, first: Any, second: Any) -> Floats:
+def _largest(prepared: Kernel, dense: Kernel, first: ArrayLike, second: ArrayLike) -> Floats:
     first, second = np.ascontiguousarray(first, np.float64), np.ascontiguousarray(second, np.float64)
     found = np.empty(first.size)
     _walker(prepared, dense)(first, second, np.empty((first.size, NODES + 2 * GAUSS)), *_rule(), found)
     return found
 
 
-def largest_beta(a: Any, b: Any) -> Floats:
+def largest_beta(a: ArrayLike, b: ArrayLike) -> Floats:
     """Return the probability of each of the independent Beta(a_i, b_i) variables (k,) to be the largest.
 
     >>> largest_beta([1, 1], [1, 1]).round(6).tolist(), largest_beta([2, 1], [1, 2]).round(6).tolist()
@@ -192,7 +192,7 @@ def largest_beta(a: Any, b: Any) -> Floats:
     return _largest(prepare_beta, beta_density, a, b)
 
 
-def largest_normal(means: Any, sds: Any) -> Floats:
+def largest_normal(means: ArrayLike, sds: ArrayLike) -> Floats:
     """Return the probability of each of the independent normal variables (k,) to be the largest; one of standard
     deviation 0 is its mean, and the first of several that are equal wins.
 

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel, routine
-from evenhand.kernels.halfspaces import compare, exchange, express, locate
+from evenhand.kernels.halfspaces import Simplex, compare, exchange, express, locate
 
 UNREACHED = np.inf
 """What `ascend` returns when it cannot say: no vertex is kept, or none of the edges it tried led to the optimum."""
@@ -25,7 +26,7 @@ FLAT = 1e-11
 
 
 @kernel
-def begin(cuts: Any, limits: Any, low: Any, high: Any, basis: Any, work: Any) -> Any:
+def begin(cuts: Floats, limits: Floats, low: Floats, high: Floats, basis: Ints, work: Simplex) -> Any:
     """Enter a basis: its costs and, by Gauss-Jordan elimination with pivots by rows, its inverse; return whether it
     has one."""
     m = basis.size
@@ -46,7 +47,7 @@ def begin(cuts: Any, limits: Any, low: Any, high: Any, basis: Any, work: Any) ->
 
 
 @kernel
-def invert(matrix: Any, order: Any) -> Any:
+def invert(matrix: Floats, order: Ints) -> Any:
     """Invert a matrix in its place; return False where it is singular."""
     m = order.size
     for c in range(m):
@@ -79,18 +80,18 @@ def invert(matrix: Any, order: Any) -> Any:
 
 @routine
 def ascend(
-    cuts: Any,
-    limits: Any,
-    count: Any,
-    low: Any,
-    high: Any,
-    u: Any,
-    vertices: Any,
-    bases: Any,
-    kept: Any,
-    excess: Any,
-    slopes: Any,
-    work: Any,
+    cuts: Floats,
+    limits: Floats,
+    count: int,
+    low: Floats,
+    high: Floats,
+    u: Floats,
+    vertices: Floats,
+    bases: Ints,
+    kept: Ints,
+    excess: Floats,
+    slopes: Floats,
+    work: Simplex,
 ) -> Any:
     """Return an upper bound of u.x over the set, attained at `work.point`, from the vertices kept; or `UNREACHED`.
 
@@ -121,7 +122,7 @@ def ascend(
 
 
 @routine
-def settle(cuts: Any, limits: Any, low: Any, high: Any, u: Any, work: Any) -> Any:
+def settle(cuts: Floats, limits: Floats, low: Floats, high: Floats, u: Floats, work: Simplex) -> Any:
     """Return the bound that the basis of `work` proves, and its point, computed anew from the basis in order: the same
     to the last bit whichever way led to it."""
     m = u.size
@@ -141,7 +142,7 @@ def settle(cuts: Any, limits: Any, low: Any, high: Any, u: Any, work: Any) -> An
 
 
 @kernel
-def steepest(u: Any, work: Any) -> Any:
+def steepest(u: Floats, work: Simplex) -> Any:
     """Set the multipliers y of u; return the member of the basis whose edge leads up the most steeply, or -1."""
     m = u.size
     leaving, steepness = -1, 0.0
@@ -158,7 +159,15 @@ def steepest(u: Any, work: Any) -> Any:
 
 @kernel
 def follow(
-    cuts: Any, limits: Any, count: Any, low: Any, high: Any, leaving: Any, excess: Any, slopes: Any, work: Any
+    cuts: Floats,
+    limits: Floats,
+    count: int,
+    low: Floats,
+    high: Floats,
+    leaving: int,
+    excess: Floats,
+    slopes: Floats,
+    work: Simplex,
 ) -> Any:
     """Walk the edge off the constraint `leaving` until another holds, which takes its place; return False if none
     does."""
@@ -192,7 +201,7 @@ def follow(
 
 
 @kernel
-def proven(cuts: Any, low: Any, high: Any, work: Any) -> Any:
+def proven(cuts: Floats, low: Floats, high: Floats, work: Simplex) -> Any:
     """Return the bound that the multipliers prove; one that is negative by rounding speaks of the opposite side, which
     the box limits."""
     m = work.duals.size
@@ -212,7 +221,7 @@ def proven(cuts: Any, low: Any, high: Any, work: Any) -> Any:
 
 
 @kernel
-def keep(vertices: Any, bases: Any, kept: Any, work: Any) -> Any:
+def keep(vertices: Floats, bases: Ints, kept: Ints, work: Simplex) -> Any:
     """Keep the vertex of `work`, in the place of the oldest where all are taken; `kept` is (how many, the next
     place)."""
     capacity = vertices.shape[0]
@@ -227,7 +236,7 @@ def keep(vertices: Any, bases: Any, kept: Any, work: Any) -> Any:
 
 
 @kernel
-def discard(cuts: Any, limits: Any, row: Any, vertices: Any, bases: Any, kept: Any) -> Any:
+def discard(cuts: Floats, limits: Floats, row: int, vertices: Floats, bases: Ints, kept: Ints) -> Any:
     """Discard the vertices that the half-space of a row cuts off; the rest keep their order."""
     m = vertices.shape[1]
     left = 0

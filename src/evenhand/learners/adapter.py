@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from typing import Any, NamedTuple, Self
 
@@ -13,11 +15,13 @@ import numpy as np
 from evenhand.arguments import is_whole, whole, yes_or_no
 from evenhand.errors import ArgumentError, EvenhandError, ModelError, StateFileError, wanted
 from evenhand.frames import dimensions
-from evenhand.learners.functions import find, know, path_of
+from evenhand.kernels.arrays import Floats
+from evenhand.learners.functions import MissingFunction, find, know, path_of
 from evenhand.parameters import Parameters
 from evenhand.protocol import Label, arm_labels
 from evenhand.registry import register
 
+_dumps: ContextVar[bool] = ContextVar("_dumps", default=True)
 PLAIN = ("contextual", "features", "reward_range", "arms", "among", "own_choices")
 """The arguments of an adapter that are plain data."""
 
@@ -38,7 +42,7 @@ class Adapter(Parameters):
         share the learner's own randomness, and `simulate` warns.
     dump, load : how the learner is saved. `dump(learner)` returns all of its memory, its randomness included, as
         numbers, text, bytes, arrays, lists and dicts; `load(dumped)` returns a learner that goes on from there. A state
-        file names the functions, so all five must be at the top of a module. Without both the learner cannot be saved.
+        file names the functions, so all must be at the top of a module. Without both the learner cannot be saved.
     contextual : whether the learner takes contexts. None: not under a quota, and otherwise as the world shows them.
     features : the names of the contexts' columns, in the order in which the learner takes them: data frames and dicts
         are then read by these names. None takes the order of the first data frame.
@@ -51,6 +55,8 @@ class Adapter(Parameters):
         such rounds, and a warning says so.
     own_choices : whether it must learn from its own choices alone, as a learner that weighs rewards by their
         probabilities must: `DeadlineLearn` then holds a proposal that it refuses.
+    scores : takes what `choose` takes, and returns how much each of the arms is expected to earn, more for one that is
+        worth trying, in the unit of the rewards: `DeadlineLearn(..., priced=True)` asks it in place of `choose`.
 
     Raises
     ------
@@ -76,7 +82,7 @@ class Adapter(Parameters):
 
     def __init__(
         self,
-        learner: Any,
+        learner: object,
         *,
         choose: Callable[..., Any],
         update: Callable[..., Any],
@@ -89,8 +95,10 @@ class Adapter(Parameters):
         arms: int | Sequence[Label] | None = None,
         among: bool = False,
         own_choices: bool = False,
+        scores: Callable[..., Any] | None = None,
     ) -> None:
-        functions: dict[str, Any] = {"choose": choose, "update": update, "seed": seed, "dump": dump, "load": load}
+        functions: dict[str, Any] = {"choose": choose, "update": update, "scores": scores}
+        functions |= {"seed": seed, "dump": dump, "load": load}
         for name, function in functions.items():
             if not callable(function) and (function is not None or name in ("choose", "update")):
                 given = "of what dump returned" if name == "load" else "that takes the learner first"
@@ -115,7 +123,12 @@ class Adapter(Parameters):
         seed = self.functions["seed"]
         return None if seed is None else partial(seed, self.learner)
 
-    def choose(self, *contexts_arms: Any) -> int | list[int]:
+    @property
+    def scores(self) -> Callable[..., Any] | None:
+        """A function that returns the wrapped learner's scores, or None if `scores` was not given."""
+        return None if self.functions["scores"] is None else partial(self._called, "scores")
+
+    def choose(self, *contexts_arms: object) -> int | list[int]:
         """Return the index that the wrapped learner picks, or its ranking."""
         given = self._called("choose", *contexts_arms)
         ranking = _listed(given)
@@ -124,7 +137,7 @@ class Adapter(Parameters):
             raise ArgumentError(wanted("choose", what, given))
         return int(ranking[0]) if len(ranking) == 1 else list(map(int, ranking))
 
-    def update(self, *contexts_index_reward: Any) -> None:
+    def update(self, *contexts_index_reward: object) -> None:
         """Tell the wrapped learner a reward."""
         self._called("update", *contexts_index_reward)
 
@@ -159,7 +172,7 @@ class Adapter(Parameters):
             )
         return {
             "functions": {name: function and path_of(name, function) for name, function in self.functions.items()},
-            "dumped": self._called("dump"),
+            "dumped": self._called("dump") if _dumps.get() else None,
         } | self._said
 
     @property
@@ -179,8 +192,9 @@ class Adapter(Parameters):
         """
         names = snapshot["functions"]
         functions: dict[str, Any] = {name: None if path is None else find(path) for name, path in names.items()}
+        load, dumped = functions["load"], snapshot["dumped"]
         try:
-            learner = functions["load"](snapshot["dumped"])
+            learner = dumped if isinstance(load, MissingFunction) else load(dumped)
         except StateFileError:
             raise
         except Exception as error:
@@ -192,7 +206,7 @@ class Adapter(Parameters):
         """Yield a learner to check: a list of counts that picks the arm told least often."""
         yield cls([2, 0, 1], choose=_fewest, update=_counted, dump=list, load=list, reward_range=(-1.0, math.inf))
 
-    def _called(self, name: str, *given: Any) -> Any:
+    def _called(self, name: str, *given: object) -> Any:
         try:
             return self.functions[name](self.learner, *given)
         except EvenhandError:
@@ -204,7 +218,17 @@ class Adapter(Parameters):
             raise ModelError(f"{failed}: {error}{mend}") from error
 
 
-def _takes(function: Callable[..., Any], *given: Any) -> bool:
+@contextmanager
+def without_dumps() -> Iterator[None]:
+    """Leave out of snapshots what learners from elsewhere remember: two of these are then equal where all else is."""
+    token = _dumps.set(False)
+    try:
+        yield
+    finally:
+        _dumps.reset(token)
+
+
+def _takes(function: Callable[..., Any], *given: object) -> bool:
     try:
         inspect.signature(function).bind(*given)
     except TypeError:
@@ -230,9 +254,10 @@ class LearnerFacts(NamedTuple):
     learner: Any = None
     reward_range: Any = None
     reseed: Any = None
+    scores: Any = None
 
 
-def learner_facts(learner: Any) -> LearnerFacts:
+def learner_facts(learner: object) -> LearnerFacts:
     """Return what a learner says of itself: its policy asks it once."""
     declared = getattr(learner, "_traits", learner)
     said = (
@@ -242,7 +267,7 @@ def learner_facts(learner: Any) -> LearnerFacts:
     return LearnerFacts._make(said)
 
 
-def reward_range_of(learner: Any, default: tuple[float, float]) -> tuple[float, float]:
+def reward_range_of(learner: object, default: tuple[float, float]) -> tuple[float, float]:
     """Return the rewards that a foreign learner takes, `default` where it does not say.
 
     Raises
@@ -254,7 +279,7 @@ def reward_range_of(learner: Any, default: tuple[float, float]) -> tuple[float, 
     return default if own is None else read_range(own)
 
 
-def read_range(given: Any) -> tuple[float, float]:
+def read_range(given: Any, name: str = "reward_range") -> tuple[float, float]:
     """Return a least and a largest reward.
 
     Raises
@@ -268,11 +293,11 @@ def read_range(given: Any) -> tuple[float, float]:
         low = high = math.nan
     if not low < high:
         mend = "such as (0, 5), or (-math.inf, math.inf) for any reward"
-        raise ArgumentError(wanted("reward_range", "the lowest and the highest reward", given, mend))
+        raise ArgumentError(wanted(name, "the lowest and the highest reward", given, mend))
     return low, high
 
 
-def read_features(given: Any, contextual: bool | None) -> list[str]:
+def read_features(given: object, contextual: bool | None) -> list[str]:
     """Return the names of features.
 
     Raises
@@ -288,7 +313,7 @@ def read_features(given: Any, contextual: bool | None) -> list[str]:
     return listed
 
 
-def wishes_of(learner: Any, contexts: Sequence[Any], arms: Sequence[int], name: str) -> list[int]:
+def wishes_of(learner: object, contexts: Sequence[Any], arms: Sequence[int], name: str) -> list[int]:
     """Return the indices of the arms that a learner from elsewhere proposes to play, the best first; one that can be
     asked among some arms is asked among these.
 
@@ -310,12 +335,30 @@ def wishes_of(learner: Any, contexts: Sequence[Any], arms: Sequence[int], name: 
     return list(map(int, proposals))
 
 
+def scores_of(learner: Any, contexts: Sequence[Any], arms: Sequence[int]) -> Floats:
+    """Return the score of each of these arms, by a learner from elsewhere that has scores.
+
+    Raises
+    ------
+    ArgumentError
+        If it returns anything but a number for each.
+    """
+    said = learner_facts(learner).scores(*contexts, *([list(arms)] if asks_among(learner) else []))
+    try:
+        scores = np.array(said, np.float64)
+    except (TypeError, ValueError):
+        scores = np.array(math.nan)
+    if scores.shape != (len(arms),) or np.isnan(scores).any():
+        raise ArgumentError(wanted("learner.scores()", f"{len(arms)} numbers, one for each arm", said))
+    return scores
+
+
 def said_by(learner: Any, contexts: Sequence[Any], arms: Sequence[int]) -> list[Any]:
     """Return what a learner from elsewhere chooses, asked among these arms where it can be; one arm is a list too."""
     return _listed(learner.choose(*contexts, *([list(arms)] if asks_among(learner) else [])))
 
 
-def asks_among(learner: Any) -> bool:
+def asks_among(learner: object) -> bool:
     """Return whether a learner from elsewhere can be asked which of some arms it would play."""
     return bool(getattr(learner, "among", False))
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -41,7 +41,7 @@ WIDEST = 10**7
 NONE_IN_WINDOW = reason("no reward within the window", "untried")
 
 
-def read_changes(name: str, own: Any, horizon: int | None, changes: int) -> tuple[int | None, int]:
+def read_changes(name: str, own: object, horizon: int | None, changes: int) -> tuple[int | None, int]:
     """Return the horizon and how many times the means change within it; a horizon decides `own`, which `name` names."""
     read = None if horizon is None else whole("horizon", horizon, low=1, high=LONGEST)
     times = whole("changes", changes, low=1, high=read)

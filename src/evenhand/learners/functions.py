@@ -10,8 +10,9 @@ from __future__ import annotations
 import importlib
 import inspect
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from operator import attrgetter
 from types import BuiltinMethodType, MethodType, MethodWrapperType
 from typing import Any
@@ -20,6 +21,38 @@ from evenhand.errors import ArgumentError, StateFileError, wanted
 from evenhand.registry import OWN, own_modules
 
 _known: dict[str, Callable[..., Any]] = {}
+_missing: ContextVar[list[str] | None] = ContextVar("_missing", default=None)
+
+
+class MissingFunction:
+    """Stands for a function that a state file names and this process does not know.
+
+    Raises
+    ------
+    StateFileError
+        If it is called.
+    """
+
+    def __init__(self, path: Any) -> None:
+        self.path = path
+
+    def __call__(self, *_: Any) -> Any:
+        mend = f"make an Adapter with it first, or name its module in {OWN}"
+        raise StateFileError(wanted("the file's function", "one that this process has loaded", self.path, mend))
+
+
+@contextmanager
+def stand_ins() -> Iterator[list[str]]:
+    """Let `find` return a `MissingFunction` where this process does not know one; provide the names of these.
+
+    Of a learner without its functions it is still known what it was asked and told, and what was promised over it.
+    """
+    names: list[str] = []
+    token = _missing.set(names)
+    try:
+        yield names
+    finally:
+        _missing.reset(token)
 
 
 def know(*functions: Callable[..., Any] | None) -> None:
@@ -48,7 +81,7 @@ def path_of(argument: str, function: Callable[..., Any]) -> str:
     return path
 
 
-def find(path: Any) -> Callable[..., Any]:
+def find(path: object) -> Callable[..., Any]:
     """Return the function that a state file names.
 
     Raises
@@ -64,10 +97,14 @@ def find(path: Any) -> Callable[..., Any]:
         found = _attribute(module, name) if module in own_modules() else None
         if found is not None and _path(found) == path:
             _known[path] = found
-    if not isinstance(path, str) or path not in _known:
-        mend = f"make an Adapter with it first, or name its module in {OWN}"
-        raise StateFileError(wanted("the file's function", "one that this process has loaded", path, mend))
-    return _known[path]
+    if isinstance(path, str) and path in _known:
+        return _known[path]
+    absent, names = MissingFunction(path), _missing.get()
+    if names is None:
+        absent()
+    else:
+        names.append(str(path))
+    return absent
 
 
 def _path(function: Callable[..., Any]) -> str | None:

@@ -17,12 +17,12 @@ A. Garivier, O. Cappé, "The KL-UCB Algorithm for Bounded Stochastic Bandits and
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.kernels.compose import OPEN, bind, kernel
+from evenhand.kernels.compose import OPEN, Kernel, bind, kernel
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.kernel_set import Kernels, reason
 from evenhand.registry import register
@@ -85,15 +85,22 @@ class Means(NamedTuple):
         return cls(np.zeros(arms, np.int64), np.zeros(arms))
 
 
+class Counted(Protocol):
+    """The state of a learner that counts the rewards of each arm."""
+
+    @property
+    def pulls(self) -> Ints: ...
+
+
 @kernel
-def learn_mean(params: Any, state: Any, contexts: Floats, index: int, reward: float) -> None:
+def learn_mean(params: object, state: Means, contexts: Floats, index: int, reward: float) -> None:
     """Count a reward and add it to its arm's sum."""
     state.pulls[index] += 1
     state.sums[index] += reward
 
 
 @kernel
-def choose_highest(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
+def choose_highest(params: object, state: Counted, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
     """Choose the arm with the highest index, ties by the lowest arm."""
     arm = untried(state.pulls, waiting)
     if arm >= 0:
@@ -108,7 +115,7 @@ def choose_highest(params: Any, state: Any, contexts: Floats, round: int, waitin
 
 
 @kernel
-def rank_by_index(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints, scores: Floats) -> int:
+def rank_by_index(params: object, state: Counted, contexts: Floats, round: int, waiting: Ints, scores: Floats) -> int:
     """Score every arm by its index: first those that were never handed out, last those whose reward is on its way."""
     why = HIGHEST
     for i in range(state.pulls.size):
@@ -122,7 +129,7 @@ def rank_by_index(params: Any, state: Any, contexts: Floats, round: int, waiting
     return why
 
 
-def by_index(index: Any, update: Any) -> Kernels:
+def by_index(index: Kernel, update: Kernel) -> Kernels:
     """Return the kernels of a learner with this index."""
     return Kernels(bind(choose_highest, index=index), update, rank=bind(rank_by_index, index=index))
 

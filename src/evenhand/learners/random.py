@@ -11,7 +11,7 @@ Delayed Rewards", PhD thesis, Cambridge 1989; as a bandit rule with constant eps
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -79,7 +79,12 @@ def learn_success(params: ThompsonParams, state: ThompsonState, contexts: Floats
 
 
 def chances_of_largest(
-    params: ThompsonParams, state: ThompsonState, contexts: Any, round: Any, waiting: Any, open: Ints | None = None
+    params: ThompsonParams,
+    state: ThompsonState,
+    contexts: object,
+    round: object,
+    waiting: object,
+    open: Ints | None = None,
 ) -> Floats:
     """Return the probability of each arm's sample to be the largest, of those of the open arms where not all are."""
     arms = np.flatnonzero(np.ones(state.successes.size) if open is None else open)
@@ -169,7 +174,7 @@ def rank_greedy(
 
 
 def greedy_chances(
-    params: GreedyParams, state: GreedyState, contexts: Any, round: Any, waiting: Ints, open: Ints | None = None
+    params: GreedyParams, state: GreedyState, contexts: object, round: object, waiting: Ints, open: Ints | None = None
 ) -> Floats:
     """Return the probability of each arm, of the open ones where not all are: 1 for one that must be tried first."""
     may = np.ones(state.pulls.size, np.bool_) if open is None else open == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,6 +30,11 @@ class RiverBandit:
     def __init__(self, policy: Any, ids: list[Any], features: list[Any] | None, asked: Sequence[int] = ()) -> None:
         self.policy, self.ids, self.features, self.asked = policy, ids, features, list(asked)
 
+    @property
+    def learner(self) -> Any:
+        """The bandit, for whoever asks what is wrapped."""
+        return self.policy
+
     def seen(self, contexts: Floats) -> dict[Any, float]:
         """Return the context that all arms share, as river takes it."""
         if (contexts != contexts[0]).any():
@@ -43,7 +49,7 @@ class RiverBandit:
 
 
 def from_river(
-    policy: Any,
+    policy: object,
     *,
     arms: int | Sequence[Label],
     features: Sequence[str] | None = None,
@@ -93,6 +99,7 @@ def from_river(
         reseed(learner, draw_seed(seed))
     own = labels if known else arms
     more: dict[str, Any] = {"features": names, "reward_range": reward_range, "arms": own}
+    more["scores"] = scores if type(policy).__name__ in SCORES and not policy.reward_scaler else None
     return Adapter(learner, **FUNCTIONS, contextual=contextual, **more, among=True)
 
 
@@ -103,6 +110,35 @@ def choose(learner: RiverBandit, *contexts_arms: Any) -> int:
     ids = [learner.ids[arm] for arm in arms]
     shown = {"context": learner.seen(contexts[0])} if contexts else {}
     return int(arms[ids.index(learner.policy.pull(ids, **shown))])
+
+
+def scores(learner: RiverBandit, *contexts_arms: Any) -> list[float]:
+    """Return the upper bound of each of these arms, infinite for one that the bandit must try first."""
+    *contexts, arms = contexts_arms
+    learner.asked = list(arms)
+    bandit, shown = learner.policy, [learner.seen(one) for one in contexts]
+    bound = SCORES[type(bandit).__name__]
+    counts = [bandit._counts[learner.ids[arm]] for arm in arms]
+    tried = [count >= bandit.burn_in for count in counts]
+    return [bound(bandit, learner.ids[arm], *shown) if so else math.inf for arm, so in zip(arms, tried, strict=True)]
+
+
+def _linear_bound(bandit: Any, arm: Any, context: dict[Any, float]) -> float:
+    found = bandit._bayes_lin_regs[arm].predict_one(context, with_dist=True)
+    return float(found.mu + found.sigma)
+
+
+def _ucb_bound(bandit: Any, arm: Any) -> float:
+    reward = bandit._rewards.get(arm)
+    if reward is None:
+        return math.inf
+    if isinstance(reward, optional("river.proba.base", "from_river").Distribution):
+        return float(reward.mode)
+    return float(reward.get() + bandit.delta * math.sqrt(2 * math.log(bandit._n) / bandit._counts[arm]))
+
+
+SCORES: dict[str, Any] = {"LinUCBDisjoint": _linear_bound, "UCB": _ucb_bound}
+"""The scores of the bandits that have one for each arm, as their `pull` computes them, in the unit of the rewards."""
 
 
 def update(learner: RiverBandit, *told: Any) -> None:
@@ -133,10 +169,10 @@ def load(dumped: dict[str, Any]) -> RiverBandit:
 
 FUNCTIONS: dict[str, Any] = {"choose": choose, "update": update, "seed": reseed, "dump": dump, "load": load}
 """What state files may name."""
-know(*FUNCTIONS.values())
+know(*FUNCTIONS.values(), scores)
 
 
-def _ids(argument: str, what: str, known: list[Any], labels: Sequence[Any], given: Any) -> list[Any]:
+def _ids(argument: str, what: str, known: list[Any], labels: Sequence[Any], given: object) -> list[Any]:
     """Return under which id a bandit knows, or will know, each label; all that it has learned under must be there."""
     ids, named = dict(enumerate(labels)), list(map(combined_label, known))
     found = Labels(labels).places(named)

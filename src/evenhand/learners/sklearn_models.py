@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ from evenhand.rng import Seed, draw_seed, generator
 from evenhand.saving.objects import described, rebuilt
 
 LIBRARIES = ("sklearn", "scipy")
+UNTOLD = sys.float_info.max / 2
+"""The score of an arm that was neither asked for nor told, above all predictions."""
 GROWTH = 1.1
 """A model that cannot be fed row by row is fitted anew when its rows are so many times those of the last fit."""
 
@@ -38,7 +41,13 @@ class SklearnLearner:
     random stream of all choices."""
 
     def __init__(
-        self, estimator: Any, features: list[str] | None, epsilon: float, warmup: int, classifies: bool, random: Any
+        self,
+        estimator: Any,
+        features: list[str] | None,
+        epsilon: float,
+        warmup: int,
+        classifies: bool,
+        random: Any,
     ) -> None:
         self.estimator, self.features, self.epsilon, self.warmup = estimator, features, epsilon, warmup
         self.classifies, self.random = classifies, random
@@ -123,18 +132,21 @@ def from_sklearn(
 
 
 def choose(learner: SklearnLearner, contexts: Floats, arms: list[int]) -> list[int]:
-    """Return these arms, the best first: one drawn evenly if this round explores, those without a reward, of which the
-    one asked least often first, and the others by their predictions."""
+    """Return these arms, the best first, by their scores."""
+    found = dict(zip(arms, scores(learner, contexts, arms), strict=True))
+    return sorted(arms, key=found.__getitem__, reverse=True)
+
+
+def scores(learner: SklearnLearner, contexts: Floats, arms: list[int]) -> list[float]:
+    """Return what each of these arms is predicted to earn; more than that for one drawn evenly if this round explores,
+    and for those without a reward, of which the one asked least often has most."""
     known = _arms(learner, len(contexts))
-    predicted = {arm: _predicted(learner, known[arm], contexts[arm]) for arm in arms if known[arm].told}
-    drawn, explores = arms[int(learner.random.integers(len(arms)))], learner.random.random() < learner.epsilon
-
-    def worth(arm: int) -> tuple[bool, bool, float]:
-        return explores and arm == drawn, arm not in predicted, predicted.get(arm, -known[arm].asked)
-
-    ranking = sorted(arms, key=worth, reverse=True)
-    known[ranking[0]].asked += 1
-    return ranking
+    found = [_predicted(learner, known[arm], contexts[arm]) for arm in arms]
+    drawn, explores = int(learner.random.integers(len(arms))), learner.random.random() < learner.epsilon
+    if explores:
+        found[drawn] = math.inf
+    known[arms[found.index(max(found))]].asked += 1
+    return found
 
 
 def update(learner: SklearnLearner, contexts: Floats, index: int, reward: float) -> None:
@@ -181,12 +193,13 @@ def load(dumped: dict[str, Any]) -> SklearnLearner:
     return learner
 
 
-FUNCTIONS: dict[str, Any] = {"choose": choose, "update": update, "seed": reseed, "dump": dump, "load": load}
+FUNCTIONS: dict[str, Any] = {"choose": choose, "update": update, "scores": scores}
+FUNCTIONS |= {"seed": reseed, "dump": dump, "load": load}
 """What state files may name."""
 know(*FUNCTIONS.values())
 
 
-def _trained(estimator: Any) -> bool:
+def _trained(estimator: object) -> bool:
     """Return whether an object is an estimator that was fitted, as scikit-learn tells it."""
     if isinstance(estimator, type) or not isinstance(estimator, Estimator):
         return False
@@ -210,6 +223,8 @@ def _arms(learner: SklearnLearner, count: int) -> list[ArmModel]:
 
 
 def _predicted(learner: SklearnLearner, arm: ArmModel, row: Floats) -> float:
+    if not arm.told:
+        return UNTOLD / (1 + arm.asked)
     if arm.model is None or arm.told < learner.warmup:
         return arm.mean
     if learner.classifies:

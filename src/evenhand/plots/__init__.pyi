@@ -1,4 +1,8 @@
-from .evaluation import plot_evaluation as plot_evaluation, plot_overlap as plot_overlap
+from .evaluation import (
+    plot_effects as plot_effects,
+    plot_evaluation as plot_evaluation,
+    plot_overlap as plot_overlap,
+)
 from .groups import plot_bias as plot_bias, plot_group_share as plot_group_share, plot_parity as plot_parity
 from .interventions import (
     plot_candidates as plot_candidates,

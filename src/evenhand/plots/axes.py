@@ -35,7 +35,7 @@ def axes_of(ax: Axes | None) -> Axes:
     return _checked(_current() if ax is None else ax)
 
 
-def panels_of(ax: Any, columns: int, *, width: float, height: float) -> list[Axes]:
+def panels_of(ax: object, columns: int, *, width: float, height: float) -> list[Axes]:
     """Return the axes of a picture of several panels: those given, otherwise those of a new figure.
 
     Raises
@@ -52,7 +52,7 @@ def panels_of(ax: Any, columns: int, *, width: float, height: float) -> list[Axe
     return [_checked(one) for one in given]
 
 
-def one_of(name: str, given: Any, known: Iterable[Any]) -> None:
+def one_of(name: str, given: object, known: Iterable[Any]) -> None:
     """Refuse an argument that is none of the known names.
 
     Raises
@@ -65,7 +65,7 @@ def one_of(name: str, given: Any, known: Iterable[Any]) -> None:
         raise ArgumentError(wanted_one_of(name, names, given))
 
 
-def _checked(given: Any) -> Axes:
+def _checked(given: object) -> Axes:
     from matplotlib.axes import Axes
 
     if not isinstance(given, Axes) or given.name != "rectilinear":
@@ -78,12 +78,12 @@ def _current() -> Axes:
     """Return pyplot's current axes, or new ones where the current figure holds a picture of ours."""
     import matplotlib.pyplot as plt
 
-    from evenhand.plots.picture import Picture
+    from evenhand.plots.shown_figure import ShownFigure
 
     if not plt.get_fignums():
         return _opened()
     current = plt.gcf()
-    if isinstance(current, Picture) and any(axes.has_data() for axes in current.axes):
+    if isinstance(current, ShownFigure) and any(axes.has_data() for axes in current.axes):
         return _opened()
     with style():
         return plt.gca()
@@ -93,16 +93,16 @@ def _opened(width: float = WIDTH, height: float = HEIGHT, columns: int = 1) -> A
     """Open a figure in pyplot and return its axes; where nothing can be shown, close the picture before it."""
     import matplotlib.pyplot as plt
 
-    from evenhand.plots.picture import Picture
+    from evenhand.plots.shown_figure import ShownFigure
 
-    if plt.get_fignums() and isinstance(plt.gcf(), Picture) and plt.get_backend().lower() == "agg":
+    if plt.get_fignums() and isinstance(plt.gcf(), ShownFigure) and plt.get_backend().lower() == "agg":
         plt.close()
-    figure = plt.figure(figsize=(width, height), dpi=110, layout="constrained", FigureClass=Picture)
+    figure = plt.figure(figsize=(width, height), dpi=110, layout="constrained", FigureClass=ShownFigure)
     with style():  # not around plt.figure, which sets up a notebook's display: leaving the style would undo that
         return figure.subplots(1, columns)
 
 
-def check_history(history: Any, *variables: str) -> None:
+def check_history(history: object, *variables: str) -> None:
     """Refuse what is no history of `eh.simulate` with these variables.
 
     Raises
@@ -123,7 +123,7 @@ def check_history(history: Any, *variables: str) -> None:
             raise ArgumentError(wanted("history", f"a simulation that records {name!r}", list(history.data_vars)))
 
 
-def check_finding(name: str, given: Any, attribute: str, what: str) -> None:
+def check_finding(name: str, given: object, attribute: str, what: str) -> None:
     """Refuse an object without what the picture shows; `what` says which call returns one.
 
     Raises
@@ -135,7 +135,7 @@ def check_finding(name: str, given: Any, attribute: str, what: str) -> None:
         raise ArgumentError(wanted(name, what, given))
 
 
-def require_columns(name: str, frame: Any, columns: Sequence[str], what: str) -> pd.DataFrame:
+def require_columns(name: str, frame: object, columns: Sequence[str], what: str) -> pd.DataFrame:
     """Return a table that has the columns of the picture.
 
     Raises

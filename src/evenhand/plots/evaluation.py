@@ -1,17 +1,22 @@
-"""Pictures of evaluations: values with their intervals, and arms' shares of a log beside a policy's probabilities."""
+"""Pictures of evaluations: values with their intervals, arms' shares of a log beside a policy's probabilities, and the
+effects of arms beside their allocation."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from evenhand.plots.axes import axes_of, check_finding
-from evenhand.plots.style import DASHED, bars, finish, log_counts, looks, name_arms, style
+import numpy as np
+
+from evenhand.plots.axes import axes_of, check_finding, panels_of
+from evenhand.plots.studies import plot_course
+from evenhand.plots.style import DASHED, HEIGHT, SHADES, WIDTH, bars, finish, log_counts, looks, name_arms, plain, style
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-    from evenhand.evaluation import Comparison, Evaluation
+    from evenhand.evaluation import Comparison, Effects, Evaluation
 
 
 def plot_evaluation(found: Evaluation | Comparison, *, at_least: float | None = None, ax: Axes | None = None) -> Axes:
@@ -66,3 +71,25 @@ def plot_overlap(found: Evaluation, *, ax: Axes | None = None) -> Axes:
         across = bars(axes, heights, {})
         name_arms(axes, across, weights["arm"].tolist())
         return finish(axes, "What the log tried and what the policy plays", "arm", "share of the rounds")
+
+
+def plot_effects(found: Effects, *, ax: Any = None) -> Figure:
+    """Draw each arm's difference from the control with its interval, or at any time its e-value, and beside it each
+    arm's share of the decisions over time; return the figure."""
+    check_finding("found", found, "course", "what eh.effects returns")
+    left, right = panels_of(ax, 2, width=2 * WIDTH, height=HEIGHT)
+    arms = found.arms.iloc[1:]
+    at, middle = np.arange(len(arms)), arms["e_value" if found.anytime else "difference"]
+    with style():
+        ends = None if found.anytime else [middle - arms["low"], arms["high"] - middle]
+        left.errorbar(middle, at, xerr=ends, fmt="o", color=SHADES[0], capsize=3)
+        left.axvline(1 / found.alpha if found.anytime else 0.0, **DASHED)
+        left.set_yticks(at, [plain(arm, 24) for arm in arms["arm"]])
+        left.set_ylim(len(arms) - 0.5, -0.5)
+        against, level = plain(found.control, 24), f"{100 * (1 - found.alpha):g} % intervals"
+        if found.anytime:
+            left.set_xscale("log")
+        what = "e-value" if found.anytime else f"difference in rate; lines: {level}, each for its arm alone"
+        finish(left, f"Against {against}", what, "", legend=False)
+    plot_course(found.course.index, found.course, list(found.course.columns), ax=right)
+    return left.get_figure(root=True)  # type: ignore[return-value]

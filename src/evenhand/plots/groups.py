@@ -64,13 +64,17 @@ def plot_parity(finding: Parity | Rates, *, ax: Axes | None = None) -> Axes:
     check_finding("finding", finding, "bars", "what eh.audit.parity or eh.audit.rates returns")
     axes, (title, across, limit, rows) = axes_of(ax), finding.bars()
     at = np.arange(len(rows))
-    values, lows, highs = np.array([row[1:] for row in rows], np.float64).T
+    values, lows, highs = np.array([row[2:] for row in rows], np.float64).T
     ends = np.maximum([values - lows, highs - values], 0.0)
     with style():
         axes.barh(at, values, 0.6, color=SHADES[0], alpha=0.75)
         axes.errorbar(values, at, xerr=np.where(np.isinf(ends), 0.0, ends), fmt="none", ecolor="black", capsize=3)
         axes.axvline(limit, **DASHED)
         axes.set_yticks(at, [plain(row[0], LABEL) for row in rows])
+        beside = axes.secondary_yaxis("right")
+        beside.set_yticks(at, [row[1] for row in rows])
+        beside.tick_params(length=0)
+        beside.spines["right"].set_visible(False)
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.grid(axis="y", visible=False)
         axes.xaxis.set_major_formatter("{x:,.6g}")

@@ -26,6 +26,9 @@ VERDICTS = {
     "unfair": ("x", "#888888", "none"),
 }
 
+GUESSED = ("not_shown", "uncertified", "graph_refuted")
+"""Where a candidate is named that was not shown to be the best."""
+
 
 def plot_outcomes(recommendation: Recommendation, *, ax: Axes | None = None) -> Axes:
     """Draw the estimated outcome of every candidate with its interval; marks tell which was certified and which were
@@ -35,8 +38,12 @@ def plot_outcomes(recommendation: Recommendation, *, ax: Axes | None = None) -> 
     with style():
         _marks(axes, table, table["outcome"], table["outcome_low"], table["outcome_high"], 0.0)
         _candidates(axes, recommendation)
-        recommended = "" if recommendation.candidate is None else " (*: recommended)"
-        return finish(axes, f"Expected outcome{recommended}", "outcome", "candidate")
+        guess = "best guess" if recommendation.status in GUESSED else "recommended"
+        named, what = (
+            "" if recommendation.candidate is None else f" (*: {guess})",
+            table.attrs.get("outcome", "outcome"),
+        )
+        return finish(axes, f"Expected {what}{named}", what, "candidate")
 
 
 def plot_gaps(recommendation: Recommendation, *, tolerance: float, ax: Axes | None = None) -> Axes:
@@ -54,14 +61,13 @@ def plot_gaps(recommendation: Recommendation, *, tolerance: float, ax: Axes | No
             low, high = (table[name.replace("gap[", f"gap_{end}[")] for end in ("low", "high"))
             _marks(axes, table, table[name], low, high, shift)
         _candidates(axes, recommendation)
-        axes.locator_params(axis="x", nbins=6)
-        pairs = "; ".join(name[len("gap[") : -1].replace(", ", " and ", 1) for name in gaps)
-        across = f"gap between {pairs}" if len(gaps) == 1 else f"gaps between, from above: {pairs}"
-        title = f"Counterfactual gap (grey: fair within {tolerance:g})"
+        pairs = "; ".join(table.attrs.get(name, name) for name in gaps)
+        across = pairs if len(gaps) == 1 else f"from above: {pairs}"
+        title = f"Counterfactual gap (grey: fair within {tolerance:,g})"
         return finish(axes, title, across, "", legend=False)
 
 
-def plot_candidates(recommendation: Recommendation, *, tolerance: float, ax: Any = None) -> Figure:
+def plot_candidates(recommendation: Recommendation, *, tolerance: float, ax: object = None) -> Figure:
     """Draw outcomes and gaps side by side; return the figure.
 
     Parameters
@@ -79,7 +85,7 @@ def plot_candidates(recommendation: Recommendation, *, tolerance: float, ax: Any
     return outcomes.get_figure(root=True)  # type: ignore[return-value]
 
 
-def plot_sensitivity(sensitivity: Sensitivity, *, ax: Any = None) -> Figure:
+def plot_sensitivity(sensitivity: Sensitivity, *, ax: object = None) -> Figure:
     """Draw the possible effect of an unobserved cause of growing strength: left the least lead of the named candidate
     over each other one, right each gap's largest size; a dashed line marks the strength that changes the answer. Where
     no candidate is named, the right one stands alone.
@@ -159,4 +165,6 @@ def _marks(axes: Axes, table: Any, middle: Any, low: Any, high: Any, shift: floa
 def _candidates(axes: Axes, recommendation: Recommendation) -> None:
     labels = [str(name) + (" *" if name == recommendation.candidate else "") for name in recommendation.table.index]
     axes.set_yticks(range(len(labels)), labels, fontsize=8)
+    axes.locator_params(axis="x", nbins=6)
+    axes.xaxis.set_major_formatter("{x:,g}")
     axes.set_ylim(len(labels) - 0.5, -0.5)

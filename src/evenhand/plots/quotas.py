@@ -195,7 +195,7 @@ def _mark_breaches(finding: Audit, axes: Axes, most: int = 8) -> None:
     axes.annotate(listed, (1.02, 0.0), xycoords="axes fraction", va="bottom", fontsize=8, linespacing=1.3)
 
 
-def _named(arm: Any) -> str:
+def _named(arm: object) -> str:
     """Return an arm's label, or the labels of a set of arms, as it is named in a picture."""
     return plain(", ".join(map(str, arm)) if isinstance(arm, tuple) else arm, 24)
 

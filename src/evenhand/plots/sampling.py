@@ -29,7 +29,7 @@ def _over_trials(axes: Axes, frame: pd.DataFrame, value: str) -> None:
         curve(axes, mean.index, mean, error, look, label=name, markevery=max(1, len(mean) // 8))
 
 
-def plot_mixture(frame: pd.DataFrame, *, group: Any, fair: float | None = None, ax: Axes | None = None) -> Axes:
+def plot_mixture(frame: pd.DataFrame, *, group: object, fair: float | None = None, ax: Axes | None = None) -> Axes:
     """Draw a group's share of the training rows over the rounds, and the fair mixture's share as a line.
 
     `frame` has the columns `scheme`, `trial`, `round`, `group`, `share`.
@@ -90,7 +90,7 @@ def plot_risk_curves(frame: pd.DataFrame, *, fair: float, title: str, ax: Axes |
         return finish(axes, title, f"share of group {names[0]} in the training set", "risk")
 
 
-def plot_collection(frame: pd.DataFrame, *, ax: Any = None) -> Figure:
+def plot_collection(frame: pd.DataFrame, *, ax: object = None) -> Figure:
     """Draw one collection side by side: the mixture as stacked shares, and each group's validation risk, over the
     rounds; return the figure.
 

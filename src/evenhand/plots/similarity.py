@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.plots.axes import axes_of, name_ends, one_of, panels_of, short
-from evenhand.plots.style import curve, finish, looks, over_replications, style
+from evenhand.plots.style import SHADES, curve, finish, looks, over_replications, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,6 +52,15 @@ def plot_total(history: Any, variable: str, *, log: bool = False, ax: Axes | Non
         return finish(axes, title, "round", up, legend=False)
 
 
+def plot_chances(values: Any, chances: Any, feature: str, *, ax: Axes | None = None) -> Axes:
+    """Draw the chance of each person over a feature (n,)."""
+    axes = axes_of(ax)
+    with style():
+        axes.plot(values, 100.0 * np.asarray(chances), ".", color=SHADES[0], markersize=4, alpha=0.4)
+        axes.set_ylim(bottom=0.0)
+        return finish(axes, f"Chance of a place by {feature}", feature, "chance (%)", legend=False)
+
+
 def _widen(axes: Axes, means: Any) -> None:
     """Make the values' axis logarithmic where they are large, without decades in which nothing is drawn."""
     if np.abs(means).max() <= WIDE:
@@ -67,7 +76,7 @@ def _widen(axes: Axes, means: Any) -> None:
         axes.set_ylim(bottom=-linear / 10)  # a line at zero is seen
 
 
-def plot_violations(histories: dict[tuple[int, int], Any], *, ax: Any = None) -> Figure:
+def plot_violations(histories: dict[tuple[int, int], Any], *, ax: object = None) -> Figure:
     """Draw violations over time, one panel per dimension and one line per number of individuals; return the figure.
 
     Parameters

@@ -85,7 +85,14 @@ def figure(
 
 
 def curve(
-    axes: Axes, x: Any, middle: Any, error: Any, look: dict[str, Any], *, least: float = -np.inf, **line: Any
+    axes: Axes,
+    x: Any,
+    middle: Any,
+    error: Any,
+    look: dict[str, Any],
+    *,
+    least: float = -np.inf,
+    **line: Any,
 ) -> None:
     """Draw a line, and a band of two of its errors around it where these are known, cut off below `least`."""
     axes.plot(x, middle, **{**look, **line})

@@ -115,6 +115,6 @@ class AskTell:
         return []
 
 
-def open_tickets_of(policy: Any) -> Collection[int]:
+def open_tickets_of(policy: object) -> Collection[int]:
     """Return the numbers of the open tickets that a policy remembers, none where it has no tickets."""
     return getattr(policy, "open_tickets", ())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evenhand.data.contexts import LARGEST, feature_columns, read_shown
 from evenhand.data.encoding import Encoder, Transformer, as_encoder
@@ -38,7 +38,7 @@ class ContextReader:
         self.encoder: Encoder | Transformer | None = None
         self._expected = None if features is None else len(features)
 
-    def read(self, contexts: Any, arms: Sequence[Label]) -> tuple[Floats, list[str] | None]:
+    def read(self, contexts: object, arms: Sequence[Label]) -> tuple[Floats, list[str] | None]:
         """Return the contexts (n_arms, d) of a round, and the names of their columns."""
         if self.contextual:
             return read_shown(contexts, arms, columns=self.columns, dimension=self.expected, encoder=self.encoder)
@@ -62,7 +62,7 @@ class ContextReader:
         """The name (d,) of each number of a context: its column's, or the encoder's; None where none are known."""
         return self.columns if self.encoder is None else self.encoder.names
 
-    def encode_with(self, encoder: Any, owner: str) -> None:
+    def encode_with(self, encoder: object, owner: str) -> None:
         """Have tables and dicts turned into numbers, for a policy that has seen no contexts yet."""
         if not self.contextual:
             raise ArgumentError(wanted("encoder", f"none: {owner} sees no contexts", encoder))
@@ -74,7 +74,7 @@ class ContextReader:
             raise ArgumentError(wanted("encoder", what, encoder))
         self.encoder = read
 
-    def read_log(self, frame: pd.DataFrame, names: Any) -> tuple[list[str] | None, Floats]:
+    def read_log(self, frame: pd.DataFrame, names: object) -> tuple[list[str] | None, Floats]:
         """Return the names of a log's columns with contexts, None where an encoder reads them, and what they show
         (n_rows, d); see `log_columns`."""
         columns = self.log_columns(names)
@@ -82,7 +82,7 @@ class ContextReader:
             return None, self.encoder.transform(frame)
         return columns, feature_columns(frame, columns, -LARGEST, LARGEST)
 
-    def log_columns(self, names: Any) -> list[str]:
+    def log_columns(self, names: object) -> list[str]:
         """Return the names of a log's columns with contexts, in the order that is known; none where rounds show none.
 
         Raises

@@ -20,7 +20,7 @@ NO_LABELS = {bool, np.bool_}
 """Types of what says which arms are on offer by their order, and names none."""
 
 
-def positions(available: Any, arms: Labels) -> list[int]:
+def positions(available: object, arms: Labels) -> list[int]:
     """Return the positions of the arms that are on offer."""
     if isinstance(available, Mapping):
         mend = "keep only those on offer: [arm for arm, here in available.items() if here]"
@@ -50,7 +50,7 @@ def _places_of(labels: list[Any], arms: Labels) -> list[int] | None:
         return None if -1 in found else found
 
 
-def checked_reward(reward: Any, low: float, high: float, name: str = "reward") -> float:
+def checked_reward(reward: object, low: float, high: float, name: str = "reward") -> float:
     """Return a reward as a number in [low, high]; refusals speak of `name`.
 
     Raises
@@ -73,7 +73,7 @@ def checked_reward(reward: Any, low: float, high: float, name: str = "reward") -
 
 
 def rewards_of(
-    remembered: OpenDecision, arms: Sequence[Label], reward: Any, pays: tuple[float, float]
+    remembered: OpenDecision, arms: Sequence[Label], reward: object, pays: tuple[float, float]
 ) -> list[tuple[int, float]]:
     """Return the index and the reward of each arm that was played, or refuse them all."""
     indexes = remembered.indexes
@@ -90,7 +90,7 @@ def rewards_of(
 
 
 def paired(
-    decisions: Any, rewards: Any, find: Callable[[Any], tuple[int, OpenDecision]]
+    decisions: object, rewards: object, find: Callable[[Any], tuple[int, OpenDecision]]
 ) -> tuple[list[Any], list[Any]]:
     """Return decisions and their rewards, in step; `find` returns the number of an open ticket first."""
     told = _one_each("decisions", decisions)
@@ -105,7 +105,7 @@ def paired(
     return told, paid
 
 
-def _one_each(name: str, given: Any) -> list[Any]:
+def _one_each(name: str, given: object) -> list[Any]:
     if isinstance(given, (str, bytes, Mapping)) or not np.iterable(given):
         raise ArgumentError(wanted(name, "a list, one for each decision", given))
     return list(given)

@@ -181,7 +181,7 @@ class KernelPolicy(AskTell, Parameters):
         return decided(number, round, label, index, chance, reason, code, slate, self.tickets.token)
 
     @locked
-    def probabilities(self, contexts: Any = None, *, available: Any = None) -> dict[Label, float]:
+    def probabilities(self, contexts: object = None, *, available: object = None) -> dict[Label, float]:
         """Return the probability of each arm at the next `ask`, without asking: given all that happened so far, these
         contexts, and what is on offer. Nothing changes.
 
@@ -220,7 +220,7 @@ class KernelPolicy(AskTell, Parameters):
         what = "one that states the probabilities of its draws"
         raise ArgumentError(wanted("policy", what, type(self).__name__, mend))
 
-    def _round_shown(self, contexts: Any = None, *, available: Any = None) -> Any:
+    def _round_shown(self, contexts: object = None, *, available: object = None) -> Any:
         """Return what a round shows as the policy reads it, equal for two rounds that show the same. Nothing changes.
 
         Parameters
@@ -260,7 +260,7 @@ class KernelPolicy(AskTell, Parameters):
             return CERTAIN
         return UNKNOWN if math.isnan(probability) else Chance(propensity=probability)
 
-    def tell(self, decision: Decision | int, reward: Any) -> None:
+    def tell(self, decision: Decision | int, reward: object) -> None:
         """Record the reward of a ticket, given as the decision or its id; it may come late and out of order.
 
         Where several arms were played, `reward` is a list in the order of `decision.arms`, or a dict arm -> reward.
@@ -352,12 +352,12 @@ class KernelPolicy(AskTell, Parameters):
     # ------------------------------------------------------------------ learning
 
     @locked
-    def choose(self, contexts: Any = None) -> int:
+    def choose(self, contexts: object = None) -> int:
         """Take the next decision without a ticket and return the arm's index, the best one's if several are played."""
         return self._choose(self._read_contexts(contexts))[0]
 
     @locked
-    def update(self, *contexts_index_reward: Any) -> None:
+    def update(self, *contexts_index_reward: object) -> None:
         """Learn from `(index, reward)`, or `(contexts, index, reward)` for a contextual policy, without a ticket."""
         *contexts, index, reward = contexts_index_reward
         shown = self._read_contexts(*contexts)
@@ -433,7 +433,7 @@ class KernelPolicy(AskTell, Parameters):
         return nullcontext() if self._engine is None else self._engine.all_or_none(self._way_back)
 
     @locked
-    def encode_with(self, encoder: Any) -> Self:
+    def encode_with(self, encoder: object) -> Self:
         """Have data frames and dicts of contexts turned into numbers, and return the policy itself.
 
         The encoder is saved with the policy. Arrays and lists are taken as numbers that are encoded already.
@@ -534,7 +534,7 @@ class KernelPolicy(AskTell, Parameters):
         """Return the positions of the arms that are on offer where nothing else is said."""
         return list(range(len(self.arms or ())))
 
-    def _positions(self, available: Any) -> list[int]:
+    def _positions(self, available: object) -> list[int]:
         """Return the positions of the arms that are on offer."""
         if self._arm_labels.names is not self.arms:
             self._arm_labels = Labels(self.arms or ())
@@ -558,7 +558,7 @@ class KernelPolicy(AskTell, Parameters):
         sizes = len(self._labels), self._traits.plays, self._call_work(params)
         self._engine = Engine(self._kernels, params, state, *sizes, self._connection())
 
-    def _call_work(self, params: Any) -> int:
+    def _call_work(self, params: object) -> int:
         """Return about how many array entries a call of the kernels touches beside those of its arguments."""
         return PLAIN_CALL
 
@@ -570,7 +570,7 @@ class KernelPolicy(AskTell, Parameters):
         """Return the arm of the next round, why it is that, and with which probability it was picked."""
         return (self._engine or self.engine).ask(shown)
 
-    def _read_contexts(self, contexts: Any = None) -> Floats:
+    def _read_contexts(self, contexts: object = None) -> Floats:
         """Return the contexts (n_arms, d) of a round; the first ones make the policy ready for their dimension."""
         shown, columns = self.contexts.read(contexts, self.arms or ())
         if self.dimension is None:

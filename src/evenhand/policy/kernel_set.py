@@ -1,8 +1,5 @@
-"""Why a policy decided as it did: the number that kernels report, the words for people, and the code for programs.
-
-The probabilities of a drawn decision: kept as what they follow from, and computed when they are read.
-
-The numeric core of a policy: the kernels that its author writes, and what they may know of a decision.
+"""The numeric core of a policy: the kernels that its author writes, and what they say of a decision: why it was taken,
+as a number that stands for words and a code, and how likely it was, computed when that is read.
 """
 
 from __future__ import annotations
@@ -76,8 +73,8 @@ class Chances(NamedTuple):
     ----------
     of : `of(params, state, contexts, round, waiting)`, a function at the top of a module, which returns the probability
         (n_arms,) with which `choose` would pick each arm, nan where nobody knows; it may overwrite the state.
-    depends_on : the names of the state's fields that it reads, as `flatten.names` returns them, or "*" for all but an
-        inner learner's, "learner.*" for all of these; the others are zero.
+    depends_on : the names of the state's fields that it reads, as `evenhand.kernels.compose.names` returns them, or "*"
+        for all but an inner learner's, "learner.*" for all of these; the others are zero.
     waiting : whether it reads `waiting`.
     among : whether it takes, last, `open` (n_arms,), 1 for each arm among which `rank` chooses, and then returns the
         probability with which the first of these in a ranking is each arm.
@@ -131,8 +128,8 @@ def copied(state: Any) -> Any:
 
 
 def with_fields(state: Any, fields: dict[str, Any]) -> Any:
-    """Return a NamedTuple of arrays like `state`, with these fields, named as `flatten.names` does, and zeros
-    elsewhere."""
+    """Return a NamedTuple of arrays like `state`, with these fields, named as `evenhand.kernels.compose.names` does,
+    and zeros elsewhere."""
     *own, last = state._fields
     found = [fields.get(name, np.zeros_like(array)) for name, array in zip(own, state, strict=False)]
     if not is_nested(state):
@@ -159,32 +156,34 @@ learn: Any = OPEN
 
 
 @kernel
-def without_ticket(params: Any, state: Any, contexts: Floats, index: int, reward: float, ticket: RewardContext) -> None:
+def without_ticket(
+    params: object, state: object, contexts: Floats, index: int, reward: float, ticket: RewardContext
+) -> None:
     """Update by a kernel that does not look at the ticket."""
     learn(params, state, contexts, index, reward)
 
 
 @kernel
-def deterministic(params: Any, state: Any, index: int) -> float:
+def deterministic(params: object, state: object, index: int) -> float:
     """Return the probability of a decision that followed from what had happened before."""
     return 1.0
 
 
 @kernel
-def unknown_probability(params: Any, state: Any, index: int) -> float:
+def unknown_probability(params: object, state: object, index: int) -> float:
     """Return nan, where decisions are drawn and nobody knows their distribution in numbers."""
     return math.nan
 
 
 @kernel
-def sampled(params: Any, state: Any, index: int) -> float:
+def sampled(params: object, state: Any, index: int) -> float:
     """Return the probability of the arm that was just drawn from `state.probabilities` (n_arms,)."""
     return state.probabilities[index]
 
 
 @dataclass(frozen=True)
 class Kernels:
-    """The numeric core of a policy, see the head of this module.
+    """The kernels of a policy, and how likely its decisions are.
 
     Parameters
     ----------

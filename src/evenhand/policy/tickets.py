@@ -98,7 +98,7 @@ class Tickets:
         return self._examined(given)
 
     def _examined(self, given: Any) -> tuple[int, Any]:
-        """Do what `find` does for anything that may be given, field by field."""
+        """Check any input and raise the exact error: the slow path of `find`."""
         kind, noun = self.owner._traits.hands_out, self.owner._noun
         name = kind.__name__
         handed = isinstance(given, kind)
@@ -180,7 +180,7 @@ class Tickets:
             self.open[number] = self.owner._ticket_from_saved(*kept)
 
 
-def _agrees(said: Any, remembered: Any) -> bool:
+def _agrees(said: object, remembered: object) -> bool:
     """Return whether a field is what is remembered, or nothing is."""
     if remembered is None:
         return True

@@ -87,7 +87,7 @@ AT_HAND = ("arms", "promise", "horizon", "learner", "membership", "bias", "group
 STATED = tuple(name for name in Traits.__dataclass_fields__ if name != "labels")
 
 
-def traits_of(policy: Any) -> Traits:
+def traits_of(policy: object) -> Traits:
     """Return the traits of a policy, a learner, or a class of either.
 
     >>> import evenhand as eh

@@ -20,6 +20,8 @@ from evenhand.promises import windows
 from evenhand.promises.deadline_scan import can_join, is_scanned, mark_served, pass_round, select_scanned
 from evenhand.promises.feasible import spaced_alone
 from evenhand.promises.laminar import EVER, close_refused, look, open_arms, play, refuse_for_urgent, take
+from evenhand.promises.promise import Promise
+from evenhand.promises.rule_state import RuleParams, RuleState
 from evenhand.promises.windows import best_of, soonest
 
 AS_RANKED, BY_DEADLINE, BY_CAP, BY_NO_RANK, BY_LOT = range(5)
@@ -33,7 +35,7 @@ MOST_SLATES = 10_000
 
 
 @kernel
-def open_round(params: Any, state: Any, now: int) -> int:
+def open_round(params: RuleParams, state: RuleState, now: int) -> int:
     """Pause clauses without an arm on offer, mark arms below their cap as playable, and return how many are."""
     arms, owners, count = state.offered.size, state.ticks.size, 0
     for owner in range(owners):
@@ -57,7 +59,7 @@ def open_round(params: Any, state: Any, now: int) -> int:
 
 
 @kernel
-def comes_before(state: Any, arm: int, other: int) -> bool:
+def comes_before(state: RuleState, arm: int, other: int) -> bool:
     """Return whether an arm comes before another in the ranking, ties by index; of two that are not ranked none
     does."""
     score, beside = state.scores[arm], state.scores[other]
@@ -65,7 +67,7 @@ def comes_before(state: Any, arm: int, other: int) -> bool:
 
 
 @kernel
-def most_urgent(params: Any, state: Any, now: int) -> int:
+def most_urgent(params: RuleParams, state: RuleState, now: int) -> int:
     """Return the open arm inside the root that needs a play first by the positions ahead, inside its child that does,
     and so on, ties by index; -1 where no arm is open."""
     arms, owners, first = state.open.size, state.within.size, state.within
@@ -96,14 +98,14 @@ def most_urgent(params: Any, state: Any, now: int) -> int:
 
 
 @kernel
-def put_ahead(state: Any) -> None:
+def put_ahead(state: RuleState) -> None:
     """Put the present positions ahead."""
     for owner in range(state.whole.size):
         state.ahead_whole[owner], state.ahead_rest[owner] = state.whole[owner], state.rest[owner]
 
 
 @kernel
-def pick_urgent(params: Any, state: Any, now: int) -> None:
+def pick_urgent(params: RuleParams, state: RuleState, now: int) -> None:
     """Choose the most urgent arm that may be played, whatever the ranking."""
     first = -1
     open_arms(state, now)
@@ -122,7 +124,7 @@ def pick_urgent(params: Any, state: Any, now: int) -> None:
 
 
 @kernel
-def pick_one(params: Any, state: Any, now: int, plays: int) -> None:
+def pick_one(params: RuleParams, state: RuleState, now: int, plays: int) -> None:
     """Choose the best ranked open arm that may be played, with a look for each; where no ranked one may, the most
     urgent that may."""
     if state.spare[0] >= 1 and choose_ranked(state, plays):
@@ -145,7 +147,7 @@ def pick_one(params: Any, state: Any, now: int, plays: int) -> None:
 
 
 @kernel
-def choose_urgent(params: Any, state: Any, now: int, plays: int) -> None:
+def choose_urgent(params: RuleParams, state: RuleState, now: int, plays: int) -> None:
     """Choose the slate of the most urgent open arms, one after another."""
     put_ahead(state)
     for place in range(plays):
@@ -157,7 +159,7 @@ def choose_urgent(params: Any, state: Any, now: int, plays: int) -> None:
 
 
 @kernel
-def choose_ranked(state: Any, plays: int) -> bool:
+def choose_ranked(state: RuleState, plays: int) -> bool:
     """Choose the slate of the best ranked open arms; return whether so many are ranked."""
     found = 0
     for place in range(plays):
@@ -172,7 +174,7 @@ def choose_ranked(state: Any, plays: int) -> bool:
 
 
 @kernel
-def choose_next(state: Any, plays: int, place: int) -> bool:
+def choose_next(state: RuleState, plays: int, place: int) -> bool:
     """Choose the next slate of open arms in the order of their indices that changes at `place` or before, with -1 in
     all places the first one; return False after the last."""
     while place >= 0:
@@ -189,7 +191,7 @@ def choose_next(state: Any, plays: int, place: int) -> bool:
 
 
 @routine
-def find_slate(params: Any, state: Any, now: int, plays: int) -> int:
+def find_slate(params: RuleParams, state: RuleState, now: int, plays: int) -> int:
     """Choose a slate that may be played and return what it leaves over; -1 where none was found.
 
     Without caps and windows the most urgent arms are such a slate, by Theorem 1.
@@ -211,7 +213,7 @@ def find_slate(params: Any, state: Any, now: int, plays: int) -> int:
 
 
 @kernel
-def sort_by_rank(state: Any, first: int, plays: int) -> None:
+def sort_by_rank(state: RuleState, first: int, plays: int) -> None:
     """Put the places of the slate from `first` on into the order of the ranking."""
     chosen = state.chosen
     for place in range(first + 1, plays):
@@ -223,7 +225,7 @@ def sort_by_rank(state: Any, first: int, plays: int) -> None:
 
 
 @routine
-def improve(params: Any, state: Any, now: int, plays: int, least: int) -> int:
+def improve(params: RuleParams, state: RuleState, now: int, plays: int, least: int) -> int:
     """Exchange arms of a slate that may be played for better ranked ones; return what is left over."""
     sort_by_rank(state, 0, plays)
     for fixed in range(plays):
@@ -250,7 +252,7 @@ def improve(params: Any, state: Any, now: int, plays: int, least: int) -> int:
 
 
 @kernel
-def choose_allowed(params: Any, state: Any, now: int, plays: int, ranked: bool) -> int:
+def choose_allowed(params: RuleParams, state: RuleState, now: int, plays: int, ranked: bool) -> int:
     """Choose the best slate that may be played, the present one if it is `ranked`; return what is left over."""
     least = look(params, state, now) if ranked else -1
     if least < 0:
@@ -261,7 +263,7 @@ def choose_allowed(params: Any, state: Any, now: int, plays: int, ranked: bool) 
 
 
 @kernel
-def pick_slate(params: Any, state: Any, now: int, plays: int) -> None:
+def pick_slate(params: RuleParams, state: RuleState, now: int, plays: int) -> None:
     """Choose the slate of several arms by looking ahead for each that is tried."""
     ranked = choose_ranked(state, plays)
     if ranked and state.spare[0] >= state.chosen.size and params.capped_slates == 0:
@@ -271,7 +273,7 @@ def pick_slate(params: Any, state: Any, now: int, plays: int) -> None:
 
 
 @kernel
-def is_chosen(state: Any, arm: int) -> bool:
+def is_chosen(state: RuleState, arm: int) -> bool:
     """Return whether an arm is in the slate."""
     found = False
     for place in range(state.chosen.size):
@@ -280,7 +282,7 @@ def is_chosen(state: Any, arm: int) -> bool:
 
 
 @kernel
-def cause(state: Any, now: int, plays: int) -> int:
+def cause(state: RuleState, now: int, plays: int) -> int:
     """Return why the slate is played: because of a deadline or a cap that an arm on offer of higher rank gave way to,
     because no more arms are ranked, or as ranked."""
     lowest = -1
@@ -299,7 +301,7 @@ def cause(state: Any, now: int, plays: int) -> int:
 
 
 @kernel
-def is_grantable(params: Any, state: Any, now: int, proposal: int) -> bool:
+def is_grantable(params: RuleParams, state: RuleState, now: int, proposal: int) -> bool:
     """Play the arm in the round after `now` if one is played a round and it may be for certain without a look; return
     whether it was."""
     if state.cap_whole[proposal] > now or not is_scanned(state, now):
@@ -319,7 +321,7 @@ def is_grantable(params: Any, state: Any, now: int, proposal: int) -> bool:
 
 
 @kernel
-def select_slate(params: Any, state: Any, now: int) -> int:
+def select_slate(params: RuleParams, state: RuleState, now: int) -> int:
     """Choose the arms of the round after `now` down the ranking in `scores` and enter their plays; return why it is
     these."""
     plays = min(state.chosen.size, open_round(params, state, now))
@@ -336,7 +338,7 @@ PICK_ONE = bind(select_slate, choose_slate=pick_one)
 PICK_SLATE = bind(select_slate, choose_slate=pick_slate)
 
 
-def selection_kernels(promise: Any) -> tuple[Any, Any]:
+def selection_kernels(promise: Promise) -> tuple[Any, Any]:
     """Return the kernels `select_slate` and `is_grantable` for a promise, which decide by a scan of all rounds to
     come wherever one tells."""
     if spaced_alone(promise):

@@ -11,16 +11,15 @@ arm under a cap must have room there as well.
 
 from __future__ import annotations
 
-from typing import Any
-
 from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.deadlines import NEVER, deadline, fall_due, round_up
 from evenhand.promises.laminar import EVER, NEAR, open_arms
+from evenhand.promises.rule_state import RuleParams, RuleState
 from evenhand.promises.windows import best_of
 
 
 @kernel
-def note_tight(state: Any, row: int, s: int, left: int) -> None:
+def note_tight(state: RuleState, row: int, s: int, left: int) -> None:
     """Keep what is due by round `s`, by which so many plays are left over."""
     state.tight[row], state.loose[row] = s, left
     for arm in range(state.offered.size):
@@ -28,7 +27,7 @@ def note_tight(state: Any, row: int, s: int, left: int) -> None:
 
 
 @kernel
-def is_settled(state: Any, proposal: int) -> bool:
+def is_settled(state: RuleState, proposal: int) -> bool:
     """Return whether a play of the proposal, or of every open arm where there is none, is due by the round that a
     scan came to."""
     settled = proposal < 0 or state.due[proposal] > 0
@@ -38,7 +37,7 @@ def is_settled(state: Any, proposal: int) -> bool:
 
 
 @routine
-def scan_deadlines(params: Any, state: Any, now: int, proposal: int) -> None:
+def scan_deadlines(params: RuleParams, state: RuleState, now: int, proposal: int) -> None:
     """Look for the rounds in `tight`, by which fewer plays are left over than a round has, where there are no sets, no
     windows, and no caps beside several plays.
 
@@ -90,7 +89,7 @@ def scan_deadlines(params: Any, state: Any, now: int, proposal: int) -> None:
 
 
 @kernel
-def can_join(state: Any, arm: int) -> bool:
+def can_join(state: RuleState, arm: int) -> bool:
     """Return whether the arm may be played beside those that `mark_served` entered, as far as `tight` tells."""
     for row in range(state.tight.size):
         if state.tight[row] > 0 and state.loose[row] < 1 and state.tight_due[row, arm] < 1:
@@ -99,7 +98,7 @@ def can_join(state: Any, arm: int) -> bool:
 
 
 @kernel
-def mark_served(state: Any, arm: int) -> None:
+def mark_served(state: RuleState, arm: int) -> None:
     """Enter a play of the arm in what is known by `tight`."""
     for row in range(state.tight.size):
         if state.tight_due[row, arm] > 0:
@@ -109,14 +108,14 @@ def mark_served(state: Any, arm: int) -> None:
 
 
 @kernel
-def is_scanned(state: Any, now: int) -> bool:
+def is_scanned(state: RuleState, now: int) -> bool:
     """Return whether what is known of the rounds to come decides the slate of the round after `now`."""
     plays = state.chosen.size
     return state.spare[0] >= plays or (state.tight[0] > now and state.before[0] >= plays)
 
 
 @kernel
-def close_barred(params: Any, state: Any, now: int, proposal: int) -> None:
+def close_barred(params: RuleParams, state: RuleState, now: int, proposal: int) -> None:
     """Close the arms that may not be played in the round after `now`, where no sets, windows, or caps
     beside several plays forbid it."""
     if not is_scanned(state, now):
@@ -129,14 +128,14 @@ def close_barred(params: Any, state: Any, now: int, proposal: int) -> None:
 
 
 @kernel
-def pass_round(state: Any) -> None:
+def pass_round(state: RuleState) -> None:
     """Enter in what is known of the rounds to come that one is played."""
     state.spare[0] = max(0, state.spare[0] - state.chosen.size)
     state.before[0] -= state.chosen.size
 
 
 @kernel
-def select_scanned(params: Any, state: Any, now: int, plays: int) -> None:
+def select_scanned(params: RuleParams, state: RuleState, now: int, plays: int) -> None:
     """Choose the best ranked slate that may be played, filled with the most urgent arms where too few are ranked."""
     if plays == state.chosen.size:
         close_barred(params, state, now, best_of(state, state.open) if plays == 1 else -1)
@@ -155,7 +154,7 @@ def select_scanned(params: Any, state: Any, now: int, plays: int) -> None:
 
 
 @kernel
-def earliest(state: Any, fitting: bool) -> int:
+def earliest(state: RuleState, fitting: bool) -> int:
     """Return the open arm of earliest deadline, of those that fit if `fitting`; -1 where there is none."""
     best = -1
     for arm in range(state.open.size):
@@ -167,7 +166,7 @@ def earliest(state: Any, fitting: bool) -> int:
 
 
 @kernel
-def next_urgent(state: Any, now: int, place: int) -> int:
+def next_urgent(state: RuleState, now: int, place: int) -> int:
     """Return the open arm of earliest deadline that may be played beside those in the places before, where no sets nor
     windows say more. Where a look was cut off, see FARTHEST, none may be seen to; then the theorem says that the
     earliest of all may."""

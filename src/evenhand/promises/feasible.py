@@ -324,6 +324,9 @@ def _periods(tokens: Sequence[Token]) -> str:
 # ---------------------------------------------------------------------- arms that come and go
 
 
+NAMED = "name in offers= arms without caps of which every offer contains {}, or "
+
+
 def _refuse_varied(promise: Any, always: Sequence[Label]) -> str | None:
     """Return why a promise cannot be kept, or is not known to be, where arms come and go; None where it can.
 
@@ -341,18 +344,34 @@ def _reasons_against(promise: Any, always: Sequence[Label]) -> Iterator[str]:
                 f"offer may hold only one of them; {mend}"
             )
     caps = {arm: cap for arm, cap in zip(promise.arms, promise.caps or (), strict=False) if cap is not None and cap < 1}
+    free = [arm for arm in promise.arms if arm not in caps]
+    owed = next((clause for clause in promise.clauses if clause.kind == "floor" and set(clause.arms) & set(caps)), None)
+    idle = next(
+        why
+        for why, stands in (
+            ("every arm has a cap" if not free else f"only {len(free)} arms have no cap", len(free) < promise.plays),
+            (
+                f"no known rule keeps a share and a cap of the same arm while arms come and go ({owed})",
+                owed is not None,
+            ),
+            ("no known rule keeps windows together with caps while arms come and go", bool(promise.windows)),
+            ("", True),
+        )
+        if stands
+    )
     if caps and not always:
         arm, cap = min(caps.items(), key=lambda one: one[1])
         rounds = next(t for t in range(1, LOOK**2) if t > math.ceil(cap * t) + math.floor(promise.cap_tolerance))
         yield (
             f"offers: if arm {arm!r} alone is on offer for {rounds:,} rounds, it has {rounds:,} plays, more than its "
-            f"cap of {cap} allows; name in offers= arms without caps of which every offer contains {promise.plays}, "
-            f"or {mend}"
+            f"cap of {cap} allows; "
+            + (f"naming arms in offers= does not help, as {idle}; " if idle else NAMED.format(promise.plays))
+            + mend
         )
     both = [arm for arm in always if arm in caps]
     if both:
-        yield wanted("offers", "arms without caps, as an arm may be at its cap", both[0], mend)
-    owed = next((clause for clause in promise.clauses if clause.kind == "floor" and set(clause.arms) & set(caps)), None)
+        possible = f"{idle}; {mend}" if idle else Wording("name some of ", free, f", or {mend}")
+        yield wanted("offers", "arms without caps, as an arm may be at its cap", both[0], possible)
     if owed is not None:
         yield (
             f"offers: no known rule keeps a share and a cap of the same arm while arms come and go ({owed}); "

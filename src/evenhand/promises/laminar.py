@@ -49,11 +49,10 @@ M. Y. Chan, F. Y. L. Chin, IEEE Transactions on Computers 41 (1992).
 
 from __future__ import annotations
 
-from typing import Any
-
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.deadlines import NEVER, advance, deadline, fall_due, round_up
+from evenhand.promises.rule_state import RuleParams, RuleState
 from evenhand.promises.windows import in_list, is_listed, soonest
 
 EVER = 3 * NEVER
@@ -68,7 +67,7 @@ ONCE = 1 << 40
 
 
 @kernel
-def play(params: Any, whole: Ints, rest: Ints, arm: int) -> None:
+def play(params: RuleParams, whole: Ints, rest: Ints, arm: int) -> None:
     """Move the positions of an arm and of all sets around it by one play."""
     owner = arm
     while owner >= 0:
@@ -77,7 +76,7 @@ def play(params: Any, whole: Ints, rest: Ints, arm: int) -> None:
 
 
 @kernel
-def begin_look(params: Any, state: Any, now: int) -> tuple[int, int]:
+def begin_look(params: RuleParams, state: RuleState, now: int) -> tuple[int, int]:
     """Put the deadlines after `chosen` is played ahead; return `short`, see above, and the last first deadline."""
     whole, rest, owners, short, end = state.ahead_whole, state.ahead_rest, state.ahead_whole.size, 0, now
     for owner in range(owners):
@@ -114,7 +113,7 @@ def begin_look(params: Any, state: Any, now: int) -> tuple[int, int]:
 
 
 @kernel
-def need_one_more(params: Any, state: Any, owner: int) -> int:
+def need_one_more(params: RuleParams, state: RuleState, owner: int) -> int:
     """Enter that another play of an owner is due in a look ahead; return by how many the roots need more."""
     inside = owner
     fall_due(params.numerators, params.steps, params.remainders, state.ahead_whole, state.ahead_rest, owner)
@@ -131,7 +130,7 @@ def need_one_more(params: Any, state: Any, owner: int) -> int:
 
 
 @kernel
-def next_due(state: Any) -> int:
+def next_due(state: RuleState) -> int:
     """Return the next deadline of a look ahead."""
     s = EVER
     for owner in range(state.ahead_whole.size):
@@ -142,7 +141,7 @@ def next_due(state: Any) -> int:
 
 
 @kernel
-def needed_by(params: Any, state: Any, s: int) -> tuple[int, int]:
+def needed_by(params: RuleParams, state: RuleState, s: int) -> tuple[int, int]:
     """Enter all plays that are due at `s`; return by how many the roots and the tokens need more, and the next
     deadline."""
     more, following = 0, EVER
@@ -159,7 +158,7 @@ def needed_by(params: Any, state: Any, s: int) -> tuple[int, int]:
 
 
 @kernel
-def reduces_demand(params: Any, state: Any, arm: int) -> bool:
+def reduces_demand(params: RuleParams, state: RuleState, arm: int) -> bool:
     """Return whether a play of the arm lowers what is needed by the round that a look ahead came to."""
     owner, found = arm, False
     while owner >= 0 and not found:
@@ -169,7 +168,7 @@ def reduces_demand(params: Any, state: Any, arm: int) -> bool:
 
 
 @kernel
-def refuse(params: Any, state: Any, s: int) -> None:
+def refuse(params: RuleParams, state: RuleState, s: int) -> None:
     """Note, in a look ahead that has come to a round `s` by which every play is needed, all arms that may not be played
     until then: those whose play is not."""
     for arm in range(state.refused.size):
@@ -178,7 +177,7 @@ def refuse(params: Any, state: Any, s: int) -> None:
 
 
 @kernel
-def refuse_for_urgent(params: Any, state: Any, now: int) -> None:
+def refuse_for_urgent(params: RuleParams, state: RuleState, now: int) -> None:
     """Refuse, where a play must come in the round after `now`, all arms that are not it."""
     needed = 0
     for owner in range(state.whole.size):
@@ -195,7 +194,7 @@ def refuse_for_urgent(params: Any, state: Any, now: int) -> None:
 
 
 @kernel
-def close_useless(params: Any, state: Any, now: int, s: int) -> None:
+def close_useless(params: RuleParams, state: RuleState, now: int, s: int) -> None:
     """Close, in a look ahead that came to a round `s` by which too much is due, all arms whose play is not needed by
     `s`: they would leave as little. A play of the arm that was looked at takes nothing from what others would help."""
     if state.left.size == 0:  # beside windows a play may help by a later round, so nothing is refused for longer
@@ -212,14 +211,14 @@ def close_useless(params: Any, state: Any, now: int, s: int) -> None:
 
 
 @kernel
-def open_arms(state: Any, now: int) -> None:
+def open_arms(state: RuleState, now: int) -> None:
     """Open the arms on offer whose cap has room."""
     for arm in range(state.open.size):
         state.open[arm] = state.offered[arm] == 1 and state.cap_whole[arm] <= now
 
 
 @kernel
-def close_refused(state: Any, now: int) -> None:
+def close_refused(state: RuleState, now: int) -> None:
     """Close the arms that may not be played in the round after `now`, as a look ahead before has shown."""
     for arm in range(state.open.size):
         if state.refused[arm] > now:
@@ -227,7 +226,7 @@ def close_refused(state: Any, now: int) -> None:
 
 
 @kernel
-def are_all_needed(params: Any, state: Any) -> bool:
+def are_all_needed(params: RuleParams, state: RuleState) -> bool:
     """Return whether `chosen` is as many plays as a round has and each lowers what is needed by the round that a look
     ahead came to, and so by every later one: from there on as much is left over as before. A play lowers what a window
     needs in the last round for it; earlier it may be due as often afterwards."""
@@ -244,7 +243,7 @@ def are_all_needed(params: Any, state: Any) -> bool:
 
 
 @kernel
-def covers(params: Any, state: Any, owner: int, rounds: int) -> bool:
+def covers(params: RuleParams, state: RuleState, owner: int, rounds: int) -> bool:
     """Return whether fewer tokens of an owner are due in so many rounds after the next if it is played in the next."""
     token = soonest(params, state.left, owner)
     if token < 0:
@@ -256,7 +255,7 @@ def covers(params: Any, state: Any, owner: int, rounds: int) -> bool:
 
 
 @routine
-def look(params: Any, state: Any, now: int) -> int:
+def look(params: RuleParams, state: RuleState, now: int) -> int:
     """Return the least that is left over at any round if `chosen` is played in the round after `now`, or a lower bound
     of it; below 0, some clause could then not be kept."""
     if is_listed(params):
@@ -289,7 +288,7 @@ def look(params: Any, state: Any, now: int) -> int:
 
 
 @kernel
-def allow_by(params: Any, state: Any, now: int, s: int) -> int:
+def allow_by(params: RuleParams, state: RuleState, now: int, s: int) -> int:
     """Enter what the caps allow in the rounds after the next up to `s`; return that of all arms together."""
     whole, rest, total = state.cap_ahead_whole, state.cap_ahead_rest, 0
     for owner in range(state.within.size):
@@ -308,7 +307,7 @@ def allow_by(params: Any, state: Any, now: int, s: int) -> int:
 
 
 @routine
-def caps_can_be_kept(params: Any, state: Any, now: int) -> bool:
+def caps_can_be_kept(params: RuleParams, state: RuleState, now: int) -> bool:
     """Return whether, after `chosen` is played, the caps leave enough arms for every slate, and every owner its plays.
 
     With real numbers in the place of whole plays, what the caps allow less the plays, and less what an owner is owed,
@@ -342,7 +341,7 @@ def caps_can_be_kept(params: Any, state: Any, now: int) -> bool:
 
 
 @kernel
-def take(params: Any, state: Any) -> None:
+def take(params: RuleParams, state: RuleState) -> None:
     """Enter that `chosen` is played in the next round."""
     for token in range(state.left.size):
         state.left[token] -= state.ticks[params.token_owners[token]]

@@ -36,8 +36,6 @@ Source: ours.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from evenhand.kernels.compose import kernel, routine
@@ -53,6 +51,7 @@ from evenhand.promises.allowed import (
 )
 from evenhand.promises.deadline_scan import close_barred, mark_served, next_urgent, pass_round
 from evenhand.promises.laminar import look, open_arms, take
+from evenhand.promises.rule_state import RuleParams, RuleState
 from evenhand.promises.windows import soonest
 
 TRIES = 32
@@ -63,7 +62,7 @@ MOST_TICKETS = 3.0
 
 
 @kernel
-def tickets_of(params: Any, state: Any, owner: int, now: int) -> float:
+def tickets_of(params: RuleParams, state: RuleState, owner: int, now: int) -> float:
     """Return the tickets of an owner by how far it is behind, those of its children included."""
     tickets = 0.0
     if state.whole[owner] < NEVER:
@@ -77,7 +76,7 @@ def tickets_of(params: Any, state: Any, owner: int, now: int) -> float:
 
 
 @kernel
-def weigh(params: Any, state: Any, now: int, plays: int) -> float:
+def weigh(params: RuleParams, state: RuleState, now: int, plays: int) -> float:
     """Fill `lots`, and return what is left of the plays of the next round for the learner's proposals."""
     owners, arms, floors, total = state.ticks.size, state.offered.size, 0.0, 0.0
     for owner in range(owners):
@@ -112,13 +111,13 @@ def weigh(params: Any, state: Any, now: int, plays: int) -> float:
 
 
 @kernel
-def is_plain(params: Any, state: Any) -> bool:
+def is_plain(params: RuleParams, state: RuleState) -> bool:
     """Return whether there are neither sets nor windows."""
     return state.left.size == 0 and state.ticks.size == state.offered.size
 
 
 @kernel
-def open_what_may_be_played(params: Any, state: Any, now: int) -> int:
+def open_what_may_be_played(params: RuleParams, state: RuleState, now: int) -> int:
     """Leave open the arms that may be played alone in the round after `now`, and return the most urgent of them;
     `room` says what each leaves over."""
     if is_plain(params, state):
@@ -144,7 +143,7 @@ def open_what_may_be_played(params: Any, state: Any, now: int) -> int:
 
 
 @kernel
-def prepare_one(params: Any, state: Any, now: int) -> tuple[int, float]:
+def prepare_one(params: RuleParams, state: RuleState, now: int) -> tuple[int, float]:
     """Begin a round with one play: fill `lots` and `open`; return the most urgent arm and what is left for
     proposals."""
     open_round(params, state, now)
@@ -153,7 +152,7 @@ def prepare_one(params: Any, state: Any, now: int) -> tuple[int, float]:
 
 
 @kernel
-def lot(state: Any) -> int:
+def lot(state: RuleState) -> int:
     """Return the arm that wins by lot, -1 where the learner's proposal decides."""
     mark = uniform(state.stream)
     for arm in range(state.lots.size):
@@ -164,7 +163,7 @@ def lot(state: Any) -> int:
 
 
 @kernel
-def spread(state: Any, left: float, urgent: int) -> None:
+def spread(state: RuleState, left: float, urgent: int) -> None:
     """Turn the distribution of proposals in `chances` into that of the arms that are played, see above."""
     total = 0.0
     for arm in range(state.lots.size):
@@ -181,7 +180,7 @@ def spread(state: Any, left: float, urgent: int) -> None:
 
 
 @kernel
-def finish_one(params: Any, state: Any, arm: int) -> None:
+def finish_one(params: RuleParams, state: RuleState, arm: int) -> None:
     """Play the arm."""
     if is_plain(params, state):
         state.chosen[0] = arm
@@ -196,7 +195,7 @@ def finish_one(params: Any, state: Any, arm: int) -> None:
 
 
 @kernel
-def keep_ranks(state: Any) -> None:
+def keep_ranks(state: RuleState) -> None:
     """Put into `ranks` how many arms come before each in the ranking."""
     for arm in range(state.scores.size):
         before = 0
@@ -206,7 +205,7 @@ def keep_ranks(state: Any) -> None:
 
 
 @kernel
-def fill_inclusion(state: Any, left: float, plays: int) -> None:
+def fill_inclusion(state: RuleState, left: float, plays: int) -> None:
     """Fill `inclusions` with inclusion chances that sum to the plays: the lots, and down the ranking up to 1;
     arms that are not ranked share the rank behind all others."""
     for arm in range(state.lots.size):
@@ -220,7 +219,7 @@ def fill_inclusion(state: Any, left: float, plays: int) -> None:
 
 
 @kernel
-def sample(state: Any, mark: float, plays: int) -> None:
+def sample(state: RuleState, mark: float, plays: int) -> None:
     """Choose the slate whose prefix sums of inclusion chances pass mark, mark + 1, ..."""
     total, place = 0.0, 0
     for arm in range(state.inclusions.size):
@@ -240,7 +239,7 @@ def sample(state: Any, mark: float, plays: int) -> None:
 
 
 @routine
-def allow(params: Any, state: Any, now: int, turn: int, plays: int) -> int:
+def allow(params: RuleParams, state: RuleState, now: int, turn: int, plays: int) -> int:
     """Exchange the slate for the best allowed one in its own order, turned by so many places, the other arms by
     their ranks; return what is left over."""
     arms = state.scores.size
@@ -253,7 +252,7 @@ def allow(params: Any, state: Any, now: int, turn: int, plays: int) -> int:
 
 
 @kernel
-def marks_around(state: Any, mark: float) -> tuple[float, float]:
+def marks_around(state: RuleState, mark: float) -> tuple[float, float]:
     """Return between which marks systematic sampling draws the same slate as at `mark`."""
     low, high, total = 0.0, 1.0, 0.0
     for arm in range(state.inclusions.size):
@@ -267,7 +266,7 @@ def marks_around(state: Any, mark: float) -> tuple[float, float]:
 
 
 @kernel
-def draws_the_same(state: Any, plays: int) -> bool:
+def draws_the_same(state: RuleState, plays: int) -> bool:
     """Return whether the slate holds the arms whose mass is 1."""
     same = True
     for place in range(plays):
@@ -276,7 +275,7 @@ def draws_the_same(state: Any, plays: int) -> bool:
 
 
 @kernel
-def mark_slate(state: Any, plays: int) -> None:
+def mark_slate(state: RuleState, plays: int) -> None:
     """Give the arms of the slate the mass 1, all others 0."""
     for arm in range(state.masses.size):
         state.masses[arm] = 0.0
@@ -285,7 +284,7 @@ def mark_slate(state: Any, plays: int) -> None:
 
 
 @routine
-def add_up_chances(params: Any, state: Any, now: int, plays: int) -> float:
+def add_up_chances(params: RuleParams, state: RuleState, now: int, plays: int) -> float:
     """Add up in `chances` with which probability each arm is in the slate; return the chance of that of mass 1."""
     low, slate_chance = 0.0, 0.0
     while low < 1.0:
@@ -303,7 +302,7 @@ def add_up_chances(params: Any, state: Any, now: int, plays: int) -> float:
 
 
 @routine
-def draw_slate(params: Any, state: Any, now: int) -> bool:
+def draw_slate(params: RuleParams, state: RuleState, now: int) -> bool:
     """Draw the slate of the round after `now` by the ranking in `scores` and play it, with the inclusion chances in
     `chances`; return whether the drawn slate had to give way."""
     plays = min(state.chosen.size, open_round(params, state, now))

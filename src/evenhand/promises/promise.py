@@ -123,29 +123,29 @@ class Promise(HasCard):
 
     def __init__(
         self,
-        shares: Any = None,
-        tolerance: Any = 0.0,
-        caps: Any = None,
-        cap_tolerance: Any = 0.0,
-        windows: Any = None,
-        plays: Any = 1,
-        offers: Any = None,
-        weight: Any = None,
-        largest: Any = None,
-        in_flight: Any = None,
+        shares: object = None,
+        tolerance: object = 0.0,
+        caps: object = None,
+        cap_tolerance: object = 0.0,
+        windows: object = None,
+        plays: object = 1,
+        offers: object = None,
+        weight: object = None,
+        largest: object = None,
+        in_flight: object = None,
     ) -> None:
-        weighed = {"weight": weight, "largest": largest, "in_flight": in_flight}
+        weighed: Any = {"weight": weight, "largest": largest, "in_flight": in_flight}
         made = read_promise(shares, tolerance, caps, cap_tolerance, windows, plays, offers, **weighed)
         self.__dict__.update(made.__dict__)
 
     @classmethod
-    def _of(cls, **fields: Any) -> Self:
+    def _of(cls, **fields: object) -> Self:
         """Return the promise with these fields, which were read and checked."""
         made = object.__new__(cls)
         made.__dict__.update(fields)
         return made
 
-    def varied(self, **fields: Any) -> Self:
+    def varied(self, **fields: object) -> Self:
         """Return a copy with other exact fields, such as the shares of a later version."""
         own = {name: value for name, value in vars(self).items() if name in self.__dataclass_fields__}
         return self._of(**own | fields)
@@ -302,7 +302,7 @@ class Promise(HasCard):
         round = whole("round", round, low=0)
         return [max(0, share.numerator * round // share.denominator - self.slack) for share in self.shares]
 
-    def is_kept(self, pulls: Any, round: int) -> bool:
+    def is_kept(self, pulls: object, round: int) -> bool:
         """Return whether pulls, a list or a dict arm -> pulls, keep the floors and caps at the end of round t, where
         every arm was on offer.
 
@@ -368,13 +368,13 @@ def promise_of(data: Mapping[str, Any]) -> Promise:
 
 
 def read_promise(
-    shares: Any = None,
-    tolerance: Any = 0.0,
-    caps: Any = None,
-    cap_tolerance: Any = 0.0,
-    windows: Any = None,
-    plays: Any = 1,
-    offers: Any = None,
+    shares: object = None,
+    tolerance: object = 0.0,
+    caps: object = None,
+    cap_tolerance: object = 0.0,
+    windows: object = None,
+    plays: object = 1,
+    offers: object = None,
     arms: int | Sequence[Label] | None = None,
     audited: bool = False,
     weight: str | None = None,

@@ -37,7 +37,7 @@ MOST_TOKENS = 10_000
 
 
 def read_share(
-    share: Any, name: str = "shares", mend: str = "a share is the fraction of the rounds that an arm is owed"
+    share: object, name: str = "shares", mend: str = "a share is the fraction of the rounds that an arm is owed"
 ) -> Fraction:
     """Return the number that the user wrote: 0.07 is 7/100, 1/3 computed in floating point is one third.
 
@@ -97,7 +97,7 @@ def _exact(share: int | str | Fraction | Decimal) -> Fraction:
     return Fraction(number)
 
 
-def read_tolerance(tolerance: Any, name: str = "tolerance", mend: str = "use 0.0 for the strict promise") -> float:
+def read_tolerance(tolerance: object, name: str = "tolerance", mend: str = "use 0.0 for the strict promise") -> float:
     """Return the tolerance alpha as a float >= 0.
 
     Raises
@@ -134,7 +134,7 @@ def read_window(window: Any, name: str) -> Window:
     return int(pair[0]), int(pair[1])
 
 
-def is_set(key: Any) -> bool:
+def is_set(key: object) -> bool:
     """Return whether a key names arms together rather than one arm."""
     return isinstance(key, (tuple, frozenset))
 
@@ -144,12 +144,12 @@ def key_of(members: Members) -> Any:
     return members[0] if len(members) == 1 else members
 
 
-def in_all(given: Any) -> bool:
+def in_all(given: object) -> bool:
     """Return whether what is given is one value for all arms, rather than one for each."""
     return isinstance(given, (str, bytes)) or not np.iterable(given)
 
 
-def name_arms(*given: Any, arms: int | Sequence[Label] | None = None) -> tuple[Label, ...]:
+def name_arms(*given: object, arms: int | Sequence[Label] | None = None) -> tuple[Label, ...]:
     """Return the arms in the order in which dicts of shares, caps and windows first name them.
 
     Raises
@@ -247,7 +247,7 @@ def scale_down(factor: Fraction) -> str:
     return figure(math.floor(factor * 10**digits) / 10**digits, digits)
 
 
-def _rounding(share: Any) -> Fraction:
+def _rounding(share: object) -> Fraction:
     """Return by how much a sum with this share may pass one: rounding in its own precision."""
     coarse = isinstance(share, np.floating) and np.finfo(share.dtype).eps > ROUNDING
     return COARSE_ROUNDING if coarse else ROUNDING
@@ -292,7 +292,7 @@ def _countable(shares: list[Fraction], exact: list[bool], plays: int) -> list[Fr
     return [Fraction(n, grid) for n in units]
 
 
-def _by_members(given: Any, labels: tuple[Label, ...], name: str, what: str) -> dict[Members, Any]:
+def _by_members(given: object, labels: tuple[Label, ...], name: str, what: str) -> dict[Members, Any]:
     """Return what is given for arms and sets of arms, by their members."""
     by_arm = Labels().read(given, name, what, refusal=SharesError)
     if isinstance(by_arm, list):
@@ -310,7 +310,7 @@ def _by_members(given: Any, labels: tuple[Label, ...], name: str, what: str) -> 
 
 
 def read_shares(
-    shares: Any, labels: tuple[Label, ...], plays: int, named: bool
+    shares: object, labels: tuple[Label, ...], plays: int, named: bool
 ) -> tuple[tuple[Fraction, ...], tuple[tuple[Members, Fraction], ...]]:
     """Return the shares of arms alone and of sets of arms."""
     if shares is None or in_all(shares):
@@ -326,7 +326,7 @@ def read_shares(
     return alone, tuple(sorted(sets, key=lambda one: len(one[0])))
 
 
-def _read_rate(share: Any, members: Members, plays: int) -> Fraction:
+def _read_rate(share: object, members: Members, plays: int) -> Fraction:
     """Return the share of a set of arms, which may pass one where several arms are played."""
     name = f"shares[{members!r}]"
     value = read_limit(share, name) if plays > 1 else read_share(share, name)
@@ -335,7 +335,7 @@ def _read_rate(share: Any, members: Members, plays: int) -> Fraction:
     return value
 
 
-def read_caps(caps: Any, labels: tuple[Label, ...], audited: bool) -> tuple[Fraction | None, ...]:
+def read_caps(caps: object, labels: tuple[Label, ...], audited: bool) -> tuple[Fraction | None, ...]:
     """Return the cap of each arm, None where it has none."""
     what = "a cap is the largest fraction of the rounds that an arm may have"
     given = (
@@ -357,7 +357,7 @@ def read_caps(caps: Any, labels: tuple[Label, ...], audited: bool) -> tuple[Frac
     return tuple(read.get(arm) for arm in labels)
 
 
-def read_windows(windows: Any, labels: tuple[Label, ...]) -> tuple[tuple[Members, Window], ...]:
+def read_windows(windows: object, labels: tuple[Label, ...]) -> tuple[tuple[Members, Window], ...]:
     """Return the windows of arms and of sets of arms."""
     if windows is None:
         return ()

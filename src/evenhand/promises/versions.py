@@ -43,7 +43,7 @@ def joined(promise: Promise, arm: Label, share: Fraction) -> Promise:
     )
 
 
-def changed(promise: Promise, retired: Sequence[Label], shares: Any) -> Promise:
+def changed(promise: Promise, retired: Sequence[Label], shares: object) -> Promise:
     """Return what is promised after a change: new shares leave all else as it is, a promise says everything.
 
     Raises

@@ -53,6 +53,7 @@ import numpy as np
 
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel, routine
+from evenhand.promises.rule_state import RuleParams, RuleState
 
 MOST_STATES = 1 << 16
 
@@ -112,7 +113,7 @@ def safe_states(windows: list[int]) -> np.ndarray[Any, np.dtype[np.bool_]] | Non
 
 
 @kernel
-def soonest(params: Any, times: Ints, owner: int) -> int:
+def soonest(params: RuleParams, times: Ints, owner: int) -> int:
     """Return the owner's token of the least time, -1 where it has no window."""
     found = -1
     for token in range(times.size):
@@ -122,13 +123,13 @@ def soonest(params: Any, times: Ints, owner: int) -> int:
 
 
 @kernel
-def is_listed(params: Any) -> bool:
+def is_listed(params: RuleParams) -> bool:
     """Return whether a table or a schedule lists the safe states, where no chain decides."""
     return params.safe.size > 0 or params.phases.size > 0
 
 
 @kernel
-def in_list(params: Any, state: Any, served: int) -> bool:
+def in_list(params: RuleParams, state: RuleState, served: int) -> bool:
     """Return whether the table, or a phase of the schedule, allows that a token is served next."""
     place = 0
     for token in range(state.left.size):
@@ -145,7 +146,7 @@ def in_list(params: Any, state: Any, served: int) -> bool:
 
 
 @kernel
-def fits_a_phase(params: Any, left: Ints) -> bool:
+def fits_a_phase(params: RuleParams, left: Ints) -> bool:
     """Return whether from some round of the schedule on every token comes within its time left."""
     for round in range(params.phases.shape[0]):
         fits = True
@@ -157,7 +158,7 @@ def fits_a_phase(params: Any, left: Ints) -> bool:
 
 
 @kernel
-def keep_helpful(params: Any, state: Any, s: int) -> None:
+def keep_helpful(params: RuleParams, state: RuleState, s: int) -> None:
     """Take from the ranking, in a look ahead that has come to `s`, all arms whose play now is none that is due by
     `s`."""
     for arm in range(state.scores.size):
@@ -168,7 +169,7 @@ def keep_helpful(params: Any, state: Any, s: int) -> None:
 
 
 @routine
-def spare_after(params: Any, state: Any, served: int) -> int:
+def spare_after(params: RuleParams, state: RuleState, served: int) -> int:
     """Return how many rounds are spare if a token (-1: none) is served next; below 0, it may not be.
 
     Where it may not, no arm that may not be played either is left in the ranking, and `spare` is a lower bound for
@@ -211,7 +212,7 @@ def spare_after(params: Any, state: Any, served: int) -> int:
 
 
 @kernel
-def first_slot(params: Any, state: Any) -> int:
+def first_slot(params: RuleParams, state: RuleState) -> int:
     """Return the token that a schedule from here serves first, -1 where its first slot is free."""
     if is_listed(params):
         best = -1
@@ -238,7 +239,7 @@ def first_slot(params: Any, state: Any) -> int:
 
 
 @kernel
-def best_of(state: Any, allowed: Ints) -> int:
+def best_of(state: RuleState, allowed: Ints) -> int:
     """Return the arm of those with a 1 in `allowed` that is first in the ranking, -1 where none is ranked."""
     best = -1
     for arm in range(state.scores.size):
@@ -249,7 +250,7 @@ def best_of(state: Any, allowed: Ints) -> int:
 
 
 @kernel
-def enter(params: Any, state: Any, arm: int) -> None:
+def enter(params: RuleParams, state: RuleState, arm: int) -> None:
     """Enter that the arm is played in the next round, for its token of the least time."""
     state.chosen[0] = arm
     state.pulls[arm] += 1
@@ -264,7 +265,7 @@ def enter(params: Any, state: Any, arm: int) -> None:
 
 
 @kernel
-def is_grantable(params: Any, state: Any, now: int, proposal: int) -> bool:
+def is_grantable(params: RuleParams, state: RuleState, now: int, proposal: int) -> bool:
     """Play the arm in the round after `now` if it may be for certain without a look; return whether it was."""
     if state.offered[proposal] == 0:
         return False
@@ -277,7 +278,7 @@ def is_grantable(params: Any, state: Any, now: int, proposal: int) -> bool:
 
 
 @kernel
-def select_slate(params: Any, state: Any, now: int) -> bool:
+def select_slate(params: RuleParams, state: RuleState, now: int) -> bool:
     """Choose the arm of the next round down the ranking in `scores` and enter its play; return whether an arm of higher
     rank had to give way."""
     proposal = best_of(state, state.offered)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.kernels.compose import OPEN, bind, flat, kernel, packers
+from evenhand.kernels.compose import OPEN, Kernel, bind, flat, kernel, packers
 from evenhand.policy.kernel_set import FORCED, Chances, Kernels, deterministic, sampled, unknown_probability
 from evenhand.promises.allowed import BY_DEADLINE, BY_LOT, cause
 from evenhand.promises.lottery import TRIES, draw_slate, finish_one, lot, prepare_one, spread
+from evenhand.promises.rule_state import RuleParams, RuleState
 from evenhand.promises.windows import best_of
 from evenhand.quotas.quota_kernels import LOT, accept_proposal, explain_cause, lazy_kernel, update_learner
 
@@ -23,7 +25,7 @@ split = 0
 
 @kernel
 def _best_allowed(
-    params: Any, state: Any, contexts: Floats, round: int, waiting: Ints, proposal: int, why: int
+    params: RuleParams, state: RuleState, contexts: Floats, round: int, waiting: Ints, proposal: int, why: int
 ) -> tuple[int, int]:
     """Return the best of the arms in `scores` that may be played, else `proposal`, the most urgent; and why it is
     that."""
@@ -34,7 +36,7 @@ def _best_allowed(
 
 @kernel
 def _ranked_proposal(
-    params: Any, state: Any, contexts: Floats, round: int, waiting: Ints, proposal: int, why: int
+    params: RuleParams, state: RuleState, contexts: Floats, round: int, waiting: Ints, proposal: int, why: int
 ) -> tuple[int, int]:
     """Have the learner rank all arms, and do what `_best_allowed` does."""
     said = learner_rank(params.learner, state.learner, contexts, round, waiting, state.scores)
@@ -44,39 +46,39 @@ def _ranked_proposal(
 
 @kernel
 def _drawn_proposal(
-    params: Any, state: Any, contexts: Floats, round: int, waiting: Ints, proposal: int, why: int
+    params: RuleParams, state: RuleState, contexts: Floats, round: int, waiting: Ints, proposal: int, why: int
 ) -> tuple[int, int]:
     return learner_choose(params.learner, state.learner, contexts, round, waiting)
 
 
 @kernel
 def _same_proposal(
-    params: Any, state: Any, contexts: Floats, round: int, waiting: Ints, proposal: int, why: int
+    params: RuleParams, state: RuleState, contexts: Floats, round: int, waiting: Ints, proposal: int, why: int
 ) -> tuple[int, int]:
     return proposal, why
 
 
 @kernel
-def _chances_of_proposal(state: Any, proposal: int, left: float, urgent: int) -> None:
+def _chances_of_proposal(state: RuleState, proposal: int, left: float, urgent: int) -> None:
     for arm in range(state.chances.size):
         state.chances[arm] = 1.0 if arm == proposal else 0.0
     spread(state, left, urgent)
 
 
 @kernel
-def _chances_of_learner(state: Any, proposal: int, left: float, urgent: int) -> None:
+def _chances_of_learner(state: RuleState, proposal: int, left: float, urgent: int) -> None:
     for arm in range(state.chances.size):
         state.chances[arm] = state.learner.probabilities[arm]
     spread(state, left, urgent)
 
 
 @kernel
-def _chances_later(state: Any, proposal: int, left: float, urgent: int) -> None:
+def _chances_later(state: RuleState, proposal: int, left: float, urgent: int) -> None:
     """Stand where the learner's distribution takes longer than the decision, and is computed when it is read."""
 
 
 @kernel
-def _choose(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
+def _choose(params: RuleParams, state: RuleState, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
     now = round - 1
     urgent, left = prepare_one(params, state, now)
     # the learner is asked even where a lot wins: `tell_chances` needs its proposal, or the distribution that it drew
@@ -100,14 +102,14 @@ def _choose(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints
 
 
 @kernel
-def _choose_slate(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
+def _choose_slate(params: RuleParams, state: RuleState, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
     learner_rank(params.learner, state.learner, contexts, round, waiting, state.scores)
     overruled = draw_slate(params, state, round - 1)
     return state.chosen[0], FORCED if overruled else LOT
 
 
 @kernel
-def _chance(params: Any, state: Any, index: int) -> float:
+def _chance(params: RuleParams, state: RuleState, index: int) -> float:
     return state.chances[index]
 
 
@@ -125,7 +127,7 @@ draw_proposal = bind(
 
 
 @kernel
-def draw_ranked(round: int, arrays: Any) -> int:
+def draw_ranked(round: int, arrays: tuple[Any, ...]) -> int:
     """Choose by the ranking in `scores`, for a learner that is called from Python; return why these arms are played."""
     params, state = pack_params(*arrays[:split]), pack_state(*arrays[split:])
     if state.chosen.size > 1:
@@ -133,7 +135,7 @@ def draw_ranked(round: int, arrays: Any) -> int:
     return draw_proposal(params, state, state.scores, round, state.chosen)[1]
 
 
-def draw_for(learner: Kernels, update: Any, plays: int, rank_proposal: Any) -> Kernels:
+def draw_for(learner: Kernels, update: Kernel, plays: int, rank_proposal: Kernel) -> Kernels:
     """Return the kernels of a learner under the lottery."""
     ranking = learner.rank or rank_proposal
     if plays > 1:
@@ -162,17 +164,23 @@ def draw_for(learner: Kernels, update: Any, plays: int, rank_proposal: Any) -> K
 
 
 @kernel
-def _prepare(round: int, arrays: Any) -> tuple[int, float]:
+def _prepare(round: int, arrays: tuple[Any, ...]) -> tuple[int, float]:
     return prepare_one(pack_params(*arrays[:split]), pack_state(*arrays[split:]), round - 1)
 
 
 @kernel
-def _spread_over(left: float, urgent: int, arrays: Any) -> None:
+def _spread_over(left: float, urgent: int, arrays: tuple[Any, ...]) -> None:
     spread(pack_state(*arrays[split:]), left, urgent)
 
 
 def _spread(
-    of_learner: Any, among: bool, params: Any, state: Any, contexts: Floats, round: int, waiting: Ints
+    of_learner: Callable[..., Floats],
+    among: bool,
+    params: RuleParams,
+    state: RuleState,
+    contexts: Floats,
+    round: int,
+    waiting: Ints,
 ) -> Floats:
     """Return the chances of a round from the state before it, where the learner's own are computed now."""
     arrays = (*flat(params), *flat(state))

@@ -14,6 +14,9 @@ head of `evenhand.kernels.deadlines`. It looks ahead about a million deadlines a
 proposal unless r_j plus what the shares leave of one is below about one millionth of the number of arms, and such a
 proposal may be granted some rounds late.
 
+To override the learner as seldom as possible is not the aim once contexts are seen, as the arm that is owed is then
+played for whoever comes: `evenhand.quotas.prices` waits for those for whom it costs least.
+
 With shares that sum to exactly one, an arm of share 0 can be pulled at most floor(alpha) times in all for each arm that
 is owed something; with alpha < 1 never.
 
@@ -31,10 +34,10 @@ from fractions import Fraction
 from typing import Any
 
 from evenhand.arguments import real
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, figure, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import bind
-from evenhand.learners.adapter import learner_facts
+from evenhand.learners.adapter import learner_facts, read_range
 from evenhand.learners.indices import UCB1
 from evenhand.learners.random import Thompson
 from evenhand.parameters import locked
@@ -43,11 +46,12 @@ from evenhand.promises.feasible import settle_offers
 from evenhand.promises.plain_data import ARGUMENTS
 from evenhand.promises.promise import Promise
 from evenhand.promises.reading import key_of
-from evenhand.promises.rule_arrays import RuleState
+from evenhand.promises.rule_state import RuleState
 from evenhand.protocol import Decision, Label
 from evenhand.quotas.composed import draw_for
 from evenhand.quotas.deadlines import check_tolerance, warn_of_idle_arms
 from evenhand.quotas.pending_proposal import always, has_room, with_pending_proposal
+from evenhand.quotas.prices import check_priceable, largest_price, priced_parameters, priced_state, with_prices
 from evenhand.quotas.promise_state import ClausePositions, PromiseState
 from evenhand.quotas.proposer import PythonCalls
 from evenhand.quotas.quota_kernels import rank_proposal, update_learner
@@ -66,7 +70,8 @@ class DeadlineLearn(WeighedPolicy):
     The promise is that of Patil et al. (2021): N_i(t) >= floor(r_i t) - alpha for every arm at every round. A proposal
     of the learner is granted iff every promise can still be kept after it, so no rule that keeps the promise could
     grant one that is refused; the proof, and how far it looks ahead, stand at the head of this module. Unlike
-    `FairLearn` it accepts shares such as 0.7/0.1/0.1, and it leaves the learner more rounds, hence less regret.
+    `FairLearn` it accepts shares such as 0.7/0.1/0.1, and it leaves the learner more rounds, hence less regret. That is
+    not the aim once contexts are seen, where `priced` loses less.
 
     Parameters
     ----------
@@ -83,6 +88,9 @@ class DeadlineLearn(WeighedPolicy):
     lottery : f in [0, 1] to draw every decision with known probabilities, each arm with at least f r_i wherever it may
         be played at all; None to force plays instead. See `evenhand.promises.lottery`.
     windows : a dict arm -> a, at least one pull in any a rounds, or arm -> (c, a), at least c pulls.
+    priced : True to put a price in front of each of the learner's scores, so that an arm that is owed its share waits
+        for the contexts in which it costs least; see `evenhand.quotas.prices`. Or the lowest and the highest that an
+        arm earns on average, where the learner takes any reward, or the averages lie in less than its range.
     arms : labels, where `shares` has none.
     seed : seed of the learner's random choices.
 
@@ -90,10 +98,12 @@ class DeadlineLearn(WeighedPolicy):
     ------
     SharesError
         If a share is not in [0, 1], there is not one share per arm, the promise cannot be kept, or no rule is known
-        that keeps it; the message names the clauses that clash.
+        that keeps it; the message names the clauses that clash. With `priced` also if more is promised than shares of
+        single arms, one play a round, or a lottery draws.
     ArgumentError
         If the tolerance is negative or too large to count, there are more plays than arms, or the learner has decided
-        before, cannot choose and update, or cannot rank the arms where several are played.
+        before, cannot choose and update, or cannot rank the arms where several are played; with `priced` if it has no
+        scores, or the range of the rewards is not finite.
 
     Warns
     -----
@@ -128,15 +138,16 @@ class DeadlineLearn(WeighedPolicy):
 
     def __init__(
         self,
-        learner: Any,
+        learner: object,
         shares: Shares | Any,
         tolerance: float = 0.0,
         plays: int = 1,
-        caps: Any = None,
+        caps: object = None,
         cap_tolerance: float = 0.0,
         *,
         lottery: float | None = None,
-        windows: Any = None,
+        windows: object = None,
+        priced: bool | Sequence[float] = False,
         arms: int | Sequence[Label] | None = None,
         seed: Seed = None,
     ) -> None:
@@ -146,6 +157,10 @@ class DeadlineLearn(WeighedPolicy):
         self._traits = replace(self._traits, plays=self.plays)
         self.lottery = None if lottery is None else real("lottery", lottery, low=0.0, high=1.0)
         self._drawn = self.lottery is not None
+        self.priced = priced if isinstance(priced, bool) else read_range(priced, "priced")
+        self._priced = self.priced is not False
+        if self._priced:
+            check_priceable(promise, self.lottery)
         self._take(PromiseState.of(promise, self.lottery))
         check_tolerance(promise)
         warn_of_idle_arms(promise)
@@ -154,12 +169,8 @@ class DeadlineLearn(WeighedPolicy):
     def _take(self, now: PromiseState) -> None:
         """Promise this from now on."""
         self._now, self.promise, self.retired, self._rule = now, now.promise, now.retired, now.rule
-
-    @property
-    def caps(self) -> dict[Label, Fraction | None] | None:
-        """The cap of each arm, exactly as it was read; None where no arm has one."""
-        caps = self.promise.caps
-        return None if caps is None else dict(zip(self.promise.arms, caps, strict=True))
+        caps, self.cap_tolerance = self.promise.caps, self.promise.cap_tolerance
+        self.caps = None if caps is None else dict(zip(self.promise.arms, caps, strict=True))
 
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments; the promise as a whole where they cannot express it."""
@@ -171,6 +182,8 @@ class DeadlineLearn(WeighedPolicy):
 
     def _must_hold(self) -> bool:
         learner = self.learner
+        if self._priced:
+            self._largest_price = largest_price(self._proposer.given, self.priced)
         if self.plays > 1 and not self._proposer.ranks:
             what = "a learner that ranks the arms, as several are played"
             raise ArgumentError(wanted("learner", what, type(learner).__name__, "UCB1 and Thompson do"))
@@ -184,10 +197,31 @@ class DeadlineLearn(WeighedPolicy):
         return True
 
     @property
+    @locked
+    def prices(self) -> dict[Label, float] | None:
+        """How much more than its score each arm is worth now, because it is owed a share; None without `priced`."""
+        if not self._priced:
+            return None
+        engine, none = self._engine, [0.0] * len(self._labels)
+        return dict(zip(self._labels, none if engine is None else engine.state.learner.prices.tolist(), strict=True))
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know before trusting its numbers, and what each price means, in sentences."""
+        owed = "is worth {} more than it earns, because it is owed its share."
+        prices = (self.prices or {}).items()
+        return (*super().notes, *(f"{arm} {owed.format(figure(price, 3))}" for arm, price in prices if price))
+
+    def _around(self, learner: Any) -> Any:
+        return priced_state(len(self._labels), learner) if self._priced else super()._around(learner)
+
+    @property
     def _may_come(self) -> Any:
         return has_room if self._now.composed else always
 
     def _bound(self, learner: Kernels) -> Kernels:
+        if self._priced:
+            return with_prices(learner, super()._bound)
         if self._traits.holds:
             return with_pending_proposal(learner, super()._bound, self._may_come)
         if self.lottery is None:
@@ -207,11 +241,6 @@ class DeadlineLearn(WeighedPolicy):
         return None if self.lottery is None else float(self.engine.state.slate_chance[0])
 
     @property
-    def cap_tolerance(self) -> float:
-        """By how many pulls an arm may be ahead of its cap."""
-        return self.promise.cap_tolerance
-
-    @property
     def windows(self) -> dict[Any, tuple[int, int]] | None:
         """The window of each arm, or tuple of arms, that has one, as (plays, rounds); None where none has."""
         found = {key_of(members): window for members, window in self.promise.windows}
@@ -222,14 +251,16 @@ class DeadlineLearn(WeighedPolicy):
         """The share of each arm and of each set of arms, exactly as it was read."""
         return dict(zip(self.promise.arms, self.promise.shares, strict=True)) | dict(self.promise.sets)
 
-    def _quota_parameters(self, learner: Any) -> Any:
+    def _quota_parameters(self, learner: object) -> Any:
+        if self._priced:
+            learner = priced_parameters(self.promise, self._largest_price, learner)
         return self._now.parameters(learner)
 
-    def _quota_memory(self, learner: Any) -> Any:
+    def _quota_memory(self, learner: object) -> Any:
         return self._now.memory(learner, self._stream())
 
     @locked
-    def add(self, arm: Label, share: Any = 0) -> int:
+    def add(self, arm: Label, share: object = 0) -> int:
         """Put a new arm on offer, or a retired one again, and return after how many rounds its promise begins.
 
         All other clauses continue. The arm's own clause counts from then on, or w rounds later where plays owed to
@@ -264,7 +295,7 @@ class DeadlineLearn(WeighedPolicy):
         self._continue(*self._now.retire(arm, self._standing))
 
     @locked
-    def change(self, shares: Any) -> dict[Any, Any]:
+    def change(self, shares: object) -> dict[Any, Any]:
         """Promise other shares, or another `eh.Promise`, from now on: every clause counts from this change.
 
         A floor's shortfall is carried over to the new floor of the same arms where that can be kept, the largest first.
@@ -280,10 +311,12 @@ class DeadlineLearn(WeighedPolicy):
             If the promise is for other arms, or for more or fewer plays a round.
         """
         then, at, dropped = self._now.change(shares, self._standing)
+        if self._priced:
+            check_priceable(then.promise, None)
         self._continue(then, at)
         return dropped
 
-    def ask(self, contexts: Any = None, *, available: Any = None, weight: Any = None) -> Decision:
+    def ask(self, contexts: object = None, *, available: object = None, weight: object = None) -> Decision:
         """Take the next decision and hand out its ticket.
 
         Parameters
@@ -354,11 +387,11 @@ class DeadlineLearn(WeighedPolicy):
     def _go_on(self, then: PromiseState, state: RuleState) -> None:
         """Go on under another rule, in this state."""
         self._take(then)
-        params = self._quota_parameters(self.engine.params.learner)
+        params = self._quota_parameters(self._proposer.arrays[0])
         self._bind_kernels()
         self._replace(params, state)
 
-    def _replace(self, params: Any, state: Any) -> None:
+    def _replace(self, params: object, state: object) -> None:
         arms = len(self._labels)
         self.engine.replace(self._kernels, params, state, arms=arms, work=self._call_work(params))
 
@@ -366,9 +399,11 @@ class DeadlineLearn(WeighedPolicy):
         """Give the learner, the labels and the counts of open tickets room for one more arm."""
         self._proposer.grow(arms)
         self.arms, engine = arms, self.engine
-        params, state = self._proposer.arrays
-        engine.params = engine.params._replace(learner=params)
-        engine.state = engine.state._replace(learner=self._around(state))
+        around = self._around(self._proposer.arrays[1])
+        if self._priced:
+            before = engine.state.learner.prices
+            around.prices[: before.size] = before
+        engine.state = engine.state._replace(learner=around)
 
     def _restore_variant(self, snapshot: dict[str, Any]) -> None:
         if snapshot.get("composed") is True:
@@ -384,7 +419,7 @@ class DeadlineLearn(WeighedPolicy):
             retired["rounded"] = list(self._now.rounded)
         return super().snapshot() | {"composed": self._now.composed} | retired
 
-    def _call_work(self, params: Any) -> int:
+    def _call_work(self, params: object) -> int:
         return super()._call_work(params) + self._now.look_work(params)
 
     @classmethod

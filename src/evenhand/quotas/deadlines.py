@@ -71,12 +71,12 @@ def is_plain(promise: Promise) -> bool:
     return not beside and isinstance(promise.offers, str)
 
 
-def deadline_parameters(promise: Promise, learner: Any) -> DeadlineParams:
+def deadline_parameters(promise: Promise, learner: object) -> DeadlineParams:
     """Return the parameters of the rule."""
     return DeadlineParams(*promise.pace(), promise.fixed_point[1], learner)
 
 
-def deadline_state(promise: Promise, learner: Any) -> DeadlineState:
+def deadline_state(promise: Promise, learner: object) -> DeadlineState:
     """Return the state of the rule before the first round."""
     arms = len(promise.arms)
     position = promise.position(promise.slack + 1)

@@ -106,11 +106,11 @@ def at_most_equal_shares(promise: Promise) -> Promise:
 FAIR_RULE = QuotaRule(owed, accept_proposal, count, ("whole", "rest"))
 
 
-def fair_parameters(policy: QuotaPolicy, learner: Any) -> FairParams:
+def fair_parameters(policy: QuotaPolicy, learner: object) -> FairParams:
     return FairParams(*policy.promise.pace(), learner)
 
 
-def fair_memory(policy: QuotaPolicy, learner: Any) -> FairState:
+def fair_memory(policy: QuotaPolicy, learner: object) -> FairState:
     pulls, position = np.zeros(len(policy.promise.arms), np.int64), policy.promise.position(policy.promise.slack)
     return FairState(pulls, *position, np.zeros(1, np.int64), learner)
 
@@ -153,7 +153,7 @@ class FairLearn(QuotaPolicy):
 
     def __init__(
         self,
-        learner: Any,
+        learner: object,
         shares: Shares | Any,
         tolerance: float = 0.0,
         *,
@@ -282,11 +282,11 @@ class HorizonFairUCB(QuotaPolicy):
         self.horizon = int(horizon)
         self._set_up(UCB1(), promise_over(None, shares, tolerance, arms), seed)
 
-    def _quota_parameters(self, learner: Any) -> FairParams:
+    def _quota_parameters(self, learner: object) -> FairParams:
         quotas = self.promise.owed(self.horizon)
         return FairParams(*pace(quotas, max(1, sum(quotas))), learner)
 
-    def _quota_memory(self, learner: Any) -> FairState:
+    def _quota_memory(self, learner: object) -> FairState:
         quotas = self.promise.owed(self.horizon)
         pulls, record = np.zeros(len(quotas), np.int64), position(quotas, max(1, sum(quotas)), 1)
         return FairState(pulls, *record, np.zeros(1, np.int64), learner)

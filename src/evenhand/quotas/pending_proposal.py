@@ -26,9 +26,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.kernels.compose import OPEN, bind, kernel
+from evenhand.kernels.compose import OPEN, Kernel, bind, kernel
 from evenhand.policy.kernel_set import Kernels, RewardContext, deterministic, sampled
-from evenhand.quotas.quota_kernels import rank_proposal
+from evenhand.promises.rule_state import RuleState
+from evenhand.quotas.quota_kernels import Around, rank_proposal
 
 learner_choose = learner_update = learner_probability = rule_choose = may_come = OPEN
 
@@ -49,7 +50,7 @@ class PendingProposal(NamedTuple):
     learner: Any
 
 
-def no_proposal(learner: Any) -> PendingProposal:
+def no_proposal(learner: object) -> PendingProposal:
     """Return the state before the first round, around that of a learner."""
     return PendingProposal(
         np.full(2, -1), np.zeros(2, np.int64), np.full(2, -1.0), np.full(1, -1.0), np.zeros(1, np.int64), learner
@@ -57,13 +58,13 @@ def no_proposal(learner: Any) -> PendingProposal:
 
 
 @kernel
-def always(state: Any, arm: int, now: int) -> bool:
+def always(state: object, arm: int, now: int) -> bool:
     """Stand for `has_room` where every arm is on offer and none has a cap."""
     return True
 
 
 @kernel
-def has_room(state: Any, arm: int, now: int) -> bool:
+def has_room(state: RuleState, arm: int, now: int) -> bool:
     """Return whether an arm is on offer in the next round and may be played as far as its cap goes."""
     return state.offered[arm] == 1 and state.cap_whole[arm] <= now
 
@@ -75,7 +76,7 @@ def propose(pending: PendingProposal, proposal: int, why: int, chance: float) ->
 
 
 @kernel
-def restore_proposal(state: Any, now: int) -> bool:
+def restore_proposal(state: Around, now: int) -> bool:
     """Make the pending proposal that of the round; return whether there is one that may come."""
     pending = state.learner
     if pending.proposal[0] < 0 or not may_come(state, pending.proposal[0], now):
@@ -98,7 +99,7 @@ def resolve_proposal(pending: PendingProposal, arm: int) -> None:
 
 
 @kernel
-def _choose(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
+def _choose(params: Around, state: Around, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
     pending = state.learner
     if not restore_proposal(state, round - 1):
         proposal, why = learner_choose(params.learner, pending.learner, contexts, pending.granted[0] + 1, waiting)
@@ -109,7 +110,7 @@ def _choose(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints
 
 
 @kernel
-def _update(params: Any, state: Any, contexts: Floats, index: int, reward: float, ticket: RewardContext) -> None:
+def _update(params: Around, state: Around, contexts: Floats, index: int, reward: float, ticket: RewardContext) -> None:
     pending = state.learner
     if ticket.probability != 0.0:
         own = RewardContext(pending.granted[0], ticket.probability)
@@ -117,13 +118,13 @@ def _update(params: Any, state: Any, contexts: Floats, index: int, reward: float
 
 
 @kernel
-def _proposal(params: Any, pending: PendingProposal, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
+def _proposal(params: object, pending: PendingProposal, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
     return pending.proposal[1], pending.why[1]
 
 
 @kernel
 def _proposal_first(
-    params: Any, pending: PendingProposal, contexts: Floats, round: int, waiting: Ints, scores: Floats
+    params: object, pending: PendingProposal, contexts: Floats, round: int, waiting: Ints, scores: Floats
 ) -> int:
     """Rank the proposal first, and then what the learner is the most likely to propose."""
     for arm in range(scores.size):
@@ -133,7 +134,7 @@ def _proposal_first(
 
 
 @kernel
-def _told(params: Any, state: Any, index: int) -> float:
+def _told(params: object, state: Around, index: int) -> float:
     told = state.learner.told[0]
     return math.nan if told < 0.0 else float(told)
 
@@ -142,7 +143,7 @@ CALLED_FROM_PYTHON = Kernels(_choose, _update, _told)
 """Of a learner from elsewhere: what is said to it is decided in Python."""
 
 
-def with_pending_proposal(learner: Kernels, under_rule: Callable[[Kernels], Kernels], may_come: Any) -> Kernels:
+def with_pending_proposal(learner: Kernels, under_rule: Callable[[Kernels], Kernels], may_come: Kernel) -> Kernels:
     """Return the kernels of a learner whose refused proposals are pending.
 
     Parameters

@@ -11,6 +11,7 @@ import numpy as np
 
 from evenhand.arguments import as_floats
 from evenhand.data.tables import column, numbers, places_in
+from evenhand.display.digits import as_written, exact
 from evenhand.display.html import Card, HasCard, Table
 from evenhand.errors import ArgumentError, SharesError, UnknownArmError, Wording, wanted, wanted_one_of
 from evenhand.frames import as_pandas, is_frame
@@ -76,19 +77,24 @@ class Price(HasCard):
     @property
     def finding(self) -> str:
         """The cost, as a sentence."""
-        value, low, high = (f"{max(0.0, number) + 0.0:.3g}" for number in (self.cost, self.low, self.high))
-        part = f", {100 * max(0.0, self.cost) / self.free:.3g} % of the {self.free:.4g} earned without it"
+        known = [max(0.0, number) for number in (self.cost, self.low, self.high)]
+        written = as_written(*known) if self.rewards else map(exact, known)
+        value, low, high = (text if one else "0" for text, one in zip(written, known, strict=True))
+        cost = known[0]
+        part = (
+            f", {exact(100 * cost / self.free)} % of the {exact(self.free)} earned without it" if self.free > 0 else ""
+        )
         shown = "" if self.low > 0 else "; it is not shown to cost anything"
         between = "no interval is known" if math.isnan(self.low) else f"95 % interval {low} to {high}"
         sure = f" ({between}{shown})" if self.rewards else ""
-        return f"In the long run the promise costs {value} a round{sure}{part if self.free > 0 else ''}"
+        return f"In the long run the promise costs {value} a round{sure}{part}"
 
     def _card(self) -> Card:
         best = ", ".join(f"{arm} {share:.4g}" for arm, share in self.shares.items())
         return Card("Price", {"finding": self.finding, "best shares": best}, [Table.of(self.clauses, "Clauses")])
 
 
-def price(promise: Promise, means: Any, *, arm: str = "arm", reward: str = "reward") -> Price:
+def price(promise: Promise, means: object, *, arm: str = "arm", reward: str = "reward") -> Price:
     r"""Return what a promise costs in the long run, and what each of its clauses costs.
 
     The cost is the value of max sum_i mu_i p_i over all shares p of the rounds with sum_i p_i = m and 0 <= p_i <= 1,
@@ -148,7 +154,7 @@ def price(promise: Promise, means: Any, *, arm: str = "arm", reward: str = "rewa
     return _priced(promise, read[None, :], np.zeros((1, len(read))), read, 0)
 
 
-def check_promise(given: Any) -> None:
+def check_promise(given: object) -> None:
     """Refuse what is no promise.
 
     Raises

@@ -39,8 +39,9 @@ from evenhand.promises.feasible import forest_of, settle_offers, tokens_of
 from evenhand.promises.laminar import look
 from evenhand.promises.promise import Promise, check_rounds
 from evenhand.promises.reading import Members, key_of, read_share
-from evenhand.promises.rule_arrays import RuleParams, RuleState, rule_parameters, rule_state
 from evenhand.promises.rule_arrays import look_work as composed_work
+from evenhand.promises.rule_arrays import rule_parameters, rule_state
+from evenhand.promises.rule_state import RuleParams, RuleState
 from evenhand.promises.versions import among, changed, joined, without
 from evenhand.promises.weighed import parameters_of
 from evenhand.promises.weight_rule import grant_weighed, select_weighed, weight_state
@@ -192,7 +193,7 @@ class PromiseState:
             return RankingRule(select_weighed, grant_weighed)
         return RankingRule(*selection_kernels(self.promise)) if self.composed else DEADLINE_RULE
 
-    def parameters(self, learner: Any) -> Any:
+    def parameters(self, learner: object) -> Any:
         """Return the rule's parameters around those of a learner."""
         if self.promise.weight is not None:
             return parameters_of(self.promise, learner)
@@ -200,7 +201,7 @@ class PromiseState:
             return rule_parameters(self.promise, learner, self.lottery or 0.0)
         return deadline_parameters(self.promise, learner)
 
-    def memory(self, learner: Any, stream: Words) -> Any:
+    def memory(self, learner: object, stream: Words) -> Any:
         """Return the rule's state before the first round, around that of a learner."""
         if self.promise.weight is not None:
             return weight_state(len(self.promise.arms), learner)
@@ -252,7 +253,7 @@ class PromiseState:
 
     # ------------------------------------------------------------------ changes
 
-    def positions(self, params: Any, state: Any) -> ClausePositions:
+    def positions(self, params: object, state: object) -> ClausePositions:
         """Return where the clauses stand by the rule's arrays."""
         return read_positions(self.promise, params, state, self.rounded)
 
@@ -288,7 +289,7 @@ class PromiseState:
             raise ArgumentError(wanted("arm", "one without which all clauses can be kept now", label, mend))
         return then, at
 
-    def add(self, label: Label, share: Any, standing: Standing) -> tuple[Self, ClausePositions, int]:
+    def add(self, label: Label, share: object, standing: Standing) -> tuple[Self, ClausePositions, int]:
         """Return what is promised with one more arm, where its clauses stand, and after how many
         rounds the arm's own begins."""
         check_rounds(before := self.promise, FIXED)
@@ -311,7 +312,7 @@ class PromiseState:
             at.floors[(arm,)] = first + wait
         return then, at, wait
 
-    def change(self, shares: Any, standing: Standing) -> tuple[Self, ClausePositions, dict[Any, float]]:
+    def change(self, shares: object, standing: Standing) -> tuple[Self, ClausePositions, dict[Any, float]]:
         """Return another promise, where its clauses stand, and by how many plays floors were behind
         that cannot be carried over."""
         check_rounds(self.promise, FIXED)

@@ -21,13 +21,14 @@ from evenhand.data.encoding import Encoder, Transformer
 from evenhand.errors import ArgumentError, Wording, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import bind, entry, flat, interpreted, packers
-from evenhand.learners.adapter import Adapter, asks_among, learner_facts, reward_range_of, wishes_of
+from evenhand.learners.adapter import Adapter, asks_among, learner_facts, reward_range_of, scores_of, wishes_of
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.kernel_set import FORCED, Kernels
 from evenhand.promises.allowed import BY_DEADLINE
 from evenhand.protocol import Label
 from evenhand.quotas.composed import DRAWN, draw_ranked
 from evenhand.quotas.pending_proposal import CALLED_FROM_PYTHON, propose, resolve_proposal, restore_proposal
+from evenhand.quotas.prices import PRICED, settle_prices
 from evenhand.quotas.quota_kernels import (
     NOT_KNOWN,
     PROPOSAL,
@@ -64,7 +65,7 @@ class KernelProposer:
 
     compiled, features = True, None
 
-    def __init__(self, learner: KernelPolicy) -> None:
+    def __init__(self, learner: Any) -> None:
         self.learner = self.given = learner.fresh()
         """The learner that the policy asks, and the same as it was given."""
         traits = learner._traits
@@ -165,6 +166,7 @@ class PythonCalls:
     plays : how many arms are played in a round.
     drawn : whether a lottery draws them.
     held : whether refused proposals are held.
+    priced : whether prices stand in front of the learner's scores.
     may_come : the kernel that says whether an arm is on offer and below its cap.
     to_ranking : goes over to a rule that goes down rankings, in the middle of a round, and returns what decides from
         then on; returns None where only the first arm of a ranking counts.
@@ -177,9 +179,11 @@ class PythonCalls:
     plays: int
     drawn: bool
     held: bool
+    priced: bool
     may_come: Any
     to_ranking: Callable[[], PythonCalls | None]
     _decisions: int = 0
+    _why: int = PROPOSAL
 
     def __post_init__(self) -> None:
         self._among, self._every = asks_among(self.proposer.learner), list(range(len(self.state.pulls)))
@@ -191,12 +195,14 @@ class PythonCalls:
         else:
             self.must_play, self.resolve = entry(must_play_alone, **kernels), entry(resolve_alone, **kernels)
 
-    def ask(self, round: int, contexts: Floats, waiting: Ints, arrays: Any) -> tuple[int, int, float]:
+    def ask(self, round: int, contexts: Floats, waiting: Ints, arrays: object) -> tuple[int, int, float]:
         """Return the arm of a round, why it is that, and with which probability the learner proposed it."""
         pending, chance = self.state.learner, math.nan
         if self.held and not bind(restore_proposal, may_come=self.may_come)(self.state, round - 1):
             propose(pending, self._wishes(contexts)[0], PROPOSAL, math.nan)
         arm, why = self._chosen(round, contexts)
+        if self.priced:
+            interpreted(settle_prices)(self.params.learner, pending, arm, round)
         if self.held:
             resolve_proposal(pending, arm)
             chance = math.nan if pending.told[0] < 0.0 else float(pending.told[0])
@@ -225,7 +231,7 @@ class PythonCalls:
             said = [*said, *(self._wishes(contexts, open) if len(open) > 1 else open)]
         if len(open) > 1 and cause != BY_DEADLINE:
             self.proposer.warn()
-        return int(state.chosen[0]), interpreted(explain_cause)(cause, PROPOSAL)
+        return int(state.chosen[0]), interpreted(explain_cause)(cause, self._why)
 
     def _chosen(self, round: int, contexts: Floats) -> tuple[int, int]:
         if isinstance(self.rule, RankingRule):
@@ -238,7 +244,7 @@ class PythonCalls:
                 return ranking.down_ranking(round, contexts, said)
             proposal = said[0]
         arm = int(self.resolve(round, proposal, self.arrays))
-        return arm, PROPOSAL if forced < 0 and arm == proposal else FORCED
+        return arm, self._why if forced < 0 and arm == proposal else FORCED
 
     def _asked(self, contexts: Floats) -> list[int]:
         """Return the proposals of the round, as many as it needs, the best first; the pending one where it is held."""
@@ -254,10 +260,21 @@ class PythonCalls:
         proposer, decisions, among = self.proposer, self._decisions, self._every
         if self._among:
             among = self._on_offer if arms is None else arms
-        said = wishes_of(proposer.learner, [contexts] if proposer.contextual else [], among, "learner.choose()")
+        shown = [contexts] if proposer.contextual else []
+        if self.priced:
+            said = self._priced(scores_of(proposer.learner, shown, among), among)
+        else:
+            said = wishes_of(proposer.learner, shown, among, "learner.choose()")
         if self._decisions != decisions:
             raise ArgumentError(wanted("learner.choose()", "to decide without asking its own policy", "an ask"))
         return said
+
+    def _priced(self, scores: Floats, among: Sequence[int]) -> list[int]:
+        """Return these arms, the best first with the prices in front of their scores."""
+        prices = self.state.learner.prices[among]
+        ranking = np.argsort(-(scores + prices), kind="stable")
+        self._why = PROPOSAL if ranking[0] == np.argmax(scores) else PRICED
+        return [among[place] for place in ranking]
 
     @property
     def _on_offer(self) -> list[int]:

@@ -20,15 +20,17 @@ kernels.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.kernels.compose import OPEN, LazyKernel, bind, entry, flat, kernel, packers
+from evenhand.kernels.compose import OPEN, Kernel, LazyKernel, bind, entry, flat, kernel, packers
 from evenhand.policy.kernel_set import FORCED, Chances, Kernels, RewardContext, reason, sampled, unknown_probability
 from evenhand.promises.allowed import BY_CAP, BY_DEADLINE, BY_LOT, BY_NO_RANK
+from evenhand.promises.rule_state import RuleParams, RuleState
 
 PROPOSAL = reason("the learner's proposal", "learner")
 CAPPED = reason("an arm ranked higher has reached its cap", "forced")
@@ -63,6 +65,13 @@ select = is_grantable = learner_rank = OPEN
 split = 0
 
 
+class Around(Protocol):
+    """Parameters or the state of a rule, around those of a learner."""
+
+    @property
+    def learner(self) -> Any: ...
+
+
 class NoLearner(NamedTuple):
     """Stands where the arrays of a compiled learner would be."""
 
@@ -84,7 +93,7 @@ def explain_cause(cause: int, why: int) -> int:
 
 
 @kernel
-def _choose(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
+def _choose(params: Around, state: Around, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
     must = must_play(params, state, round)
     arm, why = must, FORCED
     if must < 0:
@@ -98,7 +107,7 @@ def _choose(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints
 
 
 @kernel
-def choose_ranked(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
+def choose_ranked(params: RuleParams, state: RuleState, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
     """Have the learner rank all arms, and return the best one that may be played, with the cause."""
     why = learner_rank(params.learner, state.learner, contexts, round, waiting, state.scores)
     why = explain_cause(select(params, state, round - 1), why)
@@ -106,7 +115,7 @@ def choose_ranked(params: Any, state: Any, contexts: Floats, round: int, waiting
 
 
 @kernel
-def choose_first(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
+def choose_first(params: RuleParams, state: RuleState, contexts: Floats, round: int, waiting: Ints) -> tuple[int, int]:
     """Do what `choose_ranked` does, but ask the learner for the best arm first and for a ranking only if need be."""
     proposal, why = learner_choose(params.learner, state.learner, contexts, round, waiting)
     if not is_grantable(params, state, round - 1, proposal):
@@ -117,7 +126,7 @@ def choose_first(params: Any, state: Any, contexts: Floats, round: int, waiting:
 
 
 @kernel
-def rank_proposal(params: Any, state: Any, contexts: Floats, round: int, waiting: Ints, scores: Floats) -> int:
+def rank_proposal(params: object, state: object, contexts: Floats, round: int, waiting: Ints, scores: Floats) -> int:
     """Stand for the `rank` of a learner that only knows the best arm."""
     proposal, why = learner_choose(params, state, contexts, round, waiting)
     for arm in range(scores.size):
@@ -127,23 +136,25 @@ def rank_proposal(params: Any, state: Any, contexts: Floats, round: int, waiting
 
 
 @kernel
-def update_learner(params: Any, state: Any, contexts: Floats, index: int, reward: float, ticket: RewardContext) -> None:
+def update_learner(
+    params: Around, state: Around, contexts: Floats, index: int, reward: float, ticket: RewardContext
+) -> None:
     """Tell the learner inside."""
     learner_update(params.learner, state.learner, contexts, index, reward, ticket)
 
 
 @kernel
-def _nothing_known(params: Any, state: Any, round: int, must: int) -> None:
+def _nothing_known(params: object, state: object, round: int, must: int) -> None:
     """Stand for `_resolve_all` where the learner's distribution is not known, or trivial."""
 
 
 @kernel
-def _resolve_all(params: Any, state: Any, round: int, must: int) -> None:
+def _resolve_all(params: object, state: Around, round: int, must: int) -> None:
     resolve_each(params, state, round, must, state.learner.probabilities)
 
 
 @kernel
-def _resolve_each(params: Any, state: Any, round: int, must: int, probabilities: Floats) -> None:
+def _resolve_each(params: object, state: object, round: int, must: int, probabilities: Floats) -> None:
     """Turn the distribution of the learner's proposals into that of the arms that are played, in place."""
     for proposal in range(probabilities.size):
         if probabilities[proposal] > 0.0:
@@ -155,24 +166,24 @@ def _resolve_each(params: Any, state: Any, round: int, must: int, probabilities:
 
 
 @kernel
-def _drawn_inside(params: Any, state: Any, index: int) -> float:
+def _drawn_inside(params: object, state: Around, index: int) -> float:
     return state.learner.probabilities[index]
 
 
 @kernel
-def accept_proposal(params: Any, state: Any, round: int, proposal: int) -> int:
+def accept_proposal(params: object, state: object, round: int, proposal: int) -> int:
     """The `resolve` of a rule that never overrules a learner once it has asked it."""
     return proposal
 
 
 @kernel
-def must_play_alone(round: int, arrays: Any) -> int:
+def must_play_alone(round: int, arrays: tuple[Any, ...]) -> int:
     """Return the arm that the rule forces, -1 for none."""
     return must_play(pack_params(*arrays[:split]), pack_state(*arrays[split:]), round)
 
 
 @kernel
-def resolve_alone(round: int, proposal: int, arrays: Any) -> int:
+def resolve_alone(round: int, proposal: int, arrays: tuple[Any, ...]) -> int:
     """Return the arm that is played where the learner proposes one, and enter it."""
     params, state = pack_params(*arrays[:split]), pack_state(*arrays[split:])
     arm = resolve(params, state, round, proposal)
@@ -181,7 +192,7 @@ def resolve_alone(round: int, proposal: int, arrays: Any) -> int:
 
 
 @kernel
-def select_alone(round: int, arrays: Any) -> int:
+def select_alone(round: int, arrays: tuple[Any, ...]) -> int:
     """Return what a learner that only knows its best arm would play, of the arms that may be played."""
     return select(pack_params(*arrays[:split]), pack_state(*arrays[split:]), round - 1)
 
@@ -216,17 +227,17 @@ PLAIN_CALLS = 100
 
 
 @kernel
-def _resolve(round: int, must: int, probabilities: Floats, arrays: Any) -> None:
+def _resolve(round: int, must: int, probabilities: Floats, arrays: tuple[Any, ...]) -> None:
     resolve_each(pack_params(*arrays[:split]), pack_state(*arrays[split:]), round, must, probabilities)
 
 
 @cache
-def lazy_kernel(template: Any, *names: tuple[str, Any]) -> LazyKernel:
+def lazy_kernel(template: Kernel, *names: tuple[str, Any]) -> LazyKernel:
     """Return a function that runs as plain Python at first, and compiled when it is called often."""
     return LazyKernel(entry(template, **dict(names)), None, PLAIN_CALLS)
 
 
-def under_rule(rule: QuotaRule, each: Any, learner: Chances) -> Chances:
+def under_rule(rule: QuotaRule, each: Kernel, learner: Chances) -> Chances:
     """Return how the probabilities of a learner with these are computed under a rule; `each` settles all its
     proposals."""
     kept = ("pulls", *rule.depends_on, *(f"learner.{name}" for name in learner.depends_on))
@@ -234,7 +245,14 @@ def under_rule(rule: QuotaRule, each: Any, learner: Chances) -> Chances:
 
 
 def _played(
-    forced: Any, each: Any, of_learner: Any, params: Any, state: Any, contexts: Floats, round: int, waiting: Ints
+    forced: Kernel,
+    each: Kernel,
+    of_learner: Callable[..., Floats],
+    params: Any,
+    state: Any,
+    contexts: Floats,
+    round: int,
+    waiting: Ints,
 ) -> Floats:
     # As one tuple: for a call with as many arguments as arrays nothing can be compiled ahead.
     first = lazy_kernel(must_play_alone, ("must_play", forced), *packers(params, state))

@@ -40,9 +40,13 @@ Shares = Sequence[Any] | Mapping[Label, Any]
 
 SILENT = {"tolerance": 0.0, "plays": 1, "cap_tolerance": 0.0}
 """What arguments of a promise are that say nothing; the others are None."""
+BY_RULE = (
+    "What it costs to keep the promise holds for this rule alone: the learner sees contexts, and another rule may "
+    "choose better for whom an arm that is owed its share is played."
+)
 
 
-def read_owed(learner: Any, shares: Any, said: Mapping[str, Any], arms: int | Sequence[Label] | None) -> Promise:
+def read_owed(learner: object, shares: Any, said: Mapping[str, Any], arms: int | Sequence[Label] | None) -> Promise:
     """Return the promise that a policy is given, as such or by its parts; where neither names the arms, the learner's
     labels do.
 
@@ -67,7 +71,7 @@ def read_owed(learner: Any, shares: Any, said: Mapping[str, Any], arms: int | Se
 
 
 def promise_over(
-    learner: Any, shares: Any, tolerance: Any, arms: int | Sequence[Label] | None, plays: int = 1
+    learner: object, shares: object, tolerance: object, arms: int | Sequence[Label] | None, plays: int = 1
 ) -> Promise:
     """Do what `read_owed` does for policies that promise shares of single arms alone."""
     promise = read_owed(learner, shares, {"tolerance": tolerance, "plays": plays}, arms)
@@ -87,6 +91,8 @@ class QuotaPolicy(KernelPolicy):
 
     _rule: QuotaRule | RankingRule
     _traits = replace(KernelPolicy._traits, kept="at every round")
+    _priced = False
+    """Whether prices stand in front of the learner's scores."""
     _drawn = False
     """Whether a lottery draws what is played."""
 
@@ -115,10 +121,10 @@ class QuotaPolicy(KernelPolicy):
         return self._proposer.learner
 
     @learner.setter
-    def learner(self, learner: Any) -> None:
+    def learner(self, learner: object) -> None:
         self._proposer.learner = learner
 
-    def _check_free(self, learner: Any) -> None:
+    def _check_free(self, learner: object) -> None:
         """Refuse a learner that keeps a promise of its own, which nobody could keep from here."""
         while learner is not None and not isinstance(learner, type):
             said = learner_facts(learner)
@@ -137,7 +143,7 @@ class QuotaPolicy(KernelPolicy):
         """The kernel that says whether an arm is on offer and below its cap."""
         return always
 
-    def _around(self, learner: Any) -> Any:
+    def _around(self, learner: object) -> Any:
         """Return the state of the learner, with the proposal that is held where one may be."""
         return no_proposal(learner) if self._traits.holds else learner
 
@@ -165,11 +171,11 @@ class QuotaPolicy(KernelPolicy):
             )
         return compose(learner, self._rule)
 
-    def _quota_parameters(self, learner: Any) -> Any:
+    def _quota_parameters(self, learner: object) -> Any:
         """Return the rule's parameters, `learner` last."""
         raise NotImplementedError
 
-    def _quota_memory(self, learner: Any) -> Any:
+    def _quota_memory(self, learner: object) -> Any:
         """Return the rule's state before the first round, `learner` last."""
         raise NotImplementedError
 
@@ -189,6 +195,11 @@ class QuotaPolicy(KernelPolicy):
         return self.promise.tolerance
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know before trusting its numbers, in sentences."""
+        return (BY_RULE,) if self._traits.contextual and self.promise.owes else ()
+
+    @property
     @locked
     def pulls(self) -> dict[Label, int]:
         """How often each arm has been played so far."""
@@ -197,7 +208,7 @@ class QuotaPolicy(KernelPolicy):
     def _decided(self) -> list[int]:
         return list(self.pulls.values())
 
-    def change(self, shares: Any) -> dict[Label, float]:
+    def change(self, shares: object) -> dict[Label, float]:
         """Refuse another promise, which only `DeadlineLearn` can begin.
 
         Raises
@@ -207,7 +218,7 @@ class QuotaPolicy(KernelPolicy):
         """
         raise self._fixed("change")
 
-    def add(self, arm: Label, share: Any = 0) -> int:
+    def add(self, arm: Label, share: object = 0) -> int:
         """Refuse a new arm, as `change` refuses another promise."""
         raise self._fixed("add")
 
@@ -281,7 +292,7 @@ class QuotaPolicy(KernelPolicy):
     def _python_calls(self) -> PythonCalls:
         """Return what asks and tells a learner from elsewhere."""
         assert isinstance(self._proposer, PythonProposer)
-        asks = self._traits.plays, self._drawn, self._traits.holds, self._may_come, self._to_ranking
+        asks = self._traits.plays, self._drawn, self._traits.holds, self._priced, self._may_come, self._to_ranking
         return PythonCalls(self._proposer, self._rule, self.engine.params, self.engine.state, *asks)
 
     def _way_back(self) -> Callable[[], None]:

@@ -83,7 +83,7 @@ PARTS = np.linspace(0.02, 0.98, 97)
 """The parts of a gap that are tried as d."""
 
 
-def regret_bound(promise: Promise, means: Any, rounds: Any) -> Any:
+def regret_bound(promise: Promise, means: object, rounds: object) -> Any:
     r"""Return a bound on the expected r-regret of DeadlineLearn over UCB1: on the expected reward that is lost against
     the best that keeps the promise and knows the means: a number for one T, an array (n_rounds,) for several.
 

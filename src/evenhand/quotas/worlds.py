@@ -46,7 +46,7 @@ def toss(params: BernoulliParams, state: StreamState, contexts: Floats, index: i
 
 
 @kernel
-def lose_gap(params: Any, state: Any, contexts: Floats, index: int, reward: float, totals: Floats) -> None:
+def lose_gap(params: Any, state: object, contexts: Floats, index: int, reward: float, totals: Floats) -> None:
     totals[0] += params.gaps[index]
 
 
@@ -208,12 +208,12 @@ class MovingState(NamedTuple):
 
 
 @kernel
-def toss_now(params: Any, state: MovingState, contexts: Floats, index: int) -> float:
+def toss_now(params: object, state: MovingState, contexts: Floats, index: int) -> float:
     return 1.0 if uniform(state.stream) < state.means[index] else 0.0
 
 
 @kernel
-def lose_now(params: Any, state: MovingState, contexts: Floats, index: int, reward: float, totals: Floats) -> None:
+def lose_now(params: object, state: MovingState, contexts: Floats, index: int, reward: float, totals: Floats) -> None:
     totals[0] += state.best[0] - state.means[index]
 
 
@@ -280,7 +280,7 @@ class ChangingArms(MovingArms):
 
     _kernels = WorldKernels(change, toss_now, lose_now)
 
-    def __init__(self, means: Any, changes: Any) -> None:
+    def __init__(self, means: object, changes: object) -> None:
         what = "a row of probabilities for each stretch of rounds, or a dict arm -> its probabilities"
         means = as_pandas(means, "means").to_dict("list") if is_frame(means) else means
         columns = isinstance(means, Mapping)
@@ -308,7 +308,7 @@ class ChangingArms(MovingArms):
         yield cls({"a": [0.0, 1.0, 0.5], "b": [1.0, 0.0, 0.5]}, [2, 100])
 
 
-def _rising(changes: Any, count: int) -> Ints:
+def _rising(changes: object, count: int) -> Ints:
     what = f"{count} rising rounds from 2 on, one for each stretch but the first"
     given = as_whole_numbers(changes)
     if given is None or len(given) != count or (given[1:] <= given[:-1]).any() or ((given < 2) | (given > 2**62)).any():
@@ -368,7 +368,7 @@ class DriftingArms(MovingArms):
     _kernels = WorldKernels(drift, toss_now, lose_now)
 
     def __init__(
-        self, means: Any, amplitude: Any = 0.2, *, period: float, shape: str = "sine", phases: Any = None
+        self, means: object, amplitude: object = 0.2, *, period: float, shape: str = "sine", phases: object = None
     ) -> None:
         given = Labels().read(means, "means", "a probability for each arm: a list, or a dict arm -> mean")
         super().__init__(list(given) if isinstance(given, dict) else len(given))
@@ -385,7 +385,7 @@ class DriftingArms(MovingArms):
                 what = "mean - amplitude and mean + amplitude in [0, 1]"
                 raise ArgumentError(wanted(f"amplitude of {arm!r}", what, (float(low), float(high))))
 
-    def _numbers(self, name: str, given: Any) -> Floats:
+    def _numbers(self, name: str, given: object) -> Floats:
         what = "a number for each arm: a list, or a dict arm -> number"
         found = Labels(self.arms).read(given, name, what)
         if len(found) != len(self.arms) or (isinstance(found, dict) and set(found) != set(self.arms)):

@@ -269,7 +269,7 @@ class Certification(Drawing):
         ArgumentError
             If the model cannot be saved: it was not trained by a sampler, or its own class cannot be saved.
         """
-        if name_of(self.model) is None or (isinstance(self.model, Classifier) and self.model.untold):
+        if name_of(self.model) is None or (isinstance(self.model, Classifier) and self.model._untold):
             what = "a model that a sampler trained, such as finish().model, to be saved"
             raise ArgumentError(wanted("model", what, type(self.model).__name__))
         return {
@@ -293,7 +293,7 @@ class Certification(Drawing):
     def restored(cls, snapshot: dict[str, Any]) -> Self:
         """Return the certification that `snapshot` was taken of."""
         names = ("groups", "model", "threshold", "delta", "batch", "loss")
-        if isinstance(snapshot["model"], Classifier) and snapshot["model"].untold:
+        if isinstance(snapshot["model"], Classifier) and snapshot["model"]._untold:
             raise StateFileError("model: it was saved without its training rows; certify again from its sampler")
         check = cls(**{name: snapshot[name] for name in names})
         own = {"sums": check.sums, "counts": check.counts, "low": check._low, "high": check._high, "dry": check._dry}

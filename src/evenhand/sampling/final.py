@@ -48,7 +48,7 @@ class Collected(_Collected):
     notes: tuple[str, ...] = ()
 
 
-def named_columns(model: Any, trainer: Trainer) -> Any:
+def named_columns(model: object, trainer: Trainer) -> Any:
     """Return a model that reads data frames by the names of the columns that its rows had."""
     for one in model.models if isinstance(model, ModelMixture) else [model]:
         if isinstance(one, Classifier):
@@ -83,13 +83,13 @@ def final_classifier(trainer: Trainer, final_refit: bool, reweighted: bool, mixt
             table, np.array(trainer.classes)[codes], group=group, C=model.C, loss=trainer.loss, **game
         ).model
     try:
-        return model.final(rows, training.count) if final_refit else model.alone(rows)
+        return model.final(rows, training.count) if final_refit else model._alone(rows)
     except Exception as error:
         raise_named(model, error)
         raise
 
 
-def fresh_risks(model: Any, pool: ArrayPool, drawn: Any, loss: Loss = "zero_one") -> Any:
+def fresh_risks(model: object, pool: ArrayPool, drawn: Any, loss: Loss = "zero_one") -> Any:
     """Return a data frame by group: `rows`, `risk`, `low` and `high` of a model on the rows of a pool that were not
     drawn; with 95 % confidence all intervals hold at once. A loss that is not in [0, 1] is replaced by the 0-1 loss.
     """

@@ -74,9 +74,9 @@ def most_frequent_errors(counts: Ints) -> tuple[int, Floats]:
     >>> most_frequent_errors(np.array([[10, 30], [6, 4]]))
     (1, array([0.25, 0.6 ]))
     """
-    code = int(counts.sum(axis=0).argmax())
-    with np.errstate(invalid="ignore"):
-        return code, np.asarray(1.0 - counts[:, code] / counts.sum(axis=1))
+    code, rows = int(counts.sum(axis=0).argmax()), counts.sum(axis=1)
+    with np.errstate(invalid="ignore"):  # errors over rows, as of a model: 1 less the share would differ by rounding
+        return code, np.asarray((rows - counts[:, code]) / rows)
 
 
 def risk_table(groups: tuple[Label, ...], training: Ints, sums: Floats, counts: Ints, loss: Loss) -> Any:
@@ -97,7 +97,12 @@ def risk_table(groups: tuple[Label, ...], training: Ints, sums: Floats, counts: 
 
 
 def fairness_report(
-    model: Any, X: Any, y: Any, *, groups: Sequence[Any], metrics: Mapping[str, Callable[..., Any]] | None = None
+    model: object,
+    X: object,
+    y: object,
+    *,
+    groups: Sequence[Any],
+    metrics: Mapping[str, Callable[..., Any]] | None = None,
 ) -> Any:
     """Return fairlearn's `MetricFrame` of a model on held-out rows: `by_group`, `overall`, `difference()`; its `notes`
     say which groups have too few rows.

@@ -20,10 +20,10 @@ from evenhand.sampling.problem import MOST
 
 
 def certify_once(
-    y: Any,
-    prediction: Any,
+    y: object,
+    prediction: object,
     *,
-    groups: Any,
+    groups: object,
     threshold: float,
     delta: float = 0.05,
     loss: str = "zero_one",

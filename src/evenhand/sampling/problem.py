@@ -165,7 +165,7 @@ class Drawing(AskTell, Parameters):
         self._last = draw.group, why
         return draw
 
-    def _index_of(self, group: Any) -> int:
+    def _index_of(self, group: object) -> int:
         """Return the position of a group.
 
         Raises

@@ -51,8 +51,8 @@ class Reweighted(NamedTuple):
 
 
 def minimax_reweighting(
-    X: Any,
-    y: Any,
+    X: object,
+    y: object,
     *,
     group: Sequence[Any] | NDArray[Any],
     C: float = 1.0,
@@ -132,7 +132,7 @@ def minimax_reweighting(
 class _Game:
     """The learner's side: logistic regression, refitted from where it is, and the groups' risks under the fit."""
 
-    def __init__(self, X: Any, y: Any, index: Ints, C: float, loss: Loss) -> None:
+    def __init__(self, X: object, y: object, index: Ints, C: float, loss: Loss) -> None:
         labels = read_labels(y)
         if len(set(labels)) != 2:
             raise ArgumentError(wanted("y", "two different labels", sorted(set(labels), key=str)))

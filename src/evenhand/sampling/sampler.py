@@ -50,7 +50,7 @@ class Sampler(Drawing):
     def __init__(
         self,
         groups: Groups,
-        model: Any,
+        model: object,
         batch: int,
         warmup: int | None,
         forced: float | None,
@@ -138,7 +138,7 @@ class Sampler(Drawing):
         return None
 
     @locked
-    def tell(self, draw: Draw | int, X: Any, y: Any) -> None:
+    def tell(self, draw: Draw | int, X: object, y: object) -> None:
         """Bring back labelled rows of a draw, given as the ticket or its id; they may come late and out of order.
 
         Fewer rows than asked for mean that the group's pool is used up: it is not drawn again.
@@ -173,7 +173,7 @@ class Sampler(Drawing):
             self.retire(group, f"the pool of {group!r} is empty after {rows} row{'s' * (rows != 1)}")
 
     @locked
-    def tell_rows(self, draw: Draw | int, X: Any, y: Any, *, trains: int) -> None:
+    def tell_rows(self, draw: Draw | int, X: object, y: object, *, trains: int) -> None:
         """Bring back some rows X (n, d), y (n,) of a draw, of which the first `trains` train and the others validate;
         the ticket stays open until all its rows are told or dropped.
 
@@ -228,7 +228,7 @@ class Sampler(Drawing):
         _, ((_, group, *_),) = self.tickets.find(draw)
         return group
 
-    def read_label(self, label: Any) -> Label:
+    def read_label(self, label: object) -> Label:
         """Return a label as the model keeps it.
 
         Raises
@@ -311,7 +311,7 @@ class Sampler(Drawing):
         return finished
 
     @locked
-    def certify(self, *, threshold: float, delta: float = 0.05, batch: int = 1, model: Any = None) -> Certification:
+    def certify(self, *, threshold: float, delta: float = 0.05, batch: int = 1, model: object = None) -> Certification:
         """Freeze the current model, or a final one, and begin to certify its risks on fresh rows.
 
         The collected rows are never used, because their risks decided which data came next. See `Certification`.

@@ -39,7 +39,7 @@ WINDOW = 20
 TIES = {"random": sampling.RANDOM, "first": sampling.FIRST, "least": sampling.LEAST}
 
 
-def mann_kendall(values: Any) -> tuple[int, float, float]:
+def mann_kendall(values: object) -> tuple[int, float, float]:
     """Return the Mann-Kendall trend (S, variance, z) of a series (n,), the variance corrected for ties.
 
     S = sum_{i<j} sgn(x_j - x_i); var S = [n(n-1)(2n+5) - sum over ties q(q-1)(2q+5)] / 18; z = S / sqrt(var S), and 0
@@ -187,7 +187,7 @@ class OptimisticSampler(Sampler):
     def __init__(
         self,
         groups: Groups,
-        model: Any = None,
+        model: object = None,
         *,
         exploration: float = 0.1,
         trend: float = 0.0,
@@ -309,7 +309,7 @@ class EpsilonGreedySampler(Sampler):
     def __init__(
         self,
         groups: Groups,
-        model: Any = None,
+        model: object = None,
         *,
         epsilon: float = 0.1,
         warmup: int | None = None,
@@ -365,7 +365,7 @@ class GreedySampler(Sampler):
     def __init__(
         self,
         groups: Groups,
-        model: Any = None,
+        model: object = None,
         *,
         warmup: int | None = None,
         forced: float | None = 0.5,
@@ -428,7 +428,7 @@ class UniformSampler(Sampler):
     def __init__(
         self,
         groups: Groups,
-        model: Any = None,
+        model: object = None,
         *,
         batch: int = 1,
         loss: Loss = "zero_one",
@@ -481,7 +481,7 @@ class ProportionalSampler(Sampler):
     def __init__(
         self,
         groups: Groups,
-        model: Any = None,
+        model: object = None,
         *,
         proportions: Mapping[Label, float] | Sequence[float],
         warmup: int | None = 1,

@@ -160,7 +160,7 @@ class SyntheticModel1(Synthetic):
         y = rng.integers(2, size=whole("count", count, low=0, high=MOST))
         return rng.standard_normal((count, self.means.shape[2])) + self.means[group][y], y
 
-    def population_risk(self, coef: Any, intercept: float) -> Floats:
+    def population_risk(self, coef: object, intercept: float) -> Floats:
         """Return the error probability (m,) of the classifier "1 where coef.x + intercept > 0" in each group.
 
         It is the mean of Phi((coef.mu_0z + intercept) / |coef|) and Phi(-(coef.mu_1z + intercept) / |coef|).
@@ -232,7 +232,7 @@ class SyntheticModel2(Synthetic):
         X[:, 0] *= 2 * y - 1
         return X @ self.rotation.T, y
 
-    def population_risk(self, coef: Any, intercept: float) -> Floats:
+    def population_risk(self, coef: object, intercept: float) -> Floats:
         """Return the error probability (2,) of the classifier "1 where coef.x + intercept > 0" in each group."""
         from scipy.special import ndtr
 

@@ -55,7 +55,7 @@ GENERATORS: dict[str, type[np.random.BitGenerator]] = {
 STREAMS = {"RandomState": np.random.RandomState, "Generator": np.random.Generator}
 
 
-def described(value: Any, libraries: tuple[str, ...], what: str) -> dict[str, Any]:
+def described(value: object, libraries: tuple[str, ...], what: str) -> dict[str, Any]:
     """Return a value as plain data that a state file can hold.
 
     Parameters
@@ -72,7 +72,7 @@ def described(value: Any, libraries: tuple[str, ...], what: str) -> dict[str, An
     return {"root": _Writer(libraries, what, nodes).write(value), "nodes": nodes}
 
 
-def recipe(estimator: Any, where: str = "estimator") -> dict[str, Any]:
+def recipe(estimator: object, where: str = "estimator") -> dict[str, Any]:
     """Return an untrained estimator as plain data that a state file can hold.
 
     >>> from sklearn.preprocessing import StandardScaler
@@ -112,7 +112,7 @@ class _Writer:
         self.libraries, self.what, self.nodes = libraries, what, nodes
         self.known: dict[int, tuple[int, Any]] = {}
 
-    def write(self, value: Any) -> Any:
+    def write(self, value: object) -> Any:
         if type(value) in PLAIN:
             return value
         if id(value) not in self.known:
@@ -156,7 +156,7 @@ class _Writer:
         body = {"bytes": clean.tobytes(order), "shape": list(value.shape), "order": order}
         return body | {"dtype": self.write(value.dtype)}
 
-    def _object(self, value: Any) -> dict[str, Any]:
+    def _object(self, value: object) -> dict[str, Any]:
         if not self._allowed(type(value)):
             self._refuse(value)
         reduced = value.__reduce_ex__(4)
@@ -183,7 +183,7 @@ class _Writer:
     def _allowed(self, value: Any) -> bool:
         return _is_allowed(value.__module__, value.__qualname__, self.libraries)
 
-    def _refuse(self, value: Any) -> Any:
+    def _refuse(self, value: object) -> Any:
         name = value.__qualname__ if isinstance(value, NAMED) else type(value).__qualname__
         own = " or ".join(self.libraries)
         raise ArgumentError(
@@ -206,7 +206,7 @@ class _Recipes(_Writer):
             return {type(value).__name__: [self._inside(f"[{n}]", item) for n, item in enumerate(value)]}
         return super()._node(value)
 
-    def _object(self, value: Any) -> dict[str, Any]:
+    def _object(self, value: object) -> dict[str, Any]:
         cls, name = type(value), registry.name_of(value)
         if name is None and not _is_estimator(cls):
             return super()._object(value)
@@ -218,12 +218,12 @@ class _Recipes(_Writer):
         made = name or f"{cls.__module__}:{cls.__qualname__}"
         return {"made": made, "arguments": {key: self._inside(f".{key}", item) for key, item in given.items()}}
 
-    def _inside(self, place: str, value: Any) -> Any:
+    def _inside(self, place: str, value: object) -> Any:
         outside, self.what = self.what, self.what + place
         written, self.what = self.write(value), outside
         return written
 
-    def _refuse(self, value: Any) -> Any:
+    def _refuse(self, value: object) -> Any:
         name = getattr(value, "__name__", type(value).__name__)
         mend = "use scikit-learn's own classes, or give yours get_params() and @evenhand.register(name, kind='part')"
         raise ArgumentError(f"{self.what}: {name} cannot be saved as plain data; {mend}")
@@ -236,7 +236,7 @@ class _Reader:
         self.libraries, self.nodes = libraries, nodes
         self.made: dict[int, Any] = {}
 
-    def read(self, value: Any) -> Any:
+    def read(self, value: object) -> Any:
         if type(value) is not dict:
             return value
         number = value["at"]
@@ -307,7 +307,7 @@ class _Reader:
         for key, value in self.read(node["pairs"]):
             made[key] = value
 
-    def _find(self, path: Any, beside: tuple[str, ...] = ()) -> Any:
+    def _find(self, path: object, beside: tuple[str, ...] = ()) -> Any:
         """Return the class at a path, in the libraries or in one of the modules `beside`: an estimator, a part."""
         module, _, name = str(path).partition(":")
         if _is_allowed(module, name, self.libraries) or module.startswith(beside):
@@ -318,7 +318,7 @@ class _Reader:
         raise StateFileError(f"saved object: {path!r} is not a class of {' or '.join((*self.libraries, *beside))}")
 
 
-def _makes(found: Any) -> bool:
+def _makes(found: object) -> bool:
     """Return whether this is a class, or a function of a compiled class that makes an empty object."""
     return isinstance(found, type) or (inspect.isroutine(found) and found.__name__.startswith(MAKERS))
 

@@ -32,7 +32,7 @@ FORMAT = 1
 _MANIFEST, _ARRAYS, _DIGEST = "evenhand.json", "arrays", "sha256"
 
 
-def save(policy: Any, path: str | os.PathLike[str]) -> None:
+def save(policy: object, path: str | os.PathLike[str]) -> None:
     """Save a policy to one file; `load` returns a policy that continues exactly as this one would.
 
     The file appears under its name only when it is complete, and replaces whatever was there, so it must have only one
@@ -93,7 +93,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     return from_bytes(data, str(source))
 
 
-def _locked(policy: Any) -> AbstractContextManager[Any]:
+def _locked(policy: object) -> AbstractContextManager[Any]:
     """Return what keeps other threads from the policy."""
     return getattr(policy, "_lock", nullcontext())
 
@@ -104,7 +104,7 @@ def _file(path: Any) -> Path:
     return Path(path)
 
 
-def to_bytes(policy: Any) -> bytes:
+def to_bytes(policy: object) -> bytes:
     """Return the contents of the file that `save` would write: the state at one moment, whatever other threads do."""
     arrays: list[np.ndarray] = []
     with _locked(policy):
@@ -156,7 +156,7 @@ def from_bytes(data: bytes, source: str = "state") -> Any:
         raise StateFileError(f"{source}: truncated, damaged or not a state file of evenhand ({error})") from error
 
 
-def _encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:
+def _encode(value: object, arrays: list[np.ndarray], where: str) -> Any:
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, (int, np.integer)):
@@ -188,7 +188,7 @@ def _encode(value: Any, arrays: list[np.ndarray], where: str) -> Any:
     return {"$object": name, "snapshot": _encode(value.snapshot(), arrays, where)}
 
 
-def _decode(value: Any, arrays: list[np.ndarray]) -> Any:
+def _decode(value: object, arrays: list[np.ndarray]) -> Any:
     if isinstance(value, list):
         return [_decode(item, arrays) for item in value]
     if not isinstance(value, dict):

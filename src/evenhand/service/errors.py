@@ -43,6 +43,8 @@ NAMES: dict[int, str] = {
     503: "BusyError",
 }
 """The names of refusals that only exist over HTTP."""
+LATER = (408, 429, 503)
+"""The statuses after which the same request may succeed, though nothing in it is mended."""
 
 
 class HttpRefusal(Exception):
@@ -101,9 +103,9 @@ def from_validation(
 
 
 def envelope(error: BaseException) -> dict[str, Any]:
-    """Return the {"name", "message"} of an error, which every refusal contains, and its parts where it has any."""
+    """Return the {"name", "message", "repeatable"} of an error, which refusals have, and its parts where it has any."""
     refusal = refusal_of(error)
-    said: dict[str, Any] = {"name": refusal.name, "message": refusal.message}
+    said: dict[str, Any] = {"name": refusal.name, "message": refusal.message, "repeatable": refusal.status in LATER}
     parts = refusal.message
     if not isinstance(parts, errors.Refusal):
         return said

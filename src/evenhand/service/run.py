@@ -6,14 +6,16 @@ import json
 import os
 import signal
 import socket
+import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand.arguments import one_of, whole
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, UnreachableError, wanted
 from evenhand.extras import optional
 from evenhand.studies import Store
 from evenhand.studies.keys import add_key, list_keys, new_key
@@ -26,6 +28,8 @@ SETTINGS = "EVENHAND_SERVE"
 NEEDED = ("httpx", "prometheus_client", "pydantic", "sqlalchemy", "starlette", "structlog", "uvicorn")
 CONNECTIONS = 1_000
 """Open at once in one process; further requests are answered with 503."""
+PAUSE = 0.5
+"""Seconds between two looks at whether the database is there."""
 LOCAL = ("127.0.0.1", "::1", "localhost")
 
 
@@ -41,6 +45,7 @@ def serve(
     log_level: str = "info",
     print_keys: bool = True,
     create: bool = False,
+    wait: int = 60,
 ) -> None:
     """Serve a store until SIGTERM or SIGINT; requests accepted by then are completed.
 
@@ -56,6 +61,7 @@ def serve(
     print_keys : print the address of the page with a key in it, and at the first start keys to decide and to report;
         False where what is printed is kept, as in the log of a container.
     create : create the store if it does not exist, for studies that are to be created over HTTP.
+    wait : the seconds to wait for a database server that does not answer yet, as while it starts.
 
     Raises
     ------
@@ -72,7 +78,7 @@ def serve(
 
     whole("workers", workers, low=1)
     one_of("log_level", log_level, ("debug", "info", "warning", "error"))
-    place = _open(store, password_file, create=create)
+    place = _open_once_there(store, password_file, create=create, wait=whole("wait", wait, low=0))
     if place.in_memory and workers > 1:
         raise ArgumentError(wanted("workers", "1, since a store in memory serves one process", workers, "name a file"))
     listening = _listen(host, port)
@@ -118,6 +124,21 @@ def worker() -> Starlette:
     """Return the application of one of several workers, from the settings in the environment."""
     settings = json.loads(os.environ[SETTINGS])
     return _application(_open(settings["store"], settings["password_file"]), settings)
+
+
+def _open_once_there(store: str, password_file: str | None, *, create: bool, wait: int) -> Store:
+    """Return the store, waiting for a server that does not answer yet; say what for."""
+    until, said = time.monotonic() + wait, False
+    while True:
+        try:
+            return _open(store, password_file, create=create)
+        except UnreachableError as error:
+            if "://" not in store or time.monotonic() >= until:
+                raise
+            if not said:
+                print(f"waiting up to {wait} s for the database: {error}", file=sys.stderr, flush=True)
+            said = True
+            time.sleep(PAUSE)
 
 
 def _open(store: str, password_file: str | None, *, create: bool = False) -> Store:

@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from evenhand.errors import EvenhandError, UnknownStudyError
-from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
 from evenhand.service.decision_index import Index
 from evenhand.service.errors import HttpRefusal
@@ -133,16 +132,14 @@ class Session:
 
 
 def warm_up(study: Study) -> None:
-    """Decide and report once on a copy of the policy, so that it is compiled before the first request.
+    """Compile the policy, and decide and report once on a copy of it, before the first request.
 
-    A policy that needs contexts is left out; a study that cannot be read refuses the requests themselves.
+    One that does not know its contexts yet is left out; a study that cannot be read refuses the requests themselves.
     """
     with suppress(Exception):
-        policy = study.state.bare_copy()
-        if isinstance(policy, KernelPolicy):
-            policy.engine.compile()
-        policy.tell(policy.ask(), 1.0)
         study.compile()
+        policy = study.state.bare_copy()
+        policy.tell(policy.ask(), 1.0)
 
 
 class Sessions:

@@ -4,7 +4,7 @@ the measures are summed."""
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,9 +13,9 @@ from evenhand.kernels.compose import OPEN, kernel, routine
 from evenhand.kernels.fair_program import Tree, solve
 from evenhand.kernels.random import below, normal, uniform
 from evenhand.similarity.metric import direct, interval
-from evenhand.similarity.metric_state import TEACHING
-from evenhand.similarity.oracles import TIGHT, flag, true_distance
-from evenhand.similarity.rule import draw, learn_reward
+from evenhand.similarity.metric_state import TEACHING, MetricState
+from evenhand.similarity.oracles import TIGHT, Truth, flag, true_distance
+from evenhand.similarity.rule import PolicyState, RoundParams, draw, learn_reward
 
 UNITS = {
     "regret": "expected reward lost against the best fair distribution, so far",
@@ -85,7 +85,7 @@ class Environment(NamedTuple):
 
 
 @kernel
-def point(x: Any, kind: int, stream: Any) -> None:
+def point(x: Floats, kind: int, stream: Words) -> None:
     """Write a random individual to `x`: |N(0, I)| scaled to length 1, or uniform in the unit ball."""
     d = x.size
     square = 0.0
@@ -100,7 +100,7 @@ def point(x: Any, kind: int, stream: Any) -> None:
 
 
 @routine
-def show(world: Any, metric: Any) -> None:
+def show(world: Environment, metric: MetricState) -> None:
     """Write the individuals of a round, what each would bring, and the round's noise."""
     k, d = world.contexts.shape
     kind = world.kind
@@ -137,7 +137,7 @@ def show(world: Any, metric: Any) -> None:
 
 
 @kernel
-def show_widest_pair(world: Any, metric: Any) -> None:
+def show_widest_pair(world: Environment, metric: MetricState) -> None:
     """Keep the pair, of several random ones, whose distance the policy knows least."""
     widest = -1.0
     for _ in range(CANDIDATES):
@@ -153,7 +153,7 @@ def show_widest_pair(world: Any, metric: Any) -> None:
 
 
 @routine
-def measure(world: Any, truth: Any, p: Any) -> None:
+def measure(world: Environment, truth: Truth, p: Floats) -> None:
     """Add the round's regret and violations to the totals."""
     k = p.size
     pairs, above_zero, regret = 0, 0, 0.0
@@ -178,13 +178,13 @@ def measure(world: Any, truth: Any, p: Any) -> None:
 
 @routine
 def play(
-    params: Any,
-    state: Any,
-    metric: Any,
-    world: Any,
-    truth: Any,
-    trace: Any,
-    checkpoints: Any,
+    params: RoundParams,
+    state: PolicyState,
+    metric: MetricState,
+    world: Environment,
+    truth: Truth,
+    trace: Floats,
+    checkpoints: Ints,
     first: int,
     last: int,
     row: int,

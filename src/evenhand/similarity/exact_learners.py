@@ -40,6 +40,7 @@ from numpy.typing import ArrayLike
 
 from evenhand.arguments import real, whole
 from evenhand.errors import ArgumentError, wanted
+from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.halfspaces import walk
 from evenhand.registry import register
@@ -57,7 +58,7 @@ from evenhand.similarity.metric import (
     squeeze,
     width,
 )
-from evenhand.similarity.metric_state import Structure
+from evenhand.similarity.metric_state import MetricState, Structure
 from evenhand.similarity.oracles import read_matrix
 
 DEEPEST = 0.9
@@ -71,7 +72,7 @@ FLATTEST = 1e-12
 
 
 @routine
-def cut_ellipsoid(state: Any, copy: Any, value: Any, sign: Any, precision: Any) -> Any:
+def cut_ellipsoid(state: MetricState, copy: int, value: float, sign: float, precision: float) -> Any:
     m = state.u.size
     mid, half = project(state, copy)
     depth = sign * (mid - value)
@@ -133,14 +134,14 @@ class EllipsoidDistance(DistanceLearner):
     Source: Cohen, Lobel, Paes Leme (2016), Theorem 5.1.
     """
 
-    update_kernel = cut_ellipsoid
+    _update_kernel = cut_ellipsoid
 
-    def prior_radius(self, m: int) -> tuple[float, float]:
+    def _prior_radius(self, m: int) -> tuple[float, float]:
         return 1.0, 1.0
 
 
 @routine
-def cut_volume(state: Any, copy: Any, value: Any, sign: Any, precision: Any) -> Any:
+def cut_volume(state: MetricState, copy: int, value: float, sign: float, precision: float) -> Any:
     if dull(state, copy, value, sign):
         return NOTHING
     low, high = opened(state, copy)
@@ -155,7 +156,7 @@ def cut_volume(state: Any, copy: Any, value: Any, sign: Any, precision: Any) -> 
 
 
 @routine
-def recentre(state: Any, copy: Any) -> Any:
+def recentre(state: MetricState, copy: int) -> Any:
     """Set the centre to the centroid of the cylinder and the factor to its principal axes, those in S last."""
     m = state.u.size
     wide = m - state.thin[copy]
@@ -199,7 +200,7 @@ def recentre(state: Any, copy: Any) -> Any:
 
 
 @routine
-def across(state: Any, copy: Any, j: Any) -> Any:
+def across(state: MetricState, copy: int, j: int) -> Any:
     """Return the ends of the set along axis j of the factor, and add the two points that attain them to
     `state.point`, each with weight 1 / 2m."""
     m = state.u.size
@@ -223,7 +224,7 @@ def across(state: Any, copy: Any, j: Any) -> Any:
 
 
 @kernel
-def collect(factor: Any, centre: Any, point: Any, wide: Any, image: Any, moments: Any) -> Any:
+def collect(factor: Floats, centre: Floats, point: Floats, wide: int, image: Floats, moments: Floats) -> Any:
     """Add the point, in units of the first `wide` axes, to the sums of squares and to their row below."""
     for j in range(wide):
         along, square = 0.0, 0.0
@@ -238,7 +239,7 @@ def collect(factor: Any, centre: Any, point: Any, wide: Any, image: Any, moments
 
 
 @routine
-def reshape(factor: Any, covariance: Any, wide: Any) -> Any:
+def reshape(factor: Floats, covariance: Floats, wide: int) -> Any:
     """Multiply the first `wide` axes by a root of their covariance (Cholesky), then turn them to principal axes.
 
     Rotating pairs of columns until all are orthogonal (Hestenes 1958) keeps the short axes accurate.
@@ -283,7 +284,7 @@ def reshape(factor: Any, covariance: Any, wide: Any) -> Any:
 
 
 @routine
-def flatten(state: Any, copy: Any) -> Any:
+def flatten(state: MetricState, copy: int) -> Any:
     """Move the shortest axis of L to S if the set is thin along it, and put the centre in the middle along all of S."""
     m = state.u.size
     factor, centre = state.factor[copy], state.centre[copy]
@@ -350,7 +351,7 @@ class ProjectedVolumeDistance(DistanceLearner):
     Source: Lobel, Paes Leme, Vladu (2017), Section 4; Gillen, Jung, Kearns, Roth (2018), Section 3.
     """
 
-    update_kernel = cut_volume
+    _update_kernel = cut_volume
     programs = True
     plain_work = 1000
 
@@ -373,17 +374,17 @@ class ProjectedVolumeDistance(DistanceLearner):
 
         self.most_pairs = None if most_pairs is None else whole("most_pairs", most_pairs, low=1)
 
-    def split_width(self, m: int) -> float:
+    def _split_width(self, m: int) -> float:
         if self.thin is not None:
             return float(self.thin)
         return (self.precision / (4.0 * m * (m + 1.0))) ** 2
 
-    def prior_radius(self, m: int) -> tuple[float, float]:
+    def _prior_radius(self, m: int) -> tuple[float, float]:
         return math.sqrt(m + 2.0), 1.0 / math.sqrt(m + 2.0)
 
 
 @kernel
-def cut_nothing(state: Any, copy: Any, value: Any, sign: Any, precision: Any) -> Any:
+def cut_nothing(state: MetricState, copy: int, value: float, sign: float, precision: float) -> Any:
     return NOTHING
 
 
@@ -408,7 +409,7 @@ class KnownDistance(DistanceLearner):
     0.3
     """
 
-    update_kernel = cut_nothing
+    _update_kernel = cut_nothing
 
     def __init__(self, A: ArrayLike) -> None:
         self.A = read_matrix(A)
@@ -418,7 +419,7 @@ class KnownDistance(DistanceLearner):
     def _examples(cls) -> Iterator[KnownDistance]:
         yield cls([[0.3, 0.0]])
 
-    def prior_radius(self, m: int) -> tuple[float, float]:
+    def _prior_radius(self, m: int) -> tuple[float, float]:
         return 0.0, 0.0
 
     def _allocate(self, dimension: int, copies: int) -> None:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 
-from evenhand.errors import VerdictError
+from evenhand.errors import VerdictError, first_few
 from evenhand.similarity.contradictions import disputed
 from evenhand.similarity.learner import DistanceLearner
 from evenhand.similarity.metric_state import Structure
 from evenhand.similarity.moments import MomentDistance
 from evenhand.similarity.posterior import PosteriorDistance, last_renewal
-from evenhand.similarity.verdicts import Verdict
+from evenhand.similarity.verdicts import NAMED, Verdict
 
 ROOT, SUM = "a root of weighted squares of differences", "a weighted sum of absolute differences"
+SLIPS, RARELY = 0.05, 0.01
+"""No form fits where, if this share of answers were wrong, as many as contradict each form would have this probability.
+The fewest that contradict a form are about two fewer than are wrong: of people who err this often, 4 in 1,000 are
+stopped in 150 answers."""
 
 
 def named(structure: Structure) -> str:
@@ -26,11 +30,11 @@ def other(structure: Structure) -> Structure:
     return "symmetric" if structure == "absolute" else "absolute"
 
 
-def contradicting(verdicts: Sequence[Verdict], structure: Structure, dimension: int) -> int:
-    """Return how many verdicts must be wrong, about the fewest, if distances have this form."""
+def contradicting(verdicts: Sequence[Verdict], structure: Structure, dimension: int) -> list[int]:
+    """Return the ids of verdicts that must be wrong, about the fewest, if distances have this form."""
     learner = MomentDistance(structure=structure)
     learner.begin(dimension)
-    return len(disputed(verdicts, [], learner.state, learner.widest))
+    return disputed(verdicts, [], learner.state, learner.widest)
 
 
 def agreeing(verdicts: Sequence[Verdict], structure: Structure) -> MomentDistance | None:
@@ -63,7 +67,7 @@ class Forms:
     def __init__(self, errors: float) -> None:
         self._errors = errors
         self._tried: tuple[tuple[int, ...], DistanceLearner | None] = ((), None)
-        self._counted: tuple[tuple[int, ...], list[int]] = ((), [])
+        self._disputed: tuple[tuple[int, ...], list[list[int]]] = ((), [[], []])
 
     def possible(self, metric: DistanceLearner) -> list[DistanceLearner]:
         """Return the metric, and that of the other form where the answers agree with it about as well."""
@@ -79,14 +83,18 @@ class Forms:
             self._tried = told, rival
         return [metric] if self._tried[1] is None else [metric, self._tried[1]]
 
-    def better(self, metric: DistanceLearner) -> DistanceLearner | None:
-        """Return a learner of the other form where answers contradict the one that was supposed and agree better with
-        it."""
+    def better(self, metric: DistanceLearner, at_once: bool) -> DistanceLearner | None:
+        """Return another learner where answers contradict the form that was supposed: one that trusts all of them where
+        they agree with a form, or one of the other form where they agree better with it; not after every answer unless
+        at once."""
         n = len(metric.verdicts)
-        if metric.error_rate == 0.0 or metric.dimension == 1 or last_renewal(n) != n:
+        if metric.error_rate == 0.0 or (last_renewal(n) != n and not at_once):
             return None
-        better, agrees = -self._worse(metric), min(self._wrong(metric)) == 0
-        return self._learner(metric) if better >= (1 if agrees else 2) else None  # one answer fewer may be chance
+        wrong, better = self._wrong(metric), -self._worse(metric)
+        if self._errors == 0.0 and min(wrong) == 0:
+            return MomentDistance(structure=other(metric.structure) if better > 0 else metric.structure)
+        enough = metric.dimension != 1 and better >= (1 if min(wrong) == 0 else 2)  # one answer fewer may be chance
+        return self._learner(metric) if enough else None
 
     def in_words(self, metric: DistanceLearner) -> str:
         """Return which form of distance is supposed, and whether the answers agree with it."""
@@ -104,12 +112,23 @@ class Forms:
             return f"Distances may be {ROOT} or {SUM}: {either}, and of two distances the smaller one counts"
         counts = f"{wrong[0]} of {n} answers contradict {ROOT}, {wrong[1]} {SUM}"
         if not self.fit(metric):
-            return f"No form of distance fits the answers: {counts}; people may be compared in another way"
+            least = first_few(min(self._against(metric), key=len), NAMED)
+            either = f"people may be compared in another way, or these answers are wrong: {least}"
+            return f"No form of distance fits the answers: {counts}; {either}"
         return f"It is supposed that distances are {mine}: {counts}"
 
     def fit(self, metric: DistanceLearner) -> bool:
         """Return whether one of the forms agrees with as many answers as are supposed to be right."""
         return metric.error_rate == 0.0 or min(self._wrong(metric)) <= self._errors * len(metric.verdicts)
+
+    def hopeless(self, metric: DistanceLearner) -> bool:
+        """Return whether so many answers contradict each form that no further ones would help."""
+        if metric.error_rate == 0.0:
+            return False
+        from scipy.stats import binom
+
+        least, share = min(self._wrong(metric)), max(self._errors, SLIPS)
+        return least > 2 and bool(binom.sf(least - 1, len(metric.verdicts), share) < RARELY)
 
     def _worse(self, metric: DistanceLearner) -> int:
         """Return how many answers more contradict the other form than that of the metric."""
@@ -133,8 +152,12 @@ class Forms:
 
     def _wrong(self, metric: DistanceLearner) -> list[int]:
         """Return how many answers contradict each of the two forms."""
+        return [len(ids) for ids in self._against(metric)]
+
+    def _against(self, metric: DistanceLearner) -> list[list[int]]:
+        """Return the numbers of the answers that contradict each of the two forms."""
         told = tuple(verdict.id for verdict in metric.verdicts)
-        if self._counted[0] != told:
+        if self._disputed[0] != told:
             d = metric.dimension or 0
-            self._counted = told, [contradicting(metric.verdicts, one, d) for one in ("symmetric", "absolute")]
-        return self._counted[1]
+            self._disputed = told, [contradicting(metric.verdicts, one, d) for one in ("symmetric", "absolute")]
+        return self._disputed[1]

@@ -50,7 +50,7 @@ def _show(world: Any, metric: Any) -> None:
     show(world, pack_metric(*metric))
 
 
-def _round_work(world: Environment, *arguments: Any) -> int:
+def _round_work(world: Environment, *arguments: object) -> int:
     """Return about how many array entries a kernel touches in a round of the world."""
     k, d = map(int, world.contexts.shape)
     searched = CANDIDATES * k * d**4 // 2 if world.kind == ADVERSARIAL else 0
@@ -126,7 +126,7 @@ class Individuals:
             tree(k),
         )
 
-    def check_policy(self, name: str, policy: Any) -> None:
+    def check_policy(self, name: str, policy: object) -> None:
         """Refuse a policy that does not choose among individuals with verdicts, or among others than these.
 
         Raises
@@ -159,7 +159,7 @@ class Individuals:
                 judge.reset(seed + 1)
         self.watch(None)
 
-    def watch(self, policy: Any) -> None:
+    def watch(self, policy: object) -> None:
         """Let an adversary see what this policy believes about the metric; None shows it nothing."""
         learner: Any = policy.metric if isinstance(policy, LipschitzUCB) else None
         if learner is None:
@@ -238,15 +238,15 @@ class Individuals:
 
     def _play(self, policy: LipschitzUCB, trace: Floats, checkpoints: Ints, stop: Callable[[int], None]) -> None:
         policy.prepare(*self._environment.contexts.shape)
-        decide, learn_verdicts = rule_kernels(learn_kernel(policy.metric.update_kernel))
+        decide, learn_verdicts = rule_kernels(learn_kernel(policy.metric._update_kernel))
         function = entry(play, decide=decide, learn_verdicts=learn_verdicts)
         done, row, final = 0, 0, int(checkpoints[-1])
         while done < final:
-            policy.metric.make_room(4 * self.individuals**2)
+            policy.metric._make_room(4 * self.individuals**2)
             state = policy.params, policy._state, policy.metric.state, self._environment, self.truth.truth
             done, row = function(*state, trace, checkpoints, done + 1, min(final, done + ROUNDS_A_CALL), row)
             stop(done)
-        policy.metric.warn_if_grown(0)
+        policy.metric._warn_if_grown(0)
 
     def _step(self, policy: Any, trace: Floats, checkpoints: Ints, stop: Callable[[int], None]) -> None:
         self.watch(policy)

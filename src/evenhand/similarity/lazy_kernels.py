@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.kernels.compose import OPEN, Kernel, LazyKernel, entry, kernel, packer
+from evenhand.kernels.arrays import Floats, Ints
+from evenhand.kernels.compose import OPEN, EntryPoint, Kernel, LazyKernel, entry, kernel, packer
 from evenhand.rng import stream
 from evenhand.similarity import rule
 from evenhand.similarity.metric import direct, ends, learn_kernel
@@ -32,7 +33,7 @@ PROGRAMS, U = MetricState._fields.index("programs"), MetricState._fields.index("
 
 
 @kernel
-def _ends(x: Any, y: Any, index: Any, metric: Any) -> Any:
+def _ends(x: Floats, y: Floats, index: int, metric: tuple[Any, ...]) -> Any:
     state = pack_metric(*metric)
     direct(state, x, y)
     if state.length[0] == 0.0:
@@ -41,26 +42,36 @@ def _ends(x: Any, y: Any, index: Any, metric: Any) -> Any:
 
 
 @kernel
-def _learn(x: Any, y: Any, index: Any, gap: Any, unfair: Any, precision: Any, metric: Any) -> Any:
+def _learn(
+    x: Floats, y: Floats, index: int, gap: float, unfair: bool, precision: float, metric: tuple[Any, ...]
+) -> Any:
     state = pack_metric(*metric)
     direct(state, x, y)
     return learn(state, index, gap, unfair, precision)
 
 
 @kernel
-def _ask(contexts: Any, round: Any, params: Any, state: Any, metric: Any) -> Any:
+def _ask(contexts: Floats, round: int, params: tuple[Any, ...], state: tuple[Any, ...], metric: tuple[Any, ...]) -> Any:
     settings, own = pack_params(*params), pack_state(*state)
     decide(settings, own, pack_metric(*metric), contexts, round)
     return draw(settings, own)
 
 
 @kernel
-def _learn_reward(x: Any, reward: Any, state: Any) -> Any:
+def _learn_reward(x: Floats, reward: float, state: tuple[Any, ...]) -> Any:
     learn_reward(pack_state(*state), x, reward)
 
 
 @kernel
-def _learn_verdicts(contexts: Any, p: Any, undecided: Any, said: Any, status: Any, params: Any, metric: Any) -> Any:
+def _learn_verdicts(
+    contexts: Floats,
+    p: Floats,
+    undecided: Ints,
+    said: Ints,
+    status: Ints,
+    params: tuple[Any, ...],
+    metric: tuple[Any, ...],
+) -> Any:
     return learn(pack_params(*params), pack_metric(*metric), contexts, p, undecided, said, status)
 
 
@@ -98,11 +109,11 @@ def distance_kernels(cut: Kernel, plain_work: int) -> DistanceKernels:
 def round_kernels(cut: Kernel, plain_work: int) -> RoundKernels:
     """Return the kernels of policies over metric learners with this `cut`."""
 
-    def round_work(contexts: Any, *arguments: Any) -> int:
+    def round_work(contexts: Floats, *arguments: Any) -> int:
         k = len(contexts)
         return k * k * pair_work(plain_work, arguments[-1]) // 2 + k**3
 
-    def small_work(*arguments: Any) -> int:
+    def small_work(*arguments: object) -> int:
         return PLAIN_WORK + 1 if ask.is_compiled else 0
 
     decide, learn = rule.rule_kernels(learn_kernel(cut))
@@ -111,10 +122,10 @@ def round_kernels(cut: Kernel, plain_work: int) -> RoundKernels:
     return RoundKernels(ask, lazy_kernel(entry(_learn_reward), small_work), learn_verdicts)
 
 
-def lazy_kernel(entered: Any, work: Callable[..., int]) -> LazyKernel:
+def lazy_kernel(entered: EntryPoint, work: Callable[..., int]) -> LazyKernel:
     """Return an entry that is compiled after so many calls; `work` says how many array entries a call touches."""
 
-    def cost(*arguments: Any) -> int:
+    def cost(*arguments: object) -> int:
         entries = work(*arguments)
         return entries if entries < MOST_PLAIN_CALL else PLAIN_WORK + 1
 

@@ -46,13 +46,13 @@ MOST_NUMBERS = 2**32
 
 
 class DistanceLearner(Parameters):
-    """The common part of the metric learners; a subclass names its kernel `update_kernel` and how it begins."""
+    """The common part of the metric learners; a subclass names its kernel `_update_kernel` and how it begins."""
 
     state: MetricState
     """The kernels' state, once the dimension is known."""
-    update_kernel: ClassVar[Any]
+    _update_kernel: ClassVar[Any]
     plain_work: ClassVar[int] = 30
-    """About how many array entries `update_kernel` and what is around it touch for each pair of coordinates."""
+    """About how many array entries `_update_kernel` and what is around it touch for each pair of coordinates."""
     programs: bool = False
     """Whether linear programs over the log certify intervals."""
     error_rate: float = 0.0
@@ -81,16 +81,16 @@ class DistanceLearner(Parameters):
         self.dimension: int | None = None
         self.copies, self.log = 1, VerdictLog()
 
-    def prior_radius(self, m: int) -> tuple[float, float]:
+    def _prior_radius(self, m: int) -> tuple[float, float]:
         """Return how far the ellipsoid reaches in standard units, and the prior's factor relative to the ball of the
         radius."""
         raise NotImplementedError
 
-    def assumed_error_rate(self, error_rate: float) -> float:
+    def _assumed_error_rate(self, error_rate: float) -> float:
         """Return the rate of wrong verdicts that the belief assumes where this is the true one."""
         return error_rate
 
-    def split_width(self, m: int) -> float:
+    def _split_width(self, m: int) -> float:
         """Return the width below which a direction is split off; 0 for never."""
         return 0.0
 
@@ -170,13 +170,13 @@ class DistanceLearner(Parameters):
         taken, doublings = Verdict(0, first, second, gap, unfair, int(pair), who), self.doublings
         if self.contradicts(taken):
             raise self.refusal(taken)
-        self.make_room(1)
-        before = self.copied_arrays()
+        self._make_room(1)
+        before = self._copied_arrays()
         if self._take(taken) == CONTRADICTED:
-            self.put_back(before)
+            self._put_back(before)
             raise self.refusal(taken)
         number = self.log.record(taken)
-        self.warn_if_grown(doublings)
+        self._warn_if_grown(doublings)
         return number
 
     @locked
@@ -291,24 +291,24 @@ class DistanceLearner(Parameters):
         """How often the radius was doubled so far."""
         return 0 if self.dimension is None else int(self.state.doublings.max())
 
-    def warn_if_grown(self, doublings: int) -> None:
+    def _warn_if_grown(self, doublings: int) -> None:
         """Warn where the radius has grown beyond its start, after it had been doubled so often; once, at first."""
         if doublings > 0 or self.doublings == 0:
             return
         grown = growth(2.0 * (self.dimension or 0), self.radius_reached or 0.0, self.widest)
         warnings.warn(grown, stacklevel=4)  # the caller of a method behind its lock
 
-    def make_room(self, rows: int) -> None:
+    def _make_room(self, rows: int) -> None:
         """Let every copy's log hold `rows` more half-spaces."""
         need = int(self.state.counts.max()) + rows
         if need > self.state.limits.shape[1]:
             self._keep(grown(self.state, 2 * need))
 
-    def copied_arrays(self) -> list[NDArray[Any]]:
-        """Return copies of the state's arrays, for `put_back`."""
+    def _copied_arrays(self) -> list[NDArray[Any]]:
+        """Return copies of the state's arrays, for `_put_back`."""
         return [own.copy() for own in self._arrays if type(own) is np.ndarray]
 
-    def put_back(self, before: list[NDArray[Any]]) -> None:
+    def _put_back(self, before: list[NDArray[Any]]) -> None:
         """Undo what has happened to the state's arrays since they were copied."""
         for own, old in zip((own for own in self._arrays if type(own) is np.ndarray), before, strict=True):
             own[...] = old
@@ -344,14 +344,14 @@ class DistanceLearner(Parameters):
         if copies * m * m > MOST_NUMBERS / 40 or dimension > MOST_NUMBERS // 40:
             what, mend = "features and pairs whose metrics fit in memory", 'structure="diagonal" or blocks need less'
             raise ArgumentError(wanted("dimension", what, dimension, mend))
-        prior_radius, spread = self.prior_radius(m)
+        prior_radius, spread = self._prior_radius(m)
         most_doublings = DOUBLINGS if self.radius is None else 0
         state = empty_state(
             coordinates(dimension, self.structure),
             copies,
             2.0 * dimension if self.radius is None else self.radius,
             stream(self.seed),
-            error_rate=self.error_rate and self.assumed_error_rate(self.error_rate),
+            error_rate=self.error_rate and self._assumed_error_rate(self.error_rate),
             tolerance=self.tolerance,
             most_doublings=most_doublings,
             logs=self.programs or most_doublings > 0,
@@ -359,7 +359,7 @@ class DistanceLearner(Parameters):
             spread=spread,
             programs=self.programs,
             linear=self.structure == "absolute",
-            thin_width=self.split_width(m),
+            thin_width=self._split_width(m),
         )
         for index in range(copies):
             metric.prior(state, index)
@@ -371,7 +371,7 @@ class DistanceLearner(Parameters):
 
     @property
     def _kernels(self) -> DistanceKernels:
-        return distance_kernels(self.update_kernel, self.plain_work)
+        return distance_kernels(self._update_kernel, self.plain_work)
 
     def _take(self, v: Verdict) -> int:
         if (
@@ -381,7 +381,7 @@ class DistanceLearner(Parameters):
             and np.array_equal(v.x, v.y)
         ):
             return CONTRADICTED
-        self.make_room(1)
+        self._make_room(1)
         index = 0 if self.shared else v.pair
         status: int = self._kernels.learn(v.x, v.y, index, v.gap, v.unfair, self.taken_at, self._arrays)
         return status

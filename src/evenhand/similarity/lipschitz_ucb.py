@@ -109,15 +109,20 @@ class LipschitzUCB(AskTell, Parameters):
     >>> decision = policy.ask([[1.0, 0.0], [0.0, 1.0]])
     >>> policy.tell(decision, 0.8, violations=oracle([[1.0, 0.0], [0.0, 1.0]], decision.probabilities))
 
-    Source: Gillen, Jung, Kearns, Roth (2018), Algorithm 2, Theorem 4: O(k^2 d^2 log(d ||A'A||_F / epsilon))
-    violations above epsilon with probability 1; Theorem 3: regret O(k^2 d^2 log(.) + k^3 epsilon T + d sqrt(T) log(T
-    / delta)). With a shared learner the k^2 of the first two terms is not needed.
+    With known rewards, two people who are alike are treated alike from the first round:
+
+    >>> policy = LipschitzUCB(theta=[0.9, 0.1], seed=1)
+    >>> policy.ask([[1.0, 0.0], [1.0, 0.0]]).probabilities
+    array([0.5, 0.5])
+
+    Source: Gillen, Jung, Kearns, Roth (2018), with `theta` Algorithm 1 and Theorem 1, without it Algorithm 2,
+    Theorem 4: O(k^2 d^2 log(d ||A'A||_F / epsilon)) violations above epsilon with probability 1; Theorem 3: regret
+    O(k^2 d^2 log(.) + k^3 epsilon T + d sqrt(T) log(T / delta)). With a shared learner the k^2 of the first two terms
+    is not needed.
     """
 
     _tickets_live_in_log = True
     _traits = Traits(audited=True, work="pairs")
-    known_rewards = False
-    """Whether the weights of the rewards must be given."""
 
     def __init__(
         self,
@@ -139,7 +144,7 @@ class LipschitzUCB(AskTell, Parameters):
     ) -> None:
         super().__init__()
         one = read_select(select)
-        self.theta = None if theta is None and not self.known_rewards else read_theta(theta)
+        self.theta = None if theta is None else read_theta(theta)
         size = None if self.theta is None else self.theta.size
         self.dimension = whole("dimension", size if dimension is None else dimension, low=1, high=MOST_FEATURES)
         if size not in (None, self.dimension):
@@ -195,7 +200,7 @@ class LipschitzUCB(AskTell, Parameters):
         shown, columns = self._read(contexts)
         k = len(shown)
         self.prepare(k, self.dimension)
-        self.metric.make_room(2 * k * k)
+        self.metric._make_room(2 * k * k)
         state, metric = flat(self._state), self.metric.arrays
         first = int(self._kernels.ask(shown, self.round + 1, self.params, state, metric))
         self.round += 1
@@ -256,7 +261,7 @@ class LipschitzUCB(AskTell, Parameters):
         if self.exact is not before:
             warnings.warn(ROBUST_BELIEF_WARNING, stacklevel=3)
         else:
-            self.metric.warn_if_grown(doublings)
+            self.metric._warn_if_grown(doublings)
 
     @locked
     def verdict(self, x: ArrayLike, y: ArrayLike, gap: float, unfair: bool, *, auditor: str | None = None) -> int:
@@ -385,7 +390,7 @@ class LipschitzUCB(AskTell, Parameters):
 
     # ------------------------------------------------------------------ copies and files
 
-    def fresh(self, *, arms: Any = None, seed: Seed = None) -> Self:
+    def fresh(self, *, arms: object = None, seed: Seed = None) -> Self:
         """Return a policy of the same configuration that remembers nothing; `arms` is there for simulations and
         unused."""
         return self._made_again(seed=self.seed if seed is None else seed)
@@ -433,7 +438,7 @@ class LipschitzUCB(AskTell, Parameters):
     @property
     def _kernels(self) -> RoundKernels:
         """What is called in a round, for the metric learner that it has."""
-        return round_kernels(self.metric.update_kernel, self.metric.plain_work)
+        return round_kernels(self.metric._update_kernel, self.metric.plain_work)
 
     def adopt(self, learner: DistanceLearner) -> None:
         """Make a metric learner this policy's own: they have one lock, as users may ask and teach it meanwhile."""
@@ -465,7 +470,7 @@ class LipschitzUCB(AskTell, Parameters):
         """Return what a round shows as the policy reads it, equal for two rounds that show the same."""
         return self._read(contexts)[0].tolist()
 
-    def _read(self, contexts: Any) -> tuple[Floats, list[str] | None]:
+    def _read(self, contexts: object) -> tuple[Floats, list[str] | None]:
         """Return contexts (k, d), and the order of their columns: of data frames that of the first one."""
         table, columns = in_columns(frame_or_value(contexts, "contexts"), self._columns, "contexts")
         return read_contexts(table, self.dimension, self.individuals, self.scale), columns
@@ -482,33 +487,5 @@ class LipschitzUCB(AskTell, Parameters):
         world = LinearContexts([0.5, 0.3], MahalanobisOracle([[0.4, 0.1]], seed=3), individuals=3)
         yield cls(2, seed=1), world
         yield cls(2, metric=EllipsoidDistance(shared=False), individuals=3, margin=False, seed=1), world
-
-
-@register("similarity/known-reward-lipschitz")
-class KnownRewardLipschitz(LipschitzUCB):
-    """Choose with fair probabilities where each individual's reward is known and only the metric is learned.
-
-    It is `LipschitzUCB` with `theta` required, and takes the same arguments.
-
-    Raises
-    ------
-    ArgumentError
-        If `theta` is missing, or an argument is out of range.
-
-    Examples
-    --------
-    >>> policy = KnownRewardLipschitz(theta=[0.9, 0.1], seed=1)
-    >>> policy.ask([[1.0, 0.0], [1.0, 0.0]]).probabilities
-    array([0.5, 0.5])
-
-    Source: Gillen, Jung, Kearns, Roth (2018), Algorithm 1, Theorem 1.
-    """
-
-    known_rewards = True
-
-    @classmethod
-    def _examples(cls) -> Iterator[tuple[Self, Any]]:
-        from evenhand.similarity import LinearContexts
-
-        world = LinearContexts([0.5, -0.3], MahalanobisOracle([[0.4, 0.1]], seed=3), individuals=3, select="many")
-        yield cls(theta=[0.5, -0.3], select="many", seed=1), world
+        drawn = LinearContexts([0.5, -0.3], MahalanobisOracle([[0.4, 0.1]], seed=3), individuals=3, select="many")
+        yield cls(theta=[0.5, -0.3], select="many", seed=1), drawn

@@ -16,10 +16,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import OPEN, bind, kernel, routine
 from evenhand.kernels.halfspaces import support
 from evenhand.kernels.vertices import UNREACHED, ascend, discard, keep, settle
-from evenhand.similarity.metric_state import CONTRADICTING, TEACHING
+from evenhand.similarity.metric_state import CONTRADICTING, TEACHING, MetricState
 
 NOTHING, TAUGHT, MOVED, CONTRADICTED = 0, 1, 2, -1
 """What came of a verdict; it moved the belief where it taught nothing new but put the guess into its place."""
@@ -34,14 +35,14 @@ among up to 200 of them. The limit is far above that and far below any useful pr
 
 
 @kernel
-def rooted(state: Any, value: Any) -> Any:
+def rooted(state: MetricState, value: float) -> Any:
     """Return the distance, within [0, 1], of the value that it is compared in: its square, or itself."""
     value = min(max(value, 0.0), 1.0)
     return value if state.linear else math.sqrt(value)
 
 
 @kernel
-def direct(state: Any, x: Any, y: Any) -> Any:
+def direct(state: MetricState, x: Floats, y: Floats) -> Any:
     """Set `state.u` to the unit direction of the pair and `state.length` to its length, (x - y)'(x - y) for
     symmetric G."""
     square = 0.0
@@ -57,7 +58,7 @@ def direct(state: Any, x: Any, y: Any) -> Any:
 
 
 @kernel
-def project(state: Any, copy: Any) -> Any:
+def project(state: MetricState, copy: int) -> Any:
     """Return (<c, u>, ||L'u||) and leave L'u in `state.image`."""
     m = state.u.size
     mid, square = 0.0, 0.0
@@ -74,7 +75,7 @@ def project(state: Any, copy: Any) -> Any:
 
 
 @kernel
-def believed(state: Any, copy: Any) -> Any:
+def believed(state: MetricState, copy: int) -> Any:
     """Return what `ends` does where no linear programs certify."""
     mid, half = project(state, copy)
     half *= state.prior_radius
@@ -84,21 +85,21 @@ def believed(state: Any, copy: Any) -> Any:
 
 
 @kernel
-def interval(state: Any, copy: Any) -> Any:
+def interval(state: MetricState, copy: int) -> Any:
     """Return the belief (low, guess, high) about the distance d of the pair that was set."""
     least, guess, most = believed(state, copy)
     return rooted(state, least), guess, rooted(state, most)
 
 
 @kernel
-def farthest(state: Any, copy: Any, direction: Any) -> Any:
+def farthest(state: MetricState, copy: int, direction: Floats) -> Any:
     """Return how far the set of all metrics that agree with the log reaches in a direction, by a linear program."""
     cuts, limits, count = state.cuts[copy], state.limits[copy], state.counts[copy]
     return support(cuts, limits, count, state.low, state.high, direction, state.excess, state.simplex)
 
 
 @routine
-def bound(state: Any, copy: Any, direction: Any) -> Any:
+def bound(state: MetricState, copy: int, direction: Floats) -> Any:
     """Return what `farthest` does, beginning at a vertex that an earlier program reached where one is kept."""
     cuts, limits, count = state.cuts[copy], state.limits[copy], state.counts[copy]
     low, high, excess, simplex = state.low, state.high, state.excess, state.simplex
@@ -115,7 +116,7 @@ def bound(state: Any, copy: Any, direction: Any) -> Any:
 
 
 @routine
-def opened(state: Any, copy: Any) -> Any:
+def opened(state: MetricState, copy: int) -> Any:
     """Return the certified ends (low, high) of <G, u> over the box and all logged half-spaces, by two linear
     programs."""
     radius = state.radius[copy]
@@ -132,14 +133,14 @@ def opened(state: Any, copy: Any) -> Any:
 
 
 @routine
-def certified(state: Any, copy: Any) -> Any:
+def certified(state: MetricState, copy: int) -> Any:
     """Return the certified ends (low, high) of the distance d, and between them the guess, moved well inside."""
     least, guess, most = ends(state, copy)
     return rooted(state, least), guess, rooted(state, most)
 
 
 @routine
-def ends(state: Any, copy: Any) -> Any:
+def ends(state: MetricState, copy: int) -> Any:
     """Return the certified ends (least, most) of the square of the distance, not kept within [0, 1], and between them
     the guess of `certified`."""
     least, guess, most = believed(state, copy)
@@ -154,20 +155,20 @@ def ends(state: Any, copy: Any) -> Any:
 
 
 @kernel
-def dull(state: Any, copy: Any, value: Any, sign: Any) -> Any:
+def dull(state: MetricState, copy: int, value: float, sign: float) -> Any:
     """Return whether a verdict of "acceptable" is too far below what is believed to be worth two linear programs."""
     mid, half = project(state, copy)
     return sign < 0.0 and value < mid - state.prior_radius * half
 
 
 @kernel
-def width(state: Any, low: Any, high: Any) -> Any:
+def width(state: MetricState, low: float, high: float) -> Any:
     """Return the width in d of an interval of what is compared, both ends kept within [0, 1]."""
     return rooted(state, high) - rooted(state, low)
 
 
 @kernel
-def squeeze(state: Any, copy: Any, norm: Any, factor: Any) -> Any:
+def squeeze(state: MetricState, copy: int, norm: float, factor: float) -> Any:
     """Scale the ellipsoid by sqrt(1 - factor) in the direction u: L <- L - (1 - sqrt(1 - factor)) L w w', w = L'u /
     ||L'u||."""
     m = state.u.size
@@ -181,7 +182,7 @@ def squeeze(state: Any, copy: Any, norm: Any, factor: Any) -> Any:
 
 
 @kernel
-def append(state: Any, copy: Any, value: Any, sign: Any) -> Any:
+def append(state: MetricState, copy: int, value: float, sign: float) -> Any:
     """Log the half-space sign <G, u> <= sign value."""
     row = state.counts[copy]
     for n in range(state.u.size):
@@ -192,7 +193,7 @@ def append(state: Any, copy: Any, value: Any, sign: Any) -> Any:
 
 
 @routine
-def prior(state: Any, copy: Any) -> Any:
+def prior(state: MetricState, copy: int) -> Any:
     """Begin with the ball around (radius / d) I that holds every positive semidefinite G with Frobenius norm <=
     radius."""
     m = state.u.size
@@ -216,7 +217,7 @@ def prior(state: Any, copy: Any) -> Any:
 
 
 @routine
-def learn(state: Any, copy: Any, gap: Any, unfair: Any, precision: Any) -> Any:
+def learn(state: MetricState, copy: int, gap: float, unfair: bool, precision: float) -> Any:
     """Take the verdict on the pair that was set, d < gap (unfair) or d >= gap; return what came of it. A template
     over `cut`.
 
@@ -242,7 +243,7 @@ def learn(state: Any, copy: Any, gap: Any, unfair: Any, precision: Any) -> Any:
 
 
 @routine
-def replay(state: Any, copy: Any) -> Any:
+def replay(state: MetricState, copy: int) -> Any:
     """Double the radius until the log fits; where no radius that is allowed does, drop the newest half-space and go
     back."""
     total, first = state.counts[copy], state.doublings[copy]
@@ -260,7 +261,7 @@ def replay(state: Any, copy: Any) -> Any:
 
 
 @routine
-def again(state: Any, copy: Any, total: Any) -> Any:
+def again(state: MetricState, copy: int, total: int) -> Any:
     """Begin anew and take the first `total` half-spaces of the log, which stays as it is."""
     prior(state, copy)
     for row in range(total):
@@ -274,6 +275,6 @@ def again(state: Any, copy: Any, total: Any) -> Any:
     return TAUGHT
 
 
-def learn_kernel(cut: Any) -> Any:
+def learn_kernel(cut: object) -> Any:
     """Return the kernel `learn` over a learner's `cut`."""
     return bind(learn, cut=cut, replay=bind(replay, again=bind(again, cut=cut)))

@@ -160,7 +160,7 @@ class MetricState(NamedTuple):
     simplex: Simplex
 
 
-def directions(state: Any, away: Floats) -> Floats:
+def directions(state: MetricState, away: Floats) -> Floats:
     """Return the coordinates (..., m) of zz', or |z|, for differences z (..., d) of two individuals."""
     if state.linear:
         return np.abs(away)
@@ -168,12 +168,12 @@ def directions(state: Any, away: Floats) -> Floats:
     return found
 
 
-def level(state: Any, gap: Any) -> Any:
+def level(state: MetricState, gap: Any) -> Any:
     """Return the value that a distance is compared in: its square, or itself where that is linear."""
     return gap if state.linear else gap * gap
 
 
-def root(state: Any, value: float) -> float:
+def root(state: MetricState, value: float) -> float:
     """Return the distance of a value that it is compared in, 0 for what rounding made negative."""
     return max(value, 0.0) if state.linear else math.sqrt(max(value, 0.0))
 

@@ -32,14 +32,14 @@ from evenhand.similarity.metric import (
     squeeze,
     width,
 )
-from evenhand.similarity.metric_state import Structure
+from evenhand.similarity.metric_state import MetricState, Structure
 
 FAR = 8.0
 """A verdict that was this many standard deviations from being in doubt teaches nothing."""
 
 
 @routine
-def cut(state: Any, copy: Any, value: Any, sign: Any, precision: Any) -> Any:
+def cut(state: MetricState, copy: int, value: float, sign: float, precision: float) -> Any:
     error = state.error_rate
     length = state.length[0]
     if error > 0.0:
@@ -77,7 +77,7 @@ def cut(state: Any, copy: Any, value: Any, sign: Any, precision: Any) -> Any:
 
 
 @routine
-def believe(state: Any, copy: Any, value: Any, sign: Any, error: Any) -> Any:
+def believe(state: MetricState, copy: int, value: float, sign: float, error: float) -> Any:
     """Match the moments of the belief times the likelihood of the verdict."""
     mid, half = project(state, copy)
     doubt = sign * (value - mid) / half
@@ -152,7 +152,7 @@ class MomentDistance(DistanceLearner):
     Source: Minka (2001), Section 3.2, for the update; the use for metrics is ours.
     """
 
-    update_kernel = cut
+    _update_kernel = cut
 
     def __init__(
         self,
@@ -171,8 +171,8 @@ class MomentDistance(DistanceLearner):
         self.error_rate = real("error_rate", error_rate, low=0, below=0.5)
         self.programs = self.error_rate == 0.0
 
-    def assumed_error_rate(self, error_rate: float) -> float:
+    def _assumed_error_rate(self, error_rate: float) -> float:
         return cautious_rate(error_rate)
 
-    def prior_radius(self, m: int) -> tuple[float, float]:
+    def _prior_radius(self, m: int) -> tuple[float, float]:
         return 3.0, 1.0 / math.sqrt(m + 2.0)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from evenhand.arguments import array, one_of, real
 from evenhand.data.rows import in_step
 from evenhand.errors import ArgumentError, Wording, wanted
-from evenhand.kernels.arrays import Floats, Words
+from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import entry, kernel
 from evenhand.kernels.random import uniform
 from evenhand.rng import Seed, draw_seed, stream
@@ -38,7 +38,7 @@ class Truth(NamedTuple):
 
 
 @kernel
-def true_distance(truth: Any, x: Any, y: Any) -> Any:
+def true_distance(truth: Truth, x: Floats, y: Floats) -> Any:
     """Return ||A(x - y)||_2."""
     square = 0.0
     for row in range(truth.A.shape[0]):
@@ -50,7 +50,7 @@ def true_distance(truth: Any, x: Any, y: Any) -> Any:
 
 
 @kernel
-def flag(contexts: Any, p: Any, said: Any, truth: Any) -> Any:
+def flag(contexts: Floats, p: Floats, said: Ints, truth: Truth) -> Any:
     """Write 1 for every pair that is called unfair to `said`, 0 for the others; return how many."""
     k = p.size
     named, worst, first, second = 0, -1.0, -1, -1
@@ -76,13 +76,13 @@ def flag(contexts: Any, p: Any, said: Any, truth: Any) -> Any:
 
 
 @kernel
-def _distances(contexts: Any, out: Any, truth: Any) -> Any:
+def _distances(contexts: Floats, out: Floats, truth: Truth) -> Any:
     for i in range(contexts.shape[0]):
         for j in range(contexts.shape[0]):
             out[i, j] = true_distance(truth, contexts[i], contexts[j])
 
 
-def _pairs_work(contexts: Any, *arguments: Any) -> int:
+def _pairs_work(contexts: Floats, *arguments: object) -> int:
     return 10 * len(contexts) ** 2 * int(contexts.shape[1])
 
 
@@ -164,7 +164,7 @@ class MahalanobisOracle:
         _distances_entry(x, out, self.truth)
         return out
 
-    def _checked(self, contexts: Any) -> Floats:
+    def _checked(self, contexts: ArrayLike) -> Floats:
         what = f"finite numbers of shape (k, {self.A.shape[1]})"
         x = array("contexts", contexts, what, dimensions=2, largest=LARGEST_FEATURE)
         if x.shape[1] != self.A.shape[1]:
@@ -172,6 +172,6 @@ class MahalanobisOracle:
         return x
 
 
-def read_matrix(A: Any) -> Floats:
+def read_matrix(A: ArrayLike) -> Floats:
     """Return A as a finite matrix (r, d), refusing anything else."""
     return array("A", A, "a finite matrix (r, d)", dimensions=2, largest=LARGEST_FEATURE)

@@ -24,8 +24,8 @@ from evenhand.similarity.forms import Forms
 from evenhand.similarity.lipschitz_ucb import LipschitzUCB
 from evenhand.similarity.metric import EQUAL
 from evenhand.similarity.moments import MomentDistance
-from evenhand.similarity.proposals import at_the_limit, between_forms
-from evenhand.similarity.questions import PairTask, Question, read_people
+from evenhand.similarity.proposals import at_the_limit, between_forms, judged
+from evenhand.similarity.questions import PairTask, Question, as_shown, read_people
 from evenhand.similarity.reading import LARGEST_FEATURE, LARGEST_REWARD
 from evenhand.similarity.scale import Scale, read_scale
 from evenhand.similarity.verdict_learning import believe_anew
@@ -85,7 +85,7 @@ class PairQueue(AskTell, Parameters):
         features: ArrayLike,
         rewards: ArrayLike,
         *,
-        people: Any = None,
+        people: object = None,
         individuals: int = 4,
         auditors: int = 1,
         errors: float = 0.0,
@@ -110,13 +110,8 @@ class PairQueue(AskTell, Parameters):
         self.scale = read_scale(scale, d) or Scale.of(features)
         self._rows = self.scale(self.features)
         metric = MomentDistance(error_rate=self.errors)
-        self.policy = LipschitzUCB(
-            d,
-            metric=metric,
-            silence="nothing",
-            on_contradiction="robust",
-            seed=child(self.seed, 0),
-        )
+        random = child(self.seed, 0)
+        self.policy = LipschitzUCB(d, metric=metric, silence="nothing", on_contradiction="robust", seed=random)
         self._waiting: list[Question] = []
         self._answers: list[tuple[int, Question, str]] = []
         """What was answered: the verdict's id, the question as it was asked, and who answered."""
@@ -132,11 +127,13 @@ class PairQueue(AskTell, Parameters):
         Raises
         ------
         ExhaustedError
-            If no answer would teach anything; nothing has changed.
+            If no answer would teach anything, also since no form of distance fits; nothing has changed.
         ArgumentError
             If the auditor's name is not text.
         """
         who, waiting = read_auditor(annotator) or "", self._waiting
+        if self.ended:
+            raise ExhaustedError(f"{self.form}; no further answer would help until some are withdrawn")
         question = self._most_telling(who)
         if question is None:
             self._waiting = waiting
@@ -173,17 +170,19 @@ class PairQueue(AskTell, Parameters):
         who = read_auditor(annotator) or asked
         if isinstance(label, str) and label in (UNFAIR, ACCEPTABLE):
             x, y = self._rows[question.one], self._rows[question.other]
-            told, _ = self.policy.judge(x, y, question.gap, label == UNFAIR, auditor=who or None)
+            told, contradicted = self.policy.judge(x, y, question.gap, label == UNFAIR, auditor=who or None)
             self._answers.append((told, question, who))
             self._put(question, who)
-            self._take_form()
+            self._take_form(contradicted)
             if question.proposed and label == UNFAIR and self.fits:
                 self.tested = 0
         elif label is None:
             self._put(question, who)
         elif isinstance(label, str) and label.split()[:1] == [WITHDRAW]:
-            self._withdraw(label, who)
-            self._put(question, None)
+            which = " ".join(label.split()[1:])
+            plain = which.isascii() and which.isdecimal()
+            self.withdraw(int(which) if plain else which or None, auditor=who or None)
+            self._waiting.insert(1, question)  # behind the one that was withdrawn, as if that had never been answered
         else:
             raise ArgumentError(wanted("label", '"unfair", "acceptable", "withdraw" or null', label))
         del self.tickets.open[number]
@@ -195,6 +194,32 @@ class PairQueue(AskTell, Parameters):
         del self.tickets.open[number]
         self.tested -= question.proposed
         self._put(question, None)
+
+    @locked
+    def withdraw(self, number: int | str | None = None, *, auditor: str | None = None) -> int:
+        """Take back an auditor's answer with this number, by default the last one, and return the number; the question
+        will be asked again.
+
+        Raises
+        ------
+        ArgumentError
+            If the auditor has given no such answer.
+        """
+        who = read_auditor(auditor) or ""
+        mine = [told for told, _, name in self._answers if name == who]
+        number = max([*mine, 0]) if number is None else number
+        if number not in mine:
+            what = "the number of one of your answers" if mine else "an earlier answer of yours"
+            raise ArgumentError(wanted("number", what, number))
+        self.policy.withdraw(number)
+        (question,) = [asked for told, asked, _ in self._answers if told == number]
+        self._answers = [kept for kept in self._answers if kept[0] != number]
+        left = [same.answered for same in self._waiting if same[:3] == question[:3]]
+        self._waiting = [kept for kept in self._waiting if kept[:3] != question[:3]]
+        others = tuple(name for name in (left[0] if left else question.answered) if name != who)
+        self._waiting.insert(0, question._replace(answered=others))
+        self._take_form(True)
+        return int(number)
 
     # ------------------------------------------------------------------ what is known so far
 
@@ -210,9 +235,10 @@ class PairQueue(AskTell, Parameters):
         """
         last = len(self._rows) - 1
         one, other = whole("one", one, low=0, high=last), whole("other", other, low=0, high=last)
-        told, _ = self.policy.judge(self._rows[one], self._rows[other], gap, unfair, auditor=read_auditor(auditor))
+        people = self._rows[one], self._rows[other]
+        told, contradicted = self.policy.judge(*people, gap, unfair, auditor=read_auditor(auditor))
         self._answers.append((told, Question(min(one, other), max(one, other), float(gap)), auditor or ""))
-        self._take_form()
+        self._take_form(contradicted)
         return told
 
     @property
@@ -233,7 +259,7 @@ class PairQueue(AskTell, Parameters):
         return pd.DataFrame(rows, columns=["number", "one", "other", "gap", "answer", "auditor", "wrong"])
 
     @locked
-    def chances(self, people: Any = None, rewards: ArrayLike | None = None, *, places: int = 1) -> PlaceChances:
+    def chances(self, people: object = None, rewards: ArrayLike | None = None, *, places: int = 1) -> PlaceChances:
         """Return each person's chance of a place: the chances with the highest mean reward under which no two people
         are treated more differently than the answers so far allow.
 
@@ -271,16 +297,11 @@ class PairQueue(AskTell, Parameters):
             notes.append("Rewards are predicted from the people of the audit, linear in the features.")
         places = whole("places", places, low=1, high=len(rows))
         metrics = self._forms.possible(self.policy.metric)
-        supposed = [
-            f"{self.form}.",
-            *([PLAIN] if self.fits else []),
-            SUPPOSES.get(metrics[0].guarantee),
-            f"{self.checked}.",
-        ]
+        supposed = f"{self.form}.", PLAIN * self.fits, SUPPOSES.get(metrics[0].guarantee), f"{self.checked}."
         return fair_chances(metrics, rows, gains, places, [*filter(None, supposed), *notes])
 
     @locked
-    def predicted(self, people: Any) -> Floats:
+    def predicted(self, people: object) -> Floats:
         """Return the rewards (n,) of people (n, d), predicted from the queue's own, linear in the features."""
         known, asked = (np.insert(one, 0, 1.0, axis=1) for one in (self._rows, self.scale(people)))
         return np.asarray(asked @ np.linalg.lstsq(known, self.rewards, rcond=None)[0])
@@ -305,15 +326,17 @@ class PairQueue(AskTell, Parameters):
 
     @property
     @locked
+    def ended(self) -> bool:
+        """Whether so many answers contradict every form of distance that nothing more is asked."""
+        return self._forms.hopeless(self.policy.metric)
+
+    @property
+    @locked
     def checked(self) -> str:
         """How many of the differences that were proposed were called unfair, in words."""
         unfair = {verdict.id for verdict in self.policy.metric.verdicts if verdict.unfair}
         proposed = [told for told, question, _ in self._answers if question.proposed]
-        if not proposed:
-            return "No proposed difference was judged: whether the form of distance is right was not checked"
-        found = len(unfair.intersection(proposed))
-        more = ": others in these chances may be unfair as well" * (found > 0)
-        return f"{found} of {len(proposed)} proposed differences were called unfair{more}"
+        return judged([told in unfair for told in proposed])
 
     # ------------------------------------------------------------------ inside
 
@@ -337,9 +360,9 @@ class PairQueue(AskTell, Parameters):
             metrics, self._rows, self.rewards, {one[:2] for one in asked}, generator(self.seed, 3, self.round)
         )
 
-    def _take_form(self) -> None:
+    def _take_form(self, contradicted: bool) -> None:
         """Go over to the other form of distance where the answers agree better with it."""
-        if (better := self._forms.better(self.policy.metric)) is not None:
+        if (better := self._forms.better(self.policy.metric, contradicted)) is not None:
             believe_anew(self.policy, better)
 
     def _decide(self) -> None:
@@ -350,7 +373,8 @@ class PairQueue(AskTell, Parameters):
         assert p is not None
         for i, j in self.policy.questions(decision):
             one, other = sorted((int(shown[i]), int(shown[j])))
-            self._waiting.append(Question(one, other, min(float(abs(p[i] - p[j])), 1.0)))
+            if gap := as_shown(float(abs(p[i] - p[j]))):
+                self._waiting.append(Question(one, other, gap))
         drawn = decision.index
         self.policy.tell(decision, float(self.rewards[shown[drawn]]) if drawn >= 0 else None)
 
@@ -373,22 +397,7 @@ class PairQueue(AskTell, Parameters):
         """Let a question wait for another auditor, or for anybody where nobody has answered it."""
         answered = question.answered if who is None else (*question.answered, who)
         if who is None or len(answered) < self.auditors:
-            self._waiting.append(question._replace(answered=answered))
-
-    def _withdraw(self, label: str, who: str) -> None:
-        rest = label.split()[1:]
-        mine = [told for told, _, name in self._answers if name == who]
-        number = int(rest[0]) if rest and rest[0].isascii() and rest[0].isdigit() else None if rest else max([*mine, 0])
-        if number not in mine:
-            what = "the number of one of your answers" if mine else "an earlier answer of yours"
-            raise ArgumentError(wanted("label", what, label))
-        self.policy.withdraw(number)
-        (question,) = [asked for told, asked, _ in self._answers if told == number]
-        self._answers = [kept for kept in self._answers if kept[0] != number]
-        left = [same.answered for same in self._waiting if same[:3] == question[:3]]
-        self._waiting = [kept for kept in self._waiting if kept[:3] != question[:3]]
-        others = tuple(name for name in (left[0] if left else question.answered) if name != who)
-        self._waiting.append(question._replace(answered=others))
+            self._waiting.insert(0 if who is None else len(self._waiting), question._replace(answered=answered))
 
     # ------------------------------------------------------------------ files
 

@@ -28,7 +28,7 @@ from evenhand.similarity.line_walk import (
     wrong_under,
 )
 from evenhand.similarity.metric import EQUAL, NOTHING, TAUGHT
-from evenhand.similarity.metric_state import Structure, directions, level, root
+from evenhand.similarity.metric_state import MetricState, Structure, directions, level, root
 from evenhand.similarity.misfit import ALARM, Misfit, misfit
 from evenhand.similarity.verdicts import Suspect, Verdict, ranked
 
@@ -88,7 +88,7 @@ class MetricDraws(NamedTuple):
 
 
 @routine
-def cut(state: Any, copy: Any, value: Any, sign: Any, precision: Any) -> Any:
+def cut(state: MetricState, copy: int, value: float, sign: float, precision: float) -> Any:
     return TAUGHT if value > 0.0 else NOTHING
 
 
@@ -132,7 +132,7 @@ class PosteriorDistance(DistanceLearner):
     Source: R. L. Smith (1984) for the walk; the belief and the test of fit are ours.
     """
 
-    update_kernel = cut
+    _update_kernel = cut
     error_rate = 0.2
     """The mean of the rate's prior; what was learned is in `rate`."""
     stepped = True
@@ -154,7 +154,7 @@ class PosteriorDistance(DistanceLearner):
         self.at_most = None if at_most is None else real("at_most", at_most, low=0, below=0.5)
         self._told, self._draws = 0, list[MetricDraws | None]()
 
-    def prior_radius(self, m: int) -> tuple[float, float]:
+    def _prior_radius(self, m: int) -> tuple[float, float]:
         return 2.5758, 1.0 / math.sqrt(m + 2.0)
 
     # ------------------------------------------------------------------ what is believed

@@ -51,7 +51,7 @@ class FairProgram(NamedTuple):
 
 
 @kernel
-def _solve(rewards: Any, distances: Any, budget: Any, p: Any, tree: Any) -> Any:
+def _solve(rewards: Floats, distances: Floats, budget: float, p: Floats, tree: Tree) -> Any:
     k = rewards.size
     for i in range(k):
         if not abs(rewards[i]) <= LARGEST:
@@ -64,7 +64,7 @@ def _solve(rewards: Any, distances: Any, budget: Any, p: Any, tree: Any) -> Any:
     return solve(rewards, distances, budget, p, tree)
 
 
-def _work(rewards: Any, *arguments: Any) -> int:
+def _work(rewards: Floats, *arguments: object) -> int:
     return 50 * len(rewards) ** 3
 
 
@@ -149,7 +149,7 @@ def solved(a: Floats, c: Floats, budget: float, weights: Floats) -> FairProgram:
     return _by_highs(a, c, budget, weights) if scratch is None else _described(a, p, price, scratch)
 
 
-def _climbed(a: Any, c: Any, budget: float, weights: Any) -> tuple[Floats, float, Tree | None]:
+def _climbed(a: Floats, c: Floats, budget: float, weights: Floats | float) -> tuple[Floats, float, Tree | None]:
     """Return the optimum, the price of the budget and the tree; no tree where the climb passed its step cap."""
     k = a.size
     scratch = _scratch.trees.get(k)
@@ -163,7 +163,7 @@ def _climbed(a: Any, c: Any, budget: float, weights: Any) -> tuple[Floats, float
     return p, price, None if steps == CAPPED else scratch
 
 
-def _in_order(rewards: Any, distances: Any) -> tuple[Any, Any]:
+def _in_order(rewards: object, distances: Any) -> tuple[Any, Any]:
     """Return rewards, and distances with rows and columns in the order of the rewards."""
     rewards, distances = in_step(("rewards", rewards), ("distances", distances))
     by_rewards, by_distances = map(has_row_labels, (rewards, distances))

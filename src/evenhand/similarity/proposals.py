@@ -11,7 +11,7 @@ from evenhand.similarity.chances import fair_chances
 from evenhand.similarity.forms import hull
 from evenhand.similarity.learner import DistanceLearner
 from evenhand.similarity.metric import EQUAL
-from evenhand.similarity.questions import Question
+from evenhand.similarity.questions import Question, as_shown
 
 CHECKED, LIMIT, COMPARED = 40, 0.95, 100
 """Chances are proposed for so many people; pairs this near their limit are shown. So many pairs are compared between
@@ -26,7 +26,7 @@ def between_forms(metrics: Sequence[DistanceLearner], rows: Floats, draws: np.ra
     pairs = draws.integers(len(rows), size=(COMPARED, 2)).tolist()
     ends = [(*hull(metrics, *rows[pair]), sorted(pair)) for pair in pairs]
     low, high, (one, other) = max(ends, key=lambda row: row[1] - row[0])
-    return None if high - low <= 2.0 * metrics[0].taken_at else Question(one, other, 0.5 * (low + high))
+    return None if high - low <= 2.0 * metrics[0].taken_at else Question(one, other, as_shown(0.5 * (low + high)))
 
 
 def at_the_limit(
@@ -45,6 +45,21 @@ def at_the_limit(
     pairs = draws.permutation(np.argwhere(np.triu(np.abs(found.chances[:, None] - found.chances) > EQUAL)))
     for i, j in pairs.tolist():
         gap, pair = float(abs(found.chances[i] - found.chances[j])), (int(some[i]), int(some[j]))
-        if pair not in asked and gap >= LIMIT * hull(metrics, *rows[list(pair)])[0]:
-            return Question(*pair, gap, proposed=True)
+        low = hull(metrics, *rows[list(pair)])[0]
+        if pair not in asked and gap >= LIMIT * low and (shown := as_shown(gap, low)):
+            return Question(*pair, shown, proposed=True)
     return None
+
+
+def judged(unfair: Sequence[bool]) -> str:
+    """Say how many proposed differences were called unfair, given which were, in the order of the answers.
+
+    >>> judged([False, True, False, False])
+    '1 of 4 proposed differences were called unfair, none of the last 2'
+    """
+    if not unfair:
+        return "No proposed difference was judged: whether the form of distance is right was not checked"
+    since = unfair[::-1].index(True) if any(unfair) else 0
+    also = ": others in these chances may be unfair as well" * any(unfair)
+    more = f", none of the last {since}" if since else also
+    return f"{sum(unfair)} of {len(unfair)} proposed differences were called unfair{more}"

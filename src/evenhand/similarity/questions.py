@@ -37,6 +37,11 @@ class PairTask:
     token: str | None = field(default=None, kw_only=True, repr=False, compare=False)
 
 
+def as_shown(gap: float, up_to: float = 1.0) -> float:
+    """Return a difference of chances as people read it, in tenths of a percentage point, no larger than a limit."""
+    return min(round(1000.0 * gap), int(1000.0 * up_to + 1e-6)) / 1000.0
+
+
 class Question(NamedTuple):
     """A question that waits for answers: two rows, how differently they were treated, and who has answered."""
 
@@ -58,7 +63,7 @@ class Question(NamedTuple):
         return cls(one, other, gap, tuple(answered), proposed)
 
 
-def read_people(people: Any, features: Floats) -> list[dict[str, str]]:
+def read_people(people: object, features: Floats) -> list[dict[str, str]]:
     """Return what is shown of each person, as texts."""
     if people is None:
         return [{f"feature {a}": f"{value:g}" for a, value in enumerate(row)} for row in features]

@@ -49,7 +49,7 @@ class RoundTicket(NamedTuple):
         return first if select == "one" else tuple(drawn), first
 
 
-def read_theta(theta: Any) -> Floats:
+def read_theta(theta: object) -> Floats:
     """Return the weights of rewards as a finite vector, refusing anything else."""
     return array("theta", theta, "finite numbers (d,)", dimensions=1, largest=LARGEST_REWARD)
 
@@ -138,6 +138,6 @@ def read_pairs(name: str, pairs: Any, k: int) -> list[tuple[int, int]]:
     return read
 
 
-def _listed(value: Any) -> bool:
+def _listed(value: object) -> bool:
     """Return whether a value holds others, one after another; a text and a dict do not."""
     return np.iterable(value) and not isinstance(value, (str, bytes, dict))

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.kernels.arrays import Floats, Ints, Words
-from evenhand.kernels.compose import OPEN, bind, kernel, routine
+from evenhand.kernels.compose import OPEN, Kernel, bind, kernel, routine
 from evenhand.kernels.fair_program import Tree, prices, solve, tree
 from evenhand.kernels.random import uniform
 from evenhand.similarity.metric import CONTRADICTED, NOTHING, certified, direct, interval, width
+from evenhand.similarity.metric_state import MetricState
 
 PASSES = 4
 """How often a round's program may be solved again because a certificate moved one of its tight pairs."""
@@ -107,7 +108,7 @@ def resized(old: PolicyState, k: int) -> PolicyState:
 
 
 @routine
-def expect(params: Any, state: Any, contexts: Any, round: Any) -> Any:
+def expect(params: RoundParams, state: PolicyState, contexts: Floats, round: int) -> Any:
     """Write what each individual is expected to bring: known, or the ridge estimate plus its width, at most 1."""
     d = contexts.shape[1]
     known = params.theta.size > 0
@@ -125,7 +126,7 @@ def expect(params: Any, state: Any, contexts: Any, round: Any) -> Any:
 
 
 @kernel
-def narrow(metric: Any, low: Any, high: Any, precision: Any) -> Any:
+def narrow(metric: MetricState, low: float, high: float, precision: float) -> Any:
     """Return whether an interval is as narrow as verdicts can make it."""
     slack = metric.tolerance
     if metric.linear:
@@ -134,7 +135,9 @@ def narrow(metric: Any, low: Any, high: Any, precision: Any) -> Any:
 
 
 @kernel
-def set_limit(params: Any, state: Any, metric: Any, i: Any, j: Any, low: Any, guess: Any, high: Any) -> Any:
+def set_limit(
+    params: RoundParams, state: PolicyState, metric: MetricState, i: int, j: int, low: float, guess: float, high: float
+) -> Any:
     """Enter how differently a pair may be treated: the guess, or the lower end once the pair is narrow."""
     settled = narrow(metric, low, high, params.precision)
     allowed = low if settled and params.margin else guess
@@ -144,12 +147,12 @@ def set_limit(params: Any, state: Any, metric: Any, i: Any, j: Any, low: Any, gu
 
 
 @kernel
-def pair_number(params: Any, k: Any, i: Any, j: Any) -> Any:
+def pair_number(params: RoundParams, k: int, i: int, j: int) -> Any:
     return 0 if params.shared else i * (2 * k - i - 1) // 2 + j - i - 1
 
 
 @routine
-def decide(params: Any, state: Any, metric: Any, contexts: Any, round: Any) -> Any:
+def decide(params: RoundParams, state: PolicyState, metric: MetricState, contexts: Floats, round: int) -> Any:
     """Write the round's distribution to `state.p`. A template over `learn`."""
     k = contexts.shape[0]
     precision = params.precision
@@ -184,7 +187,7 @@ def decide(params: Any, state: Any, metric: Any, contexts: Any, round: Any) -> A
 
 
 @routine
-def certify(params: Any, state: Any, metric: Any, contexts: Any) -> Any:
+def certify(params: RoundParams, state: PolicyState, metric: MetricState, contexts: Floats) -> Any:
     """Certify the pairs of the program's basis that were not certified in this round; return whether a limit
     moved."""
     k = contexts.shape[0]
@@ -206,7 +209,7 @@ def certify(params: Any, state: Any, metric: Any, contexts: Any) -> Any:
 
 
 @kernel
-def draw(params: Any, state: Any) -> Any:
+def draw(params: RoundParams, state: PolicyState) -> Any:
     """Draw from `state.p` into `state.chosen`; return the first who was drawn, or -1 for nobody."""
     first = -1
     one = params.one
@@ -226,7 +229,7 @@ def draw(params: Any, state: Any) -> Any:
 
 
 @kernel
-def learn_reward(state: Any, x: Any, reward: Any) -> Any:
+def learn_reward(state: PolicyState, x: Floats, reward: float) -> Any:
     """Learn a reward: one step of ridge regression (Sherman and Morrison 1950)."""
     d = x.size
     square = 1.0
@@ -249,7 +252,9 @@ def learn_reward(state: Any, x: Any, reward: Any) -> Any:
 
 
 @routine
-def learn_verdicts(params: Any, metric: Any, contexts: Any, p: Any, undecided: Any, said: Any, status: Any) -> Any:
+def learn_verdicts(
+    params: RoundParams, metric: MetricState, contexts: Floats, p: Floats, undecided: Ints, said: Ints, status: Ints
+) -> Any:
     """Learn the auditor's verdicts, said (k, k): 1 unfair, -1 acceptable, 0 silent; write what came of each to
     `status`.
 
@@ -276,6 +281,6 @@ def learn_verdicts(params: Any, metric: Any, contexts: Any, p: Any, undecided: A
     return contradicted
 
 
-def rule_kernels(learn: Any) -> tuple[Any, Any]:
+def rule_kernels(learn: Kernel) -> tuple[Any, Any]:
     """Return (decide, learn_verdicts) over a metric learner's `learn`."""
     return bind(decide, learn=learn), bind(learn_verdicts, learn=learn)

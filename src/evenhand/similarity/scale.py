@@ -75,7 +75,7 @@ class Scale(Parameters):
         named = is_frame(people) and all(isinstance(name, str) for name in people.columns)
         return cls(centre.tolist(), (unit * longest).tolist(), list(people.columns) if named else None)
 
-    def __call__(self, people: Any) -> Floats:
+    def __call__(self, people: object) -> Floats:
         """Return people (n, d) on this scale; of a data frame the columns that the features name.
 
         Raises
@@ -109,7 +109,7 @@ class Scale(Parameters):
         yield cls([0.0, 1.0], [3.0, 4.0], ["age", "income"])
 
 
-def read_scale(scale: Any, dimension: int) -> Scale | None:
+def read_scale(scale: object, dimension: int) -> Scale | None:
     """Return a scale of so many features, or None, refusing anything else."""
     if scale is None or (isinstance(scale, Scale) and len(scale.centre) == dimension):
         return scale

@@ -36,8 +36,8 @@ def learn_verdicts(policy: LipschitzUCB, ticket: RoundTicket, said: Ints, audito
         If they contradict every metric, and the policy refuses that; nothing has changed.
     """
     k, metric = len(said), policy.metric
-    metric.make_room(2 * k * k)
-    before = metric.copied_arrays()
+    metric._make_room(2 * k * k)
+    before = metric._copied_arrays()
     status = np.zeros((k, k), np.int64)
     gaps = ticket.gaps
     shown, p, undecided = ticket.contexts, ticket.probabilities, ticket.undecided
@@ -52,7 +52,7 @@ def learn_verdicts(policy: LipschitzUCB, ticket: RoundTicket, said: Ints, audito
     opposite = [pair for n, pair in enumerate(taken) if metric.contradicts(verdicts[n], verdicts[:n])]
     if contradicted or opposite:
         # The kernels have learned the round's other pairs already: without this a refused report would leave traces.
-        metric.put_back(before)
+        metric._put_back(before)
         if switches_on_contradiction(policy):
             switch_to_robust_belief(policy)
             learn_verdicts(policy, ticket, said, auditor)

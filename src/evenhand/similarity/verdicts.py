@@ -166,7 +166,7 @@ class Suspect(NamedTuple):
     verdict: Verdict
 
 
-def read_auditor(auditor: Any) -> str | None:
+def read_auditor(auditor: object) -> str | None:
     """Return an auditor's name, or None for nobody's, refusing anything else."""
     if auditor is None or (isinstance(auditor, str) and auditor.strip()):
         return auditor

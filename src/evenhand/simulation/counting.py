@@ -44,7 +44,7 @@ def empty_trace(rows: int, arms: int, scores: int) -> Trace:
 
 
 @kernel
-def all_offered(offers: Bools, state: Any, rates: ClauseRates, counts: Counts, round: int) -> int:
+def all_offered(offers: Bools, state: object, rates: ClauseRates, counts: Counts, round: int) -> int:
     """Stand for `set_offer` where every arm is always on offer."""
     return 0
 

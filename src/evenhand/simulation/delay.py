@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -62,7 +62,7 @@ class Delay:
         )
 
 
-def read_delay(given: Any) -> Delay | None:
+def read_delay(given: object) -> Delay | None:
     """Read what users write: None or 0, a number of rounds, ("geometric", mean), or a sequence of logged delays.
 
     Raises
@@ -124,10 +124,10 @@ def wait(pending: Pending) -> int:
 
 @kernel
 def learn_at_once(
-    pending: Any,
+    pending: object,
     waiting: Ints,
-    params: Any,
-    state: Any,
+    params: object,
+    state: object,
     contexts: Floats,
     arm: int,
     reward: float,
@@ -138,7 +138,7 @@ def learn_at_once(
 
 
 @kernel
-def nothing_due(pending: Any, waiting: Ints, params: Any, state: Any, round: int) -> None:
+def nothing_due(pending: object, waiting: Ints, params: object, state: object, round: int) -> None:
     """Stand for `tell_due` where no reward is late."""
 
 
@@ -146,8 +146,8 @@ def nothing_due(pending: Any, waiting: Ints, params: Any, state: Any, round: int
 def learn_later(
     pending: Pending,
     waiting: Ints,
-    params: Any,
-    state: Any,
+    params: object,
+    state: object,
     contexts: Floats,
     arm: int,
     reward: float,
@@ -176,7 +176,7 @@ def learn_later(
 
 
 @kernel
-def tell_due(pending: Pending, waiting: Ints, params: Any, state: Any, round: int) -> None:
+def tell_due(pending: Pending, waiting: Ints, params: object, state: object, round: int) -> None:
     """Tell the policy what is due at the end of this round."""
     due = round % pending.links.size
     place = pending.ends[0, due]

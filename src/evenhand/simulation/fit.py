@@ -55,7 +55,7 @@ def check_world(world: Any) -> None:
             raise ArgumentError(wanted("world", what, Wording("no totals") if totals is None else totals))
 
 
-def check_fit(name: str, policy: Any, world: Any) -> None:
+def check_fit(name: str, policy: object, world: object) -> None:
     """See that a policy can be played in a world.
 
     Raises
@@ -64,7 +64,7 @@ def check_fit(name: str, policy: Any, world: Any) -> None:
         If not; the message says what the world shows or pays and what the policy takes.
     """
 
-    def refuse(what: str, got: Any, mend: str = "") -> None:
+    def refuse(what: str, got: object, mend: str = "") -> None:
         raise ArgumentError(wanted(name, what, got, mend))
 
     own, place = type(policy).__name__, type(world).__name__
@@ -92,7 +92,7 @@ def check_fit(name: str, policy: Any, world: Any) -> None:
     _check_groups(refuse, policy, world)
 
 
-def check_learned(named: Mapping[str, Any], world: Any, log: Any) -> pd.DataFrame:
+def check_learned(named: Mapping[str, Any], world: Any, log: object) -> pd.DataFrame:
     """See that policies can learn from a log before they begin, and return its columns `arm` and `reward`.
 
     Raises
@@ -185,7 +185,7 @@ def _shown(world: Any) -> int | None:
 
 
 def _check_calls(refuse: Callable[..., None], policy: Any, place: str, shown: int, told: int) -> None:
-    calls = {policy.ask: shown, policy.tell: 1 + told} if isinstance(policy, Policy) else {}
+    calls: dict[Any, int] = {policy.ask: shown, policy.tell: 1 + told} if isinstance(policy, Policy) else {}
     learner = foreign_learner(policy)
     if learner is not None and (learner is not policy or not calls):
         seen = shown if learner is policy else int(bool(traits_of(policy).contextual))
@@ -204,7 +204,7 @@ def _check_calls(refuse: Callable[..., None], policy: Any, place: str, shown: in
             continue
 
 
-def _check_rewards(refuse: Callable[..., None], policy: Any, world: Any) -> None:
+def _check_rewards(refuse: Callable[..., None], policy: object, world: object) -> None:
     pays, takes = world_traits(world).reward_range, traits_of(policy).reward_range
     if pays is not None and takes is not None and not (takes[0] <= pays[0] and pays[1] <= takes[1]):
         got = Wording(f"a {type(policy).__name__}, which takes rewards from {takes[0]:g} to {takes[1]:g}")
@@ -212,7 +212,7 @@ def _check_rewards(refuse: Callable[..., None], policy: Any, world: Any) -> None
         refuse(f"a policy for the rewards of {type(world).__name__}, from {pays[0]:g} to {pays[1]:g}", got, mend)
 
 
-def _check_groups(refuse: Callable[..., None], policy: Any, world: Any) -> None:
+def _check_groups(refuse: Callable[..., None], policy: object, world: object) -> None:
     """Groups may have other names, and either side may tell apart what the other does not."""
     mine, theirs = traits_of(policy).groups, world_traits(world).groups
     if not isinstance(mine, Mapping) or not isinstance(theirs, Mapping) or set(mine) != set(theirs):

@@ -23,7 +23,7 @@ SEEDS = 2**31
 WHAT = "a Gymnasium environment"
 
 
-def to_gymnasium(world: Any, *, rounds: int, seed: Seed = None) -> Any:
+def to_gymnasium(world: object, *, rounds: int, seed: Seed = None) -> Any:
     """Return a world of arms as a `gymnasium.Env`: an action is an arm's position, an observation the contexts of a
     round, (n_arms, d), or 0 where rounds have no contexts.
 
@@ -64,7 +64,7 @@ def to_gymnasium(world: Any, *, rounds: int, seed: Seed = None) -> Any:
 
 
 def from_gymnasium(
-    environment: Any,
+    environment: object,
     *,
     arms: Sequence[Label] | None = None,
     contexts: bool | None = None,

@@ -55,7 +55,7 @@ offer = slots = arm_at = OPEN
 
 
 @kernel
-def one_slot(state: Any) -> int:
+def one_slot(state: object) -> int:
     return 1
 
 
@@ -67,7 +67,7 @@ def all_slots(state: Any) -> int:
 
 
 @kernel
-def same_arm(state: Any, arm: int, slot: int) -> int:
+def same_arm(state: object, arm: int, slot: int) -> int:
     return arm
 
 
@@ -79,13 +79,13 @@ def arm_there(state: Any, arm: int, slot: int) -> int:
 
 @kernel
 def play(
-    params: Any,
-    state: Any,
-    world: Any,
-    world_state: Any,
+    params: object,
+    state: object,
+    world: object,
+    world_state: object,
     contexts: Floats,
     waiting: Ints,
-    pending: Any,
+    pending: object,
     offers: Bools,
     rates: ClauseRates,
     counts: Counts,
@@ -202,24 +202,24 @@ def replicate(
     return trace
 
 
-def runs_compiled(policy: Any, world: Any) -> bool:
+def runs_compiled(policy: object, world: object) -> bool:
     """Return whether policy and world both have kernels."""
     return isinstance(policy, KernelPolicy) and isinstance(world, KernelWorld) and traits_of(policy).compiled
 
 
-def begins_anew(policy: Any) -> bool:
+def begins_anew(policy: object) -> bool:
     """Return whether a policy can be made again without memory; others are copied as they are."""
     return isinstance(policy, Renewable)
 
 
-def foreign_learner(policy: Any) -> Any:
+def foreign_learner(policy: object) -> Any:
     """Return the learner from elsewhere that the policy is or is built on, or None; such a one is copied as it is."""
     while begins_anew(policy):
         policy = traits_of(policy).learner
     return policy
 
 
-def reseeding(policy: Any) -> Callable[[int], None] | None:
+def reseeding(policy: object) -> Callable[[int], None] | None:
     """Return what seeds the learner from elsewhere that the policy is or is built on; None where nothing does."""
     found: Callable[[int], None] | None = learner_facts(foreign_learner(policy)).reseed
     return found
@@ -291,7 +291,7 @@ def _step(run: _Run, books: ClauseCounts, first: int, last: int, row: int) -> in
     return row
 
 
-def _index(policy: Any, said: Any, index: Any, arms: Any) -> int:
+def _index(policy: object, said: object, index: Any, arms: Any) -> int:
     if not is_whole(index) or not 0 <= index < len(arms):
         what = f"a decision whose index is a whole number from 0 to {len(arms) - 1}"
         raise ContractError(wanted(type(policy).__name__, what, said))

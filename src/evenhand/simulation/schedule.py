@@ -120,7 +120,7 @@ class ScheduleSource:
 
 
 def read_given(
-    offers: Any, changes: Any, *, rounds: int, replications: int, arms: tuple[Label, ...]
+    offers: object, changes: object, *, rounds: int, replications: int, arms: tuple[Label, ...]
 ) -> ScheduleSource | None:
     """Read what users write; None where nothing varies.
 
@@ -137,7 +137,7 @@ def read_given(
     return ScheduleSource(arms, rounds, offers, _read_changes(changes, rounds))
 
 
-def _read_offers(given: Any, rounds: int, replications: int, arms: tuple[Label, ...]) -> Bools:
+def _read_offers(given: object, rounds: int, replications: int, arms: tuple[Label, ...]) -> Bools:
     if is_frame(given):
         given = _column(given, "available", "offers")
     if isinstance(given, np.ndarray) and given.ndim > 1 and given.dtype.kind in "iuf":
@@ -161,7 +161,7 @@ def _read_offers(given: Any, rounds: int, replications: int, arms: tuple[Label, 
     return np.array([_row("offers", t, one, arms, ArgumentError) for t, one in enumerate(listed, 1)])
 
 
-def _listed(name: str, what: str, given: Any, rounds: int) -> list[Any]:
+def _listed(name: str, what: str, given: object, rounds: int) -> list[Any]:
     if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
         raise ArgumentError(wanted(name, what, given))
     found = given.tolist() if isinstance(given, np.ndarray) else listed(given)
@@ -201,7 +201,7 @@ def _parsed(text: str) -> Any:
 
 
 def _row(
-    name: str, round: int, given: Any, arms: tuple[Label, ...], error: type[ArgumentError | ContractError]
+    name: str, round: int, given: object, arms: tuple[Label, ...], error: type[ArgumentError | ContractError]
 ) -> Bools:
     """Return which arms are on offer in a round: all for None, else by a mask or by labels, which may be text."""
     if given is None:
@@ -236,7 +236,7 @@ def _read_changes(given: Any, rounds: int) -> tuple[tuple[int, Any], ...]:
     return tuple(found)
 
 
-def over_time(promises: list[Any], measured: Any, given: ScheduleSource) -> Any:
+def over_time(promises: list[Any], measured: object, given: ScheduleSource) -> Any:
     """Return what a policy is measured against over all rounds: where the promise changes, shares that are the mean of
     those promised, weighted by their rounds."""
     if len(promises) < 2:

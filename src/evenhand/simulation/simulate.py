@@ -42,7 +42,7 @@ ROUNDS_A_TASK = 1_000_000
 
 
 def simulate(
-    policies: Any,
+    policies: object,
     world: Any,
     *,
     rounds: int,
@@ -50,10 +50,10 @@ def simulate(
     seed: Seed = None,
     checkpoints: int | Sequence[int] = 200,
     spacing: Literal["even", "log"] = "even",
-    delay: Any = None,
+    delay: object = None,
     offers: Any = None,
     changes: Any = None,
-    learned: Any = None,
+    learned: object = None,
     jobs: int = -1,
     backend: str | None = None,
     progress: bool = False,
@@ -183,7 +183,7 @@ def _read_counts(**numbers: Any) -> dict[str, int]:
     return {name: int(value) for name, value in numbers.items()}
 
 
-def _read_folder(store: Any) -> Path | None:
+def _read_folder(store: object) -> Path | None:
     if not isinstance(store, str | os.PathLike | None):
         raise ArgumentError(wanted("store", "the path of a folder, or None", store))
     return None if store is None else Path(store)
@@ -213,7 +213,7 @@ def _over_all_rounds(
 
 def _attributes(
     seed: int,
-    world: Any,
+    world: object,
     rounds: int,
     delay: Delay | None,
     given: ScheduleSource | None,
@@ -258,6 +258,8 @@ def _play_missing(
                 results[name, r] = found
             else:
                 missing[name].append(r)
+    if backend == "loky" and sum(map(len, missing.values())) <= 1:
+        jobs = 1  # a process of its own takes a second to start
     size = max(1, min(ROUNDS_A_TASK // rounds, replications // (4 * (jobs if jobs > 0 else os.cpu_count() or 1))))
     inside = backend in IN_PROCESS or (backend == "loky" and jobs == 1)
     to_play = rounds * sum(map(len, missing.values()))
@@ -284,7 +286,7 @@ def _play_missing(
                     bar.advance(rounds * len(finished))
 
 
-def _named(policies: Any) -> dict[str, Any]:
+def _named(policies: object) -> dict[str, Any]:
     if not isinstance(policies, Mapping):
         several = policies if isinstance(policies, (list, tuple)) else [policies]
         policies = dict(zip(numbered([type(policy).__name__ for policy in several]), several, strict=True))

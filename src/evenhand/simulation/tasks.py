@@ -29,9 +29,9 @@ class Halt(Exception):
 
 
 def run_chunk(
-    policy: Any,
-    world: Any,
-    promise: Any,
+    policy: object,
+    world: object,
+    promise: object,
     name: str,
     replications: list[int],
     seed: int,
@@ -85,7 +85,7 @@ def interruptible() -> Iterator[threading.Event]:
         return
     before = signal.getsignal(signal.SIGINT)
 
-    def handle(number: int, frame: Any) -> None:
+    def handle(number: int, frame: object) -> None:
         halt.set()
         raise KeyboardInterrupt
 

@@ -31,7 +31,7 @@ class WorldKernels(NamedTuple):
 
 
 @kernel
-def shows_nothing(params: Any, state: Any, contexts: Floats, round: int) -> None:
+def shows_nothing(params: object, state: object, contexts: Floats, round: int) -> None:
     """The `observe` of a world without contexts."""
 
 
@@ -67,7 +67,7 @@ class WorldTraits(NamedTuple):
     features: Sequence[str] | None = None
 
 
-def world_traits(world: Any) -> WorldTraits:
+def world_traits(world: object) -> WorldTraits:
     """Return what a world states about itself; nobody else asks it for names that it may lack."""
     defaults = WorldTraits._field_defaults
     stated: Any = (getattr(world, name, default) for name, default in defaults.items())

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.data.contexts import read_shown
-from evenhand.data.tables import LEFT_OUT
+from evenhand.data.probabilities import by_arm
+from evenhand.data.tables import EACH, LEFT_OUT
 from evenhand.errors import ArgumentError, wanted
 from evenhand.frames import is_frame
 from evenhand.policy.kernel_policy import KernelPolicy
@@ -117,7 +118,8 @@ def bandit_frame(study: Study) -> pd.DataFrame:
 
     Columns: `ticket`, `round`, `at`, `arm`, `action` (the arm's index), `n_actions`, `reward`, `propensity` (the
     probability with which the arm was taken, given all that had happened: 1.0 where nothing was drawn), `deterministic`
-    (whether nothing was drawn), a column `context_<arm>_<feature>` for each number in the contexts, NaN where it was
+    (whether nothing was drawn), for a policy with arms of its own a column `propensity_<arm>` for each, whichever was
+    drawn: 0 where it could not be, a column `context_<arm>_<feature>` for each number in the contexts, NaN where it was
     erased, and `available` and `groups` where some round had them. The other decisions are left out: every
     row says in `decisions_left_out` how many stood before it, the last one also how many after it, so that `evaluate`
     can add them up, of joined exports too, and say for which decisions a value stands;
@@ -163,6 +165,10 @@ def bandit_frame(study: Study) -> pd.DataFrame:
             "deterministic": told["probabilities"].isna().to_numpy(),
         }
     )
+    if traits_of(policy).arms:
+        chances = by_arm(told["probabilities"].tolist(), told["index"].astype(int), len(labels))
+        columns = [f"{EACH}{label}" for label in labels]
+        feedback = pd.concat([feedback, pd.DataFrame(chances, columns=columns)], axis=1)
     read = partial(_numbers, policy=policy, labels=labels)
     shown = [read(given["contexts"]) for given in told["given"] if "contexts" in given]
     erased = sum("erased" in given for given in told["given"])

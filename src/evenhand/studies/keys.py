@@ -10,16 +10,15 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
-from datetime import UTC, date, datetime, time, timedelta
-from typing import Any, Literal, NamedTuple
+from datetime import UTC, datetime, time, timedelta
+from typing import Literal, NamedTuple
 
 from sqlalchemy import insert, select, update
 
 from evenhand.errors import ArgumentError, wanted
 from evenhand.studies.creation import NAME
 from evenhand.studies.log.codec import from_text, moment, now, to_text
-from evenhand.studies.log.durations import read_expiry
+from evenhand.studies.log.durations import read_moment
 from evenhand.studies.store.schema import KEYS
 from evenhand.studies.store.store import Store
 
@@ -96,7 +95,7 @@ def add_key(
 
     Parameters
     ----------
-    expires : when the key stops working, see `read_end`; by default never.
+    expires : when the key stops working, see `read_moment`; a date is its last second; by default never.
     studies : the names of the studies that the key is limited to; by default it works for all.
 
     Raises
@@ -107,42 +106,13 @@ def add_key(
     """
     if not isinstance(note, str) or len(note) > LONGEST_NOTE or not note.isprintable():  # a terminal obeys the others
         raise ArgumentError(wanted("note", f"a text of up to {LONGEST_NOTE} printable characters", note))
-    text, end = new_key(role), None if expires is None else read_end(expires)
+    text, end = new_key(role), None if expires is None else read_moment(expires, "expires", of_date=time(23, 59, 59))
     reach = _names(studies)
     row = {"id": _id_of(text), "role": role, "digest": _digest(text), "note": note, "created_at": now()}
     row |= {"expires_at": end, "studies": reach}
     with store.writing() as connection:
         connection.execute(insert(KEYS), row)
     return text
-
-
-def read_end(end: Any) -> int:
-    """Return a time to come in microseconds since 1970.
-
-    Parameters
-    ----------
-    end : a time with its zone, a date such as "2030-12-31" (its last second in UTC), or a duration from now such as
-        "90d" or a timedelta.
-
-    Raises
-    ------
-    ArgumentError
-        If it is none of these, or is over.
-    """
-    if isinstance(end, str) and "-" in end:
-        with suppress(ValueError):
-            end = date.fromisoformat(end) if len(end) == len("2030-12-31") else datetime.fromisoformat(end)
-    if type(end) is date:
-        end = datetime.combine(end, time(23, 59, 59), UTC)
-    try:
-        zoned = isinstance(end, datetime) and end.tzinfo is not None
-        at = round(end.timestamp() * 1e6) if zoned else now() + round((read_expiry(end) or 0) * 1e6)
-    except ArgumentError as error:
-        what = "a date such as 2030-12-31, a time with its zone, or a duration such as 90d"
-        raise ArgumentError(wanted("expires", what, end)) from error
-    if at <= now():
-        raise ArgumentError(wanted("expires", "a time in the future", moment(at).isoformat()))
-    return at
 
 
 def _names(studies: Sequence[str] | None) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -19,6 +19,7 @@ from evenhand.protocol import Label
 from evenhand.studies.creation import expiry_of_new, name_of_new, open_store, state_of_new, write_study
 from evenhand.studies.log.chain import Birth
 from evenhand.studies.log.codec import moment
+from evenhand.studies.log.durations import read_moment
 from evenhand.studies.log.log import Log
 from evenhand.studies.log.operations import Ask, Change, Forget, Operation, Tell, given_or_refusal
 from evenhand.studies.log.reader import Reader
@@ -230,16 +231,25 @@ class Study:
         """
         self._run(Change(kind="retire", given={"arm": arm}))
 
-    def change(self, shares: Any) -> dict[Any, Any]:
+    def change(self, shares: Any, *, begins: str | datetime | timedelta | None = None) -> dict[Any, Any]:
         """Promise other shares, or another `eh.Promise`, from now on; return the shortfalls of arms and sets of arms,
         in plays, that are not carried over.
+
+        Parameters
+        ----------
+        shares : the share of each arm on offer, or a promise; None, together with `begins`, withdraws what was planned
+            for that time.
+        begins : when the promise changes, if not now: a time such as "2026-12-01T00:00+01:00" (UTC without a zone), a
+            date, or a duration from now. The change is made right before the first decision after that, and counts from
+            there; until then it can be replaced. Nothing is returned for it.
 
         Raises
         ------
         ArgumentError
             If the policy's promise cannot change, or the shares cannot be promised; nothing has changed.
         """
-        dropped: dict[Any, Any] = self._run(Change(kind="change", given={"shares": shares}))
+        at = None if begins is None else read_moment(begins, "begins", of_date=time())
+        dropped: dict[Any, Any] = self._run(Change(kind="change", given={"shares": shares}, begins=at))
         return dropped
 
     def run(self, operations: Sequence[Operation]) -> list[Any]:

@@ -87,6 +87,27 @@ def test_two_auditors_are_told_what_to_do_answer_and_withdraw(auditor):
         assert study.verify().ok
 
 
+def test_the_page_shows_how_many_answers_it_takes_and_ends_with_thanks(auditor):
+    driver = auditor.driver
+    driver.get("about:blank")
+    driver.get(f"{auditor.served.url}/audit#key={auditor.key}&study=audit&annotator=ann&about=34+to+56")
+    auditor.press("a")
+    auditor.sees("1 answered of about 34 to 56 since")
+    driver.execute_script(
+        """
+        const error = { name: "ExhaustedError", message: "nothing is left to ask for" };
+        const refused = { ok: false, json: async () => ({ error }) };
+        const late = () => new Promise((done) => setTimeout(() => done(refused), 3000));
+        window.fetch = async (url) => (url.endsWith("/ask") ? late() : { ok: true, json: async () => null });
+        document.querySelector('button[data-label="not sure"]').click();
+        """
+    )
+    auditor.sees("One moment")
+    auditor.sees("Thank you. That was the last question.")
+    auditor.sees("nothing is left to ask for")
+    assert not driver.find_elements(By.TAG_NAME, "form")
+
+
 def test_a_refusal_is_said_and_the_question_stays(auditor):
     auditor.begin("ann")
     question = auditor.question()

@@ -104,7 +104,7 @@ def show_answer(
         for node in (causes if not found.refuted else [])
     ]
     supposed = "If the estimates are right: " if found.status == "not_shown" else ""
-    sentences = [*in_people(problem, found), *(f"{supposed}{one}" for one in sensitive)]
+    sentences, overturn = in_people(problem, found), [f"{supposed}{one}" for one in sensitive]
     body: dict[str, Any] = {
         "sensitivity": [{"between": list(s.between), "strength": s.strength, "words": str(s)} for s in sensitive]
     }
@@ -115,7 +115,7 @@ def show_answer(
         others = {at: problem.posterior(seed=seed, smoothing=at).best(tolerance, level=level) for at in PRIOR_WEIGHTS}
         changed = [f"{at:g} it is {in_brief(other)!r}" for at, other in others.items() if other[:2] != found[:2]]
         if changed:
-            sentences.append(f"The answer hangs on the prior: with --smoothing {', '.join(changed)}")
+            overturn.append(f"The answer hangs on the prior: with --smoothing {', '.join(changed)}")
         if problem.lot is not None:
             arms = by_arm(problem, seed).reset_index()
             body["arms"] = arms.to_dict("records")
@@ -125,7 +125,7 @@ def show_answer(
         sentences += [_sizes(f"Bands of {column}:", state_sizes(problem, column)) for column in columns]
         sentences.append(f"Drawn with seed {seed}")
     sure = "posterior probability {:.3f} or more" if fitted else "exact"
-    show(found, body, sentences, tolerance, out, json, sure, sensitive, tables, again)
+    show(found, body, sentences, tolerance, out, json, sure, sensitive, tables, overturn, again)
 
 
 def _sizes(what: str, sizes: Mapping[Any, int]) -> str:

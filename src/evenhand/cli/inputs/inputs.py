@@ -9,6 +9,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import typer
+
 from evenhand.cli.inputs.tables import is_table, read_table, text_in
 from evenhand.data.files import FORMATS, TableOptions
 from evenhand.data.json_files import each_once
@@ -20,6 +22,10 @@ from evenhand.protocol import Label
 
 Pairs = Iterable[tuple[str, Any]]
 A_NUMBER = "a number such as 0.1, 1/10 or 10%"
+STRICT = (
+    "--tolerance is for shares: no arm may be above its cap by a whole play. To allow more, pass --cap-tolerance to an "
+    "audit, --set cap_tolerance=2 to new, or write cap_tolerance in a promise file."
+)
 COMMA = re.compile(r"[+-]?\d*,\d+\s*%?")
 """A number with a decimal comma; lists have commas between numbers."""
 
@@ -65,6 +71,21 @@ def delay_of(text: str) -> Any:
     except ValueError as error:
         what = "a number of rounds, several as 0,3,12, or geometric:MEAN"
         raise ArgumentError(wanted("--delay", what, text)) from error
+
+
+def limits_of(cap: str, window: str, tolerance: float | None = None) -> dict[str, Any]:
+    """Return what --cap and --window say, as arguments of a promise; beside a `tolerance`, say that caps have none.
+
+    Raises
+    ------
+    SharesError, TableError
+        If they cannot be read.
+    """
+    if cap and tolerance:
+        typer.echo(STRICT, err=True)
+    found = {"caps": (named_shares(cap, "--cap") or cap) if cap else None}
+    found["windows"] = windows_of(window) if window else None
+    return {name: limits for name, limits in found.items() if limits is not None}
 
 
 def windows_of(text: str) -> dict[str, Any]:

@@ -14,6 +14,8 @@ from evenhand.protocol import Label
 
 FOR_GROUPS = ("group-fair-top-interval", "top-interval")
 """The policies to compare in a world with groups if none is named."""
+LIMITED = ("deadline-learn+ucb1", "deadline-learn+thompson", "ucb1", "thompson")
+"""The policies to compare where caps or windows are promised and none is named."""
 TWO_GROUPS = "two-group-top-interval"
 """The form of GroupFairTopInterval that lifts the sensitive one of two groups, which is had by this name alone."""
 
@@ -55,20 +57,28 @@ def parameters_of(described: dict[str, Any]) -> Mapping[str, inspect.Parameter]:
 
 
 def policies_of(
-    specs: Sequence[str], world: Any, shares: dict[Label, Any] | None, tolerance: float, horizon: int
+    specs: Sequence[str],
+    world: Any,
+    shares: dict[Label, Any] | None,
+    tolerance: float,
+    horizon: int,
+    limits: Mapping[str, Any] = {},
 ) -> dict[str, Any]:
-    """Return the policies named by `--policy`, for this world; some that fit it where none is named."""
+    """Return the policies named by `--policy`, for this world; some that fit it where none is named. `limits` are the
+    caps and windows that are promised beside the shares, by the names of the arguments."""
     from evenhand.descriptions.policies import build
 
     found = {}
-    for spec in specs or _default(world, shares, tolerance):
+    shares = dict.fromkeys(world.arms, 0) if limits and shares is None else shares
+    for spec in specs or (LIMITED if limits else _default(world, shares, tolerance)):
         described = describe(spec)
         takes = parameters_of(described)
         if "shares" in takes:
             if shares is None:
                 needed = "--shares, such as 0.02 or a=0.2,b=0.3 or shares.csv"
                 raise ArgumentError(f"--policy {spec.partition('+')[0]}: needs {needed}")
-            described["shares"] = shares
+            check_limits(limits, described)
+            described |= {"shares": shares, **limits}
         elif "arms" in takes:
             described["arms"] = list(world.arms)
         if "tolerance" in takes:
@@ -92,6 +102,14 @@ def fit(described: dict[str, Any], spec: str, world: Any, horizon: int) -> None:
             part |= group_settings(takes, world, horizon)
             if TWO_GROUPS in spec.split("+") and "sensitive" in takes:
                 part["sensitive"] = lifted(TWO_GROUPS, world_traits(world).sensitive)
+
+
+def check_limits(limits: Mapping[str, Any], described: dict[str, Any]) -> None:
+    """Refuse caps and windows that a described policy does not keep."""
+    for name in limits:
+        if name not in parameters_of(described):
+            mend = "a --policy that keeps caps and windows, such as deadline-learn"
+            raise ArgumentError(wanted(f"--{name[:-1]}", mend, described.get("policy")))
 
 
 def check_kept(shares: str, policies: Iterable[Any]) -> None:

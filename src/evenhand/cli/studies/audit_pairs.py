@@ -16,7 +16,7 @@ from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import JSON, Options
 from evenhand.cli.output import format_row, print_text
 from evenhand.cli.refusals import as_typed, in_shell
-from evenhand.cli.studies.pair_audit import CONTRADICTS, PairAudit
+from evenhand.cli.studies.pair_audit import CONTRADICTS, PairAudit, expected
 from evenhand.data.tables import column, numbers
 from evenhand.errors import ArgumentError, TableError, VerdictError, wanted
 from evenhand.saving.state import load, save
@@ -125,19 +125,20 @@ def audit_pairs(
 
 def _publish(queue: PairQueue, store: str, study: str, auditors: list[str], json: bool) -> None:
     """Create a study of the queue, and print a link with a key of its own for each auditor."""
-    links = {}
+    links = []
     with Study.create(store, queue, name=study) as made:
         place = made.store.url
         for name in auditors:
             key = add_key(made.store, "both", f"audits {study}" + f", {name}" * bool(name), studies=[study])
-            links[name] = f"/audit#{urlencode({'study': study, 'key': key} | ({'annotator': name} if name else {}))}"
+            asked = {"study": study, "key": key, "about": expected(queue)} | ({"annotator": name} if name else {})
+            links.append({"auditor": name or None, "link": f"/audit#{urlencode(asked)}"})
     if json:
         format_row({"name": study, "store": place, "links": links})
         return
     print_text(f"Created study {study!r} in {place}. Serve it: evenhand serve --store {typed_address(place)}")
     print_text("Each link has a key that is shown only once, and begins with the address at which the store is served:")
-    for name, link in links.items():
-        print_text(f"{name}: http://127.0.0.1:8000{link}".removeprefix(": "))
+    for one in links:
+        print_text(f"{one['auditor'] or ''}: http://127.0.0.1:8000{one['link']}".removeprefix(": "))
     print_text("Behind a proxy, put its address in place of http://127.0.0.1:8000; the page is /audit there.")
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime, time
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from evenhand.cli.inputs.inputs import named_shares
 from evenhand.cli.inputs.promises import promise_in
@@ -14,6 +17,8 @@ from evenhand.labels import Labels
 from evenhand.policy.traits import traits_of
 from evenhand.promises.versions import rows_of
 from evenhand.studies import Study
+from evenhand.studies.log.codec import moment
+from evenhand.studies.log.durations import read_moment
 
 
 def add(store: STORE, arm: str, *, share: str = "0", study: STUDY = None, json: JSON = False) -> None:
@@ -46,15 +51,30 @@ def retire(store: STORE, arm: str, *, study: STUDY = None, json: JSON = False) -
 
 @Options(tables="shares", beside={FORM: "--shares --promise"})
 def change(
-    store: STORE, *, shares: str = "", promise: Path | None = None, study: STUDY = None, json: JSON = False
+    store: STORE,
+    *,
+    shares: str = "",
+    promise: Path | None = None,
+    begins: Annotated[str, typer.Option("--from")] = "",
+    study: STUDY = None,
+    json: JSON = False,
 ) -> None:
-    """Replace the promise from now on: rounds and decisions are counted from this change.
+    """Replace the promise, now or from a time on: rounds and decisions are counted from this change.
 
     Parameters
     ----------
     shares : The share of each arm on offer: a=0.2,b=1/3, or a CSV or JSON file.
     promise : A promise file, as for `evenhand new --promise`, that replaces the current promise.
+    begins : When the promise changes, if not now: a time such as 2026-12-01T00:00+01:00 (UTC without a zone), a date,
+        or a duration such as 12h. The change is made right before the first decision after that. Without --shares and
+        --promise, what was planned for that time is withdrawn.
     """
+    at = moment(read_moment(begins, "begins", of_date=time())) if begins else None
+    if at is not None and not shares and promise is None:
+        with Study.open(store, study) as running:
+            running.change(None, begins=at)
+        answer({"status": "withdrawn", "begins": at}, f"withdrawn: the change planned for {_time(at)}", json)
+        return
     if bool(shares) == (promise is not None):
         raise ArgumentError(wanted("--shares", "either --shares or --promise FILE", shares or "neither"))
     named = named_shares(shares) if shares else {}
@@ -66,10 +86,18 @@ def change(
             policy = running.state.bare_copy()
             gone = traits_of(policy).retired
             owed = promise_in(promise, [arm for arm in policy.arms or () if arm not in gone])
-        rows = rows_of(running.change(owed))
+        rows = rows_of(running.change(owed, begins=at))
+        if at is not None:
+            said = f"planned: the promise changes right before the first decision after {_time(at)}"
+            answer({"status": "planned", "begins": at}, said, json)
+            return
         lags = ", ".join(_said(row) for row in rows)
         more = f"; not carried over, in plays: {lags}" if lags else ""
         answer({"status": "changed", "dropped": rows}, f"changed{more}", json)
+
+
+def _time(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M} UTC"
 
 
 def _said(row: dict[str, Any]) -> str:

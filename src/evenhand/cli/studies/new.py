@@ -11,22 +11,24 @@ from typing import Annotated, Any
 import typer
 
 from evenhand.cli.inputs.causal_data import fitted_model, model_in
-from evenhand.cli.inputs.inputs import labels_in, named_shares, read_object, shares_of
-from evenhand.cli.inputs.policies import describe, lifted, put
+from evenhand.cli.inputs.inputs import labels_in, limits_of, named_shares, read_object, shares_of
+from evenhand.cli.inputs.policies import check_limits, describe, lifted, put
 from evenhand.cli.inputs.promises import described_promises
-from evenhand.cli.inputs.tables import read_log
+from evenhand.cli.inputs.tables import read_log, read_table
 from evenhand.cli.options import FORM, JSON, Options
 from evenhand.cli.output import as_json, print_text, say_notes
 from evenhand.descriptions.policies import policy_from
 from evenhand.errors import ArgumentError, Wording, wanted
 from evenhand.interventions import CausalModel
 from evenhand.policy import deterministic
+from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
 from evenhand.promises.clause import in_words, listed
 from evenhand.studies import Study
 from evenhand.studies.store.address import typed_address
 
 ALONE = "No other arm is on offer; add arms with --arms, or with --arms-from LOG --arm COLUMN."
+LEARNS = "with --learn LOG --arm COLUMN --reward COLUMN it learns from rewards first."
 EXPLORES = (
     "In round t an arm is drawn at random with probability t^(-{:.3g}), the paper's setting, which its bound needs. "
     "--set exploration=50 draws none after the first round: in the paper's worlds, over 1,000 rounds, the true "
@@ -42,9 +44,11 @@ BLIND = (
     tables="shares",
     beside={
         "--arms": "not --arms-from",
-        "--arm": "--arms-from",
+        "--arm": "--arms-from --learn",
+        "--reward": "--learn",
+        "--cap --window": "not --promise",
         "--expire-reward": "--expire-after",
-        FORM: "--shares --arms-from --spec --promise --groups",
+        FORM: "--shares --arms-from --learn --spec --promise --groups",
     },
     arguments={"learner": "--policy", "policies": "--policy"},
 )
@@ -55,7 +59,11 @@ def new(
     shares: str = "",
     arms: str = "",
     arms_from: Path | None = None,
+    learn: Path | None = None,
     arm: str = "arm",
+    reward: str = "reward",
+    cap: str = "",
+    window: str = "",
     tolerance: float | None = None,
     groups: str = "",
     sensitive: str = "",
@@ -77,7 +85,12 @@ def new(
     shares : Promised share of each arm: a=0.2,b=1/3, or 0.2 with --arms, or a CSV or JSON file.
     arms : Labels a,b,c, or the number of arms, or JSON such as ["a,b", 17].
     arms_from : A log whose arms, in the column --arm, are on offer.
-    arm : The column of --arms-from with the arm of each decision.
+    learn : A log of earlier decisions, from which the policy learns before its first; the promise counts none of them.
+        Its arms are on offer unless --arms, --arms-from, --spec or --promise name others.
+    arm : The column of --arms-from and --learn with the arm of each decision.
+    reward : The column of --learn with its reward, in [0, 1].
+    cap : The most that an arm may have: 0.5, or a=0.5,b=1/3; a play that begins a further part of it is allowed.
+    window : Least plays in any consecutive rounds: a=2/25,b=10 is twice in any 25, once in any 10.
     tolerance : By how many plays an arm may be behind its share.
     groups : Group of each arm: a=men,b=women, or a JSON file or object.
     sensitive : The group that two-group-top-interval favours.
@@ -89,7 +102,8 @@ def new(
     spec : JSON file with the policy, {"policy": "quotas/fair-ucb", ...}; options override it.
     promise : TOML or JSON file with a table promise and, next to it, learner, arms, lottery.
     """
-    labels = _arms(arms, arms_from, arm)
+    named_by = learn if (spec, promise, arms_from) == (None, None, None) and not arms else arms_from
+    labels, told = _arms(arms, named_by, arm)
     described = {} if spec is None else _described(spec)
     if promise is not None:
         if policy or described or shares or tolerance is not None:
@@ -104,11 +118,17 @@ def new(
         raise ArgumentError("--policy: name a policy, such as fair-ucb, or pass --spec FILE or --promise FILE")
     given = {"tolerance": tolerance, "seed": seed} | _labels(labels, shares, groups)
     given["sensitive"] = lifted(policy, sensitive or None)
+    limits = limits_of(cap, window, tolerance)
+    check_limits(limits, described)
+    if limits and not shares:
+        given["shares"] = {str(arm): 0 for arm in (range(labels) if isinstance(labels, int) else labels or ())} or None
+    given |= limits
     for option, value in given.items():
         if value is not None:
             put(described, option, value)
     described |= _settings(settings or [])
     made = policy_from(described, bounded=False)
+    learned = 0 if learn is None else _learn(made, learn, arm, reward)
     study = Study.create(store, made, name=name, expire_after=expire_after, expire_reward=expire_reward)
     with study:
         known = labels is not None or "arms" in described
@@ -121,12 +141,25 @@ def new(
         print_text(f"Created study {study.name!r} ({policy_name}) in {study.store.url}")
         for line in _about(study, made, known):
             print_text(line)
+        if learned:
+            print_text(f"Learned from {learned:,} rows of {learn}; the promise counts none of them.")
+        elif told:
+            print_text(f"It starts without experience: of {arms_from} only the arms were read; {LEARNS}")
         say_notes(made)
         shown = " --contexts FILE" if _sees_contexts(made) else ""
         place = typed_address(study.store.url)
         print_text(
             f"next: evenhand ask {place}{other}{shown}    then: evenhand tell {place}{other} TICKET {_told(made)}"
         )
+
+
+def _learn(policy: Any, log: Path, arm: str, reward: str) -> int:
+    """Have a policy learn from a log; return how many rows it has."""
+    if not isinstance(policy, KernelPolicy):
+        raise ArgumentError(wanted("--learn", "a --policy that learns rewards of arms", type(policy).__name__))
+    frame = read_table(log, text=[arm])
+    policy.learn(frame, arm=arm, reward=reward)
+    return len(frame)
 
 
 def _about(study: Study, policy: Any, known: bool) -> list[str]:
@@ -199,11 +232,13 @@ def _labels(labels: Any, shares: str, groups: str) -> dict[str, Any]:
     return {"arms": labels, "shares": owed, "groups": members}
 
 
-def _arms(text: str, log: Path | None, column: str) -> Any:
-    """Return the labels of the arms, or their number; None where they are not named."""
+def _arms(text: str, log: Path | None, column: str) -> tuple[Any, bool]:
+    """Return the labels of the arms, or their number, None where they are not named; and whether the log that names
+    them tells more."""
     if log is not None:
-        return read_log(log, column, [column])[1]
-    return int(text) if text.isdigit() else labels_in(text, "--arms") if text else None
+        frame, labels = read_log(log, column, [column])
+        return labels, isinstance(frame, str) or len(frame.columns) > 1
+    return int(text) if text.isdigit() else labels_in(text, "--arms") if text else None, False
 
 
 def _settings(pairs: list[str]) -> dict[str, Any]:

@@ -11,23 +11,33 @@ from evenhand import save
 from evenhand.cli.output import print_text, table
 from evenhand.errors import ArgumentError, ExhaustedError
 from evenhand.similarity import PairQueue
+from evenhand.similarity.pair_queue import WITHDRAW
 from evenhand.similarity.questions import PairTask
 
+POINTS = "percentage points"
 CHOICES = "[u]nfair, [a]cceptable, unsure [Enter], [w]ithdraw, [l]ist, [q]uit"
+WITHOUT = "[w]ithdraw 3 takes back answer 3, [l]ist, [q]uit"
 HELP = (
     "Please answer u, a, w, l, q or nothing. w withdraws your last answer, w 3 the one with the number 3; "
     "l lists the answers with their numbers."
 )
 WORDS = {"unfair": "u", "acceptable": "a", "unsure": "", "withdraw": "w", "list": "l", "quit": "q"}
-CONTRADICTS = "contradicts the answers before it, so at least one is wrong; distances are now estimated, not certified"
+CONTRADICTS = "contradicts the answers before it in every form of distance; distances are now estimated, not certified"
 TOLD = {"u": "unfair", "a": "acceptable", "": None}
 TASK = (
     "You see two people at a time whose chances of being chosen differ, whichever is higher. Answer u if that is "
     "unfair, because the two are alike in what counts, and a if the difference is acceptable."
 )
-ANSWERS_A_NUMBER = 11
+ANSWERS_A_NUMBER = 8, 12
 """About how many answers each number of a metric takes, d(d + 1)/2 of them: 25, 63 and 116 answers for 2, 3 and 4
-columns of the student data."""
+columns of the student data. Checks come on top, once or twice as many as are wanted."""
+
+
+def expected(queue: PairQueue) -> str:
+    """Return about how many answers a queue takes in all, checks among them."""
+    d = len(queue.scale.centre)
+    low, high = (each * d * (d + 1) // 2 + n * queue.check for n, each in enumerate(ANSWERS_A_NUMBER, 1))
+    return f"{low} to {high}"
 
 
 class PairAudit:
@@ -52,40 +62,47 @@ class PairAudit:
         typer.Exit
             With code 130 where the person interrupts, after everything was kept.
         """
-        d, kept = len(self._queue.scale.centre), len(self._queue.answers)
-        about = ANSWERS_A_NUMBER * d * (d + 1) // 2
+        kept = len(self._queue.answers)
         print_text(TASK)
-        print_text(f"It takes about {about} answers. {self._state} has {kept}; each new answer is saved there at once.")
+        about = f"It takes about {expected(self._queue)} answers, checks among them"
+        print_text(f"{about}. {self._state} has {kept}; each new answer is saved there at once.")
         save(self._queue, self._state)
         asked, interrupted = 0, False
         while most is None or asked < most:
             self._caution()
+            task: PairTask | None = None
             try:
                 task = self._queue.ask(annotator=self._auditor)
             except ExhaustedError:
-                print_text("No further answer about these people would teach anything.")
-                break
-            asked += 1
-            rows = [f"row {int(row) + 1}" for row in task.item.split("-")]
-            table(f"question {kept + asked}", ["", *rows], [[name, *values] for name, values in task.people.items()])
+                if not self._queue.ended:
+                    print_text("No further answer about these people would teach anything.")
+                    break
+                print_text(f"{self._queue.form}. More answers would not help.")
+            else:
+                asked += 1
+                rows = [f"row {int(row) + 1}" for row in task.item.split("-")]
+                lines = [[name, *values] for name, values in task.people.items()]
+                table(f"question {kept + asked}", ["", *rows], lines)
             try:
                 going = self._answer(task)
             except typer.Abort:
-                going, interrupted = False, True
+                going, interrupted = False, task is not None
                 print_text("")
             if not going:
-                self._queue.forget(task)
+                if task is not None:
+                    self._queue.forget(task)
                 break
             save(self._queue, self._state)
         self._leave()
         if interrupted:
             raise typer.Exit(130)
 
-    def _answer(self, task: PairTask) -> bool:
-        """Read until the question is closed, by an answer or a withdrawal; return False where the person quits."""
+    def _answer(self, task: PairTask | None) -> bool:
+        """Read until the question is closed, by an answer or a withdrawal; return False where the person quits. Without
+        a question an answer may be withdrawn."""
+        asked = WITHOUT if task is None else f"Their chances differ by {100 * task.gap:.1f} {POINTS}: {CHOICES}"
         while True:
-            gap = f"{100 * task.gap:.1f} percentage points"
-            text = typer.prompt(f"Their chances differ by {gap}: {CHOICES}", default="", show_default=False)
+            text = typer.prompt(asked, default="", show_default=False)
             word, _, rest = text.strip().lower().partition(" ")
             word = WORDS.get(word, word)
             if word == "q":
@@ -95,7 +112,7 @@ class PairAudit:
             elif word == "w":
                 if self._withdraw(task, rest.strip()):
                     return True
-            elif word in TOLD and not rest:
+            elif task is not None and word in TOLD and not rest:
                 self._learn(task, TOLD[word])
                 return True
             else:
@@ -108,7 +125,8 @@ class PairAudit:
         self._queue.tell(task, label, annotator=self._auditor)
         if trusted and self._queue.policy.metric.error_rate > 0.0:
             print_text(f"This answer {CONTRADICTS}. w withdraws your last answer, l lists the answers.")
-        if self._queue.policy.metric.structure != form:
+            print_text(f"{self._queue.form}.")
+        elif self._queue.policy.metric.structure != form:
             print_text(f"{self._queue.form}.")
         if metric.doublings > doublings:
             print_text(
@@ -122,15 +140,19 @@ class PairAudit:
             print_text(f"Caution: {caveat}.")
         self._cautioned = caveat
 
-    def _withdraw(self, task: PairTask, text: str) -> bool:
-        """Withdraw the answer of this number, or the last one; return False where there is none."""
+    def _withdraw(self, task: PairTask | None, text: str) -> bool:
+        """Withdraw the answer of this number, or the last one, and close the question that is open; return False where
+        there is no such answer."""
         before = set(self._queue.answers["number"])
         try:
-            self._queue.tell(task, f"withdraw {text}".strip(), annotator=self._auditor)
+            if task is None:
+                self._queue.withdraw(int(text) if text.isdecimal() else text or None, auditor=self._auditor)
+            else:
+                self._queue.tell(task, f"{WITHDRAW} {text}", annotator=self._auditor)
         except ArgumentError:
-            print_text(
-                "No answer of yours has this number; l lists them." if before else "There is no answer to withdraw."
-            )
+            known = not self._queue.answers.empty
+            no = "No answer of yours has this number; l lists them."
+            print_text(no if known else "There is no answer to withdraw.")
             return False
         (number,) = before - set(self._queue.answers["number"])
         print_text(f"Answer {number} is withdrawn.")

@@ -23,6 +23,7 @@ def serve(
     password_file: str | None = None,
     print_keys: Annotated[bool | None, typer.Option(show_default="yes")] = None,
     create: Annotated[bool | None, typer.Option("--create", show_default="no")] = None,
+    wait: Annotated[int | None, typer.Option(min=0, show_default="60")] = None,
 ) -> None:
     """Serve a store over HTTP, with a web page that shows its studies, until you stop it.
 
@@ -39,6 +40,7 @@ def serve(
     password_file : A file whose first line is the password for the store's server.
     print_keys : Print the page's address with a key, and keys at the first start.
     create : Create the store if it does not exist.
+    wait : The seconds to wait for a database server that does not answer yet.
     """
     from evenhand.service.run import serve as run
     from evenhand.service.settings import read_settings

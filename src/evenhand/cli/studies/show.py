@@ -236,6 +236,13 @@ def _beyond_shares(promise: dict[str, Any], decisions: int) -> list[str]:
         shares = ", ".join(f"{one['label']} {one['share']:.4g}" for one in epoch["shares"])
         when = "" if epoch["at"] is None else f" ({epoch['at']:%Y-%m-%d %H:%M}, {epoch['kind']})"
         lines.append(f"Shares from round {epoch['round']}{when}: {shares}.")
+    for plan in promise.get("planned", ()):
+        promises = "; ".join(plan["promises"])
+        lines.append(f"From the first decision after {plan['begins']:%Y-%m-%d %H:%M} UTC: {promises}.")
+    lines += [
+        f"The change planned for {plan['begins']:%Y-%m-%d %H:%M} UTC was refused: {plan['why']}."
+        for plan in promise.get("refused", ())
+    ]
     return lines
 
 

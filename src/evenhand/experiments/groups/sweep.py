@@ -100,7 +100,7 @@ def rivals(world: BiasedLinearArms | TableArms, sensitive: Any, shared: dict[str
     }
 
 
-def policies(world: BiasedLinearArms, settings: Sweep, point: dict[str, Any], preset: Any) -> dict[str, Any]:
+def policies(world: BiasedLinearArms, settings: Sweep, point: dict[str, Any], preset: object) -> dict[str, Any]:
     """Return the policies that a point of a sweep compares."""
     shared = {"delta": point["delta"], "horizon": point["rounds"], "preset": preset}
     found = rivals(world, SENSITIVE, shared)
@@ -135,7 +135,7 @@ def sweep(settings: Sweep, runner: Runner) -> pd.DataFrame:
     return pd.concat(tables, ignore_index=True)
 
 
-def summary(history: xr.Dataset, sensitive: Any) -> pd.DataFrame:
+def summary(history: xr.Dataset, sensitive: object) -> pd.DataFrame:
     """Return mean and standard error over replications, at the end, of the sensitive share and of the regrets a
     round."""
     import pandas as pd

@@ -76,7 +76,7 @@ class PaperNetwork(skorch.NeuralNetClassifier):  # type: ignore[misc, name-defin
             total += loss.detach().cpu()
         return {"loss": total, "y_pred": None}
 
-    def infer(self, x: Any, **fit_params: Any) -> Any:
+    def infer(self, x: object, **fit_params: object) -> Any:
         """Return logits (n, 2) in single precision."""
         with torch.autocast(torch.device(self.device).type, torch.bfloat16, enabled=self.mixed):
             return super().infer(x, **fit_params).float()

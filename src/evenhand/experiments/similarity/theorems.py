@@ -236,7 +236,7 @@ def _halves(history: Any, policy: str) -> tuple[float, float]:
     return half, float(counts.isel(round=-1)) - half
 
 
-def _late(history: Any, policy: str) -> float:
+def _late(history: object, policy: str) -> float:
     """Return the part of all violations that the second half of the rounds added."""
     first, second = _halves(history, policy)
     return second / (first + second) if first + second else 0.0
@@ -254,7 +254,7 @@ def _slope(rounds: Ints, means: Floats) -> float:
     return growth(rounds[kept], means[None, kept])[0] if kept.sum() > 2 else float("nan")
 
 
-def _draw(history: Any, variable: str, *, log: bool = False) -> Any:
+def _draw(history: object, variable: str, *, log: bool = False) -> Any:
     drawn, axes = figure()
     plot_total(history, variable, log=log, ax=axes)
     return drawn

@@ -23,8 +23,8 @@ Test = Callable[[Any], Any]
 
 
 def collect(
-    sampler: Any,
-    world: Any,
+    sampler: object,
+    world: object,
     *,
     rounds: int,
     checkpoints: int | Sequence[int] = 20,
@@ -122,7 +122,7 @@ def _note(sampler: Any, test: Test | None, final: bool) -> list[dict[str, Any]]:
     ]
 
 
-def _tested(test: Test, model: Any, groups: Sequence[Label]) -> Floats:
+def _tested(test: Test, model: object, groups: Sequence[Label]) -> Floats:
     """Return the risks (m,) that a test finds, in the order of the groups."""
     what = f"a number for each of the groups {list(groups)}, in this order or by group"
     risks = Labels(groups).read(test(model), "test(...)", what)
@@ -134,7 +134,7 @@ def _tested(test: Test, model: Any, groups: Sequence[Label]) -> Floats:
     return found
 
 
-def group_errors(model: Any, X: Any, y: Any, *, groups: Any) -> Floats:
+def group_errors(model: object, X: object, y: object, *, groups: object) -> Floats:
     """Return the error rate (m,) of a model on held-out rows X (n, d), y (n,) of each of the `groups` (n,), in the
     order of the sorted groups, as in pools.
 

@@ -117,7 +117,7 @@ def _chosen_control(records: Iterable[Any], name: str, control: str | None) -> A
     return own
 
 
-def _of_task(task: dict[str, Any], place: str, control: Any) -> Iterator[Said]:
+def _of_task(task: dict[str, Any], place: str, control: object) -> Iterator[Said]:
     """Yield what the annotations of a task of Label Studio say by a control."""
     try:
         data = task["data"]
@@ -165,7 +165,7 @@ def _marked(record: dict[str, Any], fields: Iterable[str], where: str) -> bool:
     return found
 
 
-def _one(given: Any, where: str, what: str) -> Any:
+def _one(given: object, where: str, what: str) -> Any:
     """Return the label where a tool has it in a list or an object, as it has where several could be chosen."""
     chosen = given.get("choices") if isinstance(given, dict) else given
     if isinstance(chosen, str) and chosen.startswith('{"choices"'):  # of several, in a cell of a CSV
@@ -230,7 +230,7 @@ def read_labels(source: Any, encoding: str | None, name: str, control: str | Non
     return labels_of(_records(table, name, control), name, control)
 
 
-def _records(frame: Any, name: str, control: str | None) -> Iterable[tuple[str, Any]]:
+def _records(frame: object, name: str, control: str | None) -> Iterable[tuple[str, Any]]:
     table = as_pandas(frame, name)
     if not {"id", OWN} & set(table.columns) or not {*(LABELS if control is None else [control])} & set(table.columns):
         raise TableError(wanted(name, f"the columns id and {control or 'label'}", list(table.columns)))

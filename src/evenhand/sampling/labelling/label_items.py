@@ -65,7 +65,7 @@ class Items:
     to train.
     """
 
-    def __init__(self, ids: Any, features: Any, groups: Any, content: Any, seed: int) -> None:
+    def __init__(self, ids: object, features: object, groups: object, content: object, seed: int) -> None:
         self.ids = _ids(ids)
         self.labels = Labels(self.ids)
         groups, content = (_by_id(value, self.ids, name) for name, value in (("groups", groups), ("content", content)))
@@ -102,7 +102,7 @@ class Items:
         """Return "training" or "validation": what an item is for."""
         return PURPOSES[int(self.validates[position])]
 
-    def position(self, item: Any) -> int:
+    def position(self, item: object) -> int:
         """Return the position of an item.
 
         Raises
@@ -116,7 +116,7 @@ class Items:
         return found
 
 
-def _ids(ids: Any) -> tuple[Label, ...]:
+def _ids(ids: object) -> tuple[Label, ...]:
     labels = _labels(in_sequence("ids", ids, "a list of ids, one for each item"), None, "ids")
     if not labels:
         raise ArgumentError(wanted("ids", "at least one item", Wording("none")))
@@ -142,7 +142,7 @@ def _labels(values: Any, rows: int | None, name: str = "groups") -> list[Label]:
     return found
 
 
-def _by_id(values: Any, ids: Sequence[Label], name: str) -> Any:
+def _by_id(values: object, ids: Sequence[Label], name: str) -> Any:
     """Return the values of a dict id -> value in the order of the ids, anything else as it is."""
     if not isinstance(values, Mapping):
         return values
@@ -153,7 +153,7 @@ def _by_id(values: Any, ids: Sequence[Label], name: str) -> Any:
     return [given[item] for item in ids]
 
 
-def _content(content: Any, rows: int) -> list[str] | None:
+def _content(content: object, rows: int) -> list[str] | None:
     """Return what people see of each item: a text, or the path or address of a picture."""
     if content is None:
         return None

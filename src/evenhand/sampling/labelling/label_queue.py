@@ -17,7 +17,6 @@ from evenhand.arguments import in_sequence, is_whole, one_of, whole
 from evenhand.data.groupings import Grouping
 from evenhand.display.html import Table
 from evenhand.errors import ArgumentError, ExhaustedError, UnknownTicketError, Wording, first_few, is_path, wanted
-from evenhand.frames import as_pandas, is_frame
 from evenhand.labels import Labels
 from evenhand.parameters import Parameters, locked, require_fresh
 from evenhand.policy.ask_tell import AskTell
@@ -30,9 +29,9 @@ from evenhand.sampling.labelling.label_assignment import CHOICES, Assignment, Ch
 from evenhand.sampling.labelling.label_files import write_tasks
 from evenhand.sampling.labelling.label_items import LABELLED, OPEN, Items, Task
 from evenhand.sampling.labelling.label_reading import tell_file
-from evenhand.sampling.labelling.label_tables import progress_table
+from evenhand.sampling.labelling.label_tables import progress_table, shown_fields
 from evenhand.sampling.labelling.label_tickets import holders, lacks, open_ticket, repeated, want_more
-from evenhand.sampling.labelling.label_users import Users
+from evenhand.sampling.labelling.label_users import Users, read_annotator
 from evenhand.sampling.pools.frame_codes import FrameCodes
 from evenhand.sampling.problem import MOST
 from evenhand.sampling.sampler import Sampler
@@ -92,7 +91,7 @@ class LabelQueue(AskTell, Parameters):
     def __init__(
         self,
         ids: Sequence[Label],
-        features: Any,
+        features: object,
         *,
         groups: Sequence[Label] | Mapping[Label, Label],
         sampler: Sampler | None = None,
@@ -116,7 +115,7 @@ class LabelQueue(AskTell, Parameters):
         """Items that need more labels than were asked for."""
         self.round = 0
 
-    def _fresh_sampler(self, sampler: Any) -> Sampler:
+    def _fresh_sampler(self, sampler: object) -> Sampler:
         if sampler is None:
             if len(self.groups) < 2:
                 raise ArgumentError(wanted("groups", "at least two groups", list(self.groups)))
@@ -147,7 +146,7 @@ class LabelQueue(AskTell, Parameters):
         ArgumentError
             If `n` is not a whole number >= 1.
         """
-        who = _name(annotator)
+        who = read_annotator(annotator)
         if n is None:
             return self._task(who)
         items: list[Label] = []
@@ -174,7 +173,7 @@ class LabelQueue(AskTell, Parameters):
         ArgumentError
             If the label is outside the classes.
         """
-        who = _name(annotator)
+        who = read_annotator(annotator)
         number, (_, position, _) = self._found(id, who)
         if label is None:
             self._assignment.reject(position)
@@ -205,7 +204,7 @@ class LabelQueue(AskTell, Parameters):
         ArgumentError
             If the label is outside the classes.
         """
-        who, position, checked = _name(annotator), self._items.position(id), self.sampler.read_label(label)
+        who, position, checked = read_annotator(annotator), self._items.position(id), self.sampler.read_label(label)
         before = self._annotations.replace(position, who, checked)
         if before is None:
             others = ", ".join(filter(None, self._annotations.by(position)))
@@ -283,14 +282,11 @@ class LabelQueue(AskTell, Parameters):
         """
         if not is_path(path):
             raise ArgumentError(wanted("path", "the path of a file", path))
-        chosen, apart = _name(annotator), columns is not None and Path(path).suffix == ".csv"
-        texts = [{"text": text} for text in self.content or map(str, self.ids)]
-        shown: list[Any] = as_pandas(columns, "columns").to_dict("records") if apart else texts
-        if len(shown) != len(self.ids):
-            raise ArgumentError(wanted("columns", f"{len(self.ids)} rows, one for each id", len(shown)))
+        chosen = read_annotator(annotator)
+        shown = shown_fields(self, columns if Path(path).suffix == ".csv" else None)
         asked = [(self.ids[p], who) for _, p, who in self.tickets.open.values() if chosen in (None, who)]
         asked = [(one, who) for one, who in asked if items is None or one in items]
-        return write_tasks(Path(path), asked, dict(zip(self.ids, shown, strict=True)), self.sampler.classes or ())
+        return write_tasks(Path(path), asked, shown, self.sampler.classes or ())
 
     @locked
     def read_labels(
@@ -335,20 +331,12 @@ class LabelQueue(AskTell, Parameters):
         ModelError
             If the model fails. The labels before are told; read the same file again for the others.
         """
-        for one in annotator.values() if isinstance(annotator, Mapping) else [annotator]:
-            _name(one)
-        if not (table := is_frame(path)) and not is_path(path):
-            raise ArgumentError(wanted("path", "the path of a file, or a data frame", path))
-        if name is not None and not isinstance(name, str):
-            raise ArgumentError(wanted("name", "what error messages call the file", name))
-        if control is not None and (not isinstance(control, str) or not control):
-            raise ArgumentError(wanted("control", "the name of a control or a column, or None", control))
-        return tell_file(self, path, encoding, annotator, name or ("labels" if table else Path(path).name), control)
+        return tell_file(self, path, encoding, annotator, name, control)
 
     @locked
     def open_items(self, *, annotator: str | None = None) -> list[Label]:
         """Return the ids of the items that were asked for and not told yet, all or one annotator's."""
-        chosen = _name(annotator)
+        chosen = read_annotator(annotator)
         asked = [position for _, position, who in self.tickets.open.values() if chosen in (None, who)]
         return [self.ids[position] for position in dict.fromkeys(asked)]
 
@@ -511,9 +499,3 @@ class LabelQueue(AskTell, Parameters):
         begun.tell(begun.ask(annotator="ann"), "yes", annotator="ann")
         begun.ask(annotator="bob")
         yield begun
-
-
-def _name(annotator: Any) -> str | None:
-    if annotator is not None and (not isinstance(annotator, str) or not annotator):
-        raise ArgumentError(wanted("annotator", "a name", annotator))
-    return annotator

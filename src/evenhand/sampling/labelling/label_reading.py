@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from evenhand.errors import (
@@ -16,15 +17,17 @@ from evenhand.errors import (
     UnknownTicketError,
     Wording,
     first_few,
+    is_path,
     wanted,
 )
+from evenhand.frames import is_frame
 from evenhand.labels import Labels
 from evenhand.protocol import Label
 from evenhand.sampling.labelling.label_assignment import Rehearsal
 from evenhand.sampling.labelling.label_files import LEFT_OPEN, Said, read_labels
 from evenhand.sampling.labelling.label_items import LABELLED, OPEN, REJECTED
 from evenhand.sampling.labelling.label_tickets import LabelState, holders, lacks, pass_on
-from evenhand.sampling.labelling.label_users import Users, names_of
+from evenhand.sampling.labelling.label_users import Users, names_of, read_annotator
 
 SHOWN = 12
 """How many reasons a refusal says, and how many labels it names for each."""
@@ -48,10 +51,10 @@ def tell_file(
     source: Any,
     encoding: str | None,
     annotator: str | Mapping[Any, str] | None,
-    name: str,
+    name: str | None,
     control: str | None,
 ) -> dict[str, int]:
-    """Tell what a file, or a data frame called `name`, says; return how many labels were "told" and "left" open, how
+    """Tell what a file, or a data frame, says; return how many labels were "told" and "left" open, how
     many items "rejected", and where there are some, how many of both had been told before, as "repeated", how many
     labels are by "others" than those to whom the item was handed, and how many answers of other controls were
     "passed_over".
@@ -59,16 +62,27 @@ def tell_file(
     Parameters
     ----------
     annotator : who gave the labels of which the file does not say it, or the annotators by the tool's names for them.
+    name : what error messages call the file or the frame.
 
     Raises
     ------
     ArgumentError
-        If one of them cannot be told, of the kind that the first one is; nothing was told then.
+        If an argument has another form, or one of the labels cannot be told, of the kind that the first one is; nothing
+        was told then.
     ModelError
         If the model fails; those before are told then, and count as repeated when the file is read again.
     """
+    for one in annotator.values() if isinstance(annotator, Mapping) else [annotator]:
+        read_annotator(one)
+    if not (table := is_frame(source)) and not is_path(source):
+        raise ArgumentError(wanted("path", "the path of a file, or a data frame", source))
+    if name is not None and not isinstance(name, str):
+        raise ArgumentError(wanted("name", "what error messages call the file", name))
+    if control is not None and (not isinstance(control, str) or not control):
+        raise ArgumentError(wanted("control", "the name of a control or a column, or None", control))
     users = copy.deepcopy(queue._users)
     try:
+        name = name or ("labels" if table else Path(source).name)
         said = read_labels(source, encoding, name, control)
         rows, refusals = _rows_of(queue, said, annotator, users)
     except ArgumentError as refusal:

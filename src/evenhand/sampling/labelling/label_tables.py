@@ -3,15 +3,34 @@
 from __future__ import annotations
 
 from itertools import permutations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evenhand.errors import ArgumentError, wanted
+from evenhand.frames import as_pandas
+from evenhand.protocol import Label
 from evenhand.sampling.labelling.label_items import LABELLED, PURPOSES
 from evenhand.sampling.labelling.label_tickets import LabelState
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+def shown_fields(queue: LabelState, columns: pd.DataFrame | None) -> dict[Label, dict[str, Any]]:
+    """Return what people see of each item: its content as `text`, or a row of `columns`.
+
+    Raises
+    ------
+    ArgumentError
+        If there is not one row for each id.
+    """
+    if columns is None:
+        return {id: {"text": text} for id, text in zip(queue.ids, queue.content or map(str, queue.ids), strict=True)}
+    rows: list[Any] = as_pandas(columns, "columns").to_dict("records")
+    if len(rows) != len(queue.ids):
+        raise ArgumentError(wanted("columns", f"{len(queue.ids)} rows, one for each id", len(rows)))
+    return dict(zip(queue.ids, rows, strict=True))
 
 
 def labelled_table(queue: LabelState) -> pd.DataFrame:

@@ -74,7 +74,7 @@ def repeated(queue: LabelState, annotator: str | None) -> tuple[int, str] | None
     return None
 
 
-def open_ticket(queue: LabelState, given: Any, annotator: str | None) -> int:
+def open_ticket(queue: LabelState, given: object, annotator: str | None) -> int:
     """Return the number of an item's open ticket: the annotator's own, or the first of nobody's.
 
     Raises

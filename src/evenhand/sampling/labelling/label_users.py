@@ -13,7 +13,7 @@ WHOLE = re.compile(r"([0-9]+)\.0+")
 """A number that stood in a column with empty cells."""
 
 
-def names_of(user: Any, account: Any = None) -> tuple[str, ...]:
+def names_of(user: object, account: object = None) -> tuple[str, ...]:
     """Return the names of a user, the most telling first: the email, name, number and full name of an object, or the
     user as it is, with what an account such as "ann@example.org, 7" says of the same user. Emails are in lower case.
 
@@ -33,6 +33,19 @@ def _texts(names: Iterable[Any]) -> tuple[str, ...]:
     read = [label if (label := label_of(name)) is not None else name for name in names if name is not None]
     texts = [WHOLE.sub(r"\1", text) if WHOLE.fullmatch(text) else text for text in (str(name).strip() for name in read)]
     return tuple(dict.fromkeys(text.lower() if "@" in text else text for text in texts if text))
+
+
+def read_annotator(annotator: object) -> str | None:
+    """Return the name of an annotator, or None.
+
+    Raises
+    ------
+    ArgumentError
+        If it is neither.
+    """
+    if annotator is not None and (not isinstance(annotator, str) or not annotator):
+        raise ArgumentError(wanted("annotator", "a name", annotator))
+    return annotator
 
 
 class Users:

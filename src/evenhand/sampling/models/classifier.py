@@ -60,7 +60,7 @@ class Classifier(Parameters, ABC):
         return ""
 
     @property
-    def untold(self) -> bool:
+    def _untold(self) -> bool:
         """Whether the model was trained on rows that it does not carry, so that no file can hold it alone."""
         return False
 
@@ -77,14 +77,14 @@ class Classifier(Parameters, ABC):
         """Return a model trained on training and validation rows; the latter begin at `first`."""
 
     @abstractmethod
-    def learned_codes(self, X: Any) -> Ints:
+    def learned_codes(self, X: object) -> Ints:
         """Return the class codes (n,) that the trained model predicts."""
 
     @abstractmethod
-    def learned_probabilities(self, X: Any) -> Floats:
+    def learned_probabilities(self, X: object) -> Floats:
         """Return the probabilities (n, k) that the trained model predicts."""
 
-    def table(self, X: Any) -> Any:
+    def table(self, X: object) -> Any:
         """Return what a user passes to `predict` as an array."""
         return as_array(X, "X")
 
@@ -114,11 +114,11 @@ class Classifier(Parameters, ABC):
 
         return undo
 
-    def alone(self, rows: Rows) -> Self:
+    def _alone(self, rows: Rows) -> Self:
         """Return a copy that can be saved without the sampler, whose training rows these are."""
         return copy.deepcopy(self)
 
-    def waits(self, rows: Rows) -> bool:
+    def _waits(self, rows: Rows) -> bool:
         """Return whether all rows have one label still, and note which."""
         codes = rows.y[: rows.count]
         if self.constant is not None and len(codes):
@@ -135,7 +135,7 @@ class Classifier(Parameters, ABC):
             return self.learned_probabilities(X)
         return np.eye(max(2, len(self.classes)))[np.full(len(X), self.constant)]
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: object) -> NDArray[Any]:
         """Return the predicted labels (n,); of a data frame the column names decide.
 
         Raises
@@ -143,13 +143,13 @@ class Classifier(Parameters, ABC):
         ContextError, ModelError
             If the model has seen no labels, or the rows are not as those before.
         """
-        return np.array(self.classes)[self.answered(self.codes, X)]
+        return np.array(self.classes)[self._answered(self.codes, X)]
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: object) -> Floats:
         """Return the probabilities (n, k) of the sorted labels; it reads and refuses rows as `predict` does."""
-        return self.answered(self.probabilities, X)
+        return self._answered(self.probabilities, X)
 
-    def answered(self, answer: Callable[[Any], NDArray[Any]], X: Any) -> NDArray[Any]:
+    def _answered(self, answer: Callable[[Any], NDArray[Any]], X: object) -> NDArray[Any]:
         """Return what a function answers about rows (n, d), read as `predict` reads them."""
         if not self.classes:
             raise ModelError("the model has seen no labels yet; tell a draw first")
@@ -166,6 +166,6 @@ class Classifier(Parameters, ABC):
         """The labels, sorted."""
         return np.array(self.classes)
 
-    def resumed(self, rows: Rows) -> Self:
+    def _resumed(self, rows: Rows) -> Self:
         """Return the model that continues after loading: this one."""
         return self

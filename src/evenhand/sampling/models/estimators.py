@@ -117,7 +117,7 @@ class EstimatorModel(Classifier):
         return not gives_probabilities(self.estimator)
 
     @property
-    def untold(self) -> bool:
+    def _untold(self) -> bool:
         """Whether the model was trained on rows that it does not carry, or not at all."""
         return self._own is None
 
@@ -196,7 +196,7 @@ class EstimatorModel(Classifier):
             return self.texts.frame(X, self.columns)
         return X.astype(np.float32) if self._network and X.dtype == np.float64 else X
 
-    def table(self, X: Any) -> Any:
+    def table(self, X: object) -> Any:
         """Return what a user passes to `predict` as the classifier takes it."""
         return X if self.takes_frames and is_frame(X) else super().table(X)
 
@@ -234,23 +234,23 @@ class EstimatorModel(Classifier):
         chances[:, np.searchsorted(self._names, known)] = found[:, : len(known)]
         return chances
 
-    def _asked(self, answer: Callable[[Any], Any], X: Any) -> NDArray[Any]:
+    def _asked(self, answer: Callable[[Any], Any], X: object) -> NDArray[Any]:
         with _repeatable(child(self.seed, 1)):
             return np.asarray(answer(self._table(X)))
 
     def final(self, rows: Rows, first: int) -> Self:
         """Return a model trained on all rows, or fed with those from `first` on where it is fed in parts."""
-        model = self.alone(rows)
+        model = self._alone(rows)
         model.update(rows, first)
         return model
 
-    def alone(self, rows: Rows) -> Self:
+    def _alone(self, rows: Rows) -> Self:
         """Return a copy that carries its rows, to be saved without the sampler."""
         model = copy.deepcopy(self)
         model._own = rows.joined(Rows(len(rows.by_group)))
         return model
 
-    def resumed(self, rows: Rows) -> Self:
+    def _resumed(self, rows: Rows) -> Self:
         """Return this model as it was when it was saved, trained again on the same rows in the same order."""
         ends, self._ends = self._ends if self._goes_on else self._ends[-2:], []
         everything, first = rows.count, 0
@@ -289,7 +289,7 @@ class EstimatorModel(Classifier):
         model.columns, model.texts = snapshot["columns"], FrameCodes(snapshot["texts"])
         if snapshot["rows"] is not None:
             model._own = Rows.restored(snapshot["rows"])
-            model.resumed(model._own)
+            model._resumed(model._own)
         return model
 
     def __repr__(self) -> str:
@@ -308,7 +308,7 @@ def _repeatable(seed: int) -> Iterator[None]:
         yield
 
 
-def _kind(estimator: Any) -> str | None:
+def _kind(estimator: object) -> str | None:
     """Return what scikit-learn calls the estimator, such as "classifier"; None where it does not know."""
     from sklearn.utils import get_tags
 

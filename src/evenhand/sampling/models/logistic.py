@@ -116,10 +116,10 @@ class LogisticModel(Classifier):
 
     def update(self, rows: Rows, first: int) -> None:
         """Refit on all rows; those from `first` on are new."""
-        if not self.waits(rows):
+        if not self._waits(rows):
             self._refit(rows.X, rows.y, rows.count)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
         """Fit to rows X (n, d) with labels y (n,) and weights (n,) >= 0, from the present coefficients on, and
         return the model; labels and weights that carry the row labels of X are matched by them.
 
@@ -203,7 +203,7 @@ class LogisticModel(Classifier):
         positive = 0.5 * (1.0 + np.tanh(0.5 * margin))
         return np.column_stack([1.0 - positive, positive])
 
-    def table(self, X: Any) -> Floats:
+    def table(self, X: object) -> Floats:
         """Return what a user passes to `predict` as a checked table.
 
         Raises

@@ -26,7 +26,7 @@ SMALLEST = 1e-15
 """Probabilities are clipped here before their logarithm is taken."""
 
 
-def read_loss(loss: Any) -> Loss:
+def read_loss(loss: object) -> Loss:
     """Return the loss.
 
     Raises
@@ -69,7 +69,7 @@ def row_losses(loss: Loss, model: Any, X: NDArray[Any], y: Ints, classes: tuple[
 
 
 def summed_losses(
-    model: Any, rows: Rows, loss: Loss, classes: tuple[Label, ...], recent: int | None = None
+    model: object, rows: Rows, loss: Loss, classes: tuple[Label, ...], recent: int | None = None
 ) -> tuple[Floats, Ints]:
     """Return each group's summed loss (m,) and the number of its rows that count (m,), over its last `recent` rows
     or all.

@@ -35,18 +35,18 @@ class ModelMixture:
         """The labels, sorted."""
         return self.models[0].classes_
 
-    def codes(self, X: Any) -> Ints:
+    def codes(self, X: object) -> Ints:
         """Return the predicted class codes (n,)."""
         said = np.array([model.codes(X) for model in self.models])
         digests = [hashlib.blake2b(row.tobytes(), digest_size=8).digest() for row in np.ascontiguousarray(X) + 0.0]
         drawn = np.array([int.from_bytes(digest, "big") % len(said) for digest in digests], np.int64)
         return np.asarray(said[drawn, np.arange(len(drawn))], np.int64)
 
-    def probabilities(self, X: Any) -> Floats:
+    def probabilities(self, X: object) -> Floats:
         """Return the probabilities (n, 2) of the classes."""
         return np.mean([model.probabilities(X) for model in self.models], axis=0)
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: object) -> NDArray[Any]:
         """Return the predicted labels (n,); of a data frame the column names decide.
 
         Raises
@@ -54,11 +54,11 @@ class ModelMixture:
         ContextError, ModelError
             If the rows are not as those before.
         """
-        return self.classes_[self.models[0].answered(self.codes, X)]
+        return self.classes_[self.models[0]._answered(self.codes, X)]
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: object) -> Floats:
         """Return the probabilities (n, 2) of the sorted labels."""
-        return self.models[0].answered(self.probabilities, X)
+        return self.models[0]._answered(self.probabilities, X)
 
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs."""

@@ -24,7 +24,7 @@ MANY = 10
 """Validation rows of a group that should have shown its risk."""
 
 
-def as_model(model: Any) -> Classifier:
+def as_model(model: object) -> Classifier:
     """Return the model behind a sampler's argument: logistic regression for None, a classifier of scikit-learn
     wrapped.
 
@@ -44,7 +44,7 @@ def as_model(model: Any) -> Classifier:
     return EstimatorModel(model)
 
 
-def unfitted_model(model: Any) -> Any:
+def unfitted_model(model: object) -> Any:
     """Return a model, or what is made one, that was not trained yet: samplers train it from the start.
 
     Raises
@@ -55,7 +55,7 @@ def unfitted_model(model: Any) -> Any:
     return require_fresh("model", as_model(model), "pass model.fresh(), or sklearn.base.clone(model)")
 
 
-def raise_named(model: Any, error: BaseException) -> None:
+def raise_named(model: object, error: BaseException) -> None:
     """Raise what a user's model or loss raised as a refusal that says so; running out of memory passes as it is.
 
     Raises
@@ -77,7 +77,7 @@ class Trainer:
     def __init__(
         self,
         groups: tuple[Label, ...],
-        model: Any,
+        model: object,
         loss: Loss,
         classes: Sequence[Label] | None,
         validation_rows: int | None,
@@ -99,7 +99,7 @@ class Trainer:
         """The labels that are known so far, sorted."""
         return self.examples.classes.known
 
-    def validate(self, X: Any, y: Any, count: int) -> Told:
+    def validate(self, X: object, y: object, count: int) -> Told:
         """Return up to `count` rows with their labels; the model looks at the first rows of all.
 
         Raises
@@ -215,4 +215,4 @@ class Trainer:
     def restore(self, snapshot: dict[str, Any]) -> None:
         """Take over the model, the rows and the classes of a snapshot."""
         self.examples.restore(snapshot)
-        self.model = snapshot["model"].resumed(self.examples.training)
+        self.model = snapshot["model"]._resumed(self.examples.training)

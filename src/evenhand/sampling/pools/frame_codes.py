@@ -60,7 +60,7 @@ class FrameCodes:
         return found
 
 
-def columns_of(X: Any) -> list[str]:
+def columns_of(X: object) -> list[str]:
     """Return the columns of a data frame whose columns have names; of anything else []."""
     names = list(X.columns) if is_frame(X) else []
     return names if all(isinstance(name, str) for name in names) else []

@@ -36,7 +36,7 @@ class Classes:
             self.known = tuple(sorted(labels))
             _check_named(self.known, "classes")
 
-    def validate(self, y: Any, rows: int, name: str = "y") -> list[Label]:
+    def validate(self, y: object, rows: int, name: str = "y") -> list[Label]:
         """Return the labels as a list.
 
         Raises
@@ -74,7 +74,7 @@ def _check_named(labels: Sequence[Label], name: str) -> None:
         raise ArgumentError(wanted(name, "labels that are not empty", empty, 'name what it means, such as "none"'))
 
 
-def read_labels(y: Any, name: str = "y", known: Sequence[Label] = TRUTH) -> list[Label]:
+def read_labels(y: object, name: str = "y", known: Sequence[Label] = TRUTH) -> list[Label]:
     """Return labels as a list of text or whole numbers: 1.0 is 1, and True is the label among those `known` that it is
     the same as, 1 in itself; see `evenhand.labels.Labels.place`.
 
@@ -117,7 +117,7 @@ def grouped(groups: Any, name: str) -> tuple[tuple[Label, ...], Ints]:
     return tuple(known), places_in(labels, known)
 
 
-def as_predicted(y: Any, model: Any, predicted: Any) -> NDArray[Any]:
+def as_predicted(y: object, model: object, predicted: object) -> NDArray[Any]:
     """Return labels (n,) as a model names them, those that it does not know as they are.
 
     >>> as_predicted(np.array([True, False]), None, np.array([1, 0, 1])).tolist()
@@ -138,7 +138,7 @@ def as_predicted(y: Any, model: Any, predicted: Any) -> NDArray[Any]:
 
 
 def predicted_rows(
-    model: Any, X: Any, y: Any, groups: Any
+    model: object, X: object, y: object, groups: object
 ) -> tuple[NDArray[Any], NDArray[Any], tuple[Label, ...], Ints]:
     """Return what a model predicts of rows X (n, ...), the labels (n,) as it names them, the different groups, and the
     position of each row's among them (n,).
@@ -161,7 +161,7 @@ def predicted_rows(
     return predicted, labels, named, codes
 
 
-def _label(plain: Any, name: str, known: Labels) -> Label:
+def _label(plain: object, name: str, known: Labels) -> Label:
     label = label_of(known.label(plain) if isinstance(plain, (bool, np.bool_)) else plain)
     if isinstance(label, str) or (label is not None and abs(label) <= LARGEST_LABEL):
         return label

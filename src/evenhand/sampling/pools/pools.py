@@ -64,7 +64,7 @@ class ArrayPool:
     (('a', 'b'), [1, 2])
     """
 
-    def __init__(self, X: Any, y: Any, *, group: Any, replace: bool = False) -> None:
+    def __init__(self, X: object, y: object, *, group: object, replace: bool = False) -> None:
         X, y, group = in_step(("X", frame_or_value(X, "X")), ("y", y), ("group", group))
         self.columns, self._codes = columns_of(X), FrameCodes()
         self.X = _stacked("X", self._codes.numbers(X) if self.columns else X)
@@ -209,7 +209,7 @@ class ArrayPool:
 
 
 def label_pairs(
-    images: Any, labels: Any, pairs: Mapping[Label, tuple[Any, Any]], *, replace: bool = False
+    images: object, labels: object, pairs: Mapping[Label, tuple[Any, Any]], *, replace: bool = False
 ) -> ArrayPool:
     """Return a pool whose groups are pairs of classes to be told apart; label 0 is the first class of a pair, 1 the
     second.
@@ -259,7 +259,7 @@ def label_pairs(
     return ArrayPool(images[rows], y, group=group, replace=replace)
 
 
-def _stacked(name: str, rows: Any) -> NDArray[Any]:
+def _stacked(name: str, rows: object) -> NDArray[Any]:
     """Return rows of one shape as an array."""
     try:
         found = as_array(rows, name)

@@ -98,7 +98,7 @@ class Examples:
         self.columns: list[str] = []
         self.codes = FrameCodes()
 
-    def validate(self, X: Any, y: Any, count: int, *, keep: bool = False, texts: bool = False) -> Told:
+    def validate(self, X: Any, y: object, count: int, *, keep: bool = False, texts: bool = False) -> Told:
         """Return up to `count` rows, of the shape of those before; a data frame's columns in the first one's order;
         `keep` as in `read_rows`; with `texts`, columns of texts become numbers.
 

@@ -14,6 +14,13 @@ export function capsOf(promise) {
   return (label) => caps.get(keyOf(label)) ?? null;
 }
 
+/** The arms that have at least 95 % of what their cap allows, the nearest to it first: a cap binds there. */
+export function atCaps({ arms, promise }) {
+  const capOf = capsOf(promise);
+  const part = ({ label, share }) => (share ?? 0) / (capOf(label) ?? Infinity);
+  return arms.filter((arm) => part(arm) >= 0.95).sort((a, b) => part(b) - part(a));
+}
+
 /** What tells the window of an arm or a set, "2 in any 25" rounds, by its row; null for none. */
 export function windowsOf(promise) {
   const told = ({ plays, rounds }) => `${count(plays)} in any ${count(rounds)}`;

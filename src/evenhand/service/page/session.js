@@ -4,6 +4,7 @@ import { el } from "./dom.js";
 import { time } from "./format.js";
 
 const PATIENCE = 15_000;
+const SLOW = 2_000;
 
 /**
  * A person's session on a page: `advance` shows what comes next, `words` name the fields of the form, and `work` says
@@ -68,10 +69,19 @@ export class Session {
 
   /** Ask for what comes next; undefined where nothing does, which is said. */
   async ask() {
+    const slow = setTimeout(() => (this.state.textContent = "One moment …"), SLOW);
     try {
       return await this.post("ask", this.who());
     } catch (problem) {
-      this.content.replaceChildren(el("p", { id: "end" }, problem.message), this.form());
+      const over = problem.name === "ExhaustedError";
+      this.state.textContent = "";
+      this.content.replaceChildren(
+        ...(over ? [el("h1", {}, "Thank you. That was the last question.")] : []),
+        el("p", { id: "end", class: over ? "why" : null }, problem.message),
+        ...(over ? [] : [this.form()]),
+      );
+    } finally {
+      clearTimeout(slow);
     }
   }
 
@@ -82,8 +92,9 @@ export class Session {
 
   /** Say how many were answered, and since when. */
   say(done, answered) {
+    const { about } = this.settings;
     this.state.replaceChildren(
-      `${done} ${answered} since `,
+      `${done} ${answered}${about ? ` of about ${about}` : ""} since `,
       time(this.began.toISOString()),
       ` · ${this.settings.study}`,
     );
@@ -111,7 +122,8 @@ export class Session {
     }
     const given = await answer.json().catch(() => null);
     if (answer.ok) return given;
-    throw new Error(given?.error?.message ?? `${answer.status} ${answer.statusText}`);
+    const problem = new Error(given?.error?.message ?? `${answer.status} ${answer.statusText}`);
+    throw Object.assign(problem, { name: given?.error?.name ?? "Error" });
   }
 
   form() {

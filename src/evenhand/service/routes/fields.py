@@ -70,6 +70,7 @@ class ErrorOut(BaseModel):
 
     name: str = Field(examples=["RewardError"])
     message: str = Field(examples=["reward: expected a number in [0, 1], got 7.0"])
+    repeatable: bool = Field(description="Whether the same request may succeed later, though nothing is mended.")
     argument: str | None = Field(None, description="What it is about.", examples=["reward"])
     expected: str | None = Field(None, description="What was expected.", examples=["a number in [0, 1]"])
     got: Any = Field(None, description="What came, as text where it is long or no JSON.", examples=[7.0])

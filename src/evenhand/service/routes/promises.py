@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, time
 from functools import partial
 from typing import Any, Literal
 
@@ -16,6 +17,8 @@ from evenhand.service.routes.fields import Body, Named, Share
 from evenhand.service.routes.routing import Endpoint
 from evenhand.service.sessions import Session
 from evenhand.studies import Change
+from evenhand.studies.log.codec import moment
+from evenhand.studies.log.durations import read_moment
 
 
 class AddBody(Body):
@@ -60,7 +63,7 @@ async def retire(request: Request, session: Session, body: RetireBody) -> dict[s
 
 
 class ChangeBody(Body):
-    """Other shares from now on, or another promise: one of the two."""
+    """Other shares, or another promise: one of the two; neither withdraws what was planned for `begins`."""
 
     shares: dict[str, Share] | list[Share] | None = Field(
         default=None, description="The share of each arm on offer.", examples=[{"a": "1/2", "b": 0.1}]
@@ -69,6 +72,11 @@ class ChangeBody(Body):
         default=None,
         description="Everything that is promised from now on, as for a new study.",
         examples=[{"shares": {"a": "1/2"}, "caps": {"b": "1/4"}, "tolerance": 2}],
+    )
+    begins: str | None = Field(
+        default=None,
+        description="When it is due, if not now: a time (UTC without a zone), a date, or a duration such as 12h.",
+        examples=["2030-12-01T00:00+01:00"],
     )
 
 
@@ -80,15 +88,18 @@ class LagOut(BaseModel):
 
 
 class ChangedOut(BaseModel):
-    """The shares were changed."""
+    """The shares were changed, or will be."""
 
-    status: Literal["changed"]
+    status: Literal["changed", "planned", "withdrawn"]
+    begins: datetime | None = Field(None, description="When the change is due.")
     dropped: list[LagOut] = Field(description="What arms were behind that is not carried over to the new shares.")
 
 
 async def change(request: Request, session: Session, body: ChangeBody) -> dict[str, Any]:
-    """Replace the promise from now on: rounds and decisions are counted from this change."""
-    if (body.shares is None) == (body.promise is None):
+    """Replace the promise, now or right before the first decision after `begins`: rounds and decisions are counted from
+    this change."""
+    nothing = body.shares is None and body.promise is None
+    if (nothing and body.begins is None) or not (body.shares is None or body.promise is None):
         got = Wording("neither" if body.promise is None else "both")
         raise ArgumentError(wanted("shares", "either shares or promise", got))
     labels = await session.reads.run(partial(_labels, session))
@@ -97,8 +108,11 @@ async def change(request: Request, session: Session, body: ChangeBody) -> dict[s
         shares = Labels(labels).read(shares, "shares", "an object arm -> share", refusal=SharesError)
     if body.promise is not None:
         shares = promise_from(body.promise, labels, bounded=True)
-    dropped = await session.run(Change(kind="change", given={"shares": shares}, actor=request.scope["key"]))
-    return {"status": "changed", "dropped": rows_of(dropped)}
+    at = None if body.begins is None else read_moment(body.begins, "begins", of_date=time())
+    operation = Change(kind="change", given={"shares": shares}, actor=request.scope["key"], begins=at)
+    dropped = await session.run(operation)
+    status = "changed" if at is None else "withdrawn" if nothing else "planned"
+    return {"status": status, "dropped": rows_of(dropped), "begins": None if at is None else moment(at)}
 
 
 def _labels(session: Session) -> list[Any]:

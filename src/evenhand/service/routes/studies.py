@@ -170,6 +170,20 @@ class EpochOut(BaseModel):
     shares: list[ShareOut]
 
 
+class PlannedOut(BaseModel):
+    """A change of the promise that is due later."""
+
+    begins: datetime
+    promises: list[str] = Field(description="What is promised from then on, in words.")
+
+
+class RefusedOut(BaseModel):
+    """A change of the promise that could not be made when it was due."""
+
+    begins: datetime
+    why: str
+
+
 class PromiseOut(WorstCase):
     """What is promised to the arms, and whether it is kept."""
 
@@ -185,6 +199,8 @@ class PromiseOut(WorstCase):
     windows: list[WindowOut] | None = None
     retired: list[str | int] | None = Field(None, description="The arms that were taken off offer.")
     history: list[EpochOut] | None = Field(None, description="The shares from the start, and after each change.")
+    planned: list[PlannedOut] | None = Field(None, description="Changes that are due later.")
+    refused: list[RefusedOut] | None = Field(None, description="Changes that could not be made when they were due.")
 
 
 class RewardOut(BaseModel):

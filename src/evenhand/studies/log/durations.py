@@ -1,14 +1,16 @@
-"""The time after which an open ticket expires: read from arguments, and shown in words."""
+"""Durations, such as that after which an open ticket expires, and times to come: read from arguments, and in words."""
 
 from __future__ import annotations
 
 import math
 import re
-from datetime import timedelta
+from contextlib import suppress
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from evenhand.arguments import as_float
 from evenhand.errors import NOTHING, ArgumentError, Wording, wanted
+from evenhand.studies.log.codec import moment, now
 
 UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 WORDS = {"w": "week", "d": "day", "h": "hour", "m": "minute", "s": "second"}
@@ -42,6 +44,38 @@ def read_expiry(after: Any, name: str = "expire_after") -> float | None:
         never = Wording(NOTHING, " means never") if name == "expire_after" else ""
         raise ArgumentError(wanted(name, WHAT, after, never))
     return seconds
+
+
+def read_moment(when: Any, name: str, *, of_date: time) -> int:
+    """Return a time to come in microseconds since 1970.
+
+    Parameters
+    ----------
+    when : a time, in UTC where a text names no zone; a date such as "2030-12-31"; or a duration from now such as "90d"
+        or a timedelta.
+    of_date : the time of a date that is meant, in UTC.
+
+    Raises
+    ------
+    ArgumentError
+        If it is none of these, or is over.
+    """
+    said = when
+    if isinstance(when, str) and "-" in when:
+        with suppress(ValueError):
+            said = date.fromisoformat(when) if len(when) == len("2030-12-31") else datetime.fromisoformat(when)
+            said = said.replace(tzinfo=UTC) if isinstance(said, datetime) and said.tzinfo is None else said
+    if type(said) is date:
+        said = datetime.combine(said, of_date, UTC)
+    try:
+        zoned = isinstance(said, datetime) and said.tzinfo is not None
+        at = round(said.timestamp() * 1e6) if zoned else now() + round((read_expiry(said) or 0) * 1e6)
+    except ArgumentError as error:
+        what = "a date such as 2030-12-31, a time such as 2030-12-31T08:00+01:00, or a duration such as 90d"
+        raise ArgumentError(wanted(name, what, when)) from error
+    if at <= now():
+        raise ArgumentError(wanted(name, "a time in the future", moment(at).isoformat()))
+    return at
 
 
 def duration(seconds: float) -> str:

@@ -93,6 +93,8 @@ class Change(Request):
     ----------
     kind : "add", "retire" or "change", the policy's method.
     given : its arguments, such as {"arm": "c", "share": 0.1}.
+    begins : of a "change", when it is due, in microseconds since 1970: it comes right before the first decision after.
+        What was planned for that time is replaced, or withdrawn where `shares` is None. None for now.
 
     Raises
     ------
@@ -102,9 +104,12 @@ class Change(Request):
 
     kind: Literal["add", "retire", "change"]
     given: dict[str, Any]
+    begins: int | None = None
 
     def __post_init__(self) -> None:
         one_of("kind", self.kind, CHANGES)
+        if self.begins is not None and self.kind != "change":
+            raise ArgumentError(wanted("begins", f"None for {self.kind}", self.begins))
 
 
 Operation = Ask | Tell | Forget | Change

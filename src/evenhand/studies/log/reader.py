@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from evenhand.arguments import whole
 from evenhand.errors import ReplayError, UnknownTicketError
 from evenhand.studies.log.chain import Birth, Entry
-from evenhand.studies.log.codec import Event
+from evenhand.studies.log.codec import Event, moment
 from evenhand.studies.log.log import LARGEST, Log, Record, as_event, record_of
 from evenhand.studies.log.snapshots import first_replay
 from evenhand.studies.signing import ticket_number
@@ -38,15 +38,20 @@ class Reader:
     @property
     def expire_after(self) -> timedelta | None:
         """How long a ticket may stay open; None where tickets never expire."""
-        after = self._expiry().get("expire_after")
+        after = self._setting().get("expire_after")
         return None if after is None else timedelta(seconds=after)
 
     @property
     def expire_reward(self) -> float | None:
         """The reward of a ticket that expires; None where it has none."""
-        return self._expiry().get("expire_reward")
+        return self._setting().get("expire_reward")
 
-    def _expiry(self) -> dict[str, float]:
+    @property
+    def planned(self) -> list[datetime]:
+        """When the promise is planned to change, the next time first."""
+        return [moment(plan["begins"]) for plan in self._setting().get("planned", ())]
+
+    def _setting(self) -> dict[str, Any]:
         with self._store.reading() as connection:
             return self._log.setting(connection, LARGEST)
 

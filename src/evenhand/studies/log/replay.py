@@ -8,13 +8,15 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from evenhand.errors import ReplayError
+from evenhand.errors import ArgumentError, ReplayError, Wording, wanted
+from evenhand.policy.kernel_policy import KernelPolicy
+from evenhand.policy.traits import traits_of
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies.log.chain import Entry, check_link
-from evenhand.studies.log.codec import from_text
+from evenhand.studies.log.codec import from_text, moment, revive
 from evenhand.studies.log.log import LARGEST, Log
 from evenhand.studies.log.open_tickets import OpenTickets, is_apart, only_these_tickets, restore_from_log
-from evenhand.studies.log.operations import Arguments, replay_entry
+from evenhand.studies.log.operations import Arguments, apply, replay_entry
 from evenhand.studies.log.versions import policy_version
 
 ENTRIES = 1_000
@@ -35,6 +37,9 @@ class Replay:
     tickets : the open tickets, which the log holds.
     expire_after : for how many microseconds a ticket may be open, None for ever.
     expire_reward : the reward of a ticket that expires, None where it has none.
+    setting : all settings of the study. `planned` are changes of the promise that are due later, the next one first:
+        each with `begins`, its arguments as `given`, and its `actor`; `refused` are those that could not be made when
+        they were due.
     sealed : whether contexts are encrypted. Then the state after each transaction is saved, if it is small: if the key
         of one person is lost, the replay of the others does not need it.
     size, latest_saved : the bytes of the last snapshot, and the entry after which the last transaction of this process
@@ -49,6 +54,7 @@ class Replay:
         self.tickets = OpenTickets(policy, log, lower_bound)
         self.expire_after: int | None = None
         self.expire_reward: float | None = None
+        self.setting: dict[str, Any] = {}
         self.sealed = False
         self.size = self.latest_saved = 0
         self.reset_work()
@@ -95,10 +101,46 @@ class Replay:
 
     def apply_setting(self, setting: dict[str, Any]) -> None:
         """Apply a setting of the study."""
-        after = setting.get("expire_after")
+        self.setting, after = setting, setting.get("expire_after")
         self.expire_after = None if after is None else round(after * 1e6)
         self.expire_reward = setting.get("expire_reward")
         self.tickets.changed()
+
+    @property
+    def planned(self) -> list[dict[str, Any]]:
+        """The changes of the promise that are due later, the next one first."""
+        return list(self.setting.get("planned", ()))
+
+    def with_plan(self, begins: int, given: dict[str, Any], actor: str | None) -> list[dict[str, Any]]:
+        """Return what is planned together with a change at this time, or without it where its shares are None.
+
+        Raises
+        ------
+        ArgumentError
+            If nothing is planned for that time, or the change is refused after all that is planned before it.
+        """
+        others = [plan for plan in self.planned if plan["begins"] != begins]
+        if given["shares"] is None:
+            if len(others) == len(self.planned):
+                times = ", ".join(moment(plan["begins"]).isoformat() for plan in others) or "none"
+                what = f"a time for which a change is planned: {times}"
+                raise ArgumentError(wanted("begins", what, moment(begins).isoformat()))
+            return others
+        trial = self.copy()
+        for plan in [*(plan for plan in others if plan["begins"] < begins), {"given": given}]:
+            apply(trial, "change", None, revive(plan["given"]))
+        return sorted([*others, {"begins": begins, "given": given, "actor": actor}], key=lambda plan: plan["begins"])
+
+    def check_repeats(self, given: dict[str, Any]) -> None:
+        """Refuse a learner from elsewhere that chooses anew from the same state: no replay could repeat its log."""
+        if not isinstance(self.policy, KernelPolicy) or traits_of(self.policy).compiled:
+            return
+        one, other = (apply(self.copy(), "ask", None, revive(given)) for _ in range(2))
+        if one != other:
+            what = "a learner that chooses the same from the same state"
+            got = Wording(f"one that chose {one.arm!r} and then {other.arm!r}")
+            mend = "its randomness belongs into what `dump` returns, and `seed` sets it"
+            raise ArgumentError(wanted("learner", what, got, mend))
 
     @property
     def wants_snapshot(self) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 from evenhand.errors import EvenhandError
 from evenhand.protocol import RoundReader, composed
-from evenhand.studies.log.codec import revive
+from evenhand.studies.log.codec import CHECKED, revive
 
 LONGEST = 200
 """Characters of the longest text."""
@@ -46,9 +46,12 @@ def same_ask(before: dict[str, Any], given: dict[str, Any], policy: Any) -> bool
     >>> same_ask({}, {"available": ["b", "a"]}, policy), same_ask({}, {"available": ["b"]}, policy)
     (True, False)
     """
+    if before.get("erased"):
+        left = {name: value for name, value in before.items() if name in CHECKED}
+        before = {name: value for name, value in given.items() if name not in CHECKED} | left
     if before == given:
         return True
-    if before.get("erased") or not isinstance(policy, RoundReader):
+    if not isinstance(policy, RoundReader):
         return False
     try:
         one, other = (policy._round_shown(**revive(ask)) for ask in (before, given))

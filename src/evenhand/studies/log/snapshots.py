@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, insert, select
 
 from evenhand.errors import EvenhandError, StateFileError
+from evenhand.learners.adapter import without_dumps
 from evenhand.policy.ask_tell import open_tickets_of
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies.log.log import Log
@@ -142,6 +143,12 @@ def replay_at(log: Log, snapshot: Any) -> Replay:
         raise StateFileError("the study has no snapshot left, not even its first: the store was tampered with")
     policy, lower_bound = _content_of(snapshot.state, f"snapshot {snapshot.sequence}")
     return Replay(policy, log, int(snapshot.sequence), snapshot.digest, snapshot.version, lower_bound=lower_bound)
+
+
+def same_but_dumps(policy: Any, state: bytes) -> bool:
+    """Return whether a stored state is that of a policy but for what a learner from elsewhere remembers."""
+    with without_dumps():
+        return same_state(policy, state)
 
 
 def same_state(policy: Any, state: bytes) -> bool:

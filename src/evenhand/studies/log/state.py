@@ -17,6 +17,7 @@ from sqlalchemy import Connection
 
 from evenhand.errors import ArgumentError, ErasedError, EvenhandError, wanted
 from evenhand.policy.kernel_policy import KernelPolicy
+from evenhand.policy.rehearsal import compile_ahead
 from evenhand.processes import is_left_held, renew_in_child
 from evenhand.studies.log.codec import now
 from evenhand.studies.log.durations import read_expiry
@@ -85,7 +86,7 @@ class LivePolicy:
         with self.lock:
             policy = self._now_or_earlier().policy
             if isinstance(policy, KernelPolicy):
-                policy.engine.compile()
+                compile_ahead(policy)
 
     # ------------------------------------------------------------------ what adds to the log
 

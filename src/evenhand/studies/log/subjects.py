@@ -7,10 +7,10 @@ that key, under an id that says nothing about the subject, so that its chain of 
 from __future__ import annotations
 
 import base64
-import hashlib
 import hmac
 import secrets
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, delete, insert, select
@@ -19,7 +19,7 @@ from evenhand.errors import StoreError
 from evenhand.extras import optional
 from evenhand.studies.log.chain import Entry
 from evenhand.studies.log.codec import CHECKED, SEALED, Sealed, from_text, now, to_text
-from evenhand.studies.store.schema import SUBJECTS
+from evenhand.studies.store.schema import STUDIES, SUBJECTS
 
 DAY = 86_400_000_000
 """Microseconds."""
@@ -70,16 +70,20 @@ class Subjects:
         StoreError
             If one is damaged.
         """
-        self.hidden(name, "")
+        mine = select(SUBJECTS.c.id, SUBJECTS.c.secret).where(SUBJECTS.c.study == self._study, SUBJECTS.c.name == name)
+        for row in self._connection.execute(mine):
+            _bytes_of(row.secret, f"subject key {row.id}")
 
-    def hide(self, name: str, key: str) -> str:
-        """Return what the log keeps in place of a request's key, which may say who the subject is."""
-        return _hidden(self._today(name)[1], key)
+    def hidden(self, name: str, key: str) -> str:
+        """Return what the log keeps in place of a request's key, which may say who the subject is: a digest by the
+        secret of the study, so that an erasure does not let the same request be decided again. It begins as no key of
+        a caller does, with a tab."""
+        return "\t" + hmac.digest(self._secret, "\x1f".join((name, key)).encode(), "sha256").hex()
 
-    def hidden(self, name: str, key: str) -> list[str]:
-        """Return all texts under which the log may hold a request's key for this subject."""
-        mine = select(SUBJECTS.c.secret).where(SUBJECTS.c.study == self._study, SUBJECTS.c.name == name)
-        return [_hidden(secret, key) for secret in self._connection.scalars(mine)]
+    @cached_property
+    def _secret(self) -> bytes:
+        row = self._connection.execute(select(STUDIES.c.secret).where(STUDIES.c.id == self._study)).one()
+        return bytes.fromhex(row.secret)
 
     def find(self, *, name: str | None = None, before: int | None = None) -> dict[str, str]:
         """Return id -> name of the keys of a subject, or of those of a day that began before a time."""
@@ -101,7 +105,6 @@ class Subjects:
         mine = SUBJECTS.c.study == self._study, SUBJECTS.c.name == name, SUBJECTS.c.day == day
         row = self._connection.execute(select(SUBJECTS.c.id, SUBJECTS.c.secret).where(*mine)).first()
         if row is not None:
-            _bytes_of(row.secret, f"subject key {row.id}")
             return row.id, row.secret
         secret = secrets.token_hex(SECRET)
         id = _id_of(secret, self._study, name, day)
@@ -199,8 +202,3 @@ def _opened(entry: Entry, secret: str | None) -> Entry:
 def _cipher(secret: str) -> Any:
     module = optional("cryptography.hazmat.primitives.ciphers.aead", "a subject", extra="service")
     return module.AESGCM(_bytes_of(secret, "a subject key"))
-
-
-def _hidden(secret: str, key: str) -> str:
-    """Return a key's digest; it begins as no key of a caller does, with a tab."""
-    return "\t" + hmac.digest(_bytes_of(secret, "a subject key"), key.encode(), hashlib.sha256).hex()

@@ -120,16 +120,16 @@ class Transaction:
 
     def _prepare(self, operations: Sequence[Operation]) -> None:
         """Read from the log what the operations need, and close the tickets that have expired."""
-        texts: list[str] = []
+        texts: list[str | None] = []
         numbers: list[int] = []
         for operation in operations:
             with suppress(ArgumentError, StoreError):  # it is refused in its turn, and the others are not
                 if isinstance(operation, Ask):
-                    texts += self._texts(operation)
+                    texts.append(self._name_of(operation))
                 elif isinstance(operation, Tell | Forget) and operation.ticket is not None:
                     numbers.append(self._number_of(operation.ticket))
-        if texts:
-            for text, event in self._log.of_keys(self._connection, texts).items():
+        if named := [text for text in texts if text is not None]:
+            for text, event in self._log.of_keys(self._connection, named).items():
                 self._named[text] = event.given, decision_from(event.decision or {})
         replay, at = self._replay, now()
         replay.tickets.fetch(self._connection, numbers, replay.sequence)
@@ -140,6 +140,8 @@ class Transaction:
             needed = [*numbers, *(ask.ticket or 0 for ask in due)]
             for ask in [*due, *late]:
                 self._expire(ask, {"after": after / 1e6}, needed)
+        if replay.setting and any(isinstance(operation, Ask) for operation in operations):
+            self._begin_planned(at)
 
     def _expire(self, ask: Entry, why: dict[str, Any], needed: Sequence[int]) -> None:
         """Close a ticket that has expired; without its reward where the learner fails at that, since the study would
@@ -177,10 +179,10 @@ class Transaction:
         return self._run_forget(operation) if isinstance(operation, Forget) else self._run_change(operation)
 
     def _run_ask(self, ask: Ask) -> Any:
-        replay, texts = self._replay, self._texts(ask)
+        replay, name = self._replay, self._name_of(ask)
         if ask.subject is not None:
             self._subjects.check(ask.subject)
-        before = next((self._named[text] for text in texts if text in self._named), None)
+        before = None if name is None else self._named.get(name)
         if yes_or_no("sticky", ask.sticky) and ask.key is None:
             raise ArgumentError(wanted("sticky", "an ask with a key", Wording("no key")))
         # Before the arguments are validated: arms may have changed since, and a sticky ask must not fail for that.
@@ -194,6 +196,8 @@ class Transaction:
                 mend = "use a new key, or pass sticky to get the decision of this one"
                 raise ContradictionError(f"key {ask.key!r} was used before for a different ask; {mend}")
             return before[1]
+        if replay.sequence == 0:
+            replay.check_repeats(given)
         begun = not isinstance(replay.policy, KernelPolicy) or replay.policy.dimension is not None
         # Saved before the policy draws: replay starts each decision from this state, and would draw other numbers if it
         # were saved afterwards.
@@ -202,11 +206,9 @@ class Transaction:
         decision = apply(replay.policy, "ask", None, revive(given) if "$" in text else given)
         if not begun:
             drawn_from = first_random_state(replay.policy)
-        name = texts[0] if texts else None
         if ask.subject is not None:
             replay.sealed = True
             text = self._subjects.seal(ask.subject, given)
-            name = None if ask.key is None else self._subjects.hide(ask.subject, str(_text(ask)))
         words, actor = decision_text(replay.policy, decision), ask.actor
         self._enter("ask", decision.id, text, started, decision=words, random_state=drawn_from, key=name, actor=actor)
         if name is not None:
@@ -237,10 +239,27 @@ class Transaction:
         self._enter(kind, number, text, started, random_state=drawn_from, actor=operation.actor)
         return done
 
+    def _begin_planned(self, at: int) -> None:
+        """Make the changes of the promise that are due. One that is refused, since the arms have changed meanwhile, is
+        kept as such: decisions go on under the promise that is in force."""
+        replay, planned = self._replay, self._replay.planned
+        due = [plan for plan in planned if plan["begins"] <= at]
+        refused = replay.setting.get("refused", [])
+        for plan in due:
+            try:
+                self._run_change(Change(kind="change", given=revive(plan["given"]), actor=plan["actor"]))
+            except EvenhandError as refusal:
+                refused = [*refused, {"begins": plan["begins"], "why": str(refusal)}]
+        if due:
+            self.set(replay.setting | {"planned": planned[len(due) :], "refused": refused})
+
     def _run_change(self, change: Change) -> Any:
         """Change the policy's promise; a copy goes first, so that a refusal leaves no trace."""
         replay, kind = self._replay, change.kind
         given = replay.arguments.validate(kind, change.given)
+        if change.begins is not None:
+            self.set(replay.setting | {"planned": replay.with_plan(change.begins, given, change.actor)})
+            return {}
         started = time.perf_counter()
         # The copy is thrown away: a change that fails half-way would leave the live policy with half of a promise.
         apply(replay.copy(), kind, None, revive(given))
@@ -314,14 +333,13 @@ class Transaction:
             ) from closed
         raise ClosedTicketError(f"ticket {number} was {record.status} before; nothing has changed") from closed
 
-    def _texts(self, ask: Ask) -> tuple[str, ...]:
-        """Return the keys under which the log may hold the decision; those of a subject say nothing of it."""
+    def _name_of(self, ask: Ask) -> str | None:
+        """Return the key under which the log holds the decision, None without one; a subject's says nothing of it."""
         text = _text(ask)
-        if ask.subject is not None:
-            _check_name("subject", ask.subject, LONGEST)
-        if text is None:
-            return ()
-        return (text,) if ask.subject is None else tuple(self._subjects.hidden(ask.subject, text))
+        if ask.subject is None:
+            return text
+        _check_name("subject", ask.subject, LONGEST)
+        return None if text is None else self._subjects.hidden(ask.subject, text)
 
 
 def _said(told: dict[str, Any]) -> str:

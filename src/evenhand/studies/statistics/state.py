@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from evenhand.errors import ArgumentError
+from evenhand.errors import ArgumentError, EvenhandError
 from evenhand.policy.traits import traits_of
-from evenhand.studies.log.codec import moment
+from evenhand.promises.clause import in_words
+from evenhand.studies.log.codec import moment, revive
+from evenhand.studies.log.operations import apply
+from evenhand.studies.log.replay import Replay
 from evenhand.studies.statistics.statistics import RECENT, Statistics
 
 if TYPE_CHECKING:
@@ -43,9 +46,10 @@ def summarize(study: Study, statistics: Statistics | None = None) -> dict[str, A
     (the shortfall that breaks it; both None where no shares are promised), `worst_shortfall`, `worst_arm`,
     `worst_round`, `rounds_in_violation`, and where there are any `plays` (above one), `caps` (`label`, `cap`), `sets`
     (`arms`, `share`), `windows` (`label`, or the `arms` of a set, `plays`, `rounds`), `retired`, and `history`: the
-    shares from each change on (`round`, `at`, `kind`, `shares`: `label`, `share`). `reward`: `mean`, `recent`,
-    `window`. `bias`: rows of `group`, `reference`, `feature`, `bias`, `low`, `high`. `groups`: `label`, `share`.
-    `notes`: what to know before believing the rewards, in sentences.
+    shares from each change on (`round`, `at`, `kind`, `shares`: `label`, `share`), `planned`: the changes that are due
+    later (`begins`, `promises` in words), and `refused`: those that could not be made (`begins`, `why`). `reward`:
+    `mean`, `recent`, `window`. `bias`: rows of `group`, `reference`, `feature`, `bias`, `low`, `high`. `groups`:
+    `label`, `share`. `notes`: what to know before believing the rewards, in sentences.
     """
     statistics = study.statistics() if statistics is None else statistics
     traits = traits_of(study.state.bare_copy())
@@ -55,7 +59,7 @@ def summarize(study: Study, statistics: Statistics | None = None) -> dict[str, A
         "forgotten": statistics.forgotten,
         "feedback": traits.feedback,
         "arms": _arms(statistics, traits.membership),
-        "promise": _promise(statistics),
+        "promise": _promise(statistics, study.state.now()),
         "reward": None
         if statistics.reward is None
         else {"mean": statistics.reward[0], "recent": statistics.reward[1], "window": RECENT},
@@ -85,7 +89,7 @@ def _arms(statistics: Statistics, membership: Any) -> list[dict[str, Any]]:
     return rows
 
 
-def _promise(statistics: Statistics) -> dict[str, Any] | None:
+def _promise(statistics: Statistics, replay: Replay) -> dict[str, Any] | None:
     if statistics.when is None:
         return None
     promise = statistics.promise
@@ -93,7 +97,21 @@ def _promise(statistics: Statistics) -> dict[str, Any] | None:
     owed = promise is not None and promise.owes
     stated["tolerance"] = promise.tolerance if owed else None
     stated["broken_from"] = promise.slack + 1.0 if owed else None
-    return stated | statistics.worst_case() | _beyond_shares(statistics)
+    return stated | statistics.worst_case() | _beyond_shares(statistics) | _planned(replay)
+
+
+def _planned(replay: Replay) -> dict[str, Any]:
+    """Return the changes that are due later, and those that were refused when they were."""
+    policy, planned = replay.copy() if replay.planned else None, []
+    for plan in replay.planned:
+        try:
+            apply(policy, "change", None, revive(plan["given"]))
+            promises = in_words(traits_of(policy).promise.clauses)
+        except EvenhandError as refusal:  # such as for an arm that was retired since, and may come back
+            promises = [f"as things stand it would be refused: {refusal}"]
+        planned.append({"begins": moment(plan["begins"]), "promises": promises})
+    refused = [{**one, "begins": moment(one["begins"])} for one in replay.setting.get("refused", ())]
+    return {name: value for name, value in {"planned": planned, "refused": refused}.items() if value}
 
 
 def _beyond_shares(statistics: Statistics) -> dict[str, Any]:

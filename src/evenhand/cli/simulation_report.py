@@ -1,0 +1,138 @@
+"""What `evenhand simulate` shows and writes: the table of the policies, that of the arms, files and pictures."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from evenhand import plots
+from evenhand.cli.output import KEPT, draw, print_text, promised_cells, table
+from evenhand.data.csv_files import write_csv
+from evenhand.errors import MissingExtraError
+from evenhand.extras import optional
+from evenhand.labels import label_texts
+from evenhand.simulation.measures import half_width
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from evenhand.promises.clause import Clause
+
+WIDEST = 12
+"""How many columns a table has at most."""
+LOSSES = ("regret", "r_regret", "true_regret", "biased_regret", "perceived_regret")
+
+
+def show_policies(summary: list[dict[str, Any]]) -> None:
+    """Print a table of the policies, without the columns in which nothing stands, and one of their groups."""
+    told = [{k: KEPT[v] if k == "promise_kept" else v for k, v in row.items()} for row in summary]
+    of_groups = [k for k in told[0] if k.startswith("share_of_") or k == "selection_rate_ratio"]
+    blank = {k for k in summary[0] if all(row[k] is None or row[k] != row[k] for row in summary)}
+    blank |= {"forced_share"} if "worst_shortfall" in blank else set()
+    of_policies = [k for k in told[0] if k not in of_groups and k not in blank]
+    first = "Rewards" if "forced_share" in blank else "Promises at every round, and rewards"
+    for title, columns in (
+        (f"{first} (means over replications)", of_policies),
+        (
+            "Share of each rule's choices by group; ratio of the smallest to the largest rate at which it chooses",
+            ["policy", *of_groups],
+        ),
+    ):
+        cells: list[Any] = [[k.replace("_", " ") for k in columns], *([row[k] for k in columns] for row in told)]
+        if len(columns) > WIDEST:  # a row of each, as a line has no room for so many columns
+            cells = list(zip(*cells, strict=True))
+        if len(columns) > 1:
+            table(title, cells[0], cells[1:])
+    if "r_regret" in of_policies:
+        print_text(
+            "regret: expected reward lost against the best arm; r regret: against the best that keeps the promise."
+        )
+
+
+def policy_rows(history: xr.Dataset, later: set[str]) -> list[dict[str, Any]]:
+    """Return a row for each policy: whether its promise was kept, what it earned and lost, and its groups' shares;
+    `later` are the policies whose promise is not due at every round."""
+    last = history.isel(round=-1)
+    rounds = float(last["round"])
+    rows = []
+    for name in history.policy.values:
+        own = last.sel(policy=name)
+        broken, reward, wide = (float(x) for x in (own.violations.max(), own.reward.mean(), half_width(own.reward)))
+        row = {
+            "policy": str(name),
+            "promise_kept": None if broken != broken or name in later else broken == 0,
+            "worst_shortfall": float(own.worst_shortfall.max()),
+            "forced_share": float(own.forced.mean()) / rounds,
+            "reward_a_round": reward / rounds,
+            "reward_low": (reward - wide) / rounds,
+            "reward_high": (reward + wide) / rounds,
+        }
+        row |= {loss: float(own[loss].mean()) for loss in LOSSES if loss in own}
+        if "group_share" in own:
+            shares = own.group_share.mean("replication")
+            rates = shares / own.arm_share
+            texts = label_texts(own.group.values.tolist())
+            row |= {f"share_of_{text}": float(share) for text, share in zip(texts, shares.values, strict=True)}
+            row["selection_rate_ratio"] = float(rates.min() / rates.max())
+        rows.append(row)
+    return rows
+
+
+def arms_table(history: xr.Dataset, clauses: list[Clause], most: int = 60) -> tuple[list[str], list[list[Any]]]:
+    """Return a table of what each arm and each set of arms is promised, and what it had under each policy."""
+    last = history.isel(round=-1)
+    pulls, rounds = last.pulls.mean("replication"), float(last["round"])
+    on_offer = last.offered.mean("replication") if "offered" in last else None
+    names, texts = [str(name) for name in history.policy.values], label_texts(history.arm.values.tolist())
+    rows: list[list[Any]] = []
+    columns = ["arm"]
+    for places, cells in promised_cells(clauses, history.arm.values.tolist()).items():
+        columns = ["arm", *cells, *names]
+        if len(rows) < most or len(places) > 1:
+            mine = pulls.isel(arm=list(places)).sum("arm")
+            share = mine / rounds if on_offer is None else mine / on_offer.isel(arm=places[0])
+            known = on_offer is None or len(places) == 1
+            shown = [f"{float(share.sel(policy=name)):.4f}" if known else None for name in names]
+            rows.append([" + ".join(texts[place] for place in places), *cells.values(), *shown])
+    if history.sizes["arm"] > most:
+        rows.append([f"... {history.sizes['arm'] - most} more", *["" for _ in columns[1:]]])
+    return columns, rows
+
+
+def _write_netcdf(history: xr.Dataset, path: Path) -> list[Path]:
+    """Write the whole history, or say what is missing to do so: what was simulated is not lost for it."""
+    try:
+        optional("h5netcdf", path.name)
+    except MissingExtraError as error:
+        typer.secho(f"evenhand: {error}; the other files are written", err=True, fg="yellow")
+        return []
+    history.to_netcdf(path, engine="h5netcdf")
+    return [path]
+
+
+def write_files(history: xr.Dataset, clauses: list[Clause], summary: list[dict[str, Any]], out: Path) -> list[Path]:
+    """Write the history, the tables and the pictures into a folder, and return what was written."""
+    import pandas as pd
+
+    written = _write_netcdf(history, out / "history.nc")
+    write_csv(pd.DataFrame(summary), out / "summary.csv")
+    columns, rows = arms_table(history, clauses, most=len(history.arm))
+    write_csv(pd.DataFrame(rows, columns=columns), out / "arms.csv")
+    written += [out / "summary.csv", out / "arms.csv"]
+    drawings: dict[str, Any] = {"shares": plots.plot_shares}
+    if "regret" in history:
+        drawings |= {"regret": plots.plot_regret, "cost": plots.plot_cost}
+    if "group_share" in history:
+        drawings["groups"] = plots.plot_group_share
+    for loss in ("true_regret", "perceived_regret"):
+        if loss in history:
+            drawings[loss] = partial(plots.plot_regret, variable=loss)
+    if "share" in history.coords:
+        drawings["shortfall"] = plots.plot_shortfall
+    for name, plot in drawings.items():
+        width = max(7.2, 1.5 + 0.22 * min(60, history.sizes["arm"])) if name == "shares" else 7.2
+        written.append(draw(out, name, partial(plot, history), width=width))
+    return written

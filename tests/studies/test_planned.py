@@ -1,0 +1,116 @@
+"""Changes of a promise that are due later: made before the first decision after, replayed, replaced, withdrawn."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+import evenhand as eh
+from evenhand.errors import ArgumentError, SharesError
+from evenhand.studies import Change, Study
+from evenhand.studies.statistics.state import summarize
+from tests.cli.shell import call
+
+HOUR = 3_600_000_000
+NOON = "2027-01-15T12:00+01:00"
+"""Three hours after the time of the clock."""
+
+
+def ads(place):
+    return Study.create(place, eh.quotas.DeadlineLearn(eh.learners.UCB1(), {"a": 0.5, "b": 0.1}, seed=1), name="ads")
+
+
+def kinds(study):
+    return [event.kind for event in study.log.events()]
+
+
+def test_a_planned_change_comes_right_before_the_first_decision_after(place, clock):
+    study = ads(place)
+    assert study.change({"a": 0.1, "b": "1/2"}, begins=NOON) == {}
+    study.ask(count=10)
+    clock.pass_by(3 * HOUR - 1)
+    study.ask(key="one")
+    assert "change" not in kinds(study)
+    planned = summarize(study)["promise"]["planned"]
+    assert [str(one["begins"]) for one in planned] == ["2027-01-15 11:00:00+00:00"]
+    assert planned[0]["promises"] == ["a at least 1/10 of the rounds", "b at least 1/2 of the rounds"]
+    clock.pass_by(1)
+    study.tell(1, 1.0)
+    assert "change" not in kinds(study)  # nothing was decided
+    study.ask(count=2)
+    assert kinds(study)[-4:] == ["change", "set", "ask", "ask"]
+    found, promise = study.verify(), summarize(Study.open(study.store, "ads"))["promise"]
+    assert (found.ok, found.promise_kept, found.replayed) == (True, True, study.log.sequence)
+    assert [(one["kind"], one["round"]) for one in promise["history"]] == [(None, 1), ("change", 12)]
+    assert "planned" not in promise
+
+
+def test_plans_follow_each_other_are_replaced_and_withdrawn(place, clock):
+    study = ads(place)
+    for share, begins in ((0.2, "2h"), (0.3, timedelta(hours=1)), (0.4, datetime.fromisoformat("2027-01-15T10:00Z"))):
+        study.change({"a": share, "b": 0.1}, begins=begins)
+    study.change({"a": 0.6, "b": 0.1}, begins="2h")
+    study.change(None, begins="1h")
+    clock.pass_by(3 * HOUR)
+    study.ask()
+    given = [event.given["shares"]["a"] for event in study.log.events() if event.kind == "change"]
+    assert given == [0.6]
+    assert study.verify().ok
+
+
+def test_a_plan_that_no_longer_fits_is_refused_when_it_is_due_and_said(place, clock):
+    study = ads(place)
+    study.add("c")
+    study.change({"a": 0.5, "b": 0.1, "c": 0.2}, begins="1h")
+    study.retire("c")
+    (planned,) = summarize(study)["promise"]["planned"]
+    assert planned["promises"][0].startswith("as things stand it would be refused: ")
+    clock.pass_by(HOUR)
+    study.ask()
+    promise = summarize(study)["promise"]
+    (refused,) = promise["refused"]
+    assert refused["begins"] == datetime(2027, 1, 15, 9, tzinfo=UTC)
+    assert "c" in refused["why"]
+    assert "planned" not in promise
+    assert study.verify().ok
+    assert Study.open(study.store, "ads").ask().id == 2
+
+
+@pytest.mark.parametrize(
+    ("shares", "begins", "refusal", "words"),
+    [
+        ({"a": 0.9, "b": 0.9}, "1h", SharesError, "they sum to 1.8"),
+        ({"z": 0.1}, "1h", SharesError, "z"),
+        (
+            {"a": 0.1, "b": 0.1},
+            "2027-01-15T08:00Z",
+            ArgumentError,
+            "begins: expected a time in the future, got '2027-01",
+        ),
+        ({"a": 0.1, "b": 0.1}, "Monday", ArgumentError, "begins: expected a date such as 2030-12-31, a time such as"),
+        ({"a": 0.1, "b": 0.1}, datetime(2030, 1, 1), ArgumentError, "begins: expected a date such as"),
+        (None, "1h", ArgumentError, "begins: expected a time for which a change is planned: none, got '2027"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused_at_once(place, clock, shares, begins, refusal, words):
+    study = ads(place)
+    with pytest.raises(refusal, match=words):
+        study.change(shares, begins=begins)
+    assert kinds(study) == []
+
+
+def test_only_the_promise_as_a_whole_is_planned():
+    with pytest.raises(ArgumentError, match="begins: expected None for add"):
+        Change(kind="add", given={"arm": "c"}, begins=1)
+
+
+def test_the_shell_plans_shows_and_withdraws(tmp_path):
+    store = str(tmp_path / "ads.evenhand")
+    ads(store).close()
+    said = call("change", store, "--shares", "a=0.1,b=0.2", "--from", "2999-12-01T00:00").output
+    assert said == "planned: the promise changes right before the first decision after 2999-12-01 00:00 UTC\n"
+    shown = call("show", store).output
+    assert "From the first decision after 2999-12-01 00:00 UTC: a at least 1/10 of the rounds; b at" in shown
+    said = call("change", store, "--from", "2999-12-01").output
+    assert said == "withdrawn: the change planned for 2999-12-01 00:00 UTC\n"
+    refused = call("change", store, "--shares", "a=0.1,b=0.2", "--from", "2020-12-01")
+    assert str(refused.exception).startswith("--from: expected a time in the future, got '2020-12-01T00:00:00+00:00'")
