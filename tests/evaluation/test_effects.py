@@ -333,3 +333,11 @@ def test_the_page_of_a_study_has_its_promises_and_options_that_it_knows_are_refu
     drawn(1).to_csv(tmp_path / "log.csv", index=False)
     words = "--study: expected nothing together with a log, got 'one'"
     refused(ArgumentError, words, "effects", tmp_path / "log.csv", "--control", "A", "--study", "one")
+
+
+def test_intervals_of_hardly_any_outcomes_are_not_to_be_used():
+    log = drawn(1)
+    never = eh.effects(log.assign(reward=0), control="control", propensity="p")
+    note = "Fewer than 5 outcomes of one kind are known of 'control', 'A', 'B': intervals that rest on them may be far"
+    assert any(one.startswith(note) for one in never.notes)
+    assert not any("Fewer than 5" in one for one in eh.effects(log, control="control", propensity="p").notes)

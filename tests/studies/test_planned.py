@@ -75,6 +75,25 @@ def test_a_plan_that_no_longer_fits_is_refused_when_it_is_due_and_said(place, cl
     assert Study.open(study.store, "ads").ask().id == 2
 
 
+def test_a_plan_that_is_due_comes_before_a_change_that_is_made_later(place, clock):
+    study = ads(place)
+    study.change({"a": 0.2, "b": 0.1}, begins="1h")
+    clock.pass_by(2 * HOUR)
+    study.change({"a": 0.9, "b": 0.1})
+    study.ask()
+    assert [event.given["shares"]["a"] for event in study.log.events() if event.kind == "change"] == [0.2, 0.9]
+    assert study.verify().ok
+
+
+def test_a_plan_that_no_longer_fits_keeps_no_later_one_out(place, clock):
+    study = ads(place)
+    study.add("c")
+    study.change({"a": 0.5, "b": 0.1, "c": 0.2}, begins="1h")
+    study.retire("c")
+    study.change({"a": 0.3, "b": 0.1}, begins="2h")
+    assert len(study.log.planned) == 2
+
+
 @pytest.mark.parametrize(
     ("shares", "begins", "refusal", "words"),
     [

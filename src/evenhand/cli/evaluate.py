@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -19,7 +18,6 @@ from evenhand.cli.output import KEPT, as_json, draw, folder, print_text, records
 from evenhand.cli.price import known_price, price_body, say_price
 from evenhand.cli.refusals import typed_options
 from evenhand.data.tables import column, in_column_order, numbers
-from evenhand.display.html import notes_of
 from evenhand.errors import ArgumentError, TableError, Wording, wanted
 from evenhand.evaluation import Comparison, Evaluation, Refitted, under_shares
 from evenhand.evaluation.distributions import shares_in
@@ -156,7 +154,7 @@ def evaluate(
         seed=seed,
         progress=not json,
     )
-    found, every = _with_notes(found, named)
+    every = found.evaluations if isinstance(found, Comparison) else {next(iter(named)): found}
     if picture is not None:
         _draw(found, picture, at_least)
     costs = _price(frame, arm, reward, shares, promise) if (shares or promise) and not position else None
@@ -174,15 +172,6 @@ def evaluate(
             print_text(f"Written: {picture}")
     if met is False:
         raise typer.Exit(1)
-
-
-def _with_notes(
-    found: Evaluation | Comparison, policies: Mapping[str, Any]
-) -> tuple[Evaluation | Comparison, dict[str, Evaluation]]:
-    """Return an answer, and that of each policy by its name, with what to know before trusting the policy's numbers."""
-    each = found.evaluations if isinstance(found, Comparison) else {next(iter(policies)): found}
-    every = {name: replace(one, notes=(*one.notes, *notes_of(policies[name]))) for name, one in each.items()}
-    return (replace(found, evaluations=every) if isinstance(found, Comparison) else next(iter(every.values()))), every
 
 
 def _policies(

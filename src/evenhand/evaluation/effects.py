@@ -19,6 +19,7 @@ from evenhand.errors import TableError, UnknownArmError, wanted, wanted_one_of
 from evenhand.evaluation.drawn import Drawn, read_drawn
 from evenhand.evaluation.overlap import difference, evidence
 from evenhand.evaluation.propensities import ERROR, adjusted
+from evenhand.kernels.arrays import Floats
 from evenhand.labels import Labels
 from evenhand.protocol import Label
 
@@ -42,6 +43,8 @@ ALONE = (
 )
 FEW = 100
 """Rows of a comparison below which no coverage was measured."""
+RARE = 5
+"""Known outcomes of a kind below which an interval says too much."""
 MOMENTS = 200
 
 
@@ -227,8 +230,20 @@ def _notes(
             yield f"{of} the {both:,} of {len(read.codes):,} decisions in which it and the control could be drawn."
         if row["compared"] < FEW and not anytime:
             yield f"{of} few outcomes, {row['compared']}: how often intervals hold was measured from {FEW} on."
+    rare = [read.arms[code] for code in order if _rare(read.outcomes[read.codes == code])]
+    if rare and not anytime:
+        yield (
+            f"Fewer than {RARE} outcomes of one kind are known of {', '.join(map(repr, rare))}: intervals that rest on "
+            "them may be far too narrow, down to a single number, and cover less than they say. Do not use them."
+        )
     yield from _doubts(read)
     yield from read.notes
+
+
+def _rare(outcomes: Floats) -> bool:
+    """Return whether hardly any of an arm's known outcomes are of one of both kinds."""
+    known = outcomes[~np.isnan(outcomes)]
+    return bool(min(known.sum(), (1 - known).sum()) < RARE)
 
 
 def _doubts(read: Drawn) -> Iterator[str]:

@@ -11,6 +11,7 @@ import numpy as np
 from evenhand import audit
 from evenhand.arguments import whole
 from evenhand.audit.sequences import BettingProcess, Book
+from evenhand.display.html import notes_of
 from evenhand.display.progress import ProgressBar
 from evenhand.errors import NOTHING, ArgumentError, TableError, Wording, argument, wanted
 from evenhand.evaluation.comparison import compared
@@ -218,7 +219,7 @@ def _evaluation(
         level=settings.level,
         interval="once" if settings.interval == "anytime" and len(runs) > 1 else settings.interval,
         weights=table,
-        notes=(*notes, *doubts(logged, table)),
+        notes=(*notes, *notes_of(policy), *doubts(logged, table)),
         overlap=overlap_of(logged),
     )
 

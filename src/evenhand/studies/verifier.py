@@ -141,20 +141,22 @@ class Verifier:
 
     def _check_chances(self, entry: Entry) -> None:
         """Check that the chances of a decision are some, and keep the lottery's floor under each share."""
-        decision = from_text(entry.decision)
-        chances, played = decision.get("probabilities"), decision.get("indexes", [decision["index"]])
+        decision, promise = from_text(entry.decision), self.count.check.promise
+        chances = decision.get("probabilities")
         if chances is None:
             return
-        promise = self.count.check.promise
-        plays = len(played)
         floors = [self._floor * float(share) for share in promise.shares] if self._floor and promise else []
-        low = any(0 < chance < floor - EXACT for chance, floor in zip(chances, floors, strict=False))
-        if (
-            low
-            or min(chances) < 0
-            or abs(sum(chances) - plays) > EXACT * len(chances)
-            or not all(chances[arm] > 0 for arm in played)
-        ):
+        try:
+            played = decision.get("indexes") or [decision["index"]]
+            sound = (
+                not any(0 < chance < floor - EXACT for chance, floor in zip(chances, floors, strict=False))
+                and min(chances) >= 0
+                and abs(sum(chances) - len(played)) <= EXACT * len(chances)
+                and all(chances[arm] > 0 for arm in played)
+            )
+        except (LookupError, TypeError, ValueError):
+            sound = False
+        if not sound:
             raise ReplayError(f"entry {entry.sequence}, ask {entry.ticket}: these cannot be its chances: {chances}")
 
     def _watch_erasures(self, entry: Entry) -> None:

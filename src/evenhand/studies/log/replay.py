@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from time import perf_counter
 from typing import Any
 
 from sqlalchemy import Connection
 
-from evenhand.errors import ArgumentError, ReplayError, Wording, wanted
+from evenhand.errors import ArgumentError, EvenhandError, ReplayError, Wording, wanted
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
 from evenhand.saving.state import from_bytes, to_bytes
@@ -127,13 +128,17 @@ class Replay:
                 raise ArgumentError(wanted("begins", what, moment(begins).isoformat()))
             return others
         trial = self.copy()
-        for plan in [*(plan for plan in others if plan["begins"] < begins), {"given": given}]:
-            apply(trial, "change", None, revive(plan["given"]))
+        for plan in (plan for plan in others if plan["begins"] < begins):
+            with suppress(EvenhandError):  # it will be refused when it is due
+                apply(trial, "change", None, revive(plan["given"]))
+        apply(trial, "change", None, revive(given))
         return sorted([*others, {"begins": begins, "given": given, "actor": actor}], key=lambda plan: plan["begins"])
 
     def check_repeats(self, given: dict[str, Any]) -> None:
-        """Refuse a learner from elsewhere that chooses anew from the same state: no replay could repeat its log."""
-        if not isinstance(self.policy, KernelPolicy) or traits_of(self.policy).compiled:
+        """Refuse, at the first decision, a learner from elsewhere that chooses anew from the same state: no replay
+        could repeat its log."""
+        policy = self.policy
+        if not isinstance(policy, KernelPolicy) or policy.tickets.next > 1 or traits_of(policy).compiled:
             return
         one, other = (apply(self.copy(), "ask", None, revive(given)) for _ in range(2))
         if one != other:

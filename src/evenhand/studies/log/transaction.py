@@ -140,7 +140,7 @@ class Transaction:
             needed = [*numbers, *(ask.ticket or 0 for ask in due)]
             for ask in [*due, *late]:
                 self._expire(ask, {"after": after / 1e6}, needed)
-        if replay.setting and any(isinstance(operation, Ask) for operation in operations):
+        if replay.setting and any(isinstance(operation, Ask | Change) for operation in operations):
             self._begin_planned(at)
 
     def _expire(self, ask: Entry, why: dict[str, Any], needed: Sequence[int]) -> None:
@@ -196,8 +196,7 @@ class Transaction:
                 mend = "use a new key, or pass sticky to get the decision of this one"
                 raise ContradictionError(f"key {ask.key!r} was used before for a different ask; {mend}")
             return before[1]
-        if replay.sequence == 0:
-            replay.check_repeats(given)
+        replay.check_repeats(given)
         begun = not isinstance(replay.policy, KernelPolicy) or replay.policy.dimension is not None
         # Saved before the policy draws: replay starts each decision from this state, and would draw other numbers if it
         # were saved afterwards.
