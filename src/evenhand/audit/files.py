@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +29,6 @@ from evenhand.promises.books import StretchCounts, join
 from evenhand.promises.promise import Promise
 from evenhand.promises.round_kernels import Counts, Rounds
 from evenhand.protocol import Label, first_named
-
-if TYPE_CHECKING:
-    pass
-
 
 Part = tuple[Rounds, tuple[Label, ...]]
 """Rounds, and the labels that their keys stand for, () where there are no segments."""

@@ -24,7 +24,6 @@ from evenhand.protocol import Label
 if TYPE_CHECKING:
     import pandas as pd
 
-
 BATCH = 1 << 20
 """Rows of one column of labels that a worker holds at once."""
 FRAME = 1 << 17

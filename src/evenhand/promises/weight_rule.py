@@ -264,15 +264,3 @@ def select_weighed(params: WeightParams, state: WeightState, now: int) -> int:
         arm = earliest(params, state)
     _play(state, arm)
     return AS_RANKED if arm == first else BY_DEADLINE
-
-
-@kernel
-def worst_completion(params: WeightParams, state: WeightState) -> int:
-    """Return the largest q (r_i [W^i + w (O - o_i)] - W_i), with all that is open as heavy as it may be."""
-    worst, open = 0, 0
-    for arm in range(state.flying.size):
-        open += state.flying[arm]
-    for arm in range(state.flying.size):
-        clock = state.clocks[arm] + params.largest * (open - state.flying[arm])
-        worst = max(worst, params.numerators[arm] * clock - params.denominator * state.weights[arm])
-    return worst

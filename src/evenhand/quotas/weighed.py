@@ -5,17 +5,17 @@ The rule and its theorems stand at the head of `evenhand.promises.weight_rule`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from evenhand.errors import NOTHING, ArgumentError, Wording, first_few, wanted
+from evenhand.errors import NOTHING, ArgumentError, InFlightError, Wording, first_few, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.parameters import locked
+from evenhand.promises.amounts import amount_of
 from evenhand.promises.weighed import most_of, unit_of
-from evenhand.promises.weight_rule import enter_weight, worst_completion
-from evenhand.protocol import Decision, Label
+from evenhand.promises.weight_rule import enter_weight
+from evenhand.protocol import Decision
 from evenhand.quotas.quota_policy import QuotaPolicy
 
 
@@ -24,25 +24,6 @@ class WeighedPolicy(QuotaPolicy):
 
     _asked: int | None = None
     """The weight of the decision that is being taken, -1 for one that is told later; None where none is."""
-
-    @property
-    @locked
-    def _weights(self) -> dict[Label, Decimal]:
-        """The weight of each arm's decisions so far, in the unit of the promise; {} for a promise of rounds."""
-        if self.promise.weight is None:
-            return {}
-        digits, sums = unit_of(self.promise).digits, self.engine.state.weights.tolist()
-        return {arm: Decimal(whole).scaleb(-digits) for arm, whole in zip(self.promise.arms, sums, strict=True)}
-
-    @property
-    @locked
-    def _most_behind(self) -> Fraction | None:
-        """By how much an arm is behind its share of the weights at most, however heavy what is not told yet turns out
-        to be; None for a promise of rounds."""
-        if self.promise.weight is None:
-            return None
-        worst: int = worst_completion(self.engine.params, self.engine.state)
-        return Fraction(worst, self.engine.params.denominator * unit_of(self.promise).scale)
 
     @locked
     def tell(self, decision: Decision | int, reward: Any, *, weight: Any = None) -> None:
@@ -66,29 +47,6 @@ class WeighedPolicy(QuotaPolicy):
         enter_weight(self.engine.state, index, whole)
 
     @locked
-    def tell_all(
-        self, decisions: Sequence[Decision | int], rewards: Sequence[Any], *, weights: Sequence[Any] | None = None
-    ) -> None:
-        """Record the rewards of many tickets, all or none, and their weights where these are told later.
-
-        Raises
-        ------
-        ArgumentError, RewardError, UnknownTicketError, ClosedTicketError, ForeignTicketError
-            As `tell` does.
-        """
-        if not self._told_later:
-            self._refuse_weight(weights)
-            super().tell_all(decisions, rewards)
-            return
-        told = [None] * len(decisions) if weights is None else list(weights)
-        if not len(told) == len(decisions) == len(rewards):
-            what = f"as many as the {len(decisions)} decisions"
-            raise ArgumentError(wanted("rewards and weights", what, Wording(f"{len(rewards)} and {len(told)}")))
-        with self._all_or_none():
-            for decision, reward, weight in zip(decisions, rewards, told, strict=True):
-                self.tell(decision, reward, weight=weight)
-
-    @locked
     def forget(self, decision: Decision | int) -> None:
         """Close a ticket that will never be told, also not its weight: that counts as 0 for good."""
         index = self.tickets.find(decision)[1].said[2]
@@ -100,6 +58,9 @@ class WeighedPolicy(QuotaPolicy):
     def _told_later(self) -> bool:
         return self.promise.weight is not None and self.promise.in_flight is not None
 
+    def _round_shown(self, contexts: object = None, *, available: object = None, weight: object = None) -> Any:
+        return super()._round_shown(contexts, available=available), amount_of(weight)
+
     def _weight_to_ask(self, weight: Any) -> int | None:
         """Return the weight with which the next decision is taken; None for a promise of rounds."""
         if self.promise.weight is None or self._told_later:
@@ -108,12 +69,12 @@ class WeighedPolicy(QuotaPolicy):
             return None
         if not self._told_later:
             return self._counted(weight)
-        open, most = self.tickets.open, self.promise.in_flight
-        if len(open) > (most or 0):
-            named = first_few([f"{number} (round {one.round})" for number, one in open.items()], 5)
+        open, most = 0 if self._engine is None else int(self._engine.state.flying.sum()), self.promise.in_flight
+        if open > (most or 0):
+            named = first_few([f"{number} (round {one.round})" for number, one in self.tickets.open.items()], 5)
             what = f"at most {most} decisions whose {self.promise.weight} are not told, as in_flight says"
             mend = "tell their weights, or forget those that cost nothing"
-            raise ArgumentError(wanted("ask", what, Wording(f"the open tickets {named}"), mend))
+            raise InFlightError(wanted("ask", what, Wording(f"{open} open: tickets {named}"), mend))
         return -1
 
     def _counted(self, weight: Any) -> int:
