@@ -194,8 +194,6 @@ class ExhaustedError(EvenhandError):
 class InFlightError(EvenhandError):
     """Too many decisions wait for their weights for another one to be taken."""
 
-    repeatable = True
-
 
 class DatasetError(EvenhandError):
     """A data set is absent and cannot be fetched, or has another checksum than published."""

@@ -10,8 +10,8 @@ EVERYWHERE = {"--json", "--study", "--out"}
 COUNTS = {
     "new": "--policy --shares --arms-from --learn --tolerance --groups --sensitive --seed --name --expire-after "
     "--set --spec --promise",
-    "ask": "--contexts --available --groups --annotator --count --key --subject",
-    "tell": "--values --violations --acceptable --rows --samples --annotator --auditor",
+    "ask": "--contexts --available --groups --annotator --weight --count --key --subject",
+    "tell": "--values --violations --acceptable --rows --samples --annotator --auditor --weight",
     "add": "--share",
     "change": "--shares --promise --from",
     "show": "--decision",

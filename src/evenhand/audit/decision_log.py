@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.data.tables import (
+    OFFERED,
     cells,
     check_column,
     check_digits,
@@ -307,6 +308,11 @@ def _check_same(values: NDArray[Any], rounds: Numbered, name: str) -> None:
         if other.size:
             where = f"column {name!r}, row {other[0] + 1}"
             raise TableError(wanted(where, "the same in all rows of a round", values[other[0]]))
+
+
+def offers_in(names: Iterable[str]) -> str | None:
+    """Return the column of offers that a study's log has, None where there is none, or the log is another one."""
+    return OFFERED if {OFFERED, "given", "told_at"} <= set(names) else None
 
 
 def _offers(frame: pd.DataFrame, name: str, arms: Sequence[Label]) -> Bools:

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from evenhand.audit.audited_promise import AuditedPromise, read_audited
-from evenhand.audit.decision_log import NONE, Numbered, Plays, read_log, read_plays, read_rounds, times_of
+from evenhand.audit.decision_log import NONE, Numbered, Plays, offers_in, read_log, read_plays, read_rounds, times_of
 from evenhand.audit.files import audit_files, in_turn
 from evenhand.audit.findings import Audit, with_times
 from evenhand.audit.separate_logs import ApartAudit, judge_all_orders
-from evenhand.audit.stretches import batches, placed, stretches
+from evenhand.audit.stretches import batches, files_named, names_in, placed, stretches
 from evenhand.audit.weights import Weights, read_weights
 from evenhand.data.tables import cells, check_column, in_natural_order, places_in
 from evenhand.errors import NOTHING, ArgumentError, TableError, Wording, wanted
@@ -119,7 +119,7 @@ def promise(
     promise : an `eh.Promise`, instead of shares, tolerance, caps, cap_tolerance and windows.
     segment : a column; every promise is then checked within each of its values.
     available : a column with the arms that were on offer, as lists or as text separated by commas; each arm is then
-        owed its share of the rounds in which it was on offer.
+        owed its share of the rounds in which it was on offer. By default that of a study's log, where it has one.
     round : a column whose equal values mark the rows of one round, where several arms are played in a round.
     times : a column of times: the finding then says when a promise was broken, beside the number of the round. The
         first column of `order` where that holds times.
@@ -170,9 +170,11 @@ def promise(
                 mend = "read the file with pandas, or sort its rows and list a round's arms in one cell"
                 raise ArgumentError(wanted(name, Wording(NOTHING, " where files are audited"), value, mend))
         file = os.fspath(frame)
+        available = available or offers_in(names_in(files_named(file)[0]))
         found = audit_files(file, arm=arm, available=available, segment=segment, jobs=jobs, **promised)
         return with_times(found, None if times is None else _times_in_files(file, times))
     tables = [as_pandas(one) for one in ([frame] if frames is None else frames)]
+    available = available or offers_in(tables[0].columns)
     named = promised["shares"] if promise is None else dict.fromkeys(promise.arms, 0)
     plays = [read_plays(table, arm, named) for table in tables]
     rounds = [read_rounds(table, order, round) for table in tables]

@@ -77,8 +77,7 @@ def stretches(pattern: str, columns: Sequence[str]) -> list[Stretch]:
     found: list[Stretch] = []
     for path in files_named(pattern):
         if not _in_groups(path):
-            csv = format_of(Path(path)) == "csv"
-            _check_columns(path, CsvFile.at(Path(path)).header() if csv else list(read_table(path).columns), columns)
+            _check_columns(path, names_in(path), columns)
             found.append(Stretch(path, None, 1, 0))
             continue
         pa, pq = optional("pyarrow", "a Parquet file"), optional("pyarrow.parquet", "a Parquet file")
@@ -93,6 +92,14 @@ def stretches(pattern: str, columns: Sequence[str]) -> list[Stretch]:
     if not sum(one.rows for one in found):
         raise TableError(f"{pattern}: no rows")
     return [one for one in found if one.rows]
+
+
+def names_in(path: str) -> list[str]:
+    """Return the names of a file's columns, which is not read further if that can be avoided."""
+    if _in_groups(path):
+        return list(optional("pyarrow.parquet", "a Parquet file").read_schema(path).names)
+    csv = format_of(Path(path)) == "csv"
+    return CsvFile.at(Path(path)).header() if csv else list(read_table(path).columns)
 
 
 def _check_columns(path: str, names: list[str], columns: Sequence[str]) -> None:

@@ -72,7 +72,7 @@ def audited_log(
     window_texts : Least plays in any consecutive rounds: a=2/25,b=10 is twice in any 25, once in any 10.
     promise : TOML or JSON file with a promise, instead of the options above.
     segment : A column; promises are checked inside each of its values.
-    available : A column with the arms on offer, separated by commas.
+    available : A column with the arms on offer, separated by commas; by default that of an exported study.
     round : A column whose equal values mark the rows of one round.
     times : A column of times, to say when a promise was broken; the first column of --order if it holds times.
     weight : A column of weights from 0, such as costs or tokens, of whose sum shares and caps are then parts.
@@ -208,7 +208,7 @@ def _print_json(finding: Audit) -> None:
 def _say(finding: Audit, log: Path, unit: str, segments: bool) -> None:
     title = f"{log}: {finding.rounds:,} decisions"
     if finding.promise.weight:
-        title += f", {plain_number(finding.arms['weight'].sum())} {finding.unit}"
+        title += f", {plain_number(sum(finding.arms['weight'].tolist()))} {finding.unit}"
     if segments:
         owed = finding.arms[finding.arms["owed"] > 0]
         counted = "weight" if finding.promise.weight else "pulls"

@@ -80,6 +80,15 @@ def amount_of(value: Any) -> Decimal | None:
     return number if sound else None
 
 
+def plain_amount(number: Decimal) -> int | str:
+    """Return an amount as logs keep it, the same however it was written: a whole number, or text with all digits.
+
+    >>> plain_amount(Decimal("4e3")), plain_amount(Decimal("12.50"))
+    (4000, '12.5')
+    """
+    return int(number) if not digits_of(number) else f"{number.normalize():f}"
+
+
 def digits_of(number: Decimal) -> int:
     """Return the digits after the point, without zeros at the end.
 

@@ -29,7 +29,7 @@ from evenhand.promises.round_kernels import (
     follow,
     position_of,
 )
-from evenhand.promises.weight_kernels import WEIGHED, beyond, set_limit
+from evenhand.promises.weight_kernels import WEIGHED, WEIGHED_FLOOR, beyond, set_limit
 from evenhand.protocol import Label
 
 FIRSTS = {"begun": ("begun",), "first": ("first_by", "first")}
@@ -284,7 +284,19 @@ class ClauseCounts:
 
     @property
     def behind(self) -> Floats:
-        """r A - N of each key and clause (n_keys, n_clauses) now."""
-        standing = self.standing
-        behind: Floats = self.rates.shares * np.maximum(standing.clock, 0) - standing.plays
+        """r A - N of each key and clause (n_keys, n_clauses) now; of weights in their unit."""
+        standing, weighed = self.standing, self.rates.kinds == WEIGHED_FLOOR
+        clock = np.where(weighed, standing.weight, np.maximum(standing.clock, 0))
+        over = self.rates.numerators * clock - self.rates.denominators * standing.plays
+        exact = over / (self.rates.denominators * self._scale)
+        behind: Floats = np.where(weighed, exact, self.rates.shares * clock - standing.plays)
         return behind
+
+    @property
+    def worst(self) -> tuple[Floats, Ints]:
+        """The largest r A - N of each key and clause (n_keys * n_clauses,) that was noted so far, of weights in their
+        unit, and the rounds at whose end they were first reached."""
+        counts, keys = self.counts, len(self.counts.tick)
+        weighed, whole = (np.tile(one, keys) for one in (self.rates.kinds == WEIGHED_FLOOR, self.rates.denominators))
+        most = np.where(weighed, counts.most / (whole * self._scale), counts.worst)
+        return most, np.where(weighed, counts.most_at, counts.worst_at)

@@ -9,7 +9,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from evenhand.errors import NOTHING, ArgumentError, InFlightError, Wording, first_few, wanted
+from evenhand.errors import NOTHING, ArgumentError, InFlightError, Wording, wanted
 from evenhand.kernels.arrays import Floats
 from evenhand.parameters import locked
 from evenhand.promises.amounts import amount_of
@@ -71,10 +71,9 @@ class WeighedPolicy(QuotaPolicy):
             return self._counted(weight)
         open, most = 0 if self._engine is None else int(self._engine.state.flying.sum()), self.promise.in_flight
         if open > (most or 0):
-            named = first_few([f"{number} (round {one.round})" for number, one in self.tickets.open.items()], 5)
             what = f"at most {most} decisions whose {self.promise.weight} are not told, as in_flight says"
             mend = "tell their weights, or forget those that cost nothing"
-            raise InFlightError(wanted("ask", what, Wording(f"{open} open: tickets {named}"), mend))
+            raise InFlightError(wanted("ask", what, Wording(f"{open} open"), mend))
         return -1
 
     def _counted(self, weight: Any) -> int:

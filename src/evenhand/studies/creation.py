@@ -18,7 +18,6 @@ from evenhand.parameters import rounds_of
 from evenhand.policy.ask_tell import open_tickets_of
 from evenhand.policy.given import checked_reward
 from evenhand.policy.traits import traits_of
-from evenhand.promises.promise import check_rounds
 from evenhand.protocol import Policy
 from evenhand.saving.state import to_bytes
 from evenhand.studies.log.chain import Birth
@@ -69,8 +68,6 @@ def state_of_new(policy: Any) -> bytes:
     """
     if registry.name_of(policy) is None or not isinstance(policy, Policy):
         raise ArgumentError(wanted("policy", "a registered policy, such as eh.quotas.FairUCB({...})", policy))
-    if (promise := traits_of(policy).promise) is not None:
-        check_rounds(promise)
     waiting = len(open_tickets_of(policy))
     if waiting:
         raise ArgumentError(wanted("policy", "one without open tickets", Wording(f"{waiting} open")))
@@ -104,6 +101,9 @@ def expiry_of_new(policy: Any, after: Any, reward: Any) -> dict[str, float]:
         what = "verdicts" if traits.audited else traits.feedback
         mend = "leave it out: tickets then expire without one"
         raise ArgumentError(wanted("expire_reward", "a policy that is told rewards alone", f"one told {what}", mend))
+    if traits.promise is not None and traits.promise.in_flight is not None:
+        mend = "leave it out: the weight of a ticket that expires then counts as 0"
+        raise ArgumentError(wanted("expire_reward", Wording(NOTHING, " where weights are told late"), reward, mend))
     low, high = traits.reward_range or (-math.inf, math.inf)
     return found | {"expire_reward": checked_reward(reward, low, high, "expire_reward")}
 

@@ -14,6 +14,7 @@ from evenhand.arguments import one_of
 from evenhand.errors import ArgumentError, ErasedError, EvenhandError, ReplayError, Wording, wanted
 from evenhand.policy.ask_tell import AskTell
 from evenhand.policy.traits import traits_of
+from evenhand.promises.amounts import amount_of, plain_amount
 from evenhand.protocol import Changeable, Decision
 from evenhand.studies.log.chain import Entry
 from evenhand.studies.log.codec import arguments_of, as_decided, from_text, to_plain, to_text
@@ -207,6 +208,8 @@ class Arguments:
         kept = {name: to_plain(value, name, exact=kind in CHANGES) for name, value in given.items()}
         if kept.get("available") is not None:
             kept["available"] = _as_list(kept["available"])
+        if (amount := amount_of(given.get("weight"))) is not None:
+            kept["weight"] = plain_amount(amount)
         return {name: v for name, v in kept.items() if name in needed or v != to_plain(takes[name], name)}
 
 

@@ -21,6 +21,7 @@ from evenhand.policy.traits import traits_of
 from evenhand.protocol import Label
 from evenhand.studies.log.chain import Entry
 from evenhand.studies.log.codec import arguments_of, from_text, promise_arguments, revive, rewards_told
+from evenhand.studies.log.log import CLOSED
 from evenhand.studies.log.operations import CHANGES
 from evenhand.studies.statistics.outcomes import Outcomes
 from evenhand.studies.statistics.promise_check import PromiseCheck
@@ -132,6 +133,8 @@ class Statistics(PromiseCheck):
 
     def _take(self, row: Entry, decision: dict[str, Any]) -> None:
         self.sequence = row.sequence
+        if row.kind in CLOSED:
+            self.closed(row.ticket, from_text(row.given).get("weight", 0))
         if row.kind == "ask":
             self._decided(row, decision)
         elif row.kind == "tell" or (row.kind == "expire" and rewards_told(from_text(row.given))):
@@ -183,7 +186,7 @@ class Statistics(PromiseCheck):
         self.rounds, self._at = self.rounds + 1, row.at
         self.open[row.ticket or 0] = indices, row.at
         if indices and self.when is not None:
-            self.decided(indices, None if row.given == "{}" else promise_arguments(row.given))
+            self.decided(indices, None if row.given == "{}" else promise_arguments(row.given), row.ticket)
         for index in indices:
             self._drawn(row, index)
         if decision.get("reason_code") == "forced":
