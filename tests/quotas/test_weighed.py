@@ -183,12 +183,37 @@ def test_a_saved_policy_goes_on_as_it_would_have(tmp_path: Path) -> None:
     assert told(policy) == told(other)
 
 
+@pytest.mark.parametrize("in_flight", [None, 2])
+def test_a_split_promise_is_kept_in_every_order_also_where_half_of_the_processes_are_killed(
+    in_flight: int | None,
+) -> None:
+    owed = eh.Promise(SHARES, 60_001.3, weight="tokens", largest=4000, in_flight=in_flight)
+    parts, random, logs = owed.split(8), np.random.default_rng(5), []
+    assert sum(Fraction(str(part.tolerance)) for part in parts) == Fraction("60001.3")
+    for number, part in enumerate(parts):
+        policy, waiting, rows = DeadlineLearn(Favourite(), part, seed=number), [], []
+        for _ in range(40 if number % 2 else int(random.integers(5, 40))):
+            weight = int(random.integers(1, 4001))
+            waiting.append(policy.ask(weight=weight if in_flight is None else None))
+            rows.append([waiting[-1].arm, weight])
+            if in_flight is not None and len(waiting) > in_flight:
+                told = waiting.pop(0)
+                policy.tell(told, 0.0, weight=rows[told.id - 1][1])
+        for dead in waiting if in_flight is not None else ():
+            rows[dead.id - 1][1] = 0  # the process was killed before it said what they weigh
+        logs.append(pd.DataFrame(rows, columns=["arm", "tokens"]))
+    assert eh.audit.promise(frames=logs, arm="arm", promise=owed).kept
+    strict = eh.audit.promise(frames=logs, arm="arm", shares=SHARES, tolerance=8000, weight="tokens")
+    assert not strict.kept
+    with pytest.raises(SharesError, match=r"tolerance: expected at least .* tokens, so that 99 processes"):
+        owed.split(99)
+
+
 def test_whatever_counts_rounds_refuses_a_promise_of_a_weight() -> None:
     owed = promise()
     for call in (
         lambda: eh.quotas.FairLearn(UCB1(), owed),
         lambda: eh.quotas.price(owed, [0.1, 0.2, 0.3]),
-        lambda: owed.split(2),
         lambda: owed.owed(3),
         lambda: owed.is_kept([1, 1, 1], 3),
         lambda: DeadlineLearn(UCB1(), owed, lottery=0.5),

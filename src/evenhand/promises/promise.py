@@ -266,7 +266,8 @@ class Promise(HasCard):
 
         Whatever the order in which their logs are merged, and wherever one of them ends, the whole promise holds at
         every round. Each part is an ordinary promise with a whole-number tolerance and windows of one play, and no one
-        of these numbers could be larger by one. To `add`, `retire` or `change`, split anew.
+        of these numbers could be larger by one. Of weights the tolerance is divided up, and each part has the whole
+        `in_flight`. To `add`, `retire` or `change`, split anew.
 
         Parameters
         ----------
@@ -285,7 +286,6 @@ class Promise(HasCard):
 
         Source: the theorems at the head of `evenhand.promises.split`.
         """
-        check_rounds(self)
         return split(self, workers)
 
     # ------------------------------------------------------------------ what is owed

@@ -38,12 +38,9 @@ def read_weighed(promise: Any, largest: Any, in_flight: Any, offers: Any) -> dic
     if flight and offers not in (None, "all"):
         mend = "with in_flight=0, or weights that are known when asking, arms may come and go"
         raise ArgumentError(wanted("offers", "'all', where weights are told later", offers, mend))
-    least = least_tolerance(promise.shares, Fraction(most), flight or 0)[0]
     fields = {"largest": _written(most, largest), "in_flight": flight, "offers": "all" if flight else promise.offers}
     stated = promise.varied(**fields)
-    unit = unit_of(stated)
-    if promise.slack < least:
-        enough = Fraction(math.ceil(least * unit.scale), unit.scale)
+    if promise.slack < (enough := enough_for(stated)):
         shown = f"at least {plain_number(enough)} {promise.weight}, within which these shares can be kept"
         mend = "or lower largest" + " or in_flight" * bool(flight)
         raise SharesError(wanted("tolerance", shown, promise.tolerance, mend))
@@ -57,6 +54,12 @@ def read_weighed(promise: Any, largest: Any, in_flight: Any, offers: Any) -> dic
 def _written(most: Decimal, given: Any) -> Decimal:
     """Return the largest weight with the digits that it was written with: text and decimals keep zeros at their end."""
     return most if isinstance(given, (str, Decimal)) else most.quantize(Decimal(1).scaleb(-digits_of(most)))
+
+
+def enough_for(promise: Any) -> Fraction:
+    """Return the least tolerance, in whole numbers of the last digit, within which a rule keeps the shares."""
+    least = least_tolerance(promise.shares, Fraction(promise.largest), promise.in_flight or 0)[0]
+    return Fraction(math.ceil(least * unit_of(promise).scale), unit_of(promise).scale)
 
 
 def unit_of(promise: Any) -> Unit:
