@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from evenhand.audit.decision_log import Numbered, moments_of
-from evenhand.audit.weights import Weights, check_total
+from evenhand.audit.weights import Weights
 from evenhand.data.tables import cells, column, in_natural_order, named_alike, twin_of
 from evenhand.errors import (
     NOTHING,
@@ -27,7 +27,7 @@ from evenhand.frames import has_row_labels, is_frame
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.deadlines import NEVER
 from evenhand.labels import Labels, is_by_label
-from evenhand.promises.amounts import Unit
+from evenhand.promises.amounts import MOST, Unit
 from evenhand.promises.clause import Clause
 from evenhand.promises.promise import WINDOWS_COUNT, Promise, read_promise
 from evenhand.promises.reading import is_set, key_of, name_arms
@@ -73,9 +73,19 @@ class AuditedPromise(NamedTuple):
         return weights.scaled(self.unit.digits) if self.unit else weights.whole
 
     def check(self, total: int, digits: int) -> None:
-        """Refuse weights with such a sum, times 10^digits, if that is too large to be counted."""
-        if self.unit:
-            check_total(self.unit, (term.clause for term in self.terms), total, digits)
+        """Refuse weights whose sum, times 10^digits, is too large to be counted against these clauses.
+
+        Raises
+        ------
+        TableError
+            If it is.
+        """
+        for clause in (term.clause for term in self.terms if self.unit):
+            most = Fraction(MOST, clause.share.denominator * self.scale) - clause.slack
+            if Fraction(total, 10**digits) >= most:
+                what = f"weights whose sum is below {max(0, int(most)):,}, to be counted against {clause.share} exactly"
+                mend = "round the weights, or take a share with a smaller denominator"
+                raise TableError(wanted(f"column {clause.weight!r}", what, total / 10**digits, mend))
 
 
 class ShareEntry(NamedTuple):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,12 +9,10 @@ import numpy as np
 from evenhand.data.tables import cells
 from evenhand.errors import TableError, wanted
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.promises.amounts import DIGITS, MOST, Unit, amount_of, digits_of
+from evenhand.promises.amounts import DIGITS, MOST, amount_of, digits_of
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from evenhand.promises.clause import Clause
 
 FEW = 100
 MEND = f"weights are numbers from 0 with at most {DIGITS} digits after the point; round them as they are paid"
@@ -47,22 +43,6 @@ class Weights(NamedTuple):
                 wanted(f"column {name!r}", what, f"{self.whole.sum(dtype=np.float64) / 10**self.digits:g}")
             )
         return self
-
-
-def check_total(unit: Unit, clauses: Iterable[Clause], total: int, digits: int) -> None:
-    """Refuse weights whose sum, times 10^digits, is too large to be counted against these clauses.
-
-    Raises
-    ------
-    TableError
-        If it is.
-    """
-    for clause in clauses:
-        most = Fraction(MOST, clause.share.denominator * unit.scale) - clause.slack
-        if Fraction(total, 10**digits) >= most:
-            what = f"weights whose sum is below {max(0, int(most)):,}, to be counted against {clause.share} exactly"
-            mend = "round the weights, or take a share with a smaller denominator"
-            raise TableError(wanted(f"column {unit.name!r}", what, total / 10**digits, mend))
 
 
 def read_weights(frame: pd.DataFrame, name: str) -> Weights:

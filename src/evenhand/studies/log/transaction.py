@@ -31,7 +31,6 @@ from evenhand.studies.log.codec import (
     decision_from,
     first_random_state,
     from_text,
-    moment,
     now,
     random_state_of,
     revive,
@@ -47,8 +46,6 @@ from evenhand.studies.log.subjects import Subjects, sealed_under
 
 MANY = 1_000
 """The most subjects that one entry says to be erased."""
-SHOWN = 5
-"""The most open tickets that a refusal names."""
 
 
 class Transaction:
@@ -209,7 +206,9 @@ class Transaction:
         try:
             decision = apply(replay.policy, "ask", None, revive(given) if "$" in text else given)
         except InFlightError as error:
-            raise self._naming_open(error) from error
+            self.write()
+            since = replay.tickets.open_since(self._connection)
+            raise InFlightError(Wording(error.args[0], f"; the first are {since}")) from error
         if not begun:
             drawn_from = first_random_state(replay.policy)
         if ask.subject is not None:
@@ -220,13 +219,6 @@ class Transaction:
         if name is not None:
             self._named[name] = given, decision
         return decision
-
-    def _naming_open(self, error: InFlightError) -> InFlightError:
-        """Return a refusal that says since when the first open tickets wait for their weights."""
-        self.write()
-        asks = self._log.open_asks(self._connection, self._replay.tickets.lower_bound, LARGEST, SHOWN)
-        since = ", ".join(f"{ask.ticket} since {moment(ask.at):%Y-%m-%d %H:%M:%S} UTC" for ask in asks)
-        return InFlightError(Wording(error.args[0], f"; the first are {since}"))
 
     def _run_tell(self, tell: Tell) -> str:
         given = self._replay.arguments.validate("tell", tell.given)
