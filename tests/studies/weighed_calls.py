@@ -5,12 +5,14 @@ import os
 import signal
 import sqlite3
 import time
+from collections.abc import Callable
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from evenhand.errors import InFlightError
+from evenhand.errors import InFlightError, UnreachableError
 from evenhand.studies import Study
 
 SHARES = {"A": "1/4", "B": "1/5", "C": 0}
@@ -41,7 +43,7 @@ def converse(place: Path, asks: int, number: int, dies: int = 0) -> None:
     with Study.open(place) as study:
         while last < asks or dies:
             try:
-                decision = study.ask()
+                decision = at_last(lambda key=f"{number}-{own}": study.ask(key=key))
                 last, own = decision.id, own + 1
                 waiting.append(decision)
             except InFlightError:
@@ -51,7 +53,16 @@ def converse(place: Path, asks: int, number: int, dies: int = 0) -> None:
             while len(waiting) > 1 or (waiting and last >= asks):
                 told = waiting.pop(int(random.integers(len(waiting))))
                 weight = int(random.integers(3000, 4001) if told.arm == "C" else random.integers(1, 400))
-                study.tell(told, float(told.arm == "C"), weight=weight)
+                at_last(lambda told=told, weight=weight: study.tell(told, float(told.arm == "C"), weight=weight))
+
+
+def at_last(call: Callable[[], Any]) -> Any:
+    """Return what a call returns, which is repeated while others keep the database."""
+    while True:
+        try:
+            return call()
+        except UnreachableError:
+            time.sleep(0.01)
 
 
 def nursery() -> ForkServerContext:

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.audit.audited_promise import AuditedPromise, check_constant, read_audited
-from evenhand.audit.decision_log import MEND, NONE, read_log, read_plays, read_rounds
+from evenhand.audit.decision_log import MEND, NONE, offers_in, read_log, read_plays, read_rounds
 from evenhand.audit.findings import Audit, Entered, finding, looks_at, open_books
-from evenhand.audit.stretches import UNWEIGHED, Stretch, batches, may_be_lists, numbered, placed, stretches
+from evenhand.audit.stretches import UNWEIGHED, Stretch, batches, may_be_lists, names_in, numbered, placed, stretches
 from evenhand.audit.weights import Weights, read_weights, sums_of
 from evenhand.data.tables import in_natural_order, places_in
 from evenhand.errors import EvenhandError, UnknownArmError, wanted_label
@@ -172,6 +172,7 @@ def audit_files(
     """
     check_constant(shares)
     found = stretches(pattern, [name for name in (arm, available, segment, weight) if name is not None])
+    available = available or offers_in(names_in(found[0].path))
     columns = columns_of(found, arm, available, segment, weight)
     by_stretch = [StretchSummary(Counter(), 1, one.rows, Counter(), 0) for one in found]
     named = is_by_label(shares)

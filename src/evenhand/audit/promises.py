@@ -18,7 +18,7 @@ from evenhand.audit.decision_log import NONE, Numbered, Plays, offers_in, read_l
 from evenhand.audit.files import audit_files, in_turn
 from evenhand.audit.findings import Audit, with_times
 from evenhand.audit.separate_logs import ApartAudit, judge_all_orders
-from evenhand.audit.stretches import batches, files_named, names_in, placed, stretches
+from evenhand.audit.stretches import batches, placed, stretches
 from evenhand.audit.weights import Weights, read_weights
 from evenhand.data.tables import cells, check_column, in_natural_order, places_in
 from evenhand.errors import NOTHING, ArgumentError, TableError, Wording, wanted
@@ -170,7 +170,6 @@ def promise(
                 mend = "read the file with pandas, or sort its rows and list a round's arms in one cell"
                 raise ArgumentError(wanted(name, Wording(NOTHING, " where files are audited"), value, mend))
         file = os.fspath(frame)
-        available = available or offers_in(names_in(files_named(file)[0]))
         found = audit_files(file, arm=arm, available=available, segment=segment, jobs=jobs, **promised)
         return with_times(found, None if times is None else _times_in_files(file, times))
     tables = [as_pandas(one) for one in ([frame] if frames is None else frames)]

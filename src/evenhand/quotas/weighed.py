@@ -10,7 +10,6 @@ from fractions import Fraction
 from typing import Any
 
 from evenhand.errors import NOTHING, ArgumentError, InFlightError, Wording, wanted
-from evenhand.kernels.arrays import Floats
 from evenhand.parameters import locked
 from evenhand.promises.amounts import amount_of
 from evenhand.promises.weighed import most_of, unit_of
@@ -92,10 +91,21 @@ class WeighedPolicy(QuotaPolicy):
             way = " when asking: it is told with the reward" if self._told_later else way
             raise ArgumentError(wanted("weight", Wording(NOTHING, way), given))
 
-    def _choose(self, shown: Floats) -> tuple[int, int, float]:
+    @locked
+    def choose(self, contexts: object = None) -> int:
+        """Take the next decision without a ticket and return the arm's index.
+
+        Raises
+        ------
+        ArgumentError
+            If the promise is about weights, which need a ticket.
+        """
         if self.promise.weight is not None:
-            if self._asked is None:
-                what = "ask and tell, which count the weights of its promise"
-                raise ArgumentError(wanted("choose", what, Wording("a call without a ticket")))
+            what = "ask and tell, which count the weights of its promise"
+            raise ArgumentError(wanted("choose", what, Wording("a call without a ticket")))
+        return super().choose(contexts)
+
+    def _inputs(self) -> dict[str, Any] | None:
+        if self._asked is not None:
             self.engine.state.weight[0] = self._asked
-        return super()._choose(shown)
+        return super()._inputs()
