@@ -276,3 +276,20 @@ def test_all_that_a_command_says_is_in_the_unit(tmp_path: Path) -> None:
     axes = eh.plots.plot_audit(found)
     assert axes.get_ylabel() == "cost behind or ahead"
     assert "above 1.5 a share is broken" in [text.get_text() for text in axes.get_legend().get_texts()]
+
+
+@pytest.mark.parametrize("tolerance", [0, 2])
+def test_where_all_weigh_one_the_finding_is_that_of_rounds(tolerance: int) -> None:
+    """r A - N >= a + 1 breaks a share p / 8 of the rounds, so more than a + 7 / 8 does by weight."""
+    random = np.random.default_rng(12)
+    log = pd.DataFrame({"arm": random.choice([*"abc"], 400, p=[0.24, 0.13, 0.63]), "one": 1})
+    owed = {"a": "1/4", "b": "1/8", "c": 0}
+    by_rounds = eh.audit.promise(log, arm="arm", shares=owed, tolerance=tolerance)
+    by_weight = eh.audit.promise(log, arm="arm", shares=owed, tolerance=tolerance + 0.875, weight="one")
+    for name in ("kept", "worst_shortfall", "worst_arm", "worst_round", "rounds_in_violation", "first_violation"):
+        assert getattr(by_weight, name) == getattr(by_rounds, name)
+    assert (by_weight.last_violation, by_weight.stretches) == (by_rounds.last_violation, by_rounds.stretches)
+    assert by_weight.rounds_in_violation > 0
+    pd.testing.assert_frame_equal(by_weight.timeline, by_rounds.timeline)
+    columns = ["arm", "owed", "share", "pulls", "worst_shortfall", "worst_round", "rounds_in_violation"]
+    pd.testing.assert_frame_equal(by_weight.arms[columns], by_rounds.arms[columns])
