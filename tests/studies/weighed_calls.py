@@ -4,8 +4,8 @@ import multiprocessing
 import os
 import signal
 import sqlite3
-import time
 from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import numpy as np
 
 from evenhand.errors import InFlightError, UnreachableError
 from evenhand.studies import Study
+from tests.waiting import until
 
 SHARES = {"A": "1/4", "B": "1/5", "C": 0}
 BEHIND = """
@@ -42,12 +43,9 @@ def converse(place: Path, asks: int, number: int, dies: int = 0) -> None:
     random, waiting, last, own = np.random.default_rng(number), [], 0, 0
     with Study.open(place) as study:
         while last < asks or dies:
-            try:
-                decision = at_last(lambda key=f"{number}-{own}": study.ask(key=key))
-                last, own = decision.id, own + 1
-                waiting.append(decision)
-            except InFlightError:
-                time.sleep(0.001)
+            decision = at_last(lambda key=f"{number}-{own}": study.ask(key=key))
+            last, own = decision.id, own + 1
+            waiting.append(decision)
             if dies and own == dies:
                 os.kill(os.getpid(), signal.SIGKILL)
             while len(waiting) > 1 or (waiting and last >= asks):
@@ -57,12 +55,13 @@ def converse(place: Path, asks: int, number: int, dies: int = 0) -> None:
 
 
 def at_last(call: Callable[[], Any]) -> Any:
-    """Return what a call returns, which is repeated while others keep the database."""
-    while True:
-        try:
+    """Return what a call returns, which is repeated while others keep the database, or have too much in flight."""
+
+    def tried() -> Any:
+        with suppress(InFlightError, UnreachableError):
             return call()
-        except UnreachableError:
-            time.sleep(0.01)
+
+    return until(tried, 0.01)
 
 
 def nursery() -> ForkServerContext:
