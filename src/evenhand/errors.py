@@ -25,6 +25,7 @@
     ├── MissingExtraError        (also ImportError)  an optional dependency is not installed
     ├── ServiceError             a service that refuses a client, cannot be reached, or sends what cannot be read
     ├── ExhaustedError           nothing is left to ask for: every pool is used up, or the budget is spent
+    ├── InFlightError            too many decisions wait for their weights
     ├── DatasetError             a data set that is absent and cannot be fetched, or has another checksum
     └── SimulationInterrupted    stopped by the user; `.partial` holds what was done
 
@@ -188,6 +189,10 @@ class ServiceError(EvenhandError):
 
 class ExhaustedError(EvenhandError):
     """Nothing is left to ask for: every pool is used up, or the budget is spent."""
+
+
+class InFlightError(EvenhandError):
+    """Too many decisions wait for their weights for another one to be taken."""
 
 
 class DatasetError(EvenhandError):

@@ -10,8 +10,8 @@ EVERYWHERE = {"--json", "--study", "--out"}
 COUNTS = {
     "new": "--policy --shares --arms-from --learn --tolerance --groups --sensitive --seed --name --expire-after "
     "--set --spec --promise",
-    "ask": "--contexts --available --groups --annotator --count --key --subject",
-    "tell": "--values --violations --acceptable --rows --samples --annotator --auditor",
+    "ask": "--contexts --available --groups --annotator --weight --count --key --subject",
+    "tell": "--values --violations --acceptable --rows --samples --annotator --auditor --weight",
     "add": "--share",
     "change": "--shares --promise --from",
     "show": "--decision",
@@ -25,8 +25,9 @@ COUNTS = {
     "--empty --seed",
     "certify": "--at-most --fresh --once --delta",
     "label": "--id --group --features --labels --show --state --annotators --choice --tasks --empty --seed",
-    "audit": "--shares --arm --order --cap --window --promise --segment --available --round --times",
-    "report": "--shares --arm --order --cap --window --promise --segment --available --round --times --reward --call",
+    "audit": "--shares --arm --order --cap --window --promise --segment --available --round --times --weight",
+    "report": "--shares --arm --order --cap --window --promise --segment --available --round --times --weight --reward "
+    "--call",
     "evaluate": "--arm --reward --propensity --policy --shares --cap --window --estimator --model "
     "--largest-weight --stationary --interval --each --fit "
     "--level --contexts --position --order --unit --rounds --replays --seed --at-least --picture",

@@ -32,6 +32,7 @@ from evenhand.errors import (
     ContradictionError,
     EvenhandError,
     ForeignTicketError,
+    InFlightError,
     MissingExtraError,
     RewardError,
     ServiceError,
@@ -408,6 +409,26 @@ def test_promises_change(client):
     assert study.change(promise={"shares": {"b": 0.25}, "caps": {"c": 0.5}, "tolerance": 1}) == {}
     assert {study.ask().arm for _ in range(10)} <= {"b", "c"}
     assert study.state()["promise"]["retired"] == ["a"]
+
+
+def test_weights_are_told_with_the_reward_or_given_when_asking(client):
+    owed = {"shares": {"a": "1/4", "b": 0}, "tolerance": 9000, "weight": "tokens", "largest": "4000.0"}
+    described = {"policy": "quotas/deadline-learn", "learner": "learners/ucb1", "seed": 1}
+    late = client.create("late", described | {"promise": owed | {"in_flight": 1}})
+    first, second = late.ask(), late.ask()
+    with pytest.raises(InFlightError, match=r"at most 1 decisions whose tokens are not told.* got '2 open';.*1 since "):
+        late.ask()
+    assert late.tell(second, 1.0, weight=12.5) == late.tell_many([{"ticket": first, "reward": 0.0, "weight": "7"}])[0]
+    assert late.tell(second, 1.0, weight="12.50") == "already told"
+    state = late.state()
+    assert {arm["label"]: arm["weight"] for arm in state["arms"]} == {first.arm: 7.0, second.arm: 12.5}
+    assert state["promise"]["weight"] == "tokens"
+    known = client.create("known", described | {"promise": owed})
+    assert known.tell(known.ask(weight=900, key="k"), 1.0) == "told"
+    with pytest.raises(ArgumentError, match=r"weight: expected tokens from 0 to 4000\.0"):
+        known.ask(weight=-1)
+    with pytest.raises(ArgumentError, match="weight"):
+        known.ask(weight=[1])
 
 
 @pytest.mark.parametrize(

@@ -31,24 +31,21 @@ EDITS = {
         ),
     ],
     "plain_data.py": [
-        ('"windows", "plays", "offers")', '"windows", "plays", "offers", "starts")'),
+        ('"offers", *WEIGHED)', '"offers", *WEIGHED, "starts")'),
         ('TABLES = ("shares", "caps", "windows")', 'TABLES = ("shares", "caps", "windows", "starts")'),
         ('        "windows": windows,\n', '        "windows": windows,\n        "starts": dict(promise.starts),\n'),
         ('"windows": {}, "plays": 1}', '"windows": {}, "starts": {}, "plays": 1}'),
     ],
     "promise.py": [
-        ("    offers: Offers\n\n    def __init__", "    offers: Offers\n    starts: tuple = ()\n\n    def __init__"),
-        (
-            "offers: object = None,\n    ) -> None:",
-            "offers: object = None,\n        starts: Any = None,\n    ) -> None:",
-        ),
-        ("windows, plays, offers)\n        self", "windows, plays, offers, starts=starts)\n        self"),
+        ("in_flight: int | None = None\n\n", "in_flight: int | None = None\n    starts: tuple = ()\n\n"),
+        ("in_flight: object = None,\n    ) ->", "in_flight: object = None,\n        starts: Any = None,\n    ) ->"),
+        ("offers, **weighed)\n        self", "offers, **weighed, starts=starts)\n        self"),
         (
             "return (*floors, *limits, *(",
             'starts = [Clause("start", members, start) for members, start in self.starts]\n'
             "        return (*floors, *limits, *starts, *(",
         ),
-        ("audited: bool = False,\n) -> Promise:", "audited: bool = False,\n    starts: Any = None,\n) -> Promise:"),
+        ("in_flight: Any = None,\n) ->", "in_flight: Any = None,\n    starts: Any = None,\n) ->"),
         (
             "        windows=read_windows(windows, labels),\n",
             "        windows=read_windows(windows, labels),\n        starts=read_windows(starts, labels),\n",

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenhand import Promise, audit
-from evenhand.audit import files
+from evenhand.audit import stretches
 from evenhand.cli.inputs import tables
 from evenhand.errors import ArgumentError, SharesError, TableError, UnknownArmError
 from tests.cli.shell import call
@@ -191,7 +191,7 @@ BESIDE = ["", "plays", "available", "plays+available+segment"]
 )
 def test_every_kind_of_clause_is_found_as_in_a_data_frame(tmp_path, monkeypatch, promised, beside, ending):
     beside = beside.split("+")
-    monkeypatch.setattr(files, "FRAME", 64)
+    monkeypatch.setattr(stretches, "FRAME", 64)
     promised, rows = PROMISED[promised], 400
     frame = drawn(np.random.default_rng(3), rows, 2 if "plays" in beside else 1, "available" in beside)
     named = {"available": "offered", "segment": "where"}
@@ -210,7 +210,7 @@ def test_every_kind_of_clause_is_found_as_in_a_data_frame(tmp_path, monkeypatch,
 
 
 def test_rows_that_cannot_be_read_are_named_by_their_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(files, "FRAME", 50)
+    monkeypatch.setattr(stretches, "FRAME", 50)
     rows = pd.DataFrame({"item": ["a"] * 120, "offered": ["a,b"] * 70 + ["b"] + ["a,b"] * 49})
     rows.to_csv(tmp_path / "log.csv", index=False)
     rows.to_parquet(tmp_path / "log.parquet")

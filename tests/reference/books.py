@@ -8,7 +8,7 @@ import math
 
 def missing(clause, ticks):
     """By how many plays a clause is broken after these ticks of its clock, each the plays in it; at most 0 if not."""
-    kind, _, rate, slack = clause
+    kind, _, rate, slack, _ = clause
     n, plays = len(ticks), sum(ticks)
     if kind == "window":
         return rate[0] - sum(ticks[-rate[1] :]) if n >= rate[1] else 0

@@ -36,7 +36,7 @@ class Owed(NamedTuple):
 def clauses_of(promise):
     """Return every clause of a promise, as the game counts them."""
     found = []
-    for kind, arms, rate, slack in promise.clauses:
+    for kind, arms, rate, slack, _ in promise.clauses:
         if kind == "floor":
             found.append(Owed(arms, rate, slack))
         elif kind == "cap":

@@ -62,10 +62,11 @@ def shown(policy):
         "groups": dict(itertools.islice(groups.items(), 2)) if isinstance(groups, dict) else {"a": "x"},
         "available": labels,
         "annotator": "ann",
+        "weight": 3,
     }
 
 
-TOLD = {"violations": [(0, 1)], "acceptable": [], "auditor": "ann", "annotator": "ann"}
+TOLD = {"violations": [(0, 1)], "acceptable": [], "auditor": "ann", "annotator": "ann", "weight": None}
 """A value of each argument that a `tell` may take beside what its world tells."""
 
 

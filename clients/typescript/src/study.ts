@@ -13,11 +13,11 @@ export type Label = string | number;
 export type Shares = Record<string, number | string>;
 export type Told = "told" | "already told";
 /** What a round shows the policy. */
-export type Shown = Pick<Schemas["AskBody"], "contexts" | "groups" | "available" | "annotator">;
+export type Shown = Pick<Schemas["AskBody"], "contexts" | "groups" | "available" | "annotator" | "weight">;
 /** What happened beside the reward. */
 export type Happened = Pick<
   Schemas["TellBody"],
-  "violations" | "acceptable" | "auditor" | "X" | "y" | "samples"
+  "violations" | "acceptable" | "auditor" | "X" | "y" | "samples" | "weight"
 >;
 export type Reward = Schemas["TellBody"]["reward"];
 

@@ -9,14 +9,27 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from evenhand.audit.decision_log import Numbered, moments_of
+from evenhand.audit.weights import Weights
 from evenhand.data.tables import cells, column, in_natural_order, named_alike, twin_of
-from evenhand.errors import SharesError, TableError, Wording, argument, nearest, of_one_type, wanted, wanted_one_of
+from evenhand.errors import (
+    NOTHING,
+    ArgumentError,
+    SharesError,
+    TableError,
+    Wording,
+    argument,
+    nearest,
+    of_one_type,
+    wanted,
+    wanted_one_of,
+)
 from evenhand.frames import has_row_labels, is_frame
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.deadlines import NEVER
 from evenhand.labels import Labels, is_by_label
+from evenhand.promises.amounts import MOST, Unit
 from evenhand.promises.clause import Clause
-from evenhand.promises.promise import Promise, read_promise
+from evenhand.promises.promise import WINDOWS_COUNT, Promise, read_promise
 from evenhand.promises.reading import is_set, key_of, name_arms
 from evenhand.protocol import Label, as_label, distinct
 
@@ -42,11 +55,37 @@ class AuditedPromise(NamedTuple):
     promise : shares, sets and caps, the latest where they changed.
     windows : arm -> (plays, rounds).
     terms : the single promises: floors of arms, of sets, then caps and windows.
+    unit : what is shared, where these are weights.
     """
 
     promise: Promise
     windows: dict[Any, tuple[int, int]]
     terms: list[Term]
+    unit: Unit | None = None
+
+    @property
+    def scale(self) -> int:
+        """How many whole numbers, in which is counted, make one of the unit."""
+        return self.unit.scale if self.unit else 1
+
+    def scaled(self, weights: Weights) -> Ints:
+        """Return weights (n_rows,) as they are counted."""
+        return weights.scaled(self.unit.digits) if self.unit else weights.whole
+
+    def check(self, total: int, digits: int) -> None:
+        """Refuse weights whose sum, times 10^digits, is too large to be counted against these clauses.
+
+        Raises
+        ------
+        TableError
+            If it is.
+        """
+        for clause in (term.clause for term in self.terms if self.unit):
+            most = Fraction(MOST, clause.share.denominator * self.scale) - clause.slack
+            if Fraction(total, 10**digits) >= most:
+                what = f"weights whose sum is below {max(0, int(most)):,}, to be counted against {clause.share} exactly"
+                mend = "round the weights, or take a share with a smaller denominator"
+                raise TableError(wanted(f"column {clause.weight!r}", what, total / 10**digits, mend))
 
 
 class ShareEntry(NamedTuple):
@@ -69,9 +108,12 @@ def read_audited(
     windows: Any,
     plays: int,
     promise: Promise | None = None,
+    weight: str | None = None,
+    digits: int = 0,
 ) -> AuditedPromise:
     """Read the promises; `kinds` are the log's arms, of which `plays` at most are played in a round. A promise that was
-    read before stands in the place of all others. Without `rounds` no share changes.
+    read before stands in the place of all others. Without `rounds` no share changes. With the name of the log's
+    weights, which have so many digits after the point, shares are of these.
 
     Raises
     ------
@@ -81,12 +123,18 @@ def read_audited(
         If a table of shares lacks a column or a cell, or its dates do not fit the log's.
     """
     last = NEVER if rounds is None else len(rounds.first_row)
+    if weight is not None and plays > 1:
+        raise ArgumentError(wanted("weight", Wording(NOTHING, " where several arms are played in a round"), weight))
     if promise is not None:
-        return _stated(promise, _singles(promise, last), last)
+        if weight is not None and promise.windows:
+            raise ArgumentError(wanted("promise", "no windows beside weights", str(promise), WINDOWS_COUNT))
+        stated = promise.varied(weight=weight)
+        return _stated(stated, _singles(stated, last), last, digits)
     if shares is None and caps is None and windows is None:
         raise SharesError(wanted("shares", "shares, caps or windows to check", None))
     by_arm = is_by_label(shares)
-    limits: dict[str, Any] = {"caps": caps, "cap_tolerance": cap_tolerance, "windows": windows, "audited": True}
+    limits: dict[str, Any] = {"caps": caps, "cap_tolerance": cap_tolerance, "windows": windows}
+    limits |= {"audited": True, "weight": weight}
     if isinstance(shares, (list, tuple, np.ndarray)):
         raise SharesError(wanted("shares", "a dict arm -> share, or one number for every arm", shares))
     if rounds is None:
@@ -94,7 +142,7 @@ def read_audited(
     entries = None if rounds is None else _entries(shares, rounds)
     if entries is not None:
         limits["plays"] = min(plays, len({entry.arm for entry in entries}))  # more than all are refused with their row
-        promise, floors = _read_changes(entries, tolerance, limits["plays"], last)
+        promise, floors = _read_changes(entries, tolerance, limits["plays"], last, weight)
         promise = read_promise(dict(zip(promise.arms, promise.shares, strict=True)), tolerance, **limits)
     else:
         rest: Rest = "refused" if by_arm else "free" if shares is None else "owed"
@@ -104,7 +152,7 @@ def read_audited(
         limits["plays"] = min(plays, len(name_arms(shares, caps, windows, arms=every)))
         promise = read_promise(0 if shares is None else shares, tolerance, arms=every, **limits)
         floors = _singles(promise, last)
-    return _stated(promise, floors, last)
+    return _stated(promise, floors, last, digits)
 
 
 def check_constant(shares: Any) -> None:
@@ -166,12 +214,15 @@ def _singles(promise: Promise, last: int) -> list[Term]:
     return [Term(floor, 0, last) for floor in promise.floors]
 
 
-def _stated(promise: Promise, floors: list[Term], last: int) -> AuditedPromise:
+def _stated(promise: Promise, floors: list[Term], last: int, digits: int) -> AuditedPromise:
     """Return everything that is promised, with these floors of single arms."""
-    floors += [Term(Clause("floor", members, share, promise.slack), 0, last) for members, share in promise.sets]
+    slack, weight = promise.slack, promise.weight
+    floors += [Term(Clause("floor", members, share, slack, weight), 0, last) for members, share in promise.sets]
     terms = [*floors, *(Term(clause, 0, last) for clause in promise.clauses if clause.kind != "floor")]
     read = {key_of(members): window for members, window in promise.windows}
-    return AuditedPromise(promise, read, terms)
+    tolerances = {"tolerance": promise.tolerance, "cap_tolerance": promise.cap_tolerance}
+    unit = None if weight is None else Unit.of(weight, digits, **tolerances)
+    return AuditedPromise(promise, read, terms, unit)
 
 
 def _entries(shares: Any, rounds: Numbered) -> list[ShareEntry] | None:
@@ -224,18 +275,21 @@ def _starts(dates: pd.Series[Any], rounds: Numbered) -> Ints:
     return np.searchsorted(rounds.moments, found, side="left")
 
 
-def _read_changes(entries: list[ShareEntry], tolerance: Any, plays: int, last: int) -> tuple[Promise, list[Term]]:
+def _read_changes(
+    entries: list[ShareEntry], tolerance: Any, plays: int, last: int, weight: str | None
+) -> tuple[Promise, list[Term]]:
     """Return the promise that holds in the end, and the floors of each arm from each of its entries on."""
     arms = list(dict.fromkeys(entry.arm for entry in entries))
     owed: dict[Label, Any] = dict.fromkeys(arms, 0)
     begun: dict[Label, tuple[int, Fraction]] = {}
-    promise = read_promise(owed, tolerance, plays=plays, arms=arms, audited=True)
+    fixed: dict[str, Any] = {"plays": plays, "arms": arms, "audited": True, "weight": weight}
+    promise = read_promise(owed, tolerance, **fixed)
     floors = []
     for start in dict.fromkeys(entry.start for entry in entries):
         now = [entry for entry in entries if entry.start == start]
         owed |= {entry.arm: entry.share for entry in now}
         try:
-            promise = read_promise(owed, tolerance, plays=plays, arms=arms, audited=True)
+            promise = read_promise(owed, tolerance, **fixed)
         except SharesError as error:
             raise SharesError(Wording(f"from {now[0].when}: ", error.args[0])) from error
         by_arm = dict(zip(promise.arms, promise.shares, strict=True))
@@ -250,4 +304,4 @@ def _read_changes(entries: list[ShareEntry], tolerance: Any, plays: int, last: i
 
 
 def _floor(arm: Label, promise: Promise, start: int, share: Fraction, end: int) -> Term:
-    return Term(Clause("floor", (arm,), share, promise.slack), start, end)
+    return Term(Clause("floor", (arm,), share, promise.slack, promise.weight), start, end)

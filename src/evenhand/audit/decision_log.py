@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.data.tables import (
+    OFFERED,
     cells,
     check_column,
     check_digits,
@@ -244,8 +245,10 @@ def read_log(
     arm: str,
     available: str | None,
     segment: str | None,
+    weights: Ints = NONE,
 ) -> tuple[Rounds, tuple[Label, ...]]:
-    """Return the decisions round by round, and the segments that their keys stand for, () where there are none.
+    """Return the decisions round by round, with the weights of the rows (n_rows,) if they have some, and the segments
+    that their keys stand for, () where there are none.
 
     Raises
     ------
@@ -284,7 +287,8 @@ def read_log(
         sequence = np.argsort(at, kind="stable")
         codes, at = codes[sequence], at[sequence]
     starts = NONE if n_rounds == len(codes) else np.searchsorted(at, np.arange(n_rounds + 1))
-    return Rounds(codes.astype(np.int32), np.arange(len(arms)), starts, keys, offers), tuple(names)
+    weights = weights[rounds.first_row] if len(weights) else weights
+    return Rounds(codes.astype(np.int32), np.arange(len(arms)), starts, keys, offers, weights), tuple(names)
 
 
 def _check_once(numbers: Ints, plays: Plays, arm: str) -> None:
@@ -304,6 +308,11 @@ def _check_same(values: NDArray[Any], rounds: Numbered, name: str) -> None:
         if other.size:
             where = f"column {name!r}, row {other[0] + 1}"
             raise TableError(wanted(where, "the same in all rows of a round", values[other[0]]))
+
+
+def offers_in(names: Iterable[str]) -> str | None:
+    """Return the column of offers that a study's log has, None where there is none, or the log is another one."""
+    return OFFERED if {OFFERED, "given", "told_at"} <= set(names) else None
 
 
 def _offers(frame: pd.DataFrame, name: str, arms: Sequence[Label]) -> Bools:

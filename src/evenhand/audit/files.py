@@ -8,24 +8,20 @@ cluster. Any other log is read from its beginning to its end.
 
 from __future__ import annotations
 
-import glob
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.audit.audited_promise import AuditedPromise, check_constant, read_audited
-from evenhand.audit.decision_log import MEND, NONE, read_log, read_plays, read_rounds
+from evenhand.audit.decision_log import MEND, NONE, offers_in, read_log, read_plays, read_rounds
 from evenhand.audit.findings import Audit, Entered, finding, looks_at, open_books
-from evenhand.data.csv_files import CsvFile
-from evenhand.data.files import format_of, read_table
-from evenhand.data.tables import FILL, column, in_natural_order
-from evenhand.data.text_files import OPENERS
-from evenhand.errors import EvenhandError, TableError, UnknownArmError, Wording, wanted, wanted_label, wanted_one_of
-from evenhand.extras import optional
+from evenhand.audit.stretches import UNWEIGHED, Stretch, batches, may_be_lists, names_in, numbered, placed, stretches
+from evenhand.audit.weights import Weights, read_weights, sums_of
+from evenhand.data.tables import in_natural_order, places_in
+from evenhand.errors import EvenhandError, UnknownArmError, wanted_label
 from evenhand.jobs import run_all
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import Labels, is_by_label
@@ -34,200 +30,55 @@ from evenhand.promises.promise import Promise
 from evenhand.promises.round_kernels import Counts, Rounds
 from evenhand.protocol import Label, first_named
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
-BATCH = 1 << 20
-"""Rows of one column of labels that a worker holds at once."""
-FRAME = 1 << 17
-"""Rows of several columns, or of lists, likewise."""
-MOST_WHOLE = 1 << 12
-"""Whole numbers from 0 up to this are their own dictionary."""
 Part = tuple[Rounds, tuple[Label, ...]]
 """Rounds, and the labels that their keys stand for, () where there are no segments."""
 
 
-class Stretch(NamedTuple):
-    """Rows that follow one another: row groups of a Parquet file, or a whole file of another format, whose rows are not
-    counted yet; and the rows of the file before them."""
-
-    path: str
-    groups: list[int] | None
-    rows: int
-    before: int
-
-
-def files_named(pattern: str) -> list[str]:
-    """Return the files of a name such as logs/*.parquet, sorted by name, which is the order of their rows.
-
-    Raises
-    ------
-    TableError
-        If there are none, one is no table, or some are Parquet and some are not.
-    """
-    found = [pattern] if Path(pattern).is_file() else sorted(glob.glob(pattern, recursive=True))
-    if not found:
-        raise TableError(f"{pattern}: no such files")
-    first = _in_groups(found[0])
-    other = next((path for path in found if _in_groups(path) != first), None)
-    if other is not None:
-        raise TableError(wanted(pattern, "only Parquet files, or none", other, "pass files of one format"))
-    return found
-
-
-def _in_groups(path: str) -> bool:
-    """Return whether a file is Parquet, which is read by its row groups unless it is packed."""
-    return format_of(Path(path)) == "parquet" and not path.lower().endswith(tuple(OPENERS))
-
-
-def stretches(pattern: str, columns: Sequence[str]) -> list[Stretch]:
-    """Return the stretches of the files that a pattern names.
-
-    Raises
-    ------
-    TableError
-        As `files_named` does, and if a file cannot be read, lacks one of these columns, or none has a row.
-    """
-    found: list[Stretch] = []
-    for path in files_named(pattern):
-        if not _in_groups(path):
-            csv = format_of(Path(path)) == "csv"
-            _check_columns(path, CsvFile.at(Path(path)).header() if csv else list(read_table(path).columns), columns)
-            found.append(Stretch(path, None, 1, 0))
-            continue
-        pa, pq = optional("pyarrow", "a Parquet file"), optional("pyarrow.parquet", "a Parquet file")
-        try:
-            file = pq.ParquetFile(path)
-        except (pa.ArrowException, OSError) as error:
-            raise TableError(f"{path}: cannot be read as Parquet: {str(error).strip()}") from error
-        with file:
-            _check_columns(path, file.schema_arrow.names, columns)
-            sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
-            found += _of_file(path, sizes)
-    if not sum(one.rows for one in found):
-        raise TableError(f"{pattern}: no rows")
-    return [one for one in found if one.rows]
-
-
-def _check_columns(path: str, names: list[str], columns: Sequence[str]) -> None:
-    missing = [name for name in columns if name not in names]
-    if missing:
-        raise TableError(wanted_one_of(f"{path}: column", names, missing[0]))
-
-
-def _of_file(path: str, sizes: Sequence[int]) -> Iterator[Stretch]:
-    """Yield the stretches of a file: as many row groups as a batch has room for, at least one."""
-    start, before = 0, 0
-    while start < len(sizes):
-        end, rows = start + 1, sizes[start]
-        while end < len(sizes) and rows + sizes[end] <= BATCH:
-            rows += sizes[end]
-            end += 1
-        yield Stretch(path, list(range(start, end)), rows, before)
-        start, before = end, before + rows
-
-
-def may_be_lists(path: str, name: str) -> bool:
-    """Return whether a column of a Parquet file holds lists, or text that begins like a list as JSON."""
-    pa, pq = optional("pyarrow", "a Parquet file"), optional("pyarrow.parquet", "a Parquet file")
-    with pq.ParquetFile(path) as file:
-        kind = file.schema_arrow.field(name).type
-        if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-            return True
-        first = next((batch.column(0)[0].as_py() for batch in file.iter_batches(1, columns=[name])), None)
-    return isinstance(first, str) and first.startswith("[")
-
-
-def batches(stretch: Stretch, columns: Sequence[str], *, warns: bool = False) -> Iterator[tuple[pd.DataFrame, int]]:
-    """Yield the columns of a stretch as data frames, those of a CSV as text, and the rows of the file before each; a
-    CSV with comments among its rows may warn of them."""
-    row = stretch.before
-    if stretch.groups is None and format_of(Path(stretch.path)) != "csv":
-        yield read_table(stretch.path)[list(columns)], row
-        return
-    if stretch.groups is None:
-        for part in CsvFile.at(Path(stretch.path))._replace(warns=warns).batches(columns, FRAME):
-            yield part[list(columns)].reset_index(drop=True).astype("category"), row
-            row += len(part)
-        return
-    pq = optional("pyarrow.parquet", "a Parquet file")
-    with pq.ParquetFile(stretch.path) as file:
-        for batch in file.iter_batches(FRAME, row_groups=stretch.groups, columns=list(columns), use_threads=False):
-            yield batch.to_pandas(), row
-            row += batch.num_rows
-
-
-def placed(error: EvenhandError, path: str, row: int) -> EvenhandError:
-    """Return the error of a batch as one of its file: rows are counted from there on."""
-    return type(error)(Wording(f"{path}, in the rows after row {row:,}: " if row else f"{path}: ", error.args[0]))
-
-
-def numbered(stretch: Stretch, arm: str) -> Iterator[tuple[NDArray[Any], list[Label]]]:
-    """Yield of each batch of a column of labels what its rows hold (n_rows,), and the label that each number is."""
-    pa, pq = optional("pyarrow", "a Parquet file"), optional("pyarrow.parquet", "a Parquet file")
-    row = stretch.before
-    with pq.ParquetFile(stretch.path, read_dictionary=[arm]) as file:
-        declared = pa.types.is_dictionary(file.schema_arrow.field(arm).type)
-        for batch in file.iter_batches(BATCH, row_groups=stretch.groups, columns=[arm], use_threads=False):
-            values = batch.column(0)
-            if values.null_count:
-                empty = row + int(np.argmax(values.is_null().to_numpy(zero_copy_only=False))) + 1
-                raise TableError(f"{stretch.path}, column {arm!r}, row {empty}: the cell is empty; {FILL}")
-            yield _numbers(values, arm, declared)
-            row += len(values)
-
-
-def _numbers(values: Any, arm: str, declared: bool) -> tuple[NDArray[Any], list[Label]]:
-    import pandas as pd
-
-    pa = optional("pyarrow", "a Parquet file")
-    if pa.types.is_integer(values.type):
-        numbers = values.to_numpy()
-        if len(numbers) and numbers.min() >= 0 and numbers.max() < MOST_WHOLE:
-            return numbers.astype(np.int32), list(range(int(numbers.max()) + 1))
-    if not pa.types.is_dictionary(values.type):
-        values = values.dictionary_encode()
-    held = values.dictionary.to_pandas()
-    text = pd.Series(held, dtype="category") if declared and held.dtype != object else pd.Series(held)
-    indices = values.indices.to_numpy().astype(np.int32)
-    return indices, column(pd.DataFrame({arm: text}), arm).tolist() if len(held) else []
-
-
 class Columns(NamedTuple):
-    """The columns that an audit reads, and whether it reads a column of labels alone, which goes fastest."""
+    """The columns that an audit reads, and whether it reads a column of labels and one of weights at most, which goes
+    fastest."""
 
     arm: str
     available: str | None
     segment: str | None
+    weight: str | None
     plain: bool
 
     @property
     def names(self) -> list[str]:
         """The columns by name."""
-        return [name for name in (self.arm, self.available, self.segment) if name is not None]
+        return [name for name in (self.arm, self.available, self.segment, self.weight) if name is not None]
 
 
 class StretchSummary(NamedTuple):
-    """The labels of a log, how often each was played, the most plays in a round, and the rounds."""
+    """The labels of a log, how often each was played, the most plays in a round, the rounds, and the sum of the weights
+    of each label's plays, times 10^digits."""
 
     plays: Counter[Label]
     most: int
     rounds: int
+    weights: Counter[Label]
+    digits: int
 
     def among(self, arms: Sequence[Label]) -> StretchSummary:
         """Return it with the plays by these arms, which the labels of the log are; others are left out."""
-        known, plays = Labels(arms), Counter[Label]()
-        for label, times in self.plays.items():
-            if label in known:
-                plays[known.label(label)] += times
-        return self._replace(plays=plays)
+        known, plays, weights = Labels(arms), Counter[Label](), Counter[Label]()
+        for mine, given in ((plays, self.plays), (weights, self.weights)):
+            for label, times in given.items():
+                if label in known:
+                    mine[known.label(label)] += times
+        return self._replace(plays=plays, weights=weights)
+
+    def scaled(self, digits: int) -> StretchSummary:
+        """Return it with the sums times 10^digits."""
+        more = 10 ** (digits - self.digits)
+        return self._replace(weights=Counter({one: more * by for one, by in self.weights.items()}), digits=digits)
 
 
 def labels_in_files(pattern: str, arm: str, named: Mapping[Any, Any] | None = None) -> list[Label]:
     """Return the arms of a log in natural order, with those that a column of categories declares but never holds."""
     found = stretches(pattern, [arm])
-    parts = summarize_stretches(found, columns_of(found, arm, None, None), -1, named or {})
+    parts = summarize_stretches(found, columns_of(found, arm, None, None, None), -1, named or {})
     return in_natural_order(together(parts).plays)
 
 
@@ -236,9 +87,12 @@ def holds_labels(found: list[Stretch], arm: str) -> bool:
     return found[0].groups is not None and not any(may_be_lists(path, arm) for path in {one.path for one in found})
 
 
-def columns_of(found: list[Stretch], arm: str, available: str | None, segment: str | None) -> Columns:
+def columns_of(
+    found: list[Stretch], arm: str, available: str | None, segment: str | None, weight: str | None
+) -> Columns:
     """Return the columns of an audit of these stretches."""
-    return Columns(arm, available, segment, available is None and segment is None and holds_labels(found, arm))
+    plain = available is None and segment is None and holds_labels(found, arm)
+    return Columns(arm, available, segment, weight, plain)
 
 
 def summarize_stretches(
@@ -250,33 +104,47 @@ def summarize_stretches(
 
 def together(parts: list[StretchSummary]) -> StretchSummary:
     """Return what stretches hold together."""
-    total: Counter[Label] = Counter()
-    for one, _, _ in parts:
-        for label, times in one.items():
-            total[label] += times
-    return StretchSummary(total, max(most for _, most, _ in parts), sum(rounds for _, _, rounds in parts))
+    plays, weights = Counter[Label](), Counter[Label]()
+    digits = max(one.digits for one in parts)
+    for one in parts:
+        _add(plays, one.plays)
+        _add(weights, one.scaled(digits).weights)
+    return StretchSummary(plays, max(one.most for one in parts), sum(one.rounds for one in parts), weights, digits)
+
+
+def _add(to: Counter[Label], more: Mapping[Label, int]) -> None:
+    """Add to the counts of labels, of which those of 0 stay."""
+    for label, times in more.items():
+        to[label] += times
 
 
 def _summarize_stretch(stretch: Stretch, columns: Columns, named: Mapping[Any, Any]) -> StretchSummary:
-    plays: Counter[Label] = Counter()
-    most, rounds = 1, 0
+    parts = [StretchSummary(Counter(), 1, 0, Counter(), 0)]
     if columns.plain:
-        for numbers, labels in numbered(stretch, columns.arm):
-            whole = labels == list(range(len(labels)))
-            for label, times in zip(labels, np.bincount(numbers, minlength=len(labels)).tolist(), strict=True):
-                if times or not whole:
-                    plays[label] += times
-            rounds += len(numbers)
-        return StretchSummary(plays, most, rounds)
-    for frame, row in batches(stretch, [columns.arm]):
+        for numbers, labels, weights in numbered(stretch, columns.arm, columns.weight):
+            whole, counts = labels == list(range(len(labels))), np.bincount(numbers, minlength=len(labels)).tolist()
+            plays = Counter({one: times for one, times in zip(labels, counts, strict=True) if times or not whole})
+            parts.append(StretchSummary(plays, 1, len(numbers), _sums(labels, numbers, weights), weights.digits))
+        return together(parts)
+    for frame, row in batches(stretch, [name for name in (columns.arm, columns.weight) if name is not None]):
         try:
             read = read_plays(frame, columns.arm, named)
+            weights = UNWEIGHED if columns.weight is None else read_weights(frame, columns.weight)
         except EvenhandError as error:
             raise placed(error, stretch.path, row) from error
-        plays.update(dict.fromkeys(read.kinds, 0))
+        plays = Counter(dict.fromkeys(read.kinds, 0))
         plays.update(read.labels.tolist())
-        most, rounds = max(most, int(np.bincount(read.rows).max())), rounds + len(frame)
-    return StretchSummary(plays, most, rounds)
+        most = int(np.bincount(read.rows).max())
+        sums = _sums(read.kinds, places_in(read.labels, read.kinds), weights) if most == 1 else Counter[Label]()
+        parts.append(StretchSummary(plays, most, len(frame), sums, weights.digits))
+    return together(parts)
+
+
+def _sums(labels: Sequence[Label], codes: NDArray[Any], weights: Weights) -> Counter[Label]:
+    """Return the sum of the weights of each label's plays, by what each play's number stands for."""
+    if not len(weights.whole):
+        return Counter()
+    return Counter(dict(zip(labels, sums_of(codes, weights.whole, len(labels)).tolist(), strict=True)))
 
 
 def audit_files(
@@ -287,6 +155,7 @@ def audit_files(
     promise: Promise | None,
     available: str | None,
     segment: str | None,
+    weight: str | None,
     jobs: int,
     **promised: Any,
 ) -> Audit:
@@ -302,23 +171,28 @@ def audit_files(
         If the log decides for an arm that has no share.
     """
     check_constant(shares)
-    found = stretches(pattern, [name for name in (arm, available, segment) if name is not None])
-    columns = columns_of(found, arm, available, segment)
-    by_stretch = [StretchSummary(Counter(), 1, one.rows) for one in found]
+    found = stretches(pattern, [name for name in (arm, available, segment, weight) if name is not None])
+    available = available or offers_in(names_in(found[0].path))
+    columns = columns_of(found, arm, available, segment, weight)
+    by_stretch = [StretchSummary(Counter(), 1, one.rows, Counter(), 0) for one in found]
     named = is_by_label(shares)
-    if columns.plain or found[0].groups is None or (promise is None and not (named and holds_labels(found, arm))):
+    known = promise is not None or (named and holds_labels(found, arm))
+    if columns.plain or weight is not None or found[0].groups is None or not known:
         by_stretch = summarize_stretches(found, columns, jobs, shares if isinstance(shares, Mapping) else {})
     seen = together(by_stretch)
     kinds = in_natural_order(seen.plays)
-    owed = read_audited(kinds, None, shares=shares, promise=promise, plays=seen.most, **promised)
+    promised |= {"weight": weight, "digits": seen.digits, "plays": seen.most}
+    owed = read_audited(kinds, None, shares=shares, promise=promise, **promised)
+    owed.check(sum(seen.weights.values()), seen.digits)
     if not columns.plain:
         return in_turn(lambda: (part for one in found for part in _rounds(one, columns, owed)), owed, seen.rounds)
     arms = owed.promise.arms
-    known = Labels(arms)
-    strange = in_natural_order(label for label, times in seen.plays.items() if times and label not in known)
+    mine = Labels(arms)
+    strange = in_natural_order(label for label, times in seen.plays.items() if times and label not in mine)
     if strange:
         raise UnknownArmError(wanted_label(f"column {arm!r}", "an arm that has a share", arms, strange[0], MEND))
-    return _side_by_side(found, columns, owed, [one.among(arms) for one in by_stretch], jobs)
+    digits = owed.unit.digits if owed.unit else 0
+    return _side_by_side(found, columns, owed, [one.among(arms).scaled(digits) for one in by_stretch], jobs)
 
 
 def _rounds(stretch: Stretch, columns: Columns, owed: AuditedPromise) -> Iterator[Part]:
@@ -326,16 +200,18 @@ def _rounds(stretch: Stretch, columns: Columns, owed: AuditedPromise) -> Iterato
     arms = owed.promise.arms
     if columns.plain:
         known, everything = Labels(arms), np.zeros((0, len(arms)), np.bool_)
-        for numbers, labels in numbered(stretch, columns.arm):
-            yield Rounds(numbers, np.array(known.places(labels), np.int64), NONE, NONE, everything), ()
+        for numbers, labels, weights in numbered(stretch, columns.arm, columns.weight):
+            places = np.array(known.places(labels), np.int64)
+            yield Rounds(numbers, places, NONE, NONE, everything, owed.scaled(weights)), ()
         return
     named = dict.fromkeys(arms, 0)
     for frame, row in batches(stretch, columns.names, warns=True):
         try:
             plays, rows = read_plays(frame, columns.arm, named), read_rounds(frame, None, None)
-            log = read_log(
-                frame, plays, rows, arms, arm=columns.arm, available=columns.available, segment=columns.segment
-            )
+            weights = UNWEIGHED if columns.weight is None else read_weights(frame, columns.weight)
+            own = owed.scaled(weights)
+            segment, available = columns.segment, columns.available
+            log = read_log(frame, plays, rows, arms, arm=columns.arm, available=available, segment=segment, weights=own)
         except EvenhandError as error:
             raise placed(error, stretch.path, row) from error
         yield log
@@ -351,20 +227,27 @@ def _side_by_side(
     if empty.windows.any():
         parts = run_all(_count, each, jobs, "threads")
     else:
-        counted = zip(seen, sizes, ends, strict=True)
-        parts = [StretchCounts.of_floors(empty.clauses, one.plays, size, end) for one, size, end in counted]
+        weighed = [(one.weights, sum(one.weights.values())) if owed.unit else (one.plays, 0) for one in seen]
+        parts = [
+            StretchCounts.of_floors(empty.clauses, plays, size, end, weight)
+            for (plays, weight), size, end in zip(weighed, sizes, ends, strict=True)
+        ]
     starts, stand = [], empty.standing
     for part in parts:
         starts.append(stand)
         stand = stand.then(part, empty.windows)
-    pulls = np.array([sum(one.plays[arm] for one in seen) for arm in arms])
+    pulls, weights = (
+        np.array([sum(counts[arm] for counts in given) for arm in arms], np.int64)
+        for given in ([one.plays for one in seen], [one.weights for one in seen])
+    )
+    clock = np.full(len(arms), weights.sum() if owed.unit else ends[-1])
 
     def checked(looks: Ints) -> Audit:
         again = [(*one, start, looks) for one, start in zip(each, starts, strict=True)]
         shown = run_all(_check, again, jobs, "threads")
         before = np.cumsum([0, *(counts.broken[0] for counts, _ in shown[:-1])])
         now = np.concatenate([own + np.array([0, 0, broken]) for (_, own), broken in zip(shown, before, strict=True)])
-        entered = Entered(ends[-1], pulls, np.full(len(arms), ends[-1]), {None: 0}, looks, now)
+        entered = Entered(ends[-1], pulls, clock, {None: 0}, looks, now, weights)
         return finding(owed, join([counts for counts, _ in shown]), entered)
 
     return _closely(checked, ends[-1])
@@ -404,7 +287,7 @@ def _in_turn(parts: Iterable[Part], owed: AuditedPromise, looks: Ints) -> Audit:
     books, now = open_books(owed, 1), []
     keys: dict[Label | None, int] = {}
     names: dict[Any, Label] = {}
-    pulls, on_offer = np.zeros((2, len(owed.promise.arms)), np.int64)
+    pulls, weights, on_offer = np.zeros((3, len(owed.promise.arms)), np.int64)
     for rounds, segments in parts:
         named = [first_named(segment, names) for segment in segments]
         fresh = [segment for segment in dict.fromkeys(named) if segment not in keys]
@@ -416,7 +299,12 @@ def _in_turn(parts: Iterable[Part], owed: AuditedPromise, looks: Ints) -> Audit:
             rounds = rounds._replace(keys=mine[rounds.keys])
         now.append(books.follow(rounds, looks)[1])
         pulls += np.bincount(rounds.codes, minlength=len(pulls))
-        on_offer += rounds.offers.sum(axis=0) if len(rounds.offers) else rounds.size
+        ticks = np.ones(rounds.size, np.int64)
+        if owed.unit:
+            ticks = rounds.weights
+            weights += sums_of(rounds.codes, ticks, len(weights))
+        on_offer += ticks @ rounds.offers if len(rounds.offers) else ticks.sum()
     books.close()
     order = {segment: keys[segment] for segment in in_natural_order(keys)} or {None: 0}
-    return finding(owed, books.counts, Entered(books.rounds, pulls, on_offer, order, looks, np.concatenate(now)))
+    entered = Entered(books.rounds, pulls, on_offer, order, looks, np.concatenate(now), weights)
+    return finding(owed, books.counts, entered)

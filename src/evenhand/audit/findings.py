@@ -16,9 +16,9 @@ from evenhand.display.html import Card, HasCard, Table
 from evenhand.errors import figure
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.promises.books import ClauseCounts
-from evenhand.promises.clause import AT_MOST, Clause, Kind
+from evenhand.promises.clause import AT_MOST, Clause, Kind, plain_number
 from evenhand.promises.promise import Promise
-from evenhand.promises.round_kernels import Counts, position_of
+from evenhand.promises.round_kernels import Counts, excess_of, position_of
 from evenhand.protocol import Label
 
 if TYPE_CHECKING:
@@ -41,24 +41,27 @@ class Breach:
     arms : the arm, or the arms that are promised their share together.
     limit : the share, the cap, or the window as (plays, rounds).
     round : the round after which it was broken, counted from 1 over the whole log.
-    by : by how many plays, beyond those that are tolerated.
+    by : by how many plays, or how much weight, beyond what is tolerated.
     segment : inside which segment; None where the promise is about all rounds.
-    slack : how many plays are tolerated.
+    slack : how many plays, or how much weight, is tolerated.
+    weight : what is shared, None for rounds.
     """
 
     promise: Kind
     arms: tuple[Label, ...]
     limit: Fraction | tuple[int, int]
     round: int
-    by: int
+    by: int | Fraction
     segment: Label | None = None
-    slack: int = 0
+    slack: int | Fraction = 0
+    weight: str | None = None
 
     def __str__(self) -> str:
         who = "arm " + repr(self.arms[0]) if len(self.arms) == 1 else "the arms " + ", ".join(map(repr, self.arms))
         inside = "" if self.segment is None else f" in segment {self.segment!r}"
-        what = Clause(self.promise, self.arms, self.limit, self.slack).missed(self.by)
-        return f"after round {self.round}{inside}, the plays of {who} were {what}"
+        what = Clause(self.promise, self.arms, self.limit, self.slack, self.weight).missed(self.by)
+        whose = f"the sum of {self.weight} of {who} was" if self.weight else f"the plays of {who} were"
+        return f"after round {self.round}{inside}, {whose} {what}"
 
 
 def when_broken(
@@ -92,7 +95,8 @@ class Audit(HasCard):
     ----------
     kept : whether every promise held after every round.
     rounds : the number of rounds: of rows, where a row is a round.
-    worst_shortfall : the largest r_i t - N_i(t) over all floors and rounds, in pulls.
+    worst_shortfall : the largest r_i t - N_i(t) over all floors and rounds, in pulls; with weights the largest
+        r_i W - W_i, in their unit, as all that follows.
     worst_arm, worst_round : the arm concerned, and after which round it was first reached (0: before the first).
     rounds_in_violation : the number of rounds after which a promise that applied was broken.
     first_violation : the first such round and an arm (or a tuple of arms) to which it was broken, or None.
@@ -100,7 +104,8 @@ class Audit(HasCard):
     last_violation, stretches : the last such round, 0 if there is none, and in how many stretches they lie.
     arms : one row per arm, its floors alone: `arm`, `owed` (its share), `share` (what it got of the rounds in which it
         was on offer), `pulls`, `worst_shortfall`, `worst_round`, `rounds_in_violation`; with segments also
-        `behind_over_segments`, the sum of r_i t - N_i over all segments at the end.
+        `behind_over_segments`, the sum of r_i t - N_i over all segments at the end; with weights also `weight`, their
+        sum.
     promises : one row per promise: `promise` (floor, cap or window), `arm` (a tuple for a set), `segment`, `since` (its
         first round), `limit`, `first_broken`, `last_broken` (rounds, 0 if it held), `stretches`, `broken_by` (the most
         plays), `worst_round`, `rounds_in_violation`, `worst_shortfall` (of a floor); with times also `first_broken_at`,
@@ -134,6 +139,15 @@ class Audit(HasCard):
     enough: bool = True
     notes: tuple[str, ...] = ()
     times: pd.Series[Any] | None = None
+
+    @property
+    def unit(self) -> str:
+        """What shares and shortfalls are counted in: plays, or the name of the weights."""
+        return self.promise.weight or "plays"
+
+    def amount(self, value: float) -> str:
+        """Write a shortfall: four digits of one in plays, all of one in a unit of weights."""
+        return f"{plain_number(value)} {self.unit}" if self.promise.weight else figure(value, 4)
 
     @property
     def view(self) -> tuple[int, int]:
@@ -188,7 +202,8 @@ class Audit(HasCard):
 
     def _card(self) -> Card:
         worst = self.name_of(self.worst_round)
-        behind = f"{figure(self.worst_shortfall, 4)} plays, of {self.worst_arm!r} after {worst}"
+        behind = f"{self.amount(self.worst_shortfall)}{'' if self.promise.weight else ' plays'}"
+        behind += f", of {self.worst_arm!r} after {worst}"
         facts: dict[str, Any] = {"finding": self.verdict}
         facts |= {} if self.first_breach is None else {"first broken": self.first_breach}
         facts["largest shortfall"] = behind if self.worst_shortfall > 0 else "none"
@@ -206,9 +221,10 @@ class Entered(NamedTuple):
     Attributes
     ----------
     rounds : how many.
-    pulls, on_offer : of each arm (n_arms,), its plays and the rounds in which it was on offer.
+    pulls, on_offer : of each arm (n_arms,), its plays and the rounds in which it was on offer, or their weight.
     keys : the segments in natural order and the key of each; {None: 0} where there are none.
     looks, now : rounds, and what is seen after each (n_looks, 3), as `ClauseCounts.follow` returns it.
+    weights : of each arm (n_arms,) the weight of its plays, 0 where rounds have none.
     """
 
     rounds: int
@@ -217,12 +233,14 @@ class Entered(NamedTuple):
     keys: dict[Label | None, int]
     looks: Ints
     now: Floats
+    weights: Ints
 
 
 def open_books(owed: AuditedPromise, keys: int, **start: Any) -> ClauseCounts:
     """Return books of everything that is promised."""
     spans = [(term.start, term.end) for term in owed.terms]
-    return ClauseCounts([term.clause for term in owed.terms], owed.promise.arms, keys, spans=spans, **start)
+    clauses = [term.clause for term in owed.terms]
+    return ClauseCounts(clauses, owed.promise.arms, keys, spans=spans, scale=owed.scale, **start)
 
 
 def looks_at(first: int, last: int) -> Ints:
@@ -264,13 +282,14 @@ def finding(owed: AuditedPromise, counts: Counts, entered: Entered) -> Audit:
     first: Breach | None = None
     furthest: tuple[float, int, Any] = 0.0, 0, labels[0]
     for q, term in enumerate(owed.terms):
-        kind, arms, rate, slack = term.clause
+        kind, arms, rate, slack, weight = term.clause
         for segment, key in entered.keys.items():
             at = key * len(owed.terms) + q
-            rows.append(_row(term, counts, at, segment))
-            began, worst, worst_at = int(counts.first[at]), float(counts.worst[at]), int(counts.worst_at[at])
+            shown = _extent(term.clause, counts, at, owed.scale)
+            rows.append(_row(term, counts, at, segment, shown))
+            began, worst, worst_at = int(counts.first[at]), shown.worst, shown.worst_at
             if began and (first is None or began < first.round):
-                first = Breach(kind, arms, rate, began, int(counts.first_by[at]), segment, slack)
+                first = Breach(kind, arms, rate, began, shown.first_by, segment, slack, weight)
             if kind == "floor":
                 if worst > furthest[0]:
                     furthest = worst, worst_at, _named(arms)
@@ -279,15 +298,18 @@ def finding(owed: AuditedPromise, counts: Counts, entered: Entered) -> Audit:
                     if worst > largest[i]:
                         largest[i], worst_rounds[i] = worst, worst_at
                     in_violation[i] += counts.times[at]
-                    left[i] += float(rate) * int(counts.clock[at]) - int(counts.plays[at])  # type: ignore[arg-type]
+                    behind = term.clause.share * int(counts.clock[at]) - int(counts.plays[at])
+                    left[i] += float(behind / owed.scale)
     enough, notes = _tested(owed, counts, entered) if first is None else (True, ())
-    on_offer, (behind, ahead, broken) = entered.on_offer, np.where(entered.now == -np.inf, np.nan, entered.now).T
-    seen = {"round": entered.looks, "shortfall": behind, "excess": ahead, "broken": broken.astype(np.int64)}
+    on_offer, got = entered.on_offer, entered.weights if owed.unit else entered.pulls
+    behind_now, ahead, broken = np.where(entered.now == -np.inf, np.nan, entered.now).T
+    seen = {"round": entered.looks, "shortfall": behind_now / owed.scale, "excess": ahead / owed.scale}
     table = {
         "arm": labels,
         "owed": promise.floats(),
-        "share": np.divide(entered.pulls, on_offer, out=np.full(len(labels), np.nan), where=on_offer > 0),
+        "share": np.divide(got, on_offer, out=np.full(len(labels), np.nan), where=on_offer > 0),
         "pulls": entered.pulls,
+        **({"weight": got / owed.scale if owed.scale > 1 else got} if owed.unit else {}),
         "worst_shortfall": largest,
         "worst_round": worst_rounds,
         "rounds_in_violation": in_violation,
@@ -301,7 +323,7 @@ def finding(owed: AuditedPromise, counts: Counts, entered: Entered) -> Audit:
         rounds_in_violation=int(counts.broken[0]),
         first_violation=None if first is None else (first.round, _named(first.arms)),
         arms=pd.DataFrame(table if None in entered.keys else table | {"behind_over_segments": left}),
-        timeline=pd.DataFrame(seen),
+        timeline=pd.DataFrame(seen | {"broken": broken.astype(np.int64)}),
         promise=promise,
         first_breach=first,
         promises=pd.DataFrame(rows),
@@ -317,12 +339,15 @@ def _tested(owed: AuditedPromise, counts: Counts, entered: Entered) -> tuple[boo
     """Return whether segments are long enough for promises that were kept, and what is to be said where no decision
     could have broken them."""
     at_once = -(-int(entered.pulls.sum()) // entered.rounds)
-    if not any(_breakable(term.clause, FOREVER, at_once) for term in owed.terms):
+    if not any(_breakable(term.clause, FOREVER, at_once, owed.scale) for term in owed.terms):
         return True, ("Nothing is promised that could be broken, such as a share above 0.",)
     clocks = counts.clock.reshape(-1, len(owed.terms)).tolist()
     judged = np.array(
         [
-            any(_breakable(term.clause, clock, at_once) for term, clock in zip(owed.terms, clocks[key], strict=True))
+            any(
+                _breakable(term.clause, clock, at_once, owed.scale)
+                for term, clock in zip(owed.terms, clocks[key], strict=True)
+            )
             for key in entered.keys.values()
         ]
     )
@@ -333,10 +358,12 @@ def _tested(owed: AuditedPromise, counts: Counts, entered: Entered) -> tuple[boo
     return segments.enough, segments.note("segments", "are too short for a promise to be broken in them")
 
 
-def _breakable(clause: Clause, clock: int, at_once: int) -> bool:
-    """Return whether a clause can be broken in so many ticks of its clock: at worst its arms are never played, or those
-    of a cap always."""
+def _breakable(clause: Clause, clock: int, at_once: int, scale: int) -> bool:
+    """Return whether a clause can be broken in so many ticks of its clock, or in ticks of such a weight: at worst its
+    arms are never played, or those of a cap always."""
     plays = min(len(clause.arms), at_once) * clock if clause.kind in AT_MOST else 0
+    if clause.weight:
+        return excess_of(clause, plays, clock, scale) > 0
     return position_of(clause, plays, clock, [0])[2] > 0
 
 
@@ -345,7 +372,30 @@ def row_of(clause: Clause, segment: Label | None) -> dict[str, Any]:
     return {"promise": clause.kind, "arm": _named(clause.arms), "segment": segment, "limit": clause.rate_as_text}
 
 
-def _row(term: Term, counts: Counts, at: int, segment: Label | None) -> dict[str, Any]:
+class Extent(NamedTuple):
+    """How far a clause was missed: the largest r A - N and its round, the most plays, or weight, beyond what is
+    tolerated and its round, and how many when it was broken first."""
+
+    worst: float
+    worst_at: int
+    most: float
+    most_at: int
+    first_by: int | Fraction
+
+
+def _extent(clause: Clause, counts: Counts, at: int, scale: int) -> Extent:
+    """Return how far a clause was missed, in the unit in which weights are counted with so many whole numbers each."""
+    worst, worst_at = float(counts.worst[at]), int(counts.worst_at[at])
+    most, most_at, first_by = int(counts.most[at]), int(counts.most_at[at]), int(counts.first_by[at])
+    if not clause.weight:
+        return Extent(worst, worst_at, most, most_at, first_by)
+    whole = clause.share.denominator * scale
+    furthest, broken = Fraction(most, whole), counts.first[at] > 0
+    over = float(furthest - clause.slack) if broken else 0.0
+    return Extent(float(furthest), most_at, over, most_at if broken else 0, Fraction(first_by, whole))
+
+
+def _row(term: Term, counts: Counts, at: int, segment: Label | None, shown: Extent) -> dict[str, Any]:
     """Return a clause's row in the table of promises."""
     return {
         **row_of(term.clause, segment),
@@ -353,10 +403,10 @@ def _row(term: Term, counts: Counts, at: int, segment: Label | None) -> dict[str
         "first_broken": int(counts.first[at]),
         "last_broken": int(counts.last[at]),
         "stretches": int(counts.stretches[at]),
-        "broken_by": int(counts.most[at]),
-        "worst_round": int(counts.most_at[at]),
+        "broken_by": shown.most,
+        "worst_round": shown.most_at,
         "rounds_in_violation": int(counts.times[at]),
-        "worst_shortfall": float(counts.worst[at]) if term.clause.kind == "floor" else None,
+        "worst_shortfall": shown.worst if term.clause.kind == "floor" else None,
     }
 
 

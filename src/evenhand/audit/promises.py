@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from evenhand.audit.audited_promise import AuditedPromise, read_audited
-from evenhand.audit.decision_log import Numbered, Plays, read_log, read_plays, read_rounds, times_of
-from evenhand.audit.files import audit_files, batches, in_turn, placed, stretches
+from evenhand.audit.decision_log import NONE, Numbered, Plays, offers_in, read_log, read_plays, read_rounds, times_of
+from evenhand.audit.files import audit_files, in_turn
 from evenhand.audit.findings import Audit, with_times
 from evenhand.audit.separate_logs import ApartAudit, judge_all_orders
+from evenhand.audit.stretches import batches, placed, stretches
+from evenhand.audit.weights import Weights, read_weights
 from evenhand.data.tables import cells, check_column, in_natural_order, places_in
 from evenhand.errors import NOTHING, ArgumentError, TableError, Wording, wanted
 from evenhand.frames import as_pandas, frame_or_value
@@ -45,6 +47,7 @@ def promise(
     available: str | None = ...,
     round: str | None = ...,
     times: str | None = ...,
+    weight: str | None = ...,
     jobs: int = ...,
 ) -> Audit: ...
 
@@ -64,6 +67,7 @@ def promise(
     segment: str | None = ...,
     available: str | None = ...,
     round: str | None = ...,
+    weight: str | None = ...,
 ) -> ApartAudit: ...
 
 
@@ -83,6 +87,7 @@ def promise(
     available: str | None = None,
     round: str | None = None,
     times: str | None = None,
+    weight: str | None = None,
     jobs: int = -1,
 ) -> Audit | ApartAudit:
     """Check a decision log against promised shares, caps and windows after every round, or several logs that were
@@ -114,10 +119,14 @@ def promise(
     promise : an `eh.Promise`, instead of shares, tolerance, caps, cap_tolerance and windows.
     segment : a column; every promise is then checked within each of its values.
     available : a column with the arms that were on offer, as lists or as text separated by commas; each arm is then
-        owed its share of the rounds in which it was on offer.
+        owed its share of the rounds in which it was on offer. By default that of a study's log, where it has one.
     round : a column whose equal values mark the rows of one round, where several arms are played in a round.
     times : a column of times: the finding then says when a promise was broken, beside the number of the round. The
         first column of `order` where that holds times.
+    weight : a column of weights from 0, such as costs or tokens. A share r is then one of their sum W, a cap c too, and
+        tolerances are in its unit: r W - W_i <= alpha and W_i - c W <= beta after every round. Decimals, also floats
+        and text, are taken exactly as they are written, with at most 9 digits after the point. By default that of the
+        promise.
     jobs : how many workers audit files; -1 for all cores. `joblib.parallel_config` says where they run.
 
     Raises
@@ -139,6 +148,9 @@ def promise(
     (False, (2, 'b'), 5)
     >>> str(promise(log, arm="item", windows={"b": 3}).first_breach)
     "after round 3, the plays of arm 'b' were 1 fewer than the 1 owed in any 3 consecutive rounds"
+    >>> by_cost = promise(log.assign(cost=[1, 1, 2.5, 4, 0.5, 0]), arm="item", shares={"b": 0.5, "a": 0}, weight="cost")
+    >>> by_cost.worst_shortfall, by_cost.worst_round
+    (2.25, 3)
     """
     promised = {
         "shares": frame_or_value(shares, "shares"),
@@ -147,8 +159,11 @@ def promise(
         "cap_tolerance": cap_tolerance,
         "windows": windows,
         "promise": promise,
+        "weight": weight,
     }
     _check_given(frame, frames, times, promised)
+    if weight is None and promise is not None:
+        promised["weight"] = weight = promise.weight
     if isinstance(frame, (str, os.PathLike)):
         for name, value in {"order": order, "round": round}.items():
             if value is not None:
@@ -158,15 +173,19 @@ def promise(
         found = audit_files(file, arm=arm, available=available, segment=segment, jobs=jobs, **promised)
         return with_times(found, None if times is None else _times_in_files(file, times))
     tables = [as_pandas(one) for one in ([frame] if frames is None else frames)]
+    available = available or offers_in(tables[0].columns)
     named = promised["shares"] if promise is None else dict.fromkeys(promise.arms, 0)
     plays = [read_plays(table, arm, named) for table in tables]
     rounds = [read_rounds(table, order, round) for table in tables]
+    weights = [Weights(NONE, 0) if weight is None else read_weights(table, weight) for table in tables]
     most = max(map(_most_at_once, plays, rounds))
     kinds = in_natural_order(distinct(kind for each in plays for kind in each.kinds))
+    promised["digits"] = digits = max(one.digits for one in weights)
     owed = read_audited(kinds, rounds[0] if frames is None else None, plays=most, **promised)
+    owed.check(sum(int(one.whole.sum()) * 10 ** (digits - one.digits) for one in weights), digits)
     logs = [
-        read_log(*each, owed.promise.arms, arm=arm, available=available, segment=segment)
-        for each in zip(tables, plays, rounds, strict=True)
+        read_log(*each, owed.promise.arms, arm=arm, available=available, segment=segment, weights=owed.scaled(own))
+        for each, own in zip(zip(tables, plays, rounds, strict=True), weights, strict=True)
     ]
     sure = ""
     finding: Audit | ApartAudit
@@ -217,7 +236,7 @@ def _in_every_order(rounds: Numbered, log: Rounds, owed: AuditedPromise, kept: b
     A floor is at its worst where the others of a place come first, a cap where its own plays do; at the end of a place
     no order matters.
     """
-    if rounds.ordered is None or len(log.starts) or len(log.keys) or len(log.offers):
+    if rounds.ordered is None or len(log.weights) or len(log.starts) or len(log.keys) or len(log.offers):
         return ""
     place = rounds.ordered.place[rounds.first_row]
     sizes = np.bincount(place)
@@ -233,7 +252,7 @@ def _in_every_order(rounds: Numbered, log: Rounds, owed: AuditedPromise, kept: b
         missed, more = p * ends - q * np.cumsum(plays), (q - p) * plays
         if clause.kind == "cap":
             missed, more = -missed, p * (sizes - plays)
-        if (missed + more * kept >= q * (clause.slack + 1)).any():
+        if (missed + more * kept >= q * (int(clause.slack) + 1)).any():
             return "" if kept else "The promise is broken in every order of them."
     return "The promise is kept in every order of them." if kept else ""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,7 +25,7 @@ from evenhand.labels import Labels
 from evenhand.promises.clause import Clause
 from evenhand.promises.feasible import check_kinds
 from evenhand.promises.promise import Promise
-from evenhand.promises.round_kernels import Rounds, position_of
+from evenhand.promises.round_kernels import Rounds, excess_of, position_of
 from evenhand.protocol import Label, distinct
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ class ApartAudit(HasCard):
     kept : whether every promise held after every round, in whatever order the logs' rounds are merged.
     rounds : the number of rounds of each log.
     promises : one row per promise: `promise` (floor, cap or window), `arm` (a tuple for a set), `segment`, `limit`,
-        `plays`, `broken_by` (the most plays that are missing or too many in any order; 0 if it held in all of them).
+        `plays`, `broken_by` (the most plays that are missing or too many in any order; 0 if it held in all of them);
+        with weights also `weight`, that of its plays, and `broken_by` is in their unit.
     promise : the shares, caps and windows that were checked.
     notes : what to know before trusting the result.
     """
@@ -74,31 +76,38 @@ class Inside:
         self._bounds = np.searchsorted(codes, np.arange(len(log.arms) + 1))
         self._offered = log.offers[mine] if len(log.offers) else None
         self._rounds = int(mine.sum())
+        self._weights = log.weights[mine] if len(log.weights) else np.ones(self._rounds, np.int64)
 
     def played(self, places: Sequence[int]) -> Played:
         """Return the plays of arms together, by the clock of the rounds in which one of them was on offer."""
         at = np.sort(np.concatenate([self._at[self._bounds[place] : self._bounds[place + 1]] for place in places]))
         if self._offered is None:
-            return Played(at, self._rounds)
+            return Played(at, self._rounds, self._weights[at], np.cumsum(self._weights)[at], int(self._weights.sum()))
         on_offer = self._offered[:, places].any(axis=1)
-        return Played((np.cumsum(on_offer) - 1)[at], int(on_offer.sum()))
+        weights = np.cumsum(self._weights * on_offer)
+        total = int(weights[-1]) if len(weights) else 0
+        return Played((np.cumsum(on_offer) - 1)[at], int(on_offer.sum()), self._weights[at], weights[at], total)
 
 
 class Played(NamedTuple):
-    """A clause in one log: the tick of each of its plays, in order, and the ticks of its clock."""
+    """A clause in one log: the tick of each of its plays, in order, and the ticks of its clock; the weight of each
+    play, that of the clock up to its end, and that of the whole clock. Without weights each tick has one of 1."""
 
     ticks: Ints
     clock: int
+    weights: Ints
+    ends: Ints
+    total: int
 
     def at_worst(self, clause: Clause) -> tuple[int, int]:
-        """Return the plays and the clock of the prefix in which a floor or a cap has its least balance."""
-        plays = np.arange(len(self.ticks) + 1)
+        """Return the plays and the clock, by weight, of the prefix in which a floor or a cap has its least balance."""
+        plays = np.concatenate([[0], np.cumsum(self.weights)])
         capped, rate = clause.kind == "cap", clause.share
         # A floor is behind most before a play or at the end, a cap ahead most after a play or before the first round.
-        clocks = np.concatenate([[0], self.ticks + 1] if capped else [self.ticks, [self.clock]])
+        clocks = np.concatenate([[0], self.ends] if capped else [self.ends - self.weights, [self.total]])
         balance = plays * rate.denominator - clocks * rate.numerator  # below 2**30 times the rounds
         worst = int(np.argmax(balance) if capped else np.argmin(balance))
-        return worst, int(clocks[worst])
+        return int(plays[worst]), int(clocks[worst])
 
     def stretches(self, most: int) -> list[int]:
         """Return the longest stretches that hold 0, 1, ... up to `most` - 1 plays."""
@@ -121,7 +130,9 @@ def judge_all_orders(owed: AuditedPromise, logs: Sequence[tuple[Rounds, tuple[La
         for segment in segments:
             each = [log.played(mine) for log in inside[segment]]
             plays = sum(len(log.ticks) for log in each)
-            rows.append(row_of(clause, segment) | {"plays": plays, "broken_by": _broken_by(clause, each)})
+            row = row_of(clause, segment) | {"plays": plays, "broken_by": _broken_by(clause, each, owed.scale)}
+            weight = Fraction(sum(int(log.weights.sum()) for log in each), owed.scale)
+            rows.append(row | ({"weight": int(weight) if owed.scale == 1 else float(weight)} if owed.unit else {}))
     table, rounds = pd.DataFrame(rows), tuple(log.size for log, _ in logs)
     kept = not table["broken_by"].any()
     return ApartAudit(kept, rounds, table, owed.promise, () if kept else (NOTE,))
@@ -135,13 +146,16 @@ def _rounds_of(segment: Label | None, log: Rounds, names: tuple[Label, ...]) -> 
     return mine
 
 
-def _broken_by(clause: Clause, logs: Sequence[Played]) -> int:
-    """Return how many plays are missing, or too many, in the order of the logs that is worst for a clause."""
+def _broken_by(clause: Clause, logs: Sequence[Played], scale: int) -> float:
+    """Return how many plays, or how much weight, is missing, or too much, in the order of the logs that is worst for a
+    clause."""
     if isinstance(clause.rate, tuple):
         least, length = clause.rate
         together = reduce(_joined, [log.stretches(least) for log in logs])
         return sum(stretch >= length for stretch in together)
     plays, clock = np.sum([log.at_worst(clause) for log in logs], axis=0).tolist()
+    if clause.weight:
+        return float(max(Fraction(0), excess_of(clause, plays, clock, scale)))
     return position_of(clause, plays, clock, [])[2]
 
 

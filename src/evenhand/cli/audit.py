@@ -10,6 +10,7 @@ from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from evenhand.audit.audited_promise import check_named
@@ -27,7 +28,7 @@ from evenhand.data.tables import in_natural_order
 from evenhand.display.digits import number
 from evenhand.errors import ArgumentError, SharesError, wanted
 from evenhand.labels import Labels
-from evenhand.promises.clause import AT_MOST
+from evenhand.promises.clause import AT_MOST, plain_number
 from evenhand.protocol import distinct
 
 PROMISED = {"--tolerance": "--shares --promise", "--cap-tolerance": "--cap --promise"}
@@ -50,6 +51,7 @@ def audited_log(
     available: str = "",
     round: str = "",
     times: str = "",
+    weight: str = "",
 ) -> tuple[Any, Any]:
     """Return the audit of a log, or of several that were written apart, and the log: a table, or the name of files that
     were read in batches.
@@ -62,17 +64,18 @@ def audited_log(
     share_texts : Promised share of each arm: 0.02, or a=0.2,b=1/3, or a CSV with columns arm, share; for shares that
         change, also a column named from: a round, or a time in the column of --order.
     arm : The column with the arm of each decision, or the list of a round's arms.
-    tolerance : By how many plays an arm may be behind its share.
+    tolerance : By how many plays, or by how much of --weight, an arm may be behind its share.
     order : A column to sort by first, such as a timestamp, or several: time,id sorts rows of one time by id, as does
         --order time --order id.
     cap_texts : The most that an arm may have: 0.5, or a=0.5,b=1/3; rounded up to whole plays, 3 of 10 rounds for 25%.
-    cap_tolerance : By how many plays an arm may be ahead of its cap, rounded up; parts of plays do not count.
+    cap_tolerance : By how many plays, rounded up, or by how much of --weight, an arm may be ahead of its cap.
     window_texts : Least plays in any consecutive rounds: a=2/25,b=10 is twice in any 25, once in any 10.
     promise : TOML or JSON file with a promise, instead of the options above.
     segment : A column; promises are checked inside each of its values.
-    available : A column with the arms on offer, separated by commas.
+    available : A column with the arms on offer, separated by commas; by default that of an exported study.
     round : A column whose equal values mark the rows of one round.
     times : A column of times, to say when a promise was broken; the first column of --order if it holds times.
+    weight : A column of weights from 0, such as costs or tokens, of whose sum shares and caps are then parts.
     """
     given = (share_texts, cap_texts, window_texts)
     shares, cap, window = (",".join(texts or ()) for texts in given)
@@ -81,7 +84,7 @@ def audited_log(
     changing: Any = changing_shares(shares)
     named: Any = named_shares(shares) if changing is None and shares else None
     in_order = bool(order or round or changing is not None)
-    texts = [name for name in (arm, available, segment) if name]
+    texts = [name for name in (arm, available, segment, weight) if name]
     if len(log) == 1:
         frame, kinds = read_log(log[0], arm, texts, named, whole=in_order)
         given_logs = {"frame": frame}
@@ -109,6 +112,7 @@ def audited_log(
         available=available or None,
         round=round or None,
         times=times or None,
+        weight=weight or None,
     )
     return finding, given_logs.get("frame")
 
@@ -198,15 +202,19 @@ def _print_json(finding: Audit) -> None:
         first = finding.first_violation[0] if finding.first_violation else 0
         at = {"first_violation": first, "last_violation": finding.last_violation, "worst": finding.worst_round}
         body |= {f"{name}_at": finding.time_of(round) for name, round in at.items()}
+    body |= {"unit": finding.unit} if finding.promise.weight else {}
     body |= {"never_seen": finding.never_seen, "first_breach": finding.first_breach and str(finding.first_breach)}
     as_json(body | {name: vars(finding)[name].to_dict("records") for name in ("arms", "promises")}, finding)
 
 
 def _say(finding: Audit, log: Path, unit: str, segments: bool) -> None:
     title = f"{log}: {finding.rounds:,} decisions"
+    if finding.promise.weight:
+        title += f", {plain_number(sum(finding.arms['weight'].tolist()))} {finding.unit}"
     if segments:
         owed = finding.arms[finding.arms["owed"] > 0]
-        shown = owed[["arm", "pulls", "share", "behind_over_segments"]].rename(columns={"pulls": "plays"})
+        counted = "weight" if finding.promise.weight else "pulls"
+        shown = owed[["arm", counted, "share", "behind_over_segments"]].rename(columns={counted: finding.unit})
         records(title, shown.to_dict("records"))
     records("Promises" if segments else title, promised_rows(finding, unit, segments), empty=False)
     promised = {arm for named in finding.owed["arm"] for arm in (named if isinstance(named, tuple) else (named,))}
@@ -219,7 +227,7 @@ def _say(finding: Audit, log: Path, unit: str, segments: bool) -> None:
     floors = finding.owed[finding.owed["promise"] == "floor"]
     when = "; no arm was ever behind its share" * (len(floors) > 0 and not finding.worst_round)
     if finding.worst_round and (finding.kept or floors["first_broken"].any()):
-        behind = f"by {finding.worst_shortfall:.4g} after {finding.name_of(finding.worst_round, unit)}"
+        behind = f"by {finding.amount(finding.worst_shortfall)} after {finding.name_of(finding.worst_round, unit)}"
         when = f"; furthest behind was arm {cell(finding.worst_arm)}, {behind}"
     if not finding.enough:
         print_text(f"This log shows nothing: in most segments no decision could have broken the promise{when}.")
@@ -237,7 +245,10 @@ def promised_rows(
 ) -> list[dict[str, Any]]:
     """Return a row for each promise: to whom, how much, what they had of the decisions, how far they were behind at
     most, also in the mean reward of an arm (what it is called, and by arm), and when it was broken."""
-    arms, found, ahead = finding.arms.set_index("arm"), [], math.floor(finding.promise.cap_tolerance)
+    arms, found, ahead = finding.arms.set_index("arm"), [], finding.promise.ahead
+    counted, total = "pulls", float(finding.rounds)
+    if finding.promise.weight:
+        counted, total, worth = "weight", arms["weight"].sum(), None  # what a play earns says nothing of a weight
     for one in finding.owed.sort_values(["rounds_in_violation", "worst_shortfall"], ascending=False).to_dict("records"):
         within, most = " in " in one["limit"], one["promise"] in AT_MOST
         named = [*one["arm"]] if isinstance(one["arm"], tuple) else [one["arm"]]
@@ -246,10 +257,10 @@ def promised_rows(
         row["since"] = one["since"] if one["since"] > 1 and not segments else None
         limit = one["limit"].replace("in", "in any") if within else number(float(Fraction(one["limit"])))
         row["promised"] = f"at {'most' if most else 'least'} {limit}"
-        always = bool(((mine["share"] * finding.rounds).round() == mine["pulls"]).all())
+        always = bool(np.isclose(mine["share"] * total, mine[counted], 1e-9).all())
         known = not segments and (len(named) == 1 or always)  # the rounds that offered one of a set are not counted
         row["share"] = mine["share"].sum(skipna=False) if known else None
-        row["plays"] = None if segments else mine["pulls"].sum()
+        row[finding.unit] = None if segments else mine[counted].sum()
         row["behind"] = None if most else one["broken_by"] if within else one["worst_shortfall"]
         if worth is not None and len(named) == 1:
             row[f"behind, in {worth[0]}"] = None if most else max(0.0, row["behind"]) * worth[1].get(named[0], math.nan)

@@ -41,6 +41,7 @@ def demo(*, out: Path = Path("out/demo"), seed: int = 2026, json: JSON = False) 
         order=None,
         segment="",
         available="",
+        weight="",
         round="",
     )
     asked = f"--arm advertiser --shares {SHARES} --tolerance {TOLERANCE} --times at"

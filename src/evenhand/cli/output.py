@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from evenhand.cli.refusals import in_shell
 from evenhand.display.digits import number, reads_as_number
 from evenhand.errors import ArgumentError, wanted
+from evenhand.promises.clause import plain_number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -167,9 +168,13 @@ def promise_verdict(when: str, kept: bool | None, decisions: int = 1) -> str:
     return f"The promise was kept {when}" if kept else f"The promise {when} was BROKEN"
 
 
-def promise_sentence(when: str, kept: bool | None, worst_shortfall: float, arm: Any, at: Any) -> str:
-    """Return the sentence that says whether a study kept its promise, and how far an arm was behind."""
-    return f"{promise_verdict(when, kept)}; worst shortfall {worst_shortfall:.4g}, arm {cell(arm)}, round {at}."
+def promise_sentence(
+    when: str, kept: bool | None, worst_shortfall: float, arm: Any, at: Any, weight: str | None = None
+) -> str:
+    """Return the sentence that says whether a study kept its promise, and how far an arm was behind: in plays, or by
+    how much of a weight."""
+    behind = f"{worst_shortfall:.4g}" if weight is None else f"{plain_number(worst_shortfall)} {weight}"
+    return f"{promise_verdict(when, kept)}; worst shortfall {behind}, arm {cell(arm)}, round {at}."
 
 
 def as_json(body: Any, about: Any = None) -> None:

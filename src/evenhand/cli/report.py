@@ -41,6 +41,13 @@ COUNTED = (
     "offer count. All of this is counted after every round in whole numbers; nothing is estimated."
 )
 """How a promise that holds at every round is counted."""
+WEIGHED = (
+    "A share r of {0} with a tolerance of a means: after every round r times the sum of {0} so far, less what the arm "
+    "has of it, is at most a. A cap c with a tolerance of b: what the arm has, less c times the sum, is at most b. "
+    "Only rounds in which the arm was on offer count. All of this is counted after every round in whole numbers of the "
+    "last digit; nothing is estimated."
+)
+"""The same where decisions have weights."""
 BY_CONTEXTS = "What keeping it costs is not known: the learner sees contexts, and an arm does not earn the same in all."
 Words = Callable[[str], str]
 """What says a text in the words that the reader uses."""
@@ -102,20 +109,22 @@ def log_report(audited: Audited, log: str, reward: str, again: str, call: Sequen
     finding, frame = audited(log=[Path(log)])
     words = _own_words(call, finding.promise.arms)
     cost: list[Part] = ["Not known: the log was read in batches."]
-    named, last, worth = audited.keywords, [], None
+    named, last, worth, by = audited.keywords, [], None, finding.promise.weight
     totals: list[Part] = []
     if isinstance(frame, pd.DataFrame):
         cost = ["Not known: name the column of rewards with --reward."]
         order = columns_of(named["order"] or (), frame.columns)
         rounds = read_rounds(frame, order or None, named["round"] or None)
         rows = frame.assign(round=rounds.of_row + 1).sort_values("round", kind="stable").tail(LATEST)
-        shown = ("round", *order, named["arm"], named["segment"], named["available"], "reason", reward)
+        kept = (named["arm"], named["segment"], named["available"], named["weight"])
+        shown = ("round", *order, *kept, "reason", reward)
         last = [_table(rows[[name for name in dict.fromkeys(shown) if name in rows]], "_")]
         if reward:
             known = frame.dropna(subset=reward) if reward in frame else frame
             earned, plays = numbers(known, reward), read_plays(known, named["arm"], dict.fromkeys(finding.promise.arms))
             alone = len(plays.labels) == len(known)
             cost = _cost(finding.promise, plays.labels, earned) if alone else ["Not known: arms share rewards."]
+            cost = [f"Not known: the promise is about {by}, not about rounds."] if by else cost
             if alone:
                 told = pd.DataFrame({named["arm"]: plays.labels, reward: earned})
                 worth = reward, told.groupby(named["arm"])[reward].mean().to_dict()
@@ -127,7 +136,7 @@ def log_report(audited: Audited, log: str, reward: str, again: str, call: Sequen
     breach = finding.first_breach
     got = _table(pd.DataFrame(promised_rows(finding, "round", bool(named["segment"]), worth)))
     parts = {
-        "What is promised": [_promised(finding.promise, inside), Aside(COUNTED)],
+        "What is promised": [_promised(finding.promise, inside), Aside(WEIGHED.format(by) if by else COUNTED)],
         "The picture": [drawing(partial(plot_audit, finding), words)],
         "Who got what": [*([f"The first breach: {breach}."] if breach else []), got],
         "Totals": totals,

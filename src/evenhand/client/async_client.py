@@ -124,6 +124,7 @@ class AsyncRemoteStudy:
         *,
         available: Sequence[Label] | None = None,
         annotator: str | None = None,
+        weight: float | str | None = None,
         key: str | None = None,
         sticky: bool = False,
         subject: str | None = None,
@@ -135,7 +136,7 @@ class AsyncRemoteStudy:
         """
         if calls.read_sticky(sticky) and key is None:
             raise ArgumentError(wanted("sticky", "a key as well", "none"))
-        shown = {"contexts": contexts, "groups": groups, "available": available}
+        shown = {"contexts": contexts, "groups": groups, "available": available, "weight": weight}
         body = calls.round_of({**shown, "annotator": annotator, "subject": subject, "sticky": sticky or None})
         return await self._post("ask", "decide", body, decision_of, calls.checked_key(key))
 
@@ -159,11 +160,12 @@ class AsyncRemoteStudy:
         X: Any = None,
         y: Any = None,
         samples: Mapping[str, Any] | None = None,
+        weight: float | str | None = None,
     ) -> Told:
         """Tell what happened after a decision; the same report again is "already told", another one is refused."""
         y = calls.listed(y)  # by position, as the rows of X, which is an array
         audited = {"violations": violations, "acceptable": acceptable, "auditor": auditor}
-        told = calls.given({"reward": reward, **audited, "X": X, "y": y, "samples": samples})
+        told = calls.given({"reward": reward, **audited, "X": X, "y": y, "samples": samples, "weight": weight})
         return await self._post("tell", "report", {"ticket": calls.ticket_of(ticket), **told}, _status)
 
     async def label(self, ticket: ServiceDecision | str, label: Label | None, *, annotator: str | None = None) -> Told:

@@ -125,6 +125,7 @@ class RemoteStudy:
         *,
         available: Sequence[Label] | None = None,
         annotator: str | None = None,
+        weight: float | str | None = None,
         key: str | None = None,
         sticky: bool = False,
         subject: str | None = None,
@@ -136,7 +137,7 @@ class RemoteStudy:
         """
         if calls.read_sticky(sticky) and key is None:
             raise ArgumentError(wanted("sticky", "a key as well", "none"))
-        shown = {"contexts": contexts, "groups": groups, "available": available}
+        shown = {"contexts": contexts, "groups": groups, "available": available, "weight": weight}
         body = calls.round_of({**shown, "annotator": annotator, "subject": subject, "sticky": sticky or None})
         return self._post("ask", "decide", body, decision_of, calls.checked_key(key))
 
@@ -160,11 +161,12 @@ class RemoteStudy:
         X: Any = None,
         y: Any = None,
         samples: Mapping[str, Any] | None = None,
+        weight: float | str | None = None,
     ) -> Told:
         """Tell what happened after a decision; the same report again is "already told", another one is refused."""
         y = calls.listed(y)  # by position, as the rows of X, which is an array
         audited = {"violations": violations, "acceptable": acceptable, "auditor": auditor}
-        told = calls.given({"reward": reward, **audited, "X": X, "y": y, "samples": samples})
+        told = calls.given({"reward": reward, **audited, "X": X, "y": y, "samples": samples, "weight": weight})
         return self._post("tell", "report", {"ticket": calls.ticket_of(ticket), **told}, _status)
 
     def label(self, ticket: ServiceDecision | str, label: Label | None, *, annotator: str | None = None) -> Told:

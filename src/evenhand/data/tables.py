@@ -42,6 +42,8 @@ BAND = re.compile(
 )
 """Bands of numbers as pandas.cut, --cut and people write them; a group is where one begins, nowhere where it has no
 lower end."""
+OFFERED = "available"
+"""The column of a study's log with the arms on offer, which audits find by themselves."""
 LEFT_OUT = "decisions_left_out"
 """The column of an exported log that says how many decisions beside each are not in it, as they have no reward."""
 EACH = "propensity_"

@@ -15,7 +15,7 @@ from evenhand.errors import ArgumentError, UnknownArmError, Wording, wanted, wan
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import Labels
 from evenhand.promises.clause import in_words
-from evenhand.promises.promise import Promise, read_promise
+from evenhand.promises.promise import Promise, check_rounds, read_promise
 from evenhand.protocol import Label
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ def under_shares(distribution: Mapping[Label, float], shares: Any) -> dict[Label
     if not isinstance(shares, Promise):
         full = {label: dict(named).get(label, 0) for label in given} if named else shares
         promise = read_promise(full, arms=list(given))
+    check_rounds(promise)
     if odd := [clause for clause in promise.clauses if clause.kind == "window"]:
         got = Wording("; ".join(in_words(odd)))
         raise ArgumentError(wanted("shares", "only shares and caps, for a distribution", got))

@@ -3,7 +3,6 @@ replications and their intervals."""
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -130,15 +129,17 @@ def _stretched(history: xr.Dataset, variable: str) -> xr.Dataset:
 
 
 def plot_audit(finding: Audit, *, ax: Axes | None = None) -> Axes:
-    """Draw an audited log: the plays behind shares and above caps, round by round, the limits beyond which this breaks
-    the promise, the rounds in which the promise was broken (shaded), and each promise's first breach."""
+    """Draw an audited log: the plays, or the weight, behind shares and above caps, round by round, the limits beyond
+    which this breaks the promise, the rounds in which the promise was broken (shaded), and each promise's first
+    breach."""
     check_finding("finding", finding, "timeline", "what eh.audit.promise returns")
     axes = axes_of(ax)
     seen, promise = finding.timeline, finding.promise
     worst = f" (at most {short(finding.worst_shortfall)}: {_named(finding.worst_arm)})" if finding.worst_round else ""
+    least, bound = (0.0, "above {:g} a {} is broken") if promise.weight else (1.0, "from {:g} on a {} is broken")
     lines = {
-        "shortfall": (f"behind a share{worst}", "share", promise.slack + 1.0),
-        "excess": ("ahead of a cap", "cap", math.floor(promise.cap_tolerance) + 1.0),
+        "shortfall": (f"behind a share{worst}", "share", promise.slack + least),
+        "excess": ("ahead of a cap", "cap", promise.ahead + least),
     }
     drawn = [name for name in lines if seen[name].notna().any()]
     with style():
@@ -153,7 +154,7 @@ def plot_audit(finding: Audit, *, ax: Axes | None = None) -> Axes:
             label += ", at most so far" * calm
             values = np.fmax.accumulate(seen[name]) if calm else seen[name]
             axes.plot(seen["round"], values, **look | {"marker": "", "linewidth": 1.4}, label=label)
-            axes.axhline(limit, **DASHED, label=f"from {limit:g} on a {what} is broken")
+            axes.axhline(limit, **DASHED, label=bound.format(limit, what))
         _mark_breaches(finding, axes)
         axes.margins(x=0, y=0.1)
         axes.locator_params(axis="x", integer=True, nbins="auto" if finding.times is None else 4)
@@ -163,7 +164,9 @@ def plot_audit(finding: Audit, *, ax: Axes | None = None) -> Axes:
         if not drawn:
             axes.set_yticks([])
         shown = "round" if last - first + 1 == finding.rounds else f"round (only {first:,} to {last:,} are shown)"
-        return finish(axes, fill(finding.verdict, WIDE), shown, "plays behind or ahead" if drawn else "")
+        return finish(
+            axes, fill(finding.verdict, WIDE), shown, f"{plain(finding.unit, 24)} behind or ahead" if drawn else ""
+        )
 
 
 def _round_and_time(finding: Audit, round: float, _place: int | None = None) -> str:

@@ -19,21 +19,32 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import entry
 from evenhand.kernels.deadlines import NEVER
 from evenhand.promises.clause import Clause
-from evenhand.promises.round_kernels import KINDS, ClauseRates, Counts, Rounds, close, enter, follow, position_of
+from evenhand.promises.round_kernels import (
+    KINDS,
+    ClauseRates,
+    Counts,
+    Rounds,
+    close,
+    enter,
+    follow,
+    position_of,
+)
+from evenhand.promises.weight_kernels import WEIGHED, WEIGHED_FLOOR, beyond, set_limit
 from evenhand.protocol import Label
 
 FIRSTS = {"begun": ("begun",), "first": ("first_by", "first")}
 LARGEST = {"most": "most_at", "worst": "worst_at"}
 LATEST = ("clock", "plays", "last")
 SHOWN = ("times", "stretches", "broken", *LATEST, "begun", "first", "first_by", "most", "most_at", "worst", "worst_at")
-BY_KEY = ("tick", "next", "wrong", "round")
+BY_KEY = ("tick", "next", "wrong", "round", "total")
 NONE = np.zeros(0, np.int64)
 
 
 class StretchCounts(NamedTuple):
     """Where books are: of each key (n_keys,) its ticks and the round of the last; of each key and clause (n_keys,
     n_clauses) the ticks of its clock, the round of the last, its plays, and (n_keys, n_clauses, most) the ticks of the
-    last plays of a window, the latest last."""
+    last plays of a window, the latest last; where rounds have weights, that of all ticks and of those of each clause,
+    and `plays` is that of the plays."""
 
     tick: Ints
     round: Ints
@@ -41,14 +52,19 @@ class StretchCounts(NamedTuple):
     seen: Ints
     plays: Ints
     recent: Ints
+    total: Ints
+    weight: Ints
 
     @classmethod
-    def of_floors(cls, clauses: Sequence[Clause], pulls: Mapping[Label, int], rounds: int, round: int) -> Self:
-        """Return where books of floors and caps stand after so many rounds, up to this one, in which every arm was on
-        offer and was played so often."""
+    def of_floors(
+        cls, clauses: Sequence[Clause], pulls: Mapping[Label, int], rounds: int, round: int, weight: int = 0
+    ) -> Self:
+        """Return where books of floors and caps stand after so many rounds, up to this one, of this weight, in which
+        every arm was on offer and had so many plays, or plays of such weights."""
         plays = np.array([[sum(pulls[arm] for arm in clause.arms) for clause in clauses]])
-        clock, seen = np.full_like(plays, rounds), np.full_like(plays, round)
-        return cls(np.array([rounds]), np.array([round]), clock, seen, plays, np.zeros((*plays.shape, 1), np.int64))
+        clock, seen, weights = (np.full_like(plays, value) for value in (rounds, round, weight))
+        recent, total = np.zeros((*plays.shape, 1), np.int64), np.array([weight])
+        return cls(np.array([rounds]), np.array([round]), clock, seen, plays, recent, total, weights)
 
     def then(self, later: StretchCounts, windows: Ints) -> StretchCounts:
         """Return the counts of this stretch followed by `later`; each was counted from zero. `windows` (n_clauses,) are
@@ -67,6 +83,8 @@ class StretchCounts(NamedTuple):
             np.where(on, later.seen, self.seen),
             self.plays + later.plays,
             recent,
+            self.total + later.total,
+            self.weight + later.weight,
         )
 
 
@@ -105,6 +123,7 @@ class ClauseCounts:
     standing : where the books are at their start, None for nothing yet.
     worst : the r A - N that is not worth noting.
     rounds : how many rounds there were before.
+    scale : where clauses are about weights: how many whole numbers, in which weights are entered, make one of the unit.
     spans : from which round on, counted from 0, and up to which each clause is promised; None for all rounds.
 
     Attributes
@@ -128,21 +147,23 @@ class ClauseCounts:
         worst: float = 0.0,
         spans: Sequence[tuple[int, int]] | None = None,
         rounds: int = 0,
+        scale: int = 1,
     ) -> None:
         self.clauses, self.arms, n = list(clauses), tuple(arms), len(clauses)
         self.rounds = rounds
         self._spans = np.array([(0, NEVER)] * n if spans is None else spans).reshape(-1, 2)
         rates = [c.share for c in self.clauses]
         windows = [c.rate if isinstance(c.rate, tuple) else (0, 0) for c in self.clauses]
-        ahead = [c.slack if c.kind == "cap" and not c.rate else 0 for c in self.clauses]
+        slacks = [int(c.slack * (scale if c.weight else 1)) for c in self.clauses]
         owners = [[q for q, c in enumerate(self.clauses) if arm in c.arms] for arm in arms]
         self.rates = ClauseRates(
-            np.array([KINDS[c.kind] for c in self.clauses], np.int64),
+            np.array([(WEIGHED if c.weight else KINDS)[c.kind] for c in self.clauses], np.int64),
             np.array([float(r) if c.kind == "floor" else 0.0 for r, c in zip(rates, self.clauses, strict=True)]),
             np.array([r.numerator for r in rates], np.int64),
+            np.array([r.denominator for r in rates], np.int64),
             np.array([min(r.denominator // r.numerator, NEVER) if r else NEVER for r in rates], np.int64),
             np.array([r.denominator % r.numerator if r else 0 for r in rates], np.int64),
-            np.array([count or more for (count, _), more in zip(windows, ahead, strict=True)], np.int64),
+            np.array([count or more for (count, _), more in zip(windows, slacks, strict=True)], np.int64),
             np.array([length for _, length in windows], np.int64),
             (self._spans[:, 0] <= rounds) & (rounds < self._spans[:, 1]),
             np.cumsum([0, *map(len, owners)], dtype=np.int64),
@@ -155,26 +176,33 @@ class ClauseCounts:
         size |= {"offered": np.zeros(n, np.int64), "broken": np.zeros(5, np.int64)}
         each = {name: np.zeros(n * keys, np.int64) for name in Counts._fields if name not in size}
         self.counts = Counts(**(size | each))
-        self._worst = worst
+        self._worst, self._scale = worst, scale
         self._begin(self._nothing(keys) if standing is None else standing)
 
     def _nothing(self, keys: int) -> StretchCounts:
         by_key, each = np.zeros(keys, np.int64), np.zeros((keys, len(self.clauses)), np.int64)
         recent = np.zeros((*each.shape, int(self.windows.max(initial=1))), np.int64)
-        return StretchCounts(by_key, by_key, each, each, each, recent)
+        return StretchCounts(by_key, by_key, each, each, each, recent, by_key, each)
 
     def _begin(self, standing: StretchCounts) -> None:
         """Take up the books where they stand."""
         counts, keys = self.counts, len(standing.tick)
         counts.tick[:], counts.round[:] = standing.tick, standing.round
         counts.plays[:], counts.before[:] = standing.plays.ravel(), standing.seen.ravel()
+        counts.total[:], counts.away[:] = standing.total, (standing.total[:, None] - standing.weight).ravel()
         tick, round = np.repeat(standing.tick, len(self.clauses)), np.repeat(standing.round, len(self.clauses))
         clock = standing.clock.ravel()
         counts.idle[:], counts.since[:] = tick - clock, clock + 1
         counts.paused[:] = np.where(counts.before == round, -1, tick)
         counts.begun[:] = np.where((clock > 0) & np.tile(self.rates.live, keys), -1, 0)
         for at, clause in enumerate(self.clauses * keys):
-            n = self.windows[at % len(self.clauses)]
+            q = at % len(self.clauses)
+            if clause.weight:
+                set_limit(self.rates, counts, q, at)
+                past = beyond(self.rates, counts, at // len(self.clauses), q, at)
+                counts.missed[at] = past > self.rates.denominators[q] * self.rates.plays[q]
+                continue
+            n = self.windows[q]
             moments = standing.recent[divmod(at, len(self.clauses))][:n].tolist()
             found = position_of(clause, int(counts.plays[at]), int(clock[at]), moments)
             counts.whole[at], counts.rest[at], counts.missed[at] = found
@@ -197,11 +225,14 @@ class ClauseCounts:
         clock[:, self._spans[:, 0] >= self.rounds] = 0
         plays = counts.plays.reshape(shape).copy()
         recent = recent.reshape((*shape, recent.shape[1]))
-        return StretchCounts(counts.tick.copy(), counts.round.copy(), clock, seen, plays, recent)
+        weight = counts.total[:, None] - counts.away.reshape(shape)
+        return StretchCounts(
+            counts.tick.copy(), counts.round.copy(), clock, seen, plays, recent, counts.total.copy(), weight
+        )
 
     def widen(self, more: int = 1) -> None:
         """Make room for more keys."""
-        fresh = ClauseCounts(self.clauses, self.arms, more, worst=self._worst).counts
+        fresh = ClauseCounts(self.clauses, self.arms, more, worst=self._worst, scale=self._scale).counts
         both = map(np.concatenate, zip(self.counts, fresh, strict=True))
         self.counts = Counts._make(both)._replace(offered=self.counts.offered, broken=self.counts.broken)
 
@@ -244,6 +275,7 @@ class ClauseCounts:
         if fresh.any():
             self.rates.live[fresh] = True
             self.counts.idle.reshape(-1, len(fresh))[:, fresh] = self.counts.tick[:, None]
+            self.counts.away.reshape(-1, len(fresh))[:, fresh] = self.counts.total[:, None]
             self.counts.next[:] = 0
 
     def close(self) -> None:
@@ -252,7 +284,19 @@ class ClauseCounts:
 
     @property
     def behind(self) -> Floats:
-        """r A - N of each key and clause (n_keys, n_clauses) now."""
-        standing = self.standing
-        behind: Floats = self.rates.shares * np.maximum(standing.clock, 0) - standing.plays
+        """r A - N of each key and clause (n_keys, n_clauses) now; of weights in their unit."""
+        standing, weighed = self.standing, self.rates.kinds == WEIGHED_FLOOR
+        clock = np.where(weighed, standing.weight, np.maximum(standing.clock, 0))
+        over = self.rates.numerators * clock - self.rates.denominators * standing.plays
+        exact = over / (self.rates.denominators * self._scale)
+        behind: Floats = np.where(weighed, exact, self.rates.shares * clock - standing.plays)
         return behind
+
+    @property
+    def worst(self) -> tuple[Floats, Ints]:
+        """The largest r A - N of each key and clause (n_keys * n_clauses,) that was noted so far, of weights in their
+        unit, and the rounds at whose end they were first reached."""
+        counts, keys = self.counts, len(self.counts.tick)
+        weighed, whole = (np.tile(one, keys) for one in (self.rates.kinds == WEIGHED_FLOOR, self.rates.denominators))
+        most = np.where(weighed, counts.most / (whole * self._scale), counts.worst)
+        return most, np.where(weighed, counts.most_at, counts.worst_at)

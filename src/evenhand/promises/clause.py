@@ -8,6 +8,7 @@ argument; and in `round_kernels`, as it is counted. Logs are then audited agains
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
@@ -27,13 +28,15 @@ class Clause(NamedTuple):
     kind : "floor", "cap" or "window".
     arms : the arm, or the arms that it is promised to together.
     rate : the share or the cap, exactly; of a window (plays, rounds).
-    slack : by how many plays a floor may be behind or a cap ahead, a whole number.
+    slack : by how many plays a floor may be behind or a cap ahead, a whole number; or by how much weight, exactly.
+    weight : what is shared, such as "tokens", where it is not rounds.
     """
 
     kind: Kind
     arms: Members
     rate: Fraction | Window
-    slack: int = 0
+    slack: int | Fraction = 0
+    weight: str | None = None
 
     @property
     def share(self) -> Fraction:
@@ -52,13 +55,16 @@ class Clause(NamedTuple):
             plays, rounds = self.rate
             often = {1: "once", 2: "twice"}.get(plays, f"{plays} times")
             return "in every round" if rounds == 1 else f"at least {often} in any {rounds:,} rounds"
-        slack = (
-            f" ({'behind' if self.kind == 'floor' else 'ahead'} by less than {self.slack + 1})" if self.slack else ""
-        )
-        return f"at {'least' if self.kind == 'floor' else 'most'} {self.rate} of the rounds{slack}"
+        bound = f"at most {plain_number(self.slack)}" if self.weight else f"less than {self.slack + 1}"
+        slack = f" ({'behind' if self.kind == 'floor' else 'ahead'} by {bound})" if self.slack else ""
+        return f"at {'least' if self.kind == 'floor' else 'most'} {self.rate} of the {self.weight or 'rounds'}{slack}"
 
-    def missed(self, by: int) -> str:
-        """Return by how many plays it was missed, beyond its slack, as words that follow whose they were."""
+    def missed(self, by: int | Fraction) -> str:
+        """Return by how many plays, or how much weight, it was missed, beyond its slack, as words that follow whose
+        they were."""
+        if self.weight:
+            allows = "more than the cap {} allows" if self.kind in AT_MOST else "less than the share {} owes"
+            return f"{plain_number(by + self.slack)} {allows.format(self.rate)}"
         if isinstance(self.rate, tuple):
             return f"{by} fewer than the {self.rate[0]} owed in any {self.rate[1]} consecutive rounds"
         if self.kind in AT_MOST:
@@ -68,6 +74,15 @@ class Clause(NamedTuple):
     def __str__(self) -> str:
         together = "" if len(self.arms) == 1 else " together"
         return f"{', '.join(map(str, self.arms))}{together} {self.what}"
+
+
+def plain_number(value: float | Fraction) -> str:
+    """Write an amount for people: all its digits up to nine after the point, rounded there.
+
+    >>> plain_number(Fraction(10001, 8)), plain_number(Fraction(1, 3)), plain_number(12_000)
+    ('1,250.125', '0.333333333', '12,000')
+    """
+    return f"{Decimal(round(Fraction(value) * 10**9)).scaleb(-9).normalize():,f}"
 
 
 def in_words(clauses: Iterable[Clause], most: int = 8) -> list[str]:

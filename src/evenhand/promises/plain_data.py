@@ -9,7 +9,8 @@ from typing import Any
 from evenhand.errors import SharesError, wanted
 from evenhand.promises.reading import is_set, key_of
 
-ARGUMENTS = ("shares", "tolerance", "caps", "cap_tolerance", "windows", "plays", "offers")
+WEIGHED = ("weight", "largest", "in_flight")
+ARGUMENTS = ("shares", "tolerance", "caps", "cap_tolerance", "windows", "plays", "offers", *WEIGHED)
 TABLES = ("shares", "caps", "windows")
 """Arguments that are tables of arms."""
 
@@ -27,8 +28,12 @@ def promise_fields(promise: Any) -> dict[str, Any]:
         "windows": windows,
         "plays": promise.plays,
         "offers": promise.offers if isinstance(promise.offers, str) else list(promise.offers),
+        "weight": promise.weight,
+        "largest": None if promise.largest is None else str(promise.largest),
+        "in_flight": promise.in_flight,
     }
     silent = {"tolerance": 0.0, "caps": {}, "cap_tolerance": 0.0, "windows": {}, "plays": 1}
+    silent |= dict.fromkeys(WEIGHED)
     return {name: value for name, value in given.items() if name not in silent or value != silent[name]}
 
 

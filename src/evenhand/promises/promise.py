@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal, Self
@@ -27,10 +28,11 @@ import numpy as np
 
 from evenhand.arguments import is_whole, whole
 from evenhand.display.html import Card, HasCard, Table
-from evenhand.errors import ArgumentError, SharesError, Wording, wanted
+from evenhand.errors import NOTHING, ArgumentError, SharesError, Wording, wanted
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.deadlines import NEVER, Pace, pace, position
 from evenhand.labels import Labels
+from evenhand.promises.amounts import amount_of
 from evenhand.promises.clause import Clause, in_words, listed
 from evenhand.promises.feasible import check_sums, settle_offers
 from evenhand.promises.plain_data import ARGUMENTS, TABLES, from_plain, promise_fields, to_plain
@@ -46,9 +48,13 @@ from evenhand.promises.reading import (
 )
 from evenhand.promises.round_kernels import position_of
 from evenhand.promises.split import split
+from evenhand.promises.weighed import read_weighed
 from evenhand.protocol import Label
 from evenhand.registry import register
 
+DEADLINE_LEARN = Wording("DeadlineLearn", shell="--policy deadline-learn")
+ONLY_THERE = Wording("only ", DEADLINE_LEARN, " and audits count weights")
+WINDOWS_COUNT = "a window counts plays in consecutive rounds, whatever these weigh"
 Offers = Literal["any", "all"] | tuple[Label, ...]
 
 
@@ -68,6 +74,12 @@ class Promise(HasCard):
     plays : m, how many arms are played in a round, none twice.
     offers : what may be on offer in a round: "any" arms, "all" of them always, or a list of arms, of which every offer
         contains at least m. None means "any" where the promise can then be kept, else "all".
+    weight : the name of what is shared where it is not rounds, such as "tokens": r_i W - W_i <= alpha, with W the sum
+        of the weights of the decisions and W_i that of the arm's, in the unit of the tolerance.
+    largest : the most that one decision may weigh. As many digits after the point are counted as are written here:
+        largest="5.00" for cents.
+    in_flight : f, where weights are told with the rewards: up to so many decisions may be untold when the next is
+        asked for. None where each weight is given when asking.
 
     Attributes
     ----------
@@ -105,6 +117,9 @@ class Promise(HasCard):
     sets: tuple[tuple[Members, Fraction], ...]
     windows: tuple[tuple[Members, Window], ...]
     offers: Offers
+    weight: str | None = None
+    largest: Decimal | None = None
+    in_flight: int | None = None
 
     def __init__(
         self,
@@ -115,8 +130,12 @@ class Promise(HasCard):
         windows: object = None,
         plays: object = 1,
         offers: object = None,
+        weight: object = None,
+        largest: object = None,
+        in_flight: object = None,
     ) -> None:
-        made = read_promise(shares, tolerance, caps, cap_tolerance, windows, plays, offers)
+        weighed: Any = {"weight": weight, "largest": largest, "in_flight": in_flight}
+        made = read_promise(shares, tolerance, caps, cap_tolerance, windows, plays, offers, **weighed)
         self.__dict__.update(made.__dict__)
 
     @classmethod
@@ -134,22 +153,31 @@ class Promise(HasCard):
     @cached_property
     def floors(self) -> tuple[Clause, ...]:
         """The floors of single arms (n_arms,), including arms that are owed nothing."""
-        return tuple(Clause("floor", (arm,), r, self.slack) for arm, r in zip(self.arms, self.shares, strict=True))
+        both = zip(self.arms, self.shares, strict=True)
+        return tuple(Clause("floor", (arm,), r, self.slack, self.weight) for arm, r in both)
 
     @cached_property
     def clauses(self) -> tuple[Clause, ...]:
         """Everything that is promised: floors of arms and of sets, caps, windows; a share of 0 is no clause."""
-        ahead = math.floor(self.cap_tolerance)
         floors = [floor for floor in self.floors if floor.rate]
-        floors += [Clause("floor", members, share, self.slack) for members, share in self.sets if share]
+        floors += [Clause("floor", members, share, self.slack, self.weight) for members, share in self.sets if share]
         caps = zip(self.arms, self.caps or (), strict=False)
-        limits = [Clause("cap", (arm,), cap, ahead) for arm, cap in caps if cap is not None]
+        limits = [Clause("cap", (arm,), cap, self.ahead, self.weight) for arm, cap in caps if cap is not None]
         return (*floors, *limits, *(Clause("window", members, window) for members, window in self.windows))
 
     @property
-    def slack(self) -> int:
-        """floor(alpha): by how many plays a floor may be behind; r A - N >= floor(alpha) + 1 breaks it."""
-        return math.floor(self.tolerance)
+    def slack(self) -> Any:
+        """floor(alpha): by how many plays a floor may be behind; r A - N >= floor(alpha) + 1 breaks it. Of weights
+        alpha itself, as it is written; r A - N > alpha breaks it."""
+        return self._amount(self.tolerance)
+
+    @property
+    def ahead(self) -> Any:
+        """floor(beta), by how many plays a cap may be ahead; of weights beta itself."""
+        return self._amount(self.cap_tolerance)
+
+    def _amount(self, tolerance: float) -> int | Fraction:
+        return Fraction(repr(tolerance)) if self.weight else math.floor(tolerance)
 
     @property
     def owes(self) -> bool:
@@ -161,6 +189,9 @@ class Promise(HasCard):
     def __str__(self) -> str:
         said = in_words(self.clauses) or [f"nothing is owed to {listed(self.arms)}"]
         said += [f"{self.plays} plays per round"] if self.plays > 1 else []
+        if self.largest is not None:
+            told = "" if self.in_flight is None else f", told later with up to {self.in_flight} decisions in flight"
+            said.append(f"a decision weighs at most {self.largest} {self.weight}{told}")
         if self.offers == "all":
             said.append("every arm is always on offer")
         elif self.offers != "any":
@@ -221,7 +252,8 @@ class Promise(HasCard):
     def _value(self) -> Any:
         clauses = frozenset((c.kind, frozenset(c.arms), c.rate, c.slack) for c in self.clauses)
         offers = self.offers if isinstance(self.offers, str) else frozenset(self.offers)
-        return frozenset(self.arms), clauses, self.plays, offers, self.tolerance, self.cap_tolerance
+        weighed = self.weight, self.largest, self.in_flight
+        return frozenset(self.arms), clauses, self.plays, offers, self.tolerance, self.cap_tolerance, weighed
 
     def __eq__(self, other: object) -> bool:
         return self._value() == other._value() if isinstance(other, Promise) else NotImplemented
@@ -234,7 +266,8 @@ class Promise(HasCard):
 
         Whatever the order in which their logs are merged, and wherever one of them ends, the whole promise holds at
         every round. Each part is an ordinary promise with a whole-number tolerance and windows of one play, and no one
-        of these numbers could be larger by one. To `add`, `retire` or `change`, split anew.
+        of these numbers could be larger by one. Of weights the tolerance is divided up, and each part has the whole
+        `in_flight`. To `add`, `retire` or `change`, split anew.
 
         Parameters
         ----------
@@ -265,6 +298,7 @@ class Promise(HasCard):
         ArgumentError
             If the round is not a whole number >= 0.
         """
+        check_rounds(self)
         round = whole("round", round, low=0)
         return [max(0, share.numerator * round // share.denominator - self.slack) for share in self.shares]
 
@@ -281,6 +315,7 @@ class Promise(HasCard):
         ArgumentError
             If there is not one number of pulls for each arm, or the round is not a whole number >= 0.
         """
+        check_rounds(self)
         counts = Labels(self.arms).read(pulls, "pulls", "a number for each arm: a list, or a dict arm -> pulls")
         if isinstance(counts, dict):
             counts = [counts.get(arm) for arm in self.arms]
@@ -313,6 +348,18 @@ class Promise(HasCard):
         return np.array([float(share) for share in self.shares])
 
 
+def check_rounds(promise: Promise, why: str = ONLY_THERE) -> None:
+    """Refuse a promise of a weight, where only rounds are counted; `why` says why.
+
+    Raises
+    ------
+    ArgumentError
+        If it is one.
+    """
+    if promise.weight is not None:
+        raise ArgumentError(wanted("promise", Wording("a promise of rounds, as ", why), str(promise)))
+
+
 def promise_of(data: Mapping[str, Any]) -> Promise:
     """Return the promise that `to_dict` wrote, without asking again whether a rule keeps it: arms may have retired."""
     given = {name: from_plain(name, value) for name, value in data.items()}
@@ -330,6 +377,9 @@ def read_promise(
     offers: object = None,
     arms: int | Sequence[Label] | None = None,
     audited: bool = False,
+    weight: str | None = None,
+    largest: Any = None,
+    in_flight: Any = None,
 ) -> Promise:
     """Return the promise as `Promise` reads it; with `arms`, shares may be one number for each of them.
 
@@ -355,11 +405,23 @@ def read_promise(
         sets=sets,
         windows=read_windows(windows, labels),
         offers="all",
+        weight=weight,
     )
+    if weight is not None and (not isinstance(weight, str) or not weight):
+        raise ArgumentError(wanted("weight", "the name of what is shared, such as 'tokens'", weight))
+    if windows and weight:
+        raise ArgumentError(wanted("windows", Wording(NOTHING, " beside weights"), windows, WINDOWS_COUNT))
     least = min((cap for cap in made.caps or () if cap), default=Fraction(1))
     if made.cap_tolerance >= NEVER * float(least):
         raise ArgumentError(wanted("cap_tolerance", "a number of plays that some conversation reaches", cap_tolerance))
     if audited:
         check_sums(made)
-        return made.varied(offers="any")
-    return made.varied(offers=settle_offers(made, offers))
+        most = None if largest is None else amount_of(largest)
+        return made.varied(offers="any", largest=most, in_flight=in_flight)
+    made = made.varied(offers=settle_offers(made, offers))
+    if made.weight is not None:
+        return made.varied(**read_weighed(made, largest, in_flight, offers))
+    for name, value in {"largest": largest, "in_flight": in_flight}.items():
+        if value is not None:
+            raise ArgumentError(wanted(name, Wording(NOTHING, " without weight="), value))
+    return made

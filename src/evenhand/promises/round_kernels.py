@@ -12,11 +12,14 @@ is played, and else at one moment that is known beforehand:
 The first of the two positions is kept as whole + rest / p for a rate p / q, so that no product of a share and a round
 is formed, and moves by q / p. Between these moments a round costs one comparison. r A - N is the largest just before a
 play, and at the end.
+
+Where rounds have weights, `evenhand.promises.weight_kernels` counts these.
 """
 
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +28,18 @@ from numpy.typing import NDArray
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.deadlines import NEVER
-from evenhand.promises.clause import Clause
+from evenhand.promises.clause import AT_MOST, Clause
+from evenhand.promises.weight_kernels import (
+    WEIGHED_CAP,
+    WEIGHED_FLOOR,
+    beyond,
+    breach,
+    ease,
+    judge,
+    last_round,
+    note_beyond,
+    weigh,
+)
 
 FLOOR, CAP, WINDOW = range(3)
 KINDS = {"floor": FLOOR, "cap": CAP, "window": WINDOW}
@@ -38,12 +52,13 @@ class ClauseRates(NamedTuple):
     shares: Floats
     """r of a floor, to say r A - N by; 0 for others."""
     numerators: Ints
+    denominators: Ints
     steps: Ints
     remainders: Ints
-    """p, q // p and q % p."""
+    """p, q, q // p and q % p."""
     plays: Ints
     lengths: Ints
-    """n and w of a window; b of a cap of 0."""
+    """n and w of a window; a or b of a floor or a cap."""
     live: Bools
     """Whether it is promised now."""
     first: Ints
@@ -62,6 +77,8 @@ class Counts(NamedTuple):
     """How many clauses are broken."""
     round: Ints
     """The round of the last tick."""
+    total: Ints
+    """The weight of all ticks, 0 where rounds have none."""
     plays: Ints
     whole: Ints
     rest: Ints
@@ -71,7 +88,8 @@ class Counts(NamedTuple):
     over: Ints
     """The tick from which on it was not broken any more."""
     idle: Ints
-    """Ticks of the key that were none of the clause."""
+    away: Ints
+    """Ticks of the key that were none of the clause, and their weight."""
     paused: Ints
     """The last of these ticks, and the round of the clause's own last tick before it."""
     before: Ints
@@ -92,7 +110,7 @@ class Counts(NamedTuple):
     """The largest r A - N, and the round at whose end it was first reached."""
     worst_at: Ints
     clock: Ints
-    """The ticks when it was closed."""
+    """The ticks, or their weight, when it was closed."""
     offered: Ints
     """(n_clauses,): the last round that offered one of its arms."""
     broken: Ints
@@ -113,6 +131,8 @@ class Rounds(NamedTuple):
     """(n_rounds,): the key of each; empty where all have the first."""
     offers: Bools
     """(n_rounds, n_arms): what was on offer; without rows where everything was."""
+    weights: Ints = np.zeros(0, np.int64)
+    """(n_rounds,): the weight of each, which has one play; empty where they have none."""
 
     @property
     def size(self) -> int:
@@ -122,7 +142,7 @@ class Rounds(NamedTuple):
 
 def position_of(clause: Clause, plays: int, clock: int, moments: list[int]) -> tuple[int, int, int]:
     """Return a clause's position, whole + rest / p, and how many plays are missing or too many, by its counts."""
-    rate, slack = clause.rate, clause.slack
+    rate, slack = clause.rate, int(clause.slack)
     if isinstance(rate, tuple):
         return 0, 0, sum(moment + rate[1] <= clock for moment in moments)
     if clause.kind == "cap":
@@ -135,6 +155,13 @@ def position_of(clause: Clause, plays: int, clock: int, moments: list[int]) -> t
         return NEVER, 0, missed
     whole, rest = divmod(enough * rate.denominator, rate.numerator)
     return max(-NEVER, min(whole, NEVER)), rest if whole < NEVER else 0, missed
+
+
+def excess_of(clause: Clause, plays: int, clock: int, scale: int) -> Fraction:
+    """Return by how much more than its slack a clause with weights is missed, in the unit, which is so many whole
+    numbers in which plays and the clock are counted; 0 or less where it is kept."""
+    behind = (clause.share * clock - plays) / scale
+    return (-behind if clause.kind in AT_MOST else behind) - clause.slack
 
 
 @kernel
@@ -164,32 +191,13 @@ def move(rates: ClauseRates, counts: Counts, q: int, at: int) -> None:
 @kernel
 def worsen(counts: Counts, key: int, at: int, tick: int, round: int) -> None:
     if counts.missed[at] == 0:
-        counts.since[at] = tick
-        counts.wrong[key] += 1
-        counts.stretches[at] += counts.over[at] != tick
+        breach(counts, key, at, tick)
     counts.missed[at] += 1
     missed = counts.missed[at]
     if counts.first[at] == 0 or counts.first[at] == round:
         counts.first[at], counts.first_by[at] = round, missed
     if missed > counts.most[at]:
         counts.most_at[at], counts.most[at] = round, missed
-
-
-@kernel
-def last_round(counts: Counts, key: int, at: int, tick: int) -> int:
-    """Return the round of the last tick of the clause's clock, at the end of a tick of its key."""
-    return counts.before[at] if counts.paused[at] == tick else counts.round[key]
-
-
-@kernel
-def ease(counts: Counts, key: int, at: int, tick: int) -> None:
-    counts.missed[at] -= 1
-    if counts.missed[at] == 0:
-        counts.times[at] += tick - counts.since[at]
-        counts.over[at] = tick
-        if tick > counts.since[at]:
-            counts.last[at] = last_round(counts, key, at, counts.tick[key] - 1)
-        counts.wrong[key] -= 1
 
 
 @kernel
@@ -255,11 +263,16 @@ def fall_due(rates: ClauseRates, counts: Counts, key: int, round: int) -> None:
             own = tick - counts.idle[at]
             if counts.begun[at] == 0 and counts.paused[at] != tick:
                 counts.begun[at] = round
+            begun = counts.begun[at] != 0
+            if rates.kinds[q] < FLOOR:
+                moment = judge(rates, counts, key, q, at, own, round)
+                coming = min(coming, moment + counts.away[at] if begun else counts.total[key])
+                continue
             moment = due(rates, counts, q, at)
             while moment <= own:
                 change(rates, counts, key, q, at, own, round)
                 moment = due(rates, counts, q, at)
-            coming = min(coming, tick + 1 if counts.begun[at] == 0 else moment + counts.idle[at])
+            coming = min(coming, moment + counts.idle[at] if begun else tick + 1)
     counts.next[key] = coming
 
 
@@ -295,10 +308,15 @@ def enter(rates: ClauseRates, counts: Counts, rounds: Rounds, t: int, round: int
         arm = rounds.arms[rounds.codes[j]]
         if arm < 0:
             return False
+        if rounds.weights.size:
+            weigh(rates, counts, key, arm, rounds.weights[t], round)
+            continue
         for i in range(rates.first[arm], rates.first[arm + 1]):
             q = rates.owners[i]
             if rates.live[q]:
                 play(rates, counts, key, q, round)
+    if rounds.weights.size and counts.total[key] >= counts.next[key]:
+        fall_due(rates, counts, key, round)
     settle(rates, counts, key, paused, round)
     return True
 
@@ -330,8 +348,10 @@ def look_around(rates: ClauseRates, counts: Counts, key: int, now: Floats) -> No
             if rates.kinds[q] == FLOOR and p > 0:
                 now[0] = max(now[0], rates.shares[q] * clock - counts.plays[at])
             elif rates.kinds[q] == CAP:
-                cap = p / (float(p) * rates.steps[q] + rates.remainders[q]) if p > 0 else 0.0
-                now[1] = max(now[1], counts.plays[at] - cap * clock)
+                now[1] = max(now[1], counts.plays[at] - p / rates.denominators[q] * clock)
+            elif rates.kinds[q] == WEIGHED_CAP or (rates.kinds[q] == WEIGHED_FLOOR and p > 0):
+                side = rates.kinds[q] - WEIGHED_FLOOR
+                now[side] = max(now[side], beyond(rates, counts, key, q, at) / rates.denominators[q])
 
 
 @kernel
@@ -364,6 +384,9 @@ def close(rates: ClauseRates, counts: Counts, ends: Bools) -> None:
                 counts.clock[at] = own
                 if rates.kinds[q] == FLOOR:
                     look(rates, counts, key, q, at, own, tick)
+                elif rates.kinds[q] < FLOOR:
+                    counts.clock[at] = counts.total[key] - counts.away[at]
+                    note_beyond(rates, counts, key, q, at, last_round(counts, key, at, tick))
                 if counts.missed[at] > 0:
                     counts.times[at] += own - counts.since[at] + 1
                     counts.last[at] = last_round(counts, key, at, tick)

@@ -31,6 +31,9 @@ k plays, so processes with b_1, ..., b_W keep it iff
 
     sum_w (b_w - 1) + (c - 1) max_w b_w <= w - 1.
 
+Weights. With r_i W - W_i <= a_w in each process, sums of these stay within a in every order iff sum_w a_w <= a, by
+Theorem 1: nothing is rounded.
+
 Source: ours; parts of a tolerance are related to the escrow method, P. E. O'Neil, ACM Transactions on Database Systems
 11 (1986).
 """
@@ -41,9 +44,11 @@ from typing import Any
 
 from evenhand.arguments import whole
 from evenhand.errors import SharesError, Wording, wanted
+from evenhand.promises.clause import plain_number
 from evenhand.promises.feasible import check_kinds
 from evenhand.promises.plain_data import promise_fields
 from evenhand.promises.reading import LONGEST, Window
+from evenhand.promises.weighed import enough_for, unit_of
 
 Windows = dict[Any, Window]
 LONGER = 8
@@ -56,6 +61,8 @@ def split(promise: Any, workers: int) -> list[Any]:
     if whole("workers", workers, low=1) == 1:
         return [promise]
     given = promise_fields(promise)
+    if promise.weight is not None:
+        return [type(promise)(**given | {"tolerance": part}) for part in _parts_by_weight(promise, workers)]
     floors = _parts_of(promise, "floor", "tolerance", promise.tolerance, workers)
     caps = _parts_of(promise, "cap", "cap_tolerance", promise.cap_tolerance, workers)
     windows: Windows = given.get("windows", {})
@@ -102,6 +109,22 @@ def _parts_of(promise: Any, kind: str, name: str, given: float, workers: int) ->
         what = f"at least {needed}, so that {workers} processes can keep '{hardest._replace(slack=needed)}' together"
         raise SharesError(wanted(name, what, given, "or use fewer processes"))
     return [total // workers + (number < total % workers) for number in range(workers)]
+
+
+def _parts_by_weight(promise: Any, workers: int) -> list[float]:
+    """Return tolerances that add up to that of a promise of a weight.
+
+    Raises
+    ------
+    SharesError
+        If they are less than is enough for each process.
+    """
+    scale, enough = unit_of(promise).scale, workers * enough_for(promise)
+    if promise.slack < enough:
+        what = f"at least {plain_number(enough)} {promise.weight}, so that {workers} processes can keep it together"
+        raise SharesError(wanted("tolerance", what, promise.tolerance, "or use fewer processes"))
+    each, left = divmod(int(promise.slack * scale), workers)
+    return [(each + (number < left)) / scale for number in range(workers)]
 
 
 def _made(kind: Any, given: dict[str, Any], windows: Windows, workers: int) -> Any:

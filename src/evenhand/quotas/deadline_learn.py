@@ -64,8 +64,9 @@ from evenhand.quotas.prices import (
 from evenhand.quotas.promise_state import ClausePositions, PromiseState
 from evenhand.quotas.proposer import KernelProposer, PythonCalls
 from evenhand.quotas.quota_kernels import rank_proposal, update_learner
-from evenhand.quotas.quota_policy import QuotaPolicy, Shares, read_owed
+from evenhand.quotas.quota_policy import Shares, read_owed
 from evenhand.quotas.soft_caps import capped_arms, soft_rounds, why_hard
+from evenhand.quotas.weighed import WeighedPolicy
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed
@@ -82,7 +83,7 @@ HARD = (
 
 
 @register("quotas/deadline-learn")
-class DeadlineLearn(QuotaPolicy):
+class DeadlineLearn(WeighedPolicy):
     """Play any learner under any guaranteed shares with sum at most one, or at most m with m arms a round, forcing a
     pull only when a deadline would be missed.
 
@@ -200,7 +201,7 @@ class DeadlineLearn(QuotaPolicy):
         """Return the constructor's arguments; the promise as a whole where they cannot express it."""
         config = super().config()
         said = ("windows" in config or self.windows is None) and ("cap_tolerance" in config or not self.cap_tolerance)
-        if said and self.promise.offers == settle_offers(self.promise, None):
+        if said and not self.promise.weight and self.promise.offers == settle_offers(self.promise, None):
             return config
         return {name: value for name, value in config.items() if name not in ARGUMENTS} | {"shares": self.promise}
 
@@ -213,7 +214,8 @@ class DeadlineLearn(QuotaPolicy):
             raise ArgumentError(wanted("learner", what, type(learner).__name__, "UCB1 and Thompson do"))
         if self.lottery is not None or not learner_facts(learner).own_choices:
             return False
-        for so, why in ((self.plays > 1, "several are played"), (self._traits.contextual, "it sees contexts")):
+        cases = (self.plays > 1, "several are played"), (self._traits.contextual, "it sees contexts")
+        for so, why in (*cases, (self.promise.weight is not None, "shares are of a weight")):
             if so:
                 what = f"one without own_choices, as {why}"
                 raise ArgumentError(wanted("learner", what, type(learner).__name__, "draw by lottery="))
@@ -354,11 +356,30 @@ class DeadlineLearn(QuotaPolicy):
         self._continue(then, at)
         return dropped
 
-    def ask(self, contexts: object = None, *, available: object = None) -> Decision:
-        if available is None:
+    def ask(self, contexts: object = None, *, available: object = None, weight: object = None) -> Decision:
+        """Take the next decision and hand out its ticket.
+
+        Parameters
+        ----------
+        contexts, available : as any policy takes them; arms that were retired are never on offer.
+        weight : what the decision weighs, where the promise is of a weight that is known when asking.
+
+        Raises
+        ------
+        ArgumentError
+            If the promise does not hold among these arms, a weight is missing, not wanted or larger than promised, or
+            too many decisions wait for theirs.
+        ContextError
+            If contexts are missing, not wanted, of another shape, or not finite.
+        """
+        if available is None and weight is None and self.promise.weight is None:
             return super().ask(contexts)
         with self._lock:
-            decision = super().ask(contexts, available=available)
+            self._asked = self._weight_to_ask(weight)
+            try:
+                decision = super().ask(contexts, available=available)
+            finally:
+                self._asked = None
             self._forget_the_gone()
             return decision
 

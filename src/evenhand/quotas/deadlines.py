@@ -67,7 +67,7 @@ def count(params: DeadlineParams, state: DeadlineState, round: int, arm: int) ->
 
 def is_plain(promise: Promise) -> bool:
     """Return whether nothing is promised but floors of single arms, one play a round."""
-    beside = promise.sets or promise.windows or promise.caps is not None or promise.plays > 1
+    beside = promise.sets or promise.windows or promise.caps is not None or promise.plays > 1 or promise.weight
     return not beside and isinstance(promise.offers, str)
 
 
@@ -110,9 +110,9 @@ def warn_of_idle_arms(promise: Promise) -> None:
     for arm in {tuple(arm in one for one in around): arm for arm, share in owed if not share}.values():
         if need_of([*promise.clauses, Clause("floor", (arm,), LEAST)], lambda clause: clause.rate) > promise.plays:
             most = promise.slack * need_of(promise.clauses, lambda clause: 1)
+            how = f"have at most {most} {promise.weight}" if promise.weight else f"be played at most {most} times"
             warnings.warn(
-                f"the shares sum to exactly {promise.plays} and arm {arm!r} has share 0: it will be played at most "
-                f"{most} times in total",
+                f"the shares sum to exactly {promise.plays} and arm {arm!r} has share 0: it will {how} in total",
                 stacklevel=3,
             )
             return

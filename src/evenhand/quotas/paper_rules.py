@@ -33,10 +33,10 @@ from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.deadlines import NEVER, advance, pace, position
 from evenhand.learners.indices import UCB1
-from evenhand.promises.promise import Promise
+from evenhand.promises.promise import DEADLINE_LEARN, Promise
 from evenhand.protocol import Label
 from evenhand.quotas.quota_kernels import QuotaRule, accept_proposal
-from evenhand.quotas.quota_policy import DEADLINE_LEARN, QuotaPolicy, Shares, promise_over
+from evenhand.quotas.quota_policy import QuotaPolicy, Shares, promise_over
 from evenhand.registry import register
 from evenhand.rng import Seed
 

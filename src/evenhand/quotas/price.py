@@ -19,7 +19,7 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import Labels
 from evenhand.promises.best_counts import best_counts, limit_of
 from evenhand.promises.clause import AT_MOST
-from evenhand.promises.promise import Promise
+from evenhand.promises.promise import Promise, check_rounds
 from evenhand.promises.reading import overlap
 from evenhand.protocol import Label
 from evenhand.rng import generator
@@ -164,6 +164,7 @@ def check_promise(given: object) -> None:
     """
     if not isinstance(given, Promise):
         raise ArgumentError(wanted("promise", "an eh.Promise, such as eh.Promise({'a': 0.2, 'b': 0})", given))
+    check_rounds(given)
 
 
 def price_in(promise: Promise, codes: Ints, rewards: Floats) -> Price:

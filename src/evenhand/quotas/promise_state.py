@@ -37,12 +37,14 @@ from evenhand.labels import Labels
 from evenhand.promises.allowed import selection_kernels
 from evenhand.promises.feasible import forest_of, settle_offers, tokens_of
 from evenhand.promises.laminar import look
-from evenhand.promises.promise import Promise
+from evenhand.promises.promise import Promise, check_rounds
 from evenhand.promises.reading import Members, key_of, read_share
 from evenhand.promises.rule_arrays import NEVER_SOFT, rule_parameters, rule_state
 from evenhand.promises.rule_arrays import look_work as composed_work
 from evenhand.promises.rule_state import RuleParams, RuleState
 from evenhand.promises.versions import among, changed, joined, without
+from evenhand.promises.weighed import parameters_of
+from evenhand.promises.weight_rule import grant_weighed, select_weighed, weight_state
 from evenhand.protocol import Label, arm_labels
 from evenhand.quotas.deadlines import (
     DEADLINE_RULE,
@@ -55,6 +57,7 @@ from evenhand.quotas.deadlines import (
 )
 from evenhand.quotas.quota_kernels import QuotaRule, RankingRule
 
+FIXED = "one of a weight cannot change yet: make a new policy"
 PLAIN_WORK = 1_000_000
 """Array entries up to which a look ahead runs as plain Python."""
 LONGEST_WAIT = 1 << 40
@@ -172,28 +175,44 @@ class PromiseState:
 
     @classmethod
     def of(cls, promise: Promise, lottery: float | None) -> Self:
-        """Return the state before the first round."""
+        """Return the state before the first round.
+
+        Raises
+        ------
+        ArgumentError
+            If a lottery is to keep shares of a weight.
+        """
+        if lottery is not None:
+            check_rounds(promise, "no lottery is known that keeps shares of a weight")
         return cls(promise, lottery, lottery is not None or not is_plain(promise))
 
     @property
     def rule(self) -> QuotaRule | RankingRule:
         """The kernels that keep the promise."""
+        if self.promise.weight is not None:
+            return RankingRule(select_weighed, grant_weighed)
         return RankingRule(*selection_kernels(self.promise)) if self.composed else DEADLINE_RULE
 
     def parameters(self, learner: object, soft_rounds: Floats = NEVER_SOFT) -> Any:
         """Return the rule's parameters around those of a learner."""
+        if self.promise.weight is not None:
+            return parameters_of(self.promise, learner)
         if self.composed:
             return rule_parameters(self.promise, learner, self.lottery or 0.0, soft_rounds)
         return deadline_parameters(self.promise, learner)
 
     def memory(self, learner: object, stream: Words) -> Any:
         """Return the rule's state before the first round, around that of a learner."""
+        if self.promise.weight is not None:
+            return weight_state(len(self.promise.arms), learner)
         if self.lottery is not None:
             return rule_state(self.promise, learner, stream)
         return rule_state(self.promise, learner) if self.composed else deadline_state(self.promise, learner)
 
     def look_work(self, params: Any) -> int:
         """Return about how many array entries a look ahead touches."""
+        if self.promise.weight is not None:
+            return len(self.promise.arms) ** 3
         return composed_work(params, self.promise.plays) if self.composed else look_work(self.promise)
 
     def ranking(self, state: DeadlineState) -> tuple[Self, RuleState]:
@@ -246,7 +265,7 @@ class PromiseState:
     def retire(self, label: Label, standing: Standing) -> tuple[Self, ClausePositions]:
         """Return what is promised without an arm, and where its clauses stand; the arm's share is
         released."""
-        before = self.promise
+        check_rounds(before := self.promise, FIXED)
         place = Labels(before.arms).place(label)
         if place is None:
             raise UnknownArmError(wanted_one_of("arm", before.arms, label))
@@ -273,7 +292,7 @@ class PromiseState:
     def add(self, label: Label, share: object, standing: Standing) -> tuple[Self, ClausePositions, int]:
         """Return what is promised with one more arm, where its clauses stand, and after how many
         rounds the arm's own begins."""
-        before = self.promise
+        check_rounds(before := self.promise, FIXED)
         known = Labels(before.arms).place(label)
         if known is not None and before.arms[known] not in self.retired:
             raise ArgumentError(wanted("arm", "a new label, or that of a retired arm", label, "use change(shares)"))
@@ -296,7 +315,9 @@ class PromiseState:
     def change(self, shares: object, standing: Standing) -> tuple[Self, ClausePositions, dict[Any, float]]:
         """Return another promise, where its clauses stand, and by how many plays floors were behind
         that cannot be carried over."""
+        check_rounds(self.promise, FIXED)
         then = self._promising(changed(self.promise, self.retired, shares), self.retired)
+        check_rounds(then.promise, FIXED)
         check_tolerance(then.promise)
         at, now = standing()
         begun = fresh(then.promise, now)

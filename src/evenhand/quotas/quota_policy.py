@@ -20,7 +20,7 @@ from evenhand.policy.answers import LearnerAnswers
 from evenhand.policy.engine import Calls
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.kernel_set import Kernels, deterministic, unknown_probability
-from evenhand.promises.promise import Promise, read_promise
+from evenhand.promises.promise import DEADLINE_LEARN, Promise, check_rounds, read_promise
 from evenhand.promises.reading import is_set
 from evenhand.promises.versions import named_as
 from evenhand.protocol import UNKNOWN, Chance, Label, arm_labels
@@ -45,7 +45,6 @@ BY_RULE = (
     "What it costs to keep the promise holds for this rule alone: the learner sees contexts, and another rule may "
     "choose better for whom an arm that is owed its share is played."
 )
-DEADLINE_LEARN = Wording("DeadlineLearn", shell="--policy deadline-learn")
 
 
 def read_owed(learner: object, shares: Any, said: Mapping[str, Any], arms: int | Sequence[Label] | None) -> Promise:
@@ -77,6 +76,7 @@ def promise_over(
 ) -> Promise:
     """Do what `read_owed` does for policies that promise shares of single arms alone."""
     promise = read_owed(learner, shares, {"tolerance": tolerance, "plays": plays}, arms)
+    check_rounds(promise)
     if promise.sets or promise.windows or promise.caps or promise.plays != plays or promise.offers != "any":
         mend = Wording(DEADLINE_LEARN, " keeps every promise")
         raise SharesError(wanted("shares", "only shares of single arms", Wording(str(promise)), mend))

@@ -20,6 +20,7 @@ STATUS: dict[type[EvenhandError], int] = {
     errors.ContradictionError: 409,
     errors.ClosedTicketError: 409,
     errors.ExhaustedError: 409,
+    errors.InFlightError: 409,
     errors.RegistryError: 422,
     errors.ArgumentError: 422,
     errors.MissingExtraError: 422,

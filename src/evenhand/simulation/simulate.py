@@ -22,7 +22,7 @@ from evenhand.kernels.arrays import Ints
 from evenhand.labels import Labels, numbered
 from evenhand.parameters import require_fresh
 from evenhand.policy.traits import traits_of
-from evenhand.promises.promise import Promise
+from evenhand.promises.promise import Promise, check_rounds
 from evenhand.protocol import Learner, Policy
 from evenhand.rng import Seed, child, draw_seed
 from evenhand.simulation.delay import Delay, read_delay
@@ -388,5 +388,7 @@ def _promises(named: dict[str, Any], change: bool) -> dict[str, Any]:
         if one is None or isinstance(one, Promise)
     }
     made = [promise for promise in own.values() if promise is not None]
+    for promise in made:
+        check_rounds(promise)
     common = made[0] if made and all(promise == made[0] for promise in made) else None
     return {name: common if promise is None else promise for name, promise in own.items()}

@@ -101,6 +101,9 @@ def expiry_of_new(policy: Any, after: Any, reward: Any) -> dict[str, float]:
         what = "verdicts" if traits.audited else traits.feedback
         mend = "leave it out: tickets then expire without one"
         raise ArgumentError(wanted("expire_reward", "a policy that is told rewards alone", f"one told {what}", mend))
+    if traits.promise is not None and traits.promise.in_flight is not None:
+        mend = "leave it out: the weight of a ticket that expires then counts as 0"
+        raise ArgumentError(wanted("expire_reward", Wording(NOTHING, " where weights are told late"), reward, mend))
     low, high = traits.reward_range or (-math.inf, math.inf)
     return found | {"expire_reward": checked_reward(reward, low, high, "expire_reward")}
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +11,13 @@ import numpy as np
 
 from evenhand.data.contexts import read_shown
 from evenhand.data.probabilities import by_arm
-from evenhand.data.tables import EACH, LEFT_OUT
+from evenhand.data.tables import EACH, LEFT_OUT, OFFERED
 from evenhand.errors import ArgumentError, wanted
 from evenhand.frames import is_frame
 from evenhand.policy.kernel_policy import KernelPolicy
-from evenhand.policy.traits import traits_of
-from evenhand.studies.log.codec import CHECKED, revive
+from evenhand.policy.traits import Traits, traits_of
+from evenhand.protocol import Label
+from evenhand.studies.log.codec import CHECKED, arguments_of, revive
 from evenhand.studies.log.log import Log, Record, as_event, closed_record, open_record
 from evenhand.studies.store.store import Store
 
@@ -47,8 +49,9 @@ COLUMNS = [
 ]
 
 
-def log_table(store: Store, log: Log) -> pd.DataFrame:
-    """Return the decisions, one row for each, in the order in which they were taken.
+def log_table(store: Store, log: Log, first: Traits) -> pd.DataFrame:
+    """Return the decisions, one row for each, in the order in which they were taken; `first` are the traits of the
+    policy before them.
 
     Columns: `ticket`, `round`, `at` (UTC), `arm` (the group of a draw, nothing for an allocation), `index`, `reason`,
     `probabilities` (a list, or None), `propensity` (the probability with which the arm, or exactly these arms where
@@ -57,23 +60,40 @@ def log_table(store: Store, log: Log) -> pd.DataFrame:
     `told` (all that was told), `decision`
     (all that was decided), `version`, `random_state`, `key`, `actor`, `digest` (of the entry in the log). Where several
     arms are played in a round, `arms` has all of them, the best first, `reward` is a list in their order, and
-    `slate_propensity` has for each of them the probability that it was among those played.
+    `slate_propensity` has for each of them the probability that it was among those played. Where not all arms were
+    always on offer, `available` has those that were, as `eh.audit.promise` reads them by itself. Where shares of a
+    weight are promised, a column of its name has that of each decision: exactly, 0 where a ticket was closed without
+    one, and nothing where it is open.
     """
     import pandas as pd
 
     records: dict[int, Record] = {}
     digests: list[str] = []
+    offers: list[Sequence[Label]] = []
+    on, gone = list(first.arms or ()), set[Label]()
     with store.reading() as connection:
         for entry in log.rows(connection):
             if entry.kind == "ask":
                 record = open_record(as_event(entry))
                 records[record.ticket] = record
                 digests.append(entry.digest)
+                given = record.given.get("available")
+                offers.append(on if given is None else [arm for arm in given if arm not in gone])
+            elif entry.kind in ("add", "retire"):
+                arm = arguments_of(entry.given)["arm"]
+                on, gone = [other for other in on if other != arm], gone | {arm}
+                if entry.kind == "add":
+                    on, gone = [*on, arm], gone - {arm}
             elif entry.ticket in records:
                 records[entry.ticket] = closed_record(records[entry.ticket], as_event(entry))
     rows = [_row(record) | {"digest": digest} for record, digest in zip(records.values(), digests, strict=True)]
     more = ["arms", "slate_propensity"] if any("arms" in row for row in rows) else []
     table = pd.DataFrame(rows, columns=COLUMNS + more)
+    if any(offer is not offers[0] for offer in offers) or any("available" in one.given for one in records.values()):
+        table[OFFERED] = offers
+    if first.promise is not None and first.promise.weight is not None:
+        name = first.promise.weight
+        table["weight" if name in table else name] = _weights(list(records.values()))
     table["propensity"] = table["propensity"].astype(float)
     for name in ("at", "told_at"):
         table[name] = pd.to_datetime(table[name], utc=True)
@@ -103,6 +123,17 @@ def _row(record: Record) -> dict[str, Any]:
         else:
             row["slate_propensity"] = dict.fromkeys(decision["arms"], 1.0) if row["propensity"] == 1.0 else None
     return row
+
+
+def _weights(records: list[Record]) -> pd.Series[Any]:
+    """Return the weight of each decision, whole numbers where all are."""
+    import pandas as pd
+
+    none = {"open": None, "told": None, "forgotten": 0, "expired": 0}
+    found = [(one.told or {}).get("weight", one.given.get("weight", none[one.status])) for one in records]
+    if not any(isinstance(one, str) for one in found):
+        return pd.Series(found, dtype="Int64" if None in found else np.int64)
+    return pd.Series([None if one is None else Decimal(one) for one in found], dtype=object)
 
 
 def _propensity(decision: dict[str, Any]) -> float | None:

@@ -15,6 +15,7 @@ from evenhand.arguments import whole, yes_or_no
 from evenhand.display.html import Card, notes_of
 from evenhand.errors import NOTHING, ArgumentError, EvenhandError, UnknownStudyError, Wording, wanted
 from evenhand.policy.ask_tell import AskTell
+from evenhand.policy.traits import traits_of
 from evenhand.protocol import Label
 from evenhand.studies.creation import expiry_of_new, name_of_new, open_store, state_of_new, write_study
 from evenhand.studies.log.chain import Birth
@@ -393,7 +394,7 @@ class Study:
         """Return the decisions as a table, one row for each; see `evenhand.studies.export.log_table`."""
         from evenhand.studies.export import log_table
 
-        return log_table(self.store, self._log)
+        return log_table(self.store, self._log, traits_of(self.log.first_policy))
 
     def close(self) -> None:
         """Save the state, so that the study opens quickly again, and close the store; skipping this loses nothing."""

@@ -45,8 +45,10 @@ class Verification(HasCard):
     replayed : how many of the other entries this version of the code replayed.
     versions : the versions of the policy's code that wrote the log.
     promise : when the policy keeps its promise, None if it makes none that can be checked from a log.
+    weight : what is shared, such as "tokens"; None where it is rounds. What is not told yet counts at its worst.
     promise_kept : whether it was kept; None if there is none, or it is not due yet.
-    worst_shortfall, worst_arm, worst_round : the largest r_i t - N_i(t), in plays, its arm and round; None without one.
+    worst_shortfall, worst_arm, worst_round : the largest r_i t - N_i(t), in plays, or r_i W - W_i in the unit of the
+        weight, its arm and round; None without one.
     rounds_in_violation, first_violation : the number of rounds that broke the promise, and the first (round, arm).
     checkpoint : the root of the log, which states the promise, with the number of entries and the worst shortfall: keep
         it elsewhere, and pass it as `known`; None if something is wrong. Its format is described in docs/evidence.md.
@@ -72,6 +74,7 @@ class Verification(HasCard):
     notes: tuple[str, ...] = field(default=())
     since: int = 0
     checkpoint: dict[str, Any] | None = None
+    weight: str | None = None
     mark: bytes | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -200,6 +203,7 @@ def verify(
         open=count.open,
         versions=tuple(count.versions),
         promise=check.when,
+        weight=None if check.promise is None else check.promise.weight,
         promise_kept=check.kept,
         **check.worst_case(),
         first_violation=check.first_violation,

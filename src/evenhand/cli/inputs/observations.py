@@ -205,11 +205,16 @@ def rows_of(path: str, label: str) -> dict[str, Any]:
 
 
 def read_rewards(path: str, several: bool) -> list[tuple[str, Any]]:
-    """Read a table of tickets and rewards; in the place of a reward that cannot be read stands its refusal."""
-    frame = read_table(path, text=["ticket", "reward"])
+    """Read a table of tickets, rewards, and weights if it has some: what each ticket is told; in the place of a reward
+    that cannot be read stands its refusal."""
+    frame = read_table(path, text=["ticket", "reward", "weight"])
     tickets = [str(ticket) for ticket in column(frame, "ticket")]
-    rewards = cells(frame.fillna({"reward": ""}), "reward")
-    return [(ticket, _reward_in(cell, several)) for ticket, cell in zip(tickets, rewards, strict=True)]
+    rewards = [_reward_in(cell, several) for cell in cells(frame.fillna({"reward": ""}), "reward")]
+    weights = [{"weight": str(cell)} for cell in cells(frame, "weight")] if "weight" in frame else [{}] * len(rewards)
+    return [
+        (ticket, reward if isinstance(reward, RewardError) else {"reward": reward} | weight)
+        for ticket, reward, weight in zip(tickets, rewards, weights, strict=True)
+    ]
 
 
 def _reward_in(cell: Any, several: bool) -> Any:

@@ -34,6 +34,7 @@ def ask(
     available: str = "",
     groups: str = "",
     annotator: str | None = None,
+    weight: str | None = None,
     count: Annotated[int, typer.Option(min=1)] = 1,
     key: str | None = None,
     sticky: bool = False,
@@ -48,6 +49,7 @@ def ask(
     available : The arms on offer in this round, if not all are: a,b, or JSON such as ["a,b", 17].
     groups : The groups of the arms, if they differ in this round: a=men,b=women, a JSON file, object or list.
     annotator : The name of the person who labels, so that nobody gets an item twice.
+    weight : What the decision weighs, if shares of a weight are promised that is known now.
     count : How many decisions to take in one transaction.
     key : Your own name for this request; the same key returns the same decisions again.
     sticky : Return the first decision of --key even if the other options differ now.
@@ -61,7 +63,8 @@ def ask(
                 given["available"] = labels_of(labels_in(available, "--available"), running)
             if groups:
                 given["groups"] = groups_of(groups, running)
-            return given if annotator is None else given | {"annotator": annotator}
+            said = {"annotator": annotator, "weight": weight}
+            return given | {name: value for name, value in said.items() if value is not None}
 
         given, refusal = given_or_refusal(read, sticky=sticky)
         one = Ask(given=given, key=key, subject=subject, sticky=sticky, refusal=refusal)
@@ -80,7 +83,7 @@ def ask(
 @Options(
     tables="file rows samples",
     beside={
-        "--file": "not TICKET --violations --acceptable --rows --samples --annotator --auditor",
+        "--file": "not TICKET --violations --acceptable --rows --samples --annotator --auditor --weight",
         "--label": "--rows",
         WRITTEN: "--file --rows --samples",
     },
@@ -99,6 +102,7 @@ def tell(
     samples: str = "",
     annotator: str = "",
     auditor: str = "",
+    weight: str = "",
     json: JSON = False,
 ) -> None:
     """Record a decision's reward. It is saved before "told" is printed, and counts once even if it is told again.
@@ -107,7 +111,7 @@ def tell(
     ----------
     ticket : The decision's number or its signed ticket.
     reward : The reward; 1,0 or a=1,b=0 for several, null for none. For an item: its label.
-    file : Many rewards at once: CSV or Parquet with the columns ticket, reward; or -.
+    file : Many rewards at once: CSV or Parquet with the columns ticket, reward, and weight if it is promised; or -.
     violations : Pairs that an auditor finds treated unfairly: 0-1,2-3; true if some are, but it is unclear which.
     acceptable : Pairs that an auditor finds treated fairly.
     rows : For a draw: its labelled rows, CSV or Parquet.
@@ -115,6 +119,7 @@ def tell(
     samples : For an allocation: CSV of its trials; logged trials need no ticket.
     annotator : For an item's label: the person who labels it.
     auditor : The name of the auditor, if several people audit.
+    weight : What the decision weighed, if shares of a weight are promised that is told later.
     """
     with Study.open(store, study) as running:
         if file:
@@ -135,6 +140,7 @@ def tell(
             given["label"] = observations.told_label(reward)
         elif reward:
             given["reward"] = observations.reward_of(reward, observations.several_of(running))
+        given |= {"weight": weight} if weight else {}
         if not ticket and not samples:
             raise ArgumentError(wanted("TICKET", "a decision's number or its signed ticket", ticket))
         number = observations.ticket_of(ticket) if ticket else None
@@ -158,11 +164,11 @@ def forget(store: STORE, ticket: str, *, study: STUDY = None, json: JSON = False
 def _tell_many(study: Study, file: str, json: bool) -> None:
     """Tell a table of rewards in one transaction; a refused row does not affect the others."""
     given = read_rewards(file, several_of(study))
-    readable = [(text, reward) for text, reward in given if not isinstance(reward, EvenhandError)]
+    readable = [(text, told) for text, told in given if not isinstance(told, EvenhandError)]
     # a row that cannot be read is not sent, so that the others are told; its refusal keeps its place in the list
-    reports = [Tell(ticket=ticket_of(text), given={"reward": reward}) for text, reward in readable]
+    reports = [Tell(ticket=ticket_of(text), given=told) for text, told in readable]
     done = iter(study.run(reports))
-    outcomes = [reward if isinstance(reward, EvenhandError) else next(done) for _, reward in given]
+    outcomes = [told if isinstance(told, EvenhandError) else next(done) for _, told in given]
     refused = [
         {"row": row, "ticket": text, "error": str(outcome)}
         for row, ((text, _), outcome) in enumerate(zip(given, outcomes, strict=True), 1)

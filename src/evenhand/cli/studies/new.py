@@ -41,10 +41,8 @@ EXPLORES = (
     "--set exploration=50 draws none after the first round: in the paper's worlds, over 1,000 rounds, the true "
     "regret is then 0.6 instead of 3.7 a round."
 )
-BLIND = (
-    "This log cannot show what another policy would have earned, as some arms have no chance in some rounds. To make "
-    "it possible, write lottery = 0.5 next to the promise (--set lottery=0.5 with deadline-learn)."
-)
+BLIND = "This log cannot show what another policy would have earned, as some arms have no chance in some rounds."
+DRAWN = "To make it possible, write lottery = 0.5 next to the promise (--set lottery=0.5 with deadline-learn)."
 
 
 @Options(
@@ -183,8 +181,9 @@ def _about(study: Study, policy: Any, known: bool) -> list[str]:
     from evenhand.quotas.quota_policy import QuotaPolicy
 
     drawn = isinstance(policy, QuotaPolicy) and policy._drawn
+    weighed = isinstance(policy, QuotaPolicy) and policy.promise.weight is not None  # no lottery keeps it
     if not drawn and (clauses or (arms and policy._kernels.probability is deterministic)):
-        lines.append(BLIND)
+        lines.append(BLIND if weighed else f"{BLIND} {DRAWN}")
     from evenhand.groups.interval_policies import IntervalPolicy
 
     if isinstance(policy, IntervalPolicy) and policy.exploration < math.inf:

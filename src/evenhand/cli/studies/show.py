@@ -166,7 +166,8 @@ def _say(found: dict[str, Any], clauses: tuple[Clause, ...], written: list[Path]
     if rows and found["decisions"] and sys.stdout.isatty():
         known = sys.stdout.encoding or "ascii"
         blocks = "█│" if "█│".encode(known, "ignore").decode(known) == "█│" else "#|"
-        print_text(f"Share of the rounds {blocks[0]} and promised share {blocks[1]}")
+        unit = (found["promise"] or {}).get("weight", "rounds")
+        print_text(f"Share of the {unit} {blocks[0]} and promised share {blocks[1]}")
         print_text("\n".join(bars(rows, blocks, max(10, shutil.get_terminal_size().columns - 50))) + "\n")
     for line in _sentences(found, every):
         print_text(line)
@@ -210,7 +211,7 @@ def _sentences(found: dict[str, Any], every: bool) -> list[str]:
     promise = found["promise"]
     if promise is not None and promise["worst_arm"] is not None:
         worst = promise["worst_shortfall"], promise["worst_arm"], promise["worst_round"]
-        lines.append(promise_sentence(promise["when"], promise["kept"], *worst))
+        lines.append(promise_sentence(promise["when"], promise["kept"], *worst, promise.get("weight")))
     if promise is not None:
         lines += _beyond_shares(promise, found["decisions"])
     tickets = found["open_tickets"]

@@ -112,7 +112,7 @@ def in_words(name: str, found: Verification) -> Iterator[str]:
         yield "Whether the promise was kept is unknown: see the problems above."
     elif found.worst_shortfall is not None:
         worst = found.worst_shortfall, found.worst_arm, found.worst_round
-        yield promise_sentence(str(found.promise), found.promise_kept, *worst)
+        yield promise_sentence(str(found.promise), found.promise_kept, *worst, found.weight)
     elif found.promise_kept is not None:
         yield f"{promise_verdict(str(found.promise), found.promise_kept, found.decisions)}."
     yield f"Last digest: {found.digest or 'none'}"

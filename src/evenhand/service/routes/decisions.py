@@ -30,6 +30,7 @@ from evenhand.service.routes.fields import (
     Scalar,
     Ticket,
     Values,
+    Weight,
 )
 from evenhand.service.routes.routing import Endpoint, off_loop, parse
 from evenhand.service.sessions import Session
@@ -63,6 +64,9 @@ class AskBody(Body):
         default=None, description="The arms that are on offer in this round, where not all are.", examples=[["a", "b"]]
     )
     annotator: str | None = Field(default=None, description="The person who labels, so that nobody gets an item twice.")
+    weight: Weight | None = Field(
+        default=None, description="What the decision weighs, where shares of a weight are promised that is known now."
+    )
     subject: str | None = Field(
         default=None,
         description="Whom the contexts are about: they are encrypted in the log, and can be erased.",
@@ -78,7 +82,7 @@ class AskBody(Body):
         """Return what the policy is shown."""
         if not self.model_fields_set:
             return {}
-        names = ("contexts", "groups", "available", "annotator")
+        names = ("contexts", "groups", "available", "annotator", "weight")
         shown = {name: value for name, value in vars(self).items() if name in names}
         if isinstance(self.contexts, list) and self.contexts and isinstance(self.contexts[0], dict):
             shown["contexts"] = rows_frame(self.contexts, "contexts")
@@ -263,6 +267,9 @@ class TellBody(Body):
         default=None, description="For an item to label: its label, or null to reject the item.", examples=["cat"]
     )
     annotator: str | None = Field(default=None, description="Who labels.")
+    weight: Weight | None = Field(
+        default=None, description="What the decision weighed, where shares of a weight are promised that is told later."
+    )
 
     def told(self) -> dict[str, Any]:
         """Return what the policy is told.

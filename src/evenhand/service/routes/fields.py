@@ -20,6 +20,7 @@ Name = Annotated[
 ]  # `evenhand.protocol.label_of` says which values are labels
 Named = Annotated[Name, AfterValidator(as_label)]
 Share = int | float | str
+Weight = int | float | str
 Label = str | int | list[str | int]
 TICKET = "ads.17.5f0c2a9d41b7e683"
 Ticket = Annotated[
@@ -31,6 +32,7 @@ EXPECTED: dict[str, tuple[type[ArgumentError], str]] = {
     "groups": (ArgumentError, "a list of groups, or an object arm -> group"),
     "available": (ArgumentError, "a list of the labels of arms"),
     "annotator": (ArgumentError, "a name"),
+    "weight": (ArgumentError, "a number, or a text such as 12.50"),
     "auditor": (ArgumentError, "a name"),
     "label": (ArgumentError, "a text or a whole number, or null"),
     "arm": (ArgumentError, "a label: a text or a whole number"),

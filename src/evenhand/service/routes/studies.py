@@ -124,9 +124,12 @@ class ArmOut(BaseModel):
     label: Label
     group: Label | None = None
     decisions: int
+    weight: float | None = Field(None, description="Its weight that was told so far, where shares of one are promised.")
     share: float | None
     promised: float | None = Field(description="Its promised share.")
-    owed: float | None = Field(description="By how many plays it is behind its share now; negative: ahead.")
+    owed: float | None = Field(
+        description="By how many plays, or how much weight, it is behind its share now; negative: ahead."
+    )
     reward: float | None = Field(description="Its mean reward.")
     last_owed_round: int | None = Field(description="The last round in which the promise forced this arm.")
 
@@ -189,9 +192,12 @@ class PromiseOut(WorstCase):
 
     when: Literal["at every round", "at the horizon", "in the long run"]
     kept: bool | None
-    tolerance: float | None = Field(description="By how many plays an arm may be behind.")
+    tolerance: float | None = Field(description="By how many plays, or how much weight, an arm may be behind.")
+    weight: str | None = Field(None, description="What is shared, where it is not rounds, such as tokens.")
     broken_from: float | None = Field(
-        None, description="The shortfall from which on the promise is broken; null where no shares are promised."
+        None,
+        description="The shortfall in plays from which on the promise is broken; null where no shares of rounds are "
+        "promised.",
     )
     plays: int | None = Field(None, description="How many arms are played in a round, where several are.")
     caps: list[CapOut] | None = None

@@ -27,7 +27,7 @@ from evenhand.promises.promise import Promise
 from evenhand.protocol import Chance, Decision, Savable, writing
 
 Kind = Literal["ask", "tell", "forget", "expire", "set", "erase", "add", "retire", "change"]
-CHECKED = ("available", "groups")
+CHECKED = ("available", "groups", "weight")
 """The arguments of an ask by which promises are checked and groups counted: they are never encrypted."""
 SEALED = "$sealed"
 """The name under which the log keeps encrypted arguments."""

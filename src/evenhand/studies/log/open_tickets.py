@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from evenhand.errors import ErasedError
 from evenhand.policy.ask_tell import AskTell
 from evenhand.studies.log.chain import Entry
-from evenhand.studies.log.codec import arguments_of, from_text
+from evenhand.studies.log.codec import arguments_of, from_text, moment
 from evenhand.studies.log.log import Log
 
 REMEMBERED = 1_000
@@ -25,6 +25,8 @@ SEARCHED = 10_000
 EXPIRED = 100
 """The most tickets that expire in one transaction, so that no caller waits long."""
 LARGEST = 2**63
+SHOWN = 5
+"""The most open tickets that a refusal names."""
 
 
 class OpenTickets:
@@ -91,6 +93,11 @@ class OpenTickets:
     def advance_lower_bound(self, connection: Connection) -> None:
         """Raise `lower_bound` towards the first open ticket."""
         self._open(connection, 1)
+
+    def open_since(self, connection: Connection) -> str:
+        """Return the first open tickets in words, and since when each is open."""
+        asks = self._log.open_asks(connection, self.lower_bound, LARGEST - 1, SHOWN)
+        return ", ".join(f"{ask.ticket} since {moment(ask.at):%Y-%m-%d %H:%M:%S} UTC" for ask in asks)
 
     def expired(self, connection: Connection, at: int, after: int) -> list[Entry]:
         """Return the asks of the first open tickets that are older than `after` microseconds at the time `at`.

@@ -16,6 +16,7 @@ from evenhand.errors import ArgumentError, ErasedError, EvenhandError, ReplayErr
 from evenhand.policy.answers import LearnerAnswers
 from evenhand.policy.ask_tell import AskTell
 from evenhand.policy.traits import traits_of
+from evenhand.promises.amounts import amount_of, plain_amount
 from evenhand.protocol import Changeable, Decision
 from evenhand.quotas.quota_policy import QuotaPolicy
 from evenhand.studies.log.chain import Entry
@@ -215,6 +216,8 @@ class Arguments:
         kept = {name: to_plain(value, name, exact=kind in CHANGES) for name, value in given.items()}
         if kept.get("available") is not None:
             kept["available"] = _as_list(kept["available"])
+        if (amount := amount_of(given.get("weight"))) is not None:
+            kept["weight"] = plain_amount(amount)
         return {name: v for name, v in kept.items() if name in needed or v != to_plain(takes[name], name)}
 
 

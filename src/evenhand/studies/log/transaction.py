@@ -16,6 +16,7 @@ from evenhand.errors import (
     ContradictionError,
     ErasedError,
     EvenhandError,
+    InFlightError,
     ModelError,
     StoreError,
     Wording,
@@ -200,7 +201,12 @@ class Transaction:
         # were saved afterwards.
         drawn_from, text = random_state_of(replay.policy), to_text(given)
         started = time.perf_counter()
-        decision = apply(replay.policy, "ask", None, revive(given) if "$" in text else given)
+        try:
+            decision = apply(replay.policy, "ask", None, revive(given) if "$" in text else given)
+        except InFlightError as error:
+            self.write()
+            since = replay.tickets.open_since(self._connection)
+            raise InFlightError(Wording(error.args[0], f"; the first are {since}")) from error
         if not begun:
             drawn_from = first_random_state(replay.policy)
         if ask.subject is not None:

@@ -11,6 +11,7 @@ from evenhand.learners.functions import stand_ins
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies.log.chain import Birth, Entry
 from evenhand.studies.log.codec import arguments_of, from_text, promise_arguments, rewards_told
+from evenhand.studies.log.log import CLOSED
 from evenhand.studies.log.operations import CHANGES
 from evenhand.studies.proofs.prover import Prover
 from evenhand.studies.statistics.outcomes import Outcomes
@@ -57,10 +58,14 @@ class Count:
             self.open += 1
             if self.check.when is not None:
                 decision = from_text(entry.decision)
-                self.check.decided(decision.get("indexes", [decision["index"]]), promise_arguments(entry.given))
+                played, given = decision.get("indexes", [decision["index"]]), promise_arguments(entry.given)
+                self.check.decided(played, given, entry.ticket)
             return
         self.open -= entry.ticket is not None
-        rewards = [] if entry.kind not in ("tell", "expire") else rewards_told(from_text(entry.given))
+        given = from_text(entry.given) if entry.kind in ("tell", "expire") else {}
+        if entry.kind in CLOSED:
+            self.check.closed(entry.ticket, given.get("weight", 0))
+        rewards = rewards_told(given)
         self.outcomes.add(rewards)
         if entry.kind == "tell" or rewards:
             self.told += 1

@@ -14,16 +14,17 @@ from typing import Any, Self
 import numpy as np
 
 from evenhand.errors import ReplayError, wanted
-from evenhand.kernels.arrays import Floats
+from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.labels import Labels
 from evenhand.policy.traits import traits_of
-from evenhand.promises.books import ClauseCounts, StretchCounts
+from evenhand.promises.books import NONE, ClauseCounts, StretchCounts
 from evenhand.promises.clause import Clause
 from evenhand.promises.promise import promise_of
 from evenhand.promises.reading import read_share
 from evenhand.promises.round_kernels import Rounds
 from evenhand.promises.versions import changed, joined, without
 from evenhand.protocol import Label, as_label
+from evenhand.studies.statistics.late_weights import LateWeights
 
 BATCH = 2**16
 """Rounds times arms that are entered at once."""
@@ -60,15 +61,19 @@ class PromiseCheck:
         """How many plays there are up to each round."""
         self._offers: dict[int, Sequence[int]] = {}
         """The arms on offer in the rounds in which not all were."""
+        weighed = self.promise is not None and self.promise.weight is not None
+        self._late = LateWeights(self.promise) if weighed else None
         self._books = ClauseCounts((), ()) if self.promise is None else self._opened()
 
-    def decided(self, played: Sequence[Any], given: dict[str, Any] | None = None) -> None:
-        """Count the next round's decision, by the positions of its arms and the arguments of its `ask`.
+    def decided(self, played: Sequence[Any], given: dict[str, Any] | None = None, ticket: int | None = None) -> None:
+        """Count the next round's decision, by the positions of its arms, the arguments of its `ask`, and its ticket.
 
         Raises
         ------
         ReplayError
             If there is no such arm, one was played twice, or one was not on offer.
+        ArgumentError
+            If a weight is promised, and it has none.
         """
         if self.promise is None:
             return
@@ -79,12 +84,25 @@ class PromiseCheck:
         offer = given.get("available") if given else None
         if offer is not None or self.retired or len(played) > 1:
             offer = self._on_offer(offer, played)
+        if self._late is not None:
+            self._late.decided((given or {}).get("weight"), ticket)
         if offer is not None:
             self._offers[len(self._ends)] = offer
         self._played += played
         self._ends.append(len(self._played))
         if len(self._ends) * arms >= BATCH or self._rounds + len(self._ends) == self._horizon:
             self.flush()
+
+    def closed(self, ticket: int | None, weight: Any) -> None:
+        """Count the weight that a ticket was told, where one is promised; 0 where it was closed without.
+
+        Raises
+        ------
+        ArgumentError
+            If it is none.
+        """
+        if self._late is not None:
+            self._late.closed(ticket, weight)
 
     def _on_offer(self, offer: Any, played: Sequence[int]) -> list[int] | None:
         """Return the positions of the arms on offer, among which those that were played must be, each once; None for
@@ -105,22 +123,38 @@ class PromiseCheck:
         return [place for place in self._known.places(given) if place >= 0]
 
     def flush(self) -> None:
-        """Enter all rounds that are not in the books yet."""
-        if not self._ends:
+        """Enter all rounds that are not in the books yet, up to the first whose weight is not told."""
+        rounds = len(self._ends) if self._late is None else self._late.told
+        if not rounds:
             return
-        arms, rounds = len(self._labels), len(self._ends)
-        codes = np.array(self._played, np.int32)
-        starts = np.array([0, *self._ends] if len(codes) > rounds else [], np.int64)
-        on = np.ones((rounds if self._offers else 0, arms), np.bool_)
-        for row, offer in self._offers.items():
-            on[row] = False
-            on[row, offer] = True
-        self._books.follow(Rounds(codes, np.arange(arms), starts, np.zeros(rounds, np.int64), on))
+        plays = self._ends[rounds - 1]
+        codes = np.array(self._played[:plays], np.int32)
+        starts = np.array([0, *self._ends[:rounds]] if plays > rounds else [], np.int64)
+        arms, keys = np.arange(len(self._labels)), np.zeros(rounds, np.int64)
+        weights = NONE if self._late is None else self._late.take(rounds)
+        self._books.follow(Rounds(codes, arms, starts, keys, self._offered(rounds), weights))
         self._rounds += rounds
-        for each in (self._played, self._ends, self._offers):
-            each.clear()
+        self._played, self._ends = self._played[plays:], [end - plays for end in self._ends[rounds:]]
+        self._offers = {row - rounds: offer for row, offer in self._offers.items() if row >= rounds}
         if self._rounds == self._horizon:
             self._at_horizon = not self._books.counts.wrong.any()
+
+    def _offered(self, rounds: int) -> Bools:
+        """Return what was on offer in the first of the rounds that are not in the books (n_rounds, n_arms); without
+        rows where everything was."""
+        on = np.ones((rounds if self._offers else 0, len(self._labels)), np.bool_)
+        for row, offer in self._offers.items():
+            if row < rounds:
+                on[row] = False
+                on[row, offer] = True
+        return on
+
+    def _untold(self) -> Ints:
+        """Return q (r A - N) of each clause after each round that waits for weights (n_rounds, n_clauses), at worst."""
+        self.flush()
+        if self._late is None or not self._ends:
+            return np.zeros((0, len(self._books.clauses)), np.int64)
+        return self._late.at_worst(self._books, self._played, self._offered(len(self._ends)))
 
     # ------------------------------------------------------------------ changes
 
@@ -129,7 +163,7 @@ class PromiseCheck:
         if self.promise is None:
             return
         self.flush()
-        self._violations, self._first, self._worst = self.violations, self.first_violation, self._largest()
+        self._violations, self._first, self._worst = self._in_books()
         if kind == "change":
             self.promise = changed(self.promise, self.retired, given["shares"])
             self._books = self._opened()
@@ -160,7 +194,7 @@ class PromiseCheck:
         """Return books of what is promised now, whose clauses stand where they stood before; those of an arm that comes
         late start anew, its floor after so many rounds."""
         clauses = self._clauses()
-        empty = ClauseCounts(clauses, self._labels, rounds=self._rounds)
+        empty = self._new_books()
         if before is None:
             return empty
         stand, old = empty.standing, before.standing
@@ -176,35 +210,66 @@ class PromiseCheck:
                 stand.recent[:, q, :n] = old.recent[:, at, :n]
             elif fresh and clause.kind == "floor":
                 stand.clock[:, q] = -wait
-        return ClauseCounts(clauses, self._labels, standing=stand, rounds=self._rounds)
+        return self._new_books(stand)
+
+    def _new_books(self, standing: StretchCounts | None = None) -> ClauseCounts:
+        """Return books of what is promised now that stand there."""
+        return ClauseCounts(self._clauses(), self._labels, standing=standing, rounds=self._rounds, scale=self._scale)
 
     # ------------------------------------------------------------------ what it shows
 
-    def _largest(self) -> tuple[float, Subject | None, int]:
-        """Return the largest r A - N so far, to whom, and the round."""
+    def _in_books(self) -> tuple[int, tuple[int, Any] | None, tuple[float, Subject | None, int]]:
+        """Return the rounds that broke the promise, the first of them, and the largest r A - N, of rounds in the
+        books."""
         self.flush()
-        found, books = self._worst, self._books
-        for values, rounds in (
-            (books.counts.worst, books.counts.worst_at),
-            (books.behind.ravel(), books.standing.seen.ravel()),
-        ):
-            at = int(np.argmax(values)) if len(values) else 0
-            if len(values) and values[at] > found[0]:
-                found = float(values[at]), self._subject(at % len(books.clauses)), int(rounds[at])
-        return found
+        counts, first, books = self._books.counts, self._first, self._books
+        if first is None and counts.first.any():
+            at = int(np.argmin(np.where(counts.first > 0, counts.first, np.iinfo(np.int64).max)))
+            first = int(counts.first[at]), self._subject(at)
+        worst = self._worst
+        for values, rounds in (books.worst, (books.behind.ravel(), books.standing.seen.ravel())):
+            worst = self._further(worst, values, rounds)
+        return self._violations + int(counts.broken[0]), first, worst
 
-    def _subject(self, clause: int) -> Subject:
-        arms = self._books.clauses[clause].arms
+    def _further(self, found: Any, values: Floats, rounds: Ints) -> tuple[float, Subject | None, int]:
+        """Return the largest r A - N found, or the first of these of several clauses if it is larger."""
+        at = int(np.argmax(values)) if len(values) else 0
+        return (
+            (float(values[at]), self._subject(at), int(rounds[at])) if len(values) and values[at] > found[0] else found
+        )
+
+    def _so_far(self) -> tuple[int, tuple[int, Any] | None, tuple[float, Subject | None, int]]:
+        """Return the same of all rounds, with weights that are not told at their worst."""
+        violations, first, worst = self._in_books()
+        after, rates, n = self._untold(), self._books.rates, len(self._books.clauses)
+        if not len(after):
+            return violations, first, worst
+        broken = after > rates.denominators * rates.plays
+        wrong = np.flatnonzero(broken.any(axis=1))
+        if first is None and len(wrong):
+            first = self._rounds + int(wrong[0]) + 1, self._subject(int(np.argmax(broken[wrong[0]])))
+        values = (after / (rates.denominators * self._scale)).ravel()
+        return (
+            violations + len(wrong),
+            first,
+            self._further(worst, values, self._rounds + 1 + np.arange(len(values)) // n),
+        )
+
+    @property
+    def _scale(self) -> int:
+        return 1 if self._late is None else self._late.unit.scale
+
+    def _subject(self, at: int) -> Subject:
+        arms = self._books.clauses[at % len(self._books.clauses)].arms
         return arms[0] if len(arms) == 1 else arms
 
     @property
     def worst(self) -> tuple[float, Any, int] | None:
         """The largest shortfall r_i t - N_i(t) at the end of any round t of the arm's own clock, with its arm, or set
         of arms, and round; None without promised shares."""
-        self.flush()
-        if self.promise is None or not (self.promise.owes or self._worst[1]) or not self._rounds:
+        if self.promise is None or not (self.promise.owes or self._worst[1]) or not self._rounds + len(self._ends):
             return None
-        shortfall, subject, round = self._largest()
+        shortfall, subject, round = self._so_far()[2]
         return shortfall, self._labels[0] if subject is None else subject, round
 
     @property
@@ -212,25 +277,30 @@ class PromiseCheck:
         """r_i t - N_i(t) for each arm (n_arms,) now, by its own clock; None where no shares are promised."""
         if self.promise is None:
             return None
-        self.flush()
-        behind: Floats = self._books.behind[0, : len(self._labels)]
+        after, scale = self._untold(), self._books.rates.denominators * self._scale
+        behind: Floats = (after[-1] / scale if len(after) else self._books.behind[0])[: len(self._labels)]
         return behind
+
+    @property
+    def weights(self) -> Floats | None:
+        """The weight of each arm (n_arms,) that was told so far; None where none is promised."""
+        if self._late is None:
+            return None
+        self.flush()
+        arms = len(self._labels)
+        late = np.bincount(np.array(self._played, np.int64), np.array(self._late.weights, np.int64), arms)
+        weights: Floats = (self._books.standing.plays[0, :arms] + late) / self._scale
+        return weights
 
     @property
     def violations(self) -> int:
         """The number of rounds at whose end the promise was broken to an arm that was on offer in them."""
-        self.flush()
-        return self._violations + int(self._books.counts.broken[0])
+        return self._so_far()[0]
 
     @property
     def first_violation(self) -> tuple[int, Any] | None:
         """The first round at whose end the promise was broken, and the arm or the set of arms."""
-        self.flush()
-        first = self._books.counts.first
-        if self._first is not None or not first.any():
-            return self._first
-        at = int(np.argmin(np.where(first > 0, first, np.iinfo(np.int64).max)))
-        return int(first[at]), self._subject(at % len(self._books.clauses))
+        return self._so_far()[1]
 
     @property
     def kept(self) -> bool | None:
@@ -255,23 +325,25 @@ class PromiseCheck:
         for name, value in vars(self).items():
             if isinstance(value, (np.ndarray, deque, dict, list, set)):
                 setattr(other, name, value.copy())
-        other._books = copy.deepcopy(self._books)
+        other._books, other._late = copy.deepcopy((self._books, self._late))
         return other
 
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restore` needs to continue exactly here."""
-        self.flush()
-        promise = None if self.promise is None else self.promise.to_dict()
+        promise, late = None if self.promise is None else self.promise.to_dict(), self._late
+        violations, first, worst = self._in_books()
+        waiting = [self._played, late.weights, [[*one] for one in late.untold.items()]] if late else [[], [], []]
         return {
             "rounds": self._rounds,
             "at_horizon": self._at_horizon,
-            "violations": self.violations,
-            "first": self.first_violation,
-            "worst": self._largest(),
+            "violations": violations,
+            "first": first,
+            "worst": worst,
             "labels": self._labels,
             "promise": promise,
             "retired": self.retired,
             "standing": [*self._books.standing],
+            "waiting": [*waiting, [[row, *offer] for row, offer in self._offers.items()]],
         }
 
     def restore(self, snapshot: dict[str, Any]) -> None:
@@ -284,7 +356,13 @@ class PromiseCheck:
             self.promise = promise_of(snapshot["promise"])
         if self.promise is not None:
             standing = StretchCounts(*(np.array(values, np.int64) for values in snapshot["standing"]))
-            self._books = ClauseCounts(self._clauses(), self._labels, standing=standing, rounds=self._rounds)
+            self._books = self._new_books(standing)
+        played, weights, untold, offers = snapshot["waiting"]
+        self._played, self._ends = [*played], [*range(1, len(played) + 1)]
+        self._offers = {row: offer for row, *offer in offers}
+        if self._late is not None:
+            self._late.before, self._late.weights = self._rounds, [*weights]
+            self._late.untold = dict(untold)
 
 
 def _whole(found: Any) -> Any:

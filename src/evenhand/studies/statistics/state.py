@@ -41,9 +41,11 @@ def summarize(study: Study, statistics: Statistics | None = None) -> dict[str, A
     `statistics` are the study's, where the caller has them. `feedback` is what its decisions are told: "reward", "rows"
     or "samples".
 
-    Of each arm: `label`, `group` (where there are groups), `decisions`, `share`, `promised`, `owed` (r_i t - N_i now),
+    Of each arm: `label`, `group` (where there are groups), `decisions`, `weight` (told so far, where shares of a weight
+    are promised), `share` (of the decisions, or the weight), `promised`, `owed` (r_i t - N_i now),
     `reward` (mean), `last_owed_round`; None where there is none. `promise`: `when`, `kept`, `tolerance`, `broken_from`
-    (the shortfall that breaks it; both None where no shares are promised), `worst_shortfall`, `worst_arm`,
+    (the shortfall that breaks it; both None where no shares are promised, and this where a weight is: there more than
+    `tolerance` does), `weight` (what is shared, where it is not rounds), `worst_shortfall`, `worst_arm`,
     `worst_round`, `rounds_in_violation`, and where there are any `plays` (above one), `caps` (`label`, `cap`), `sets`
     (`arms`, `share`), `windows` (`label`, or the `arms` of a set, `plays`, `rounds`), `retired`, and `history`: the
     shares from each change on (`round`, `at`, `kind`, `shares`: `label`, `share`), `planned`: the changes that are due
@@ -71,7 +73,9 @@ def summarize(study: Study, statistics: Statistics | None = None) -> dict[str, A
 
 def _arms(statistics: Statistics, membership: Any) -> list[dict[str, Any]]:
     promised = None if statistics.promise is None else statistics.promise.floats()
-    owed = statistics.owed
+    owed, weights = statistics.owed, statistics.weights
+    counted = statistics.counts if weights is None else weights
+    total = float(counted.sum()) if weights is not None else statistics.rounds
     clauses = () if statistics.promise is None else statistics.promise.clauses
     owing = {arm for clause in clauses if clause.kind not in AT_MOST for arm in clause.arms}
     rows = []
@@ -81,7 +85,8 @@ def _arms(statistics: Statistics, membership: Any) -> list[dict[str, Any]]:
             "label": label,
             **({} if membership is None else {"group": membership.names[membership.codes[i]]}),
             "decisions": int(statistics.counts[i]),
-            "share": int(statistics.counts[i]) / statistics.rounds if statistics.rounds else None,
+            **({} if weights is None else {"weight": float(weights[i])}),
+            "share": float(counted[i]) / total if total else None,
             "promised": None if promised is None else float(promised[i]),
             "owed": None if owed is None else float(owed[i]),
             "reward": float(statistics.rewards[i]) / told if told else None,
@@ -98,7 +103,9 @@ def _promise(statistics: Statistics, replay: Replay) -> dict[str, Any] | None:
     stated = {"when": statistics.when, "kept": statistics.kept}
     owed = promise is not None and promise.owes
     stated["tolerance"] = promise.tolerance if owed else None
-    stated["broken_from"] = promise.slack + 1.0 if owed else None
+    weighed = promise is not None and promise.weight is not None
+    stated["broken_from"] = promise.slack + 1.0 if owed and not weighed else None
+    stated |= {"weight": promise.weight} if weighed else {}
     return stated | statistics.worst_case() | _beyond_shares(statistics) | _planned(replay)
 
 

@@ -22,6 +22,7 @@ from evenhand.protocol import Label
 from evenhand.quotas.quota_policy import QuotaPolicy
 from evenhand.studies.log.chain import Entry
 from evenhand.studies.log.codec import arguments_of, from_text, promise_arguments, revive, rewards_told
+from evenhand.studies.log.log import CLOSED
 from evenhand.studies.log.operations import CHANGES
 from evenhand.studies.statistics.outcomes import Outcomes
 from evenhand.studies.statistics.promise_check import PromiseCheck
@@ -135,6 +136,8 @@ class Statistics(PromiseCheck):
 
     def _take(self, row: Entry, decision: dict[str, Any]) -> None:
         self.sequence = row.sequence
+        if row.kind in CLOSED:
+            self.closed(row.ticket, from_text(row.given).get("weight", 0))
         if row.kind == "ask":
             self._decided(row, decision)
         elif row.kind == "tell" or (row.kind == "expire" and rewards_told(from_text(row.given))):
@@ -193,7 +196,7 @@ class Statistics(PromiseCheck):
         self.open[row.ticket or 0] = indices, row.at
         if indices and self.when is not None:
             given = None if row.given == "{}" else promise_arguments(row.given)
-            self.decided(indices, given)
+            self.decided(indices, given, row.ticket)
             chances = decision.get("probabilities")
             if self._by_lottery and chances is not None:
                 on = self._on_offer(given.get("available") if given else None, ()) or range(len(chances))

@@ -1,0 +1,83 @@
+"""Promises of a weight, such as money or tokens: what is refused, and the numbers in which the rule counts."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+from evenhand.arguments import whole
+from evenhand.errors import NOTHING, ArgumentError, SharesError, Wording, wanted
+from evenhand.promises.amounts import MOST, Unit, amount_of, digits_of
+from evenhand.promises.clause import plain_number
+from evenhand.promises.weight_rule import WeightParams, least_tolerance, weight_parameters
+
+
+def read_weighed(promise: Any, largest: Any, in_flight: Any, offers: Any) -> dict[str, Any]:
+    """Return the fields `largest`, `in_flight` and `offers` of a promise of a weight that was read so far.
+
+    Raises
+    ------
+    ArgumentError
+        If they cannot be read, or something is promised that no rule is known to keep by weight.
+    SharesError
+        If the tolerance is less than is enough; the least that is, is named.
+    """
+    beside = {"caps": promise.caps, "windows": promise.windows, "plays": promise.plays if promise.plays > 1 else None}
+    beside["shares of sets of arms"] = [members for members, _ in promise.sets]
+    for name, value in beside.items():
+        if value:
+            what = Wording(NOTHING, f" beside weight={promise.weight!r}: no rule is known that keeps it by weight")
+            raise ArgumentError(wanted(name, what, value))
+    most = amount_of(largest)
+    if not most:
+        mend = "it is the most that one decision may weigh"
+        raise ArgumentError(wanted("largest", "a number above 0", largest, mend))
+    flight = None if in_flight is None else whole("in_flight", in_flight, low=0)
+    if flight and offers not in (None, "all"):
+        mend = "with in_flight=0, or weights that are known when asking, arms may come and go"
+        raise ArgumentError(wanted("offers", "'all', where weights are told later", offers, mend))
+    fields = {"largest": _written(most, largest), "in_flight": flight, "offers": "all" if flight else promise.offers}
+    stated = promise.varied(**fields)
+    if promise.slack < (enough := enough_for(stated)):
+        shown = f"at least {plain_number(enough)} {promise.weight}, within which these shares can be kept"
+        mend = "or lower largest" + " or in_flight" * bool(flight)
+        raise SharesError(wanted("tolerance", shown, promise.tolerance, mend))
+    if most_of(stated) <= 0:
+        shown = f"{promise.weight} and shares that 64 bits can count"
+        mend = "take shares with a smaller common denominator, or fewer digits"
+        raise ArgumentError(wanted("largest, tolerance and shares", shown, Wording(f"{most} and {promise}"), mend))
+    return fields
+
+
+def _written(most: Decimal, given: Any) -> Decimal:
+    """Return the largest weight with the digits that it was written with: text and decimals keep zeros at their end."""
+    return most if isinstance(given, (str, Decimal)) else most.quantize(Decimal(1).scaleb(-digits_of(most)))
+
+
+def enough_for(promise: Any) -> Fraction:
+    """Return the least tolerance, in whole numbers of the last digit, within which a rule keeps the shares."""
+    least = least_tolerance(promise.shares, Fraction(promise.largest), promise.in_flight or 0)[0]
+    return Fraction(math.ceil(least * unit_of(promise).scale), unit_of(promise).scale)
+
+
+def unit_of(promise: Any) -> Unit:
+    """Return the unit in which weights are counted: with the digits of the largest one and of the tolerance."""
+    digits = max(0, -int(promise.largest.as_tuple().exponent))
+    return Unit.of(promise.weight, digits, tolerance=promise.tolerance)
+
+
+def parameters_of(promise: Any, learner: Any) -> WeightParams:
+    """Return the parameters of the rule."""
+    scale = unit_of(promise).scale
+    numerators, denominator = promise.fixed_point
+    tolerance, largest = int(promise.slack * scale), int(Fraction(promise.largest) * scale)
+    return weight_parameters(numerators, denominator, tolerance, largest, promise.in_flight or 0, learner)
+
+
+def most_of(promise: Any) -> int:
+    """Return below which sum of all weights, as it is counted, no product that the rule forms leaves 64 bits."""
+    beside = promise.slack + ((promise.in_flight or 0) + 2) * Fraction(promise.largest)
+    products = 8 * len(promise.arms) * promise.fixed_point[1] ** 2
+    return MOST // products - math.ceil(beside * unit_of(promise).scale)

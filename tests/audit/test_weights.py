@@ -1,0 +1,295 @@
+"""Audits by weight against an exact computation with fractions, row by row, and a sum in SQL."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from decimal import Decimal
+from fractions import Fraction
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import evenhand as eh
+from evenhand.audit.weights import read_weights
+from evenhand.errors import ArgumentError, TableError
+from tests.cli.shell import call
+from tests.quotas.test_file_audit import same, written
+
+SHARES = {"a": "1/3", "b": "0.25", "c": 0}
+CAPS = {"a": "0.4", "c": "1/7"}
+
+
+def log(rows: int, seed: int, digits: int = 2) -> pd.DataFrame:
+    """Return decisions whose weights have so many digits after the point, many of them 0, and arms that come and go."""
+    rng = np.random.default_rng(seed)
+    arms = rng.choice(list("aabbbc"), rows)
+    offers = [",".join(sorted({arm, *rng.choice(list("abc"), rng.integers(1, 4))})) for arm in arms]
+    whole = rng.integers(0, 500, rows) * rng.integers(0, 2, rows)
+    costs = [Decimal(int(each)).scaleb(-digits) for each in whole]
+    return pd.DataFrame({"arm": arms, "cost": costs, "on": offers, "shop": rng.choice(["x", "y"], rows)})
+
+
+def by_hand(frame: pd.DataFrame, tolerance: str, ahead: str, offers: bool, segments: bool) -> dict[Any, dict[str, Any]]:
+    """Return of each clause and segment what `promises` is to say, and of None the rounds in violation."""
+    clauses = [("floor", arm, Fraction(share), Fraction(tolerance)) for arm, share in SHARES.items()]
+    clauses += [("cap", arm, Fraction(cap), Fraction(ahead)) for arm, cap in CAPS.items()]
+    state: dict[Any, list[Fraction]] = {}
+    found: dict[Any, dict[str, Any]] = {}
+    violated = 0
+    for round, row in enumerate(frame.itertuples(), start=1):
+        wrong = False
+        for kind, arm, share, slack in clauses:
+            if offers and arm not in row.on.split(","):
+                continue
+            key = kind, arm, row.shop if segments else None
+            sums = state.setdefault(key, [Fraction(0), Fraction(0)])
+            sums[0] += Fraction(row.cost)
+            sums[1] += Fraction(row.cost) * (row.arm == arm)
+            behind = share * sums[0] - sums[1]
+            behind = behind if kind == "floor" else -behind
+            seen = found.setdefault(key, {"since": round, "first": 0, "last": 0, "times": 0, "worst": (0, 0), "on": 0})
+            seen["stretches"] = seen.get("stretches", 0) + (behind > slack and not seen["on"])
+            seen["on"] = behind > slack
+            if behind > seen["worst"][0]:
+                seen["worst"] = behind, round
+            if behind > slack:
+                wrong = True
+                seen["first"], seen["last"] = seen["first"] or round, round
+                seen["times"] += 1
+                seen.setdefault("by", behind - slack)
+        violated += wrong
+    return found | {None: violated}
+
+
+def check(finding: Any, known: dict[Any, dict[str, Any]], tolerance: str, ahead: str) -> None:
+    assert finding.rounds_in_violation == known.pop(None)
+    assert finding.kept == (finding.rounds_in_violation == 0)
+    rows = {(row["promise"], row["arm"], row["segment"]): row for row in finding.promises.to_dict("records")}
+    assert known
+    assert set(known) <= set(rows)
+    for key, seen in known.items():
+        row, slack = rows[key], Fraction(tolerance if key[0] == "floor" else ahead)
+        names = ("since", "first_broken", "last_broken", "stretches", "rounds_in_violation")
+        assert [row[name] for name in names] == [seen[n] for n in ("since", "first", "last", "stretches", "times")]
+        worst, at = seen["worst"]
+        assert row["broken_by"] == float(max(0, worst - slack))
+        assert row["worst_round"] == (at if worst > slack else 0)
+        if key[0] == "floor":
+            assert row["worst_shortfall"] == float(worst)
+    first = min((seen["first"], place) for place, seen in enumerate(known.values()) if seen["first"])
+    assert finding.first_breach.round == first[0]
+    by = {seen["by"] for seen in known.values() if seen["first"] == first[0]}
+    assert finding.first_breach.by in by
+
+
+def audited(given: Any, tolerance: str, **asked: Any) -> Any:
+    owed: dict[str, Any] = {"shares": SHARES, "tolerance": float(tolerance), "caps": CAPS, "cap_tolerance": 3.125}
+    return eh.audit.promise(given, arm="arm", weight="cost", **owed, **asked)
+
+
+@pytest.mark.parametrize("segments", [False, True])
+@pytest.mark.parametrize("offers", [False, True])
+@pytest.mark.parametrize("tolerance", ["0", "12.5"])
+def test_every_number_is_that_of_fractions(segments: bool, offers: bool, tolerance: str) -> None:
+    for seed in range(2):
+        frame = log(120, seed)
+        asked = {"available": "on" if offers else None, "segment": "shop" if segments else None}
+        check(
+            audited(frame, tolerance, **asked), by_hand(frame, tolerance, "3.125", offers, segments), tolerance, "3.125"
+        )
+
+
+def test_a_sum_in_sql_finds_the_same_cents(tmp_path: Path) -> None:
+    frame = log(400, 7)
+    frame["cost"] += Decimal("0.01")
+    found = eh.audit.promise(frame, arm="arm", shares={"a": "1/4", "b": 0, "c": 0}, tolerance=2.5, weight="cost")
+    base = sqlite3.connect(":memory:")
+    base.execute("create table log (id integer primary key, arm text, cents integer)")
+    base.executemany(
+        "insert into log (arm, cents) values (?, ?)", [(r.arm, int(r.cost * 100)) for r in frame.itertuples()]
+    )
+    behind = "sum(cents) over (order by id) - 4 * sum(cents * (arm = 'a')) over (order by id) as behind"
+    query = (
+        f"with sums as (select id, {behind} from log) select count(*), min(id), max(id) from sums where behind > 1000"
+    )
+    times, first, last = base.execute(query).fetchone()
+    (worst,) = base.execute(f"select max(behind) from (select {behind} from log)").fetchone()
+    (total,) = base.execute("select sum(cents) from log where arm = 'a'").fetchone()
+    assert 0 < times < 400
+    assert (found.rounds_in_violation, found.first_breach.round, found.last_violation) == (times, first, last)
+    assert found.worst_shortfall == worst / 400
+    assert found.arms["weight"][0] == total / 100
+
+
+@pytest.mark.parametrize("kind", ["cents", "floats", "text", "decimals"])
+def test_files_find_what_a_data_frame_does(tmp_path: Path, kind: str) -> None:
+    frame = log(300, 3)[["arm", "cost"]]
+    expected = audited(frame, "2")
+    if kind == "cents":
+        frame["cost"] = (frame["cost"] * 100).astype(int)
+        expected = audited(frame, "2")
+    elif kind != "decimals":
+        frame["cost"] = frame["cost"].astype(float if kind == "floats" else str)
+    pattern = written(frame, tmp_path / "logs", [90, 211])
+    same(audited(pattern, "2", jobs=1), expected)
+    if kind == "text":
+        frame.to_csv(tmp_path / "log.csv", index=False)
+        same(audited(str(tmp_path / "log.csv"), "2"), expected)
+        on = log(300, 3)
+        on.assign(cost=frame["cost"]).to_parquet(tmp_path / "on.parquet", row_group_size=50)
+        asked = {"available": "on", "segment": "shop"}
+        same(audited(str(tmp_path / "on.parquet"), "2", **asked), audited(on, "2", **asked))
+
+
+def test_decimals_are_read_as_they_are_written() -> None:
+    given = ["0.1", "3", "1e2", "12.500000000", ".25", "0", "1234567890.345678901"]
+    exact = [Fraction(text) for text in given]
+    for values in (given, [Decimal(text) for text in given], list(map(float, given[:6]))):
+        read = read_weights(pd.DataFrame({"w": values}), "w")
+        assert [Fraction(int(each), 10**read.digits) for each in read.whole] == exact[: len(values)]
+    small = read_weights(pd.DataFrame({"w": np.array([0.1, 2.7, 16_777_215], np.float32)}), "w")
+    assert (small.whole.tolist(), small.digits) == ([1, 27, 167_772_150], 1)
+
+
+@pytest.mark.parametrize("last", ["0.5", "0.12345", "123456789"])
+def test_long_columns_of_floats_are_the_decimals_that_they_were_written_as(last: str) -> None:
+    texts = [*(f"{whole / 100:.2f}" for whole in range(0, 90_000, 150)), last]
+    read = read_weights(pd.DataFrame({"w": list(map(float, texts))}), "w")
+    assert [Fraction(int(each), 10**read.digits) for each in read.whole] == [Fraction(text) for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("values", "row"),
+    [
+        ([1, -1], 2),
+        ([1.0, np.inf], 2),
+        ([0.1 + 0.2, 0.3], 1),
+        ([0.5, 1e300], 2),
+        (["1", "1_000"], 2),
+        (["1", "$2"], 2),
+        ([True, 2], 1),
+        (["0.1", "0.0000000001"], 2),
+        (["1." + "0" * 40 + "1", "2"], 1),
+        ([1, None], 2),
+        ([1, 2**62], 2),
+    ],
+)
+def test_what_is_no_weight_is_refused_by_its_row(values: list[Any], row: int) -> None:
+    frame = pd.DataFrame({"arm": ["a", "b"], "cost": pd.Series(values, dtype=object).infer_objects()})
+    with pytest.raises(TableError, match=f"column 'cost', row {row}"):
+        eh.audit.promise(frame, arm="arm", shares={"a": 0.5, "b": 0}, weight="cost")
+
+
+def test_what_cannot_be_counted_by_weight_is_refused() -> None:
+    frame = pd.DataFrame({"arm": ["a", "b"], "cost": [2**60, 2**60], "two": [["a", "b"], ["a"]]})
+    with pytest.raises(TableError, match="weights whose sum is below"):
+        eh.audit.promise(frame, arm="arm", shares={"a": "1/7", "b": 0}, weight="cost")
+    frame["cost"] = 1
+    promise = eh.Promise({"a": 0.1, "b": 0}, windows={"b": 3})
+    for asked in ({"shares": 0.1, "windows": {"b": 3}}, {"promise": promise}):
+        with pytest.raises(ArgumentError, match="a window counts plays"):
+            eh.audit.promise(frame, arm="arm", weight="cost", **asked)
+    with pytest.raises(ArgumentError, match="several arms are played"):
+        eh.audit.promise(frame, arm="two", shares=0.1, weight="cost")
+    with pytest.raises(ArgumentError, match="tolerance: expected at most 9 digits"):
+        eh.audit.promise(frame, arm="arm", shares=0.1, tolerance=0.1 + 0.2, weight="cost")
+
+
+def test_shares_change_by_weight() -> None:
+    frame = log(60, 5)
+    changes = {1: {"a": "1/2", "b": 0, "c": 0}, 31: {"a": "1/4"}}
+    found = eh.audit.promise(frame, arm="arm", shares=changes, tolerance=1, weight="cost")
+    parts = slice(30), slice(30, 60)
+    for row, part, share in zip(found.promises.iloc[[0, -1]].to_dict("records"), parts, (2, 4), strict=True):
+        behind = frame["cost"] * (1 - share * (frame["arm"] == "a")) / share
+        late = behind[part].cumsum()
+        assert (row["arm"], row["limit"]) == ("a", f"1/{share}")
+        assert row["rounds_in_violation"] == (late > 1).sum()
+        assert row["worst_shortfall"] == float(max(0, late.max()))
+
+
+def test_logs_written_apart_are_judged_in_every_order() -> None:
+    owed: dict[str, Any] = {"shares": {"a": "1/3", "b": 0}, "caps": {"b": "3/5"}, "tolerance": 1, "cap_tolerance": 0.5}
+    for seed in range(3):
+        one, other = (log(4, 2 * seed + n).replace({"arm": {"c": "a"}})[["arm", "cost"]] for n in range(2))
+        apart = eh.audit.promise(frames=[one, other], arm="arm", weight="cost", **owed)
+        worst = {"floor": Fraction(0), "cap": Fraction(0)}
+        for places in combinations(range(8), 4):
+            parts = iter(one.itertuples(index=False)), iter(other.itertuples(index=False))
+            total, mine = Fraction(0), {"a": Fraction(0), "b": Fraction(0)}
+            for place in range(8):
+                arm, cost = next(parts[place not in places])
+                total, mine[arm] = total + Fraction(cost), mine[arm] + Fraction(cost)
+                worst["floor"] = max(worst["floor"], total / 3 - mine["a"] - 1)
+                worst["cap"] = max(worst["cap"], mine["b"] - total * 3 / 5 - Fraction(1, 2))
+        rows = apart.promises[apart.promises["limit"] != "0"]
+        assert rows["broken_by"].tolist() == [float(worst["floor"]), float(worst["cap"])]
+
+
+def test_all_that_a_command_says_is_in_the_unit(tmp_path: Path) -> None:
+    frame = log(200, 1).assign(at=pd.date_range("2026-01-01", periods=200, freq="h"))
+    frame.to_csv(tmp_path / "log.csv", index=False)
+    asked = [
+        tmp_path / "log.csv",
+        "--shares",
+        "a=0.5,b=0.25",
+        "--cap",
+        "c=0.1",
+        "--tolerance",
+        "1.5",
+        "--weight",
+        "cost",
+        "--times",
+        "at",
+    ]
+    found = eh.audit.promise(
+        frame,
+        arm="arm",
+        shares={"a": 0.5, "b": 0.25, "c": 0},
+        caps={"c": 0.1},
+        tolerance=1.5,
+        weight="cost",
+        times="at",
+    )
+    told = call("audit", *asked, "--out", tmp_path / "out")
+    total = f"{float(frame['cost'].sum()):,.2f} cost"
+    assert told.exit_code == 1
+    assert total in told.stdout
+    assert f"by {found.amount(found.worst_shortfall)} after" in told.stdout
+    assert found.amount(found.worst_shortfall).endswith(" cost")
+    assert "plays" not in told.stdout
+    body = json.loads(call("audit", *asked, "--json").stdout)
+    assert (body["unit"], body["worst_shortfall"]) == ("cost", found.worst_shortfall)
+    assert body["arms"][0]["weight"] == float(frame.loc[frame["arm"] == "a", "cost"].sum())
+    sums = pd.read_csv(tmp_path / "out" / "audit.csv").set_index("arm")["weight"]
+    assert sums["a"] == body["arms"][0]["weight"]
+    assert call("report", *asked, "--out", tmp_path / "report.html").exit_code == 1
+    page = (tmp_path / "report.html").read_text()
+    assert "of the cost" in page
+    assert "r times the sum of cost" in page
+    assert "plays" not in page.split("</style>")[1]
+    axes = eh.plots.plot_audit(found)
+    assert axes.get_ylabel() == "cost behind or ahead"
+    assert "above 1.5 a share is broken" in [text.get_text() for text in axes.get_legend().get_texts()]
+
+
+@pytest.mark.parametrize("tolerance", [0, 2])
+def test_where_all_weigh_one_the_finding_is_that_of_rounds(tolerance: int) -> None:
+    """r A - N >= a + 1 breaks a share p / 8 of the rounds, so more than a + 7 / 8 does by weight."""
+    random = np.random.default_rng(12)
+    log = pd.DataFrame({"arm": random.choice([*"abc"], 400, p=[0.24, 0.13, 0.63]), "one": 1})
+    owed = {"a": "1/4", "b": "1/8", "c": 0}
+    by_rounds = eh.audit.promise(log, arm="arm", shares=owed, tolerance=tolerance)
+    by_weight = eh.audit.promise(log, arm="arm", shares=owed, tolerance=tolerance + 0.875, weight="one")
+    for name in ("kept", "worst_shortfall", "worst_arm", "worst_round", "rounds_in_violation", "first_violation"):
+        assert getattr(by_weight, name) == getattr(by_rounds, name)
+    assert (by_weight.last_violation, by_weight.stretches) == (by_rounds.last_violation, by_rounds.stretches)
+    assert by_weight.rounds_in_violation > 0
+    pd.testing.assert_frame_equal(by_weight.timeline, by_rounds.timeline)
+    columns = ["arm", "owed", "share", "pulls", "worst_shortfall", "worst_round", "rounds_in_violation"]
+    pd.testing.assert_frame_equal(by_weight.arms[columns], by_rounds.arms[columns])

@@ -1,0 +1,66 @@
+"""Shares of tokens from the shell: a promise file, weights with the ask or the reward, and what they come to."""
+
+from pathlib import Path
+
+import pytest
+
+from evenhand.errors import ArgumentError, ContradictionError, InFlightError, SharesError
+from tests.cli.shell import answer, asked, refused
+
+PROMISE = """
+learner = "ucb1"
+
+[promise]
+tolerance = 9000
+weight = "tokens"
+largest = 4000
+{}
+
+[promise.shares]
+A = "1/4"
+B = 0
+"""
+
+
+def made(folder: Path, later: str) -> tuple[Path, Path]:
+    store, promise = folder / "calls.evenhand", folder / "promise.toml"
+    promise.write_text(PROMISE.format(later))
+    said = answer("new", store, "--promise", promise)
+    assert "Promised: A at least 1/4 of the tokens (behind by at most 9,000)" in said
+    return store, promise
+
+
+def test_weights_told_late_one_by_one_and_from_a_table(tmp_path: Path) -> None:
+    store, promise = made(tmp_path, "in_flight = 2")
+    first, second, third = asked(store, "--count", "3")
+    refused(InFlightError, "at most 2 decisions whose tokens are not told", "ask", store)
+    refused(ArgumentError, "when asking: it is told with the reward", "ask", store, "--weight", "9")
+    assert answer("tell", store, first["ticket"], "1", "--weight", "3000") == "told\n"
+    refused(ContradictionError, "weight 3000, not reward 1.0, weight 3001", "tell", store, "1", "1", "--weight", "3001")
+    table = tmp_path / "told.csv"
+    table.write_text("ticket,reward,weight\n2,0,250\n3,1,5000\n")
+    refused(ArgumentError, "row 2: weight: expected tokens from 0 to 4000", "tell", store, "--file", table)
+    assert answer("tell", store, "3", "1", "--weight", "1e3") == "told\n"
+    shown = answer("show", store)
+    assert "The promise was kept at every round; worst shortfall" in shown
+    assert "tokens, arm" in shown
+    assert "tokens, arm" in answer("verify", store)
+    log = tmp_path / "log.parquet"
+    answer("export", store, "--out", log)
+    assert "kept" in answer("audit", log, "--arm", "arm", "--promise", promise)
+    assert [one["arm"] for one in (first, second, third)].count("A") > 0
+
+
+def test_weights_known_when_asking(tmp_path: Path) -> None:
+    store, _ = made(tmp_path, "")
+    (first,) = asked(store, "--weight", "900", "--key", "k")
+    assert asked(store, "--weight", "900.0", "--key", "k") == [first]
+    refused(ArgumentError, "weight: expected tokens from 0 to 4000", "ask", store)
+    refused(ArgumentError, "here: it is given when asking", "tell", store, "1", "1", "--weight", "9")
+
+
+@pytest.mark.parametrize(("later", "words"), [("plays = 2", "beside weight="), ("largest2 = 1", "largest2")])
+def test_a_promise_file_that_no_rule_keeps_is_refused_by_name(later: str, words: str, tmp_path: Path) -> None:
+    promise = tmp_path / "promise.toml"
+    promise.write_text(PROMISE.format(later))
+    refused((ArgumentError, SharesError), words, "new", tmp_path / "calls.evenhand", "--promise", promise)

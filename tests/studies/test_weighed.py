@@ -1,0 +1,173 @@
+"""Shares of tokens in studies: weights told late, replayed, verified and audited."""
+
+from __future__ import annotations
+
+import sqlite3
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import evenhand as eh
+from evenhand.errors import ArgumentError, ContradictionError, InFlightError
+from evenhand.learners import UCB1
+from evenhand.quotas import DeadlineLearn
+from evenhand.studies import Study
+from evenhand.studies.statistics.gauges import gauges_of
+from evenhand.studies.statistics.state import summarize
+from tests.cli.shell import call
+
+SHARES = {"A": "1/4", "B": "1/5", "C": 0}
+
+
+def study_of(in_flight: int | None, place: Any = ":memory:", largest: Any = 4000, **more: Any) -> Study:
+    owed = eh.Promise(SHARES, 12_000, weight="tokens", largest=largest, in_flight=in_flight)
+    return Study.create(place, DeadlineLearn(UCB1(), owed, seed=1), name="calls", **more)
+
+
+def talk(study: Study, in_flight: int, rounds: int, seed: int = 7) -> list[Any]:
+    """Ask, tell weights late and in any order, forget some; return what is still open."""
+    random, waiting = np.random.default_rng(seed), []
+    for _ in range(rounds):
+        waiting.append(study.ask())
+        while len(waiting) > in_flight or (waiting and random.random() < 0.3):
+            decision = waiting.pop(int(random.integers(len(waiting))))
+            if random.random() < 0.1:
+                study.forget(decision)
+            else:
+                study.tell(decision, float(decision.arm == "C"), weight=int(random.integers(0, 4001)))
+    return waiting
+
+
+def expected(study: Study) -> tuple[Fraction, str, int]:
+    """Return the largest r W - W_i in the order of decisions, the arm and the round, with what is open at its worst."""
+    worst, sums = (Fraction(0), "A", 0), {(one, arm): 0 for one in "AB" for arm in "AB*"}
+    for round, ticket in enumerate(range(1, study.statistics().rounds + 1), 1):
+        record = study.log.record(ticket)
+        told = 0 if record.told is None else record.told["weight"]
+        for arm, share in (("A", Fraction(1, 4)), ("B", Fraction(1, 5))):
+            mine = record.decision["arm"] == arm
+            weight = (0 if mine else 4000) if record.status == "open" else told
+            sums[arm, "*"] += weight
+            sums[arm, arm] += weight * mine
+            worst = max(worst, (share * sums[arm, "*"] - sums[arm, arm], arm, round), key=lambda one: one[0])
+    return worst
+
+
+@pytest.mark.parametrize("in_flight", [0, 3])
+def test_verification_counts_weights_that_come_late_and_what_is_open_at_its_worst(in_flight: int) -> None:
+    study = study_of(in_flight)
+    waiting = talk(study, in_flight, 60)
+    assert bool(waiting) == bool(in_flight)
+    found, mark = study.verify(), study.verify().mark
+    assert (found.ok, found.promise_kept, found.repeated) == (True, True, "all")
+    worst, arm, round = expected(study)
+    assert (found.worst_shortfall, found.worst_arm, found.worst_round) == (float(worst), arm, round)
+    assert 0 < worst <= 12_000
+    for decision in waiting:
+        study.tell(decision, 0.5, weight=4000)
+    talk(study, in_flight, 40, seed=8)
+    worst, arm, round = expected(study)
+    for one in (study.verify(), study.verify(since=mark)):
+        assert one.ok
+        assert (one.worst_shortfall, one.worst_arm, one.worst_round) == (float(worst), arm, round)
+        assert one.rounds_in_violation == 0
+    assert study.verify(since=mark).since == found.entries
+
+
+def test_a_report_in_another_spelling_is_the_same_and_another_weight_is_not() -> None:
+    study = study_of(1, largest="4000.00")
+    study.ask()
+    assert [study.tell(1, 1.0, weight=one) for one in (12.5, "12.50", Decimal("12.5"))] == ["told"] + 2 * [
+        "already told"
+    ]
+    with pytest.raises(ContradictionError, match=r"weight '12\.5', not reward 1\.0, weight 13"):
+        study.tell(1, 1.0, weight=13)
+    for weight in (None, 4001, -1, "many"):
+        with pytest.raises(ArgumentError, match="weight: expected tokens from 0 to 4000"):
+            study.tell(study.ask(key="one"), 1.0, weight=weight)
+    known = study_of(None)
+    first = known.ask(key="k", weight="900")
+    assert known.ask(key="k", weight=900) == first
+    with pytest.raises(ContradictionError, match="was used before"):
+        known.ask(key="k", weight=901)
+    assert known.ask(key="k", weight=901, sticky=True) == first
+
+
+def test_what_is_open_stops_the_next_ask_also_after_reopening_and_is_named_with_its_time(
+    tmp_path: Path, clock: Any
+) -> None:
+    with study_of(1, tmp_path / "calls.evenhand", expire_after="1h") as study:
+        study.ask(count=2)
+    with Study.open(tmp_path / "calls.evenhand") as study:
+        with pytest.raises(InFlightError, match=r"got '2 open';.*first are 1 since 2027-01-15 08:00:00 UTC, 2 since"):
+            study.ask()
+        study.tell(2, 1.0, weight=7)
+        assert study.ask().id == 3
+        clock.pass_by(2 * 3_600_000_000)
+        assert study.ask().id == 4  # those before have expired, and weigh nothing
+        assert gauges_of(study.statistics())["promise_kept"] == 1
+        assert study.frame()["tokens"].tolist()[:3] == [0, 7, 0]
+        assert study.verify().ok
+    with pytest.raises(ArgumentError, match="expire_reward: expected None where weights are told late"):
+        study_of(1, expire_after="1h", expire_reward=0)
+
+
+def test_the_state_of_a_study_says_weights_in_their_unit() -> None:
+    study = study_of(3)
+    talk(study, 3, 40)
+    state, frame = summarize(study), study.frame()
+    told = frame[frame["status"] == "told"].groupby("arm")["tokens"].sum()
+    assert {row["label"]: row["weight"] for row in state["arms"]} == told.to_dict()
+    assert [row["share"] for row in state["arms"]] == pytest.approx((told / told.sum()).tolist())
+    assert state["promise"]["weight"] == "tokens"
+    assert state["promise"]["broken_from"] is None
+    open_now = summarize(study)["arms"]
+    assert max(row["owed"] for row in open_now) == gauges_of(study.statistics())["shortfall"]
+
+
+@pytest.mark.parametrize(("in_flight", "name"), [(None, "log.csv"), (0, "log.parquet"), (3, "log.csv")])
+def test_verify_audit_of_the_export_and_a_sum_in_sql_give_the_same_whole_number(
+    in_flight: int | None, name: str, tmp_path: Path
+) -> None:
+    place, random = tmp_path / "calls.evenhand", np.random.default_rng(3)
+    with study_of(in_flight, place) as study:
+        for _ in range(60 if in_flight is None else 0):
+            offer = [arm for arm in SHARES if random.random() < 0.7] or None
+            study.tell(study.ask(weight=int(random.integers(1, 4001)), available=offer), 1.0)
+        for decision in talk(study, in_flight, 60) if in_flight is not None else ():
+            study.tell(decision, 1.0, weight=1)
+        verified, log = study.verify(), study.frame()
+        owed = study.statistics().promise
+    call("export", place, "--out", tmp_path / name)
+    audited = eh.audit.promise(tmp_path / name, arm="arm", promise=owed)
+    assert audited.kept
+    assert ("available" in log) == (in_flight is None)
+    with sqlite3.connect(":memory:") as database:
+        on = [arms if isinstance(arms, list) else [*SHARES] for arms in log.get("available", [None] * len(log))]
+        rows = [
+            (row, arm, int(weight), "A" in here, "B" in here)
+            for row, (arm, weight, here) in enumerate(zip(log["arm"], log["tokens"], on, strict=True))
+        ]
+        database.execute("CREATE TABLE log (row INTEGER, arm TEXT, tokens INTEGER, on_A INTEGER, on_B INTEGER)")
+        database.executemany("INSERT INTO log VALUES (?, ?, ?, ?, ?)", rows)
+        sums = """
+            SELECT max(5 * sum(tokens * on_A) OVER up - 20 * sum(tokens * (arm = 'A')) OVER up,
+                       4 * sum(tokens * on_B) OVER up - 20 * sum(tokens * (arm = 'B')) OVER up) AS behind
+            FROM log WINDOW up AS (ORDER BY row)"""
+        (most,) = database.execute(f"SELECT max(behind) FROM ({sums})").fetchone()
+    assert most > 0
+    assert most == 20 * verified.worst_shortfall == 20 * audited.worst_shortfall
+    assert verified.worst_round == audited.worst_round
+
+
+def test_a_person_who_is_erased_leaves_the_weight() -> None:
+    study = study_of(None)
+    for number in range(8):
+        study.tell(study.ask(weight=number * 100, subject=f"user {number % 2}"), 1.0)
+    study.erase("user 1")
+    assert study.frame()["tokens"].tolist() == [number * 100 for number in range(8)]
+    assert study.verify().ok
