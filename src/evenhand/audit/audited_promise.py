@@ -18,10 +18,10 @@ from evenhand.errors import (
     TableError,
     Wording,
     argument,
+    expected,
+    expected_one_of,
     nearest,
     of_one_type,
-    wanted,
-    wanted_one_of,
 )
 from evenhand.frames import has_row_labels, is_frame
 from evenhand.kernels.arrays import Ints
@@ -84,8 +84,8 @@ class AuditedPromise(NamedTuple):
             most = Fraction(MOST, clause.share.denominator * self.scale) - clause.slack
             if Fraction(total, 10**digits) >= most:
                 what = f"weights whose sum is below {max(0, int(most)):,}, to be counted against {clause.share} exactly"
-                mend = "round the weights, or take a share with a smaller denominator"
-                raise TableError(wanted(f"column {clause.weight!r}", what, total / 10**digits, mend))
+                hint = "round the weights, or take a share with a smaller denominator"
+                raise TableError(expected(f"column {clause.weight!r}", what, total / 10**digits, hint))
 
 
 class ShareEntry(NamedTuple):
@@ -124,19 +124,19 @@ def read_audited(
     """
     last = NEVER if rounds is None else len(rounds.first_row)
     if weight is not None and plays > 1:
-        raise ArgumentError(wanted("weight", Wording(NOTHING, " where several arms are played in a round"), weight))
+        raise ArgumentError(expected("weight", Wording(NOTHING, " where several arms are played in a round"), weight))
     if promise is not None:
         if weight is not None and promise.windows:
-            raise ArgumentError(wanted("promise", "no windows beside weights", str(promise), WINDOWS_COUNT))
+            raise ArgumentError(expected("promise", "no windows beside weights", str(promise), WINDOWS_COUNT))
         stated = promise.varied(weight=weight)
         return _stated(stated, _singles(stated, last), last, digits)
     if shares is None and caps is None and windows is None:
-        raise SharesError(wanted("shares", "shares, caps or windows to check", None))
+        raise SharesError(expected("shares", "shares, caps or windows to check", None))
     by_arm = is_by_label(shares)
     limits: dict[str, Any] = {"caps": caps, "cap_tolerance": cap_tolerance, "windows": windows}
     limits |= {"audited": True, "weight": weight}
     if isinstance(shares, (list, tuple, np.ndarray)):
-        raise SharesError(wanted("shares", "a dict arm -> share, or one number for every arm", shares))
+        raise SharesError(expected("shares", "a dict arm -> share, or one number for every arm", shares))
     if rounds is None:
         check_constant(shares)
     entries = None if rounds is None else _entries(shares, rounds)
@@ -166,8 +166,8 @@ def check_constant(shares: Any) -> None:
     parts = shares.values() if isinstance(shares, Mapping) else ()
     if is_frame(shares) or any(isinstance(part, Mapping) for part in parts):
         what = "shares that do not change, when files or several logs are audited"
-        mend = "audit the logs one by one, each read into a table"
-        raise SharesError(wanted("shares", what, Wording("a share that changes"), mend))
+        hint = "audit the logs one by one, each read into a table"
+        raise SharesError(expected("shares", what, Wording("a share that changes"), hint))
 
 
 def check_named(given: Mapping[str, Any], kinds: Sequence[Label], rest: Rest) -> None:
@@ -196,12 +196,12 @@ def check_named(given: Mapping[str, Any], kinds: Sequence[Label], rest: Rest) ->
     for name, label in absent:
         twin = twin_of(label, others if of_one_type(kinds, label) else kinds)
         if twin is not None:
-            raise SharesError(wanted_one_of(name, kinds, label, what="arms among", hint=f"did you mean {twin!r}?"))
+            raise SharesError(expected_one_of(name, kinds, label, what="arms among", hint=f"did you mean {twin!r}?"))
     spaced = all(name in ("windows", "--window") and of_one_type(kinds, label) for name, label in told)
     if absent == told and rest == "free" and not spaced:
         name, label = absent[0]
-        mend = "" if nearest(label, kinds) else "also name an arm of the log, with a share of 0 if it is owed nothing"
-        raise SharesError(wanted_one_of(name, kinds, label, what="an arm of the log, one of", hint=mend))
+        hint = "" if nearest(label, kinds) else "also name an arm of the log, with a share of 0 if it is owed nothing"
+        raise SharesError(expected_one_of(name, kinds, label, what="an arm of the log, one of", hint=hint))
 
 
 def _labels_in(given: Any) -> list[Label]:
@@ -233,7 +233,7 @@ def _entries(shares: Any, rounds: Numbered) -> list[ShareEntry] | None:
         lacking = [name for name in ("arm", "share") if name not in shares.columns]
         if lacking:
             what = "a table with the columns 'from', 'arm' and 'share'"
-            raise TableError(wanted("shares", what, [str(name) for name in shares.columns]))
+            raise TableError(expected("shares", what, [str(name) for name in shares.columns]))
         dates, parts = cells(shares, "from"), cells(shares, "share").tolist()
         arms = named_alike(column(shares, "arm")).tolist()
     elif isinstance(shares, Mapping) and shares and all(isinstance(v, Mapping) for v in shares.values()):
@@ -245,7 +245,7 @@ def _entries(shares: Any, rounds: Numbered) -> list[ShareEntry] | None:
             flat += [(when, arm, share) for arm, share in by_arm.items()]
         if not flat or any(isinstance(arm, tuple) for _, arm, _ in flat):
             got = "none" if not flat else "a set of arms"
-            raise SharesError(wanted("shares", "shares of single arms where they change over time", got))
+            raise SharesError(expected("shares", "shares of single arms where they change over time", got))
         dates, arms, parts = pd.Series([row[0] for row in flat]), [row[1] for row in flat], [row[2] for row in flat]
     else:
         return None
@@ -254,7 +254,7 @@ def _entries(shares: Any, rounds: Numbered) -> list[ShareEntry] | None:
     if twice.any():
         at = int(np.argmax(twice))
         raise SharesError(
-            wanted("shares", "each arm once at each date", Wording(f"{arms[at]!r} twice from {whens[at]}"))
+            expected("shares", "each arm once at each date", Wording(f"{arms[at]!r} twice from {whens[at]}"))
         )
     starts = _starts(dates, rounds)
     return sorted(map(ShareEntry, starts.tolist(), whens, arms, parts), key=lambda entry: entry.start)
@@ -268,10 +268,10 @@ def _starts(dates: pd.Series[Any], rounds: Numbered) -> Ints:
         bad = np.flatnonzero((found.dtype.kind == "M") | (exact != np.floor(exact)))
         if bad.size or found.min() < 1:
             first = dates.iloc[bad[0] if bad.size else 0]
-            raise TableError(wanted("from", Wording("numbers of rounds from 1, or ", argument("order")), first))
+            raise TableError(expected("from", Wording("numbers of rounds from 1, or ", argument("order")), first))
         return found.astype(np.int64) - 1
     if (found.dtype.kind == "M") != (rounds.moments.dtype.kind == "M"):
-        raise TableError(wanted("from", Wording("values as in the column of ", argument("order")), dates.iloc[0]))
+        raise TableError(expected("from", Wording("values as in the column of ", argument("order")), dates.iloc[0]))
     return np.searchsorted(rounds.moments, found, side="left")
 
 

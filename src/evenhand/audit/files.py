@@ -21,7 +21,7 @@ from evenhand.audit.findings import Audit, Entered, finding, looks_at, open_book
 from evenhand.audit.stretches import UNWEIGHED, Stretch, batches, may_be_lists, names_in, numbered, placed, stretches
 from evenhand.audit.weights import Weights, read_weights, sums_of
 from evenhand.data.tables import in_natural_order, places_in
-from evenhand.errors import EvenhandError, UnknownArmError, wanted_label
+from evenhand.errors import EvenhandError, UnknownArmError, expected_label
 from evenhand.jobs import run_all
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import Labels, is_by_label
@@ -190,7 +190,7 @@ def audit_files(
     mine = Labels(arms)
     strange = in_natural_order(label for label, times in seen.plays.items() if times and label not in mine)
     if strange:
-        raise UnknownArmError(wanted_label(f"column {arm!r}", "an arm that has a share", arms, strange[0], MEND))
+        raise UnknownArmError(expected_label(f"column {arm!r}", "an arm that has a share", arms, strange[0], MEND))
     digits = owed.unit.digits if owed.unit else 0
     return _side_by_side(found, columns, owed, [one.among(arms).scaled(digits) for one in by_stretch], jobs)
 

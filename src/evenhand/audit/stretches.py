@@ -16,7 +16,7 @@ from evenhand.data.csv_files import CsvFile
 from evenhand.data.files import format_of, read_table
 from evenhand.data.tables import FILL, column
 from evenhand.data.text_files import OPENERS
-from evenhand.errors import EvenhandError, TableError, Wording, wanted, wanted_one_of
+from evenhand.errors import EvenhandError, TableError, Wording, expected, expected_one_of
 from evenhand.extras import optional
 from evenhand.promises.amounts import DIGITS
 from evenhand.protocol import Label
@@ -57,7 +57,7 @@ def files_named(pattern: str) -> list[str]:
     first = _in_groups(found[0])
     other = next((path for path in found if _in_groups(path) != first), None)
     if other is not None:
-        raise TableError(wanted(pattern, "only Parquet files, or none", other, "pass files of one format"))
+        raise TableError(expected(pattern, "only Parquet files, or none", other, "pass files of one format"))
     return found
 
 
@@ -105,7 +105,7 @@ def names_in(path: str) -> list[str]:
 def _check_columns(path: str, names: list[str], columns: Sequence[str]) -> None:
     missing = [name for name in columns if name not in names]
     if missing:
-        raise TableError(wanted_one_of(f"{path}: column", names, missing[0]))
+        raise TableError(expected_one_of(f"{path}: column", names, missing[0]))
 
 
 def _of_file(path: str, sizes: Sequence[int]) -> Iterator[Stretch]:

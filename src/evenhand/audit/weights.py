@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from evenhand.data.tables import cells
-from evenhand.errors import TableError, wanted
+from evenhand.errors import TableError, expected
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.promises.amounts import DIGITS, MOST, amount_of, digits_of
 
@@ -40,7 +40,7 @@ class Weights(NamedTuple):
         if self.whole.sum(dtype=np.float64) >= MOST:
             what = f"weights whose sum is below {MOST // 10**self.digits:,}"
             raise TableError(
-                wanted(f"column {name!r}", what, f"{self.whole.sum(dtype=np.float64) / 10**self.digits:g}")
+                expected(f"column {name!r}", what, f"{self.whole.sum(dtype=np.float64) / 10**self.digits:g}")
             )
         return self
 
@@ -109,4 +109,4 @@ def _refuse(name: str, values: pd.Series[Any], bad: Any) -> None:
     at = np.flatnonzero(bad)
     if at.size:
         what = f"a weight, from 0 and with at most {DIGITS} digits after the point"
-        raise TableError(wanted(f"column {name!r}, row {at[0] + 1}", what, values.iloc[at[0]], MEND))
+        raise TableError(expected(f"column {name!r}, row {at[0] + 1}", what, values.iloc[at[0]], MEND))

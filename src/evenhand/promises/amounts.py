@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from evenhand.arguments import is_whole
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 
 DIGITS = 9
 """The most digits after the point."""
@@ -40,7 +40,7 @@ class Unit(NamedTuple):
         for argument, given in tolerances.items():
             mine = digits_of(Decimal(repr(float(given))))
             if mine > DIGITS:
-                raise ArgumentError(wanted(argument, f"at most {DIGITS} digits after the point", given))
+                raise ArgumentError(expected(argument, f"at most {DIGITS} digits after the point", given))
             digits = max(digits, mine)
         return cls(name, digits)
 
@@ -57,7 +57,7 @@ class Unit(NamedTuple):
         if whole is None or whole > largest or whole.denominator > 1:
             most = Decimal(largest).scaleb(-self.digits)
             what = f"{self.name} from 0 to {most} with at most {self.digits} digits after the point"
-            raise ArgumentError(wanted("weight", what, weight, "largest= says how many digits are counted"))
+            raise ArgumentError(expected("weight", what, weight, "largest= says how many digits are counted"))
         return int(whole)
 
 

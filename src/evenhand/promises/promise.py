@@ -28,7 +28,7 @@ import numpy as np
 
 from evenhand.arguments import is_whole, whole
 from evenhand.display.html import Card, HasCard, Table
-from evenhand.errors import NOTHING, ArgumentError, SharesError, Wording, wanted
+from evenhand.errors import NOTHING, ArgumentError, SharesError, Wording, expected
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.deadlines import NEVER, Pace, pace, position
 from evenhand.labels import Labels
@@ -243,10 +243,10 @@ class Promise(HasCard):
             If a name is unknown, or where the constructor raises them.
         """
         if not isinstance(data, Mapping):
-            raise SharesError(wanted("promise", "a table of shares, caps, windows and so on", data))
+            raise SharesError(expected("promise", "a table of shares, caps, windows and so on", data))
         unknown = [name for name in data if name not in ARGUMENTS]
         if unknown:
-            raise SharesError(wanted("promise", f"the names {', '.join(ARGUMENTS)}", unknown[0]))
+            raise SharesError(expected("promise", f"the names {', '.join(ARGUMENTS)}", unknown[0]))
         return cls(**{name: from_plain(name, value) for name, value in data.items()})
 
     def _value(self) -> Any:
@@ -321,7 +321,7 @@ class Promise(HasCard):
             counts = [counts.get(arm) for arm in self.arms]
         if len(counts) != len(self.arms) or not all(map(is_whole, counts)):
             what = Wording("a whole number for each of the arms ", list(self.arms))
-            raise ArgumentError(wanted("pulls", what, pulls))
+            raise ArgumentError(expected("pulls", what, pulls))
         round = whole("round", round, low=0)
         by_arm = dict(zip(self.arms, counts, strict=True))
         plays = [(clause, sum(by_arm[arm] for arm in clause.arms)) for clause in self.clauses]
@@ -357,7 +357,7 @@ def check_rounds(promise: Promise, why: str = ONLY_THERE) -> None:
         If it is one.
     """
     if promise.weight is not None:
-        raise ArgumentError(wanted("promise", Wording("a promise of rounds, as ", why), str(promise)))
+        raise ArgumentError(expected("promise", Wording("a promise of rounds, as ", why), str(promise)))
 
 
 def promise_of(data: Mapping[str, Any]) -> Promise:
@@ -387,13 +387,13 @@ def read_promise(
     """
     plays = whole("plays", plays, low=1)
     if shares is None and caps is None and windows is None:
-        raise SharesError(wanted("shares", "a list, or a dict arm -> share; or caps or windows", None))
+        raise SharesError(expected("shares", "a list, or a dict arm -> share; or caps or windows", None))
     if shares is not None and in_all(shares) and arms is None:
-        mend = "one number for all needs the names of the arms, as in {'a': 0.2, 'b': 0.2}"
-        raise SharesError(wanted("shares", "a list, or a dict arm -> share", shares, mend))
+        hint = "one number for all needs the names of the arms, as in {'a': 0.2, 'b': 0.2}"
+        raise SharesError(expected("shares", "a list, or a dict arm -> share", shares, hint))
     labels = name_arms(shares, caps, windows, arms=arms)
     if plays > len(labels):
-        raise ArgumentError(wanted("plays", f"at most {len(labels)}, the number of arms", plays))
+        raise ArgumentError(expected("plays", f"at most {len(labels)}, the number of arms", plays))
     singles, sets = read_shares(shares, labels, plays, named=arms is not None)
     made = Promise._of(
         arms=labels,
@@ -408,12 +408,14 @@ def read_promise(
         weight=weight,
     )
     if weight is not None and (not isinstance(weight, str) or not weight):
-        raise ArgumentError(wanted("weight", "the name of what is shared, such as 'tokens'", weight))
+        raise ArgumentError(expected("weight", "the name of what is shared, such as 'tokens'", weight))
     if windows and weight:
-        raise ArgumentError(wanted("windows", Wording(NOTHING, " beside weights"), windows, WINDOWS_COUNT))
+        raise ArgumentError(expected("windows", Wording(NOTHING, " beside weights"), windows, WINDOWS_COUNT))
     least = min((cap for cap in made.caps or () if cap), default=Fraction(1))
     if made.cap_tolerance >= NEVER * float(least):
-        raise ArgumentError(wanted("cap_tolerance", "a number of plays that some conversation reaches", cap_tolerance))
+        raise ArgumentError(
+            expected("cap_tolerance", "a number of plays that some conversation reaches", cap_tolerance)
+        )
     if audited:
         check_sums(made)
         most = None if largest is None else amount_of(largest)
@@ -423,5 +425,5 @@ def read_promise(
         return made.varied(**read_weighed(made, largest, in_flight, offers))
     for name, value in {"largest": largest, "in_flight": in_flight}.items():
         if value is not None:
-            raise ArgumentError(wanted(name, Wording(NOTHING, " without weight="), value))
+            raise ArgumentError(expected(name, Wording(NOTHING, " without weight="), value))
     return made

@@ -43,7 +43,7 @@ from __future__ import annotations
 from typing import Any
 
 from evenhand.arguments import whole
-from evenhand.errors import SharesError, Wording, wanted
+from evenhand.errors import SharesError, Wording, expected
 from evenhand.promises.clause import plain_number
 from evenhand.promises.feasible import check_kinds
 from evenhand.promises.plain_data import promise_fields
@@ -107,7 +107,7 @@ def _parts_of(promise: Any, kind: str, name: str, given: float, workers: int) ->
     total = hardest.slack - needed
     if total < 0:
         what = f"at least {needed}, so that {workers} processes can keep '{hardest._replace(slack=needed)}' together"
-        raise SharesError(wanted(name, what, given, "or use fewer processes"))
+        raise SharesError(expected(name, what, given, "or use fewer processes"))
     return [total // workers + (number < total % workers) for number in range(workers)]
 
 
@@ -122,7 +122,7 @@ def _parts_by_weight(promise: Any, workers: int) -> list[float]:
     scale, enough = unit_of(promise).scale, workers * enough_for(promise)
     if promise.slack < enough:
         what = f"at least {plain_number(enough)} {promise.weight}, so that {workers} processes can keep it together"
-        raise SharesError(wanted("tolerance", what, promise.tolerance, "or use fewer processes"))
+        raise SharesError(expected("tolerance", what, promise.tolerance, "or use fewer processes"))
     each, left = divmod(int(promise.slack * scale), workers)
     return [(each + (number < left)) / scale for number in range(workers)]
 
@@ -137,8 +137,8 @@ def _made(kind: Any, given: dict[str, Any], windows: Windows, workers: int) -> A
             longer = _least_lengths(kind, given, some, workers, LONGEST if some is windows else LONGER)
             if longer is not None:
                 what = f"at least {_said(longer)} rounds, which {workers} processes can keep"
-                names, mend = ", ".join(map(repr, some)), "or use fewer processes"
-                raise SharesError(wanted(f"windows: {names}", what, _said(some), mend)) from refusal
+                names, hint = ", ".join(map(repr, some)), "or use fewer processes"
+                raise SharesError(expected(f"windows: {names}", what, _said(some), hint)) from refusal
         said = f"the part of one of {workers} processes cannot be kept: "
         raise SharesError(Wording(said, refusal.args[0])) from refusal
 

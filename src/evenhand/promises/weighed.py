@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from evenhand.arguments import whole
-from evenhand.errors import NOTHING, ArgumentError, SharesError, Wording, wanted
+from evenhand.errors import NOTHING, ArgumentError, SharesError, Wording, expected
 from evenhand.promises.amounts import MOST, Unit, amount_of, digits_of
 from evenhand.promises.clause import plain_number
 from evenhand.promises.weight_rule import WeightParams, least_tolerance, weight_parameters
@@ -29,25 +29,25 @@ def read_weighed(promise: Any, largest: Any, in_flight: Any, offers: Any) -> dic
     for name, value in beside.items():
         if value:
             what = Wording(NOTHING, f" beside weight={promise.weight!r}: no rule is known that keeps it by weight")
-            raise ArgumentError(wanted(name, what, value))
+            raise ArgumentError(expected(name, what, value))
     most = amount_of(largest)
     if not most:
-        mend = "it is the most that one decision may weigh"
-        raise ArgumentError(wanted("largest", "a number above 0", largest, mend))
+        hint = "it is the most that one decision may weigh"
+        raise ArgumentError(expected("largest", "a number above 0", largest, hint))
     flight = None if in_flight is None else whole("in_flight", in_flight, low=0)
     if flight and offers not in (None, "all"):
-        mend = "with in_flight=0, or weights that are known when asking, arms may come and go"
-        raise ArgumentError(wanted("offers", "'all', where weights are told later", offers, mend))
+        hint = "with in_flight=0, or weights that are known when asking, arms may come and go"
+        raise ArgumentError(expected("offers", "'all', where weights are told later", offers, hint))
     fields = {"largest": _written(most, largest), "in_flight": flight, "offers": "all" if flight else promise.offers}
     stated = promise.varied(**fields)
     if promise.slack < (enough := enough_for(stated)):
         shown = f"at least {plain_number(enough)} {promise.weight}, within which these shares can be kept"
-        mend = "or lower largest" + " or in_flight" * bool(flight)
-        raise SharesError(wanted("tolerance", shown, promise.tolerance, mend))
+        hint = "or lower largest" + " or in_flight" * bool(flight)
+        raise SharesError(expected("tolerance", shown, promise.tolerance, hint))
     if most_of(stated) <= 0:
         shown = f"{promise.weight} and shares that 64 bits can count"
-        mend = "take shares with a smaller common denominator, or fewer digits"
-        raise ArgumentError(wanted("largest, tolerance and shares", shown, Wording(f"{most} and {promise}"), mend))
+        hint = "take shares with a smaller common denominator, or fewer digits"
+        raise ArgumentError(expected("largest, tolerance and shares", shown, Wording(f"{most} and {promise}"), hint))
     return fields
 
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-from evenhand.errors import NOTHING, ArgumentError, InFlightError, Wording, wanted
+from evenhand.errors import NOTHING, ArgumentError, InFlightError, Wording, expected
 from evenhand.parameters import locked
 from evenhand.promises.amounts import amount_of
 from evenhand.promises.weighed import most_of, unit_of
@@ -71,8 +71,8 @@ class WeighedPolicy(QuotaPolicy):
         open, most = 0 if self._engine is None else int(self._engine.state.flying.sum()), self.promise.in_flight
         if open > (most or 0):
             what = f"at most {most} decisions whose {self.promise.weight} are not told, as in_flight says"
-            mend = "tell their weights, or forget those that cost nothing"
-            raise InFlightError(wanted("ask", what, Wording(f"{open} open"), mend))
+            hint = "tell their weights, or forget those that cost nothing"
+            raise InFlightError(expected("ask", what, Wording(f"{open} open"), hint))
         return -1
 
     def _counted(self, weight: Any) -> int:
@@ -82,14 +82,14 @@ class WeighedPolicy(QuotaPolicy):
         before = 0 if self._engine is None else int(self._engine.state.weights.sum())
         if before + whole >= (most := most_of(self.promise)):
             what = f"{unit.name} whose sum is below {Decimal(most).scaleb(-unit.digits)}, up to which it is counted"
-            raise ArgumentError(wanted("weight", what, weight, "make a new policy"))
+            raise ArgumentError(expected("weight", what, weight, "make a new policy"))
         return whole
 
     def _refuse_weight(self, given: Any) -> None:
         if given is not None:
             way = " beside a promise of rounds" if self.promise.weight is None else " here: it is given when asking"
             way = " when asking: it is told with the reward" if self._told_later else way
-            raise ArgumentError(wanted("weight", Wording(NOTHING, way), given))
+            raise ArgumentError(expected("weight", Wording(NOTHING, way), given))
 
     @locked
     def choose(self, contexts: object = None) -> int:
@@ -102,7 +102,7 @@ class WeighedPolicy(QuotaPolicy):
         """
         if self.promise.weight is not None:
             what = "ask and tell, which count the weights of its promise"
-            raise ArgumentError(wanted("choose", what, Wording("a call without a ticket")))
+            raise ArgumentError(expected("choose", what, Wording("a call without a ticket")))
         return super().choose(contexts)
 
     def _inputs(self) -> dict[str, Any] | None:
