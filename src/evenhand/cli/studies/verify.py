@@ -15,7 +15,7 @@ from evenhand.cli.options import JSON, STORE, STUDY
 from evenhand.cli.output import as_json, print_text, promise_sentence, promise_verdict
 from evenhand.cli.refusals import in_shell
 from evenhand.data.json_files import to_json
-from evenhand.errors import ArgumentError, Wording, wanted
+from evenhand.errors import ArgumentError, Wording, expected
 from evenhand.saving.state import write
 from evenhand.studies import Study
 from evenhand.studies.verify import Verification
@@ -51,14 +51,14 @@ def verify(
             earlier = _checkpoint(mark) if mark is not None and mark.exists() else None
             since = None if mark is None or earlier is None else _state(mark, earlier)
             if earlier is not None and since is None and root is not None:
-                raise ArgumentError(wanted("--known", f"nothing beside a mark without its {STATE}", known))
+                raise ArgumentError(expected("--known", f"nothing beside a mark without its {STATE}", known))
             shown = not json and sys.stdout.isatty()
             found = running.verify(known=earlier if root is None else root, since=since, progress=shown)
         except (ArgumentError, OSError) as error:
             if mark is None:
                 raise
-            mend = "name another file, or leave --mark out to verify the whole log"
-            raise ArgumentError(f"--mark {mark}: {in_shell(error).removeprefix(f'{mark}: ')}; {mend}") from error
+            hint = "name another file, or leave --mark out to verify the whole log"
+            raise ArgumentError(f"--mark {mark}: {in_shell(error).removeprefix(f'{mark}: ')}; {hint}") from error
     if mark is not None and found.checkpoint is not None:
         state = {} if found.mark is None else {"state": hashlib.sha256(found.mark).hexdigest()}
         write(mark, to_json(found.checkpoint | state))
@@ -79,7 +79,7 @@ def _checkpoint(file: Path) -> Any:
         return json.loads(file.read_text(encoding="utf-8"))
     except ValueError as error:
         got = Wording("something else")
-        raise ArgumentError(wanted(str(file), "a checkpoint, as --mark writes it", got)) from error
+        raise ArgumentError(expected(str(file), "a checkpoint, as --mark writes it", got)) from error
 
 
 def _state(mark: Path, checkpoint: dict[str, Any]) -> bytes | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path
 
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.learners.functions import stand_ins
 from evenhand.studies.log.codec import to_text
 from evenhand.studies.log.reader import Reader
@@ -27,7 +27,7 @@ def begin_proof(log: Reader) -> Count:
         count = Count(log.first_policy, log.birth)
     if count.proof is None:
         arms = count.check.promise.arms if count.check.promise else "others"
-        raise ArgumentError(wanted("proof", "a study whose arms are written differently, unlike 1 and '1'", arms))
+        raise ArgumentError(expected("proof", "a study whose arms are written differently, unlike 1 and '1'", arms))
     return count
 
 
@@ -52,6 +52,6 @@ def write_proof(log: Reader, file: Path) -> int:
             for name in VERIFIERS:
                 archive.write(Path(__file__).with_name(name), name)
     except OSError as error:
-        mend = error.strerror or str(error)
-        raise ArgumentError(wanted("proof", "a file that can be written", str(file), mend)) from error
+        hint = error.strerror or str(error)
+        raise ArgumentError(expected("proof", "a file that can be written", str(file), hint)) from error
     return count.sequence

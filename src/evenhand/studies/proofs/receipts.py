@@ -7,7 +7,7 @@ import threading
 from typing import Any
 
 from evenhand.arguments import whole
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.studies.log.codec import from_text
 from evenhand.studies.log.reader import Reader
 from evenhand.studies.proofs.files import begin_proof
@@ -44,7 +44,7 @@ class Receipts:
             If there is no such decision.
         """
         if (ticket is None) == (key is None):
-            raise ArgumentError(wanted("key, ticket", "one of them", ticket))
+            raise ArgumentError(expected("key, ticket", "one of them", ticket))
         asked = self._log.asked(ticket, key)
         with self._lock:
             for entry in self._log.entries(self._count.sequence):
