@@ -29,7 +29,15 @@ import numpy as np
 
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, Kernel, LazyKernel, bind, entry, flat, kernel, packers
-from evenhand.policy.kernel_set import FORCED, Chances, Kernels, RewardContext, reason, sampled, unknown_probability
+from evenhand.policy.kernel_set import (
+    FORCED,
+    Kernels,
+    ProbabilityFunction,
+    RewardContext,
+    reason,
+    sampled,
+    unknown_probability,
+)
 from evenhand.promises.allowed import AS_RANKED
 from evenhand.promises.rule_state import RuleParams, RuleState
 
@@ -45,14 +53,14 @@ OF_CAUSE = -1, FORCED, CAPPED, UNRANKED, ABSENT, LOT
 class QuotaRule(NamedTuple):
     """The kernels of a quota rule, see the head of this module.
 
-    `depends_on` names the fields of its state on which `must_play` and `resolve` depend, where the others only save
+    `reads` names the fields of its state on which `must_play` and `resolve` depend, where the others only save
     time while they are zero; "*" for all.
     """
 
     must_play: Any
     resolve: Any
     record: Any
-    depends_on: tuple[str, ...] = ("*",)
+    reads: tuple[str, ...] = ("*",)
 
 
 class RankingRule(NamedTuple):
@@ -233,11 +241,11 @@ def lazy_kernel(template: Kernel, *names: tuple[str, Any]) -> LazyKernel:
     return LazyKernel(entry(template, **dict(names)), None, PLAIN_CALLS)
 
 
-def under_rule(rule: QuotaRule, each: Kernel, learner: Chances) -> Chances:
+def under_rule(rule: QuotaRule, each: Kernel, learner: ProbabilityFunction) -> ProbabilityFunction:
     """Return how the probabilities of a learner with these are computed under a rule; `each` settles all its
     proposals."""
-    kept = ("pulls", *rule.depends_on, *(f"learner.{name}" for name in learner.depends_on))
-    return Chances(partial(_played, rule.must_play, each, learner.of), kept, learner.waiting)
+    kept = ("pulls", *rule.reads, *(f"learner.{name}" for name in learner.reads))
+    return ProbabilityFunction(partial(_played, rule.must_play, each, learner.function), kept, learner.reads_waiting)
 
 
 def _played(
