@@ -39,7 +39,7 @@ def test_what_is_no_such_number_is_refused(limits, value, says):
 @pytest.mark.parametrize("value", [2.0, "2", True, None, np.nan, 0, 10**40])
 def test_what_is_no_whole_number_in_range_is_refused(value):
     with pytest.raises(ArgumentError, match=r"k: expected a whole number >= 1 and <= 9, got .*; try 3"):
-        whole("k", value, low=1, high=9, mend="try 3")
+        whole("k", value, low=1, high=9, hint="try 3")
 
 
 def test_yes_or_no_and_words():

@@ -2,16 +2,16 @@
 
 import pytest
 
-from evenhand.errors import nearest, wanted, wanted_one_of
+from evenhand.errors import expected, expected_one_of, nearest
 
 
 def test_a_few_names_are_all_listed_in_their_order():
-    assert wanted_one_of("column", ["b", "a"], "zzz") == "column: expected one of ['b', 'a'], got 'zzz'"
+    assert expected_one_of("column", ["b", "a"], "zzz") == "column: expected one of ['b', 'a'], got 'zzz'"
 
 
 def test_many_names_are_cut_to_the_nearest_and_the_rest_is_counted():
     known = [f"feature {i}" for i in range(43)] + ["reward"]
-    said = wanted_one_of("column", known, "Rewrad")
+    said = expected_one_of("column", known, "Rewrad")
     assert said.startswith("column: expected one of ['reward', 'feature 0', ")
     assert said.endswith(" and 36 more, got 'Rewrad'; did you mean 'reward'?")
 
@@ -36,7 +36,7 @@ def shown(value):
     ids=lambda value: repr(value)[:20],
 )
 def test_a_value_is_shown_as_python_shows_it(value):
-    assert wanted("n", "w", value) == shown(value)
+    assert expected("n", "w", value) == shown(value)
 
 
 class Counted:
@@ -52,5 +52,5 @@ class Counted:
 @pytest.mark.parametrize("nested", [lambda x: x, lambda x: [x], lambda x: {"a": (x,)}], ids=["flat", "list", "dict"])
 def test_only_the_beginning_is_printed(nested):
     Counted.printed = 0
-    assert wanted("n", "w", nested([Counted()] * 10_000)).endswith("...")
+    assert expected("n", "w", nested([Counted()] * 10_000)).endswith("...")
     assert Counted.printed <= 80

@@ -14,7 +14,7 @@ from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 
-from evenhand.errors import ArgumentError, Wording, wanted
+from evenhand.errors import ArgumentError, Wording, expected
 from evenhand.frames import ENCODE, as_array, is_frame
 from evenhand.kernels.arrays import Floats, Ints
 
@@ -70,10 +70,10 @@ def real(
         return number
     limits = ((">", above), (">=", low), ("<", below), ("<=", high))
     inside = " and ".join(f"{sign} {limit:g}" for sign, limit in limits if math.isfinite(limit))
-    raise refusal(wanted(name, f"a number {inside}" if inside else "a finite number", value))
+    raise refusal(expected(name, f"a number {inside}" if inside else "a finite number", value))
 
 
-def whole(name: str, value: object, *, low: int, high: int | None = None, mend: str = "") -> int:
+def whole(name: str, value: object, *, low: int, high: int | None = None, hint: str = "") -> int:
     """Return a whole number >= low, and <= high where that is given, as an int.
 
     Raises
@@ -85,7 +85,7 @@ def whole(name: str, value: object, *, low: int, high: int | None = None, mend: 
         number = int(value)
         if number >= low and (high is None or number <= high):
             return number
-    raise ArgumentError(wanted(name, f"a whole number >= {low}" + (f" and <= {high}" if high else ""), value, mend))
+    raise ArgumentError(expected(name, f"a whole number >= {low}" + (f" and <= {high}" if high else ""), value, hint))
 
 
 def as_whole_numbers(value: object) -> Ints | None:
@@ -118,7 +118,7 @@ def in_sequence(name: str, value: Any, what: str, *, refusal: type[ArgumentError
             return list(value)
     except TypeError:  # it cannot be iterated over
         pass
-    raise refusal(wanted(name, what, value))
+    raise refusal(expected(name, what, value))
 
 
 def yes_or_no(name: str, value: object, *, refusal: type[ArgumentError] = ArgumentError) -> bool:
@@ -131,7 +131,7 @@ def yes_or_no(name: str, value: object, *, refusal: type[ArgumentError] = Argume
     """
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
-    raise refusal(wanted(name, "True or False", value))
+    raise refusal(expected(name, "True or False", value))
 
 
 def one_of(name: str, value: _Word, words: Iterable[str]) -> _Word:
@@ -145,7 +145,7 @@ def one_of(name: str, value: _Word, words: Iterable[str]) -> _Word:
     allowed = list(words)
     if isinstance(value, str) and value in allowed:
         return value
-    raise ArgumentError(wanted(name, f"one of {', '.join(map(repr, allowed))}", value))
+    raise ArgumentError(expected(name, f"one of {', '.join(map(repr, allowed))}", value))
 
 
 def array(
@@ -176,15 +176,15 @@ def array(
     """
     numbers = as_floats(value)
     if numbers is None:
-        raise refusal(wanted(name, what, value, ENCODE if is_frame(value) else ""))
+        raise refusal(expected(name, what, value, ENCODE if is_frame(value) else ""))
     if numbers.ndim != dimensions or numbers.size == 0:
-        raise refusal(wanted(name, what, Wording(f"an array of shape {numbers.shape}")))
+        raise refusal(expected(name, what, Wording(f"an array of shape {numbers.shape}")))
     with np.errstate(invalid="ignore"):
         bad = np.argwhere(~(np.abs(numbers) <= largest) | ~np.isfinite(numbers))
     if bad.size and not infinite:
         inside = "finite numbers" if math.isinf(largest) else f"finite numbers of at most {largest:g}"
         place = ", ".join(map(str, bad[0]))
-        raise refusal(wanted(name, inside, f"{numbers[tuple(bad[0])]} at [{place}]"))
+        raise refusal(expected(name, inside, f"{numbers[tuple(bad[0])]} at [{place}]"))
     return numbers
 
 

@@ -203,7 +203,7 @@ class SimulationInterrupted(EvenhandError):
 
 
 _ERRORS = [name for name, thing in globals().items() if isinstance(thing, type) and issubclass(thing, EvenhandError)]
-__all__ = ["Refusal", "Wording", "wanted", *_ERRORS]
+__all__ = ["Refusal", "Wording", "expected", *_ERRORS]
 
 
 def __dir__() -> list[str]:
@@ -272,22 +272,22 @@ class Refusal(Wording):
     hint: str
 
 
-def wanted(name: str, expected: str, got: Any, hint: str = "") -> Refusal:
+def expected(name: str, what: str, got: Any, hint: str = "") -> Refusal:
     """Word a refusal: the argument's name, what was expected, what came, how to mend it.
 
-    >>> wanted("tolerance", "a number >= 0", -1, "use 0.0 for the strict promise")
+    >>> expected("tolerance", "a number >= 0", -1, "use 0.0 for the strict promise")
     'tolerance: expected a number >= 0, got -1; use 0.0 for the strict promise'
     """
     if is_sparse(got):
         got, hint = Wording(f"a sparse matrix of shape {got.shape}"), "pass its .toarray()"
-    return _refusal(name, expected, shown(got), got, hint)
+    return _refusal(name, what, shown(got), got, hint)
 
 
-def _refusal(name: str, expected: str, said: str, got: object, hint: str) -> Refusal:
-    refusal = Refusal(f"{name}: expected {expected}, got {said}" + (f"; {hint}" if hint else ""))
+def _refusal(name: str, what: str, said: str, got: object, hint: str) -> Refusal:
+    refusal = Refusal(f"{name}: expected {what}, got {said}" + (f"; {hint}" if hint else ""))
     value = got if isinstance(got, Wording) else _beginning(_plain(got))
     refusal.got = value if _is_data(value) else Wording(said)
-    refusal.name, refusal.expected, refusal.hint = map(_masked, (name, expected, hint))
+    refusal.name, refusal.expected, refusal.hint = map(_masked, (name, what, hint))
     return refusal
 
 
@@ -359,15 +359,15 @@ def first_few(texts: Sequence[Any], most: int, joint: str = ", ") -> str:
     return joint.join(map(str, texts[:most])) + f" and {len(texts) - most} more" * (len(texts) > most)
 
 
-def wanted_one_of(name: str, known: Iterable[Any], got: object, *, what: str = "one of", hint: str = "") -> Refusal:
+def expected_one_of(name: str, known: Iterable[Any], got: object, *, what: str = "one of", hint: str = "") -> Refusal:
     """Word the refusal of a name that is none of those known: the nearest few of them, which was probably meant, and
     the types where these differ.
 
-    >>> wanted_one_of("column", ["age", "sex"], "Sex")
+    >>> expected_one_of("column", ["age", "sex"], "Sex")
     "column: expected one of ['age', 'sex'], got 'Sex'; did you mean 'sex'?"
-    >>> wanted_one_of("column", [f"x{i}" for i in range(44)], "reward")
+    >>> expected_one_of("column", [f"x{i}" for i in range(44)], "reward")
     "column: expected one of ['x0', 'x1', 'x2', 'x3', 'x4', 'x5', 'x6', 'x7'] and 36 more, got 'reward'"
-    >>> wanted_one_of("arm", [10, 20], "1_0")
+    >>> expected_one_of("arm", [10, 20], "1_0")
     "arm: expected one of [10, 20] (whole numbers), got '1_0' (text); did you mean 10?"
     """
     known = list(known)
@@ -385,19 +385,19 @@ def wanted_one_of(name: str, known: Iterable[Any], got: object, *, what: str = "
     return _refusal(name, Wording(*expected, f" ({_kinds(known)})"), typed, typed, hint)
 
 
-def wanted_label(name: str, what: str, known: Iterable[Any], got: object, hint: str = "") -> Refusal:
+def expected_label(name: str, what: str, known: Iterable[Any], got: object, hint: str = "") -> Refusal:
     """Word the refusal of a label that is none of those known; where it is of another type, these and both types are
     said.
 
-    >>> wanted_label("column 'arm'", "an arm that has a share", [1, 2], 3)
+    >>> expected_label("column 'arm'", "an arm that has a share", [1, 2], 3)
     "column 'arm': expected an arm that has a share, got 3"
-    >>> wanted_label("column 'arm'", "an arm that has a share", [1, 2], "01")
+    >>> expected_label("column 'arm'", "an arm that has a share", [1, 2], "01")
     "column 'arm': expected an arm that has a share, one of [1, 2] (whole numbers), got '01' (text); did you mean 1?"
     """
     known = list(known)
     if of_one_type(known, got):
-        return wanted(name, what, got, hint)
-    return wanted_one_of(name, known, got, what=f"{what}, one of", hint=hint)
+        return expected(name, what, got, hint)
+    return expected_one_of(name, known, got, what=f"{what}, one of", hint=hint)
 
 
 def none_for(label: object, given: Iterable[Any], known: Collection[Any] = ()) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 
-from evenhand.errors import ContextError, TableError, Wording, wanted
+from evenhand.errors import ContextError, TableError, Wording, expected
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,8 +72,8 @@ def as_pandas(frame: object, name: str = "frame") -> pd.DataFrame:
         _check_places(frame, name)
         return frame
     if not is_frame(frame):
-        mend = "tables of polars, pyarrow and DuckDB work as well; read files first"
-        raise TableError(wanted(name, "a pandas DataFrame", type(frame).__name__, mend))
+        hint = "tables of polars, pyarrow and DuckDB work as well; read files first"
+        raise TableError(expected(name, "a pandas DataFrame", type(frame).__name__, hint))
     import narwhals as nw
 
     try:
@@ -111,7 +111,7 @@ def rows_frame(rows: Sequence[Mapping[str, Any]], name: str) -> pd.DataFrame:
     for number, row in enumerate(rows, 1):
         if set(row) != set(columns):
             what = Wording("the columns ", columns, ", as in row 1")
-            raise ContextError(wanted(f"{name}, row {number}", what, list(row)))
+            raise ContextError(expected(f"{name}, row {number}", what, list(row)))
     return pd.DataFrame(list(rows), columns=columns)
 
 
@@ -228,10 +228,10 @@ def _check_places(frame: pd.DataFrame, name: str) -> None:
         return
     if all(map(empty, frame.iloc[:, -1])):
         labels = ", ".join(map(repr, index[:2].tolist()))
-        mend = "read it with index_col=False, or reset_index(drop=True) if every column has its own name"
+        hint = "read it with index_col=False, or reset_index(drop=True) if every column has its own name"
         what = f"the rows are labelled {labels}, ... and the last column is empty"
         why = "this happens when each row ends with a separator"
-        raise TableError(f"{name}: its columns seem one place off: {what}; {why}: {mend}")
+        raise TableError(f"{name}: its columns seem one place off: {what}; {why}: {hint}")
 
 
 def _series(column: Any) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, Literal
 
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.extras import optional
 from evenhand.processes import end_with, renew_in_child
 
@@ -34,7 +34,9 @@ def parallel_jobs(jobs: int, backend: str) -> Iterator[Any]:
     try:
         context = joblib.parallel_config(backend=backend, n_jobs=jobs)
     except ValueError as error:
-        raise ArgumentError(wanted("backend", "a joblib backend that is ready to run", backend, str(error))) from error
+        raise ArgumentError(
+            expected("backend", "a joblib backend that is ready to run", backend, str(error))
+        ) from error
     as_they_come: Any = {"return_as": "list" if backend == "ray" else "generator_unordered"}
     with context, restarts_unreported(), joblib.Parallel(**as_they_come) as parallel:
         yield parallel

@@ -11,7 +11,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from evenhand.errors import ArgumentError, ContextError, Wording, of_one_type, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, ContextError, Wording, expected, expected_one_of, of_one_type
 from evenhand.frames import ArrowColumn, Column, dimensions, has_row_labels, is_frame
 from evenhand.protocol import FALSE, TRUE, Label, as_label, composed, label_of, labels_of_texts, writing
 
@@ -32,15 +32,15 @@ def as_given(
         return dict(values)
     if is_by_label(values):
         if dimensions(values) != 1 or is_frame(values):
-            raise refusal(wanted(name, what, Wording(f"a table of shape {values.shape}")))
+            raise refusal(expected(name, what, Wording(f"a table of shape {values.shape}")))
         if not values.index.is_unique:
             twice = values.index[values.index.duplicated()][0]
-            raise refusal(wanted(name, what, Wording(f"a Series that names {twice!r} twice")))
+            raise refusal(expected(name, what, Wording(f"a Series that names {twice!r} twice")))
         return dict(values.to_dict())
     if isinstance(values, (set, frozenset)):
-        raise refusal(wanted(name, what, values, "a set has no order"))
+        raise refusal(expected(name, what, values, "a set has no order"))
     if isinstance(values, (str, bytes)) or not np.iterable(values):
-        raise refusal(wanted(name, what, values))
+        raise refusal(expected(name, what, values))
     return listed(values)
 
 
@@ -165,7 +165,7 @@ class Labels:
             forms = [key for key, label in labels.items() if label == twice]
             unicode = len(set(map(composed, forms))) == 1
             how = "in two forms of Unicode" if unicode else f"as {forms[0]!r} and as {forms[1]!r}"
-            raise refusal(wanted(name, "each label once", twice, f"it appears twice, {how}"))
+            raise refusal(expected(name, "each label once", twice, f"it appears twice, {how}"))
         return {labels[key]: value for key, value in given.items()}
 
     def _key(self, key: object) -> Any:
@@ -204,12 +204,12 @@ def in_order(
         if -1 not in at and len(set(at)) == len(at) == len(order):
             table = table.take(np.argsort(np.array(at)), axis=axis)
         elif not numbered:
-            mend = "reset_index(drop=True) matches rows by position" if axis == 0 else ""
+            hint = "reset_index(drop=True) matches rows by position" if axis == 0 else ""
             strange = [label for label, place in zip(named, at, strict=True) if place < 0][:1]
             if strange and not of_one_type(order, strange[0]):
-                raise refusal(wanted_one_of(name, order, strange[0], what="one entry for each of", hint=mend))
+                raise refusal(expected_one_of(name, order, strange[0], what="one entry for each of", hint=hint))
             what, got = Wording("one entry for each of ", list(order)), Wording("the labels ", named)
-            raise refusal(wanted(name, what, got, mend))
+            raise refusal(expected(name, what, got, hint))
     return table
 
 
@@ -230,7 +230,7 @@ def in_columns(table: Any, columns: list[str] | None, name: str) -> tuple[Any, l
         return table, columns
     if len(set(named)) < len(named) or (columns is not None and set(named) != set(columns)):
         what = "each column once" if columns is None else Wording("the columns ", columns, ", as before")
-        raise ContextError(wanted(name, what, Wording("the columns ", named)))
+        raise ContextError(expected(name, what, Wording("the columns ", named)))
     if columns is None:
         return table, named
     return table[[given[named.index(column)] for column in columns]], columns
@@ -267,7 +267,7 @@ def combined_labels(rows: Sequence[Any], name: str) -> list[Label]:
     named = Counter(labels.values())
     if len(named) < len(labels):
         twice = named.most_common(1)[0][0]
-        raise ArgumentError(wanted(name, "labels that tell the combinations apart", twice, "rename one of them"))
+        raise ArgumentError(expected(name, "labels that tell the combinations apart", twice, "rename one of them"))
     return [labels[row] for row in rows]
 
 

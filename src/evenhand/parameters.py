@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Generic, Self, TypeVar, cast, overload
 
 from evenhand.display.html import shortened
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.processes import Lock
 from evenhand.protocol import Configurable
 
@@ -58,7 +58,7 @@ class replaceable(Generic[_Value]):
         return self if owner is None else self.read(owner)
 
 
-def require_fresh(name: str, thing: object, mend: str) -> Any:
+def require_fresh(name: str, thing: object, hint: str) -> Any:
     """Return what is about to be copied without its memory, if it has none to lose.
 
     Raises
@@ -69,7 +69,7 @@ def require_fresh(name: str, thing: object, mend: str) -> Any:
     decided = rounds_of(thing)
     if getattr(thing, "_has_history", bool(decided)):
         got = f"one at round {decided}" if decided else "one that has learned already"
-        raise ArgumentError(wanted(name, "one that has neither decided nor learned anything", got, mend))
+        raise ArgumentError(expected(name, "one that has neither decided nor learned anything", got, hint))
     return thing
 
 
@@ -190,4 +190,4 @@ def _check_known(given: str, name: str, known: Iterable[str], owner: str) -> Non
     if name not in known:
         named = [one for one in known if "__" not in one]
         what = f"a parameter of {owner}: {', '.join(named)}" if named else f"no parameter of {owner}, which has none"
-        raise ArgumentError(wanted("set_params", what, given))
+        raise ArgumentError(expected("set_params", what, given))

@@ -102,7 +102,7 @@ def _wait_for_end(parent: int) -> NoReturn:
     os._exit(1)
 
 
-def refuse_copy(what: str, mend: str) -> NoReturn:
+def refuse_copy(what: str, hint: str) -> NoReturn:
     """Refuse to pickle or copy what holds connections of this process.
 
     Raises
@@ -110,7 +110,7 @@ def refuse_copy(what: str, mend: str) -> NoReturn:
     EvenhandError
         Always.
     """
-    raise EvenhandError(f"{what} cannot be pickled or copied, since its connections belong to this process; {mend}")
+    raise EvenhandError(f"{what} cannot be pickled or copied, since its connections belong to this process; {hint}")
 
 
 def forking_for() -> float:

@@ -19,7 +19,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 import numpy as np
 
 from evenhand.arguments import is_whole
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.frames import dimensions, is_frame
 from evenhand.kernels.arrays import Floats
 
@@ -491,7 +491,7 @@ def arm_labels(arms: int | Sequence[Label], name: str = "arms", *, least: int = 
     """
     if is_whole(arms):
         if arms > MOST_ARMS:
-            raise ArgumentError(wanted(name, f"at most {MOST_ARMS:,} {name}", arms))
+            raise ArgumentError(expected(name, f"at most {MOST_ARMS:,} {name}", arms))
         labels: tuple[Label, ...] = tuple(range(int(arms)))
     elif (
         isinstance(arms, (str, bytes, set, frozenset))
@@ -499,20 +499,20 @@ def arm_labels(arms: int | Sequence[Label], name: str = "arms", *, least: int = 
         or dimensions(arms) != 1
         or is_frame(arms)
     ):
-        raise ArgumentError(wanted(name, f"a number of {name} or a list of labels", arms))
+        raise ArgumentError(expected(name, f"a number of {name} or a list of labels", arms))
     else:
         labels = tuple(map(as_label, arms))
     if len(labels) > MOST_ARMS:
-        raise ArgumentError(wanted(name, f"at most {MOST_ARMS:,} {name}", len(labels)))
+        raise ArgumentError(expected(name, f"at most {MOST_ARMS:,} {name}", len(labels)))
     if len(labels) < least:
-        raise ArgumentError(wanted(name, f"at least two {name}" if least == 2 else "at least one", arms))
+        raise ArgumentError(expected(name, f"at least two {name}" if least == 2 else "at least one", arms))
     for label in labels:
         if not isinstance(label, (str, int)):
-            raise ArgumentError(wanted(name, "labels that are str or int", label, "turn them into text first"))
+            raise ArgumentError(expected(name, "labels that are str or int", label, "turn them into text first"))
         if isinstance(label, int) and abs(label) > LARGEST_LABEL:
-            raise ArgumentError(wanted(name, "numbers below 2^63", label, "turn them into text first"))
+            raise ArgumentError(expected(name, "numbers below 2^63", label, "turn them into text first"))
     several = Counter(TRUTHS.get(label, label) if isinstance(label, str) else label for label in labels)
     if len(several) < len(labels):
         twice = next(label for label, times in several.items() if times > 1)
-        raise ArgumentError(wanted(name, "each label once", twice, "it appears twice"))
+        raise ArgumentError(expected(name, "each label once", twice, "it appears twice"))
     return labels

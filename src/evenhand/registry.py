@@ -71,9 +71,9 @@ def register(name: str, kind: Kind = "policy", *, baseline: bool = False) -> Cal
 def entries(kind: Kind | None = None, prefix: str = "") -> list[RegistryEntry]:
     """Return what is registered, sorted by name; `kind` and the name's beginning narrow it."""
     _import_all()
-    wanted = ("policy", "world") if kind is None else (kind,)
+    expected = ("policy", "world") if kind is None else (kind,)
     return sorted(
-        (e for e in _entries.values() if e.kind in wanted and e.name.startswith(prefix)), key=lambda e: e.name
+        (e for e in _entries.values() if e.kind in expected and e.name.startswith(prefix)), key=lambda e: e.name
     )
 
 

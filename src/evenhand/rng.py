@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from evenhand.arguments import is_whole
-from evenhand.errors import ArgumentError, Wording, wanted
+from evenhand.errors import ArgumentError, Wording, expected
 from evenhand.kernels.arrays import Words
 
 Seed = int | np.random.Generator | None
@@ -37,10 +37,10 @@ def draw_seed(seed: Seed) -> int:
         return int(seed.integers(2**63))
     if is_whole(seed) and seed >= 0:
         if seed >= 1 << MOST_BITS:
-            raise ArgumentError(wanted("seed", f"an int below 2^{MOST_BITS}", seed))
+            raise ArgumentError(expected("seed", f"an int below 2^{MOST_BITS}", seed))
         return int(seed)
     what = Wording("an int >= 0, a numpy Generator or None", shell="a whole number >= 0")
-    raise ArgumentError(wanted("seed", what, seed))
+    raise ArgumentError(expected("seed", what, seed))
 
 
 def stream(seed: int, *path: int) -> Words:
@@ -71,5 +71,5 @@ def _sequence(seed: int, path: tuple[int, ...]) -> np.random.SeedSequence:
         If the seed is not a whole number >= 0.
     """
     if not is_whole(seed) or seed < 0:
-        raise ArgumentError(wanted("seed", "an int >= 0", seed))
+        raise ArgumentError(expected("seed", "an int >= 0", seed))
     return np.random.SeedSequence(int(seed), spawn_key=path)

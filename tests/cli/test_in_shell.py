@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from evenhand.cli.output import short, table
 from evenhand.cli.refusals import in_shell, written
 from evenhand.data.tables import numbers
-from evenhand.errors import ArgumentError, EvenhandError, Wording, argument, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, EvenhandError, Wording, argument, expected, expected_one_of
 from tests.cli.shell import call, evenhand
 from tests.fuzzing import many
 
@@ -37,14 +37,14 @@ VALUES = st.one_of(st.lists(LABELS, max_size=4), st.dictionaries(LABELS, st.floa
     ],
 )
 def test_values_of_python_are_written_as_they_are_typed(value, typed):
-    refused = wanted("n", Wording("one of ", ["a", "b"], ", numbers in [0, 1]"), value, Wording("f()", shell="--f"))
+    refused = expected("n", Wording("one of ", ["a", "b"], ", numbers in [0, 1]"), value, Wording("f()", shell="--f"))
     assert in_shell(refused) == f"n: expected one of a,b, numbers in [0, 1], got {typed}; --f"
 
 
 @given(VALUES)
 @settings(max_examples=many(200), deadline=None)
 def test_no_refusal_shows_a_list_or_a_dict_as_python_writes_it(value):
-    error = ArgumentError(wanted("--values", "a number", value, "mend"))
+    error = ArgumentError(expected("--values", "a number", value, "mend"))
     words = in_shell(error)
     assert words.startswith("--values: expected a number, got ")
     assert words.endswith("; mend")
@@ -79,9 +79,9 @@ def test_an_argument_is_an_option(value, python, shell):
 
 
 def test_the_nearest_names_are_typed_names():
-    assert in_shell(wanted_one_of("--arm", ["a", "b"], "c")) == "--arm: expected one of a,b, got 'c'"
+    assert in_shell(expected_one_of("--arm", ["a", "b"], "c")) == "--arm: expected one of a,b, got 'c'"
     of_one_type = "--arm: expected one of 10,20 (whole numbers), got 'c' (text)"
-    assert in_shell(wanted_one_of("--arm", [10, 20], "c")) == of_one_type
+    assert in_shell(expected_one_of("--arm", [10, 20], "c")) == of_one_type
 
 
 ENDS = {

@@ -39,7 +39,7 @@ def test_what_is_stated_is_read():
     traits = traits_of(OnSale())
     assert traits.arms == traits.labels == ("a", "b")
     assert (traits.contextual, traits.reward_range) == (True, (0.0, 5.0))
-    assert traits.promise is traits.kept is traits.bias is None
+    assert traits.promise is traits.holds_when is traits.bias is None
 
 
 @pytest.mark.parametrize("shares", [{"b": "1/2", "a": 0}, {"b": "1/2"}])
@@ -84,7 +84,9 @@ def test_every_registered_policy_states_its_traits(name):
         assert traits.audited == (problem == "similarity")
         promises = traits.promise is not None
         assert (
-            promises == (traits.kept is not None) == bool({"shares", "windows"} & {*inspect.signature(cls).parameters})
+            promises
+            == (traits.holds_when is not None)
+            == bool({"shares", "windows"} & {*inspect.signature(cls).parameters})
         )
         assert problem == "quotas" or not promises
         assert traits.hands_out.__name__ == {"sampling": "Draw", "interventions": "Allocation"}.get(problem, "Decision")

@@ -147,7 +147,7 @@ def test_the_tree_of_errors_is_the_one_that_is_drawn():
     assert everything == {*drawn, "EvenhandError"}
     assert issubclass(errors.ArgumentError, ValueError)
     assert issubclass(errors.MissingExtraError, ImportError)
-    assert set(errors.__all__) == everything | {"Refusal", "Wording", "wanted"}
+    assert set(errors.__all__) == everything | {"Refusal", "Wording", "expected"}
 
 
 def test_importing_evenhand_loads_nothing_heavy():

@@ -29,7 +29,7 @@ import numpy as np
 from evenhand import registry
 from evenhand.arguments import whole
 from evenhand.checks.play import fresh_policy
-from evenhand.errors import ArgumentError, ContractError, EvenhandError, wanted
+from evenhand.errors import ArgumentError, ContractError, EvenhandError, expected
 from evenhand.policy.traits import traits_of
 from evenhand.promises.promise import Promise
 from evenhand.promises.reading import key_of
@@ -221,7 +221,7 @@ def check_promise(policy_class: Any, *, rounds: int = 2_000, cases: int = 40, se
             length = min(rounds, JUDGED) if judged else -(-rounds // 2)
             search.converse(found, length, _drawn_adversary(random, _rates(found.promise)), random, judged)
     if search.conversations == 0:
-        raise ArgumentError(wanted("policy_class", "one that takes shares", f"{search.name}: {search.refusal}"))
+        raise ArgumentError(expected("policy_class", "one that takes shares", f"{search.name}: {search.refusal}"))
     return search.report(kinds)
 
 
@@ -260,14 +260,14 @@ class _Search:
             self._make: Callable[..., Any] = lambda promise: fresh_policy(policy_class)
             return
         if not callable(policy_class):
-            raise ArgumentError(wanted("policy_class", "a class of policies", policy_class))
+            raise ArgumentError(expected("policy_class", "a class of policies", policy_class))
         self._make, self.name = policy_class, getattr(policy_class, "__name__", str(policy_class))
         self._parameters = inspect.signature(policy_class).parameters
         needed = [name for name, p in self._parameters.items() if p.default is p.empty and name not in KNOWN]
         if not {"shares", "windows", "promise"} & set(self._parameters) or needed:
             got = f"{self.name}, which needs {', '.join(needed) or 'none'}"
-            mend = "pass a function of shares, learner and tolerance that fills in the rest"
-            raise ArgumentError(wanted("policy_class", "a class that takes shares or windows", got, mend))
+            hint = "pass a function of shares, learner and tolerance that fills in the rest"
+            raise ArgumentError(expected("policy_class", "a class that takes shares or windows", got, hint))
 
     def takes(self, name: str) -> bool:
         """Return whether the constructor has such a parameter, or takes a promise as a whole."""
@@ -284,7 +284,7 @@ class _Search:
         case = next(case for case in drawn if case is not None and _needed(case) <= NEEDED.get(part, {"shares"}))
         try:
             policy = self._made(case, None)
-            if policy is None or traits_of(policy).kept in ("at the horizon", "in the long run"):
+            if policy is None or traits_of(policy).holds_when in ("at the horizon", "in the long run"):
                 return False
             if part == "changes":
                 policy.change(dict(zip(case.promise.arms, case.promise.shares, strict=True)))
@@ -315,9 +315,11 @@ class _Search:
         policy = self._made(case, wishes, rounds)
         if policy is None:
             return False
-        kept = traits_of(policy).kept or "at every round"
+        kept = traits_of(policy).holds_when or "at every round"
         if kept == "in the long run":
-            raise ArgumentError(wanted("policy_class", "one with a promise for finite rounds", f"{self.name}: {kept}"))
+            raise ArgumentError(
+                expected("policy_class", "one with a promise for finite rounds", f"{self.name}: {kept}")
+            )
         trial = Trial(policy, case, wishes, pick, pulls, random, judged)
         for round in range(1, rounds + 1):
             with _unheard():
@@ -450,7 +452,7 @@ def main(name: str, *, rounds: int = 2_000, cases: int = 40) -> int:
     code = 0
     for entry in registry.entries(prefix=name) if name.endswith("/") else [registry.get(name)]:
         takes_shares = "shares" in inspect.signature(entry.cls).parameters
-        if not takes_shares or entry.cls._traits.kept in (None, "in the long run"):
+        if not takes_shares or entry.cls._traits.holds_when in (None, "in the long run"):
             print(f"{entry.name}: no promise of shares to break")
             continue
         try:

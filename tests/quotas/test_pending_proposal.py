@@ -34,7 +34,7 @@ PROMISES = {
 def losses_of(policy):
     """The losses of the learner inside, whose proposal may be held."""
     learner = policy.engine.state.learner
-    return learner.learner.losses if policy._traits.holds else learner.losses
+    return learner.learner.losses if policy._traits.defers_refusals else learner.losses
 
 
 @pytest.fixture
@@ -174,7 +174,7 @@ def test_an_adapter_says_it_for_the_learner_inside(plain):
         policy.tell(decision, reward)
     granted = int(policy.engine.state.learner.granted[0])
     again = from_bytes(to_bytes(policy))
-    assert again._traits.holds
+    assert again._traits.defers_refusals
     assert sum(again.learner.learner) == granted < 50
     with pytest.raises(ArgumentError, match="own_choices"):
         Adapter([0, 0], choose=wished, update=counted, own_choices="yes")
@@ -250,7 +250,7 @@ def test_by_lottery_nothing_is_held():
     policy = DeadlineLearn(TsallisINF(), PROMISES["shares"]["shares"], lottery=0.5, seed=5)
     decision = policy.ask()
     assert 0 < decision.propensity <= 1
-    assert not policy._traits.holds
+    assert not policy._traits.defers_refusals
 
 
 def test_chances_that_nobody_knows_are_refused():
@@ -272,7 +272,7 @@ def test_what_cannot_be_held_is_refused(learner, plays, match):
         ArgumentError, match=f"learner: expected one without own_choices, as {match}, got '{learner.__name__}'"
     ):
         DeadlineLearn(learner(), [0.1, 0.1, 0.1], plays=plays)
-    assert not FairLearn(learner(), [0.1, 0.1, 0.1])._traits.holds
+    assert not FairLearn(learner(), [0.1, 0.1, 0.1])._traits.defers_refusals
 
 
 def test_a_study_writes_down_what_was_granted(tmp_path):

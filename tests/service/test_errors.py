@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from evenhand.errors import ArgumentError, ReplayError, StoreError, Wording, wanted
+from evenhand.errors import ArgumentError, ReplayError, StoreError, Wording, expected
 from evenhand.service.errors import HttpRefusal, refusal_of
 from evenhand.studies import Store
 from tests.service.conftest import Served
@@ -306,7 +306,7 @@ def test_a_log_that_does_not_replay_says_so():
     ],
 )
 def test_what_a_refusal_says_of_an_argument_stands_beside_its_message(got, sent):
-    error = ArgumentError(wanted("reward", Wording("a number for each of ", ["a", "b"]), got, "send one"))
+    error = ArgumentError(expected("reward", Wording("a number for each of ", ["a", "b"]), got, "send one"))
     body = json.loads(refusal_of(error).response().body)["error"]
     assert body == {
         "name": "ArgumentError",
@@ -326,7 +326,7 @@ def test_what_a_refusal_says_of_an_argument_stands_beside_its_message(got, sent)
 
 def test_a_password_is_masked_in_every_part_of_a_refusal():
     address = "postgresql://me:hunter2@host/db"
-    parts = vars(ArgumentError(wanted(address, Wording(address, [address]), {address: [address]}, address)).refusal)
+    parts = vars(ArgumentError(expected(address, Wording(address, [address]), {address: [address]}, address)).refusal)
     assert "hunter2" not in str([parts[name] for name in ("name", "expected", "got", "hint")])
 
 

@@ -98,7 +98,7 @@ def test_r_regret_by_hand():
     gaps, pulls, rounds = np.array([0.0, 0.2]), np.array([[1, 0], [3, 1]]), np.array([1, 4])
     np.testing.assert_allclose(regret(pulls, gaps), [0.0, 0.2])
     np.testing.assert_allclose(fair_regret(pulls, gaps, promise, rounds), [0.0, 0.2 * (1 - 1.5)])
-    assert traits_of(policy).kept == "at the horizon"
+    assert traits_of(policy).holds_when == "at the horizon"
 
 
 def test_policies_see_common_random_numbers():

@@ -267,7 +267,7 @@ class Stingy:
     """Promises every arm a share and plays the first one until it is told to stop."""
 
     arms = ("ads", "news")
-    kept = "at every round"
+    holds_when = "at every round"
 
     def __init__(self, round=0, until=6):
         self.promise = Promise({"ads": 0.25, "news": 0.25})
@@ -319,7 +319,7 @@ def test_a_promise_at_the_horizon_is_judged_there():
 
 def test_a_promise_broken_at_the_horizon(scratch_registry, monkeypatch):
     scratch_registry(Stingy)
-    monkeypatch.setattr(Stingy, "kept", "at the horizon")
+    monkeypatch.setattr(Stingy, "holds_when", "at the horizon")
     monkeypatch.setattr(Stingy, "horizon", 8, raising=False)
     for until, kept in ((6, True), (7, False)):
         study = Study.create(":memory:", Stingy(until=until), name="stingy")

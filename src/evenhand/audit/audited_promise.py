@@ -10,7 +10,7 @@ import numpy as np
 
 from evenhand.audit.decision_log import Numbered, moments_of
 from evenhand.data.tables import cells, column, in_natural_order, named_alike, twin_of
-from evenhand.errors import SharesError, TableError, Wording, argument, nearest, of_one_type, wanted, wanted_one_of
+from evenhand.errors import SharesError, TableError, Wording, argument, expected, expected_one_of, nearest, of_one_type
 from evenhand.frames import has_row_labels, is_frame
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.deadlines import NEVER
@@ -84,11 +84,11 @@ def read_audited(
     if promise is not None:
         return _stated(promise, _singles(promise, last), last)
     if shares is None and caps is None and windows is None:
-        raise SharesError(wanted("shares", "shares, caps or windows to check", None))
+        raise SharesError(expected("shares", "shares, caps or windows to check", None))
     by_arm = is_by_label(shares)
     limits: dict[str, Any] = {"caps": caps, "cap_tolerance": cap_tolerance, "windows": windows, "audited": True}
     if isinstance(shares, (list, tuple, np.ndarray)):
-        raise SharesError(wanted("shares", "a dict arm -> share, or one number for every arm", shares))
+        raise SharesError(expected("shares", "a dict arm -> share, or one number for every arm", shares))
     if rounds is None:
         check_constant(shares)
     entries = None if rounds is None else _entries(shares, rounds)
@@ -118,8 +118,8 @@ def check_constant(shares: Any) -> None:
     parts = shares.values() if isinstance(shares, Mapping) else ()
     if is_frame(shares) or any(isinstance(part, Mapping) for part in parts):
         what = "shares that do not change, when files or several logs are audited"
-        mend = "audit the logs one by one, each read into a table"
-        raise SharesError(wanted("shares", what, Wording("a share that changes"), mend))
+        hint = "audit the logs one by one, each read into a table"
+        raise SharesError(expected("shares", what, Wording("a share that changes"), hint))
 
 
 def check_named(given: Mapping[str, Any], kinds: Sequence[Label], rest: Rest) -> None:
@@ -148,12 +148,12 @@ def check_named(given: Mapping[str, Any], kinds: Sequence[Label], rest: Rest) ->
     for name, label in absent:
         twin = twin_of(label, others if of_one_type(kinds, label) else kinds)
         if twin is not None:
-            raise SharesError(wanted_one_of(name, kinds, label, what="arms among", hint=f"did you mean {twin!r}?"))
+            raise SharesError(expected_one_of(name, kinds, label, what="arms among", hint=f"did you mean {twin!r}?"))
     spaced = all(name in ("windows", "--window") and of_one_type(kinds, label) for name, label in told)
     if absent == told and rest == "free" and not spaced:
         name, label = absent[0]
-        mend = "" if nearest(label, kinds) else "also name an arm of the log, with a share of 0 if it is owed nothing"
-        raise SharesError(wanted_one_of(name, kinds, label, what="an arm of the log, one of", hint=mend))
+        hint = "" if nearest(label, kinds) else "also name an arm of the log, with a share of 0 if it is owed nothing"
+        raise SharesError(expected_one_of(name, kinds, label, what="an arm of the log, one of", hint=hint))
 
 
 def _labels_in(given: Any) -> list[Label]:
@@ -182,7 +182,7 @@ def _entries(shares: Any, rounds: Numbered) -> list[ShareEntry] | None:
         lacking = [name for name in ("arm", "share") if name not in shares.columns]
         if lacking:
             what = "a table with the columns 'from', 'arm' and 'share'"
-            raise TableError(wanted("shares", what, [str(name) for name in shares.columns]))
+            raise TableError(expected("shares", what, [str(name) for name in shares.columns]))
         dates, parts = cells(shares, "from"), cells(shares, "share").tolist()
         arms = named_alike(column(shares, "arm")).tolist()
     elif isinstance(shares, Mapping) and shares and all(isinstance(v, Mapping) for v in shares.values()):
@@ -194,7 +194,7 @@ def _entries(shares: Any, rounds: Numbered) -> list[ShareEntry] | None:
             flat += [(when, arm, share) for arm, share in by_arm.items()]
         if not flat or any(isinstance(arm, tuple) for _, arm, _ in flat):
             got = "none" if not flat else "a set of arms"
-            raise SharesError(wanted("shares", "shares of single arms where they change over time", got))
+            raise SharesError(expected("shares", "shares of single arms where they change over time", got))
         dates, arms, parts = pd.Series([row[0] for row in flat]), [row[1] for row in flat], [row[2] for row in flat]
     else:
         return None
@@ -203,7 +203,7 @@ def _entries(shares: Any, rounds: Numbered) -> list[ShareEntry] | None:
     if twice.any():
         at = int(np.argmax(twice))
         raise SharesError(
-            wanted("shares", "each arm once at each date", Wording(f"{arms[at]!r} twice from {whens[at]}"))
+            expected("shares", "each arm once at each date", Wording(f"{arms[at]!r} twice from {whens[at]}"))
         )
     starts = _starts(dates, rounds)
     return sorted(map(ShareEntry, starts.tolist(), whens, arms, parts), key=lambda entry: entry.start)
@@ -217,10 +217,10 @@ def _starts(dates: pd.Series[Any], rounds: Numbered) -> Ints:
         bad = np.flatnonzero((found.dtype.kind == "M") | (exact != np.floor(exact)))
         if bad.size or found.min() < 1:
             first = dates.iloc[bad[0] if bad.size else 0]
-            raise TableError(wanted("from", Wording("numbers of rounds from 1, or ", argument("order")), first))
+            raise TableError(expected("from", Wording("numbers of rounds from 1, or ", argument("order")), first))
         return found.astype(np.int64) - 1
     if (found.dtype.kind == "M") != (rounds.moments.dtype.kind == "M"):
-        raise TableError(wanted("from", Wording("values as in the column of ", argument("order")), dates.iloc[0]))
+        raise TableError(expected("from", Wording("values as in the column of ", argument("order")), dates.iloc[0]))
     return np.searchsorted(rounds.moments, found, side="left")
 
 

@@ -20,7 +20,7 @@ from evenhand.data.tables import (
     named_alike,
     places_in,
 )
-from evenhand.errors import TableError, UnknownArmError, wanted, wanted_label
+from evenhand.errors import TableError, UnknownArmError, expected, expected_label
 from evenhand.kernels.arrays import Bools, Ints
 from evenhand.labels import Labels
 from evenhand.promises.round_kernels import Rounds
@@ -71,9 +71,9 @@ class Ordered(NamedTuple):
         another order of these changes nothing."""
         names = ",".join(map(str, self.names))
         way = ", from its end, as its newest rows come first" if self.turned else ""
-        mend = f"Another order of them may change the answer: name a further column, such as {names},id."
+        hint = f"Another order of them may change the answer: name a further column, such as {names},id."
         equal = f"{tied:,} of {total:,} {what} have the same {names} as another, and are taken as the log has them{way}"
-        return (f"{equal}. {sure or mend}",) if tied else ()
+        return (f"{equal}. {sure or hint}",) if tied else ()
 
 
 class Numbered(NamedTuple):
@@ -122,7 +122,7 @@ def read_plays(frame: pd.DataFrame, arm: str, owed: Any = None) -> Plays:
         read = [label for label in map(label_of, cell) if label is not None] if isinstance(cell, SEVERAL) else []
         if not read or len(read) < len(cell):
             what = "a list of arms in every row, as in the first"
-            raise TableError(wanted(f"column {arm!r}, row {row + 1}", what, cell))
+            raise TableError(expected(f"column {arm!r}, row {row + 1}", what, cell))
         flat += read
         sizes.append(len(read))
     labels = np.empty(len(flat), dtype=object)
@@ -210,8 +210,8 @@ def moments_of(given: pd.Series[Any], name: str) -> NDArray[Any]:
             read = pd.to_datetime(values.where(read.isna()), format="ISO8601", errors="coerce", utc=True)
         bad = np.flatnonzero(read.isna().to_numpy())
         if bad.size:
-            where, mend = f"column {name!r}, row {bad[0] + 1}", "write times as 2026-11-21 09:30:00"
-            raise TableError(wanted(where, "only numbers or only times", given.iloc[bad[0]], mend))
+            where, hint = f"column {name!r}, row {bad[0] + 1}", "write times as 2026-11-21 09:30:00"
+            raise TableError(expected(where, "only numbers or only times", given.iloc[bad[0]], hint))
     if read.dtype.kind == "f":
         check_digits(read.to_numpy(), name, "values")
     if read.dtype.kind == "M":
@@ -230,8 +230,8 @@ def times_of(frame: pd.DataFrame, name: str) -> NDArray[Any]:
     """
     found = moments_of(cells(frame, name), name)
     if found.dtype.kind != "M":
-        mend = "write times as 2026-11-21 09:30:00"
-        raise TableError(wanted(f"column {name!r}", "times", cells(frame, name).iloc[0], mend))
+        hint = "write times as 2026-11-21 09:30:00"
+        raise TableError(expected(f"column {name!r}", "times", cells(frame, name).iloc[0], hint))
     return found
 
 
@@ -260,7 +260,9 @@ def read_log(
     if unknown:
         first = in_natural_order(unknown)[0]
         row = int(plays.rows[np.flatnonzero(plays.labels == first)[0]]) + 1
-        raise UnknownArmError(wanted_label(f"column {arm!r}, row {row}", "an arm that has a share", arms, first, MEND))
+        raise UnknownArmError(
+            expected_label(f"column {arm!r}, row {row}", "an arm that has a share", arms, first, MEND)
+        )
     at, n_rounds = rounds.of_row[plays.rows], len(rounds.first_row)
     if n_rounds < len(codes):
         _check_once(at * len(arms) + codes, plays, arm)
@@ -272,7 +274,7 @@ def read_log(
         absent = np.flatnonzero(~offers[at, codes])
         if absent.size:
             where = f"column {available!r}, row {plays.rows[absent[0]] + 1}"
-            raise TableError(wanted(where, "the arm that was played among those on offer", plays.labels[absent[0]]))
+            raise TableError(expected(where, "the arm that was played among those on offer", plays.labels[absent[0]]))
     names: list[Label] = []
     keys = NONE
     if segment is not None:
@@ -293,7 +295,7 @@ def _check_once(numbers: Ints, plays: Plays, arm: str) -> None:
     if len(first) < len(numbers):
         again = int(np.setdiff1d(np.arange(len(numbers)), first)[0])
         where = f"column {arm!r}, row {plays.rows[again] + 1}"
-        raise TableError(wanted(where, "each arm once in a round", plays.labels[again]))
+        raise TableError(expected(where, "each arm once in a round", plays.labels[again]))
 
 
 def _check_same(values: NDArray[Any], rounds: Numbered, name: str) -> None:
@@ -303,7 +305,7 @@ def _check_same(values: NDArray[Any], rounds: Numbered, name: str) -> None:
         other = np.flatnonzero((values != first).reshape(len(values), -1).any(axis=1))
         if other.size:
             where = f"column {name!r}, row {other[0] + 1}"
-            raise TableError(wanted(where, "the same in all rows of a round", values[other[0]]))
+            raise TableError(expected(where, "the same in all rows of a round", values[other[0]]))
 
 
 def _offers(frame: pd.DataFrame, name: str, arms: Sequence[Label]) -> Bools:
@@ -326,7 +328,7 @@ def _offers(frame: pd.DataFrame, name: str, arms: Sequence[Label]) -> Bools:
             place = None if mask else known.place(part)
             if place is None:
                 where = f"column {name!r}, row {int(np.argmax(codes == code)) + 1}"
-                raise UnknownArmError(wanted_label(where, "arms that have a share", arms, part, MEND))
+                raise UnknownArmError(expected_label(where, "arms that have a share", arms, part, MEND))
             offers[code, place] = True
     found: Bools = offers[codes]
     return found

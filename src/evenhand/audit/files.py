@@ -24,7 +24,15 @@ from evenhand.data.csv_files import CsvFile
 from evenhand.data.files import format_of, read_table
 from evenhand.data.tables import FILL, column, in_natural_order
 from evenhand.data.text_files import OPENERS
-from evenhand.errors import EvenhandError, TableError, UnknownArmError, Wording, wanted, wanted_label, wanted_one_of
+from evenhand.errors import (
+    EvenhandError,
+    TableError,
+    UnknownArmError,
+    Wording,
+    expected,
+    expected_label,
+    expected_one_of,
+)
 from evenhand.extras import optional
 from evenhand.jobs import run_all
 from evenhand.kernels.arrays import Floats, Ints
@@ -72,7 +80,7 @@ def files_named(pattern: str) -> list[str]:
     first = _in_groups(found[0])
     other = next((path for path in found if _in_groups(path) != first), None)
     if other is not None:
-        raise TableError(wanted(pattern, "only Parquet files, or none", other, "pass files of one format"))
+        raise TableError(expected(pattern, "only Parquet files, or none", other, "pass files of one format"))
     return found
 
 
@@ -113,7 +121,7 @@ def stretches(pattern: str, columns: Sequence[str]) -> list[Stretch]:
 def _check_columns(path: str, names: list[str], columns: Sequence[str]) -> None:
     missing = [name for name in columns if name not in names]
     if missing:
-        raise TableError(wanted_one_of(f"{path}: column", names, missing[0]))
+        raise TableError(expected_one_of(f"{path}: column", names, missing[0]))
 
 
 def _of_file(path: str, sizes: Sequence[int]) -> Iterator[Stretch]:
@@ -317,7 +325,7 @@ def audit_files(
     known = Labels(arms)
     strange = in_natural_order(label for label, times in seen.plays.items() if times and label not in known)
     if strange:
-        raise UnknownArmError(wanted_label(f"column {arm!r}", "an arm that has a share", arms, strange[0], MEND))
+        raise UnknownArmError(expected_label(f"column {arm!r}", "an arm that has a share", arms, strange[0], MEND))
     return _side_by_side(found, columns, owed, [one.among(arms) for one in by_stretch], jobs)
 
 

@@ -37,7 +37,7 @@ from evenhand.data.groupings import Grouping, groups_in, least_rows, used_once
 from evenhand.data.tables import column, column_names, in_column_order, numbers, places_in
 from evenhand.display.digits import as_written, between, way_of, with_signs
 from evenhand.display.html import Card, HasCard, Table
-from evenhand.errors import TableError, wanted
+from evenhand.errors import TableError, expected
 from evenhand.frames import as_pandas
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.protocol import Label
@@ -274,7 +274,7 @@ def _read(frame: pd.DataFrame, columns: list[str], value: str, unit: str | None)
     labels = column(frame, columns[0]) if len(columns) == 1 else groups_in(frame, columns)
     names, grouped = in_column_order(frame, columns, labels), ", ".join(map(repr, columns))
     if len(names) < 2:
-        raise TableError(wanted(f"column {grouped}", "at least two groups", names[0]))
+        raise TableError(expected(f"column {grouped}", "at least two groups", names[0]))
     return _Rows(names, places_in(labels, names), values, None if unit is None else units_in(frame, unit))
 
 

@@ -19,7 +19,7 @@ from evenhand.audit.files import audit_files, batches, in_turn, placed, stretche
 from evenhand.audit.findings import Audit, with_times
 from evenhand.audit.separate_logs import ApartAudit, judge_all_orders
 from evenhand.data.tables import cells, check_column, in_natural_order, places_in
-from evenhand.errors import NOTHING, ArgumentError, TableError, Wording, wanted
+from evenhand.errors import NOTHING, ArgumentError, TableError, Wording, expected
 from evenhand.frames import as_pandas, frame_or_value
 from evenhand.promises.promise import Promise
 from evenhand.promises.round_kernels import Rounds
@@ -152,8 +152,8 @@ def promise(
     if isinstance(frame, (str, os.PathLike)):
         for name, value in {"order": order, "round": round}.items():
             if value is not None:
-                mend = "read the file with pandas, or sort its rows and list a round's arms in one cell"
-                raise ArgumentError(wanted(name, Wording(NOTHING, " where files are audited"), value, mend))
+                hint = "read the file with pandas, or sort its rows and list a round's arms in one cell"
+                raise ArgumentError(expected(name, Wording(NOTHING, " where files are audited"), value, hint))
         file = os.fspath(frame)
         found = audit_files(file, arm=arm, available=available, segment=segment, jobs=jobs, **promised)
         return with_times(found, None if times is None else _times_in_files(file, times))
@@ -248,18 +248,18 @@ def _check_given(frame: Any, frames: Any, times: Any, promised: dict[str, Any]) 
     """Refuse one log beside several, a promise that is none, and anything that stands beside a promise."""
     if (frame is None) == (frames is None):
         got = "neither" if frame is None else "both"
-        raise ArgumentError(wanted("frame or frames", "one log, or a list of logs that were written apart", got))
+        raise ArgumentError(expected("frame or frames", "one log, or a list of logs that were written apart", got))
     if frames is not None and times is not None:
-        mend = "audit the logs one by one"
-        raise ArgumentError(wanted("times", Wording(NOTHING, " beside several logs"), times, mend))
+        hint = "audit the logs one by one"
+        raise ArgumentError(expected("times", Wording(NOTHING, " beside several logs"), times, hint))
     if frames is not None and (not isinstance(frames, (list, tuple)) or not frames):
-        raise ArgumentError(wanted("frames", "a list of data frames, one for each log", frames))
+        raise ArgumentError(expected("frames", "a list of data frames, one for each log", frames))
     promise = promised["promise"]
     if promise is None:
         return
     if not isinstance(promise, Promise):
-        raise ArgumentError(wanted("promise", "an eh.Promise", promise, "Promise.from_dict reads plain data"))
+        raise ArgumentError(expected("promise", "an eh.Promise", promise, "Promise.from_dict reads plain data"))
     beside = {name: promised[name] for name in ("shares", "caps", "windows")}
     for name, value in (beside | {name: promised[name] or None for name in ("tolerance", "cap_tolerance")}).items():
         if value is not None:
-            raise ArgumentError(wanted(name, "nothing together with a promise, which states it", value))
+            raise ArgumentError(expected(name, "nothing together with a promise, which states it", value))

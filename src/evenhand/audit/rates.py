@@ -25,7 +25,7 @@ from evenhand.data.groupings import groups_in, used_once
 from evenhand.data.tables import check_column, column_names, in_column_order, numbers, places_in
 from evenhand.display.digits import number
 from evenhand.display.html import Card, HasCard, Table
-from evenhand.errors import TableError, wanted
+from evenhand.errors import TableError, expected
 from evenhand.frames import as_pandas
 from evenhand.kernels.arrays import Floats, Ints
 
@@ -165,7 +165,7 @@ def rates(
     used_once("group", columns, {value: "the value"})
     values = numbers(frame, value)
     if np.ptp(values) == 0:
-        raise TableError(wanted(f"column {value!r}", "values that differ", f"{values[0]:g} in every row"))
+        raise TableError(expected(f"column {value!r}", "values that differ", f"{values[0]:g} in every row"))
     median = None if set(np.unique(values)) <= {0.0, 1.0} else float(np.median(values))
     above = (values > (0.5 if median is None else median)).astype(np.float64)
     of = None if unit is None else units_in(frame, unit)
@@ -201,18 +201,18 @@ def _of_columns(
         check_column(frame, name, "group")
     known, what = frame[columns].notna().all(axis=1).to_numpy(), " & ".join(map(str, columns))
     if not known.any():
-        raise TableError(wanted(f"column {what!r}", "at least two groups", "empty cells only"))
+        raise TableError(expected(f"column {what!r}", "at least two groups", "empty cells only"))
     inside = frame[known]
     labels = groups_in(inside, columns)
     names = in_column_order(inside, columns, labels)
     if len(names) < 2:
-        raise TableError(wanted(f"column {what!r}", "at least two groups", names[0]))
+        raise TableError(expected(f"column {what!r}", "at least two groups", names[0]))
     codes, values = places_in(labels, names), above[known]
     rows, hits = np.bincount(codes).astype(np.int64), np.bincount(codes, values).astype(np.float64)
     large = rows >= SMALL * len(frame)
     if not hits[large].any():
-        mend = "no ratio is defined"
-        raise TableError(wanted(f"column {what!r}", "a group with 2 % of the rows and a rate above 0", "none", mend))
+        hint = "no ratio is defined"
+        raise TableError(expected(f"column {what!r}", "a group with 2 % of the rows and a rate above 0", "none", hint))
     unknown = (float(above[~known].sum()), float((1 - above[~known]).sum()))
     table = pd.DataFrame({"column": what, "group": names, "rows": rows, "above": hits.astype(int)})
     table["rate"] = hits / rows

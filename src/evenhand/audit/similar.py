@@ -32,7 +32,7 @@ import numpy as np
 
 from evenhand.data.encoding import Transformer
 from evenhand.display.digits import as_written, between, way_of
-from evenhand.errors import TableError, wanted
+from evenhand.errors import TableError, expected
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.protocol import Label
 
@@ -168,8 +168,8 @@ def similar_gaps(
         for side, whose in ((inside, names[code]), (~inside, reference)):
             if side.sum() <= rows.shape[1]:
                 got = f"{rows.shape[1] - 1} columns for {side.sum()} rows of {whose!r}"
-                mend = "name fewer features, or merge categories"
-                raise TableError(wanted("features", "fewer columns than rows of each group", got, mend))
+                hint = "name fewer features, or merge categories"
+                raise TableError(expected("features", "fewer columns than rows of each group", got, hint))
         _no_other_name(rows[inside], rows[~inside], encoder.sources, names[code])
         kept = told(rows[inside]) & told(rows[~inside])
         made_up, used = _made_up(rows, kept)[:-1], kept[:-1]
@@ -209,9 +209,9 @@ def _check_undetermined(rows: Floats, values: Floats, sources: Any) -> None:
         for name in dict.fromkeys(sources):
             rest = [one for one in named if one != name]
             named = rest if determined(rest) else named
-        mend = f"{_listed(named)} determine{'s' * (len(named) == 1)} the value, so that nothing is left to explain; "
-        mend += "leave out what was computed from it"
-        raise TableError(wanted("features", "some that leave a part of the value open", named, mend))
+        hint = f"{_listed(named)} determine{'s' * (len(named) == 1)} the value, so that nothing is left to explain; "
+        hint += "leave out what was computed from it"
+        raise TableError(expected("features", "some that leave a part of the value open", named, hint))
 
 
 def _rounding(residuals: Floats, values: Floats) -> bool:
@@ -222,7 +222,7 @@ def _rounding(residuals: Floats, values: Floats) -> bool:
 def check_varied(values: Floats) -> None:
     """Refuse values (n,) that are all the same: no part of nothing is explained."""
     if np.ptp(values) == 0:
-        raise TableError(wanted("value", "values that differ", f"{values[0]:g} in every row"))
+        raise TableError(expected("value", "values that differ", f"{values[0]:g} in every row"))
 
 
 def _no_other_name(inside: Floats, others: Floats, features: Sequence[str], group: Label) -> None:
@@ -230,8 +230,8 @@ def _no_other_name(inside: Floats, others: Floats, features: Sequence[str], grou
     fixed = (np.ptp(inside, axis=0) == 0) & (np.ptp(others, axis=0) == 0) & (inside[0] != others[0])
     if fixed.any():
         same = features[int(fixed.argmax())]
-        mend = f"{same!r} is {group!r} under another name; leave it out"
-        raise TableError(wanted("features", "some that vary within a group", same, mend))
+        hint = f"{same!r} is {group!r} under another name; leave it out"
+        raise TableError(expected("features", "some that vary within a group", same, hint))
 
 
 def _gap(rows: Floats, values: Floats, inside: Bools, of: Ints | None, error: float) -> SimilarGap:
@@ -278,8 +278,8 @@ def _side(rows: Floats, values: Floats, side: Bools, at: Floats, of: Ints) -> Si
         if len(unit) > 1:
             turned, singular, _ = np.linalg.svd(left[unit], full_matrices=False)
             if singular[0] ** 2 > 1 - CUT:
-                where, mend = f"unit, row {np.flatnonzero(side)[unit[0]] + 1}", "merge categories or leave features out"
-                raise TableError(wanted(where, "no unit that alone shows a feature", "one", mend))
+                where, hint = f"unit, row {np.flatnonzero(side)[unit[0]] + 1}", "merge categories or leave features out"
+                raise TableError(expected(where, "no unit that alone shows a feature", "one", hint))
             adjusted[unit] = weights[unit] + turned @ ((1 / np.sqrt(1 - singular**2) - 1) * (turned.T @ weights[unit]))
     shared = np.zeros((count, rows.shape[1]))
     np.add.at(shared, own, left * adjusted[:, None])

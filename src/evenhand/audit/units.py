@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from evenhand.data.tables import check_column, column
-from evenhand.errors import TableError, wanted
+from evenhand.errors import TableError, expected
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.rng import generator
 
@@ -54,7 +54,9 @@ def units_in(frame: pd.DataFrame, name: str) -> Ints:
     check_column(frame, name, "unit")
     found = np.asarray(pd.factorize(column(frame, name))[0], np.int64)
     if not found.any():
-        raise TableError(wanted(f"column {name!r}", "at least two units", "one", "it says which rows belong together"))
+        raise TableError(
+            expected(f"column {name!r}", "at least two units", "one", "it says which rows belong together")
+        )
     return found
 
 

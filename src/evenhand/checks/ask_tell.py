@@ -105,7 +105,7 @@ def check_bad_input(policy: Any, world: Any, rounds: int) -> None:
 
 def check_promise_kept(policy: Any, world: Any, rounds: int) -> None:
     """See that what the policy promises holds after every round, or at its horizon."""
-    promise, kept = traits_of(policy).promise, traits_of(policy).kept
+    promise, kept = traits_of(policy).promise, traits_of(policy).holds_when
     if not isinstance(promise, Promise):
         raise Skip("promises nothing that is counted in plays")
     if not promise.clauses:
@@ -160,7 +160,7 @@ def check_threads(policy: Any, world: Any, rounds: int) -> None:
     left = list(open_tickets_of(policy))
     assert not left, f"the tickets {left[:5]} stayed open though all were told"
     promise = traits_of(policy).promise
-    if isinstance(promise, Promise) and traits_of(policy).kept == "at every round":
+    if isinstance(promise, Promise) and traits_of(policy).holds_when == "at every round":
         books = ClauseCounts(promise.clauses, promise.arms)
         for t, ticket in enumerate(tickets, 1):
             assert not books.enter(ticket.indexes), f"after round {t} of {THREADS} threads {_broken(books)} is broken"

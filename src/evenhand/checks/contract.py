@@ -26,7 +26,7 @@ from evenhand.checks.ask_tell import (
 )
 from evenhand.checks.numeric import check_labels, check_learns, check_numbers, check_one_kernel
 from evenhand.checks.play import SEED, Skip, first_difference, fresh_policy, plain
-from evenhand.errors import ArgumentError, ContractError, wanted
+from evenhand.errors import ArgumentError, ContractError, expected
 from evenhand.policy.traits import traits_of
 from evenhand.protocol import Decision, Policy, World
 from evenhand.saving.state import from_bytes, to_bytes
@@ -76,7 +76,7 @@ def check_policy(policy: object, world: object = None, *, rounds: int = 300) -> 
     ['same seed', 'one kernel']
     """
     if isinstance(policy, type) or not isinstance(policy, Policy):
-        raise ArgumentError(wanted("policy", "an object with ask() and tell()", policy))
+        raise ArgumentError(expected("policy", "an object with ask() and tell()", policy))
     rounds = whole("rounds", rounds, low=2, high=MOST_ROUNDS)
     policy, world = _prepared(policy, world)
     checks: dict[str, Callable[[Any, Any, int], None]] = {
@@ -126,7 +126,7 @@ def check_world(world: object, *, rounds: int = 200) -> list[Check]:
         If two copies part, or it pays what is no number in its range.
     """
     if not isinstance(world, World):
-        raise ArgumentError(wanted("world", "an object with reset, observe and respond", world))
+        raise ArgumentError(expected("world", "an object with reset, observe and respond", world))
     if "arms" in dir(world):
         check_playable(world)
     rounds = whole("rounds", rounds, low=1, high=MOST_ROUNDS)
@@ -155,8 +155,8 @@ def _check_reward(world: object, happened: object) -> None:
     (reward,) = read_rewards(world, happened, None)
     low, high = world_traits(world).reward_range or (0.0, 1.0)
     if not low <= reward <= high:
-        mend = "a world with others states reward_range = (low, high)"
-        raise ContractError(wanted(type(world).__name__, f"rewards in [{low:g}, {high:g}]", reward, mend))
+        hint = "a world with others states reward_range = (low, high)"
+        raise ContractError(expected(type(world).__name__, f"rewards in [{low:g}, {high:g}]", reward, hint))
 
 
 def check_registered(name: str) -> dict[str, list[Check]]:
@@ -207,7 +207,7 @@ def _prepared(policy: Any, world: Any) -> tuple[Any, Any]:
         arms = traits_of(policy).arms
         if arms is None or traits_of(policy).contextual:
             shows = "one that shows contexts, as this policy takes" if arms else "a world that answers this policy"
-            raise ArgumentError(wanted("world", shows, None, "pass world="))
+            raise ArgumentError(expected("world", shows, None, "pass world="))
         from evenhand.quotas.worlds import BernoulliArms
 
         world = BernoulliArms({arm: (i + 1) / (len(arms) + 1) for i, arm in enumerate(arms)})

@@ -25,7 +25,7 @@ from evenhand.cli.output import as_json, cell, draw, folder, print_text, records
 from evenhand.data.csv_files import write_csv
 from evenhand.data.tables import in_natural_order
 from evenhand.display.digits import number
-from evenhand.errors import ArgumentError, SharesError, wanted
+from evenhand.errors import ArgumentError, SharesError, expected
 from evenhand.labels import Labels
 from evenhand.promises.clause import AT_MOST
 from evenhand.protocol import distinct
@@ -155,7 +155,7 @@ def audit(audited: Audited, *, out: Path | None = None, json: JSON = False) -> N
 def _written_apart(logs: list[Path], arm: str, texts: list[str], named: Any) -> tuple[list[Any], list[Any]]:
     """Return the table of each log, and the labels of the arms in all of them."""
     if len({log.resolve() for log in logs}) < len(logs):
-        raise ArgumentError(wanted("LOG...", "each log once", " ".join(map(str, logs))))
+        raise ArgumentError(expected("LOG...", "each log once", " ".join(map(str, logs))))
     frames = [read_table(log, text=texts) for log in logs]
     return frames, in_natural_order(distinct(kind for one in frames for kind in read_plays(one, arm, named).kinds))
 

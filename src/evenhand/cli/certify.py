@@ -20,7 +20,7 @@ from evenhand.cli.sample import COLLECTION, labelled_rows
 from evenhand.cli.worst_off import worth_notes
 from evenhand.data.tables import column
 from evenhand.display.html import notes_of
-from evenhand.errors import ArgumentError, TableError, Wording, first_few, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, TableError, Wording, expected, expected_one_of, first_few
 from evenhand.labels import Labels
 from evenhand.protocol import labels_of_texts
 from evenhand.sampling import ArrayPool, Certification, Sampler, TablePool, certify_once, confidence_sequence
@@ -72,12 +72,12 @@ def certify(
     delta : The probability with which the verdict may be wrong.
     """
     if folder.suffix == ".evenhand":
-        what, mend = "a folder that evenhand sample wrote, or a table of predictions", QUEUE
-        raise ArgumentError(wanted("FOLDER", what, str(folder), mend))
+        what, hint = "a folder that evenhand sample wrote, or a table of predictions", QUEUE
+        raise ArgumentError(expected("FOLDER", what, str(folder), hint))
     if columns or folder.is_file():
         names = names_of(columns)
         if len(names) != 3:
-            raise ArgumentError(wanted("--columns", PREDICTED, columns or None))
+            raise ArgumentError(expected("--columns", PREDICTED, columns or None))
         frame = read_table(folder, text=names)
         group, label, predicted = (column(frame, name) for name in names)
         told, said = (labels_of_texts(cells.tolist()) for cells in (label, predicted))
@@ -155,7 +155,7 @@ def _collected(folder: Path) -> tuple[Sampler, Any, TablePool]:
     """
     saved = load(folder / COLLECTION) if (folder / COLLECTION).is_file() else None
     if not isinstance(saved, dict) or set(saved) != {"sampler", "model", "pool"}:
-        raise ArgumentError(wanted("folder", "the folder that `evenhand sample` wrote, its --out", str(folder)))
+        raise ArgumentError(expected("folder", "the folder that `evenhand sample` wrote, its --out", str(folder)))
     return saved["sampler"], saved["model"], saved["pool"]
 
 
@@ -186,9 +186,9 @@ def _rows_in(path: Path, pool: TablePool, empty: str) -> tuple[ArrayPool, list[s
     chance = 1 - sum(times == 1 for times in known.values()) / len(pool.y)
     most = chance + (1 - chance) * max(0.01, chance / 2) + 4 * (chance * (1 - chance) / n) ** 0.5
     if seen > n * most:
-        mend = "leave --fresh out to use the rows left in the pool"
+        hint = "leave --fresh out to use the rows left in the pool"
         got = Wording(f"{seen} of {n} rows of {path} that are in the pool")
-        raise ArgumentError(wanted("--fresh", "rows that the collection has not seen", got, mend))
+        raise ArgumentError(expected("--fresh", "rows that the collection has not seen", got, hint))
     return rows, [UNTOLD] if most >= 1 else []
 
 
@@ -205,7 +205,7 @@ def _check_labels(where: str, y: Any, index: Any, pool: TablePool) -> None:
     odd = [(row + 1, label) for row, label in zip(index, y.tolist(), strict=True) if label not in known]
     if odd:
         rows = f"row{'s' * (len(odd) > 1)} {first_few([row for row, _ in odd], SHOWN)}"
-        raise TableError(wanted_one_of(f"{where}, {rows}", classes, odd[0][1], what="labels among"))
+        raise TableError(expected_one_of(f"{where}, {rows}", classes, odd[0][1], what="labels among"))
 
 
 def _as_values(rows: ArrayPool) -> list[Any]:

@@ -24,7 +24,7 @@ from evenhand.data.tables import numbers
 from evenhand.display.digits import in_words, number, with_signs
 from evenhand.display.html import Table
 from evenhand.display.report import Part, Typed, page
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.kernels.arrays import Floats
 from evenhand.rng import draw_seed
 
@@ -91,11 +91,11 @@ def choose(
         _by_record(context, table, applicants, out, json)
         return
     if not state:
-        raise ArgumentError(wanted("--state", "the answers of audit-pairs, or --group instead", None))
+        raise ArgumentError(expected("--state", "the answers of audit-pairs, or --group instead", None))
     frame, queue = read_table(table), _queue(state, study)
     taken = {"chance", "chosen"} & set(frame)
     if out is not None and taken:
-        raise ArgumentError(wanted("--out", "a TABLE without the columns chance and chosen", min(taken)))
+        raise ArgumentError(expected("--out", "a TABLE without the columns chance and chosen", min(taken)))
     own, known = queue.policy.notes.get(REWARD, "reward"), reward
     gains = numbers(frame, known) if known else None
     if len(frame) > MANY and not json:
@@ -178,7 +178,7 @@ def _by_record(context: typer.Context, table: Path, applicants: Path | None, out
     features, sensitive = names_of(context.params["features"]), context.params["sensitive"] or None
     for option, given in (("--reward", typed["reward"]), ("--features", features)):
         if not given:
-            raise ArgumentError(wanted(option, "a column" if option == "--reward" else "columns", None))
+            raise ArgumentError(expected(option, "a column" if option == "--reward" else "columns", None))
     people = None if applicants is None else read_table(applicants, text=[typed["group"]])
     frame = read_table(table, text=[typed["group"]])
     found = choose(frame, **typed, features=features, sensitive=sensitive, applicants=people)
@@ -223,9 +223,9 @@ def _queue(state: str, name: str | None) -> Any:
         with Study.open(state, name) as study:
             queue = study.policy
     elif name is not None:
-        raise ArgumentError(wanted("--study", "nothing together with a file of answers", name))
+        raise ArgumentError(expected("--study", "nothing together with a file of answers", name))
     else:
         queue = load(state)
     if not isinstance(queue, PairQueue):
-        raise ArgumentError(wanted("--state", "answers of audit-pairs", type(queue).__name__))
+        raise ArgumentError(expected("--state", "answers of audit-pairs", type(queue).__name__))
     return queue

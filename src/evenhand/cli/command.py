@@ -15,7 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 from evenhand.cli.options import OPTIONS, Options, help_of, with_table_options
 from evenhand.cli.output import discard_output
 from evenhand.cli.refusals import name_options, typed_options
-from evenhand.errors import ArgumentError, EvenhandError, masked, nearest, wanted
+from evenhand.errors import ArgumentError, EvenhandError, expected, masked, nearest
 
 NUMBERS = {"ignore_unknown_options": True}
 """A reward may be negative, and look like an option."""
@@ -95,8 +95,8 @@ class Command(TyperCommand):
         for place, word in enumerate(args):
             option = args[place - 1] if place and args[place - 1].startswith("-") else f"argument {place + 1}"
             if word == "" or re.fullmatch(r"--[\w-]+=", word):
-                mend = "leave it out if you mean none"
-                raise ArgumentError(wanted(word.removesuffix("=") or option, "a value", "", mend))
+                hint = "leave it out if you mean none"
+                raise ArgumentError(expected(word.removesuffix("=") or option, "a value", "", hint))
         try:
             return super().parse_args(ctx, args)
         except Exception as refusal:
@@ -184,7 +184,7 @@ def _number_read(one: Any, typed: Callable[[Any], str], read: Callable[..., Any]
         return read(context, number)
     except Exception as refusal:
         limit = str(getattr(refusal, "message", "")).removeprefix("Input should be ").partition(",")[0]
-        raise ArgumentError(wanted(option, what if "integer" in limit else f"a number {limit}", value)) from refusal
+        raise ArgumentError(expected(option, what if "integer" in limit else f"a number {limit}", value)) from refusal
 
 
 def check_beside(context: Any) -> None:
@@ -200,9 +200,9 @@ def check_beside(context: Any) -> None:
         needed, _, excluded = (part.split() for part in rule.partition("not "))
         for option in [one for one in options.split() if one in typed]:
             for other in [one for one in excluded if one in typed]:
-                raise ArgumentError(wanted(option, f"nothing together with {other}", typed[option]))
+                raise ArgumentError(expected(option, f"nothing together with {other}", typed[option]))
             if needed and not typed.keys() & {*needed}:
-                raise ArgumentError(wanted(option, f"{' or '.join(needed)} as well", None))
+                raise ArgumentError(expected(option, f"{' or '.join(needed)} as well", None))
 
 
 def imported_when_called() -> None:

@@ -18,7 +18,7 @@ from evenhand.data.csv_files import write_csv
 from evenhand.display.digits import with_signs
 from evenhand.display.html import Table
 from evenhand.display.report import Part, Typed, page
-from evenhand.errors import ArgumentError, masked, wanted
+from evenhand.errors import ArgumentError, expected, masked
 from evenhand.evaluation import effects as compare
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def effects(
     for name, option in typed_options(context).items():
         if (name in IN_STUDIES and store) or (name == "study" and not store):
             what = "nothing together with " + ("the store of a study" if store else "a log")
-            raise ArgumentError(wanted(option, what, context.params.get(name)))
+            raise ArgumentError(expected(option, what, context.params.get(name)))
     settings: dict[str, Any] = {"control": control, "alpha": alpha, "anytime": anytime}
     promises: list[str] = []
     if store:

@@ -15,11 +15,11 @@ from evenhand.cli.inputs.policies import check_kept, policies_of
 from evenhand.cli.inputs.promises import UNDER, promise_in, with_and_without
 from evenhand.cli.inputs.tables import is_table, read_table
 from evenhand.cli.options import JSON, Options
-from evenhand.cli.output import KEPT, as_json, draw, folder, print_text, records, say_notes
+from evenhand.cli.output import PROMISE_WORDS, as_json, draw, folder, print_text, records, say_notes
 from evenhand.cli.price import known_price, price_body, say_price
 from evenhand.cli.refusals import typed_options
 from evenhand.data.tables import column, in_column_order, numbers
-from evenhand.errors import ArgumentError, TableError, Wording, wanted
+from evenhand.errors import ArgumentError, TableError, Wording, expected
 from evenhand.evaluation import Comparison, Evaluation, Refitted, under_shares
 from evenhand.evaluation.distributions import shares_in
 from evenhand.evaluation.logged import positions_in
@@ -126,12 +126,12 @@ def evaluate(
 
     columns, limits = names_of(by), limits_of(cap, window, tolerance)
     if clash := sorted({arm, reward} & set(columns)):
-        raise ArgumentError(wanted("--by", "columns that are known before the decision", clash[0]))
+        raise ArgumentError(expected("--by", "columns that are known before the decision", clash[0]))
     promises = bool(shares or cap or window or promise is not None)
     if fit and promises:
-        raise ArgumentError(wanted("--fit", "none beside a promise", fit[0], "evaluate it by itself"))
+        raise ArgumentError(expected("--fit", "none beside a promise", fit[0], "evaluate it by itself"))
     if picture is not None and picture.suffix.lower() != ".png":
-        raise ArgumentError(wanted("--picture", "a file that ends in .png", str(picture)))
+        raise ArgumentError(expected("--picture", "a file that ends in .png", str(picture)))
     frame = read_table(log, text=[name for name in (arm, position, unit, *columns) if name])
     named: dict[str, Any] = {}
     if policy or not fit:
@@ -142,7 +142,7 @@ def evaluate(
     if learners := [one for one in named.values() if learns(one)]:
         check_kept(shares or cap or window, learners)
     elif idle := [typed[own] for own in ("replays", "seed", "tolerance") if own in typed]:
-        raise ArgumentError(wanted(idle[0], "a --policy that learns", Wording("none")))
+        raise ArgumentError(expected(idle[0], "a --policy that learns", Wording("none")))
     found = eh.evaluate(
         frame,
         named if len(named) > 1 else next(iter(named.values())),
@@ -197,7 +197,7 @@ def _policies(
 ) -> dict[str, Any]:
     """Return the policies by the words that name them; `columns` are those of the arm, the reward and the position."""
     if not given and not shares and not limits and promise is None:
-        raise ArgumentError(wanted("--policy", "a policy to evaluate, or --shares or --promise", None))
+        raise ArgumentError(expected("--policy", "a policy to evaluate, or --shares or --promise", None))
     arm, reward, position = columns
     world = LoggedArms(frame, arm=arm, reward=reward)
     owed = shares_of(shares, world.arms) if shares else None
@@ -246,7 +246,7 @@ def _fitted(kind: str, columns: list[str], arm: str, reward: str, frame: pd.Data
         return Refitted(best_by(columns, arm, reward, positions_in(frame, arm)[0]))
     if kind == "logistic":
         return Refitted(logistic_by(columns, arm))
-    raise ArgumentError(wanted("--fit", "best or logistic", kind))
+    raise ArgumentError(expected("--fit", "best or logistic", kind))
 
 
 def _distribution(text: str) -> Any:
@@ -257,7 +257,7 @@ def _distribution(text: str) -> Any:
     table = read_table(text, text=["arm", "position"])
     if not {"arm", "probability"} <= set(table.columns):
         got = [str(name) for name in table.columns]
-        raise TableError(wanted(text, "the columns 'arm' and 'probability'", got))
+        raise TableError(expected(text, "the columns 'arm' and 'probability'", got))
     arms, chances = column(table, "arm").tolist(), numbers(table, "probability", low=0.0, high=1.0).tolist()
     if "position" not in table.columns:
         return dict(zip(arms, chances, strict=True))
@@ -287,7 +287,7 @@ def _model(text: str) -> Any:
         table = read_table(text, text=["arm"])
         return dict(zip(column(table, "arm").tolist(), numbers(table, "reward", low=0.0, high=1.0), strict=True))
     if text and "=" not in text:
-        raise ArgumentError(wanted("--model", "logistic, linear, ARM=REWARD,ARM=REWARD or a CSV", text))
+        raise ArgumentError(expected("--model", "logistic, linear, ARM=REWARD,ARM=REWARD or a CSV", text))
     return numbers_by_name(named_shares(text, "--model"), "--model", "a number in [0, 1]") if text else None
 
 
@@ -316,7 +316,7 @@ def _say(
     rows = []
     for name, one in each.items():
         row = {"policy": name, "reward": one.value, "low": one.low, "high": one.high, "rounds": one.rounds}
-        kept = {"promise_kept": KEPT[None if one.audit is None else one.audit.kept]}
+        kept = {"promise_kept": PROMISE_WORDS[None if one.audit is None else one.audit.kept]}
         rows.append(row | (kept if one.estimator == "replay" else {"effective": one.effective_rounds}))
     records(f"{log}: mean reward per round ({first.estimator})", rows)
     if found.estimates is not None:

@@ -12,7 +12,7 @@ from evenhand.cli.inputs.policies import group_settings
 from evenhand.cli.output import draw, print_text, records
 from evenhand.data.csv_files import write_csv
 from evenhand.data.groupings import Grouping
-from evenhand.errors import ArgumentError, Wording, wanted
+from evenhand.errors import ArgumentError, Wording, expected
 from evenhand.simulation.world import world_traits
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def table_bias(world: Any) -> tuple[pd.DataFrame, list[SimilarGap], tuple[str, .
     rows = {name: size for name, size, enough in zip(names, groups.sizes, judged, strict=True) if not enough}
     if world.sensitive in rows:
         few = Wording(f"{world.sensitive!r}, which has {rows[world.sensitive]}")
-        raise ArgumentError(wanted("--sensitive", "a group with enough rows to be compared", few))
+        raise ArgumentError(expected("--sensitive", "a group with enough rows to be compared", few))
     said = np.array_equal(judged, Grouping.of_rows(names, groups.sizes).judged)  # by the notes of the world
     gaps = world.similar_gaps([code for code in world.compared() if judged[code]])
     return found, gaps, () if said else groups.note("groups", "have too few rows to be compared")

@@ -11,7 +11,7 @@ from pathlib import Path
 from evenhand import registry
 from evenhand.cli.options import JSON
 from evenhand.cli.output import as_json, table
-from evenhand.errors import ArgumentError, wanted_one_of
+from evenhand.errors import ArgumentError, expected_one_of
 
 KINDS = {"policies": "policy", "worlds": "world", "experiments": "experiment"}
 REGISTERED = re.compile(
@@ -35,7 +35,7 @@ def list_all(prefix: str = "", *, json: JSON = False) -> None:
     if not rows:
         parts = sorted({name.partition("/")[0] for _, name, _ in every})
         what = "policies, worlds or experiments, or the beginning of a name:"
-        raise ArgumentError(wanted_one_of("PREFIX", [*KINDS, *parts], prefix, what=what))
+        raise ArgumentError(expected_one_of("PREFIX", [*KINDS, *parts], prefix, what=what))
     if json:
         as_json([{"kind": kind, "name": name, "summary": summary} for kind, name, summary in rows])
     else:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand.cli.refusals import in_shell
 from evenhand.display.digits import number, reads_as_number
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 CONTROL = re.compile(r"[^\n -~\u00a0-\u200d\u2010-\u2027\u202f-\u2065\u206a-\U0010ffff]")
 """Characters that a terminal obeys, or that turn the order of the text around; a new line is not among them."""
-KEPT = {None: "not promised", True: "yes", False: "NO"}
+PROMISE_WORDS = {None: "not promised", True: "yes", False: "NO"}
 """Whether a promise was kept, in a table."""
 PROMISED = {"floor": "promised"}
 """The columns of what is promised, by the kind of a clause; others have the name of their kind."""
@@ -210,9 +210,9 @@ def folder(out: Path) -> Path:
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ArgumentError(wanted("--out", "a folder", str(out), error.strerror or "")) from error
+        raise ArgumentError(expected("--out", "a folder", str(out), error.strerror or "")) from error
     if not os.access(out, os.W_OK | os.X_OK):
-        raise ArgumentError(wanted("--out", "a folder that can be written to", str(out)))
+        raise ArgumentError(expected("--out", "a folder that can be written to", str(out)))
     return out
 
 

@@ -16,7 +16,7 @@ from evenhand.cli.output import as_json, cell, print_text, records, say_notes
 from evenhand.cli.refusals import in_shell
 from evenhand.data.tables import column, in_column_order
 from evenhand.display.digits import exact, with_signs
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.promises.clause import AT_MOST
 from evenhand.promises.promise import Promise, read_promise
 
@@ -85,7 +85,7 @@ def _promised(arms: list[Label], shares: str, cap: str, window: str, file: Path 
     if file is not None:
         return promise_in(file, arms)
     if not (shares or cap or window):
-        raise ArgumentError(wanted("--shares", "--shares, --cap, --window or --promise", None))
+        raise ArgumentError(expected("--shares", "--shares, --cap, --window or --promise", None))
     owed = shares_of(shares, arms) if shares else dict.fromkeys(arms, 0)
     return read_promise(owed, arms=arms, **limits_of(cap, window))
 

@@ -16,7 +16,7 @@ from evenhand.cli.recommendation import show
 from evenhand.cli.refusals import command_line, typed_options
 from evenhand.data.csv_files import write_csv
 from evenhand.display.progress import ProgressBar
-from evenhand.errors import ArgumentError, TableError, Wording, wanted, why_unreadable
+from evenhand.errors import ArgumentError, TableError, Wording, expected, why_unreadable
 from evenhand.interventions import CSR, Problem, SimulatedTrial
 from evenhand.interventions.search import Search
 from evenhand.rng import draw_seed
@@ -114,7 +114,7 @@ def recommend(
         problem, costs = _problem(asked, values, edges, smoothing, cut or [], log, randomised)
         if at_once:
             if seed is not None and not edges:
-                raise ArgumentError(wanted("--seed", "--edges or --budget as well", None))
+                raise ArgumentError(expected("--seed", "--edges or --budget as well", None))
             show_answer(problem, tolerance or 0.0, delta, seed, out, json, cut or [], command_line(context))
             return
         chosen = {"pooled": pooled, "delta": delta, "slack": slack, "costs": costs}
@@ -127,7 +127,7 @@ def recommend(
     if tell is not None:
         if not running.open_tickets and not running.handed_out:
             none = Wording("none is open")
-            raise ArgumentError(wanted("--tell", "results of an open allocation", none, "use --ask first"))
+            raise ArgumentError(expected("--tell", "results of an open allocation", none, "use --ask first"))
         seen = read_texts(tell)
         running.tell(_ticket(running, seen), seen)
     if ask is not None and not running.finished:
@@ -136,7 +136,7 @@ def recommend(
             write_csv(allocation.frame, ask)
         except OSError as error:
             raise ArgumentError(
-                wanted("--ask", "a file that can be written", str(ask), why_unreadable(error))
+                expected("--ask", "a file that can be written", str(ask), why_unreadable(error))
             ) from error
     if trial is not None:
         state.save(running, trial)
@@ -147,11 +147,11 @@ def _begun(trial: Path, again: list[str]) -> Search:
     """Return the search in a file; it goes on with what it was begun with, so nothing of that may be given again."""
     if again:
         what = "MODEL and its options" if "MODEL" in again else ", ".join(again)
-        mend = f"leave {what} out to go on, or name another file"
-        raise ArgumentError(wanted("--trial", "a file that does not exist yet", str(trial), mend))
+        hint = f"leave {what} out to go on, or name another file"
+        raise ArgumentError(expected("--trial", "a file that does not exist yet", str(trial), hint))
     running = state.load(trial)
     if not isinstance(running, Search):
-        raise ArgumentError(wanted("--trial", "the file of a trial", type(running).__name__))
+        raise ArgumentError(expected("--trial", "the file of a trial", type(running).__name__))
     return running
 
 
@@ -163,11 +163,11 @@ def _ticket(running: Search, seen: Any) -> int:
     if TICKET in seen and TICKET not in (*structure.sensitive, *structure.nodes) and len(seen):
         number = str(seen[TICKET].iloc[0])
         if not number.isdecimal():
-            raise TableError(wanted(f"--tell, column {TICKET!r}", "the number in the plan", number))
+            raise TableError(expected(f"--tell, column {TICKET!r}", "the number in the plan", number))
         return int(number)
     if len(seen) and TICKET not in (*seen, *structure.sensitive, *structure.nodes):
-        mend = "copy it from the plan, so that no results count twice"
-        raise TableError(wanted("--tell", f"a column {TICKET!r}", list(seen.columns), mend))
+        hint = "copy it from the plan, so that no results count twice"
+        raise TableError(expected("--tell", f"a column {TICKET!r}", list(seen.columns), hint))
     return int(running.open_tickets[0]) if running.open_tickets else running.handed_out
 
 
@@ -187,7 +187,7 @@ def _problem(
         raise ArgumentError(f"{', '.join(missing)}: missing; add {them}, or --trial FILE to continue a trial")
     if not edges and is_table(str(asked["MODEL"])):
         what = "the graph over the columns of the data, such as 'sex -> dose -> cured'"
-        raise ArgumentError(wanted("--edges", what, Wording("none")))
+        raise ArgumentError(expected("--edges", what, Wording("none")))
     model = (
         fitted_model(asked["MODEL"], edges, smoothing, cuts, str(asked["--outcome"]))
         if edges
@@ -197,10 +197,10 @@ def _problem(
     study = body if isinstance(body.get("candidates"), dict) else {"candidates": body}
     unknown = sorted(set(study) - {"candidates", "values", "costs"})
     if unknown:
-        mend = "put candidates of that name under 'candidates'"
-        raise TableError(wanted(str(asked["--candidates"]), "candidates, values and costs", unknown[0], mend))
+        hint = "put candidates of that name under 'candidates'"
+        raise TableError(expected(str(asked["--candidates"]), "candidates, values and costs", unknown[0], hint))
     if randomised and randomised != asked["--intervene"]:
-        raise ArgumentError(wanted("--randomised", f"the column of --intervene, {asked['--intervene']}", randomised))
+        raise ArgumentError(expected("--randomised", f"the column of --intervene, {asked['--intervene']}", randomised))
     problem = Problem(
         model,
         intervene=asked["--intervene"],

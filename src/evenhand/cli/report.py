@@ -24,7 +24,7 @@ from evenhand.cli.refusals import command_line, typed_options
 from evenhand.data.tables import numbers
 from evenhand.display.html import Table, notes_of
 from evenhand.display.report import Aside, Part, Png, Typed, page
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.policy.traits import traits_of
 from evenhand.promises.clause import in_words
 
@@ -75,12 +75,12 @@ def report(
     out : The HTML file to write.
     """
     if not is_page(out):
-        raise ArgumentError(wanted("--out", "a file that ends in .html", str(out)))
+        raise ArgumentError(expected("--out", "a file that ends in .html", str(out)))
     store = is_store(log)
     for name, option in typed_options(context).items():
         if name not in ("log", "out", "call", "json") and store != (name == "study"):
             beside = "the store of a study, which holds its promise" if store else "a log"
-            raise ArgumentError(wanted(option, f"nothing together with {beside}", context.params.get(name)))
+            raise ArgumentError(expected(option, f"nothing together with {beside}", context.params.get(name)))
     again = command_line(context, "audit", ("reward", "out", "call", "json"))
     called = call or []
     found = _of_study(log, study, called) if store else log_report(audited, log, reward, again, called)
@@ -230,13 +230,13 @@ def _own_words(texts: Sequence[str], labels: Sequence[Any]) -> Words:
         word, _, own = text.partition("=")
         one, _, several = own.strip().partition("/")
         if word not in WORDS or not one:
-            raise ArgumentError(wanted("--call", f"WORD=OWN with a word among {', '.join(WORDS)}", text))
+            raise ArgumentError(expected("--call", f"WORD=OWN with a word among {', '.join(WORDS)}", text))
         told[word] = one, several or f"{one}s"
     if not told:
         return str
     search = re.compile(rf"\b(an? )?({'|'.join(told)})(s?)\b")
     if mixed := [label for label in labels if search.search(str(label))]:
-        raise ArgumentError(wanted("--call", "words that are in no arm's label", str(mixed[0])))
+        raise ArgumentError(expected("--call", "words that are in no arm's label", str(mixed[0])))
 
     def own_word(found: re.Match[str]) -> str:
         own = told[found[2]][bool(found[3])]

@@ -11,7 +11,7 @@ import typer
 
 from evenhand.cli.options import JSON, Options
 from evenhand.cli.output import as_json, folder, print_text, table
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.extras import optional
 
 
@@ -54,7 +54,7 @@ def reproduce(
     changes = {name: value for name, value in given.items() if value is not None}
     for one in [found.chosen(quick=quick, reduced=reduced, **changes) for found in find(experiment)]:
         if finished_only and one.reduced is None:
-            raise ArgumentError(wanted("--finished-only", "a picture experiment", one.id, "leave it out"))
+            raise ArgumentError(expected("--finished-only", "a picture experiment", one.id, "leave it out"))
         place = folder(out / one.id / (one.size if rounds is None else f"{one.size}-{rounds}-rounds"))
         started = time.perf_counter()
         runner = Runner(jobs=jobs, progress=not json, store=place / "partial", finished_only=finished_only)

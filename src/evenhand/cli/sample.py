@@ -18,7 +18,7 @@ from evenhand.cli.worst_off import compared, say_compared
 from evenhand.data.csv_files import write_csv
 from evenhand.data.tables import NUMBER, column, numbers
 from evenhand.display.progress import ProgressBar, tracked
-from evenhand.errors import ArgumentError, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, expected, expected_one_of
 from evenhand.plots.sampling import plot_collection
 from evenhand.protocol import labels_of_texts
 from evenhand.sampling import Collected, EstimatorModel, OptimisticSampler, Sampler, TablePool, collect
@@ -135,12 +135,12 @@ def labelled_rows(
     """
     frame = read_table(path, text=[name for name in (*groups, label) if name not in (features or ())])
     more = f"--id COLUMN --group {','.join(groups)} --features COLUMN,COLUMN --labels A,B --tasks next.csv"
-    mend = f"if no row has a label yet, begin with: evenhand label {path} {more}"
+    hint = f"if no row has a label yet, begin with: evenhand label {path} {more}"
     if not label or (label in frame.columns and frame[[label]].isna().all(axis=None)):
-        why = f"every cell is empty; {mend}" if label else mend
-        raise ArgumentError(wanted(option, "a column with labels", label or None, why))
+        why = f"every cell is empty; {hint}" if label else hint
+        raise ArgumentError(expected(option, "a column with labels", label or None, why))
     if label not in frame.columns:
-        raise ArgumentError(wanted_one_of(option, list(frame.columns), label, what="one of the columns", hint=mend))
+        raise ArgumentError(expected_one_of(option, list(frame.columns), label, what="one of the columns", hint=hint))
     others = features or [name for name in frame.columns if name not in (*groups, label)]
     frame = without_empty_cells(frame, [*groups, label], others, empty)
     if list(frame.columns).count(label) == 1:
@@ -176,14 +176,14 @@ def _classes(world: TablePool, loss: str, multiclass: bool, ending: str) -> dict
         shown = ", ".join(map(str, labels[:5])) + (", ..." if len(labels) > 5 else "")
         got = f"{world.label_column!r} with {len(labels)}: {shown}"
         what = f"a column of 2 to {MOST_LABELS} labels" if multiclass else "a column of two labels"
-        mend = "keep the rows of two labels, or merge labels" + ("" if multiclass else ", or pass --multiclass")
-        raise ArgumentError(f"--label: expected {what}, got {got}; {mend}")
+        hint = "keep the rows of two labels, or merge labels" + ("" if multiclass else ", or pass --multiclass")
+        raise ArgumentError(f"--label: expected {what}, got {got}; {hint}")
     if len(labels) == 2:
         return {"classes": labels}
     if loss in ("false_negative", "false_positive"):
-        raise ArgumentError(wanted("--loss", f"zero_one or log for {len(labels)} labels", loss))
+        raise ArgumentError(expected("--loss", f"zero_one or log for {len(labels)} labels", loss))
     if ending:
-        raise ArgumentError(wanted(ending, "two labels", len(labels)))
+        raise ArgumentError(expected(ending, "two labels", len(labels)))
     from sklearn.linear_model import LogisticRegression
 
     return {"classes": labels, "model": EstimatorModel(LogisticRegression(max_iter=1000))}

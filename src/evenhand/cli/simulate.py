@@ -23,7 +23,7 @@ from evenhand.cli.output import as_json, folder, print_text, say_notes, table
 from evenhand.cli.price import known_price, price_body, say_price
 from evenhand.cli.simulation_report import arms_table, policy_rows, show_policies, write_files
 from evenhand.data.tables import column, numbers
-from evenhand.errors import ArgumentError, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, expected, expected_one_of
 from evenhand.policy.traits import traits_of
 from evenhand.simulation.measures import cost_of
 from evenhand.simulation.world import world_traits
@@ -152,7 +152,7 @@ def _offers_of(path: Path) -> list[Any]:
         if "given" in table.columns:
             raise ArgumentError("--log: none of its rounds has an offer; leave --log out")
         what = "a log with a column available or given, as `evenhand export` writes it"
-        raise ArgumentError(wanted("--log", what, list(table.columns)))
+        raise ArgumentError(expected("--log", what, list(table.columns)))
     return offers
 
 
@@ -176,13 +176,13 @@ def _world(name: str, logged: pd.DataFrame | None, arm: str, reward: str, means:
     cls = registry.get(name, "world").cls
     known = [*inspect.signature(cls).parameters]
     if odd := next((setting for setting in settings if setting not in known), ""):
-        raise ArgumentError(wanted_one_of(f"WORLD {name}", known, odd, what="one of its settings"))
+        raise ArgumentError(expected_one_of(f"WORLD {name}", known, odd, what="one of its settings"))
     if settings and not means:
         return cls(**settings)
     if cls is quotas.BernoulliArms:
         return cls(numbers_of(means or "0.7,0.5,0.4", "--means"))
     if means:
-        raise ArgumentError(wanted("--means", "nothing together with a world with means of its own", means))
+        raise ArgumentError(expected("--means", "nothing together with a world with means of its own", means))
     return next(iter(cls._examples()))
 
 
@@ -219,7 +219,7 @@ def _report(
     costs = {free: cost_of(history, kept, free) for kept, free in _twins(policies).items()}
     every = [traits_of(policy) for policy in policies.values()]
     clauses = [clause for one in every if one.promise is not None for clause in one.promise.clauses]
-    later = {name for name, one in zip(policies, every, strict=True) if one.kept not in (None, "at every round")}
+    later = {name for name, one in zip(policies, every, strict=True) if one.holds_when not in (None, "at every round")}
     summary, note = policy_rows(history, later), bias_note(history.attrs["rounds"], of_table)
     written: list[Path] = []
     if out is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from evenhand import plots
-from evenhand.cli.output import KEPT, draw, print_text, promised_cells, table
+from evenhand.cli.output import PROMISE_WORDS, draw, print_text, promised_cells, table
 from evenhand.data.csv_files import write_csv
 from evenhand.errors import MissingExtraError
 from evenhand.extras import optional
@@ -30,7 +30,7 @@ LOSSES = ("regret", "r_regret", "true_regret", "biased_regret", "perceived_regre
 
 def show_policies(summary: list[dict[str, Any]]) -> None:
     """Print a table of the policies, without the columns in which nothing stands, and one of their groups."""
-    told = [{k: KEPT[v] if k == "promise_kept" else v for k, v in row.items()} for row in summary]
+    told = [{k: PROMISE_WORDS[v] if k == "promise_kept" else v for k, v in row.items()} for row in summary]
     of_groups = [k for k in told[0] if k.startswith("share_of_") or k == "selection_rate_ratio"]
     blank = {k for k in summary[0] if all(row[k] is None or row[k] != row[k] for row in summary)}
     blank |= {"forced_share"} if "worst_shortfall" in blank else set()

@@ -98,8 +98,8 @@ def refusal_of(status: int, content: bytes) -> EvenhandError:
     except (ValueError, KeyError, TypeError):
         said = content[:SHOWN].decode("utf-8", "replace").strip()
         phrase = HTTPStatus(status).phrase if status in list(HTTPStatus) else "an unknown status"
-        mend = "this is not the answer of an evenhand service: check the address, and the proxies before it"
-        return ServiceError(f"{status} ({phrase}) from the service's address: {said!r}; {mend}", status)
+        hint = "this is not the answer of an evenhand service: check the address, and the proxies before it"
+        return ServiceError(f"{status} ({phrase}) from the service's address: {said!r}; {hint}", status)
 
 
 def unreadable(content: bytes) -> ServiceError:

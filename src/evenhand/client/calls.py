@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from evenhand.client.answers import ServiceDecision
-from evenhand.errors import ArgumentError, ContextError, TicketError, wanted
+from evenhand.errors import ArgumentError, ContextError, TicketError, expected
 
 Label: TypeAlias = str | int
 Told: TypeAlias = Literal["told", "already told"]
@@ -72,21 +72,21 @@ def creation(name: str, policy: Mapping[str, Any], expire_after: float | str | N
 def checked_key(key: str | None) -> str:
     """Return the idempotency key of an ask: a new one unless the caller has one."""
     if key is not None and (not isinstance(key, str) or not re.fullmatch("[!-~]([ -~]{0,98}[!-~])?", key)):
-        raise ArgumentError(wanted("key", "1 to 100 printable ASCII characters, neither first nor last a space", key))
+        raise ArgumentError(expected("key", "1 to 100 printable ASCII characters, neither first nor last a space", key))
     return key or uuid.uuid4().hex
 
 
 def read_name(name: str) -> str:
     """Return the name of a study; refuse what cannot be one."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise ArgumentError(wanted("name", "up to 100 letters, digits, - and _, a letter or a digit first", name))
+        raise ArgumentError(expected("name", "up to 100 letters, digits, - and _, a letter or a digit first", name))
     return str.__str__(name)  # of a member of class X(str, Enum) its value
 
 
 def read_sticky(sticky: bool) -> bool:
     """Return whether a key alone decides; refuse what is neither True nor False."""
     if not isinstance(sticky, bool):
-        raise ArgumentError(wanted("sticky", "True or False", sticky))
+        raise ArgumentError(expected("sticky", "True or False", sticky))
     return sticky
 
 
@@ -108,7 +108,7 @@ def rounds_of(rounds: Any) -> dict[str, Any]:
         return {"batch": [round_of(row) for row in rounds]}
     if isinstance(rounds, int) and not isinstance(rounds, bool):
         return {"count": rounds}
-    raise ArgumentError(wanted("rounds", "a number, or a list with the arguments of each ask", rounds))
+    raise ArgumentError(expected("rounds", "a number, or a list with the arguments of each ask", rounds))
 
 
 def report_of(report: Any) -> dict[str, Any]:
@@ -117,14 +117,14 @@ def report_of(report: Any) -> dict[str, Any]:
         return {**report, "ticket": ticket_of(report.get("ticket"))}
     if isinstance(report, (tuple, list)) and len(report) == 2:
         return {"ticket": ticket_of(report[0]), "reward": report[1]}
-    raise ArgumentError(wanted("reports", "pairs of a ticket and a reward, or mappings", report))
+    raise ArgumentError(expected("reports", "pairs of a ticket and a reward, or mappings", report))
 
 
 def ticket_of(ticket: Any) -> str:
     """Return the signed ticket of a decision, or one that is given as it is."""
     found = ticket.ticket if isinstance(ticket, ServiceDecision) else ticket
     if not isinstance(found, str):
-        raise TicketError(wanted("ticket", "a decision, or the ticket of one", ticket))
+        raise TicketError(expected("ticket", "a decision, or the ticket of one", ticket))
     return found
 
 
@@ -158,8 +158,8 @@ def _rows(contexts: Any) -> Any:
     if _part(contexts, "columns") is None:
         return contexts if labels and all(isinstance(label, str) for label in labels) else listed(contexts)
     if len(labels) > 1 and labels != list(range(len(labels))):
-        mend = "requests have no row labels: sort the rows in the order of the arms, then reset_index(drop=True)"
-        raise ContextError(wanted("contexts", "rows in the order of the arms, numbered 0, 1, 2, ...", labels, mend))
+        hint = "requests have no row labels: sort the rows in the order of the arms, then reset_index(drop=True)"
+        raise ContextError(expected("contexts", "rows in the order of the arms, numbered 0, 1, 2, ...", labels, hint))
     if (rows := _part(contexts, "to_dicts", "to_pylist")) is None:
         if _part(contexts, "to_dict") is None:
             return contexts

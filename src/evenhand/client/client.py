@@ -15,7 +15,7 @@ from evenhand.client import calls
 from evenhand.client.answers import ServiceDecision, decision_of, error_of, label_of
 from evenhand.client.calls import Call, Label, Role, Told
 from evenhand.client.connection import Connection, import_httpx, read
-from evenhand.errors import ArgumentError, EvenhandError, wanted
+from evenhand.errors import ArgumentError, EvenhandError, expected
 
 if TYPE_CHECKING:
     import httpx
@@ -135,7 +135,7 @@ class RemoteStudy:
         `subject` says whom the contexts are about: the service encrypts them, and can erase them.
         """
         if calls.read_sticky(sticky) and key is None:
-            raise ArgumentError(wanted("sticky", "a key as well", "none"))
+            raise ArgumentError(expected("sticky", "a key as well", "none"))
         shown = {"contexts": contexts, "groups": groups, "available": available}
         body = calls.round_of({**shown, "annotator": annotator, "subject": subject, "sticky": sticky or None})
         return self._post("ask", "decide", body, decision_of, calls.checked_key(key))
@@ -241,7 +241,7 @@ class RemoteStudy:
     def record(self, id: int) -> dict[str, Any]:
         """Return everything on record about one decision."""
         if not isinstance(id, int):
-            raise ArgumentError(wanted("id", "the number of a decision", id))
+            raise ArgumentError(expected("id", "the number of a decision", id))
         return self._get(f"/decisions/{id}")
 
     def series(self, points: int = 400) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from urllib.request import proxy_bypass
 
 from evenhand.client.answers import refusal_of, unreadable
 from evenhand.client.calls import Call, Role
-from evenhand.errors import ArgumentError, ServiceError, wanted
+from evenhand.errors import ArgumentError, ServiceError, expected
 from evenhand.extras import optional
 from evenhand.processes import refuse_copy, renew_in_child
 
@@ -77,12 +77,12 @@ class Connection:
         self._place = 0
         self._keys = _checked_keys(os.environ.get("EVENHAND_KEY", "") if key is None else key)
         if not isinstance(timeout, (int, float)) or not 0 < timeout < float("inf"):
-            raise ArgumentError(wanted("timeout", "a number of seconds > 0", timeout))
+            raise ArgumentError(expected("timeout", "a number of seconds > 0", timeout))
         if not isinstance(retries, int) or retries < 0:
-            raise ArgumentError(wanted("retries", "a whole number >= 0", retries))
+            raise ArgumentError(expected("retries", "a whole number >= 0", retries))
         self.timeout, self._retries = timeout, retries
         if not isinstance(seed, int | None):
-            raise ArgumentError(wanted("seed", "a whole number, or None", seed))
+            raise ArgumentError(expected("seed", "a whole number, or None", seed))
         self._seed, self._random = seed, random.Random(seed)
         self._kind, self._transport, self._process = kind, transport, os.getpid()
         self._clients: dict[asyncio.AbstractEventLoop | None, Any] = {None: self._made()}
@@ -134,8 +134,8 @@ class Connection:
         try:
             return self._kind(limits=limits, **given)
         except (ImportError, ValueError, self._httpx.InvalidURL) as error:
-            mend = "set another, or name the service's host in NO_PROXY"
-            raise ArgumentError(f"{_proxies()}: the proxy cannot be used: {error}; {mend}") from error
+            hint = "set another, or name the service's host in NO_PROXY"
+            raise ArgumentError(f"{_proxies()}: the proxy cannot be used: {error}; {hint}") from error
 
     def _is_direct(self) -> bool:
         """Return whether no proxy of the environment is used: the service is on this machine, or they leave it out."""
@@ -187,11 +187,11 @@ class Connection:
         if again and attempt <= self._retries:
             return self._backoff(attempt)
         said, proxies = str(error) or type(error).__name__, "" if self._is_direct() else _proxies()
-        mend = "that the address is right" + (f", and that the proxy in {proxies} works" if proxies else "")
+        hint = "that the address is right" + (f", and that the proxy in {proxies} works" if proxies else "")
         raise _noted(
             ServiceError(
                 f"no answer from the service at {' or '.join(self._urls)} after {_times(attempt)}: {said}; check that "
-                f"it runs (`evenhand serve`) and {mend}"
+                f"it runs (`evenhand serve`) and {hint}"
             ),
             call,
             again,
@@ -297,8 +297,8 @@ def _checked_url(url: Any) -> str:
     if "@" in parts.netloc:
         raise ArgumentError("url: expected an address without a user and a password; pass the key as key=")
     if parts.scheme not in ("http", "https") or not sound:
-        mend = "pass url= or set EVENHAND_URL"
-        raise ArgumentError(wanted("url", "the address of a service, such as http://localhost:8000", url, mend))
+        hint = "pass url= or set EVENHAND_URL"
+        raise ArgumentError(expected("url", "the address of a service, such as http://localhost:8000", url, hint))
     return text.rstrip("/")
 
 

@@ -32,7 +32,7 @@ from evenhand.errors import (
     MissingExtraError,
     UnknownStudyError,
     UnknownTicketError,
-    wanted,
+    expected,
 )
 from evenhand.processes import renew_in_child
 
@@ -95,7 +95,7 @@ class EvenhandProvider(AbstractProvider):
     ) -> None:
         super().__init__()
         if not isinstance(client, Client):
-            raise ArgumentError(wanted("client", "an evenhand.client.Client", client))
+            raise ArgumentError(expected("client", "an evenhand.client.Client", client))
         self._client, self._sticky, self._events = client, read_sticky(sticky), dict(events or {})
         self._observe, self._remember = observe, remember
         self._tickets: OrderedDict[tuple[str, str], str] = OrderedDict()
@@ -147,11 +147,11 @@ class EvenhandProvider(AbstractProvider):
     def _decided(self, flag: str, target: str | None) -> ServiceDecision:
         """Return the decision for a targeting key that another process took, or that is no longer remembered."""
         if not self._sticky or not target:
-            mend = "a sticky provider finds those of other processes; elsewhere name the ticket in the attributes"
-            raise UnknownTicketError(f"this process has no decision of {flag!r} for this targeting key; {mend}")
+            hint = "a sticky provider finds those of other processes; elsewhere name the ticket in the attributes"
+            raise UnknownTicketError(f"this process has no decision of {flag!r} for this targeting key; {hint}")
         if monotonic() < self._unknown.get(flag, 0.0):
-            mend = "it is asked again after a minute; events= names the flags of events"
-            raise UnknownStudyError(f"the service has no study {flag!r}; {mend}")
+            hint = "it is asked again after a minute; events= names the flags of events"
+            raise UnknownStudyError(f"the service has no study {flag!r}; {hint}")
         try:
             return _first(self._client.study(flag), _key(target))
         except UnknownStudyError:

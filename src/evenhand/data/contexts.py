@@ -10,7 +10,7 @@ import numpy as np
 from evenhand.arguments import as_floats
 from evenhand.data.encoding import encode_hint
 from evenhand.data.tables import numbers
-from evenhand.errors import ContextError, TableError, Wording, wanted
+from evenhand.errors import ContextError, TableError, Wording, expected
 from evenhand.frames import frame_or_value, has_row_labels, is_row, row_frame
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import in_columns, in_order
@@ -48,23 +48,23 @@ def read_shown(
     shown = as_floats(table)
     if shown is None:
         hint = encode_hint(table) if named else ""
-        mend = f"encode text and categories: policy.encode_with({hint})" if hint else ""
-        raise ContextError(wanted("contexts", shape, "text or categories in a table" if hint else contexts, mend))
+        hint = f"encode text and categories: policy.encode_with({hint})" if hint else ""
+        raise ContextError(expected("contexts", shape, "text or categories in a table" if hint else contexts, hint))
     if shown.ndim == 1 and shown.size and dimension in (None, shown.size):
         if dimension is None and shown.size == len(arms):
-            mend = "write [[...]] for one row that all arms share, [[a], [b], ...] for one number per arm"
+            hint = "write [[...]] for one row that all arms share, [[a], [b], ...] for one number per arm"
             got = Wording(f"{shown.size} numbers, as many as arms")
-            raise ContextError(wanted("contexts", shape, got, mend))
+            raise ContextError(expected("contexts", shape, got, hint))
         shown = shown[None]
     if shown.ndim == 2 and len(shown) == 1:
         shown = np.repeat(shown, len(arms), axis=0)
     if shown.ndim != 2 or shown.shape[0] != len(arms) or shown.shape[1] != (dimension or shown.shape[1] or 1):
-        raise ContextError(wanted("contexts", shape, Wording(f"an array of shape {shown.shape}")))
+        raise ContextError(expected("contexts", shape, Wording(f"an array of shape {shown.shape}")))
     sound = np.abs(shown) <= LARGEST
     if not sound.all():
         arm, feature = np.argwhere(~sound)[0]
         what = f"finite numbers, of at most {LARGEST:g}"
-        raise ContextError(wanted("contexts", what, f"{shown[arm, feature]} for arm {arm}, feature {feature}"))
+        raise ContextError(expected("contexts", what, f"{shown[arm, feature]} for arm {arm}, feature {feature}"))
     return shown, columns
 
 
@@ -86,8 +86,8 @@ def feature_columns(frame: Any, names: Sequence[str], low: float = -np.inf, high
         if not hint:
             raise
         python = f"; encode text and categories first: {hint}.replace(frame)"
-        mend = Wording(python, shell="; turn text into columns of 0 and 1 first")
-        raise TableError(Wording(error.args[0], mend)) from error
+        hint = Wording(python, shell="; turn text into columns of 0 and 1 first")
+        raise TableError(Wording(error.args[0], hint)) from error
 
 
 def _is_row(contexts: Any) -> bool:

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self
 from evenhand.data.csv_form import CsvForm, detected, is_comment, named
 from evenhand.data.tables import NUMBER, UNREADABLE
 from evenhand.data.text_files import opened
-from evenhand.errors import TableError, Wording, wanted, why_unreadable
+from evenhand.errors import TableError, Wording, expected, why_unreadable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -128,7 +128,7 @@ class CsvFile(NamedTuple):
             raise TableError(f"{self.name}: the file is empty; as CSV it needs a header line and rows")
         if self.form.header and len(self.form.header) > first.shape[1]:
             got = Wording(f"{len(self.form.header)} names and {first.shape[1]} cells")
-            raise TableError(wanted(f"{self.name}, --header", "a name for each cell of the first line", got))
+            raise TableError(expected(f"{self.name}, --header", "a name for each cell of the first line", got))
         return list(self.form.header) or first.iloc[0].str.strip().map(unescaped).tolist()
 
     def frame(self, text: Container[str] = ()) -> pd.DataFrame:
@@ -234,8 +234,8 @@ class CsvFile(NamedTuple):
             warnings.warn(f"{self.name}: {lines} among the rows left out; {AS_ROW}", stacklevel=level + 1)
 
     def _more_cells(self, where: str, found: int, wide: int) -> TableError:
-        mend = f"name every column, row names too; quote cells with {named(self.form.sep)}; drop lines above the header"
-        return TableError(f"{self.name}: {where} has {found} cells, more cells than the header ({wide}); {mend}")
+        hint = f"name every column, row names too; quote cells with {named(self.form.sep)}; drop lines above the header"
+        return TableError(f"{self.name}: {where} has {found} cells, more cells than the header ({wide}); {hint}")
 
 
 def like_data(frame: pd.DataFrame) -> list[str]:

@@ -67,8 +67,8 @@ def detected(file: Path, sep: str | None = None, encoding: str | None = None) ->
     sep, doubts = (given, ()) if given else _separator(text, f"{file}: line {len(lines) + 1}")
     header = _first(text, sep)
     if not given and len(header) == 1 and _in_words(text):
-        mend = "pass --sep ' ', or --sep , if it is one column; elsewhere save it with commas"
-        raise TableError(f"{file}: looks separated by blanks; {mend}")
+        hint = "pass --sep ' ', or --sep , if it is one column; elsewhere save it with commas"
+        raise TableError(f"{file}: looks separated by blanks; {hint}")
     skip = len(lines)
     last = max((place for place in range(skip) if lines[place].strip()), default=0)
     line = lines[last] if lines else ""
@@ -78,8 +78,8 @@ def detected(file: Path, sep: str | None = None, encoding: str | None = None) ->
         skip, text = last, "".join(lines[last:]) + text
         header = _first(text, sep)
     elif names and len(names) == len(header) and (len(names) > 1 or " " not in comment):
-        mend = "remove the # if it is the header, else the whole line"
-        raise TableError(f"{file}: line {last + 1} may be a comment, or the header of the rows below; {mend}")
+        hint = "remove the # if it is the header, else the whole line"
+        raise TableError(f"{file}: line {last + 1} may be a comment, or the header of the rows below; {hint}")
     return CsvForm(sep, encoding, skip, _spaced(text, sep), doubts)
 
 
@@ -112,9 +112,9 @@ def _separator(text: str, where: str) -> tuple[str, tuple[str, ...]]:
     wide, mark = max((_width(text.partition("\n")[2], mark, 0), mark) for mark in MARKS)
     names = len(_first(text, mark))
     if wide > names + 1 and any(len(_first(row.rstrip(f" {mark}"), mark)) > names for row in rows):
-        mend = "remove it, and pass --header a,b,c if no line names the columns"
+        hint = "remove it, and pass --header a,b,c if no line names the columns"
         below = f"each line below has {wide} cells, separated by {named(mark)}"
-        raise TableError(f"{where} is not a header, as {below}; {mend}")
+        raise TableError(f"{where} is not a header, as {below}; {hint}")
     return next((mark for mark in MARKS if len(_first(text, mark)) > 1), ","), ()
 
 
@@ -171,7 +171,7 @@ def legacy_encoding(file: Path) -> str:
     """
     with opened(file) as stream:
         content = stream.read()
-    mend = f"pass --encoding NAME, {TRY}"
+    hint = f"pass --encoding NAME, {TRY}"
     if b"\0" in content:
         raise TableError(f"{file}: is not text; expected a table")
     try:
@@ -181,14 +181,14 @@ def legacy_encoding(file: Path) -> str:
         letters = sum(sign > "\x7f" and sign != "\ufffd" for sign in content.decode("utf-8", errors="replace"))
         broken = content.decode("utf-8", errors="replace").count("\ufffd")
         if letters > broken:
-            raise TableError(f"{file}: is UTF-8 but line {row} is damaged; repair it, or {mend}") from error
+            raise TableError(f"{file}: is UTF-8 but line {row} is damaged; repair it, or {hint}") from error
         try:
             content.decode("cp1252")
         except UnicodeDecodeError as other:
             row = content.count(b"\n", 0, other.start) + 1
-            raise TableError(f"{file}: line {row} is neither UTF-8 nor Windows-1252; {mend}") from other
+            raise TableError(f"{file}: line {row} is neither UTF-8 nor Windows-1252; {hint}") from other
     high = sum(len(run) for run in re.findall(rb"[\x80-\xff]+", content))
     runs = sum(len(run) for run in re.findall(rb"[\x80-\xff]{3,}", content))
     if 2 * runs > high:
-        raise TableError(f"{file}: is not UTF-8, and does not look like Windows-1252; {mend}")
+        raise TableError(f"{file}: is not UTF-8, and does not look like Windows-1252; {hint}")
     return "cp1252"

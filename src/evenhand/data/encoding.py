@@ -10,7 +10,7 @@ import numpy as np
 from evenhand.arguments import as_floats, one_of
 from evenhand.data.features import MANY, categories
 from evenhand.data.tables import column, numbers, places_in
-from evenhand.errors import NOTHING, ArgumentError, TableError, Wording, nearest, wanted, wanted_one_of
+from evenhand.errors import NOTHING, ArgumentError, TableError, Wording, expected, expected_one_of, nearest
 from evenhand.frames import as_pandas, holds_categories, row_frame
 from evenhand.kernels.arrays import Floats
 from evenhand.protocol import Label, columns_seen, distinct, label_of
@@ -54,7 +54,7 @@ class Encoder:
     def __init__(self, columns: Mapping[str, Sequence[Label] | None], *, unseen: Unseen = "refuse") -> None:
         what = Wording("a dict column -> its categories, or ", NOTHING, " for a column of numbers")
         if not isinstance(columns, Mapping) or not columns:
-            raise ArgumentError(wanted("columns", what, columns))
+            raise ArgumentError(expected("columns", what, columns))
         self.columns = {str(name): _categories(str(name), given) for name, given in columns.items()}
         self.unseen = one_of("unseen", unseen, ("refuse", "ignore"))
 
@@ -98,8 +98,8 @@ class Encoder:
         missing = [name for name in self.columns if name not in table.columns]
         if missing:
             near = nearest(missing[0], [name for name in table.columns if name not in self.columns])
-            mend = f"{missing[0]!r} is missing" + (f"; is the column {near[0]!r} meant?" if near else "")
-            raise TableError(wanted("table", Wording("the columns ", list(self.columns)), list(table.columns), mend))
+            hint = f"{missing[0]!r} is missing" + (f"; is the column {near[0]!r} meant?" if near else "")
+            raise TableError(expected("table", Wording("the columns ", list(self.columns)), list(table.columns), hint))
         parts = [
             numbers(table, name)[:, None] if kinds is None else self._coded(table, name, kinds)
             for name, kinds in self.columns.items()
@@ -129,8 +129,8 @@ class Encoder:
         found = places_in(values, kinds)
         if (found < 0).any() and self.unseen == "refuse":
             row = int(np.argmax(found < 0))
-            where, mend = f"column {name!r}, row {row + 1}", "Encoder(..., unseen='ignore') takes it for none"
-            raise TableError(wanted_one_of(where, kinds, values[row], what="one of the categories", hint=mend))
+            where, hint = f"column {name!r}, row {row + 1}", "Encoder(..., unseen='ignore') takes it for none"
+            raise TableError(expected_one_of(where, kinds, values[row], what="one of the categories", hint=hint))
         return np.asarray(found[:, None] == np.arange(len(kinds)), np.float64)
 
     def snapshot(self) -> dict[str, Any]:
@@ -160,14 +160,14 @@ class Transformer:
     def __init__(self, transformer: Any) -> None:
         what = "an Encoder, or a fitted transformer of scikit-learn"
         if isinstance(transformer, type) or not hasattr(transformer, "transform"):
-            raise ArgumentError(wanted("encoder", what, transformer))
+            raise ArgumentError(expected("encoder", what, transformer))
         from sklearn.exceptions import NotFittedError
         from sklearn.utils.validation import check_is_fitted
 
         try:
             check_is_fitted(transformer)
         except (NotFittedError, TypeError) as error:
-            raise ArgumentError(wanted("encoder", what, transformer, "call its fit(frame) first")) from error
+            raise ArgumentError(expected("encoder", what, transformer, "call its fit(frame) first")) from error
         self.transformer = transformer
 
     @property
@@ -201,7 +201,7 @@ class Transformer:
             raise TableError(f"encoder: {type(self.transformer).__name__} rejects the table: {error}") from error
         encoded = as_floats(found.toarray() if issparse(found) else found)
         if encoded is None or encoded.ndim != 2:
-            raise TableError(wanted("encoder", "one that returns numbers (n, d)", type(self.transformer).__name__))
+            raise TableError(expected("encoder", "one that returns numbers (n, d)", type(self.transformer).__name__))
         return encoded
 
     def snapshot(self) -> dict[str, Any]:
@@ -252,7 +252,7 @@ def fitted(frame: pd.DataFrame, columns: Sequence[Any]) -> tuple[Transformer, Fl
     encoder = Transformer(made)
     if not encoder.names:
         what = "columns with at least two values, and with their categories names that differ"
-        raise TableError(wanted("features", what, list(columns)))
+        raise TableError(expected("features", what, list(columns)))
     return encoder, rows
 
 
@@ -288,5 +288,5 @@ def _categories(name: str, given: object) -> tuple[Label, ...] | None:
     kinds = tuple(kind for kind in map(label_of, listed) if kind is not None)
     if not 0 < len(listed) == len(distinct(kinds)) <= MANY:
         what = Wording(f"1 to {MANY} different categories, texts or whole numbers, or ", NOTHING, " for numbers")
-        raise ArgumentError(wanted(f"columns[{name!r}]", what, given))
+        raise ArgumentError(expected(f"columns[{name!r}]", what, given))
     return kinds

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.data.tables import cells, column, holds_times, levels_of
-from evenhand.errors import TableError, Wording, argument, wanted
+from evenhand.errors import TableError, Wording, argument, expected
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,7 +48,7 @@ def other_columns(frame: pd.DataFrame, used: Container[Any]) -> list[Any]:
         whole = values.ndim == 1 and values.dtype.kind in "iu" and len(values) >= NUMBERED
         if whole and values.is_unique and values.max() - values.min() < 2 * len(values):
             got = Wording(f"a number for each row, from {values.min()} to {values.max()}")
-            raise TableError(wanted(f"column {name!r}", "a feature", got, LEAVE_OUT))
+            raise TableError(expected(f"column {name!r}", "a feature", got, LEAVE_OUT))
     return names
 
 
@@ -66,23 +66,23 @@ def categories(frame: pd.DataFrame, name: str) -> list[Any] | None:
     values = cells(frame, name)
     declared = values.dtype if isinstance(values.dtype, pd.CategoricalDtype) else None
     if holds_times(values) or (declared is None and all(map(_reads_as_time, values))):
-        mend: str = Wording("turn dates and durations into numbers, such as days since the earliest, or ", LEAVE_OUT)
-        raise TableError(wanted(f"column {name!r}", "numbers or categories", values.iloc[0], mend))
+        hint: str = Wording("turn dates and durations into numbers, such as days since the earliest, or ", LEAVE_OUT)
+        raise TableError(expected(f"column {name!r}", "numbers or categories", values.iloc[0], hint))
     if declared is None and all(isinstance(value, str) and _PERCENT.fullmatch(value.strip()) for value in values):
-        mend = "write percentages as numbers, 0.04 or 4"
-        raise TableError(wanted(f"column {name!r}", "numbers or categories", values.iloc[0], mend))
+        hint = "write percentages as numbers, 0.04 or 4"
+        raise TableError(expected(f"column {name!r}", "numbers or categories", values.iloc[0], hint))
     numeric = pd.api.types.is_numeric_dtype(values.dtype)
     if declared is None and (numeric or all(isinstance(value, (Number, np.bool_)) for value in values)):
         return None
     ordered = declared is not None and declared.ordered
     found = list(map(str, values.cat.categories)) if ordered else levels_of(column(frame, name), values)
     if declared is None and len(found) > max(MOST_CODES, len(values) / 2):
-        mend = Wording("if it is an identifier, ", LEAVE_OUT, "; give categories the dtype 'category'")
+        hint = Wording("if it is an identifier, ", LEAVE_OUT, "; give categories the dtype 'category'")
         got = Wording(f"{len(found)} in {len(values)} rows")
-        raise TableError(wanted(f"column {name!r}", "text with few values", got, mend))
+        raise TableError(expected(f"column {name!r}", "text with few values", got, hint))
     if len(found) > MANY:
-        mend = Wording(LEAVE_OUT, ", or merge rare ones")
-        raise TableError(wanted(f"column {name!r}", f"at most {MANY} categories", len(found), mend))
+        hint = Wording(LEAVE_OUT, ", or merge rare ones")
+        raise TableError(expected(f"column {name!r}", f"at most {MANY} categories", len(found), hint))
     return found
 
 

@@ -12,7 +12,7 @@ from evenhand.data.csv_files import COMMENTS, CsvFile, like_data
 from evenhand.data.csv_form import CsvForm, detected, legacy_encoding, named
 from evenhand.data.json_files import first_signs, rows_of
 from evenhand.data.text_files import MEND, OPENERS, opened, text_of
-from evenhand.errors import EvenhandError, TableError, is_path, wanted, why_unreadable
+from evenhand.errors import EvenhandError, TableError, expected, is_path, why_unreadable
 from evenhand.extras import optional
 from evenhand.frames import arrow_frame, typed
 
@@ -78,7 +78,7 @@ def read_table(
         where it is wanted.
     """
     if not is_path(path):
-        raise TableError(wanted("path", "the path of a file", path))
+        raise TableError(expected("path", "the path of a file", path))
     file = Path(path)
     kind = given.format or named_format(file.name)
     read: dict[str, Callable[[], pd.DataFrame]] = {
@@ -118,14 +118,14 @@ def format_of(file: Path) -> str:
     with opened(file) as stream:
         head = stream.read(64)
     if head.startswith(WORKBOOKS):
-        mend = "save the sheet as CSV, or unzip the file if it is a ZIP archive"
-        raise TableError(f"{file}: is a spreadsheet workbook, not a table; {mend}")
+        hint = "save the sheet as CSV, or unzip the file if it is a ZIP archive"
+        raise TableError(f"{file}: is a spreadsheet workbook, not a table; {hint}")
     kind = named_format(file.name)
     if kind not in (None, "csv"):
         return str(kind)
     if head.startswith(b"SQLite format 3"):
-        mend = f"check it with `evenhand verify {file}`, or write its log to a table with `evenhand export`"
-        raise TableError(f"{file}: is a store of studies, not a table; {mend}")
+        hint = f"check it with `evenhand verify {file}`, or write its log to a table with `evenhand export`"
+        raise TableError(f"{file}: is a store of studies, not a table; {hint}")
     if head.startswith(b"PAR1"):
         return "parquet"
     if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
@@ -158,11 +158,11 @@ def _read_json(file: Path, encoding: str | None, *, said: bool) -> pd.DataFrame:
     """Read objects, a row each; a name that a row lacks is an empty cell. What is `said` may name an option."""
     import pandas as pd
 
-    mend = MEND if said else "save it as JSON in UTF-8"
-    rows = rows_of(text_of(file, encoding, mend), file)
+    hint = MEND if said else "save it as JSON in UTF-8"
+    rows = rows_of(text_of(file, encoding, hint), file)
     if len(rows) == 1 and rows[0][0] != "row 1" and _holds_rows(rows[0][1]):
         what = "an array of objects, [{...}, ...], or one object per line"
-        raise TableError(wanted(str(file), what, rows[0][1], "save one row per object"))
+        raise TableError(expected(str(file), what, rows[0][1], "save one row per object"))
     names = dict.fromkeys(name for _, row in rows for name in row)
     return pd.DataFrame({name: typed([row.get(name) for _, row in rows]) for name in names})
 
@@ -196,8 +196,8 @@ def _read_csv(file: Path, text: Container[str], given: TableOptions, say: Callab
     while rows > 1 and frame.iloc[rows - 1].isna().all():
         rows -= 1
     if say is not None and not given.header and (names := like_data(frame)):
-        mend = "if it is, pass --header with the names of the columns, such as --header a,b,c"
-        say(f"Read {file}: the first line looks like a row, not like names: {', '.join(names)}; {mend}")
+        hint = "if it is, pass --header with the names of the columns, such as --header a,b,c"
+        say(f"Read {file}: the first line looks like a row, not like names: {', '.join(names)}; {hint}")
     words = _in_words(source.form, rows, decimal, dates, len(frame) - rows, frame.attrs.pop(COMMENTS, 0), given)
     if say is not None and words and rows:
         say(f"Read {file}: {words}")

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.data.tables import column, named_alike
-from evenhand.errors import ArgumentError, TableError, Wording, wanted
+from evenhand.errors import ArgumentError, TableError, Wording, expected
 from evenhand.kernels.arrays import Bools, Ints
 from evenhand.labels import combined_label
 
@@ -109,7 +109,7 @@ def groups_in(frame: pd.DataFrame, names: Sequence[str]) -> NDArray[Any]:
     for cell, name in known.items():
         if read.setdefault(str(name), cell) != cell:
             got, where = Wording(f"{read[str(name)]!r} and {cell!r}"), Wording("columns ", list(names))
-            raise TableError(wanted(where, "groups that read differently", got, "rename one"))
+            raise TableError(expected(where, "groups that read differently", got, "rename one"))
     return np.array([known[cell] for cell in values])
 
 
@@ -118,4 +118,4 @@ def used_once(name: str, columns: list[str], taken: dict[str, str]) -> None:
     for number, column_ in enumerate(columns):
         if column_ in taken or column_ in columns[:number]:
             use = taken.get(column_, f"already in {name}")
-            raise TableError(wanted(name, "columns that have no other use", column_, f"it is {use}"))
+            raise TableError(expected(name, "columns that have no other use", column_, f"it is {use}"))

@@ -12,7 +12,7 @@ import numpy as np
 import orjson
 
 from evenhand.data.text_files import shown_encoding
-from evenhand.errors import TableError, wanted, why_unreadable
+from evenhand.errors import TableError, expected, why_unreadable
 
 BLANK = re.compile(r"[ \t\r\n]*")
 """What JSON has between values; other line separators of Unicode stand inside texts alone."""
@@ -57,7 +57,7 @@ def rows_of(text: str, name: object) -> list[tuple[str, dict[str, Any]]]:
         values = [(f"row {number}", row) for number, row in enumerate(values[0][1], 1)]
     for where, row in values:
         if not isinstance(row, dict):
-            raise TableError(wanted(f"{name}, {where}", "an object {...}", row))
+            raise TableError(expected(f"{name}, {where}", "an object {...}", row))
     return values
 
 

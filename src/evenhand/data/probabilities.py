@@ -46,7 +46,7 @@ class Summed(NamedTuple):
         wrong = np.abs(self.sums - 1) > self.allowed
         return int(wrong.argmax()) if wrong.any() else None
 
-    def mend(self, row: int) -> str:
+    def hint(self, row: int) -> str:
         """Return what to do about a row whose sum is wrong."""
         few = f"{self.rows.shape[1]} numbers with these decimals can miss it by at most {self.allowed[row]:.2g}"
         return f"{few}; write more decimals, or correct them"

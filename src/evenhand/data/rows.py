@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from evenhand.errors import ArgumentError, Wording, wanted
+from evenhand.errors import ArgumentError, Wording, expected
 from evenhand.frames import has_row_labels
 from evenhand.labels import Labels
 from evenhand.protocol import writing
@@ -84,8 +84,8 @@ def _moved(name: str, thing: Any, order: list[int], by: str) -> Any:
         return thing
     moved = thing.take(order)
     if _is_numbered(thing.index) or _is_numbered(moved.index):
-        mend = f"reset_index(drop=True) of {by} and {name} matches them by position"
-        said = f"{name}: rows are matched with those of {by} by their labels, the numbers 0 to {len(order) - 1}; {mend}"
+        hint = f"reset_index(drop=True) of {by} and {name} matches them by position"
+        said = f"{name}: rows are matched with those of {by} by their labels, the numbers 0 to {len(order) - 1}; {hint}"
         warnings.warn(said, stacklevel=4)
     return moved
 
@@ -93,12 +93,12 @@ def _moved(name: str, thing: Any, order: list[int], by: str) -> Any:
 def _refused(name: str, given: list[Any], by: str, known: Sequence[Any], named: bool) -> str:
     """Word the refusal: the first row label that is another one, occurs twice or is missing."""
     what, labels, met = f"the row labels of {by}, each once", set(map(writing, known)), set[Any]()
-    mend = f"reset_index(drop=True) of {name if named else f'{by} and {name}'} matches rows by position"
+    hint = f"reset_index(drop=True) of {name if named else f'{by} and {name}'} matches rows by position"
     for row, label in enumerate(given, 1):
         if (own := writing(label)) not in labels or own in met:
-            return wanted(name, what, Wording(f"{label!r} in row {row}" + " again" * (own in met)), mend)
+            return expected(name, what, Wording(f"{label!r} in row {row}" + " again" * (own in met)), hint)
         met.add(own)
     missing = [label for label in known if writing(label) not in met]
     if missing:
-        return wanted(name, what, Wording(f"none for {missing[0]!r}"), mend)
-    return wanted(name, f"the row labels of {by}, in the same order", "another order", mend)
+        return expected(name, what, Wording(f"none for {missing[0]!r}"), hint)
+    return expected(name, f"the row labels of {by}, in the same order", "another order", hint)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.arguments import in_sequence
-from evenhand.errors import TableError, Wording, wanted, wanted_one_of
+from evenhand.errors import TableError, Wording, expected, expected_one_of
 from evenhand.frames import UNORDERED, holds_categories
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import Labels
@@ -80,7 +80,7 @@ def column(frame: pd.DataFrame, name: str) -> NDArray[Any]:
         labels[row] = label_of(value) if objects else _label_or_text(value)
         if labels[row] is None or (spelled and isinstance(value, (bool, np.bool_))):  # True beside "True"
             where, kind = f"column {name!r}, row {row + 1}", type(value).__name__
-            raise TableError(wanted(where, "a whole number or text", value, f"turn each {kind} into text"))
+            raise TableError(expected(where, "a whole number or text", value, f"turn each {kind} into text"))
     chosen: NDArray[Any] = labels[codes]
     return chosen
 
@@ -97,8 +97,8 @@ def check_digits(values: Floats, name: str, what: str) -> None:
     bad = np.flatnonzero(np.isfinite(values) & (abs(values) >= least))
     if bad.size:
         what = f"{what} that floats hold exactly, below {least:.0f}"
-        mend = "read the column as whole numbers or as text; an empty cell turns it into floats"
-        raise TableError(wanted(f"column {name!r}, row {bad[0] + 1}", what, values[bad[0]], mend))
+        hint = "read the column as whole numbers or as text; an empty cell turns it into floats"
+        raise TableError(expected(f"column {name!r}, row {bad[0] + 1}", what, values[bad[0]], hint))
 
 
 def _label_or_text(value: object) -> Label:
@@ -215,21 +215,21 @@ def numbers(frame: pd.DataFrame, name: str, low: float = -np.inf, high: float = 
 
     values = cells(frame, name, empty)
     if holds_times(values):
-        mend = "turn dates and durations into numbers first"
-        raise TableError(wanted(f"column {name!r}", "finite numbers", values.iloc[0], mend))
+        hint = "turn dates and durations into numbers first"
+        raise TableError(expected(f"column {name!r}", "finite numbers", values.iloc[0], hint))
     if holds_categories(values):
-        mend = "if they are amounts, turn the column into numbers: .astype(float)"
-        raise TableError(wanted(f"column {name!r}", "finite numbers", "categories", mend))
+        hint = "if they are amounts, turn the column into numbers: .astype(float)"
+        raise TableError(expected(f"column {name!r}", "finite numbers", "categories", hint))
     found = pd.to_numeric(values, errors="coerce")
     if found.dtype.kind == "c":
-        raise TableError(wanted(f"column {name!r}", "finite numbers", values.iloc[0]))
+        raise TableError(expected(f"column {name!r}", "finite numbers", values.iloc[0]))
     read = found.to_numpy(dtype=np.float64)
     bad = np.flatnonzero(~(np.isfinite(read) & (read >= low) & (read <= high)))
     if bad.size:
         row = int(bad[0])
         inside = "finite numbers" if np.isinf(low) else f"numbers in [{low:g}, {high:g}]"
-        mend = "scale the column first" if np.isfinite(read[row]) else _as_numbers(values, values.iloc[row], found)
-        raise TableError(wanted(f"column {name!r}, row {row + 1}", inside, values.iloc[row], mend))
+        hint = "scale the column first" if np.isfinite(read[row]) else _as_numbers(values, values.iloc[row], found)
+        raise TableError(expected(f"column {name!r}, row {row + 1}", inside, values.iloc[row], hint))
     return read
 
 
@@ -261,10 +261,10 @@ def chances(frame: pd.DataFrame, name: str) -> Floats:
     read = numbers(frame, name)
     bad = np.flatnonzero(~((read >= LEAST_CHANCE) & (read <= 1 + ROUNDING)))
     if bad.size:
-        where, mend = f"column {name!r}, row {bad[0] + 1}", "it is the probability of the arm in that row"
+        where, hint = f"column {name!r}, row {bad[0] + 1}", "it is the probability of the arm in that row"
         if 0 < read[bad[0]] < LEAST_CHANCE:
-            mend = f"a row cannot be weighted by a probability below {LEAST_CHANCE:g}"
-        raise TableError(wanted(where, "a propensity above 0 and at most 1", read[bad[0]], mend))
+            hint = f"a row cannot be weighted by a probability below {LEAST_CHANCE:g}"
+        raise TableError(expected(where, "a propensity above 0 and at most 1", read[bad[0]], hint))
     return np.minimum(read, 1.0)
 
 
@@ -279,7 +279,7 @@ def column_names(name: str, given: object) -> list[Any]:
     what = "the name of a column, or a list of them"
     names = in_sequence(name, [given] if isinstance(given, (str, int)) else given, what, refusal=TableError)
     if not names or any(one is None or not isinstance(one, Hashable) for one in names):
-        raise TableError(wanted(name, what, given))
+        raise TableError(expected(name, what, given))
     return names
 
 
@@ -292,10 +292,10 @@ def check_column(frame: pd.DataFrame, name: object, use: str = "column") -> None
         If there is no such column, or values were given and no name.
     """
     if not isinstance(name, Hashable):
-        mend = "put the values into the table as one column, and name that"
-        raise TableError(wanted(use, "the name of a column", type(name).__name__, mend))
+        hint = "put the values into the table as one column, and name that"
+        raise TableError(expected(use, "the name of a column", type(name).__name__, hint))
     if name not in frame.columns:
-        raise TableError(wanted_one_of(use, map(str, frame.columns), name))
+        raise TableError(expected_one_of(use, map(str, frame.columns), name))
 
 
 def cells(frame: pd.DataFrame, name: str, empty: str = FILL) -> pd.Series[Any]:
@@ -309,7 +309,7 @@ def cells(frame: pd.DataFrame, name: str, empty: str = FILL) -> pd.Series[Any]:
     import pandas as pd
 
     if not isinstance(frame, pd.DataFrame):
-        raise TableError(wanted("frame", "a pandas DataFrame", type(frame).__name__, "read files with pandas first"))
+        raise TableError(expected("frame", "a pandas DataFrame", type(frame).__name__, "read files with pandas first"))
     check_column(frame, name)
     if name in frame.attrs.get(UNREADABLE, ()):
         raise TableError(frame.attrs[UNREADABLE][name])
@@ -322,7 +322,7 @@ def cells(frame: pd.DataFrame, name: str, empty: str = FILL) -> pd.Series[Any]:
     return values
 
 
-def check_empty(name: object, empty: Any, mend: str = FILL) -> None:
+def check_empty(name: object, empty: Any, hint: str = FILL) -> None:
     """Refuse a column of whose cells some are empty (n_rows,): the first is named, and how many there are.
 
     Raises
@@ -334,7 +334,7 @@ def check_empty(name: object, empty: Any, mend: str = FILL) -> None:
     if rows.size:
         others = f"and so {'is' if rows.size == 2 else 'are'} {rows.size - 1:,} more in this column"
         more = f", {others}" if rows.size > 1 else ""
-        raise TableError(f"column {name!r}, row {rows[0] + 1}: the cell is empty{more}; {mend}")
+        raise TableError(f"column {name!r}, row {rows[0] + 1}: the cell is empty{more}; {hint}")
 
 
 def holds_times(values: pd.Series[Any]) -> bool:

@@ -12,7 +12,7 @@ from encodings.aliases import aliases
 from pathlib import Path
 from typing import Any
 
-from evenhand.errors import ArgumentError, TableError, Wording, argument, nearest, wanted, why_unreadable
+from evenhand.errors import ArgumentError, TableError, Wording, argument, expected, nearest, why_unreadable
 
 OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 ORDER_MARKS = (
@@ -54,8 +54,8 @@ def read_encoding(name: str, encoding: str) -> str:
     if _encodes(encoding):
         return encoding
     near = [one for one in nearest(encoding, aliases) if _encodes(one)]
-    mend = f"did you mean {near[0]!r}?" if near else TRY
-    raise ArgumentError(wanted(name, "the name of an encoding", encoding, mend))
+    hint = f"did you mean {near[0]!r}?" if near else TRY
+    raise ArgumentError(expected(name, "the name of an encoding", encoding, hint))
 
 
 def _encodes(encoding: str) -> bool:
@@ -67,7 +67,7 @@ def _encodes(encoding: str) -> bool:
     return True
 
 
-def decoded(content: bytes, name: object, encoding: str | None = None, mend: str = MEND) -> str:
+def decoded(content: bytes, name: object, encoding: str | None = None, hint: str = MEND) -> str:
     """Return the text of a file that is called `name`, without its byte order mark; `mend` is what a refusal advises.
 
     Raises
@@ -83,10 +83,10 @@ def decoded(content: bytes, name: object, encoding: str | None = None, mend: str
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         shown = "UTF-8" if found == "utf-8" else found
-        raise TableError(Wording(f"{name}: line {line} is not {shown}; ", mend)) from error
+        raise TableError(Wording(f"{name}: line {line} is not {shown}; ", hint)) from error
 
 
-def text_of(file: Path, encoding: str | None = None, mend: str = MEND) -> str:
+def text_of(file: Path, encoding: str | None = None, hint: str = MEND) -> str:
     """Return the text of a file; `mend` is what a refusal of its encoding advises.
 
     Raises
@@ -101,4 +101,4 @@ def text_of(file: Path, encoding: str | None = None, mend: str = MEND) -> str:
         raise TableError(f"{file}: no such file") from error
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         raise TableError(f"{file}: cannot be read: {why_unreadable(error)}") from error
-    return decoded(content, file, encoding, mend)
+    return decoded(content, file, encoding, hint)

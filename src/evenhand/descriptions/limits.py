@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from evenhand import registry
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.policy.traits import traits_of
 
 MOST_ARMS = 1_000
@@ -127,4 +127,4 @@ def _count(value: object) -> int:
 
 def _most(name: str, count: int, most: int) -> None:
     if count > most:
-        raise ArgumentError(wanted(name, f"at most {most:,}", count, "use larger ones from Python"))
+        raise ArgumentError(expected(name, f"at most {most:,}", count, "use larger ones from Python"))

@@ -20,7 +20,7 @@ import numpy as np
 from evenhand import registry
 from evenhand.descriptions.limits import check_encoded, check_sizes
 from evenhand.descriptions.promises import check_names, parts_of, promise_from, with_sets
-from evenhand.errors import ArgumentError, EvenhandError, Wording, wanted
+from evenhand.errors import ArgumentError, EvenhandError, Wording, expected
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.promises.plain_data import ARGUMENTS
 
@@ -67,8 +67,8 @@ def policy_from(spec: object, *, bounded: bool = True) -> Any:
     """
     policy = build(_plain(spec, "policy"), bounded=bounded)
     if isinstance(policy, KernelPolicy) and policy.arms is None:
-        mend = Wording('such as "arms": ["a", "b"]', shell="such as --arms a,b")
-        raise ArgumentError(wanted("arms", "a number of arms or a list of labels", None, mend))
+        hint = Wording('such as "arms": ["a", "b"]', shell="such as --arms a,b")
+        raise ArgumentError(expected("arms", "a number of arms or a list of labels", None, hint))
     return policy
 
 
@@ -81,19 +81,21 @@ def _made(spec: object, kind: registry.Kind, where: str, depth: int, bounded: bo
     if isinstance(spec, str) and where:
         spec = {kind: spec}
     if not isinstance(spec, dict) or not isinstance(spec.get(kind), str):
-        raise ArgumentError(wanted(where or "policy", f'an object with "{kind}", a registered name', spec))
+        raise ArgumentError(expected(where or "policy", f'an object with "{kind}", a registered name', spec))
     if depth > DEEPEST:
-        raise ArgumentError(wanted(where, f"at most {DEEPEST} policies inside one another", spec[kind]))
+        raise ArgumentError(expected(where, f"at most {DEEPEST} policies inside one another", spec[kind]))
     entry = registry.get(spec[kind], kind)
     if entry.name in FROM_PYTHON:
         why = FROM_PYTHON[entry.name]
-        raise ArgumentError(wanted(where or "policy", "what plain data can describe", entry.name, f"{why}: use Python"))
+        raise ArgumentError(
+            expected(where or "policy", "what plain data can describe", entry.name, f"{why}: use Python")
+        )
     given = {name: value for name, value in spec.items() if name != kind}
     promised = given.pop("promise", None) if "lottery" in inspect.signature(entry.cls).parameters else None
     if promised is not None:
         beside = next((name for name in given if name in (*ARGUMENTS, "sets")), None)
         if beside is not None:
-            raise ArgumentError(wanted(beside, "nothing together with a promise, which states it", given[beside]))
+            raise ArgumentError(expected(beside, "nothing together with a promise, which states it", given[beside]))
         own = f"{where}.promise" if where else "promise"
         given["shares"] = promise_from(promised, given.get("arms"), own, bounded=bounded)
     sets = given.pop("sets", None) if "shares" in given else None
@@ -136,7 +138,7 @@ def _arguments(
         else:
             arguments[name] = _of_kind(value, hints.get(name, Any), own)
             if name == "seed" and value is not None and not 0 <= value < LARGEST_SEED:
-                raise ArgumentError(wanted(own, "a whole number from 0 to 2^63 - 1, or null", value))
+                raise ArgumentError(expected(own, "a whole number from 0 to 2^63 - 1, or null", value))
     return arguments
 
 
@@ -147,7 +149,7 @@ def _problem(spec: object, where: str, bounded: bool) -> Any:
     tables = parts_of(parts["model"], f"{where}.model", MODEL)
     for name, part in (*((f"model.{n}", tables[n]) for n in MODEL), ("candidates", parts["candidates"])):
         if not isinstance(part, dict):
-            raise ArgumentError(wanted(f"{where}.{name}", "an object", part))
+            raise ArgumentError(expected(f"{where}.{name}", "an object", part))
     if bounded:
         check_sizes("problem", {**tables, "candidates": parts["candidates"]})
     model = _called(where, CausalModel.from_tables, tables)
@@ -183,7 +185,7 @@ def _of_kind(value: object, hint: object, where: str) -> Any:
             return value
         elif _collection(choice):
             words.append("an object" if typing.get_origin(choice) is Mapping else "a list")
-    raise ArgumentError(wanted(where, " or ".join(words), value))
+    raise ArgumentError(expected(where, " or ".join(words), value))
 
 
 def _collection(hint: object) -> bool:
@@ -199,20 +201,20 @@ def _plain(value: object, where: str, depth: int = 0) -> Any:
         If it is anything else, such as a number that is not finite, or text that no store can hold.
     """
     if depth > 20:
-        raise ArgumentError(wanted(where, "objects and lists at most 20 deep", "deeper ones"))
+        raise ArgumentError(expected(where, "objects and lists at most 20 deep", "deeper ones"))
     if isinstance(value, Mapping):
         body = {}
         for key, item in value.items():
             if not isinstance(key, str):
-                raise ArgumentError(wanted(where, "objects whose keys are text", key))
+                raise ArgumentError(expected(where, "objects whose keys are text", key))
             body[_plain(key, where)] = _plain(item, key if depth == 0 else f"{where}.{key}", depth + 1)
         return body
     if isinstance(value, (list, tuple)):
         return [_plain(item, where, depth + 1) for item in value]
     if isinstance(value, str):
         if "\0" in value or any("\ud800" <= sign <= "\udfff" for sign in value):
-            raise ArgumentError(wanted(where, "text without NUL and without halves of characters", value))
+            raise ArgumentError(expected(where, "text without NUL and without halves of characters", value))
         return value
     if value is None or isinstance(value, (bool, int)) or (isinstance(value, float) and math.isfinite(value)):
         return value
-    raise ArgumentError(wanted(where, "numbers, text, true, false, null, lists or objects", value))
+    raise ArgumentError(expected(where, "numbers, text, true, false, null, lists or objects", value))

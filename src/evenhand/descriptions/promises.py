@@ -6,7 +6,7 @@ from typing import Any
 
 from evenhand.arguments import is_whole
 from evenhand.descriptions.limits import check_sizes
-from evenhand.errors import ArgumentError, nearest, wanted
+from evenhand.errors import ArgumentError, expected, nearest
 from evenhand.promises.plain_data import ARGUMENTS, TABLES
 from evenhand.promises.promise import Promise
 from evenhand.promises.versions import named_as
@@ -22,7 +22,7 @@ def promise_from(data: Any, labels: Any = None, where: str = "promise", *, bound
         If it cannot be read, or cannot be kept.
     """
     if not isinstance(data, dict):
-        raise ArgumentError(wanted(where, f"an object with {', '.join(ARGUMENTS)}", data))
+        raise ArgumentError(expected(where, f"an object with {', '.join(ARGUMENTS)}", data))
     for name in TABLES if bounded else ():
         check_sizes(name, {"shares": data.get(name)})
     known = range(labels) if is_whole(labels) else labels or ()
@@ -39,14 +39,14 @@ def with_sets(shares: object, sets: object, where: str) -> dict[Any, Any]:
     """
     what = 'a list of objects {"arms": [labels], "share": number} beside an object of shares'
     if not isinstance(shares, dict) or not isinstance(sets, list) or not all(isinstance(one, dict) for one in sets):
-        raise ArgumentError(wanted(where, what, sets))
+        raise ArgumentError(expected(where, what, sets))
     found = dict(shares)
     for one in sets:
         part = parts_of(one, where, ("arms", "share"))
         arms = part["arms"]
         key = tuple(arms) if isinstance(arms, list) else ()
         if not key or not all(type(arm) in (str, int) for arm in key) or key in found:
-            raise ArgumentError(wanted(f"{where}: arms", "a list of labels, each set once", arms))
+            raise ArgumentError(expected(f"{where}: arms", "a list of labels, each set once", arms))
         found[key] = part["share"]
     return found
 
@@ -54,7 +54,7 @@ def with_sets(shares: object, sets: object, where: str) -> dict[Any, Any]:
 def parts_of(spec: object, where: str, names: tuple[str, ...], optional: tuple[str, ...] = ()) -> dict[str, Any]:
     """Return an object that has exactly these names; those that are optional may be missing."""
     if not isinstance(spec, dict):
-        raise ArgumentError(wanted(where, f"an object with {', '.join(names)}", spec))
+        raise ArgumentError(expected(where, f"an object with {', '.join(names)}", spec))
     check_names(where, spec, names)
     missing = [name for name in names if name not in optional and spec.get(name) is None]
     if missing:
@@ -67,5 +67,5 @@ def check_names(where: str, given: Any, takes: Any) -> None:
     for name in given:
         if name not in takes:
             near = nearest(name, takes, likeness=0.7)
-            mend = f"did you mean {near[0]!r}?" if near else ""
-            raise ArgumentError(wanted(where, f"arguments among {', '.join(takes)}", name, mend))
+            hint = f"did you mean {near[0]!r}?" if near else ""
+            raise ArgumentError(expected(where, f"arguments among {', '.join(takes)}", name, hint))

@@ -9,7 +9,7 @@ import numpy as np
 
 from evenhand.audit.sequences import Book, refutes
 from evenhand.audit.units import read_differently
-from evenhand.errors import NOTHING, ArgumentError, TableError, Wording, argument, wanted
+from evenhand.errors import NOTHING, ArgumentError, TableError, Wording, argument, expected
 from evenhand.evaluation.estimators import Candidate
 from evenhand.evaluation.findings import Interval
 from evenhand.evaluation.logged import Logged
@@ -50,9 +50,9 @@ def check_log(logged: Logged, arm: str) -> None:
     if not logged.counted:
         return
     if shares_change(logged.codes, len(logged.arms)):
-        mend = Wording(NAME, ", or replay a policy with ", argument("estimator", "replay"))
+        hint = Wording(NAME, ", or replay a policy with ", argument("estimator", "replay"))
         what = "arms drawn with the same chances from first to last, as there are no propensities"
-        raise TableError(wanted(f"column {arm!r}", what, "shares that change, as a learner's do", mend))
+        raise TableError(expected(f"column {arm!r}", what, "shares that change, as a learner's do", hint))
     shown = logged.contexts
     if shown is None:
         return
@@ -65,9 +65,9 @@ def check_log(logged: Logged, arm: str) -> None:
         if len(parts) < 2 or any(np.ptp(part) == 0 for part in parts):
             continue
         if f_oneway(*parts).pvalue < REFUTED:
-            mend = Wording(NAME, "; without them the log is confounded")
+            hint = Wording(NAME, "; without them the log is confounded")
             what = "arms drawn independently of the contexts, as there are no propensities"
-            raise TableError(wanted(f"column {arm!r}", what, f"arms that depend on context {number + 1}", mend))
+            raise TableError(expected(f"column {arm!r}", what, f"arms that depend on context {number + 1}", hint))
 
 
 def _over_chances(mine: Floats, every: Floats) -> Floats:
@@ -134,22 +134,22 @@ def check_normal(rewards: Floats) -> None:
         if count < ENOUGH:
             got = f"'normal' where {count} of the policy's {len(rewards)} rows have a reward {what}"
             once = argument("interval", "once")
-            mend = Wording(f"a normal interval needs {ENOUGH} of them; for one look pass ", once)
-            raise ArgumentError(wanted("interval", "'anytime' or 'once'", got, mend))
+            hint = Wording(f"a normal interval needs {ENOUGH} of them; for one look pass ", once)
+            raise ArgumentError(expected("interval", "'anytime' or 'once'", got, hint))
 
 
 def _check_largest(largest: float, weights: Floats) -> None:
     """Refuse a largest weight that a row exceeds, or under which the rows refute that the mean weight is 1."""
     if weights.max() > largest * (1 + 1e-9):
         what = f"at least the weight of row {int(weights.argmax()) + 1}, {weights.max():.6g}"
-        raise ArgumentError(wanted("largest_weight", what, largest))
+        raise ArgumentError(expected("largest_weight", what, largest))
     book = Book()
     book.add(-weights, largest)
     if refutes([book], -1.0, REFUTED):
         what = Wording(NOTHING, ", as the log does not try everything that the policy plays")
-        mend = "a largest weight bounds the value only where every arm of the policy has a chance in every row"
+        hint = "a largest weight bounds the value only where every arm of the policy has a chance in every row"
         got = f"{largest:g} and a mean weight of {weights.mean():.3g}"
-        raise ArgumentError(wanted("largest_weight", what, got, mend))
+        raise ArgumentError(expected("largest_weight", what, got, hint))
 
 
 def _chance_given(logged: Logged) -> Bools | None:

@@ -11,7 +11,7 @@ import numpy as np
 from evenhand.arguments import as_float
 from evenhand.data.probabilities import summed
 from evenhand.data.tables import column
-from evenhand.errors import ArgumentError, UnknownArmError, Wording, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, UnknownArmError, Wording, expected, expected_one_of
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import Labels
 from evenhand.promises.clause import in_words
@@ -68,25 +68,25 @@ def under_shares(distribution: Mapping[Label, float], shares: Any) -> dict[Label
     what = "a dict arm -> probability"
     given = Labels().read(distribution, "distribution", what)
     if not isinstance(given, dict) or not given:
-        raise ArgumentError(wanted("distribution", what, distribution))
+        raise ArgumentError(expected("distribution", what, distribution))
     chances = np.array([as_float(chance) for chance in given.values()])
     if not ((chances >= 0) & (chances <= 1)).all():
-        raise ArgumentError(wanted("distribution", "probabilities in [0, 1]", dict(distribution)))
+        raise ArgumentError(expected("distribution", "probabilities in [0, 1]", dict(distribution)))
     read = summed(chances[None, :])
     if read.wrong is not None:
-        raise ArgumentError(wanted("distribution", "probabilities that sum to 1", dict(distribution), read.mend(0)))
+        raise ArgumentError(expected("distribution", "probabilities that sum to 1", dict(distribution), read.hint(0)))
     named = Labels(given).read(shares, "shares", "a dict arm -> share") if isinstance(shares, Mapping) else {}
     owed = shares.arms if isinstance(shares, Promise) else named
     for label in owed:
         if label not in given:
-            raise UnknownArmError(wanted_one_of("shares", given, label, what="shares of the arms"))
+            raise UnknownArmError(expected_one_of("shares", given, label, what="shares of the arms"))
     promise = shares
     if not isinstance(shares, Promise):
         full = {label: dict(named).get(label, 0) for label in given} if named else shares
         promise = read_promise(full, arms=list(given))
     if odd := [clause for clause in promise.clauses if clause.kind == "window"]:
         got = Wording("; ".join(in_words(odd)))
-        raise ArgumentError(wanted("shares", "only shares and caps, for a distribution", got))
+        raise ArgumentError(expected("shares", "only shares and caps, for a distribution", got))
     found = np.zeros(len(given))
     _fill(_parts_of(promise, list(given)), np.maximum(read.rows[0], NO_CHANCE), 1.0, found)
     return dict(zip(given, found.round(12).tolist(), strict=True))

@@ -11,7 +11,7 @@ import orjson
 
 from evenhand.data.probabilities import by_arm
 from evenhand.data.tables import EACH, cells, check_column, numbers
-from evenhand.errors import TableError, wanted
+from evenhand.errors import TableError, expected
 from evenhand.evaluation.logged import all_chances, columns_by_arm, positions_in
 from evenhand.frames import as_pandas
 from evenhand.kernels.arrays import Bools, Floats, Ints
@@ -50,17 +50,17 @@ def read_drawn(log: Any, arm: str, reward: str, propensity: Any) -> tuple[Drawn,
     """
     frame = log.frame() if "frame" in dir(type(log)) else as_pandas(log, "log")
     if "arms" in frame:
-        raise TableError(wanted("log", "decisions for one arm each", "a column 'arms' of several"))
+        raise TableError(expected("log", "decisions for one arm each", "a column 'arms' of several"))
     arms, codes = positions_in(frame, arm)
     if len(arms) < 2:
-        raise TableError(wanted(f"column {arm!r}", "at least two arms", f"{arms[0]!r} in every row"))
+        raise TableError(expected(f"column {arm!r}", "at least two arms", f"{arms[0]!r} in every row"))
     if propensity is None and set(frame.columns) >= OF_STUDY:
         frame = _of_study(frame, arms, codes)
     columns = columns_by_arm(frame, propensity, arms)
     if not isinstance(columns, Mapping):
         what = "a column of the chance of each arm, whichever was drawn"
         hint = "that of the drawn arm alone hides where others could not be drawn; an export with form bandit has all"
-        raise TableError(wanted("propensity", what, propensity, hint))
+        raise TableError(expected("propensity", what, propensity, hint))
     known = (*arms, *(label for label in columns if label not in Labels(arms)))
     every, notes = all_chances(frame, columns, known, codes)
     outcomes = _outcomes(frame, reward)
@@ -79,7 +79,7 @@ def _of_study(frame: pd.DataFrame, arms: tuple[Label, ...], codes: Ints) -> pd.D
     certain = frame["propensity"].eq(1.0).tolist()
     if unsaid := [row for row, one in enumerate(lists) if one is None and not certain[row]]:
         where, got = f"column 'probabilities', row {unsaid[0] + 1}", frame["probabilities"].iloc[unsaid[0]]
-        raise TableError(wanted(where, "the chances of all arms", got, "its policy draws without stating them"))
+        raise TableError(expected(where, "the chances of all arms", got, "its policy draws without stating them"))
     count = max(int(indexes.max()) + 1, *(len(one or ()) for one in lists))
     names = {int(index): f"{EACH}{arms[code]}" for index, code in zip(indexes, codes, strict=True)}
     columns = [names.get(index, f"{EACH}{index}, never drawn") for index in range(count)]
@@ -105,5 +105,5 @@ def _outcomes(frame: pd.DataFrame, reward: str) -> Floats:
     read = numbers(frame.assign(**{reward: filled}), reward)
     if (bad := np.flatnonzero((read != 0) & (read != 1))).size:
         where = f"column {reward!r}, row {bad[0] + 1}"
-        raise TableError(wanted(where, "an outcome of 0 or 1", float(read[bad[0]]), NUMERIC))
+        raise TableError(expected(where, "an outcome of 0 or 1", float(read[bad[0]]), NUMERIC))
     return np.where(empty, np.nan, read)

@@ -15,7 +15,7 @@ from evenhand.arguments import real, yes_or_no
 from evenhand.data.tables import LEFT_OUT, numbers
 from evenhand.display.digits import with_signs
 from evenhand.display.html import Card, HasCard, Table
-from evenhand.errors import TableError, UnknownArmError, Wording, argument, wanted, wanted_one_of
+from evenhand.errors import TableError, UnknownArmError, Wording, argument, expected, expected_one_of
 from evenhand.evaluation.drawn import Drawn, read_drawn
 from evenhand.evaluation.overlap import difference, evidence
 from evenhand.evaluation.propensities import ERROR, adjusted
@@ -150,7 +150,7 @@ def effects(
     read, frame = read_drawn(log, arm, reward, propensity)
     place = Labels(read.arms).place(control)
     if place is None:
-        raise UnknownArmError(wanted_one_of("control", read.arms, control, what="one of the arms of the log,"))
+        raise UnknownArmError(expected_one_of("control", read.arms, control, what="one of the arms of the log,"))
     left_out = numbers(frame, LEFT_OUT, low=0.0) if LEFT_OUT in frame else np.zeros(len(frame))
     stops = np.flatnonzero((read.open | (left_out > 0)) & anytime)
     looked = int(stops[0]) if stops.size else len(frame)
@@ -158,10 +158,10 @@ def effects(
     rows = [_compared(read, place, code, looked, alpha, anytime) for code in order[1:]]
     if not any(row["compared"] for row in rows):
         what = "outcomes of decisions in which the control and another arm could be drawn"
-        mend = "its arms are not compared by it; draw them by a lottery: DeadlineLearn(lottery=0.5)"
+        hint = "its arms are not compared by it; draw them by a lottery: DeadlineLearn(lottery=0.5)"
         if looked < len(frame):
-            mend = f"decision {looked + 1} is still open, or the log leaves it out: close it if it will never have one"
-        raise TableError(wanted("log", what, "none", mend))
+            hint = f"decision {looked + 1} is still open, or the log leaves it out: close it if it will never have one"
+        raise TableError(expected("log", what, "none", hint))
     every = adjusted(np.array([row["p_value"] for row in rows]))
     rows = [row | {"adjusted": p_value} for row, p_value in zip(rows, every, strict=True)]
     notes = tuple(_notes(read, order, rows, int(left_out.sum()), looked, anytime))
@@ -215,13 +215,13 @@ def _notes(
     more = [] if anytime else [argument("anytime", True), "."]
     yield from [Wording(before, LOOKS[anytime], *more, after), *([] if anytime else [ALONE])]
     if looked < len(read.codes):
-        why, mend = "has no outcome yet", "Close those that will never come (forget)"
+        why, hint = "has no outcome yet", "Close those that will never come (forget)"
         if not read.open[looked]:
             why = "is left out of the log, which does not say whether its outcome may still come"
-            mend = "Take the study or its export with form log, where it goes on past closed ones"
+            hint = "Take the study or its export with form log, where it goes on past closed ones"
         yield (
             f"It looked at the first {looked:,} of {len(read.codes):,} decisions, as the next one {why}: outcomes that "
-            f"come early are no fair sample. {mend}, which supposes that they are lost regardless of the arm."
+            f"come early are no fair sample. {hint}, which supposes that they are lost regardless of the arm."
         )
     if left_out:
         yield (
@@ -257,9 +257,9 @@ def _doubts(read: Drawn) -> Iterator[str]:
 
     plays, stated = np.bincount(read.codes, minlength=len(read.arms)), read.chances.sum(axis=0)
     errors = np.sqrt((read.chances * (1 - read.chances)).sum(axis=0))
-    for label, had, expected, error in zip(read.arms, plays, stated, errors, strict=True):
-        if abs(had - expected) > norm.isf(ERROR / 2 / len(plays)) * error + 1.0:
+    for label, had, mean, error in zip(read.arms, plays, stated, errors, strict=True):
+        if abs(had - mean) > norm.isf(ERROR / 2 / len(plays)) * error + 1.0:
             yield (
-                f"Arm {label!r} was drawn {had:,} times where its chances sum to {expected:,.1f}: they may be those of "
+                f"Arm {label!r} was drawn {had:,} times where its chances sum to {mean:,.1f}: they may be those of "
                 "another rule, or rows may be missing."
             )

@@ -22,10 +22,10 @@ from evenhand.errors import (
     UnknownArmError,
     Wording,
     argument,
+    expected,
+    expected_one_of,
     none_for,
     of_one_type,
-    wanted,
-    wanted_one_of,
 )
 from evenhand.evaluation.logged import Logged, check_columns, check_order, row_table
 from evenhand.frames import dimensions, is_frame
@@ -80,8 +80,10 @@ def read_candidate(policy: Any, logged: Logged) -> Candidate:
     """
     if callable(policy):
         if isinstance(policy, type):
-            mend = f"write {policy.__name__}()"
-            raise ArgumentError(wanted("policy", "a distribution, a function or a policy, not its class", policy, mend))
+            hint = f"write {policy.__name__}()"
+            raise ArgumentError(
+                expected("policy", "a distribution, a function or a policy, not its class", policy, hint)
+            )
         try:
             found = policy(logged.undecided() if logged.contexts is None else logged.contexts)
         except Exception as error:
@@ -95,10 +97,10 @@ def _read(policy: Any, logged: Logged, name: str) -> Candidate:
         given = dict(Labels(logged.places).read(policy, name, "a dict position -> (arm -> probability)"))
         if not logged.positions or set(given) != set(logged.places):
             if not logged.positions:
-                mend = Wording("name the column of the positions with ", argument("position"))
-                raise ArgumentError(wanted(name, "one distribution, as the log has no positions", list(given), mend))
+                hint = Wording("name the column of the positions with ", argument("position"))
+                raise ArgumentError(expected(name, "one distribution, as the log has no positions", list(given), hint))
             what = Wording("a distribution for each of the positions ", list(logged.places))
-            raise ArgumentError(wanted(name, what, list(given), "the positions must be those of the log"))
+            raise ArgumentError(expected(name, what, list(given), "the positions must be those of the log"))
         parts = [_distribution(given[place], logged, f"{name}[{place!r}]") for place in logged.places]
         return _candidate(np.array(parts), logged.at, lambda at: f"{name}[{logged.places[at]!r}]")
     if is_frame(policy) or dimensions(policy) == 2:
@@ -114,7 +116,7 @@ def _candidate(found: Floats, which: Ints, name: Callable[[int], str], by_row: b
     read = summed(found)
     if read.wrong is not None:
         row = read.wrong
-        raise ArgumentError(wanted(name(row), WHAT, Wording(f"a sum of {read.sums[row]:.6g}"), read.mend(row)))
+        raise ArgumentError(expected(name(row), WHAT, Wording(f"a sum of {read.sums[row]:.6g}"), read.hint(row)))
     return Candidate(read.rows, which, by_row, scaled_note("The probabilities of the policy", read.missed))
 
 
@@ -122,28 +124,28 @@ def _distribution(given: Any, logged: Logged, name: str) -> Floats:
     values = Labels(logged.arms).read(given, name, "a dict arm -> probability")
     if isinstance(values, list):
         if len(values) != len(logged.arms):
-            mend = "pass a dict arm -> probability, or a data frame with the arms as columns and the rows of the log"
-            raise ArgumentError(wanted(name, f"a probability for each of {len(logged.arms)} arms", len(values), mend))
+            hint = "pass a dict arm -> probability, or a data frame with the arms as columns and the rows of the log"
+            raise ArgumentError(expected(name, f"a probability for each of {len(logged.arms)} arms", len(values), hint))
         values = dict(zip(logged.arms, values, strict=True))
     named: dict[Label, float] = {}
     unnamed = [arm for arm in logged.arms if arm not in values]
     for label, value in values.items():
         number, twin = as_float(value), None if label in logged.arms else twin_of(label, unnamed)
         if not 0 <= number <= 1:
-            mend = "write it as a number, without quotation marks" if isinstance(value, str) else ""
-            raise ArgumentError(wanted(f"{name}[{label!r}]", "a probability in [0, 1]", value, mend))
+            hint = "write it as a number, without quotation marks" if isinstance(value, str) else ""
+            raise ArgumentError(expected(f"{name}[{label!r}]", "a probability in [0, 1]", value, hint))
         if label in logged.arms:
             named[label] = number
         elif twin is not None or len(unnamed) == len(logged.arms) or not of_one_type(logged.arms, label):
-            mend = "" if twin is None else f"did you mean {twin!r}?"
-            raise UnknownArmError(wanted_one_of(name, logged.arms, label, what="the arms of the log,", hint=mend))
+            hint = "" if twin is None else f"did you mean {twin!r}?"
+            raise UnknownArmError(expected_one_of(name, logged.arms, label, what="the arms of the log,", hint=hint))
         elif number > 0:
-            mend = "this log cannot show its value; run an experiment that tries it"
-            raise UnknownArmError(wanted(f"{name}[{label!r}]", "0 for an arm that the log never tried", value, mend))
+            hint = "this log cannot show its value; run an experiment that tries it"
+            raise UnknownArmError(expected(f"{name}[{label!r}]", "0 for an arm that the log never tried", value, hint))
     lacking = [label for label in logged.arms if label not in named]
     if lacking:
-        got, mend = none_for(lacking[0], values, logged.arms), "give it a probability, 0 if it is never played"
-        raise UnknownArmError(wanted(name, "every arm of the log", got, mend))
+        got, hint = none_for(lacking[0], values, logged.arms), "give it a probability, 0 if it is never played"
+        raise UnknownArmError(expected(name, "every arm of the log", got, hint))
     return np.array([named[label] for label in logged.arms])
 
 
@@ -152,12 +154,12 @@ def _by_row(given: Any, logged: Logged, name: str) -> Candidate:
     found = as_floats(row_table(given, logged, name))
     if found is None or found.shape != (rows, arms):
         got = given if found is None else f"an array of shape {found.shape}"
-        raise ArgumentError(wanted(name, f"an array of shape ({rows}, {arms}), a row for each row of the log", got))
+        raise ArgumentError(expected(name, f"an array of shape ({rows}, {arms}), a row for each row of the log", got))
     bad = np.argwhere(~((found >= 0) & (found <= 1)))
     if bad.size:
         row, column = bad[0]
         where = f"{name}, row {row + 1}, arm {logged.arms[column]!r}"
-        raise ArgumentError(wanted(where, "a probability in [0, 1]", found[row, column]))
+        raise ArgumentError(expected(where, "a probability in [0, 1]", found[row, column]))
     read = _candidate(found, np.arange(rows), lambda row: f"{name}, row {row + 1}", True)
     if not is_frame(given):
         check_order(name, found, logged, "pass a data frame with the arms as columns")
@@ -205,16 +207,16 @@ def read_estimates(model: Any, logged: Logged, *, past_alone: bool) -> RewardEst
         lacking = [arm for arm in logged.arms if arm not in given]
         if lacking:
             got = none_for(lacking[0], given, logged.arms)
-            raise ArgumentError(wanted("model", "an expected reward for every arm", got))
+            raise ArgumentError(expected("model", "an expected reward for every arm", got))
         found = np.array([[as_float(given[arm]) for arm in logged.arms]])
     else:
         found = as_floats(model)
     if found is None or found.shape not in ((1, arms), (rows, arms)):
         what = f"a model with fit and predict, a dict arm -> reward, or an array of shape ({rows}, {arms})"
-        raise ArgumentError(wanted("model", what, model))
+        raise ArgumentError(expected("model", what, model))
     if not ((found >= 0) & (found <= 1)).all():
         raise ArgumentError(
-            wanted("model", "expected rewards in [0, 1]", float(found[~((found >= 0) & (found <= 1))][0]))
+            expected("model", "expected rewards in [0, 1]", float(found[~((found >= 0) & (found <= 1))][0]))
         )
     if not is_frame(model) and not is_by_label(model):
         check_order("model", found, logged, "pass a dict arm -> reward, or a data frame with the arms as columns")

@@ -9,7 +9,7 @@ import numpy as np
 
 from evenhand.arguments import one_of, real, whole, yes_or_no
 from evenhand.display.progress import ProgressBar
-from evenhand.errors import NOTHING, ArgumentError, Wording, argument, wanted
+from evenhand.errors import NOTHING, ArgumentError, Wording, argument, expected
 from evenhand.evaluation.comparison import follow, side_by_side
 from evenhand.evaluation.diagnosis import check_log, check_normal, known_weight, single_weight, uncovered
 from evenhand.evaluation.estimators import read_candidate, read_estimates
@@ -149,14 +149,14 @@ def evaluate(
     if _all_learn(named):
         if estimators not in (["dr"], ["replay"]):
             what = "'replay' for a policy that learns"
-            raise ArgumentError(wanted("estimator", what, estimator, "the weights of a whole history multiply"))
+            raise ArgumentError(expected("estimator", what, estimator, "the weights of a whole history multiply"))
         _unused("where a policy is replayed", model=model, largest_weight=largest_weight)
         _unused("where a policy is replayed, which takes all rows to be independent; keep one row a unit", unit=unit)
         settings = ReplaySettings(level, interval, stationary, rounds, replays, first, each)
         with ProgressBar("replays", replays * len(named), shown=progress) as bar:
             return evaluate_learners(named, logged, arm, settings, bar)
     if "replay" in estimators:
-        raise ArgumentError(wanted("estimator", "'dr', 'ips', 'snips' or 'dm' for a distribution", estimator))
+        raise ArgumentError(expected("estimator", "'dr', 'ips', 'snips' or 'dm' for a distribution", estimator))
     _unused("for a distribution, whose value is that of all rows; shorten the log instead", rounds=rounds)
     if not set(estimators) & {*MODELLED}:
         _unused(f"for {', '.join(estimators)}, which uses no model", model=model)
@@ -183,8 +183,8 @@ def _all_learn(named: Mapping[str, Any]) -> bool:
     """Return whether all policies learn, so that they are replayed; refuse some that do beside some that do not."""
     kinds = {learns(policy) for policy in named.values()}
     if len(kinds) > 1:
-        mend = "compare learners with learners, distributions with distributions"
-        raise ArgumentError(wanted("policy", "only policies that learn, or only distributions", list(named), mend))
+        hint = "compare learners with learners, distributions with distributions"
+        raise ArgumentError(expected("policy", "only policies that learn, or only distributions", list(named), hint))
     return kinds == {True}
 
 
@@ -240,7 +240,7 @@ def _unused(where: str, **arguments: Any) -> None:
     """Refuse an argument that would have no effect."""
     for name, value in arguments.items():
         if value is not None:
-            raise ArgumentError(wanted(name, Wording(NOTHING, " ", where), value))
+            raise ArgumentError(expected(name, Wording(NOTHING, " ", where), value))
 
 
 def _named(policy: Any, logged: Logged) -> dict[str, Any]:

@@ -32,9 +32,9 @@ from evenhand.errors import (
     UnknownArmError,
     Wording,
     argument,
+    expected,
+    expected_one_of,
     none_for,
-    wanted,
-    wanted_one_of,
 )
 from evenhand.frames import ENCODE, as_pandas, frame_or_value, is_frame
 from evenhand.kernels.arrays import Bools, Floats, Ints
@@ -121,7 +121,7 @@ class Logged:
             return self
         if rows.sum() < 2:
             what = "at least two rows in which every arm of the policy had a chance"
-            raise TableError(wanted("log", what, int(rows.sum()), "run an experiment that tries them"))
+            raise TableError(expected("log", what, int(rows.sum()), "run an experiment that tries them"))
         return replace(self.take(rows), whole=self)
 
 
@@ -153,11 +153,11 @@ def read_logged(
     rewards = numbers(frame, reward, low=0.0, high=1.0, empty=SILENCE)
     arms, codes = positions_in(frame, arm)
     if len(rewards) < 2:
-        raise TableError(wanted("log", "at least two rows", "one row"))
+        raise TableError(expected("log", "at least two rows", "one row"))
     if len(arms) < 2:
         only = f"{arms[0]!r} in every row"
-        mend = "a log of one arm says nothing about others; run an experiment with DeadlineLearn(lottery=0.5)"
-        raise TableError(wanted(f"column {arm!r}", "at least two arms", only, mend))
+        hint = "a log of one arm says nothing about others; run an experiment with DeadlineLearn(lottery=0.5)"
+        raise TableError(expected(f"column {arm!r}", "at least two arms", only, hint))
     places: tuple[Label, ...] = (0,)
     at = np.zeros(len(codes), np.int64)
     if position is not None:
@@ -211,11 +211,11 @@ def check_columns(name: str, given: Any, logged: Logged) -> None:
     by_arm = isinstance(given, Mapping) and Labels(given).order(logged.arms) is not None
     values = given.values() if by_arm else ()
     if values and all(np.shape(one) == logged.codes.shape for one in values):
-        mend = "pass a data frame of them"
-        raise ArgumentError(wanted(name, "a number for each arm", Wording("a column for each arm"), mend))
+        hint = "pass a data frame of them"
+        raise ArgumentError(expected(name, "a number for each arm", Wording("a column for each arm"), hint))
 
 
-def check_order(name: str, values: Floats, logged: Logged, mend: str) -> None:
+def check_order(name: str, values: Floats, logged: Logged, hint: str) -> None:
     """Refuse values (n, n_arms, ...) that differ by the position of the arm, where nothing states the arms' order.
 
     Raises
@@ -225,8 +225,8 @@ def check_order(name: str, values: Floats, logged: Logged, mend: str) -> None:
     """
     if not logged.ordered and np.ptp(values, axis=1).any():
         what = f"values by the names of the arms, as nothing states the order of {list(logged.arms)}"
-        mend += ", or make the column a pandas.Categorical with its categories in your order"
-        raise ArgumentError(f"{name}: expected {what}, got values by position; {mend}")
+        hint += ", or make the column a pandas.Categorical with its categories in your order"
+        raise ArgumentError(f"{name}: expected {what}, got values by position; {hint}")
 
 
 def row_table(given: Any, logged: Logged, name: str) -> Any:
@@ -272,8 +272,10 @@ def _check_order(frame: pd.DataFrame, order: str | Sequence[str]) -> tuple[str, 
     if late.size:
         name = ordered.names[0]
         where = f"column {name!r}, row {late[0] + 2}"
-        mend = "turn the log around, as its newest row comes first" if ordered.turned else "sort the log first"
-        raise TableError(wanted(where, "a value not below that of the row before", frame[name].iloc[late[0] + 1], mend))
+        hint = "turn the log around, as its newest row comes first" if ordered.turned else "sort the log first"
+        raise TableError(
+            expected(where, "a value not below that of the row before", frame[name].iloc[late[0] + 1], hint)
+        )
     same = np.bincount(ordered.place)
     return ordered.note(int(same[same > 1].sum()), len(frame), "rows")
 
@@ -282,12 +284,12 @@ def _check_drawn(chances: Floats, name: str) -> None:
     """Refuse a log in which nothing was drawn."""
     if (chances == 1).all():
         what = "chances below 1, as of a rule that draws"
-        mend = Wording(
+        hint = Wording(
             "a log without randomness cannot be weighted; leave ",
             argument("propensity"),
             " out and replay a policy that learns, or run an experiment with DeadlineLearn(lottery=0.5) first",
         )
-        raise TableError(wanted(f"column {name!r}", what, Wording("1 in every row"), mend))
+        raise TableError(expected(f"column {name!r}", what, Wording("1 in every row"), hint))
 
 
 def columns_by_arm(frame: pd.DataFrame, given: Any, arms: Sequence[Label]) -> Any:
@@ -307,23 +309,23 @@ def all_chances(
     columns = dict(Labels(arms).read(given, "propensity", "a column, or a dict arm -> column"))
     for label in columns:
         if label not in arms:
-            raise UnknownArmError(wanted_one_of("propensity", arms, label, what="arms of the log,"))
+            raise UnknownArmError(expected_one_of("propensity", arms, label, what="arms of the log,"))
     for label in arms:
         if label not in columns:
             words = none_for(label, columns, arms)
-            raise UnknownArmError(wanted("propensity", "a column for every arm of the log", words))
+            raise UnknownArmError(expected("propensity", "a column for every arm of the log", words))
     read = [numbers(frame, columns[label], low=0.0, high=1.0 + ROUNDING) for label in arms]
     found = summed(np.minimum(np.column_stack(read), 1.0))
     if (wrong := found.wrong) is not None:
         what, off = "chances of all arms that sum to 1", f"a sum of {found.sums[wrong]:.6g}"
-        raise TableError(wanted(f"propensity, row {wrong + 1}", what, off, found.mend(wrong)))
+        raise TableError(expected(f"propensity, row {wrong + 1}", what, off, found.hint(wrong)))
     every = found.rows
     none = np.flatnonzero(every[np.arange(len(codes)), codes] < LEAST_CHANCE)
     if none.size:
         where = f"column {columns[arms[codes[none[0]]]]!r}, row {none[0] + 1}"
         got = float(every[none[0], codes[none[0]]])
-        mend = "a chance that was rounded to 0 needs more decimals"
-        raise TableError(wanted(where, "a propensity above 0, as the row has this arm", got, mend))
+        hint = "a chance that was rounded to 0 needs more decimals"
+        raise TableError(expected(where, "a propensity above 0, as the row has this arm", got, hint))
     return every, scaled_note("The chances of all arms", found.missed)
 
 
@@ -353,8 +355,10 @@ def _fixed_chances(
             continue
         if total > 1 and rows >= MANY * (times > 0).sum():
             where = f"column {name!r}" + (f", position {places[place]!r}" if len(places) > 1 else "")
-            mend = "the column must hold the probability of the arm in its row"
-            raise TableError(wanted(where, "chances of the arms that sum to 1", Wording(f"a sum of {total:.6g}"), mend))
+            hint = "the column must hold the probability of the arm in its row"
+            raise TableError(
+                expected(where, "chances of the arms that sum to 1", Wording(f"a sum of {total:.6g}"), hint)
+            )
         whole, fixed = False, fixed and total < 1
     return (every if whole else None), fixed
 
@@ -375,5 +379,5 @@ def _contexts(frame: pd.DataFrame, given: Any, arms: int) -> tuple[Floats | None
     fits = shown is not None and shown.shape[:-1] in ((len(frame),), (len(frame), arms)) and shown.shape[-1] > 0
     if shown is None or not fits or not np.isfinite(shown).all():
         got = given if shown is None else f"an array of shape {shown.shape}"
-        raise ContextError(wanted("contexts", what, got, ENCODE if is_frame(given) else ""))
+        raise ContextError(expected("contexts", what, got, ENCODE if is_frame(given) else ""))
     return shown, named if named and all(isinstance(name, str) for name in named) else None, ()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.arguments import whole
-from evenhand.errors import ArgumentError, ModelError, wanted
+from evenhand.errors import ArgumentError, ModelError, expected
 from evenhand.evaluation.estimators import Candidate, expected_by, read_candidate
 from evenhand.evaluation.logged import Logged
 from evenhand.kernels.arrays import Floats, Ints
@@ -58,7 +58,7 @@ class Refitted:
     def __post_init__(self) -> None:
         if isinstance(self.fit, type) or not (callable(self.fit) or isinstance(self.fit, Estimator)):
             what = "a function of rows that returns a policy, or an estimator of scikit-learn"
-            raise ArgumentError(wanted("fit", what, self.fit))
+            raise ArgumentError(expected("fit", what, self.fit))
         whole("blocks", self.blocks, low=2)
 
     def ends(self, logged: Logged) -> list[int]:
@@ -67,7 +67,7 @@ class Refitted:
         starts = np.flatnonzero(np.diff(units, prepend=-1))
         if len(starts) < self.blocks:
             what = f"at least {self.blocks} rows or units, one for each block"
-            raise ArgumentError(wanted("log", what, len(starts), "pass fewer blocks"))
+            raise ArgumentError(expected("log", what, len(starts), "pass fewer blocks"))
         firsts = [int(part[0]) for part in np.array_split(starts, self.blocks)]
         return [*firsts[1:], len(units)]
 

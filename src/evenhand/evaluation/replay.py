@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.errors import ArgumentError, ContextError, UnknownArmError, Wording, none_for, wanted
+from evenhand.errors import ArgumentError, ContextError, UnknownArmError, Wording, expected, none_for
 from evenhand.evaluation.logged import Logged
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import flat
@@ -68,20 +68,22 @@ def read_learner(name: str, policy: Any, logged: Logged) -> Any:
         policy = DeadlineLearn(copy.deepcopy(policy), dict.fromkeys(logged.arms, 0), seed=0)
     traits = traits_of(policy)
     if traits.plays != 1:
-        raise ArgumentError(wanted(name, "a policy that plays one arm in a round", f"plays={traits.plays}"))
+        raise ArgumentError(expected(name, "a policy that plays one arm in a round", f"plays={traits.plays}"))
     if traits.arms is not None and isinstance(policy, KernelPolicy) and traits.dimension is not None and policy.round:
-        got, mend = f"one at round {policy.round}", "pass policy.fresh()"
-        raise ArgumentError(wanted(name, "one that has not decided yet", got, mend))
+        got, hint = f"one at round {policy.round}", "pass policy.fresh()"
+        raise ArgumentError(expected(name, "one that has not decided yet", got, hint))
     looks, contextual = bool(traits.contextual), logged.contexts is not None
     if looks and not contextual:
-        raise ContextError(wanted("contexts", f"columns or an array, as {type(policy).__name__} uses contexts", None))
+        raise ContextError(expected("contexts", f"columns or an array, as {type(policy).__name__} uses contexts", None))
     width = None if logged.contexts is None else logged.contexts.shape[-1]
     if looks and traits.dimension not in (None, width):
-        raise ContextError(wanted("contexts", f"{traits.dimension} numbers per row, as {name} has", width))
+        raise ContextError(expected("contexts", f"{traits.dimension} numbers per row, as {name} has", width))
     known = policy.contexts.table_columns if looks and isinstance(policy, KernelPolicy) else None
     if known is not None and logged.columns not in (None, known):
-        mend = "name them in the order in which it has learned"
-        raise ContextError(wanted("contexts", Wording("the columns ", known, f", as {name} has"), logged.columns, mend))
+        hint = "name them in the order in which it has learned"
+        raise ContextError(
+            expected("contexts", Wording("the columns ", known, f", as {name} has"), logged.columns, hint)
+        )
     arms = traits.arms
     if arms is None and begins_anew(policy):
         policy = policy.fresh(arms=list(logged.arms))
@@ -92,11 +94,11 @@ def read_learner(name: str, policy: Any, logged: Logged) -> Any:
         lacking = [arm for code, arm in enumerate(logged.arms) if codes.get(places[code]) != code]
         untried = [arm for place, arm in enumerate(arms) if place not in codes]
         if lacking:
-            got, mend = none_for(lacking[0], arms), "make the policy for the arms of the log"
-            raise UnknownArmError(wanted(name, "a policy that knows every arm of the log", got, mend))
+            got, hint = none_for(lacking[0], arms), "make the policy for the arms of the log"
+            raise UnknownArmError(expected(name, "a policy that knows every arm of the log", got, hint))
         if untried:
-            mend = "the log has no reward of it; run an experiment that tries it"
-            raise UnknownArmError(wanted(name, "a policy with only arms of the log", untried[0], mend))
+            hint = "the log has no reward of it; run an experiment that tries it"
+            raise UnknownArmError(expected(name, "a policy with only arms of the log", untried[0], hint))
     return policy
 
 
@@ -109,11 +111,11 @@ def _code(decision: Any, arms: Labels) -> int:
     try:
         arm = decision.arm
     except AttributeError:
-        mend = "ask returns an eh.Decision, or an object with its id, arm and index"
-        raise UnknownArmError(wanted("policy", "a decision for an arm of the log", decision, mend)) from None
+        hint = "ask returns an eh.Decision, or an object with its id, arm and index"
+        raise UnknownArmError(expected("policy", "a decision for an arm of the log", decision, hint)) from None
     code = arms.place(arm)
     if code is None:
-        raise UnknownArmError(wanted("policy", "a decision for an arm of the log", arm))
+        raise UnknownArmError(expected("policy", "a decision for an arm of the log", arm))
     return code
 
 
@@ -123,7 +125,7 @@ def rounds_of(policy: Any, logged: Logged) -> tuple[int, int]:
     counts = np.bincount(logged.codes, minlength=len(logged.arms))
     least, rows = int(counts.min()), int(counts.sum())
     promise = traits_of(policy).promise
-    if promise is None or promise.sets or traits_of(policy).kept != "at every round":
+    if promise is None or promise.sets or traits_of(policy).holds_when != "at every round":
         return least, rows
     shares = promise.floats()
     counts = counts[_arms_of(policy, logged).places(promise.arms)]

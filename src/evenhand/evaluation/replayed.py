@@ -13,7 +13,7 @@ from evenhand.arguments import whole
 from evenhand.audit.sequences import BettingProcess, Book
 from evenhand.display.html import notes_of
 from evenhand.display.progress import ProgressBar
-from evenhand.errors import NOTHING, ArgumentError, TableError, Wording, argument, wanted
+from evenhand.errors import NOTHING, ArgumentError, TableError, Wording, argument, expected
 from evenhand.evaluation.comparison import compared
 from evenhand.evaluation.diagnosis import CHOSEN, check_log, check_normal, overlap_of, weights_of
 from evenhand.evaluation.findings import Comparison, Evaluation, Interval
@@ -48,26 +48,26 @@ def evaluate_learners(
         If all replays end before the number of rounds; if the log gave an arm no chance in some rows.
     """
     if logged.positions:
-        mend = "evaluate the rows of one position, such as log[log['position'] == 1]"
+        hint = "evaluate the rows of one position, such as log[log['position'] == 1]"
         what: str = Wording(NOTHING, " where a policy is replayed: a replay mixes the positions")
-        raise ArgumentError(wanted("position", what, list(logged.places), mend))
+        raise ArgumentError(expected("position", what, list(logged.places), hint))
     ready = {name: read_learner(name, policy, logged) for name, policy in policies.items()}
     if not logged.counted or logged.contexts is not None:
         check_log(logged, arm)
     logged = _covered(logged, settings.stationary)
     sure, most, why = _lengths(ready, logged)
     if settings.rounds is None and sure < 2:
-        mend = Wording(f"{why}; use a longer log, or pass ", argument("rounds"))
+        hint = Wording(f"{why}; use a longer log, or pass ", argument("rounds"))
         if not logged.counted and logged.contexts is None:
             alone = " out if the log's choices depended on nothing but its own arms and rewards"
-            mend = Wording(mend, "; leave ", argument("propensity"), alone)
+            hint = Wording(hint, "; leave ", argument("propensity"), alone)
         what = "rows by which a replay is sure to last 2 rounds"
-        raise TableError(wanted("log", what, Wording(f"{sure} sure rounds"), mend))
+        raise TableError(expected("log", what, Wording(f"{sure} sure rounds"), hint))
     rounds = sure if settings.rounds is None else whole("rounds", settings.rounds, low=2)
     if rounds > most:
         limit = why if logged.contexts is not None or not logged.fixed else "a replay has used up an arm's rows by then"
-        what, mend = f"at most {most}, as {limit}", "ask for fewer, or use a longer log"
-        raise ArgumentError(wanted("rounds", what, rounds, mend))
+        what, hint = f"at most {most}, as {limit}", "ask for fewer, or use a longer log"
+        raise ArgumentError(expected("rounds", what, rounds, hint))
     runs: dict[str, list[Replayed]] = {}
     for name, policy in ready.items():
         runs[name] = []
@@ -77,8 +77,8 @@ def evaluate_learners(
         if not any(len(run.rewards) == rounds for run in runs[name]):
             longest = max(len(run.rewards) for run in runs[name])
             what = f"a number that some replay reaches; the longest had {longest}"
-            mend = Wording("pass ", argument("rounds", longest))
-            raise TableError(wanted("rounds", what, rounds, "ask for fewer" if settings.rounds else mend))
+            hint = Wording("pass ", argument("rounds", longest))
+            raise TableError(expected("rounds", what, rounds, "ask for fewer" if settings.rounds else hint))
     there = {name: [run for run in each if len(run.rewards) == rounds] for name, each in runs.items()}
     if settings.interval == "normal":
         for run in chain(*there.values()):
@@ -116,8 +116,8 @@ def _covered(logged: Logged, stationary: bool) -> Logged:
             arm, share = overlap.idxmin(), overlap.min()
             got = f"none for arm {arm!r} in {100 * (1 - share):.3g} % of the rows"
         alike = "if rewards are the same in the other rows, leave these out with "
-        mend, what = Wording(alike, argument("stationary", True)), "a chance for every arm in every row of a replay"
-        raise TableError(wanted("propensity", what, Wording(got), mend))
+        hint, what = Wording(alike, argument("stationary", True)), "a chance for every arm in every row of a replay"
+        raise TableError(expected("propensity", what, Wording(got), hint))
     return logged.only(~certain if logged.every is None else np.all(logged.every > 0, axis=1))
 
 
@@ -230,7 +230,7 @@ def _audited(policy: Any, runs: list[Replayed]) -> audit.Audit | None:
     import pandas as pd
 
     promise = traits_of(policy).promise
-    if traits_of(policy).kept != "at every round" or not promise.clauses:
+    if traits_of(policy).holds_when != "at every round" or not promise.clauses:
         return None
     found = [audit.promise(pd.DataFrame({"arm": pd.Series(run.arms)}), arm="arm", promise=promise) for run in runs]
     return next((one for one in found if not one.kept), found[0])

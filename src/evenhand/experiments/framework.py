@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evenhand.errors import ArgumentError, RegistryError, wanted
+from evenhand.errors import ArgumentError, RegistryError, expected
 from evenhand.saving.provenance import made_with
 from evenhand.simulation import simulate
 
@@ -248,13 +248,13 @@ class Experiment:
             If there are no reduced settings, both sizes are asked for, or there is no setting of a name in `changes`.
         """
         if quick and reduced:
-            raise ArgumentError(wanted("--reduced", "one size", "--quick as well"))
+            raise ArgumentError(expected("--reduced", "one size", "--quick as well"))
         if reduced and self.reduced is None:
-            raise ArgumentError(wanted("--reduced", "an experiment with reduced settings", self.id, "use --quick"))
+            raise ArgumentError(expected("--reduced", "an experiment with reduced settings", self.id, "use --quick"))
         settings = self.quick if quick else self.reduced if reduced else self.full
         for name, value in changes.items():
             if not is_dataclass(settings) or not isinstance(vars(settings).get(name), type(value)):
-                raise ArgumentError(wanted(f"--{name}", "an experiment with this setting", self.id, "leave it out"))
+                raise ArgumentError(expected(f"--{name}", "an experiment with this setting", self.id, "leave it out"))
         size = "quick" if quick else "reduced" if reduced else "full"
         return replace(self, full=replace(settings, **changes) if changes else settings, size=size)
 

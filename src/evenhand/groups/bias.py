@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.groups.problem import Groups
 from evenhand.kernels.arrays import Bools, Floats
 from evenhand.kernels.linear import Regressions
@@ -82,10 +82,10 @@ def named(features: Sequence[str] | None, count: int, intercept: bool) -> list[A
     listed = isinstance(features, Iterable) and not isinstance(features, str)
     names: list[Any] = [str(one) for one in features or ()] if listed else list(range(count - intercept))
     if len(names) != count - intercept or not (listed or features is None):
-        raise ArgumentError(wanted("features", f"{count - intercept} names, one per feature", features))
+        raise ArgumentError(expected("features", f"{count - intercept} names, one per feature", features))
     names += [INTERCEPT] * intercept
     if len(set(names)) < count:
-        raise ArgumentError(wanted("features", "names that differ" + " from 'intercept'" * intercept, features))
+        raise ArgumentError(expected("features", "names that differ" + " from 'intercept'" * intercept, features))
     return names
 
 
@@ -109,8 +109,8 @@ def estimate(
 
     arms, names = len(membership.arms), membership.names
     if not fit.samples.any():
-        mend = f"tell some rewards first; if a study decides, read study.policy: {COPIED}"
-        raise ArgumentError(f"bias: nothing has been told yet; {mend}")
+        hint = f"tell some rewards first; if a study decides, read study.policy: {COPIED}"
+        raise ArgumentError(f"bias: nothing has been told yet; {hint}")
     own = None if reference is None else membership.code(reference, "reference")
     members = [[i for i in range(arms) if membership.codes[i] == group] for group in range(len(names))]
 

@@ -27,7 +27,7 @@ from evenhand.data.groupings import used_once
 from evenhand.data.tables import check_column, column, column_names, in_column_order, numbers, places_in
 from evenhand.display.digits import as_written, in_words
 from evenhand.display.html import Card, HasCard, Table
-from evenhand.errors import ArgumentError, TableError, Wording, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, TableError, Wording, expected, expected_one_of
 from evenhand.frames import as_pandas
 from evenhand.kernels.arrays import Bools, Floats
 from evenhand.protocol import Label
@@ -167,7 +167,7 @@ def choose(
     (gap,) = similar_gaps(rows, values, codes, names, encoder, compared=[code], level=level)
     if math.isinf(gap.low):
         got = Wording("some that determine all of one side")
-        raise TableError(wanted("features", "some that leave a part of the records to chance", got))
+        raise TableError(expected("features", "some that leave a part of the records to chance", got))
     notes = notes_on_overlap(rows, codes, names, encoder.sources)
     if gap.low <= 0 <= gap.high:
         notes += (
@@ -183,12 +183,12 @@ def choose(
         met = column(people, group)
         if (unknown := places_in(met, names) < 0).any():
             raise TableError(
-                wanted_one_of(f"applicants, row {int(unknown.argmax()) + 1}", names, met[unknown.argmax()])
+                expected_one_of(f"applicants, row {int(unknown.argmax()) + 1}", names, met[unknown.argmax()])
             )
         own, rows = places_in(met, names) == code, _with_intercept(encoder.transform(people))
         record = np.where(own, rows[:, kept] @ mine, rows[:, kept] @ others)
     if taken := [name for name in ADDED if name in people]:
-        raise TableError(wanted("table", "one without the columns that are added", taken[0], "rename it"))
+        raise TableError(expected("table", "one without the columns that are added", taken[0], "rename it"))
     places = whole("places", places, low=1, high=len(people))
     corrected = record + np.where(own, rows[:, kept] @ (others - mine), 0.0)
     by_record, after, low, high = (
@@ -212,15 +212,15 @@ def choose(
 def _compared(names: list[Label], codes: Any, sensitive: Label | None) -> int:
     """Return the place of the group whose records are corrected."""
     if len(names) < 2:
-        raise TableError(wanted("group", "a column with at least two groups", names[0]))
+        raise TableError(expected("group", "a column with at least two groups", names[0]))
     if sensitive is None:
         if len(names) == 2:
             return int(np.bincount(codes).argmin())
         what = Wording("the name of the group whose records are corrected, as there are several: ", names[:NAMED])
-        raise ArgumentError(wanted("sensitive", what, Wording("none")))
+        raise ArgumentError(expected("sensitive", what, Wording("none")))
     place = int(places_in(np.array([sensitive], object), names)[0])
     if place < 0:
-        raise ArgumentError(wanted_one_of("sensitive", names, sensitive))
+        raise ArgumentError(expected_one_of("sensitive", names, sensitive))
     return place
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from evenhand.arguments import one_of, real
-from evenhand.errors import NOTHING, ArgumentError, Wording, wanted
+from evenhand.errors import NOTHING, ArgumentError, Wording, expected
 from evenhand.groups.bias import INTERCEPT, Balance, estimate, named
 from evenhand.groups.interval_policies import ColdStart, IntervalPolicy, Preset
 from evenhand.groups.intervals import CHAIN_WITHIN, TOP, IntervalParams
@@ -124,16 +124,16 @@ class GroupFairTopInterval(IntervalPolicy):
         )
         names = self.membership.names
         if len(names) < 2:
-            raise ArgumentError(wanted("groups", "at least two groups", list(names)))
+            raise ArgumentError(expected("groups", "at least two groups", list(names)))
         if sensitive is not None:
             sensitive = names[self.membership.code(sensitive, "sensitive")]
             if len(names) > 2:
-                mend = "leave it out to correct every group"
+                hint = "leave it out to correct every group"
                 got = Wording(f"{len(names)} groups")
-                raise ArgumentError(wanted("sensitive", "exactly two groups with it", got, mend))
+                raise ArgumentError(expected("sensitive", "exactly two groups with it", got, hint))
             if mean_reward is not None:
                 what = Wording(NOTHING, " together with sensitive=")
-                raise ArgumentError(wanted("mean_reward", what, mean_reward, "give one"))
+                raise ArgumentError(expected("mean_reward", what, mean_reward, "give one"))
         if mean_reward is not None:
             mean_reward = real("mean_reward", mean_reward)
         self.sensitive, self.mean_reward = sensitive, mean_reward

@@ -23,7 +23,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from evenhand.arguments import one_of, real, whole, yes_or_no
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.groups.intervals import CHAIN, INTERVALS, TOP, TWO_SWEEPS, IntervalParams, IntervalState
 from evenhand.groups.problem import Grouped, Groups, Membership
 from evenhand.groups.worlds import BiasedLinearArms
@@ -67,7 +67,7 @@ class IntervalPolicy(Grouped):
         self.preset = one_of("preset", preset, ("paper", "authors"))
         if preset == "authors" and horizon is None:
             what = "a number of rounds, as the authors' program uses it in every width"
-            raise ArgumentError(wanted("horizon", what, horizon))
+            raise ArgumentError(expected("horizon", what, horizon))
         never = isinstance(exploration, float) and exploration == math.inf
         self.exploration = math.inf if never else real("exploration", exploration, above=0)
         self.cold_start = None if cold_start is None else one_of("cold_start", cold_start, ("infinite", "minimum_norm"))

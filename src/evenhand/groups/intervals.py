@@ -162,15 +162,15 @@ def rank_again(params: object, state: Any, contexts: Floats, round: int, waiting
 
 
 @kernel
-def any_of(stream: Words, wanted: Bools) -> int:
+def any_of(stream: Words, expected: Bools) -> int:
     """Return one of the arms that are wanted, each equally likely."""
     count = 0
-    for arm in range(wanted.size):
-        if wanted[arm]:
+    for arm in range(expected.size):
+        if expected[arm]:
             count += 1
     left = below(stream, count)
-    for arm in range(wanted.size):
-        if wanted[arm]:
+    for arm in range(expected.size):
+        if expected[arm]:
             if left == 0:
                 return arm
             left -= 1

@@ -20,7 +20,7 @@ from evenhand.kernels.compose import bind, kernel
 from evenhand.kernels.linear import Regressions, intercept, learn, product, regressions
 from evenhand.kernels.probability_of_largest import largest_normal
 from evenhand.kernels.random import draw, normal
-from evenhand.policy.kernel_set import Chances, Kernels, reason, sampled, unknown_probability
+from evenhand.policy.kernel_set import Kernels, ProbabilityFunction, reason, sampled, unknown_probability
 from evenhand.registry import register
 from evenhand.rng import Seed
 
@@ -183,7 +183,7 @@ class LinearThompson(Grouped):
         update,
         unknown_probability,
         bind(rank_again, choose_eligible=choose),
-        Chances(probabilities, ("fit.coefficients", "fit.factors"), among=True),
+        ProbabilityFunction(probabilities, ("fit.coefficients", "fit.factors"), among=True),
     )
 
     def __init__(

@@ -19,7 +19,7 @@ import numpy as np
 
 from evenhand.arguments import as_floats
 from evenhand.data.rows import in_step
-from evenhand.errors import ArgumentError, UnknownArmError, Wording, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, UnknownArmError, Wording, expected, expected_one_of
 from evenhand.frames import is_frame
 from evenhand.groups.problem import Groups, Membership
 from evenhand.kernels.arrays import Floats, Ints
@@ -53,15 +53,15 @@ def round_regrets(biased: object, true: object, index: object, reward: object) -
         true = in_order(true, [None, list(biased.columns)], "true")
     means = as_floats(biased)
     if means is None or means.ndim < 1 or means.size == 0:
-        raise ArgumentError(wanted("biased", "an expected reward for each arm (..., n_arms)", biased))
+        raise ArgumentError(expected("biased", "an expected reward for each arm (..., n_arms)", biased))
     rounds, k = means.shape[:-1], means.shape[-1]
     worth = _shaped("true", true, means.shape, "as many numbers as `biased` has")
     received = _shaped("reward", reward, rounds, "a finite number for each round")
     if not np.isfinite(received).all():
-        raise ArgumentError(wanted("reward", "a finite number for each round", reward))
+        raise ArgumentError(expected("reward", "a finite number for each round", reward))
     arms = _shaped("index", index, rounds, "the position of an arm for each round")
     if not np.isin(arms, np.arange(k)).all():
-        raise ArgumentError(wanted("index", f"positions of arms, from 0 to {k - 1}", index))
+        raise ArgumentError(expected("index", f"positions of arms, from 0 to {k - 1}", index))
     at = arms.astype(np.int64)[..., None]
     lost = [of.max(axis=-1) - np.take_along_axis(of, at, axis=-1)[..., 0] for of in (means, worth)]
     return np.stack([*lost, means.max(axis=-1) - received], axis=-1)
@@ -71,7 +71,7 @@ def _shaped(name: str, given: object, shape: tuple[int, ...], what: str) -> Floa
     """Return numbers of this shape."""
     found = as_floats(given)
     if found is None or found.shape != shape:
-        raise ArgumentError(wanted(name, f"{what}, of shape {shape}", given))
+        raise ArgumentError(expected(name, f"{what}, of shape {shape}", given))
     return found
 
 
@@ -107,7 +107,7 @@ class Ledger:
         """
         index = self.membership.labels.place(arm)
         if index is None:
-            raise UnknownArmError(wanted_one_of("arm", self.membership.arms, arm, what="one of the arms"))
+            raise UnknownArmError(expected_one_of("arm", self.membership.arms, arm, what="one of the arms"))
         biased, true = (self._means(means, name) for name, means in (("biased", biased), ("true", true)))
         self._regrets += round_regrets(biased, true, index, reward)
         self.pulls[index] += 1
@@ -121,7 +121,7 @@ class Ledger:
             return in_order(means, [arms], name)
         given = dict(self.membership.labels.read(means, name, "an expected reward for each arm"))
         if set(given) != set(arms):
-            raise ArgumentError(wanted(name, Wording("an expected reward for each of the arms ", list(arms)), means))
+            raise ArgumentError(expected(name, Wording("an expected reward for each of the arms ", list(arms)), means))
         return [given[arm] for arm in arms]
 
     @property

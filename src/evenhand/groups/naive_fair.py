@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from evenhand.arguments import one_of, yes_or_no
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.groups.interval_policies import TopInterval
 from evenhand.groups.intervals import any_of, group_of
 from evenhand.groups.linear_thompson import LinearThompson
@@ -124,14 +124,16 @@ class NaiveFair(Grouped):
         said = {"delta": (delta, 0.1), "noise_scale": (noise_scale, 1.0), "intercept": (self.intercept, False)}
         for name, (value, silent) in said.items():
             if inner is not None and value != silent:
-                raise ArgumentError(wanted(name, f"{silent} together with inner=", value, "give it to inner"))
+                raise ArgumentError(expected(name, f"{silent} together with inner=", value, "give it to inner"))
         if inner is None:
             inner = TopInterval(self.groups, delta, noise_scale=noise_scale, intercept=self.intercept)
         if not isinstance(inner, Grouped) or isinstance(inner, NaiveFair):
-            raise ArgumentError(wanted("inner", "a policy of evenhand.groups that does not draw groups itself", inner))
+            raise ArgumentError(
+                expected("inner", "a policy of evenhand.groups that does not draw groups itself", inner)
+            )
         require_fresh("inner", inner, "pass inner.fresh()")
         if inner.membership != self.membership:
-            raise ArgumentError(wanted("inner", f"one for the groups {self.groups}", inner.groups))
+            raise ArgumentError(expected("inner", f"one for the groups {self.groups}", inner.groups))
         self._kernels = Kernels(
             bind(choose, inner_choose=inner._kernels.choose),
             bind(update, inner_update=inner._kernels.update),

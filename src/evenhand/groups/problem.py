@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.errors import NOTHING, ArgumentError, ContextError, UnknownArmError, Wording, wanted, wanted_one_of
+from evenhand.errors import NOTHING, ArgumentError, ContextError, UnknownArmError, Wording, expected, expected_one_of
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import Labels, as_given, combined_label, combined_labels
 from evenhand.policy.kernel_policy import KernelPolicy
@@ -39,7 +39,7 @@ def _attributes(group: object, name: str = "groups") -> Any:
         return tuple(_attributes(one, name) for one in group) if len(group) > 1 else _attributes(group[0], name)
     label = as_label(group)
     if not isinstance(label, (str, int)):
-        raise ArgumentError(wanted(name, "labels that are str or int, or tuples of such", group))
+        raise ArgumentError(expected(name, "labels that are str or int, or tuples of such", group))
     return label
 
 
@@ -102,7 +102,7 @@ class Groups:
             position = self._codes.place(label)
             if position is not None:
                 return position
-        raise UnknownArmError(wanted_one_of(name, self.names, group, what="one of the groups"))
+        raise UnknownArmError(expected_one_of(name, self.names, group, what="one of the groups"))
 
     def of_round(self, groups: Any) -> Floats:
         """Return the codes (n_arms,) of a membership that holds for one round; arms that a dict leaves out keep their
@@ -121,12 +121,12 @@ class Groups:
             for arm, group in groups.items():
                 position = self.labels.place(arm)
                 if position is None:
-                    raise UnknownArmError(wanted_one_of("groups", self.arms, arm, what="a dict over the arms"))
+                    raise UnknownArmError(expected_one_of("groups", self.arms, arm, what="a dict over the arms"))
                 codes[position] = self.code(group)
             return codes
         if len(groups) != len(self.arms):
             what = f"{len(self.arms)} groups, one per arm, or a dict arm -> group"
-            raise ArgumentError(wanted("groups", what, groups))
+            raise ArgumentError(expected("groups", what, groups))
         return np.array([self.code(group) for group in groups], dtype=np.float64)
 
     @cached_property
@@ -212,14 +212,14 @@ class Grouped(KernelPolicy):
         if 16 * rows * (dimension + 1) ** 2 > MOST_MEMORY:
             most = math.isqrt(MOST_MEMORY // (16 * rows)) - 1
             what = f"at most {most} features for {len(self.membership.arms)} arms"
-            raise ContextError(wanted("contexts", what, dimension, "leave some out, or summarize them"))
+            raise ContextError(expected("contexts", what, dimension, "leave some out, or summarize them"))
         super()._begin(dimension)
 
     def _choose(self, shown: Floats) -> tuple[int, int, float]:
         if self.horizon is not None and self.round >= self.horizon:
-            mend = Wording("give a longer horizon, or ", NOTHING, " for widths that grow with t")
+            hint = Wording("give a longer horizon, or ", NOTHING, " for widths that grow with t")
             what = f"at most horizon={self.horizon} rounds"
-            raise ArgumentError(wanted("horizon", what, f"round {self.round + 1}", mend))
+            raise ArgumentError(expected("horizon", what, f"round {self.round + 1}", hint))
         return super()._choose(shown)
 
     def _read_contexts(self, contexts: object = None) -> Floats:

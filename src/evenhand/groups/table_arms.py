@@ -29,7 +29,7 @@ from evenhand.data.encoding import fitted
 from evenhand.data.features import other_columns
 from evenhand.data.groupings import Grouping
 from evenhand.data.tables import column, column_names, in_column_order, named_alike, numbers, places_in
-from evenhand.errors import ArgumentError, TableError, Wording, argument, wanted
+from evenhand.errors import ArgumentError, TableError, Wording, argument, expected
 from evenhand.frames import as_pandas
 from evenhand.groups.bias import INTERCEPT, named
 from evenhand.groups.problem import Groups, one_of_two
@@ -231,8 +231,8 @@ class TableArms(KernelWorld):
             features = other_columns(frame, {*arm_columns, *group_columns, reward})
         shown = _names("features", features)
         if reward in shown:
-            mend = "the predicted column cannot be a context; leave it out"
-            raise TableError(wanted("features", "columns other than the reward's", reward, mend))
+            hint = "the predicted column cannot be a context; leave it out"
+            raise TableError(expected("features", "columns other than the reward's", reward, hint))
         self.columns = list(map(str, shown))
         self.encoder, table = fitted(frame, shown)
         self.features = self.encoder.names or []
@@ -241,8 +241,8 @@ class TableArms(KernelWorld):
         groups: dict[Label, Label] = {}
         for row, (cell, own) in enumerate(zip(cells, belongs, strict=True)):
             if groups.setdefault(cell, own) != own:
-                mend = Wording(f"name {', '.join(map(repr, group_columns))} in ", argument("arm"), " too")
-                raise TableError(wanted(f"group, row {row + 1}", f"arm {cell!r} in one group", own, mend))
+                hint = Wording(f"name {', '.join(map(repr, group_columns))} in ", argument("arm"), " too")
+                raise TableError(expected(f"group, row {row + 1}", f"arm {cell!r} in one group", own, hint))
         self.membership = Groups.read({label: groups[label] for label in arms})
         super().__init__(self.membership.arms, table.shape[1])
         if sensitive is not None:
@@ -336,7 +336,7 @@ class TableArms(KernelWorld):
         """
         names = self.membership.names
         if len(names) < 2:
-            raise ArgumentError(wanted("group", "a column with at least two groups", list(names)))
+            raise ArgumentError(expected("group", "a column with at least two groups", list(names)))
         own = None if self.sensitive is None else names.index(self.sensitive)
         return range(len(names)) if len(names) > 2 else [one_of_two(np.bincount(self.codes()), own)]
 
@@ -359,7 +359,7 @@ class TableArms(KernelWorld):
 def _names(name: str, columns: object) -> list[Any]:
     names = column_names(name, columns)
     if len(set(names)) < len(names):
-        raise TableError(wanted(name, "at least one column, each once", columns))
+        raise TableError(expected(name, "at least one column, each once", columns))
     return names
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from evenhand.data.probabilities import summed
 from evenhand.data.text_files import text_of
-from evenhand.errors import TableError, Wording, argument, is_path, wanted
+from evenhand.errors import TableError, Wording, argument, expected, is_path
 from evenhand.kernels.arrays import Floats
 
 KINDS = ("network", "variable", "probability")
@@ -65,13 +65,13 @@ def read_text(path: str | os.PathLike[str], encoding: str | None) -> tuple[Path,
         If there is no such file, it cannot be read or unpacked, or it is not in this encoding.
     """
     if not is_path(path):
-        raise TableError(wanted("path", "the name of a BIF file", path))
+        raise TableError(expected("path", "the name of a BIF file", path))
     source = Path(path)
     text = text_of(source, encoding)
     if odd := _NO_TEXT.search(text):
         line = text.count("\n", 0, odd.start()) + 1
-        mend = Wording("pass another ", argument("encoding"), ", or save the file as UTF-8")
-        raise TableError(wanted(f"{source}, line {line}", "text", f"U+{ord(odd[0]):04X}", mend))
+        hint = Wording("pass another ", argument("encoding"), ", or save the file as UTF-8")
+        raise TableError(expected(f"{source}, line {line}", "text", f"U+{ord(odd[0]):04X}", hint))
     return source, _SKIPPED.sub(_blank, text)
 
 
@@ -162,12 +162,12 @@ def read_bif(path: str | os.PathLike[str], encoding: str | None = None) -> Netwo
 
 
 def _states(block: Block, name: str) -> tuple[str, ...]:
-    wanted = f"variable {name}: expected one `type discrete [n] {{ ... }};`"
+    expected = f"variable {name}: expected one `type discrete [n] {{ ... }};`"
     if len(block.statements) != 1:
-        block.fail(wanted)
+        block.fail(expected)
     tokens = block.statements[0].tokens
     if tokens[:2] != ["type", "discrete"] or "{" not in tokens or tokens[-1] != "}":
-        block.fail(wanted, block.statements[0])
+        block.fail(expected, block.statements[0])
     opened = tokens.index("{")
     count, found = "".join(tokens[2:opened]), tuple(tokens[opened + 1 : -1])
     if count not in ("", f"[{len(found)}]"):
@@ -226,7 +226,7 @@ def _table(block: Block, names: list[str], states: States) -> Table:
     if (row := read.wrong) is not None:
         at = tuple(int(i) for i in np.unravel_index(row, shape[:-1])) if shape[:-1] else ()
         where = f"the row for {_words(at, names, states)}"
-        block.fail(f"{of}{where} sums to {read.sums[row]:.6g}, not to one; {read.mend(row)}")
+        block.fail(f"{of}{where} sums to {read.sums[row]:.6g}, not to one; {read.hint(row)}")
     return table
 
 

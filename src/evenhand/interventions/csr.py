@@ -26,7 +26,7 @@ from typing import Any, Self
 import numpy as np
 
 from evenhand.arguments import real, yes_or_no
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.interventions.bets import Bets, Contrast, gap, lead, least, outcome
 from evenhand.interventions.cells import CellCounts, Evidence
 from evenhand.interventions.estimators import Estimates
@@ -110,7 +110,7 @@ class CSR(Search):
         self.slack = real("slack", slack, low=0)
         self.tested = yes_or_no("pooled", pooled) and delta is not None
         if self.slack and not self.tested:
-            raise ArgumentError(wanted("slack", "0 without tests: the published rules have no slack", slack))
+            raise ArgumentError(expected("slack", "0 without tests: the published rules have no slack", slack))
         super().__init__(
             problem, tolerance=tolerance, budget=budget, costs=costs, mean_cost=mean_cost, reuse=reuse, pooled=pooled
         )

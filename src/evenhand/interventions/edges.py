@@ -7,7 +7,7 @@ from itertools import count, pairwise
 from typing import Any
 
 from evenhand.arguments import in_sequence
-from evenhand.errors import ArgumentError, Wording, wanted
+from evenhand.errors import ArgumentError, Wording, expected
 
 Arcs = tuple[tuple[str, str], ...]
 ARROW = re.compile(r"\s*(<-+>|<-+|-+>)\s*")
@@ -45,15 +45,15 @@ def read_edges(edges: Any) -> tuple[Arcs, Arcs]:
     at = count()
     text = QUOTED.sub(lambda _: f"\0{next(at)}\0", edges)
     if DRAWN.match(text):
-        mend = "leave out digraph, braces and attributes"
-        raise ArgumentError(wanted("edges", "only arrows, parent -> child; parent -> child", edges, mend))
+        hint = "leave out digraph, braces and attributes"
+        raise ArgumentError(expected("edges", "only arrows, parent -> child; parent -> child", edges, hint))
     arrows: list[tuple[str, str]] = []
     arcs: list[tuple[str, str]] = []
     for part in filter(str.strip, BETWEEN.split(ARROW.sub(r" \1 ", text))):
         first, *others = ARROW.split(part.strip())
         names = [_name(name, quoted) for name in (first, *others[1::2])]
         if not others or not all(names):
-            raise ArgumentError(wanted("edges", "parent -> child, parent -> child, or a <-> b", _read(part, quoted)))
+            raise ArgumentError(expected("edges", "parent -> child, parent -> child, or a <-> b", _read(part, quoted)))
         for arrow, (left, right) in zip(others[::2], pairwise(names), strict=True):
             found = arcs if arrow[0] + arrow[-1] == "<>" else arrows
             found.append((left, right) if arrow[-1] == ">" else (right, left))
@@ -65,8 +65,8 @@ def _name(written: str, quoted: list[str]) -> str:
     if PLACE.fullmatch(written):
         return _read(written, quoted)
     if FOREIGN.search(written):
-        mend = "leave out comments, attributes and other signs, or put a name that holds them in quotation marks"
-        raise ArgumentError(wanted("edges", "only names and arrows", _read(written, quoted), mend))
+        hint = "leave out comments, attributes and other signs, or put a name that holds them in quotation marks"
+        raise ArgumentError(expected("edges", "only names and arrows", _read(written, quoted), hint))
     return written
 
 
@@ -86,7 +86,7 @@ def read_latent(latent: Any) -> Arcs:
         return read_pairs("latent", latent)
     arrows, arcs = read_edges(latent)
     if arrows:
-        raise ArgumentError(wanted("latent", "pairs a <-> b", " -> ".join(arrows[0])))
+        raise ArgumentError(expected("latent", "pairs a <-> b", " -> ".join(arrows[0])))
     return arcs
 
 
@@ -96,19 +96,19 @@ def read_pairs(name: str, pairs: Any) -> Arcs:
     found = []
     for pair in in_sequence(name, pairs, what):
         if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not all(isinstance(end, str) for end in pair):
-            raise ArgumentError(wanted(name, what, pair))
+            raise ArgumentError(expected(name, what, pair))
         if pair[0] == pair[1]:
-            raise ArgumentError(wanted(name, "two different nodes", tuple(pair)))
+            raise ArgumentError(expected(name, "two different nodes", tuple(pair)))
         found.append((pair[0], pair[1]))
     if len(set(found)) < len(found):
-        raise ArgumentError(wanted(name, "each pair once", next(pair for pair in found if found.count(pair) > 1)))
+        raise ArgumentError(expected(name, "each pair once", next(pair for pair in found if found.count(pair) > 1)))
     return tuple(found)
 
 
 def parents_of(arrows: Arcs, latent: Arcs) -> dict[str, list[str]]:
     """Return the parents of every node, parents in the order in which their arrows are written."""
     if not arrows:
-        raise ArgumentError(wanted("edges", "at least one arrow parent -> child", Wording("none")))
+        raise ArgumentError(expected("edges", "at least one arrow parent -> child", Wording("none")))
     parents: dict[str, list[str]] = {node: [] for pair in (*arrows, *latent) for node in pair}
     for parent, child in arrows:
         parents[child].append(parent)

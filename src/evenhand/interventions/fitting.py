@@ -17,7 +17,7 @@ from scipy.special import softmax
 
 from evenhand.arguments import real
 from evenhand.data.tables import check_empty, column, levels_of, numbers, order_is_known, places_in
-from evenhand.errors import ArgumentError, TableError, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, TableError, expected, expected_one_of
 from evenhand.frames import as_pandas
 from evenhand.interventions.edges import parents_of, read_edges, read_latent
 from evenhand.kernels.arrays import Floats
@@ -90,7 +90,7 @@ def fitted(frame: Any, edges: Any, smoothing: Any, latent: Any, measured: str | 
     columns = {node: column(frame, node) for node in parents}
     leaves = [node for node in parents if not any(node in above for above in parents.values())]
     if measured is not None and not (isinstance(measured, str) and measured in leaves):
-        raise ArgumentError(wanted_one_of("measured", leaves, measured, what="a node without arrows from it, one of"))
+        raise ArgumentError(expected_one_of("measured", leaves, measured, what="a node without arrows from it, one of"))
     states: dict[str, list[Any]] = {}
     codes: dict[str, Any] = {}
     for node in parents:
@@ -125,7 +125,7 @@ def _between(frame: Any, node: str) -> tuple[list[Any], Floats]:
     values = numbers(frame, node)
     low, high = float(values.min()), float(values.max())
     if low == high:
-        raise TableError(wanted(f"column {node!r}", "numbers that differ", low))
+        raise TableError(expected(f"column {node!r}", "numbers that differ", low))
     return [repr(low), repr(high)], (values - low) / (high - low)
 
 
@@ -149,10 +149,10 @@ def _states(node: str, values: Any, frame: Any) -> list[Any]:
     measured = [state for state in found if isinstance(state, str) and _MEASURED.fullmatch(state)]
     fractions = f"states: at most {MOST_MEASURED} different fractions or dates such as {next(iter(measured), '')!r}"
     different = f"at most {MOST_STATES} different values"
-    mend = "each takes a row of the table: group them first, --cut COLUMN=25,45 in the shell, pandas.cut in Python"
+    hint = "each takes a row of the table: group them first, --cut COLUMN=25,45 in the shell, pandas.cut in Python"
     for some, most, what in ((measured, MOST_MEASURED, fractions), (found, MOST_STATES, different)):
         if len(some) > most:
-            raise TableError(wanted(f"column {node!r}", what, len(some), mend))
+            raise TableError(expected(f"column {node!r}", what, len(some), hint))
     return found
 
 
@@ -163,7 +163,7 @@ def _counted(
     shape = tuple(len(states[name]) for name in axes)
     if np.prod([float(size) for size in shape]) > MOST_ENTRIES:
         what = f"a table of at most {MOST_ENTRIES:,} entries"
-        raise TableError(wanted(f"the parents of {node!r}", what, shape, "leave out arrows, or group their values"))
+        raise TableError(expected(f"the parents of {node!r}", what, shape, "leave out arrows, or group their values"))
     found, lower = np.zeros(shape), np.floor(codes[node]).astype(np.int64)
     part = codes[node] - lower
     for place, share in ((lower, 1.0 - part), (np.minimum(lower + 1, shape[-1] - 1), part)):

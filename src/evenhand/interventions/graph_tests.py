@@ -86,9 +86,9 @@ def in_words(test: Any, drawn: str | None = None) -> str:
     dropped = f"; {test.dropped} of {test.strata} strata have no contrast" if test.dropped else ""
     by_lot = test.later == drawn
     chance = "if the lot took account of it, " if by_lot else ""
-    mend = f"{chance}add an arrow {test.earlier} -> {test.later}"
+    hint = f"{chance}add an arrow {test.earlier} -> {test.later}"
     says = f"{'The lot' if by_lot else 'Your graph'} says that {test.earlier} and {test.later} are unrelated{given}"
-    return f"{says}; the table says otherwise (p = {test.p:.2g}{dropped}): {mend}."
+    return f"{says}; the table says otherwise (p = {test.p:.2g}{dropped}): {hint}."
 
 
 def _strata(model: CausalModel, earlier: str, later: str, parents: Collection[str]) -> Floats:
@@ -129,12 +129,12 @@ class Margins(NamedTuple):
         found = np.zeros((draws, rows.shape[1], columns.shape[1]), np.int64)
         left = np.broadcast_to(columns, (draws, *columns.shape)).copy()
         for row in range(rows.shape[1]):
-            wanted = np.broadcast_to(rows[:, row], left.shape[:2]).copy()
+            expected = np.broadcast_to(rows[:, row], left.shape[:2]).copy()
             for column in range(columns.shape[1]):
-                got = random.hypergeometric(left[:, :, column], left[:, :, column + 1 :].sum(2), wanted)
+                got = random.hypergeometric(left[:, :, column], left[:, :, column + 1 :].sum(2), expected)
                 found[:, row, column] = got.sum(1)
                 left[:, :, column] -= got
-                wanted -= got
+                expected -= got
         return found
 
 

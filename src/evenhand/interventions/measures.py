@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.arguments import is_whole
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.interventions.cells import Cells, Evidence
 from evenhand.interventions.search import Search
 from evenhand.kernels.arrays import Ints
@@ -82,12 +82,12 @@ def simulated_searches(searches: Mapping[str, Search], *, replications: int = 10
     import pandas as pd
 
     if not is_whole(replications) or replications < 1:
-        raise ArgumentError(wanted("replications", "a number >= 1", replications))
+        raise ArgumentError(expected("replications", "a number >= 1", replications))
     for name, search in searches.items():
         require_fresh(f"searches[{name!r}]", search, "pass search.fresh(): every replication starts without memory")
         if not search.problem.exact:
             what = "a problem over a complete model"
-            raise ArgumentError(wanted(f"searches[{name!r}]", what, "one with a log"))
+            raise ArgumentError(expected(f"searches[{name!r}]", what, "one with a log"))
     base, rows = draw_seed(seed), []
     for number, (name, given) in enumerate(searches.items()):
         search, problem, draws = given.fresh(), given.problem, EvidenceDraws(given.problem.cells)

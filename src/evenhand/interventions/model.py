@@ -11,7 +11,7 @@ import numpy as np
 
 from evenhand.arguments import as_floats, in_sequence, real, whole
 from evenhand.data.probabilities import scaled_note, summed
-from evenhand.errors import ArgumentError, Wording, nearest, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, Wording, expected, expected_one_of, nearest
 from evenhand.frames import has_row_labels
 from evenhand.interventions.bif_files import read_bif
 from evenhand.interventions.edges import read_latent
@@ -36,17 +36,17 @@ def read_conditional_table(name: str, table: Any, axes: Sequence[Sequence[str | 
     if array is not None and parents > 1 and array.size == np.prod(shape):
         array = array.reshape(shape)
     if array is None:
-        raise ArgumentError(wanted(name, f"numbers of shape {shape}", table))
+        raise ArgumentError(expected(name, f"numbers of shape {shape}", table))
     if array.shape != shape:
-        mend = "one axis per parent, in order, and the node's own axis last"
-        raise ArgumentError(wanted(name, f"a table of shape {shape}", array.shape, mend))
+        hint = "one axis per parent, in order, and the node's own axis last"
+        raise ArgumentError(expected(name, f"a table of shape {shape}", array.shape, hint))
     if not np.isfinite(array).all() or (array < 0).any():
-        raise ArgumentError(wanted(name, "probabilities >= 0", table))
+        raise ArgumentError(expected(name, "probabilities >= 0", table))
     read = summed(array.reshape(-1, shape[-1]))
     if (row := read.wrong) is not None:
         at = tuple(int(i) for i in np.unravel_index(row, shape[:-1])) if shape[:-1] else ()
-        got, mend = round(float(read.sums[row]), 6), (f"correct the row at {at}: " if at else "") + read.mend(row)
-        raise ArgumentError(wanted(name, "rows that sum to one", got, mend))
+        got, hint = round(float(read.sums[row]), 6), (f"correct the row at {at}: " if at else "") + read.hint(row)
+        raise ArgumentError(expected(name, "rows that sum to one", got, hint))
     return read.rows.reshape(shape), read.missed
 
 
@@ -106,7 +106,7 @@ class CausalModel:
     ) -> None:
         for name, mapping in (("states", states), ("parents", parents), ("tables", tables)):
             if not isinstance(mapping, Mapping):
-                raise ArgumentError(wanted(name, "a dict by node", mapping))
+                raise ArgumentError(expected(name, "a dict by node", mapping))
         self.states = {node: _checked_states(node, values) for node, values in states.items()}
         for name, mapping in (("parents", parents), ("tables", tables)):
             for node in mapping:
@@ -117,7 +117,7 @@ class CausalModel:
         for node, table in tables.items():
             if node not in self.parents:
                 what = f"the parents of {node!r}, which has a table"
-                raise ArgumentError(wanted("parents", what, Wording("nothing"), "use [] for a root"))
+                raise ArgumentError(expected("parents", what, Wording("nothing"), "use [] for a root"))
             self.tables[node], missed[node] = read_conditional_table(f"tables[{node!r}]", table, self.axes(node))
         self.notes = rounded_tables("the model", missed)
         self.order = self._topological()
@@ -128,7 +128,7 @@ class CausalModel:
         self.rows = None if rows is None else as_floats(rows)
         if rows is not None and (self.rows is None or np.shape(rows)[1:] != (len(self.states) + 1,)):
             what = f"numbers of shape (n, {len(self.states) + 1}), the states of each row and how often it was seen"
-            raise ArgumentError(wanted("rows", what, rows))
+            raise ArgumentError(expected("rows", what, rows))
         given = _by_node("precision", precision)
         self.precision = {self._known(node, "precision"): np.asarray(by, np.float64) for node, by in given}
         listed = in_sequence("unordered", unordered, "a list of nodes")
@@ -220,7 +220,7 @@ class CausalModel:
         """
         smoothing = real("smoothing", smoothing, above=0)
         if self.counts is None:
-            raise ArgumentError(wanted("model", "tables fitted to data, with their counts", repr(self)))
+            raise ArgumentError(expected("model", "tables fitted to data, with their counts", repr(self)))
         changed = {"tables": posterior_means(self.counts, smoothing), "smoothing": smoothing}
         return type(self)(**self.config() | changed)
 
@@ -256,9 +256,9 @@ class CausalModel:
             positions = named[place : place + 1] in ([], [list(range(len(self.states[axis])))])
             if axis in self.unordered and positions and np.ptp(read, axis=place).any():
                 what = f"a table by the states of {axis!r}, as nothing states the order of {list(self.states[axis])}"
-                mend = "pass a rule, or a data frame labelled by the states, or make the column a pandas.Categorical "
-                mend += "with its categories in your order"
-                raise ArgumentError(f"{name}: expected {what}, got a table by position; {mend}")
+                hint = "pass a rule, or a data frame labelled by the states, or make the column a pandas.Categorical "
+                hint += "with its categories in your order"
+                raise ArgumentError(f"{name}: expected {what}, got a table by position; {hint}")
         return read, missed
 
     def ancestors(self, nodes: Sequence[str], cut: Sequence[str] = ()) -> set[str]:
@@ -330,7 +330,7 @@ class CausalModel:
         """Return the position of a state."""
         position = Labels(self.states[node]).place(state)
         if position is None:
-            raise ArgumentError(wanted_one_of(name, self.states[node], state, what=f"a state of {node!r}:"))
+            raise ArgumentError(expected_one_of(name, self.states[node], state, what=f"a state of {node!r}:"))
         return position
 
     def _intervened(
@@ -346,7 +346,7 @@ class CausalModel:
         missing = sorted(node for node in needed if node not in self.tables and node not in held and node not in soft)
         if missing:
             what = Wording("tables for ", missing, ", which lie above ", list(nodes))
-            raise ArgumentError(wanted("tables", what, Wording("a partial model")))
+            raise ArgumentError(expected("tables", what, Wording("a partial model")))
         return {
             node: ((), np.eye(len(self.states[node]))[held[node]])
             if node in held
@@ -359,14 +359,14 @@ class CausalModel:
         what = "a list of nodes"
         named = [self._known(node, "nodes") for node in in_sequence("nodes", nodes, what)]
         if not named:
-            raise ArgumentError(wanted("nodes", what, nodes))
+            raise ArgumentError(expected("nodes", what, nodes))
         return named
 
     def _counted(self, node: Any, seen: Any) -> Floats:
         """Return how often each entry of a node's table was seen."""
         found = as_floats(seen)
         if self._known(node, "counts") not in self.parents or found is None or found.shape != self.shape(node):
-            raise ArgumentError(wanted(f"counts[{node!r}]", "a number for each entry of the node's table", seen))
+            raise ArgumentError(expected(f"counts[{node!r}]", "a number for each entry of the node's table", seen))
         return found
 
     def _checked_parents(self, node: str, above: Any) -> tuple[str, ...]:
@@ -374,13 +374,15 @@ class CausalModel:
         listed = in_sequence(name, above, "a list of nodes, [] for a root")
         found = tuple(self._known(parent, name) for parent in listed)
         if len(set(found)) < len(found) or node in found:
-            raise ArgumentError(wanted(name, "each parent once, and not the node itself", list(found)))
+            raise ArgumentError(expected(name, "each parent once, and not the node itself", list(found)))
         return found
 
     def _known(self, node: Any, name: str) -> str:
         if not isinstance(node, str) or node not in self.states:
             near = nearest(node, self.states, most=3, likeness=0.3)
-            raise ArgumentError(wanted(name, "nodes of the model", node, f"near it: {', '.join(near)}" if near else ""))
+            raise ArgumentError(
+                expected(name, "nodes of the model", node, f"near it: {', '.join(near)}" if near else "")
+            )
         return str(node)
 
     def _topological(self) -> tuple[str, ...]:
@@ -388,7 +390,9 @@ class CausalModel:
         while len(order) < len(self.states):
             ready = [n for n in self.states if n not in order and all(p in order for p in self.parents.get(n, ()))]
             if not ready:
-                raise ArgumentError(wanted("parents", "a graph without cycles", sorted(set(self.states) - set(order))))
+                raise ArgumentError(
+                    expected("parents", "a graph without cycles", sorted(set(self.states) - set(order)))
+                )
             order |= dict.fromkeys(ready)
         return tuple(order)
 
@@ -400,15 +404,15 @@ class CausalModel:
 def _by_node(name: str, given: Any) -> Iterable[tuple[Any, Any]]:
     """Return what is given for each node, nothing for None."""
     if given is not None and not isinstance(given, Mapping):
-        raise ArgumentError(wanted(name, "a dict by node", given))
+        raise ArgumentError(expected(name, "a dict by node", given))
     return (given or {}).items()
 
 
 def _checked_states(node: Any, values: Any) -> tuple[State, ...]:
     if not isinstance(node, str):
-        raise ArgumentError(wanted("states", "nodes named by text", node))
+        raise ArgumentError(expected("states", "nodes named by text", node))
     states = tuple(map(as_label, in_sequence(f"states[{node!r}]", values, "a list of states")))
     sound = all(type(value) in (str, int) for value in states)
     if not sound or not states or len(set(map(writing, states))) < len(states):
-        raise ArgumentError(wanted(f"states[{node!r}]", "distinct states, str or int, that read differently", values))
+        raise ArgumentError(expected(f"states[{node!r}]", "distinct states, str or int, that read differently", values))
     return states

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.arguments import real, whole
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.interventions.group_means import CANDIDATE, factors_below, group_means
 from evenhand.interventions.inference import eliminate
 from evenhand.interventions.model import CausalModel
@@ -264,8 +264,8 @@ def drawn_posterior(problem: Problem, draws: int, seed: Seed, smoothing: float |
     model, structure = problem.model, problem.structure
     above = model.ancestors([structure.outcome, *structure.sensitive])
     if model.counts is None or not above <= set(model.counts):
-        mend = "make the model with CausalModel.fit(frame, edges)"
-        raise ArgumentError(wanted("model", "tables fitted to data, with their counts", repr(model), mend))
+        hint = "make the model with CausalModel.fit(frame, edges)"
+        raise ArgumentError(expected("model", "tables fitted to data, with their counts", repr(model), hint))
     model = model if smoothing is None else model.smoothed(smoothing)
     random = generator(draw_seed(seed))
     own = np.array(problem.own).reshape(-1, *[1] * (problem.tables.ndim - 1))
@@ -283,8 +283,8 @@ def drawn_posterior(problem: Problem, draws: int, seed: Seed, smoothing: float |
     sizes = [AT_ONCE] * (draws // AT_ONCE) + [draws % AT_ONCE] * (draws % AT_ONCE > 0)
     each = [found({node: _drawn(model, node, size, random) for node in sorted(above)}) for size in sizes]
     outcomes, means = (np.concatenate(part) for part in zip(*each, strict=True))
-    expected = found({node: model.tables[node][None] for node in above})
-    return Posterior(problem, outcomes, means, (expected[0][0], expected[1][0]))
+    average = found({node: model.tables[node][None] for node in above})
+    return Posterior(problem, outcomes, means, (average[0][0], average[1][0]))
 
 
 def _drawn(model: CausalModel, node: str, size: int, random: np.random.Generator) -> Floats:

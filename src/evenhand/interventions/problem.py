@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from evenhand.arguments import as_float, real, yes_or_no
-from evenhand.errors import ArgumentError, Wording, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, Wording, expected, expected_one_of
 from evenhand.interventions.cells import Cells
 from evenhand.interventions.estimators import Clipped, Mixture, gap_divergence, inverse, outcome_divergence
 from evenhand.interventions.graph_tests import graph_tests, in_words, untested
@@ -156,7 +156,7 @@ class Problem:
         """Return a candidate's position."""
         position = Labels(self.candidates).place(label)
         if position is None:
-            raise ArgumentError(wanted_one_of("candidate", self.candidates, label))
+            raise ArgumentError(expected_one_of("candidate", self.candidates, label))
         return position
 
     @property
@@ -260,7 +260,7 @@ class Problem:
         if among is not None:
             chosen = np.isin(np.arange(len(self.candidates)), [self.number(label) for label in among])
             if not chosen.any():
-                raise ArgumentError(wanted("among", "at least one candidate", among))
+                raise ArgumentError(expected("among", "at least one candidate", among))
         plan: Plan = self.program(self.read_costs(costs), budget, rows).solve(chosen)
         return plan.value, plan.shares.copy()
 
@@ -337,11 +337,11 @@ class Problem:
             missing = [label for label in self.candidates if label not in given]
             if unknown or missing:
                 got = f"unknown {unknown}, missing {missing}"
-                raise ArgumentError(wanted("costs", "a cost for each candidate", got))
+                raise ArgumentError(expected("costs", "a cost for each candidate", got))
             given = [given[label] for label in self.candidates]
         array = np.array([as_float(cost) for cost in given])
         if array.shape != (len(self.candidates),) or not np.isfinite(array).all() or (array < 0).any():
-            raise ArgumentError(wanted("costs", f"{len(self.candidates)} finite numbers >= 0", costs))
+            raise ArgumentError(expected("costs", f"{len(self.candidates)} finite numbers >= 0", costs))
         return array
 
     def check_support(self, *, gaps: bool, pooled: bool) -> None:
@@ -363,9 +363,9 @@ class Problem:
             if not reached.all():
                 label = self.candidates[int(np.flatnonzero(~reached)[0])]
                 what = f"a candidate whose trials can show its gap between {a!r} and {b!r}, its own or another's"
-                mend = "add a candidate that gives every value with some probability"
+                hint = "add a candidate that gives every value with some probability"
                 got = "values that depend on it with certainty"
-                raise ArgumentError(wanted(f"candidates[{label!r}]", what, got, mend))
+                raise ArgumentError(expected(f"candidates[{label!r}]", what, got, hint))
 
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs."""
@@ -429,15 +429,15 @@ class Problem:
         mixture = np.tensordot(trials, density, 2)
         blind = np.flatnonzero(((density.max(1) > 0) & (mixture == 0)).any(1))
         if blind.size:
-            label, mend = self.candidates[blind[0]], "log a candidate that gives it, or add it to the logged one"
+            label, hint = self.candidates[blind[0]], "log a candidate that gives it, or add it to the logged one"
             what = f"trials of all values that the candidate {label!r} gives"
-            raise ArgumentError(wanted("log", what, Wording("no such trials"), mend))
+            raise ArgumentError(expected("log", what, Wording("no such trials"), hint))
         return trials.sum(0) / trials.sum(), counts * inverse(mixture)
 
     def _exact(self) -> Cells:
         if not self.exact:
-            mend = "estimates come from recommend() of a search"
-            raise ArgumentError(wanted("model", "every table above the outcome", Wording("a log"), mend))
+            hint = "estimates come from recommend() of a search"
+            raise ArgumentError(expected("model", "every table above the outcome", Wording("a log"), hint))
         return self.cells
 
     def __getstate__(self) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.errors import ArgumentError, EvenhandError, wanted
+from evenhand.errors import ArgumentError, EvenhandError, expected
 from evenhand.extras import optional
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.parameters import locked
@@ -72,7 +72,7 @@ class AllocationProgram:
     ) -> None:
         if costs.min() > budget:
             what = f"a candidate that costs at most {budget:g} a trial"
-            raise ArgumentError(wanted("costs", what, float(costs.min()), "raise mean_cost"))
+            raise ArgumentError(expected("costs", what, float(costs.min()), "raise mean_cost"))
         self._candidates, self._values = outcome.shape[0], prior.size
         self._blocks = _blocks(outcome, gap, prior, rows)
         self._costs, self._budget, self._tested = costs, budget, rows.tested

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.arguments import as_float
-from evenhand.errors import ArgumentError, Wording, argument, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, Wording, argument, expected, expected_one_of
 from evenhand.interventions.model import CausalModel, read_conditional_table
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import Labels
@@ -40,7 +40,7 @@ def opened(model: CausalModel, node: str, candidates: Any) -> CausalModel:
     named = [column for column in dict.fromkeys(_named(given, model)) if column not in above]
     late = next((column for column in named if node in model.ancestors([column])), None)
     if late is not None:
-        raise ArgumentError(wanted("candidates", f"rules by columns that {node!r} does not change", late))
+        raise ArgumentError(expected("candidates", f"rules by columns that {node!r} does not change", late))
     sizes = [len(model.states[column]) for column in named]
 
     def spread(table: Floats) -> Floats:
@@ -138,18 +138,18 @@ def _entry(name: str, rule: Any, given: dict[str, Any], model: CausalModel, node
         entries = dict(Labels(rows).read(rule, name, "a rule"))
         odd = [key for key in entries if key not in rows]
         if odd:
-            raise ArgumentError(wanted(name, Wording("every key a tuple of states of ", list(given)), odd[0]))
+            raise ArgumentError(expected(name, Wording("every key a tuple of states of ", list(given)), odd[0]))
         if tuple(given.values()) not in entries:
             what = Wording("an entry for every combination of ", list(given))
-            raise ArgumentError(wanted(name, what, Wording("none for ", given)))
+            raise ArgumentError(expected(name, what, Wording("none for ", given)))
         return entries[tuple(given.values())]
     left = dict(given)
     while isinstance(rule, Mapping):
         if named := named_column(rule, model):
             if named not in left:
-                mend = f"draw an arrow {named} -> {node}, or say that {node} was drawn by lot"
+                hint = f"draw an arrow {named} -> {node}, or say that {node} was drawn by lot"
                 what = Wording(f"rules by what {node!r} hangs on in the graph, each once: ", list(given))
-                raise ArgumentError(wanted(name, what, named, Wording(mend, " (", argument("randomised"), ")")))
+                raise ArgumentError(expected(name, what, named, Wording(hint, " (", argument("randomised"), ")")))
             parent, rule = named, rule[named]
         elif (first := _column(name, rule, left, model, node)) is None:  # the same probabilities everywhere
             break
@@ -159,7 +159,7 @@ def _entry(name: str, rule: Any, given: dict[str, Any], model: CausalModel, node
         entries = _by_state(name, rule, model.states[parent], f"an entry for each state of {parent!r}")
         if state not in entries:
             what = Wording(f"an entry for each state of {parent!r}: ", list(model.states[parent]))
-            raise ArgumentError(wanted(name, what, Wording(f"none for {state!r}")))
+            raise ArgumentError(expected(name, what, Wording(f"none for {state!r}")))
         rule = entries[state]
     return rule
 
@@ -187,7 +187,7 @@ def _column(name: str, rule: Mapping[Any, Any], left: Mapping[str, Any], model: 
         lottery = {above: dict.fromkeys(model.states[above], lottery)}
     by_lot = f"{lottery} for one lottery for all" if always is None else f"{always!r} for everybody"
     ways = f"{ {parent: dict(rule)} } for a rule by {parent!r}, or {by_lot}"
-    raise ArgumentError(wanted(name, "a rule that can be read in one way", dict(rule), f"write {ways}"))
+    raise ArgumentError(expected(name, "a rule that can be read in one way", dict(rule), f"write {ways}"))
 
 
 def _by_state(name: str, given: Mapping[Any, Any], states: States, what: str) -> dict[Any, Any]:
@@ -195,8 +195,8 @@ def _by_state(name: str, given: Mapping[Any, Any], states: States, what: str) ->
     found = dict(Labels(states).read(given, name, what))
     odd = [key for key in found if key not in states]
     if odd:
-        mend = f"the model has no state {odd[0]!r}: leave it out" if set(states) <= set(found) else ""
-        raise ArgumentError(wanted_one_of(name, states, odd[0], what=f"{what}:", hint=mend))
+        hint = f"the model has no state {odd[0]!r}: leave it out" if set(states) <= set(found) else ""
+        raise ArgumentError(expected_one_of(name, states, odd[0], what=f"{what}:", hint=hint))
     return found
 
 
@@ -212,8 +212,8 @@ def _row(name: str, decided: Any, own: States, where: str) -> tuple[Floats, floa
     place = Labels(own).place(decided)
     if place is None:
         what = Wording("one of the states ", list(own), ", probabilities by state, or a whole table of numbers")
-        mend = "write null (in Python None) without quotation marks for the model's own table"
-        mend = mend if repr(decided) in UNQUOTED else where
+        hint = "write null (in Python None) without quotation marks for the model's own table"
+        hint = hint if repr(decided) in UNQUOTED else where
         got = Wording(f"the state {decided!r}") if isinstance(decided, str) else decided
-        raise ArgumentError(wanted(name, what, got, mend))
+        raise ArgumentError(expected(name, what, got, hint))
     return np.eye(len(own))[place], 0.0

@@ -15,7 +15,7 @@ import numpy as np
 
 from evenhand.arguments import real, whole, yes_or_no
 from evenhand.display.html import Table
-from evenhand.errors import ArgumentError, TableError, UnknownTicketError, wanted
+from evenhand.errors import ArgumentError, TableError, UnknownTicketError, expected
 from evenhand.frames import frame_or_value, is_frame
 from evenhand.interventions.cells import Evidence
 from evenhand.interventions.estimators import Estimates
@@ -81,11 +81,11 @@ class Search(AskTell, Parameters):
     ) -> None:
         super().__init__()
         if not isinstance(problem, Problem):
-            raise ArgumentError(wanted("problem", "a Problem", problem))
+            raise ArgumentError(expected("problem", "a Problem", problem))
         if problem.model.precision:
-            mend = "divide it into bands, with pandas.cut or --cut"
+            hint = "divide it into bands, with pandas.cut or --cut"
             measured = next(iter(problem.model.precision))
-            raise ArgumentError(wanted("problem", "an outcome of few states", measured, mend))
+            raise ArgumentError(expected("problem", "an outcome of few states", measured, hint))
         if tolerance is not None or self.constrained:
             tolerance = real("tolerance", tolerance, above=0)
         if mean_cost is not None:
@@ -100,8 +100,8 @@ class Search(AskTell, Parameters):
         self._phases = self.phases()
         problem.check_support(gaps=self.constrained, pooled=self.pooled)
         if min(phase.size for phase in self._phases) < 1:
-            mend = "raise it until each phase has a trial"
-            raise ArgumentError(wanted("budget", f"trials for {len(self._phases)} phases", budget, mend))
+            hint = "raise it until each phase has a trial"
+            raise ArgumentError(expected("budget", f"trials for {len(self._phases)} phases", budget, hint))
         for rows in {phase.rows for phase in self._phases}:
             problem.program(self._costs, self._allowance, rows)
         self._begin()
@@ -194,11 +194,13 @@ class Search(AskTell, Parameters):
 
     def _take_log(self, log: Any, deployed: bool) -> None:
         if self.tickets.next > 1:
-            mend = "logged trials are told before the first ask"
-            raise UnknownTicketError(wanted("allocation", "an Allocation or its id", None, mend))
+            hint = "logged trials are told before the first ask"
+            raise UnknownTicketError(expected("allocation", "an Allocation or its id", None, hint))
         evidence = evidence_of(self.problem, log, deployed)
         if self._all.trials.any() and all(map(np.array_equal, evidence, self._all)):
-            raise TableError(wanted("log", "trials that were not told before", "the same log again", "tell a log once"))
+            raise TableError(
+                expected("log", "trials that were not told before", "the same log again", "tell a log once")
+            )
         self._all, self._recent = self._all + evidence, self._recent + evidence
         self.deliver(evidence, logged=True)
 

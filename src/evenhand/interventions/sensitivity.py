@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.arguments import real
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.interventions.confounding import (
     MOST_VALUES,
     MeanBounds,
@@ -215,4 +215,4 @@ def _checked_between(problem: Problem, between: Any) -> tuple[str, str]:
             return first, last
     by_lot = f"{structure.intervene!r} was drawn by lot, so it has no such cause" if problem.lot is not None else ""
     choices = [(node, structure.outcome) for node in causes]
-    raise ArgumentError(wanted("between", f"one of {choices}", between, by_lot))
+    raise ArgumentError(expected("between", f"one of {choices}", between, by_lot))

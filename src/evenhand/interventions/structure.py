@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.arguments import as_float
-from evenhand.errors import ArgumentError, Wording, argument, nearest, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, Wording, argument, expected, expected_one_of, nearest
 from evenhand.interventions.inference import eliminate, placed
 from evenhand.interventions.model import CausalModel, read_conditional_table, rounded_tables
 from evenhand.interventions.rules import is_rule, rule_table
@@ -56,29 +56,33 @@ class Structure(NamedTuple):
 def read_structure(model: CausalModel, intervene: str, sensitive: str | Sequence[str], outcome: str) -> Structure:
     """Return the structure, or refuse it by name."""
     if not isinstance(model, CausalModel):
-        raise ArgumentError(wanted("model", "a CausalModel", model))
+        raise ArgumentError(expected("model", "a CausalModel", model))
     attributes = tuple(sensitive) if isinstance(sensitive, (list, tuple)) else (sensitive,)
     for name, node in (("intervene", intervene), ("outcome", outcome), *(("sensitive", a) for a in attributes)):
         if not isinstance(node, str) or node not in model.states:
             edges = Wording("the edges", shell="--edges")
-            mend = "" if nearest(node, model.states) else Wording("if it is a column of the table, add it to ", edges)
-            raise ArgumentError(wanted_one_of(name, model.states, node, what="a node of the graph, one of", hint=mend))
+            hint = "" if nearest(node, model.states) else Wording("if it is a column of the table, add it to ", edges)
+            raise ArgumentError(
+                expected_one_of(name, model.states, node, what="a node of the graph, one of", hint=hint)
+            )
     if not attributes or len(set(attributes)) < len(attributes):
-        raise ArgumentError(wanted("sensitive", "one node or several distinct ones", sensitive))
+        raise ArgumentError(expected("sensitive", "one node or several distinct ones", sensitive))
     for attribute in attributes:
         if model.parents.get(attribute) != ():
-            found, mend = model.parents.get(attribute, "unknown parents"), "a mediator's gap is another question"
-            raise ArgumentError(wanted("sensitive", f"a root: {attribute!r} may have no parents", found, mend))
+            found, hint = model.parents.get(attribute, "unknown parents"), "a mediator's gap is another question"
+            raise ArgumentError(expected("sensitive", f"a root: {attribute!r} may have no parents", found, hint))
     if intervene in attributes or outcome in attributes or intervene == outcome:
-        raise ArgumentError(wanted("intervene, sensitive, outcome", "different nodes", (intervene, sensitive, outcome)))
+        raise ArgumentError(
+            expected("intervene, sensitive, outcome", "different nodes", (intervene, sensitive, outcome))
+        )
     if intervene not in model.parents:
         what = f"a node of known parents: say parents[{intervene!r}]"
-        raise ArgumentError(wanted("intervene", what, "unknown parents"))
+        raise ArgumentError(expected("intervene", what, "unknown parents"))
     known = set(model.parents) == set(model.states)
     above = model.ancestors([outcome])
     if known and intervene not in above:
-        what, mend = f"a node with a path to {outcome!r}", "no candidate changes the outcome"
-        raise ArgumentError(wanted("intervene", what, intervene, mend))
+        what, hint = f"a node with a path to {outcome!r}", "no candidate changes the outcome"
+        raise ArgumentError(expected("intervene", what, intervene, hint))
     children = tuple(
         node
         for node in model.order
@@ -87,15 +91,15 @@ def read_structure(model: CausalModel, intervene: str, sensitive: str | Sequence
     missing = [node for node in children if node not in model.tables]
     if missing:
         what = Wording("tables of the children of ", list(attributes))
-        mend = "give them, or fit the model to a table of people"
-        raise ArgumentError(wanted("tables", what, Wording("none for ", missing), mend))
+        hint = "give them, or fit the model to a table of people"
+        raise ArgumentError(expected("tables", what, Wording("none for ", missing), hint))
     reached = [intervene, *model.parents[intervene]]
     for child in children:
         reached += [*model.parents[child], child]
     nodes = tuple(node for node in dict.fromkeys([*reached, outcome]) if node not in attributes)
     groups = tuple(product(*(model.states[a] for a in attributes)))
     if len(groups) < 2:
-        raise ArgumentError(wanted("sensitive", "an attribute of at least two values", sensitive))
+        raise ArgumentError(expected("sensitive", "an attribute of at least two values", sensitive))
     values = groups if len(attributes) > 1 else tuple(g[0] for g in groups)
     return Structure(intervene, attributes, outcome, children, nodes, values)
 
@@ -124,9 +128,9 @@ def read_candidates(
     labels, tables = tuple(named), list(named.values())
     if len(labels) < 2 or not all(type(label) in (str, int) for label in labels):
         what = "at least two candidates, with labels that are text or whole numbers"
-        raise ArgumentError(wanted("candidates", what, labels))
+        raise ArgumentError(expected("candidates", what, labels))
     if len(set(map(str, labels))) < len(labels):
-        raise ArgumentError(wanted("candidates", "labels that read differently", labels))
+        raise ArgumentError(expected("candidates", "labels that read differently", labels))
     estimated = model.counts is not None
     unknown = [estimated and table is None for table in tables]
     found = ([is_rule(table) for table in tables], unknown) if kinds is None else kinds
@@ -142,8 +146,8 @@ def read_candidates(
         k, first, *at = (int(plain[differs[0][0]]), int(plain[0]), *(int(i) for i in differs[0][1:]))
         zero, other = (labels[k], labels[first]) if stacked[(k, *at)] == 0 else (labels[first], labels[k])
         what = f"mass wherever another candidate has it, as {other!r} has at {tuple(at)}"
-        mend = "give it a small probability there: otherwise samples of one say nothing about the other"
-        raise ArgumentError(wanted(f"candidates[{zero!r}]", what, 0.0, f"{mend}; or write a rule"))
+        hint = "give it a small probability there: otherwise samples of one say nothing about the other"
+        raise ArgumentError(expected(f"candidates[{zero!r}]", what, 0.0, f"{hint}; or write a rule"))
     notes = rounded_tables("the candidates", dict(zip(labels, missed, strict=True)))
     return Candidates(labels, stacked, ruled, own, notes)
 
@@ -151,8 +155,8 @@ def read_candidates(
 def _table(name: str, candidate: Any, model: CausalModel, node: str, given: bool) -> tuple[Floats, float]:
     if candidate is None:
         if node not in model.tables:
-            mend = f"None stands for the model's own table of {node!r}, which this model lacks"
-            raise ArgumentError(wanted(name, f"a table of shape {model.shape(node)}, or a rule", None, mend))
+            hint = f"None stands for the model's own table of {node!r}, which this model lacks"
+            raise ArgumentError(expected(name, f"a table of shape {model.shape(node)}, or a rule", None, hint))
         return model.tables[node], 0.0
     if is_rule(candidate):
         return rule_table(name, candidate, model, node)
@@ -165,19 +169,19 @@ def read_scores(model: CausalModel, outcome: str, values: Mapping[Any, float] | 
     """Return the outcome's numbers scaled to [0, 1], and the lowest and the highest number."""
     states = model.states[outcome]
     what = Wording(f"a number for each state of {outcome!r}: ", list(states))
-    mend = f"such as {{{', '.join(f'{state!r}: {number}' for number, state in enumerate(states[:3]))}}}"
+    hint = f"such as {{{', '.join(f'{state!r}: {number}' for number, state in enumerate(states[:3]))}}}"
     given: Any = {state: _number(state) for state in states}
     if values is not None:
         given = Labels(states).read(values, "values", what)
     if not isinstance(given, dict) or set(given) - set(states):
-        raise ArgumentError(wanted("values", what, values, mend))
+        raise ArgumentError(expected("values", what, values, hint))
     named = [given.get(state) for state in states]
     numbers = np.array([as_float(number) for number in named])
     if not all(isinstance(number, float) for number in np.array(named, object)[~np.isfinite(numbers)]):
-        raise ArgumentError(wanted("values", what, values, mend))
+        raise ArgumentError(expected("values", what, values, hint))
     low, high = float(numbers.min()), float(numbers.max())
     if not np.isfinite(numbers).all() or low == high or not math.isfinite(high - low):
-        raise ArgumentError(wanted("values", "finite numbers that differ", numbers.tolist()))
+        raise ArgumentError(expected("values", "finite numbers that differ", numbers.tolist()))
     return (numbers - low) / (high - low), low, high
 
 
@@ -224,8 +228,8 @@ def cell_base(model: CausalModel, structure: Structure) -> tuple[Floats, Floats]
     others = model.ancestors([*structure.nodes]) - changed
     missing = sorted(node for node in others | set(structure.sensitive) if node not in model.tables)
     if missing:
-        mend = Wording("or pass ", argument("log"), ", what was observed of the deployed candidate")
-        raise ArgumentError(wanted("model", Wording("tables for ", missing), Wording("a partial model"), mend))
+        hint = Wording("or pass ", argument("log"), ", what was observed of the deployed candidate")
+        raise ArgumentError(expected("model", Wording("tables for ", missing), Wording("a partial model"), hint))
     sizes = {node: len(states) for node, states in model.states.items()}
     factors = [((*model.parents[node], node), model.tables[node]) for node in model.order if node in others]
     prior = np.ones(1)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.data.tables import numbers
-from evenhand.errors import TableError, Wording, wanted, wanted_one_of
+from evenhand.errors import TableError, Wording, expected, expected_one_of
 from evenhand.frames import frame_or_value, is_frame
 from evenhand.interventions.cells import Evidence
 from evenhand.interventions.model import CausalModel
@@ -72,7 +72,7 @@ def coded_log(model: CausalModel, structure: Structure, log: Any, candidates: tu
     log = frame_or_value(log, "log")
     s, cell, times = observed(model, structure, log)
     if not times.sum() > 0:
-        raise TableError(wanted("log", "at least one trial", Wording(f"{len(s)} rows")))
+        raise TableError(expected("log", "at least one trial", Wording(f"{len(s)} rows")))
     named = "candidate" in log and "candidate" not in structure.nodes
     candidate = coded(log, "candidate", candidates) if named else np.zeros(len(s), np.int64)
     trials = np.zeros((len(candidates), len(structure.groups)))
@@ -85,15 +85,15 @@ def coded_log(model: CausalModel, structure: Structure, log: Any, candidates: tu
 def observed(model: CausalModel, structure: Structure, samples: Any) -> tuple[Ints, Ints, Floats]:
     """Return the values of S, the cells, and how often each row was seen."""
     if not is_frame(samples):
-        raise TableError(wanted("samples", "a data frame of what was observed", type(samples).__name__))
+        raise TableError(expected("samples", "a data frame of what was observed", type(samples).__name__))
     twice = sorted({str(name) for name in samples.columns[samples.columns.duplicated()]})
     if twice:
-        raise TableError(wanted("samples", "each column once", Wording(twice, " more often")))
+        raise TableError(expected("samples", "each column once", Wording(twice, " more often")))
     needed = [*structure.sensitive, *structure.nodes]
     missing = [node for node in needed if node not in samples]
     if missing:
         why = "every one of them enters a weight"
-        raise TableError(wanted("samples", Wording("the columns ", needed), Wording("none for ", missing), why))
+        raise TableError(expected("samples", Wording("the columns ", needed), Wording("none for ", missing), why))
     if not len(samples):
         return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
     s = _flat(model, samples, structure.sensitive)
@@ -110,13 +110,13 @@ def _flat(model: CausalModel, samples: Any, nodes: tuple[str, ...]) -> Ints:
 def coded(samples: Any, name: str, states: tuple[Any, ...]) -> Ints:
     """Return the positions among `states` of the values in a column, whose labels they are."""
     if name not in samples:
-        raise TableError(wanted("samples", f"a column {name!r}", list(samples.columns)))
+        raise TableError(expected("samples", f"a column {name!r}", list(samples.columns)))
     codes = _found(samples[name], states)
     bad = np.flatnonzero(codes < 0)
     if bad.size:
         every = "no row has one of them; name the states in the log as in the model"
-        mend = every if bad.size == len(codes) else "leave such rows out"
-        raise TableError(wanted_one_of(_cell(bad[0], name), states, samples[name].iloc[bad[0]], hint=mend))
+        hint = every if bad.size == len(codes) else "leave such rows out"
+        raise TableError(expected_one_of(_cell(bad[0], name), states, samples[name].iloc[bad[0]], hint=hint))
     return codes
 
 
@@ -145,7 +145,7 @@ def forced(model: CausalModel, structure: Structure, samples: Any, s: Ints) -> I
     absent = [column for column in columns if column not in samples]
     if absent:
         what: str = Wording("the columns ", columns, ", or none of them")
-        raise TableError(wanted("samples", what, Wording("none for ", absent)))
+        raise TableError(expected("samples", what, Wording("none for ", absent)))
     empty = samples[columns].isna() | (samples[columns].astype(object) == "")
     for attribute, column in zip(structure.sensitive, columns, strict=True):
         here, states = ~empty[columns].all(axis=1).to_numpy(), model.states[attribute]
@@ -153,7 +153,7 @@ def forced(model: CausalModel, structure: Structure, samples: Any, s: Ints) -> I
         if differs.size:
             at = int(differs[0])
             what = f"the value it was held at, {samples[column].iloc[at]!r}"
-            raise TableError(wanted(_cell(at, attribute), what, samples[attribute].iloc[at]))
+            raise TableError(expected(_cell(at, attribute), what, samples[attribute].iloc[at]))
     return np.asarray(~empty.all(axis=1), np.int64)
 
 
@@ -169,8 +169,8 @@ def validate_ticket(structure: Structure, samples: Any, number: int) -> None:
         return
     other = np.flatnonzero(_found(samples[TICKET], (number,)) < 0)
     if other.size:
-        got, mend = samples[TICKET].iloc[other[0]], "tell each allocation its own rows, once"
-        raise TableError(wanted(_cell(other[0], TICKET), f"{number}, the allocation told", got, mend))
+        got, hint = samples[TICKET].iloc[other[0]], "tell each allocation its own rows, once"
+        raise TableError(expected(_cell(other[0], TICKET), f"{number}, the allocation told", got, hint))
 
 
 def _times(samples: Any) -> Floats:
@@ -179,7 +179,7 @@ def _times(samples: Any) -> Floats:
     times = numbers(samples, COUNT, low=0.0)
     bad = np.flatnonzero(times != np.floor(times))
     if bad.size:
-        raise TableError(wanted(_cell(bad[0], COUNT), "a whole number >= 0", float(times[bad[0]])))
+        raise TableError(expected(_cell(bad[0], COUNT), "a whole number >= 0", float(times[bad[0]])))
     return times
 
 
@@ -223,7 +223,7 @@ def evidence_of(problem: Problem, samples: Any, deployed: bool = False) -> Evide
         kind = forced(model, structure, samples, s)
     elif "candidate" in samples and not (coded(samples, "candidate", problem.candidates) == 0).all():
         what = f"only logged trials of the deployed {problem.candidates[0]!r}"
-        raise TableError(wanted("candidate", what, "others"))
+        raise TableError(expected("candidate", what, "others"))
     profile = cells.profile[cell]
     if (profile < 0).any():
         at = int(np.flatnonzero(profile < 0)[0])
@@ -252,7 +252,7 @@ def validate_size(problem: Problem, told: Evidence, plan: Ints) -> None:
     for row, k in np.argwhere(seen > plan)[:1]:
         how = "S as it comes" if row == 0 else f"S held at {problem.groups[row - 1]!r}"
         what = f"at most {plan[row, k]:,} trials of {problem.candidates[k]!r} with {how}, as the allocation asks"
-        raise TableError(wanted("samples", what, f"{seen[row, k]:,.0f}", "tell each trial once"))
+        raise TableError(expected("samples", what, f"{seen[row, k]:,.0f}", "tell each trial once"))
 
 
 def drawn(problem: Problem, plan: Ints, random: np.random.Generator) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.errors import ArgumentError, Wording, wanted
+from evenhand.errors import ArgumentError, Wording, expected
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.problem import Problem
 from evenhand.interventions.trial_tables import TICKET, drawn
@@ -38,7 +38,7 @@ class SimulatedTrial:
 
     def __init__(self, problem: Problem) -> None:
         if not isinstance(problem, Problem) or not problem.exact:
-            raise ArgumentError(wanted("problem", "a Problem over a complete model", problem))
+            raise ArgumentError(expected("problem", "a Problem over a complete model", problem))
         self.problem = problem
         self._random: np.random.Generator | None = None
 
@@ -53,7 +53,7 @@ class SimulatedTrial:
     def respond(self, ticket: Any) -> tuple[Any]:
         """Return the samples of an allocation, one row per combination of values seen, with its count."""
         if self._random is None:
-            raise ArgumentError(wanted("world", "reset(seed) before the first round", Wording("none")))
+            raise ArgumentError(expected("world", "reset(seed) before the first round", Wording("none")))
         return (drawn(self.problem, ticket.plan, self._random).assign(**{TICKET: ticket.id}),)
 
     @classmethod

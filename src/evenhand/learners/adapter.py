@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from evenhand.arguments import is_whole, whole, yes_or_no
-from evenhand.errors import ArgumentError, EvenhandError, ModelError, StateFileError, wanted
+from evenhand.errors import ArgumentError, EvenhandError, ModelError, StateFileError, expected
 from evenhand.frames import dimensions
 from evenhand.kernels.arrays import Floats
 from evenhand.learners.functions import MissingFunction, find, know, path_of
@@ -102,10 +102,10 @@ class Adapter(Parameters):
         for name, function in functions.items():
             if not callable(function) and (function is not None or name in ("choose", "update")):
                 given = "of what dump returned" if name == "load" else "that takes the learner first"
-                raise ArgumentError(wanted(name, f"a function {given}", function))
+                raise ArgumentError(expected(name, f"a function {given}", function))
         if (dump is None) != (load is None):
             given, missing = ("dump", "load") if load is None else ("load", "dump")
-            raise ArgumentError(wanted(missing, f"a function together with {given}", None, "saving needs both"))
+            raise ArgumentError(expected(missing, f"a function together with {given}", None, "saving needs both"))
         self.learner, self.functions = learner, functions
         self.contextual = None if contextual is None else yes_or_no("contextual", contextual)
         self.features = None if features is None else read_features(features, self.contextual)
@@ -134,7 +134,7 @@ class Adapter(Parameters):
         ranking = _listed(given)
         if not ranking or not all(map(is_whole, ranking)):
             what = "a function that returns an arm's index, or a list of them, the best first"
-            raise ArgumentError(wanted("choose", what, given))
+            raise ArgumentError(expected("choose", what, given))
         return int(ranking[0]) if len(ranking) == 1 else list(map(int, ranking))
 
     def update(self, *contexts_index_reward: object) -> None:
@@ -217,8 +217,8 @@ class Adapter(Parameters):
         except Exception as error:
             failed = f"{name}: the call on a {type(self.learner).__name__} failed with {type(error).__name__}"
             other = isinstance(error, TypeError) and not _takes(self.functions[name], self.learner, *given)
-            mend = "; contextual=True says that it takes contexts, False that it takes none" if other else ""
-            raise ModelError(f"{failed}: {error}{mend}") from error
+            hint = "; contextual=True says that it takes contexts, False that it takes none" if other else ""
+            raise ModelError(f"{failed}: {error}{hint}") from error
 
 
 @contextmanager
@@ -287,7 +287,7 @@ def read_range(
     given: Any,
     name: str = "reward_range",
     what: str = "the lowest and the highest reward",
-    mend: str = "such as (0, 5), or (-math.inf, math.inf) for any reward",
+    hint: str = "such as (0, 5), or (-math.inf, math.inf) for any reward",
 ) -> tuple[float, float]:
     """Return a least and a largest reward.
 
@@ -301,7 +301,7 @@ def read_range(
     except (OverflowError, TypeError, ValueError):
         low = high = math.nan
     if not low < high:
-        raise ArgumentError(wanted(name, what, given, mend))
+        raise ArgumentError(expected(name, what, given, hint))
     return low, high
 
 
@@ -315,9 +315,9 @@ def read_features(given: object, contextual: bool | None) -> list[str]:
     """
     listed = list(given) if isinstance(given, (list, tuple)) else []
     if not contextual:
-        raise ArgumentError(wanted("features", "None for a learner without contextual=True", given))
+        raise ArgumentError(expected("features", "None for a learner without contextual=True", given))
     if not listed or not all(isinstance(name, str) for name in listed) or len(set(listed)) < len(listed):
-        raise ArgumentError(wanted("features", "a list of names, each once", given))
+        raise ArgumentError(expected("features", "a list of names, each once", given))
     return listed
 
 
@@ -339,7 +339,7 @@ def wishes_of(learner: object, contexts: Sequence[Any], arms: Sequence[int], nam
     ):
         one = f"an arm's index below {len(arms)}" if known == set(range(len(arms))) else f"one of the arms {list(arms)}"
         got = proposals[0] if len(proposals) == 1 else proposals
-        raise ArgumentError(wanted(name, f"{one}, or a list of them, the best first", got))
+        raise ArgumentError(expected(name, f"{one}, or a list of them, the best first", got))
     return list(map(int, proposals))
 
 
@@ -357,7 +357,7 @@ def scores_of(learner: Any, contexts: Sequence[Any], arms: Sequence[int]) -> Flo
     except (TypeError, ValueError):
         scores = np.array(math.nan)
     if scores.shape != (len(arms),) or np.isnan(scores).any():
-        raise ArgumentError(wanted("learner.scores()", f"{len(arms)} numbers, one for each arm", said))
+        raise ArgumentError(expected("learner.scores()", f"{len(arms)} numbers, one for each arm", said))
     return scores
 
 

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evenhand.arguments import real, whole
-from evenhand.errors import NOTHING, ArgumentError, Wording, wanted
+from evenhand.errors import NOTHING, ArgumentError, Wording, expected
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import bind, kernel
 from evenhand.learners.indices import by_index, choose_highest, rank_by_index
@@ -46,9 +46,9 @@ def read_changes(name: str, own: object, horizon: int | None, changes: int) -> t
     read = None if horizon is None else whole("horizon", horizon, low=1, high=LONGEST)
     times = whole("changes", changes, low=1, high=read)
     if read is None and times > 1:
-        raise ArgumentError(wanted("changes", "1 without horizon=, within which the means change", changes))
+        raise ArgumentError(expected("changes", "1 without horizon=, within which the means change", changes))
     if own is not None and read is not None:
-        raise ArgumentError(wanted(name, Wording(NOTHING, " together with horizon=, which sets it"), own))
+        raise ArgumentError(expected(name, Wording(NOTHING, " together with horizon=, which sets it"), own))
     return read, times
 
 

@@ -17,7 +17,7 @@ from operator import attrgetter
 from types import BuiltinMethodType, MethodType, MethodWrapperType
 from typing import Any
 
-from evenhand.errors import ArgumentError, StateFileError, wanted
+from evenhand.errors import ArgumentError, StateFileError, expected
 from evenhand.registry import OWN, own_modules
 
 _known: dict[str, Callable[..., Any]] = {}
@@ -37,8 +37,10 @@ class MissingFunction:
         self.path = path
 
     def __call__(self, *_: Any) -> Any:
-        mend = f"make an Adapter with it first, or name its module in {OWN}"
-        raise StateFileError(wanted("the file's function", "one that an Adapter of this process has", self.path, mend))
+        hint = f"make an Adapter with it first, or name its module in {OWN}"
+        raise StateFileError(
+            expected("the file's function", "one that an Adapter of this process has", self.path, hint)
+        )
 
 
 @contextmanager
@@ -73,11 +75,11 @@ def path_of(argument: str, function: Callable[..., Any]) -> str:
     """
     path = _path(function)
     if path is None:
-        mend = "write it with def at the top of a module"
-        raise ArgumentError(wanted(argument, "a function that a state file can name", _shown(function), mend))
+        hint = "write it with def at the top of a module"
+        raise ArgumentError(expected(argument, "a function that a state file can name", _shown(function), hint))
     if _known.setdefault(path, function) != function:
-        mend = "a later Adapter got another function of that name: rename one of them"
-        raise ArgumentError(wanted(argument, "a function that a state file can name", path, mend))
+        hint = "a later Adapter got another function of that name: rename one of them"
+        raise ArgumentError(expected(argument, "a function that a state file can name", path, hint))
     return path
 
 

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evenhand.arguments import real, whole
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.linear import factorize, solve
@@ -180,11 +180,13 @@ class LinUCB(KernelPolicy):
         self.discount = real("discount", discount, above=0.0, high=1.0)
         self.horizon = None if horizon is None else whole("horizon", horizon, low=1, high=LONGEST)
         if self.discount != 1.0 and horizon is not None:
-            raise ArgumentError(wanted("discount", "1.0 together with horizon=, which sets it", discount))
+            raise ArgumentError(expected("discount", "1.0 together with horizon=, which sets it", discount))
         self.noise_scale = real("noise_scale", noise_scale, above=0.0)
         self.variation = real("variation", variation, above=0.0)
         if horizon is None and self.variation != 1.0:
-            raise ArgumentError(wanted("variation", "1.0 without horizon=, within which coefficients move", variation))
+            raise ArgumentError(
+                expected("variation", "1.0 without horizon=, within which coefficients move", variation)
+            )
         self.delta = real("delta", delta, above=0.0, below=1.0)
         self.ridge = real("ridge", ridge, above=0.0)
         self.coefficient_norm = real("coefficient_norm", coefficient_norm, above=0.0)

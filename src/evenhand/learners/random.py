@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evenhand.arguments import as_float
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import bind, kernel
 from evenhand.kernels.probability_of_largest import largest_beta
@@ -24,7 +24,7 @@ from evenhand.kernels.random import below, beta, uniform
 from evenhand.learners.indices import UNSEEN, UNTRIED, choose_highest, learn_mean, rank_by_index, untried
 from evenhand.policy.engine import NO_CONTEXTS
 from evenhand.policy.kernel_policy import KernelPolicy
-from evenhand.policy.kernel_set import Chances, Kernels, reason, unknown_probability
+from evenhand.policy.kernel_set import Kernels, ProbabilityFunction, reason, unknown_probability
 from evenhand.protocol import Label
 from evenhand.registry import register
 from evenhand.rng import Seed
@@ -123,7 +123,7 @@ class Thompson(KernelPolicy):
     Source: Agrawal and Goyal (2012), Algorithm 2.
     """
 
-    _chances = Chances(chances_of_largest, ("successes", "failures"), among=True)
+    _chances = ProbabilityFunction(chances_of_largest, ("successes", "failures"), among=True)
     _kernels = Kernels(choose_sampled, learn_success, unknown_probability, rank_sampled, _chances)
 
     def _parameters(self) -> ThompsonParams:
@@ -212,13 +212,13 @@ class EpsilonGreedy(KernelPolicy):
     Source: Sutton and Barto (1998), section 2.2.
     """
 
-    _chances = Chances(greedy_chances, ("pulls", "sums"), waiting=True, among=True)
+    _chances = ProbabilityFunction(greedy_chances, ("pulls", "sums"), reads_waiting=True, among=True)
     _kernels = Kernels(choose_greedy, learn_mean, unknown_probability, rank_greedy, _chances)
 
     def __init__(self, epsilon: float = 0.1, *, arms: int | Sequence[Label] | None = None, seed: Seed = None) -> None:
         self.epsilon = as_float(epsilon)
         if not 0 <= self.epsilon <= 1:
-            raise ArgumentError(wanted("epsilon", "a probability in [0, 1]", epsilon))
+            raise ArgumentError(expected("epsilon", "a probability in [0, 1]", epsilon))
         super().__init__(arms, seed)
 
     def _distribution(self, why: int) -> Floats | None:

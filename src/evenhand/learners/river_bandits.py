@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.arguments import is_whole, whole
-from evenhand.errors import ArgumentError, ContextError, Wording, wanted
+from evenhand.errors import ArgumentError, ContextError, Wording, expected
 from evenhand.extras import optional
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import Labels, combined_label
@@ -38,13 +38,13 @@ class RiverBandit:
     def seen(self, contexts: Floats) -> dict[Any, float]:
         """Return the context that all arms share, as river takes it."""
         if (contexts != contexts[0]).any():
-            mend = "a river bandit takes one context per round; ask([...]) with one row"
-            raise ContextError(wanted("contexts", "one row that all arms share", "rows that differ", mend))
+            hint = "a river bandit takes one context per round; ask([...]) with one row"
+            raise ContextError(expected("contexts", "one row that all arms share", "rows that differ", hint))
         row = np.array(contexts[0]).tolist()
         names = _numbered(len(row)) if self.features is None else self.features
         if len(names) != len(row):
             what = Wording("a number for each of the features ", names)
-            raise ContextError(wanted("contexts", what, Wording(f"{len(row)} numbers")))
+            raise ContextError(expected("contexts", what, Wording(f"{len(row)} numbers")))
         return dict(zip(names, row, strict=True))
 
 
@@ -87,8 +87,8 @@ def from_river(
     """
     base = optional("river.bandit.base", "from_river")
     if not isinstance(policy, base.Policy):
-        mend = f"write {policy.__name__}(...)" if isinstance(policy, type) else ""
-        raise ArgumentError(wanted("policy", "a bandit of river", policy, mend))
+        hint = f"write {policy.__name__}(...)" if isinstance(policy, type) else ""
+        raise ArgumentError(expected("policy", "a bandit of river", policy, hint))
     contextual = isinstance(policy, base.ContextualPolicy)
     labels = tuple(range(whole("arms", arms, low=2))) if is_whole(arms) else arm_labels(arms)
     known = policy.ranking
@@ -153,7 +153,7 @@ def reseed(learner: RiverBandit, number: int) -> None:
     """Start the bandit's choices anew."""
     stream = getattr(learner.policy, "_rng", None)
     if stream is None:
-        raise ArgumentError(wanted("seed", f"None, as {type(learner.policy).__name__} has no random stream", number))
+        raise ArgumentError(expected("seed", f"None, as {type(learner.policy).__name__} has no random stream", number))
     stream.seed(number)
 
 
@@ -179,8 +179,8 @@ def _ids(argument: str, what: str, known: list[Any], labels: Sequence[Any], give
     ids |= {place: one for place, one in zip(found, known, strict=True) if place >= 0}
     if -1 in found or len(set(found)) < len(found):
         shown = [one if label_of(one) is None else label_of(one) for one in named]
-        mend = "name them all, or pass policy.clone(), which has learned nothing"
-        raise ArgumentError(wanted(argument, f"the {what} that the bandit has learned with, {shown}", given, mend))
+        hint = "name them all, or pass policy.clone(), which has learned nothing"
+        raise ArgumentError(expected(argument, f"the {what} that the bandit has learned with, {shown}", given, hint))
     return list(ids.values())
 
 
@@ -193,7 +193,7 @@ def _features(policy: Any, given: list[str] | None) -> list[Any] | None:
         return _ids("features", "names", known, given, given)
     if set(known) != set(_numbered(len(known))) or (policy.ranking and not known):
         what = f"the names that the bandit has learned with, {known or 'which it does not list'}"
-        raise ArgumentError(wanted("features", what, None, "name them in the order of the numbers in a context"))
+        raise ArgumentError(expected("features", what, None, "name them in the order of the numbers in a context"))
     return None
 
 

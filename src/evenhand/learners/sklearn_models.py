@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.arguments import real, whole
-from evenhand.errors import ArgumentError, ModelError, wanted
+from evenhand.errors import ArgumentError, ModelError, expected
 from evenhand.kernels.arrays import Floats
 from evenhand.learners.adapter import Adapter, read_range
 from evenhand.learners.functions import know
@@ -103,23 +103,23 @@ def from_sklearn(
     """
     from sklearn.base import clone, is_classifier, is_regressor
 
-    what, mend = "an untrained classifier or regressor of scikit-learn", ""
+    what, hint = "an untrained classifier or regressor of scikit-learn", ""
     if isinstance(estimator, type):
-        raise ArgumentError(wanted("estimator", what, estimator, f"write {estimator.__name__}()"))
+        raise ArgumentError(expected("estimator", what, estimator, f"write {estimator.__name__}()"))
     fits = isinstance(estimator, Estimator)
     classifies = fits and is_classifier(estimator)
     if not classifies and not (fits and is_regressor(estimator)):
-        raise ArgumentError(wanted("estimator", what, estimator))
+        raise ArgumentError(expected("estimator", what, estimator))
     if classifies and not gives_probabilities(estimator):
-        mend = "such as SGDClassifier(loss='log_loss')"
-        raise ArgumentError(wanted("estimator", "a classifier with predict_proba", estimator, mend))
+        hint = "such as SGDClassifier(loss='log_loss')"
+        raise ArgumentError(expected("estimator", "a classifier with predict_proba", estimator, hint))
     random = generator(draw_seed(seed))
     own, given = clone(estimator), estimator.get_params()
     copied = {"": own, **own.get_params()}
     lost = [name for name, one in {"": estimator, **given}.items() if _trained(one) and not _trained(copied.get(name))]
     if lost:
         got = f"one whose {lost[0]} is trained" if lost[0] else "a trained one"
-        raise ArgumentError(wanted("estimator", what, got, "pass sklearn.base.clone(estimator)"))
+        raise ArgumentError(expected("estimator", what, got, "pass sklearn.base.clone(estimator)"))
     missing = [name for name in sorted(given) if name.split("__")[-1] == "random_state" and given[name] is None]
     own.set_params(**{name: int(random.integers(2**31)) for name in missing})
     names = columns_seen(own)
@@ -218,7 +218,9 @@ def _untrained(learner: SklearnLearner) -> Any:
 def _arms(learner: SklearnLearner, count: int) -> list[ArmModel]:
     learner.arms = learner.arms or [ArmModel() for _ in range(count)]
     if len(learner.arms) != count:
-        raise ArgumentError(wanted("contexts", f"a row for each of the {len(learner.arms)} arms that it knows", count))
+        raise ArgumentError(
+            expected("contexts", f"a row for each of the {len(learner.arms)} arms that it knows", count)
+        )
     return learner.arms
 
 
@@ -233,5 +235,5 @@ def _predicted(learner: SklearnLearner, arm: ArmModel, row: Floats) -> float:
         value = float(arm.model.predict(learner.table(row[None]))[0])
     if not math.isfinite(value):  # it would be neither more nor less than any other
         name = type(learner.estimator).__name__
-        raise ModelError(wanted("estimator", f"finite predictions of {name}", value, "scale the contexts or rewards"))
+        raise ModelError(expected("estimator", f"finite predictions of {name}", value, "scale the contexts or rewards"))
     return value

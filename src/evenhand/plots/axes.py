@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.errors import ArgumentError, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, expected, expected_one_of
 from evenhand.frames import as_pandas, is_frame
 from evenhand.plots.style import HEIGHT, WIDTH, style
 
@@ -47,8 +47,8 @@ def panels_of(ax: object, columns: int, *, width: float, height: float) -> list[
         return list(np.ravel(_opened(width, height, columns)))
     given = list(np.ravel(np.asarray(ax, dtype=object)))
     if len(given) != columns:
-        mend = f"draw into the axes of plt.subplots(1, {columns}), or leave out ax"
-        raise ArgumentError(wanted("ax", f"a sequence of {columns} axes", ax, mend))
+        hint = f"draw into the axes of plt.subplots(1, {columns}), or leave out ax"
+        raise ArgumentError(expected("ax", f"a sequence of {columns} axes", ax, hint))
     return [_checked(one) for one in given]
 
 
@@ -62,15 +62,15 @@ def one_of(name: str, given: object, known: Iterable[Any]) -> None:
     """
     names = [str(one) for one in known]
     if given not in names:
-        raise ArgumentError(wanted_one_of(name, names, given))
+        raise ArgumentError(expected_one_of(name, names, given))
 
 
 def _checked(given: object) -> Axes:
     from matplotlib.axes import Axes
 
     if not isinstance(given, Axes) or given.name != "rectilinear":
-        mend = "draw into one of the axes of plt.subplots(), or leave out ax"
-        raise ArgumentError(wanted("ax", "the axes of a two-dimensional plot", given, mend))
+        hint = "draw into one of the axes of plt.subplots(), or leave out ax"
+        raise ArgumentError(expected("ax", "the axes of a two-dimensional plot", given, hint))
     return given
 
 
@@ -113,14 +113,14 @@ def check_history(history: object, *variables: str) -> None:
     import xarray as xr
 
     if not isinstance(history, xr.Dataset):
-        raise ArgumentError(wanted("history", "what eh.simulate returns", history))
+        raise ArgumentError(expected("history", "what eh.simulate returns", history))
     for name in DIMENSIONS:
         if name not in history.dims:
-            mend = "pick with a list, such as history.sel(policy=['a']); the picture takes the mean over replications"
-            raise ArgumentError(wanted("history", f"the dimension {name!r}", list(history.dims), mend))
+            hint = "pick with a list, such as history.sel(policy=['a']); the picture takes the mean over replications"
+            raise ArgumentError(expected("history", f"the dimension {name!r}", list(history.dims), hint))
     for name in variables:
         if name not in history:
-            raise ArgumentError(wanted("history", f"a simulation that records {name!r}", list(history.data_vars)))
+            raise ArgumentError(expected("history", f"a simulation that records {name!r}", list(history.data_vars)))
 
 
 def check_finding(name: str, given: object, attribute: str, what: str) -> None:
@@ -132,7 +132,7 @@ def check_finding(name: str, given: object, attribute: str, what: str) -> None:
         If it lacks the attribute.
     """
     if not hasattr(given, attribute) or is_frame(given):
-        raise ArgumentError(wanted(name, what, given))
+        raise ArgumentError(expected(name, what, given))
 
 
 def require_columns(name: str, frame: object, columns: Sequence[str], what: str) -> pd.DataFrame:
@@ -145,7 +145,7 @@ def require_columns(name: str, frame: object, columns: Sequence[str], what: str)
     """
     table = as_pandas(frame, name) if is_frame(frame) else None
     if table is None or not set(columns) <= set(table.columns):
-        raise ArgumentError(wanted(name, what, frame if table is None else list(table.columns)))
+        raise ArgumentError(expected(name, what, frame if table is None else list(table.columns)))
     return table
 
 

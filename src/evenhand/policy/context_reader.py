@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from evenhand.data.contexts import LARGEST, feature_columns, read_shown
 from evenhand.data.encoding import Encoder, Transformer, as_encoder
-from evenhand.errors import NOTHING, ArgumentError, ContextError, Wording, wanted
+from evenhand.errors import NOTHING, ArgumentError, ContextError, Wording, expected
 from evenhand.kernels.arrays import Floats
 from evenhand.policy.engine import NO_CONTEXTS
 from evenhand.protocol import Label
@@ -43,8 +43,8 @@ class ContextReader:
         if self.contextual:
             return read_shown(contexts, arms, columns=self.columns, dimension=self.expected, encoder=self.encoder)
         if contexts is not None:
-            mend = Wording("call ask()", shell="leave it out")
-            raise ContextError(wanted("contexts", "none: this policy sees no contexts", contexts, mend))
+            hint = Wording("call ask()", shell="leave it out")
+            raise ContextError(expected("contexts", "none: this policy sees no contexts", contexts, hint))
         return NO_CONTEXTS, self.columns
 
     @property
@@ -65,13 +65,13 @@ class ContextReader:
     def encode_with(self, encoder: object, owner: str) -> None:
         """Have tables and dicts turned into numbers, for a policy that has seen no contexts yet."""
         if not self.contextual:
-            raise ArgumentError(wanted("encoder", f"none: {owner} sees no contexts", encoder))
+            raise ArgumentError(expected("encoder", f"none: {owner} sees no contexts", encoder))
         if self.dimension is not None:
-            raise ArgumentError(wanted("encoder", f"a {owner} that has seen no contexts yet", "one that has"))
+            raise ArgumentError(expected("encoder", f"a {owner} that has seen no contexts yet", "one that has"))
         read = as_encoder(encoder)
         if self.columns is not None and read.names != self.columns:
             what = f"an Encoder of the learner's features {self.columns}"
-            raise ArgumentError(wanted("encoder", what, encoder))
+            raise ArgumentError(expected("encoder", what, encoder))
         self.encoder = read
 
     def read_log(self, frame: pd.DataFrame, names: object) -> tuple[list[str] | None, Floats]:
@@ -95,14 +95,14 @@ class ContextReader:
         if names is None and not self.contextual:
             return []
         if not self.contextual:
-            raise ContextError(wanted("contexts", Wording(NOTHING, ": this policy sees no contexts"), names))
+            raise ContextError(expected("contexts", Wording(NOTHING, ": this policy sees no contexts"), names))
         what = f"a list of {dimension or 'column'} column names, for the contexts of the arm that was played"
         listed = list(names) if isinstance(names, Sequence) and not isinstance(names, str) else []
         if not listed or not all(isinstance(name, str) for name in listed) or len(listed) != (dimension or len(listed)):
-            raise ContextError(wanted("contexts", what, names))
+            raise ContextError(expected("contexts", what, names))
         if known is None:
             return listed
         if set(listed) != set(known):
             what = Wording("the columns ", known, ", as before")
-            raise ContextError(wanted("contexts", what, names, "rename the log's columns"))
+            raise ContextError(expected("contexts", what, names, "rename the log's columns"))
         return known

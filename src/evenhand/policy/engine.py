@@ -151,7 +151,7 @@ class Engine:
         if chances is None:
             return []
         read = [*chances.read(zip(names(self.state), flat(self.state), strict=True))]
-        return [*read, (WAITING, self.waiting)] if chances.waiting else read
+        return [*read, (WAITING, self.waiting)] if chances.reads_waiting else read
 
     def inputs(self) -> dict[str, Any] | None:
         """Return copies of what the probabilities of the next decision follow from, by name; None where the kernels do
@@ -161,7 +161,7 @@ class Engine:
     def lazy_probabilities(self, contexts: Floats, inputs: dict[str, Any]) -> LazyProbabilities:
         """Return the probabilities of the decision just taken, from the `inputs` before it."""
         assert self.kernels.chances is not None
-        return LazyProbabilities((self.kernels.chances.of, self.params, self.state, contexts, self.round, inputs))
+        return LazyProbabilities((self.kernels.chances.function, self.params, self.state, contexts, self.round, inputs))
 
     def compile(self) -> None:
         """Compile the kernels now; otherwise they run as plain Python until it pays to compile them."""
@@ -199,7 +199,7 @@ class Engine:
 
     # ------------------------------------------------------------------ copies and files
 
-    def twin(self) -> Engine:
+    def copy(self) -> Engine:
         """Return a copy that may be asked without a trace, and shares the machine code."""
         sizes = len(self.counts), self.plays, self.work
         twin = Engine(self.kernels, self.params, copied(self.state), *sizes, self.connect)

@@ -11,7 +11,7 @@ import numpy as np
 from evenhand.arguments import as_float
 from evenhand.data.contexts import LARGEST
 from evenhand.data.rows import in_step
-from evenhand.errors import ArgumentError, RewardError, Wording, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, RewardError, Wording, expected, expected_one_of
 from evenhand.labels import Labels, listed
 from evenhand.policy.open_decision import OpenDecision
 from evenhand.protocol import Label
@@ -23,8 +23,8 @@ NO_LABELS = {bool, np.bool_}
 def positions(available: object, arms: Labels) -> list[int]:
     """Return the positions of the arms that are on offer."""
     if isinstance(available, Mapping):
-        mend = "keep only those on offer: [arm for arm, here in available.items() if here]"
-        raise ArgumentError(wanted("available", "a list of the arms on offer", available, mend))
+        hint = "keep only those on offer: [arm for arm, here in available.items() if here]"
+        raise ArgumentError(expected("available", "a list of the arms on offer", available, hint))
     try:
         labels = listed(available)
         found = _places_of(labels, arms)
@@ -32,9 +32,9 @@ def positions(available: object, arms: Labels) -> list[int]:
         labels, found = [available], None
     if found is None:
         unknown = next((label for label in labels if label not in arms), available)
-        raise ArgumentError(wanted_one_of("available", arms.names, unknown, what="labels of the arms"))
+        raise ArgumentError(expected_one_of("available", arms.names, unknown, what="labels of the arms"))
     if not found:
-        raise ArgumentError(wanted("available", "at least one arm", available))
+        raise ArgumentError(expected("available", "at least one arm", available))
     return list(dict.fromkeys(found))
 
 
@@ -60,15 +60,15 @@ def checked_reward(reward: object, low: float, high: float, name: str = "reward"
     """
     if type(reward) is not float:
         if isinstance(reward, bool) or getattr(reward, "dtype", None) == np.bool_:
-            raise RewardError(wanted(name, "a number", reward, "write 1.0 for yes and 0.0 for no"))
+            raise RewardError(expected(name, "a number", reward, "write 1.0 for yes and 0.0 for no"))
         given, reward = reward, as_float(reward)
         if not math.isfinite(reward) and not isinstance(given, (float, np.floating)):
             one = "one number" if math.isinf(reward) or getattr(given, "shape", None) else "a number"
-            raise RewardError(wanted(name, one, given))
+            raise RewardError(expected(name, one, given))
     if not (low <= reward <= high and abs(reward) <= LARGEST):
         free = math.isinf(high)
         inside = f"a finite number, of at most {LARGEST:g}" if free else f"a number in [{low:g}, {high:g}]"
-        raise RewardError(wanted(name, inside, reward, "" if free else "scale rewards to that range"))
+        raise RewardError(expected(name, inside, reward, "" if free else "scale rewards to that range"))
     return float(reward)
 
 
@@ -84,7 +84,7 @@ def rewards_of(
     given = Labels(arms).read(reward, "reward", what, refusal=RewardError)
     unnamed = isinstance(given, dict) and set(given) != set(labels)
     if len(given) != len(labels) or unnamed:
-        raise RewardError(wanted("reward", Wording("one for each of the arms ", labels), reward))
+        raise RewardError(expected("reward", Wording("one for each of the arms ", labels), reward))
     ordered = [given[label] for label in labels] if isinstance(given, dict) else list(given)
     return [(index, checked_reward(one, *pays)) for index, one in zip(indexes, ordered, strict=True)]
 
@@ -97,15 +97,15 @@ def paired(
     numbers = list(dict.fromkeys(find(one)[0] for one in told))
     if len(numbers) < len(told):
         got = Wording(f"{len(told)} of {len(numbers)} tickets")
-        raise ArgumentError(wanted("decisions", "each ticket once", got))
+        raise ArgumentError(expected("decisions", "each ticket once", got))
     _, rewards = in_step(("decisions", decisions), ("rewards", rewards), labels=numbers)
     paid = _one_each("rewards", rewards)
     if len(told) != len(paid):
-        raise ArgumentError(wanted("rewards", f"{len(told)}, one for each decision", len(paid)))
+        raise ArgumentError(expected("rewards", f"{len(told)}, one for each decision", len(paid)))
     return told, paid
 
 
 def _one_each(name: str, given: object) -> list[Any]:
     if isinstance(given, (str, bytes, Mapping)) or not np.iterable(given):
-        raise ArgumentError(wanted(name, "a list, one for each decision", given))
+        raise ArgumentError(expected(name, "a list, one for each decision", given))
     return list(given)

@@ -24,7 +24,7 @@ import numpy as np
 
 from evenhand.arguments import is_whole, whole
 from evenhand.display.html import Table
-from evenhand.errors import NOTHING, ArgumentError, Wording, wanted
+from evenhand.errors import NOTHING, ArgumentError, Wording, expected
 from evenhand.frames import Frame, as_pandas
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.labels import Labels
@@ -214,11 +214,11 @@ class KernelPolicy(AskTell, Parameters):
                 return dict(zip(self.arms or (), chances.tolist(), strict=True))
             if decision.propensity is not None:
                 return {arm: float(arm in decision.arms) for arm in self.arms or ()}
-        mend = "DeadlineLearn over Thompson or EpsilonGreedy does"
-        if self._traits.holds:
-            mend = "its learner's proposal is held until it is granted; lottery= draws with known probabilities"
+        hint = "DeadlineLearn over Thompson or EpsilonGreedy does"
+        if self._traits.defers_refusals:
+            hint = "its learner's proposal is held until it is granted; lottery= draws with known probabilities"
         what = "one that states the probabilities of its draws"
-        raise ArgumentError(wanted("policy", what, type(self).__name__, mend))
+        raise ArgumentError(expected("policy", what, type(self).__name__, hint))
 
     def _round_shown(self, contexts: object = None, *, available: object = None) -> Any:
         """Return what a round shows as the policy reads it, equal for two rounds that show the same. Nothing changes.
@@ -237,11 +237,11 @@ class KernelPolicy(AskTell, Parameters):
 
     def _twin(self) -> Self:
         """Return a policy in the same state that may be asked without a trace, and shares the machine code."""
-        twin = object.__new__(type(self))
-        vars(twin).update(vars(self))
-        twin.tickets, twin.contexts = self.tickets.twin(twin, {}), copy.copy(self.contexts)
-        twin._engine = None if self._engine is None else self._engine.twin()
-        return twin
+        clone = object.__new__(type(self))
+        vars(clone).update(vars(self))
+        clone.tickets, clone.contexts = self.tickets.copy_for(clone, {}), copy.copy(self.contexts)
+        clone._engine = None if self._engine is None else self._engine.copy()
+        return clone
 
     def _inputs(self) -> dict[str, Any] | None:
         """Return copies of what the probabilities of the next decision follow from, None where none are computed."""
@@ -362,7 +362,7 @@ class KernelPolicy(AskTell, Parameters):
         *contexts, index, reward = contexts_index_reward
         shown = self._read_contexts(*contexts)
         if not is_whole(index) or not 0 <= index < len(self._labels):
-            raise ArgumentError(wanted("index", f"an arm's index below {len(self._labels)}", index))
+            raise ArgumentError(expected("index", f"an arm's index below {len(self._labels)}", index))
         reward, engine = checked_reward(reward, *self._rewards), self.engine
         self._told = True
         engine.tell(shown, int(index), reward, engine.round, engine.probability(int(index)))
@@ -544,7 +544,7 @@ class KernelPolicy(AskTell, Parameters):
         """Have decisions taken among these arms alone; return which were on offer before."""
         what = Wording(NOTHING, f": {type(self).__name__} assumes that every arm is on offer")
         offered = [self._labels[arm] for arm in available]
-        raise ArgumentError(wanted("available", what, offered, "DeadlineLearn supports it"))
+        raise ArgumentError(expected("available", what, offered, "DeadlineLearn supports it"))
 
     def _restore_variant(self, snapshot: dict[str, Any]) -> None:
         """Take the form that the state of a snapshot has, where there are several."""

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import OPEN, bind, is_named_tuple, is_nested, kernel
 
@@ -41,7 +41,7 @@ def reason(text: str, code: ReasonCode = "other") -> int:
         If there is no such code, or the words have the same number as others.
     """
     if code not in CODES:
-        raise ArgumentError(wanted("code", f"one of {', '.join(CODES)}", code))
+        raise ArgumentError(expected("code", f"one of {', '.join(CODES)}", code))
     number = CODES.index(code) << CODE_BITS | zlib.crc32(text.encode())
     if REASONS.setdefault(number, text) != text:
         raise ArgumentError(f"reason: {text!r} has the same number as {REASONS[number]!r}; use other words")
@@ -66,30 +66,31 @@ def is_forced(why: int) -> bool:
 WAITING, NO_ONE_WAITS = "waiting", np.zeros(0, np.int64)
 
 
-class Chances(NamedTuple):
+class ProbabilityFunction(NamedTuple):
     """How the probabilities of a policy that draws its arms are computed.
 
     Attributes
     ----------
-    of : `of(params, state, contexts, round, waiting)`, a function at the top of a module, which returns the probability
-        (n_arms,) with which `choose` would pick each arm, nan where nobody knows; it may overwrite the state.
-    depends_on : the names of the state's fields that it reads, as `evenhand.kernels.compose.names` returns them, or "*"
+    function : `function(params, state, contexts, round, waiting)`, a function at the top of a module, which returns
+        the probability (n_arms,) with which `choose` would pick each arm, nan where nobody knows; it may overwrite the
+        state.
+    reads : the names of the state's fields that it reads, as `evenhand.kernels.compose.names` returns them, or "*"
         for all but an inner learner's, "learner.*" for all of these; the others are zero.
-    waiting : whether it reads `waiting`.
+    reads_waiting : whether it reads `waiting`.
     among : whether it takes, last, `open` (n_arms,), 1 for each arm among which `rank` chooses, and then returns the
         probability with which the first of these in a ranking is each arm.
     """
 
-    of: Callable[..., Floats]
-    depends_on: tuple[str, ...]
-    waiting: bool = False
+    function: Callable[..., Floats]
+    reads: tuple[str, ...]
+    reads_waiting: bool = False
     among: bool = False
 
     def read(self, fields: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
         """Yield those of a state's fields, each with its name, that are read."""
         for name, field in fields:
             inner, dot, _ = name.rpartition(".")
-            if name in self.depends_on or f"{inner}{dot}*" in self.depends_on:
+            if name in self.reads or f"{inner}{dot}*" in self.reads:
                 yield name, field
 
 
@@ -98,8 +99,9 @@ class LazyProbabilities:
 
     Parameters
     ----------
-    given : what `Chances.of` takes, after the function itself: (of, params, state, contexts, round, kept). `state` only
-        says which fields there are; `depends_on` holds those that were read, by name, as they were before the decision.
+    given : (function, params, state, contexts, round, kept): what `ProbabilityFunction.function` takes, after
+        the function itself. `state` only says which fields there are; `kept` holds those that it reads, by name, as
+        they were before the decision.
     """
 
     __slots__ = ("_found", "_given")
@@ -201,7 +203,7 @@ class Kernels:
     update: Any
     probability: Any = deterministic
     rank: Any = None
-    chances: Chances | None = None
+    chances: ProbabilityFunction | None = None
 
     @property
     def sees_ticket(self) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from evenhand.data.contexts import LARGEST
 from evenhand.data.tables import column, numbers
-from evenhand.errors import TableError, wanted_one_of
+from evenhand.errors import TableError, expected_one_of
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import Labels
 from evenhand.protocol import Label
@@ -41,7 +41,7 @@ def rows_of(
     for row, label in enumerate(labels):
         if indexes[label] is None:
             where = f"column {arm!r}, row {row + 1}"
-            raise TableError(wanted_one_of(where, arms, label, what="one of the arms"))
+            raise TableError(expected_one_of(where, arms, label, what="one of the arms"))
     rewards = numbers(log, reward, low=max(pays[0], -LARGEST), high=min(pays[1], LARGEST))
     even = np.full(len(labels), 1.0 / len(arms))
     chances = even if probability is None else numbers(log, probability, low=1e-12, high=1.0)

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, ClassVar, Protocol
 
 from evenhand.arguments import is_whole
-from evenhand.errors import ClosedTicketError, ForeignTicketError, UnknownTicketError, Wording, wanted
+from evenhand.errors import ClosedTicketError, ForeignTicketError, UnknownTicketError, Wording, expected
 from evenhand.policy.traits import Traits
 from evenhand.saving.saved import packed, unpacked
 
@@ -60,11 +60,11 @@ class Tickets:
         """Return all but the owner, which is copied with its tickets and names itself again."""
         return {name: value for name, value in vars(self).items() if name != "owner"} | {"_token": self.token}
 
-    def twin(self, owner: TicketOwner, remembered: dict[int, Any]) -> Tickets:
+    def copy_for(self, owner: TicketOwner, remembered: dict[int, Any]) -> Tickets:
         """Return the tickets of a copy of the owner, which goes on with these that are open."""
-        twin = Tickets(owner)
-        twin.open, twin.next, twin._token = remembered, self.next, self.token
-        return twin
+        copied = Tickets(owner)
+        copied.open, copied.next, copied._token = remembered, self.next, self.token
+        return copied
 
     @property
     def token(self) -> str:
@@ -105,7 +105,7 @@ class Tickets:
         number = given.id if handed else given
         if not is_whole(number):
             article = "an" if name[0] in "AEIOU" else "a"
-            raise UnknownTicketError(wanted(name.lower(), f"{article} {name} or its id", given))
+            raise UnknownTicketError(expected(name.lower(), f"{article} {name} or its id", given))
         number = int(number)
         foreign = ForeignTicketError(
             f"ticket {number}: this {name} belongs to another {noun}, or was edited; nothing has changed; "

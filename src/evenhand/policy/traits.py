@@ -31,7 +31,7 @@ class Traits:
     arms : the labels of its arms; None where it has none, or does not know them yet.
     labels : whom its decisions are for: its arms, or the groups of a sampler; () where rounds bring their own.
     promise : what it promises, an `eh.Promise`, its arms in the order of the policy's; None where it promises nothing.
-    kept : when it keeps the promise, "at every round", "at the horizon" or "in the long run"; None without one.
+    holds_when : when it keeps its promise, "at every round", "at the horizon" or "in the long run"; None without one.
     horizon : the round up to which it decides, or keeps its promise; None for no end.
     learner : the learner that it is built on, None where it has none.
     membership : the groups of its arms, its own or its learner's; None where it knows none.
@@ -52,14 +52,14 @@ class Traits:
     asks_several : the argument by which `ask` hands out several tickets at once, "" where there is none.
     conditional_arguments : those that matter only now and then, such as once answers contradict each other.
     own_choices : whether it learns from its own choices alone.
-    holds : whether it is told 0 as the probability of a decision that its learner did not propose, and must not learn
-        from.
+    defers_refusals : whether a proposal that the rule refuses waits, so that its learner does not learn from the play
+        in its place, whose probability it is told as 0.
     """
 
     arms: tuple[Label, ...] | None = None
     labels: tuple[Label, ...] = ()
     promise: Any = None
-    kept: str | None = None
+    holds_when: str | None = None
     horizon: int | None = None
     learner: Any = None
     membership: Any = None
@@ -79,7 +79,7 @@ class Traits:
     asks_several: str = ""
     conditional_arguments: tuple[str, ...] = ()
     own_choices: bool = False
-    holds: bool = False
+    defers_refusals: bool = False
 
 
 UNSAID: Any = object()
@@ -94,7 +94,7 @@ def traits_of(policy: object) -> Traits:
 
     >>> import evenhand as eh
     >>> traits = traits_of(eh.quotas.FairUCB({"ads": 0.2, "news": 0.3}))
-    >>> traits.labels, traits.kept, traits.feedback
+    >>> traits.labels, traits.holds_when, traits.feedback
     (('ads', 'news'), 'at every round', 'reward')
     """
     declared: Traits | None = getattr(policy, "_traits", None)
@@ -105,10 +105,10 @@ def traits_of(policy: object) -> Traits:
         stated.setdefault(name, getattr(learner, name, None))
     arms = () if isinstance(policy, type) else tuple(stated.get("arms") or ())
     if stated.get("promise") is None:
-        stated["kept"] = None
+        stated["holds_when"] = None
     else:
-        if declared is None or declared.kept is None:
-            stated.setdefault("kept", "at every round")
+        if declared is None or declared.holds_when is None:
+            stated.setdefault("holds_when", "at every round")
         if arms and isinstance(stated["promise"], Promise) and stated["promise"].arms != arms:
             stated["promise"] = in_order(stated["promise"], arms)
     labels = arms or (() if isinstance(policy, type) else tuple(stated.get("groups") or ()))
@@ -117,7 +117,7 @@ def traits_of(policy: object) -> Traits:
 
 def facts(traits: Traits) -> dict[str, Any]:
     """Return what a notebook says of a policy beside its arguments: its learner, and when it keeps its promise."""
-    owed = {} if traits.kept is None else {"promise": f"kept {traits.kept}"}
+    owed = {} if traits.holds_when is None else {"promise": f"kept {traits.holds_when}"}
     return ({} if traits.learner is None else {"learner": traits.learner}) | owed
 
 

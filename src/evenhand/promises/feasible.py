@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from evenhand.errors import SharesError, Wording, figure, wanted
+from evenhand.errors import SharesError, Wording, expected, figure
 from evenhand.labels import Labels
 from evenhand.promises.clause import Clause
 from evenhand.promises.reading import MOST_TOKENS, Members, key_of, overlap, scale_down
@@ -19,7 +19,7 @@ from evenhand.promises.window_schedules import find_schedule
 from evenhand.promises.windows import chain, safe_states
 from evenhand.protocol import Label
 
-KEPT = ("floor", "cap", "window")
+CLAUSE_KINDS = ("floor", "cap", "window")
 """The kinds of clauses that a rule keeps."""
 
 LOOK = 10_000
@@ -69,7 +69,7 @@ def tokens_of(promise: Any) -> list[Token]:
         plays = [(members, *_fewer(n, w, len(members) if fixed else 1)) for members, n, w in plays]
     if sum(n for _, n, _ in plays) > MOST_TOKENS:
         raise SharesError(
-            wanted("windows", f"at most {MOST_TOKENS:,} plays in all windows", sum(n for _, n, _ in plays))
+            expected("windows", f"at most {MOST_TOKENS:,} plays in all windows", sum(n for _, n, _ in plays))
         )
     alone = [(members, w) for members, n, w in plays for _ in range(n)]
     periods = chain([w for _, w in alone]) if alone else []
@@ -115,7 +115,7 @@ def check_kinds(clauses: Iterable[Clause]) -> None:
         If one is of another kind: a log can be audited against it, and no more.
     """
     for clause in clauses:
-        if clause.kind not in KEPT:
+        if clause.kind not in CLAUSE_KINDS:
             raise SharesError(f"{clause}: no known rule keeps a {clause.kind}; you can only audit a log against it")
 
 
@@ -141,10 +141,10 @@ def _read_offers(given: Any, arms: tuple[Label, ...], plays: int) -> Any:
         return given
     what = f'"any", "all", or a list of arms of which every offer contains {plays}, as many as are played'
     if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
-        raise SharesError(wanted("offers", what, given))
+        raise SharesError(expected("offers", what, given))
     places = Labels(arms).places(given)
     if len(places) < plays or -1 in places or len(set(places)) < len(places):
-        raise SharesError(wanted("offers", what, given, Wording("the arms are ", list(arms))))
+        raise SharesError(expected("offers", what, given, Wording("the arms are ", list(arms))))
     return tuple(arms[place] for place in sorted(places))
 
 
@@ -165,7 +165,7 @@ def _refuse_together(promise: Any) -> str | None:
     for members, share in [*zip(zip(promise.arms), promise.shares, strict=True), *promise.sets]:
         if share > len(members):
             most = f"at most {len(members)}, as no arm is played twice in a round"
-            return wanted(f"shares[{key_of(members)!r}]", most, str(share))
+            return expected(f"shares[{key_of(members)!r}]", most, str(share))
     return _refuse_rates([clause for clause in promise.clauses if clause.kind != "cap"], promise.plays)
 
 
@@ -181,21 +181,21 @@ def _refuse_rates(owed: list[Clause], plays: int) -> str | None:
     windows = [set(clause.arms) for clause in few if clause.kind == "window"]
     by = f"more than {plays} by {figure(float(rate - plays))}"
     if not windows:
-        mend = f"scale them by {scale_down(plays / needed)} or lower"
+        hint = f"scale them by {scale_down(plays / needed)} or lower"
     elif len(windows) == len(few):
-        mend = f"make them {figure(float(needed / plays))} times as long, or longer"
+        hint = f"make them {figure(float(needed / plays))} times as long, or longer"
     else:
-        mend = "lower the shares or lengthen the windows"
+        hint = "lower the shares or lengthen the windows"
     both = next((clause for clause in few if clause.kind == "window" and _is_owed(few, clause.arms)), None)
     if both is not None:
         who = f"arm {both.arms[0]!r}" if len(both.arms) == 1 else f"arms {both.arms}"
         return (
             f"windows: no known rule counts a play of {who} both for its window and for a share unless there is room "
             f"for both, and together these need {figure(float(rate), 12)} plays per round, {by} ({names}); "
-            f"{mend}, or drop one of them"
+            f"{hint}, or drop one of them"
         )
     name = "windows" if len(windows) == len(few) else "shares"
-    return f"{name}: together these need {figure(float(rate), 12)} plays per round, {by}{shown} ({names}); {mend}"
+    return f"{name}: together these need {figure(float(rate), 12)} plays per round, {by}{shown} ({names}); {hint}"
 
 
 def _is_owed(clauses: Sequence[Clause], arms: Members) -> bool:
@@ -253,16 +253,18 @@ def _refuse_caps(promise: Any, caps: dict[Label, Fraction | None]) -> str | None
     for arm, share in zip(promise.arms, promise.shares, strict=True):
         cap = caps.get(arm)
         if cap is not None and cap < share:
-            return wanted(f"caps[{arm!r}]", f"at least its share {share}", str(cap), "raise the cap or lower the share")
+            return expected(
+                f"caps[{arm!r}]", f"at least its share {share}", str(cap), "raise the cap or lower the share"
+            )
     most = [Fraction(1) if cap is None else cap for cap in caps.values()]
     if caps and sum(most) < promise.plays:
         lacks = f"raise them by {figure(float(promise.plays - sum(most)))} in total, or leave one arm uncapped"
         why = "every round plays an arm" if promise.plays == 1 else f"every round plays {promise.plays} arms"
-        return wanted("caps", f"a sum of at least {promise.plays}, as {why}", float(sum(most)), lacks)
+        return expected("caps", f"a sum of at least {promise.plays}, as {why}", float(sum(most)), lacks)
     for members, share in promise.sets:
         allowed = sum((Fraction(1) if caps.get(arm) is None else caps[arm]) or Fraction(0) for arm in members)
         if caps and share > allowed:
-            return wanted(f"shares[{members!r}]", f"at most {allowed}, what the caps of these arms allow", str(share))
+            return expected(f"shares[{members!r}]", f"at most {allowed}, what the caps of these arms allow", str(share))
     return _refuse_fine_caps(promise, caps) if promise.plays > 1 and caps else None
 
 
@@ -278,8 +280,8 @@ def _refuse_fine_caps(promise: Any, caps: dict[Label, Fraction | None]) -> str |
         if gap * LONGEST_LOOK < len(arms) + 1 and cycle > LONGEST_LOOK:
             who = "all arms" if arms == promise.arms else f"arm {arms[0]!r}" if len(arms) == 1 else f"arms {arms}"
             what = f"caps of {who} that leave more room than {figure(float(gap), 3)}, as {promise.plays} are played"
-            mend = f"or write shares and caps as fractions whose common denominator is at most {LONGEST_LOOK:,}"
-            return wanted("caps", what, ", ".join(str(most[arm]) for arm in arms[:5]), mend)
+            hint = f"or write shares and caps as fractions whose common denominator is at most {LONGEST_LOOK:,}"
+            return expected("caps", what, ", ".join(str(most[arm]) for arm in arms[:5]), hint)
     return None
 
 
@@ -336,12 +338,12 @@ def _refuse_varied(promise: Any, always: Sequence[Label]) -> str | None:
 
 
 def _reasons_against(promise: Any, always: Sequence[Label]) -> Iterator[str]:
-    mend = 'say offers="all"'
+    hint = 'say offers="all"'
     for members, share in promise.sets:
         if share > 1:
             yield (
                 f"offers: a share of {share} for {members} needs more than one of these arms in some rounds, and an "
-                f"offer may hold only one of them; {mend}"
+                f"offer may hold only one of them; {hint}"
             )
     caps = {arm: cap for arm, cap in zip(promise.arms, promise.caps or (), strict=False) if cap is not None and cap < 1}
     free = [arm for arm in promise.arms if arm not in caps]
@@ -366,26 +368,26 @@ def _reasons_against(promise: Any, always: Sequence[Label]) -> Iterator[str]:
             f"offers: if arm {arm!r} alone is on offer for {rounds:,} rounds, it has {rounds:,} plays, more than its "
             f"cap of {cap} allows; "
             + (f"naming arms in offers= does not help, as {idle}; " if idle else NAMED.format(promise.plays))
-            + mend
+            + hint
         )
     both = [arm for arm in always if arm in caps]
     if both:
-        possible = f"{idle}; {mend}" if idle else Wording("name some of ", free, f", or {mend}")
-        yield wanted("offers", "arms without caps, as an arm may be at its cap", both[0], possible)
+        possible = f"{idle}; {hint}" if idle else Wording("name some of ", free, f", or {hint}")
+        yield expected("offers", "arms without caps, as an arm may be at its cap", both[0], possible)
     if owed is not None:
         yield (
             f"offers: no known rule keeps a share and a cap of the same arm while arms come and go ({owed}); "
-            f"drop one of them, or {mend}"
+            f"drop one of them, or {hint}"
         )
     if not promise.windows:
         return
     if any(clause.kind != "window" for clause in promise.clauses):
-        yield f"offers: no known rule keeps windows together with shares or caps while arms come and go; {mend}"
+        yield f"offers: no known rule keeps windows together with shares or caps while arms come and go; {hint}"
     tokens = tokens_of(promise.varied(offers="any"))
     short, least = min(token.window for token in tokens), -(-len(tokens) // promise.plays)
     if short < least:
         yield (
             f"offers: while arms come and go, a window must be at least {least} rounds long, one for each of the "
             f"{len(tokens)} plays that are owed, and the shortest is {short}: offer its arm beside one of the others "
-            f"at a time, and one of them loses a round for good each time; lengthen it, or {mend}"
+            f"at a time, and one of them loses a round for good each time; lengthen it, or {hint}"
         )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from evenhand.errors import SharesError, wanted
+from evenhand.errors import SharesError, expected
 from evenhand.promises.reading import is_set, key_of
 
 ARGUMENTS = ("shares", "tolerance", "caps", "cap_tolerance", "windows", "plays", "offers")
@@ -50,8 +50,8 @@ def from_plain(name: str, value: Any) -> Any:
         arms = row.get("arms")
         named = isinstance(arms, list) and arms and all(isinstance(arm, (str, int)) for arm in arms)
         if not named or "value" not in row:
-            raise SharesError(wanted(name, 'rows such as {"arms": ["a", "b"], "value": "1/2"}', row))
+            raise SharesError(expected(name, 'rows such as {"arms": ["a", "b"], "value": "1/2"}', row))
     found = {key_of(tuple(row["arms"])): row["value"] for row in value}
     if len(found) < len(value):
-        raise SharesError(wanted(name, "each arm and each set of arms in one row", value))
+        raise SharesError(expected(name, "each arm and each set of arms in one row", value))
     return found

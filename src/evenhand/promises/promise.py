@@ -27,7 +27,7 @@ import numpy as np
 
 from evenhand.arguments import is_whole, whole
 from evenhand.display.html import Card, HasCard, Table
-from evenhand.errors import ArgumentError, SharesError, Wording, wanted
+from evenhand.errors import ArgumentError, SharesError, Wording, expected
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.deadlines import NEVER, Pace, pace, position
 from evenhand.labels import Labels
@@ -212,10 +212,10 @@ class Promise(HasCard):
             If a name is unknown, or where the constructor raises them.
         """
         if not isinstance(data, Mapping):
-            raise SharesError(wanted("promise", "a table of shares, caps, windows and so on", data))
+            raise SharesError(expected("promise", "a table of shares, caps, windows and so on", data))
         unknown = [name for name in data if name not in ARGUMENTS]
         if unknown:
-            raise SharesError(wanted("promise", f"the names {', '.join(ARGUMENTS)}", unknown[0]))
+            raise SharesError(expected("promise", f"the names {', '.join(ARGUMENTS)}", unknown[0]))
         return cls(**{name: from_plain(name, value) for name, value in data.items()})
 
     def _value(self) -> Any:
@@ -286,7 +286,7 @@ class Promise(HasCard):
             counts = [counts.get(arm) for arm in self.arms]
         if len(counts) != len(self.arms) or not all(map(is_whole, counts)):
             what = Wording("a whole number for each of the arms ", list(self.arms))
-            raise ArgumentError(wanted("pulls", what, pulls))
+            raise ArgumentError(expected("pulls", what, pulls))
         round = whole("round", round, low=0)
         by_arm = dict(zip(self.arms, counts, strict=True))
         plays = [(clause, sum(by_arm[arm] for arm in clause.arms)) for clause in self.clauses]
@@ -337,13 +337,13 @@ def read_promise(
     """
     plays = whole("plays", plays, low=1)
     if shares is None and caps is None and windows is None:
-        raise SharesError(wanted("shares", "a list, or a dict arm -> share; or caps or windows", None))
+        raise SharesError(expected("shares", "a list, or a dict arm -> share; or caps or windows", None))
     if shares is not None and in_all(shares) and arms is None:
-        mend = "one number for all needs the names of the arms, as in {'a': 0.2, 'b': 0.2}"
-        raise SharesError(wanted("shares", "a list, or a dict arm -> share", shares, mend))
+        hint = "one number for all needs the names of the arms, as in {'a': 0.2, 'b': 0.2}"
+        raise SharesError(expected("shares", "a list, or a dict arm -> share", shares, hint))
     labels = name_arms(shares, caps, windows, arms=arms)
     if plays > len(labels):
-        raise ArgumentError(wanted("plays", f"at most {len(labels)}, the number of arms", plays))
+        raise ArgumentError(expected("plays", f"at most {len(labels)}, the number of arms", plays))
     singles, sets = read_shares(shares, labels, plays, named=arms is not None)
     made = Promise._of(
         arms=labels,
@@ -358,7 +358,9 @@ def read_promise(
     )
     least = min((cap for cap in made.caps or () if cap), default=Fraction(1))
     if made.cap_tolerance >= NEVER * float(least):
-        raise ArgumentError(wanted("cap_tolerance", "a number of plays that some conversation reaches", cap_tolerance))
+        raise ArgumentError(
+            expected("cap_tolerance", "a number of plays that some conversation reaches", cap_tolerance)
+        )
     if audited:
         check_sums(made)
         return made.varied(offers="any")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.arguments import as_float, is_whole
-from evenhand.errors import ArgumentError, SharesError, Wording, figure, of_one_type, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, SharesError, Wording, expected, expected_one_of, figure, of_one_type
 from evenhand.labels import Labels, is_by_label
 from evenhand.protocol import Label, arm_labels, as_label
 
@@ -37,7 +37,7 @@ MOST_TOKENS = 10_000
 
 
 def read_share(
-    share: object, name: str = "shares", mend: str = "a share is the fraction of the rounds that an arm is owed"
+    share: object, name: str = "shares", hint: str = "a share is the fraction of the rounds that an arm is owed"
 ) -> Fraction:
     """Return the number that the user wrote: 0.07 is 7/100, 1/3 computed in floating point is one third.
 
@@ -69,7 +69,7 @@ def read_share(
         if not 0 <= value.numerator <= value.denominator:
             raise ValueError
     except (ArithmeticError, TypeError, ValueError) as error:
-        raise SharesError(wanted(name, "numbers from 0 to 1", given, mend)) from error
+        raise SharesError(expected(name, "numbers from 0 to 1", given, hint)) from error
     return value
 
 
@@ -97,7 +97,7 @@ def _exact(share: int | str | Fraction | Decimal) -> Fraction:
     return Fraction(number)
 
 
-def read_tolerance(tolerance: object, name: str = "tolerance", mend: str = "use 0.0 for the strict promise") -> float:
+def read_tolerance(tolerance: object, name: str = "tolerance", hint: str = "use 0.0 for the strict promise") -> float:
     """Return the tolerance alpha as a float >= 0.
 
     Raises
@@ -107,7 +107,7 @@ def read_tolerance(tolerance: object, name: str = "tolerance", mend: str = "use 
     """
     value = as_float(tolerance)
     if not 0 <= value < math.inf:
-        raise ArgumentError(wanted(name, "a finite number >= 0", tolerance, mend))
+        raise ArgumentError(expected(name, "a finite number >= 0", tolerance, hint))
     return value
 
 
@@ -127,7 +127,7 @@ def read_window(window: Any, name: str) -> Window:
     if not sound or not 1 <= pair[0] <= pair[1] <= LONGEST:
         pairs = Wording("(plays, rounds)", shell="plays/rounds")
         say = Wording("a number of rounds, or ", pairs, f" with 1 <= plays <= rounds <= {LONGEST:,}")
-        refusal = wanted(name, say, window)
+        refusal = expected(name, say, window)
         if sound and pair is window:
             refusal.got = Wording("/".join(map(str, pair)))  # as it is typed
         raise SharesError(refusal)
@@ -170,7 +170,7 @@ def name_arms(*given: object, arms: int | Sequence[Label] | None = None) -> tupl
             members: Any = sorted(key, key=str) if isinstance(key, frozenset) else key if is_set(key) else [key]
             named += [as_label(known.label(member)) for member in members]
     if not named:
-        raise SharesError(wanted("shares", "a list, or a dict arm -> share", given[0] if given else None))
+        raise SharesError(expected("shares", "a list, or a dict arm -> share", given[0] if given else None))
     return arm_labels(list(dict.fromkeys(named)), least=1)
 
 
@@ -186,10 +186,10 @@ def read_members(key: Any, labels: Labels, name: str) -> Members:
     if -1 in found or len(set(found)) < len(found) or (is_set(key) and len(found) < 2):
         if not is_set(key):
             if not of_one_type(arms, key):
-                raise SharesError(wanted_one_of(name, arms, key, what="arms among"))
-            raise SharesError(wanted(name, Wording("arms among ", list(arms)), Wording(f"no arm {key!r}")))
+                raise SharesError(expected_one_of(name, arms, key, what="arms among"))
+            raise SharesError(expected(name, Wording("arms among ", list(arms)), Wording(f"no arm {key!r}")))
         what = Wording("two or more of the arms ", list(arms), ", each once")
-        raise SharesError(wanted(f"{name}[{key!r}]", what, key))
+        raise SharesError(expected(f"{name}[{key!r}]", what, key))
     return tuple(arms[place] for place in found)
 
 
@@ -237,7 +237,7 @@ def read_limit(limit: Any, name: str) -> Fraction:
         if isinstance(limit, bool) or value < 0:
             raise ValueError
     except (ArithmeticError, AttributeError, TypeError, ValueError) as error:
-        raise SharesError(wanted(name, "a number >= 0, such as 0.45 or '9/20'", limit)) from error
+        raise SharesError(expected(name, "a number >= 0, such as 0.45 or '9/20'", limit)) from error
     return value
 
 
@@ -297,14 +297,14 @@ def _by_members(given: object, labels: tuple[Label, ...], name: str, what: str) 
     by_arm = Labels().read(given, name, what, refusal=SharesError)
     if isinstance(by_arm, list):
         if len(by_arm) != len(labels):
-            raise SharesError(wanted(name, f"{len(labels)}, one for each arm", Wording(f"{len(by_arm)} of them")))
+            raise SharesError(expected(name, f"{len(labels)}, one for each arm", Wording(f"{len(by_arm)} of them")))
         by_arm = dict(zip(labels, by_arm, strict=True))
     found: dict[Members, Any] = {}
     known = Labels(labels)
     for key, value in by_arm.items():
         members = read_members(key, known, name)
         if members in found:
-            raise SharesError(wanted(name, "each set of arms once", Wording(f"the arms of {key!r} twice")))
+            raise SharesError(expected(name, "each set of arms once", Wording(f"the arms of {key!r} twice")))
         found[members] = value
     return found
 
@@ -320,7 +320,7 @@ def read_shares(
     missing = [label for label in labels if (label,) not in found]
     if named and missing and not together:
         what = Wording("one for each of the arms ", list(labels))
-        raise SharesError(wanted("shares", what, Wording(f"no share for arm {missing[0]!r}")))
+        raise SharesError(expected("shares", what, Wording(f"no share for arm {missing[0]!r}")))
     sets = [(members, _read_rate(share, members, plays)) for members, share in together.items()]
     alone = read_singles([found.get((label,), 0) for label in labels], labels, plays)
     return alone, tuple(sorted(sets, key=lambda one: len(one[0])))
@@ -331,7 +331,7 @@ def _read_rate(share: object, members: Members, plays: int) -> Fraction:
     name = f"shares[{members!r}]"
     value = read_limit(share, name) if plays > 1 else read_share(share, name)
     if value > min(plays, len(members)):
-        raise SharesError(wanted(name, f"at most {min(plays, len(members))} plays per round", share))
+        raise SharesError(expected(name, f"at most {min(plays, len(members))} plays per round", share))
     return value
 
 
@@ -346,13 +346,13 @@ def read_caps(caps: object, labels: tuple[Label, ...], audited: bool) -> tuple[F
     read: dict[Label, Fraction] = {}
     for members, cap in given.items():
         if len(members) > 1:
-            mend = "promise the other arms a joint share instead: with one play per round it is the same"
-            raise SharesError(wanted(f"caps[{members!r}]", "a cap of one arm", cap, mend))
+            hint = "promise the other arms a joint share instead: with one play per round it is the same"
+            raise SharesError(expected(f"caps[{members!r}]", "a cap of one arm", cap, hint))
         if cap is not None:
             read[members[0]] = read_share(cap, f"caps[{members[0]!r}]", what)
     zero = next((arm for arm, cap in read.items() if cap == 0), None)
     if zero is not None and not audited:
-        raise SharesError(wanted(f"caps[{zero!r}]", "a cap above 0", 0, "leave out an arm that is never played"))
+        raise SharesError(expected(f"caps[{zero!r}]", "a cap above 0", 0, "leave out an arm that is never played"))
     common_denominator([cap.denominator for cap in read.values()], 1 << 60)
     return tuple(read.get(arm) for arm in labels)
 
@@ -363,8 +363,8 @@ def read_windows(windows: object, labels: tuple[Label, ...]) -> tuple[tuple[Memb
         return ()
     what = "a dict arm -> number of rounds, or arm -> (plays, rounds)"
     if not is_by_label(windows):
-        raise SharesError(wanted("windows", what, windows))
+        raise SharesError(expected("windows", what, windows))
     given = _by_members(windows, labels, "windows", what)
     if not given:
-        raise SharesError(wanted("windows", what, windows))
+        raise SharesError(expected("windows", what, windows))
     return tuple((members, read_window(window, f"windows[{key_of(members)!r}]")) for members, window in given.items())

@@ -40,7 +40,7 @@ from __future__ import annotations
 from typing import Any
 
 from evenhand.arguments import whole
-from evenhand.errors import SharesError, Wording, wanted
+from evenhand.errors import SharesError, Wording, expected
 from evenhand.promises.feasible import check_kinds
 from evenhand.promises.plain_data import promise_fields
 from evenhand.promises.reading import LONGEST, Window
@@ -100,7 +100,7 @@ def _parts_of(promise: Any, kind: str, name: str, given: float, workers: int) ->
     total = hardest.slack - needed
     if total < 0:
         what = f"at least {needed}, so that {workers} processes can keep '{hardest._replace(slack=needed)}' together"
-        raise SharesError(wanted(name, what, given, "or use fewer processes"))
+        raise SharesError(expected(name, what, given, "or use fewer processes"))
     return [total // workers + (number < total % workers) for number in range(workers)]
 
 
@@ -114,8 +114,8 @@ def _made(kind: Any, given: dict[str, Any], windows: Windows, workers: int) -> A
             longer = _least_lengths(kind, given, some, workers, LONGEST if some is windows else LONGER)
             if longer is not None:
                 what = f"at least {_said(longer)} rounds, which {workers} processes can keep"
-                names, mend = ", ".join(map(repr, some)), "or use fewer processes"
-                raise SharesError(wanted(f"windows: {names}", what, _said(some), mend)) from refusal
+                names, hint = ", ".join(map(repr, some)), "or use fewer processes"
+                raise SharesError(expected(f"windows: {names}", what, _said(some), hint)) from refusal
         said = f"the part of one of {workers} processes cannot be kept: "
         raise SharesError(Wording(said, refusal.args[0])) from refusal
 

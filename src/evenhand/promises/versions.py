@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.labels import Labels
 from evenhand.promises.promise import Promise, read_promise
 from evenhand.promises.reading import Members, is_set, key_of
@@ -62,7 +62,7 @@ def changed(promise: Promise, retired: Sequence[Label], shares: object) -> Promi
     windows = {key_of(members): window for members, window in now.windows}
     if len(windows) < len(now.windows):
         what = "an eh.Promise, as two windows now cover the same arms after some were retired"
-        raise ArgumentError(wanted("shares", what, shares))
+        raise ArgumentError(expected("shares", what, shares))
     said: dict[str, Any] = {"cap_tolerance": promise.cap_tolerance, "plays": promise.plays, "offers": promise.offers}
     said["caps"] = None if now.caps is None else dict(zip(live, now.caps, strict=True))
     return _over(promise.arms, read_promise(shares, promise.tolerance, **said, windows=windows or None, arms=live))
@@ -103,11 +103,11 @@ def rows_of(dropped: dict[Any, float]) -> list[dict[str, Any]]:
 
 def _check_alike(before: Promise, live: list[Label], promise: Promise) -> None:
     if set(promise.arms) != set(live):
-        mend = "name every arm, with a share of 0 if it is owed nothing; add and retire arms first"
-        raise ArgumentError(wanted("shares", f"a promise of the arms on offer, {live}", list(promise.arms), mend))
+        hint = "name every arm, with a share of 0 if it is owed nothing; add and retire arms first"
+        raise ArgumentError(expected("shares", f"a promise of the arms on offer, {live}", list(promise.arms), hint))
     if promise.plays != before.plays:
-        mend = "make a new policy"
-        raise ArgumentError(wanted("plays", f"{before.plays} per round, as before", promise.plays, mend))
+        hint = "make a new policy"
+        raise ArgumentError(expected("plays", f"{before.plays} per round, as before", promise.plays, hint))
 
 
 def _over(arms: tuple[Label, ...], promise: Promise) -> Promise:

@@ -8,7 +8,7 @@ from typing import Any
 
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, Kernel, bind, flat, kernel, packers
-from evenhand.policy.kernel_set import FORCED, Chances, Kernels, deterministic, sampled, unknown_probability
+from evenhand.policy.kernel_set import FORCED, Kernels, ProbabilityFunction, deterministic, sampled, unknown_probability
 from evenhand.promises.allowed import BY_DEADLINE, BY_LOT, cause
 from evenhand.promises.lottery import TRIES, draw_slate, finish_one, lot, prepare_one, spread
 from evenhand.promises.rule_state import RuleParams, RuleState
@@ -154,12 +154,14 @@ def draw_for(learner: Kernels, update: Kernel, plays: int, rank_proposal: Kernel
         return Kernels(choose, update, _chance)
     if learner.chances is None:
         return Kernels(choose, update, unknown_probability)
-    kept = (*READ, *(f"learner.{name}" for name in learner.chances.depends_on))
+    kept = (*READ, *(f"learner.{name}" for name in learner.chances.reads))
     return Kernels(
         choose,
         update,
         unknown_probability,
-        chances=Chances(partial(_spread, learner.chances.of, among), kept, learner.chances.waiting),
+        chances=ProbabilityFunction(
+            partial(_spread, learner.chances.function, among), kept, learner.chances.reads_waiting
+        ),
     )
 
 

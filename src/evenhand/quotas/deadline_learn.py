@@ -34,7 +34,7 @@ from fractions import Fraction
 from typing import Any
 
 from evenhand.arguments import real
-from evenhand.errors import ArgumentError, figure, wanted
+from evenhand.errors import ArgumentError, expected, figure
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import bind
 from evenhand.learners.adapter import learner_facts, read_range
@@ -200,13 +200,13 @@ class DeadlineLearn(QuotaPolicy):
             self._largest_price = largest_price(self._proposer.given, self.priced)
         if self.plays > 1 and not self._proposer.ranks:
             what = "a learner that ranks the arms, as several are played"
-            raise ArgumentError(wanted("learner", what, type(learner).__name__, "UCB1 and Thompson do"))
+            raise ArgumentError(expected("learner", what, type(learner).__name__, "UCB1 and Thompson do"))
         if self.lottery is not None or not learner_facts(learner).own_choices:
             return False
         for so, why in ((self.plays > 1, "several are played"), (self._traits.contextual, "it sees contexts")):
             if so:
                 what = f"one without own_choices, as {why}"
-                raise ArgumentError(wanted("learner", what, type(learner).__name__, "draw by lottery="))
+                raise ArgumentError(expected("learner", what, type(learner).__name__, "draw by lottery="))
         return True
 
     @property
@@ -236,7 +236,7 @@ class DeadlineLearn(QuotaPolicy):
     def _bound(self, learner: Kernels) -> Kernels:
         if self._priced:
             return with_prices(learner, super()._bound, self._may_come)
-        if self._traits.holds:
+        if self._traits.defers_refusals:
             return with_pending_proposal(learner, super()._bound, self._may_come)
         if self.lottery is None:
             return super()._bound(learner)
@@ -349,7 +349,7 @@ class DeadlineLearn(QuotaPolicy):
     def _forget_the_gone(self) -> None:
         """Hold no proposal of an arm that was retired."""
         pending = self.engine.state.learner
-        if self._traits.holds and pending.proposal[0] in self._now.gone:
+        if self._traits.defers_refusals and pending.proposal[0] in self._now.gone:
             pending.proposal[0] = -1
 
     def _to_ranking(self) -> PythonCalls:

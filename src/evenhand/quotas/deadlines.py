@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.deadlines import EARLIEST, NEVER, PATIENCE, deadline, may_play, only_one, outlook, played
@@ -100,7 +100,7 @@ def check_tolerance(promise: Promise) -> None:
         If the tolerance is too large to count.
     """
     if (promise.slack + 1) * len(promise.arms) >= NEVER:
-        raise ArgumentError(wanted("tolerance", f"less than 2^61 / {len(promise.arms)} plays", promise.tolerance))
+        raise ArgumentError(expected("tolerance", f"less than 2^61 / {len(promise.arms)} plays", promise.tolerance))
 
 
 def warn_of_idle_arms(promise: Promise) -> None:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.arguments import as_float, whole
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
 from evenhand.learners.indices import learn_mean
@@ -108,7 +108,7 @@ class LFG(KernelPolicy):
     """
 
     _kernels = Kernels(choose, learn_mean)
-    _traits = replace(KernelPolicy._traits, kept="in the long run")
+    _traits = replace(KernelPolicy._traits, holds_when="in the long run")
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class LFG(KernelPolicy):
     ) -> None:
         self.eta = as_float(eta)
         if not 0 < self.eta <= LARGEST_ETA:
-            raise ArgumentError(wanted("eta", "a number > 0", eta))
+            raise ArgumentError(expected("eta", "a number > 0", eta))
         self.promise = promise_over(None, shares, 0.0, arms, whole("plays", plays, low=1))
         self.plays = self.promise.plays
         self._traits = replace(self._traits, plays=self.plays)

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.arguments import is_whole
-from evenhand.errors import ArgumentError, SharesError, Wording, figure, wanted
+from evenhand.errors import ArgumentError, SharesError, Wording, expected, figure
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.deadlines import NEVER, advance, pace, position
@@ -98,8 +98,8 @@ def at_most_equal_shares(promise: Promise) -> Promise:
     for arm, share in zip(promise.arms, promise.shares, strict=True):
         if share.numerator * k > share.denominator:
             said = f"shares[{arm!r}]: expected at most 1/{k}, one over the number of arms, got {figure(float(share))}; "
-            mend = " keeps the promise for any shares that sum to at most 1"
-            raise SharesError(Wording(said, DEADLINE_LEARN, mend))
+            hint = " keeps the promise for any shares that sum to at most 1"
+            raise SharesError(Wording(said, DEADLINE_LEARN, hint))
     return promise
 
 
@@ -265,7 +265,7 @@ class HorizonFairUCB(QuotaPolicy):
     """
 
     _rule = QuotaRule(unserved, accept_proposal, count)
-    _traits = replace(QuotaPolicy._traits, kept="at the horizon")
+    _traits = replace(QuotaPolicy._traits, holds_when="at the horizon")
     horizon: int
 
     def __init__(
@@ -278,7 +278,7 @@ class HorizonFairUCB(QuotaPolicy):
         seed: Seed = None,
     ) -> None:
         if not is_whole(horizon) or not 1 <= horizon < NEVER:
-            raise ArgumentError(wanted("horizon", "a number of rounds >= 1, below 2^61", horizon))
+            raise ArgumentError(expected("horizon", "a number of rounds >= 1, below 2^61", horizon))
         self.horizon = int(horizon)
         self._set_up(UCB1(), promise_over(None, shares, tolerance, arms), seed)
 

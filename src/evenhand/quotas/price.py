@@ -13,7 +13,7 @@ from evenhand.arguments import as_floats
 from evenhand.data.tables import column, numbers, places_in
 from evenhand.display.digits import as_written, exact
 from evenhand.display.html import Card, HasCard, Table
-from evenhand.errors import ArgumentError, SharesError, UnknownArmError, Wording, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, SharesError, UnknownArmError, Wording, expected, expected_one_of
 from evenhand.frames import as_pandas, is_frame
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import Labels
@@ -140,17 +140,19 @@ def price(promise: Promise, means: object, *, arm: str = "arm", reward: str = "r
         if (places < 0).any():
             row = int(np.flatnonzero(places < 0)[0])
             where = f"column {arm!r}, row {row + 1}"
-            raise UnknownArmError(wanted_one_of(where, promise.arms, labels[row], what="arms that the promise names"))
+            raise UnknownArmError(expected_one_of(where, promise.arms, labels[row], what="arms that the promise names"))
         return price_in(promise, places, numbers(frame, reward))
     what = "a finite number for each arm: a list, a dict arm -> mean, or a log"
     given = Labels(promise.arms).read(means, "means", what)
     if isinstance(given, Mapping):
         if unknown := [label for label in given if label not in promise.arms]:
-            raise UnknownArmError(wanted_one_of("means", promise.arms, unknown[0], what="arms that the promise names"))
+            raise UnknownArmError(
+                expected_one_of("means", promise.arms, unknown[0], what="arms that the promise names")
+            )
         given = [given.get(label) for label in promise.arms]
     read = as_floats(given)
     if read is None or read.shape != (len(promise.arms),) or not np.isfinite(read).all():
-        raise ArgumentError(wanted("means", what, means))
+        raise ArgumentError(expected("means", what, means))
     return _priced(promise, read[None, :], np.zeros((1, len(read))), read, 0)
 
 
@@ -163,7 +165,7 @@ def check_promise(given: object) -> None:
         If it is none.
     """
     if not isinstance(given, Promise):
-        raise ArgumentError(wanted("promise", "an eh.Promise, such as eh.Promise({'a': 0.2, 'b': 0})", given))
+        raise ArgumentError(expected("promise", "an eh.Promise, such as eh.Promise({'a': 0.2, 'b': 0})", given))
 
 
 def price_in(promise: Promise, codes: Ints, rewards: Floats) -> Price:
@@ -181,7 +183,7 @@ def price_in(promise: Promise, codes: Ints, rewards: Floats) -> Price:
     if (counts < 2).any():
         few = int(np.argmax(counts < 2))
         got = Wording(f"{counts[few]} of arm {promise.arms[few]!r}")
-        raise ArgumentError(wanted("log", "at least two rewards of each arm", got))
+        raise ArgumentError(expected("log", "at least two rewards of each arm", got))
     order = generator(0).permutation(len(codes))  # every other reward would be all the good ones where they alternate
     codes, rewards = codes[order], rewards[order]
     half = pd.Series(codes).groupby(codes).cumcount().to_numpy() % 2
@@ -252,14 +254,14 @@ def _differences(promise: Promise, worth: Floats) -> Floats:
     for each clause what the shares would gain without it, lose where it is tighter and gain where it is looser."""
     if clash := overlap([clause.arms for clause in promise.clauses if clause.kind not in AT_MOST]):
         what = "sets of which one contains the other, or that share no arm"
-        raise SharesError(wanted("promise", what, Wording(f"{clash[0]} and {clash[1]}")))
+        raise SharesError(expected("promise", what, Wording(f"{clash[0]} and {clash[1]}")))
     rounds = _rounds(promise)
     exact = np.array([rounds], dtype=object)
     free = best_counts(worth, promise.arms, (), np.zeros((1, 0), object), exact, promise.plays)[0]
     best = _best(promise, worth)
     if best[0, 0] != best[0, 0]:
         raise ArgumentError(
-            wanted("promise", "clauses that some shares of the arms keep together", Wording(str(promise)))
+            expected("promise", "clauses that some shares of the arms keep together", Wording(str(promise)))
         )
     found = np.concatenate([[free, free - best[0]], best[1:] - best[0]])
     found[3::3] *= -POINT * rounds

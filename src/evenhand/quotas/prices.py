@@ -50,7 +50,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.errors import ArgumentError, SharesError, Wording, wanted
+from evenhand.errors import ArgumentError, SharesError, Wording, expected
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, bind, kernel
 from evenhand.learners.adapter import learner_facts, reward_range_of
@@ -116,15 +116,15 @@ def largest_price(learner: Any, priced: bool | tuple[float, float]) -> float:
     if facts.own_choices or (learner._kernels.rank if ours else facts.scores) is None:
         while (inner := learner_facts(learner).learner) is not None:
             learner = inner
-        mend = "LinUCB, UCB1 and Thompson have them" if ours else "Adapter(..., scores=) says those of another"
-        raise ArgumentError(wanted("priced", "a learner with a score for each arm", type(learner).__name__, mend))
+        hint = "LinUCB, UCB1 and Thompson have them" if ours else "Adapter(..., scores=) says those of another"
+        raise ArgumentError(expected("priced", "a learner with a score for each arm", type(learner).__name__, hint))
     takes = reward_range_of(learner, (0.0, 1.0))
     low, high = takes if isinstance(priced, bool) else priced
     if math.isinf(high - low):
-        raise ArgumentError(wanted("priced", RANGE, f"{low:g} to {high:g}", SUCH_AS))
+        raise ArgumentError(expected("priced", RANGE, f"{low:g} to {high:g}", SUCH_AS))
     if low < takes[0] or high > takes[1]:
         what = f"rewards that the learner takes, {takes[0]:g} to {takes[1]:g}"
-        raise ArgumentError(wanted("priced", what, f"{low:g} to {high:g}"))
+        raise ArgumentError(expected("priced", what, f"{low:g} to {high:g}"))
     return high - low
 
 
@@ -137,10 +137,10 @@ def check_priceable(promise: Promise, lottery: float | None) -> None:
         If it is more than shares of single arms, one of which is played in a round, or a lottery draws.
     """
     if lottery is not None:
-        raise SharesError(wanted("priced", "False together with lottery=", True))
+        raise SharesError(expected("priced", "False together with lottery=", True))
     if promise.sets or promise.windows or promise.caps is not None or promise.plays > 1:
-        mend = "leave priced out: the promise is then kept without prices"
-        raise SharesError(wanted("priced", "shares of single arms, one play a round", Wording(str(promise)), mend))
+        hint = "leave priced out: the promise is then kept without prices"
+        raise SharesError(expected("priced", "shares of single arms, one play a round", Wording(str(promise)), hint))
 
 
 @kernel

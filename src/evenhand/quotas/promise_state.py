@@ -29,7 +29,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple, Self
 
-from evenhand.errors import ArgumentError, SharesError, UnknownArmError, Wording, figure, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, SharesError, UnknownArmError, Wording, expected, expected_one_of, figure
 from evenhand.kernels.arrays import Words
 from evenhand.kernels.compose import entry, interpreted
 from evenhand.kernels.deadlines import NEVER
@@ -218,19 +218,19 @@ class PromiseState:
         arms, always = self.promise.arms, self.promise.offers
         offered = [arms[arm] for arm in available]
         if always == "all" and len(available) < len(arms) - len(self.retired):
-            mend = Wording(
+            hint = Wording(
                 "the promise holds only while all are on offer; for arms that come and go, ",
                 Wording("pass offers= to Promise", shell="say offers in the file of --promise"),
             )
-            raise ArgumentError(wanted("available", "every arm", offered, mend))
+            raise ArgumentError(expected("available", "every arm", offered, hint))
         if not isinstance(always, str):
             held, least = [arm for arm in offered if arm in always], min(self.promise.plays, len(offered))
             if len(held) < least:
                 what = f"at least {least} of {list(always)}, as the promise says"
-                raise ArgumentError(wanted("available", what, offered))
+                raise ArgumentError(expected("available", what, offered))
         gone = next((arm for arm in offered if arm in self.retired), None) if self.retired else None
         if gone is not None:
-            raise ArgumentError(wanted("available", "arms that were not retired", gone))
+            raise ArgumentError(expected("available", "arms that were not retired", gone))
 
     # ------------------------------------------------------------------ changes
 
@@ -249,25 +249,25 @@ class PromiseState:
         before = self.promise
         place = Labels(before.arms).place(label)
         if place is None:
-            raise UnknownArmError(wanted_one_of("arm", before.arms, label))
+            raise UnknownArmError(expected_one_of("arm", before.arms, label))
         arm = before.arms[place]
         if arm in self.retired:
-            raise ArgumentError(wanted("arm", "one that is on offer", label, "it was retired before"))
+            raise ArgumentError(expected("arm", "one that is on offer", label, "it was retired before"))
         if before.plays >= len(before.arms) - len(self.retired):
             rest = "another arm stays" if before.plays == 1 else f"{before.plays} other arms stay"
-            raise ArgumentError(wanted("arm", f"one without which {rest} on offer", label, "add another arm first"))
+            raise ArgumentError(expected("arm", f"one without which {rest} on offer", label, "add another arm first"))
         gone = {*self.retired, arm}
         for members, due in Counter(token.members for token in tokens_of(before)).items():
             if 0 < len(set(members) - gone) < min(due, before.plays):
                 stay = f"one without which {min(due, before.plays)} of {members} stay on offer, as their window needs"
-                raise SharesError(wanted("arm", stay, label, "promise another window first with change()"))
+                raise SharesError(expected("arm", stay, label, "promise another window first with change()"))
         then = self._promising(without(before, arm, self.retired), (*self.retired, arm))
         at, now = standing()
         at = then._continued(at)
         bound = then.promise.windows or then.promise.caps is not None
         if bound and not then._is_feasible(at, now):
-            mend = "try again some rounds later"
-            raise ArgumentError(wanted("arm", "one without which all clauses can be kept now", label, mend))
+            hint = "try again some rounds later"
+            raise ArgumentError(expected("arm", "one without which all clauses can be kept now", label, hint))
         return then, at
 
     def add(self, label: Label, share: object, standing: Standing) -> tuple[Self, ClausePositions, int]:
@@ -276,13 +276,13 @@ class PromiseState:
         before = self.promise
         known = Labels(before.arms).place(label)
         if known is not None and before.arms[known] not in self.retired:
-            raise ArgumentError(wanted("arm", "a new label, or that of a retired arm", label, "use change(shares)"))
+            raise ArgumentError(expected("arm", "a new label, or that of a retired arm", label, "use change(shares)"))
         part = read_share(share, "share")
         left = before.plays - sum(before.shares)
         if part > left:
             what = f"at most {figure(float(left))}, what the other shares leave"
-            mend = Wording("lower the others first with ", Wording("change(shares)", shell="evenhand change"))
-            raise SharesError(wanted("share", what, float(part), mend))
+            hint = Wording("lower the others first with ", Wording("change(shares)", shell="evenhand change"))
+            raise SharesError(expected("share", what, float(part), hint))
         arm = arm_labels((*before.arms, label), "arm")[-1] if known is None else before.arms[known]
         then = self._promising(joined(before, arm, part), [other for other in self.retired if other != arm])
         at, now = standing()
@@ -345,8 +345,8 @@ class PromiseState:
         while not late_enough(wait):
             low, wait = wait, 2 * wait + 1
             if wait > LONGEST_WAIT:
-                mend = "try again some rounds later"
-                raise ArgumentError(wanted("arm", "one with which all clauses can be kept now", arm, mend))
+                hint = "try again some rounds later"
+                raise ArgumentError(expected("arm", "one with which all clauses can be kept now", arm, hint))
         while wait - low > 1:
             middle = (low + wait) // 2
             low, wait = (low, middle) if late_enough(middle) else (middle, wait)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.data.encoding import Encoder, Transformer
-from evenhand.errors import ArgumentError, Wording, wanted
+from evenhand.errors import ArgumentError, Wording, expected
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import bind, entry, flat, interpreted, packers
 from evenhand.learners.adapter import Adapter, asks_among, learner_facts, reward_range_of, scores_of, wishes_of
@@ -55,7 +55,7 @@ def grown(learner: KernelPolicy, arms: tuple[Label, ...]) -> KernelPolicy:
         more = learner._made_again(arms=arms)
     except (TypeError, ArgumentError) as error:
         what = f"one that {type(learner).__name__} knows"
-        raise ArgumentError(wanted("arm", what, Wording("a new one"), "make a new policy")) from error
+        raise ArgumentError(expected("arm", what, Wording("a new one"), "make a new policy")) from error
     more._begin(learner.dimension or 0)
     more.engine.take_over(learner.engine)
     return more
@@ -115,12 +115,12 @@ class PythonProposer:
     def __init__(self, learner: Any, arms: int) -> None:
         said = learner_facts(learner)
         if isinstance(learner, type):
-            raise ArgumentError(wanted("learner", "a learner, not its class", learner, f"write {learner.__name__}()"))
+            raise ArgumentError(expected("learner", "a learner, not its class", learner, f"write {learner.__name__}()"))
         if not (callable(said.choose) and callable(said.update)):
-            mend = "wrap it in evenhand.learners.Adapter"
-            raise ArgumentError(wanted("learner", "an object with choose() and update(index, reward)", learner, mend))
+            hint = "wrap it in evenhand.learners.Adapter"
+            raise ArgumentError(expected("learner", "an object with choose() and update(index, reward)", learner, hint))
         if said.known_arms is not None and said.known_arms != arms:
-            raise ArgumentError(wanted("learner", f"one for {arms} arms", f"one for {said.known_arms}"))
+            raise ArgumentError(expected("learner", f"one for {arms} arms", f"one for {said.known_arms}"))
         self.learner, self.given, self.contextual = learner, copy.deepcopy(learner), bool(said.contextual)
         self.features = learner.features if isinstance(learner, Adapter) else None
         self.answers = LearnerAnswers()
@@ -138,8 +138,8 @@ class PythonProposer:
 
     def grow(self, arms: tuple[Label, ...]) -> None:
         """Refuse: what it knows cannot be changed from here."""
-        mend = "make a new policy with all arms"
-        raise ArgumentError(wanted("arm", "one that the learner knows", type(self.learner).__name__, mend))
+        hint = "make a new policy with all arms"
+        raise ArgumentError(expected("arm", "one that the learner knows", type(self.learner).__name__, hint))
 
     def warn(self) -> None:
         """Say once that it was not heard."""
@@ -191,7 +191,7 @@ class PythonCalls:
         self._among, self._every = asks_among(self.proposer.learner), list(range(len(self.state.pulls)))
         self.arrays = (*flat(self.params), *flat(self.state))
         pack = dict(packers(self.params, self.state))
-        kernels = pack | {name: one for name, one in self.rule._asdict().items() if name != "depends_on"}
+        kernels = pack | {name: one for name, one in self.rule._asdict().items() if name != "reads"}
         if isinstance(self.rule, RankingRule):
             self._select = entry(draw_ranked, **pack) if self.drawn else entry(select_alone, **kernels)
         else:
@@ -271,7 +271,7 @@ class PythonCalls:
         else:
             said = proposer.answers.heard(wishes_of(proposer.learner, shown, among, "learner.choose()"))
         if self._decisions != decisions:
-            raise ArgumentError(wanted("learner.choose()", "to decide without asking its own policy", "an ask"))
+            raise ArgumentError(expected("learner.choose()", "to decide without asking its own policy", "an ask"))
         return said
 
     def _priced(self, scores: Floats, among: Sequence[int]) -> list[int]:

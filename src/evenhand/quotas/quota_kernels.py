@@ -28,7 +28,15 @@ import numpy as np
 
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, Kernel, LazyKernel, bind, entry, flat, kernel, packers
-from evenhand.policy.kernel_set import FORCED, Chances, Kernels, RewardContext, reason, sampled, unknown_probability
+from evenhand.policy.kernel_set import (
+    FORCED,
+    Kernels,
+    ProbabilityFunction,
+    RewardContext,
+    reason,
+    sampled,
+    unknown_probability,
+)
 from evenhand.promises.allowed import BY_CAP, BY_DEADLINE, BY_LOT, BY_NO_RANK
 from evenhand.promises.rule_state import RuleParams, RuleState
 
@@ -41,14 +49,14 @@ LOT = reason("drawn by lottery", "drawn")
 class QuotaRule(NamedTuple):
     """The kernels of a quota rule, see the head of this module.
 
-    `depends_on` names the fields of its state on which `must_play` and `resolve` depend, where the others only save
+    `reads` names the fields of its state on which `must_play` and `resolve` depend, where the others only save
     time while they are zero; "*" for all.
     """
 
     must_play: Any
     resolve: Any
     record: Any
-    depends_on: tuple[str, ...] = ("*",)
+    reads: tuple[str, ...] = ("*",)
 
 
 class RankingRule(NamedTuple):
@@ -237,11 +245,11 @@ def lazy_kernel(template: Kernel, *names: tuple[str, Any]) -> LazyKernel:
     return LazyKernel(entry(template, **dict(names)), None, PLAIN_CALLS)
 
 
-def under_rule(rule: QuotaRule, each: Kernel, learner: Chances) -> Chances:
+def under_rule(rule: QuotaRule, each: Kernel, learner: ProbabilityFunction) -> ProbabilityFunction:
     """Return how the probabilities of a learner with these are computed under a rule; `each` settles all its
     proposals."""
-    kept = ("pulls", *rule.depends_on, *(f"learner.{name}" for name in learner.depends_on))
-    return Chances(partial(_played, rule.must_play, each, learner.of), kept, learner.waiting)
+    kept = ("pulls", *rule.reads, *(f"learner.{name}" for name in learner.reads))
+    return ProbabilityFunction(partial(_played, rule.must_play, each, learner.function), kept, learner.reads_waiting)
 
 
 def _played(

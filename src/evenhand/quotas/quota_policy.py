@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Self
 
-from evenhand.errors import ArgumentError, SharesError, Wording, wanted
+from evenhand.errors import ArgumentError, SharesError, Wording, expected
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import bind
 from evenhand.labels import Labels, is_by_label
@@ -64,11 +64,11 @@ def read_owed(learner: object, shares: Any, said: Mapping[str, Any], arms: int |
         return read_promise(shares, **said, arms=arms)
     for name, value in said.items():
         if value != SILENT.get(name):
-            mend = "put it into the promise"
-            raise ArgumentError(wanted(name, "nothing together with a promise, which states it", value, mend))
+            hint = "put it into the promise"
+            raise ArgumentError(expected(name, "nothing together with a promise, which states it", value, hint))
     stated = shares if arms is None else named_as(shares, arm_labels(arms))
     if arms is not None and set(arm_labels(arms)) != set(stated.arms):
-        raise ArgumentError(wanted("arms", Wording("the arms of the promise ", list(shares.arms)), arms))
+        raise ArgumentError(expected("arms", Wording("the arms of the promise ", list(shares.arms)), arms))
     return stated
 
 
@@ -78,8 +78,8 @@ def promise_over(
     """Do what `read_owed` does for policies that promise shares of single arms alone."""
     promise = read_owed(learner, shares, {"tolerance": tolerance, "plays": plays}, arms)
     if promise.sets or promise.windows or promise.caps or promise.plays != plays or promise.offers != "any":
-        mend = Wording(DEADLINE_LEARN, " keeps every promise")
-        raise SharesError(wanted("shares", "only shares of single arms", Wording(str(promise)), mend))
+        hint = Wording(DEADLINE_LEARN, " keeps every promise")
+        raise SharesError(expected("shares", "only shares of single arms", Wording(str(promise)), hint))
     return promise
 
 
@@ -91,7 +91,7 @@ class QuotaPolicy(KernelPolicy):
     """
 
     _rule: QuotaRule | RankingRule
-    _traits = replace(KernelPolicy._traits, kept="at every round")
+    _traits = replace(KernelPolicy._traits, holds_when="at every round")
     _priced = False
     """Whether prices stand in front of the learner's scores."""
     _drawn = False
@@ -104,14 +104,14 @@ class QuotaPolicy(KernelPolicy):
         self._check_free(learner)
         own = learner.arms if isinstance(learner, (KernelPolicy, Adapter)) else None
         if own is not None and Labels(own).order(promise.arms) != [*range(len(own))]:
-            mend = "name the same arms, in the same order"
-            raise ArgumentError(wanted("learner", Wording("one for the arms ", promise.arms), own, mend))
+            hint = "name the same arms, in the same order"
+            raise ArgumentError(expected("learner", Wording("one for the arms ", promise.arms), own, hint))
         ours = isinstance(learner, KernelPolicy)
         under = KernelProposer(learner) if ours else PythonProposer(learner, len(promise.arms))
         self._proposer: Proposer = under
         sees, pays = under.contextual, under.reward_range
         self._traits = replace(self._traits, compiled=under.compiled, contextual=sees, reward_range=pays)
-        self._traits, self._features = replace(self._traits, holds=self._must_hold()), under.features
+        self._traits, self._features = replace(self._traits, defers_refusals=self._must_hold()), under.features
         self._bind_kernels()
         super().__init__(promise.arms, seed)
         self.contexts.encoder = under.encoder
@@ -135,9 +135,9 @@ class QuotaPolicy(KernelPolicy):
         while learner is not None and not isinstance(learner, type):
             said = learner_facts(learner)
             if said.promise is not None or said.windows is not None:
-                mend = f"pass its own learner to {type(self).__name__}, and all shares to one policy"
+                hint = f"pass its own learner to {type(self).__name__}, and all shares to one policy"
                 what = "a learner without a promise of its own"
-                raise ArgumentError(wanted("learner", what, type(learner).__name__, mend))
+                raise ArgumentError(expected("learner", what, type(learner).__name__, hint))
             learner = said.learner
 
     def _must_hold(self) -> bool:
@@ -151,7 +151,7 @@ class QuotaPolicy(KernelPolicy):
 
     def _around(self, learner: object) -> Any:
         """Return the state of the learner, with the proposal that is held where one may be."""
-        return no_proposal(learner) if self._traits.holds else learner
+        return no_proposal(learner) if self._traits.defers_refusals else learner
 
     def _to_ranking(self) -> PythonCalls | None:
         """Go over to a rule that goes down rankings, in the middle of a round, and return what decides from then on;
@@ -159,7 +159,7 @@ class QuotaPolicy(KernelPolicy):
         return None
 
     def _bind_kernels(self) -> None:
-        self._kernels = self._proposer.kernels(self._bound, self._traits.holds, self._drawn)
+        self._kernels = self._proposer.kernels(self._bound, self._traits.defers_refusals, self._drawn)
 
     def _bound(self, learner: Kernels) -> Kernels:
         """Return the kernels of the learner under the rule."""
@@ -233,8 +233,8 @@ class QuotaPolicy(KernelPolicy):
         raise self._fixed("retire")
 
     def _fixed(self, what: str) -> ArgumentError:
-        mend = "make a new policy, or use DeadlineLearn, whose shares can change"
-        return ArgumentError(wanted(what, "a policy whose promise can change", type(self).__name__, mend))
+        hint = "make a new policy, or use DeadlineLearn, whose shares can change"
+        return ArgumentError(expected(what, "a policy whose promise can change", type(self).__name__, hint))
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
@@ -273,22 +273,22 @@ class QuotaPolicy(KernelPolicy):
     def _distribution(self, why: int) -> Floats | None:
         """Return the distribution (n_arms,) of the decision just taken, None where none is known; where proposals are
         held, earlier refusals decide, which no probability describes."""
-        return None if self._traits.holds else super()._distribution(why)
+        return None if self._traits.defers_refusals else super()._distribution(why)
 
     def _chance_of(self, probability: float) -> Chance:
-        return UNKNOWN if self._traits.holds else super()._chance_of(probability)
+        return UNKNOWN if self._traits.defers_refusals else super()._chance_of(probability)
 
     def _extra_log_fields(self, remembered: tuple[Any, ...]) -> dict[str, Any]:
         """Return with which probability the learner proposed the arm of an open decision, 0 if it did not and None
         where nobody knows; {} where proposals are not held."""
-        if not self._traits.holds:
+        if not self._traits.defers_refusals:
             return super()._extra_log_fields(remembered)
         chance = remembered[2]
         return {"proposed": None if math.isnan(chance) else chance}
 
     def _ticket_from_log(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[int, Any, Floats, float]:
         round, index, contexts, chance = super()._ticket_from_log(decided, shown)
-        if self._traits.holds:
+        if self._traits.defers_refusals:
             chance = math.nan if decided["proposed"] is None else float(decided["proposed"])
         return round, index, contexts, chance
 
@@ -298,7 +298,14 @@ class QuotaPolicy(KernelPolicy):
     def _python_calls(self) -> PythonCalls:
         """Return what asks and tells a learner from elsewhere."""
         assert isinstance(self._proposer, PythonProposer)
-        asks = self._traits.plays, self._drawn, self._traits.holds, self._priced, self._may_come, self._to_ranking
+        asks = (
+            self._traits.plays,
+            self._drawn,
+            self._traits.defers_refusals,
+            self._priced,
+            self._may_come,
+            self._to_ranking,
+        )
         return PythonCalls(self._proposer, self._rule, self.engine.params, self.engine.state, *asks)
 
     def _way_back(self) -> Callable[[], None]:
@@ -314,9 +321,9 @@ class QuotaPolicy(KernelPolicy):
         try:
             before = copy.deepcopy(self.learner)
         except Exception as error:
-            mend, name = "give it a __deepcopy__, or tell each decision by itself", type(self.learner).__name__
+            hint, name = "give it a __deepcopy__, or tell each decision by itself", type(self.learner).__name__
             why = f"copy.deepcopy, as many rewards are learned or none, cannot copy its {name}: {error}"
-            raise ArgumentError(f"learner: {why}; {mend}") from error
+            raise ArgumentError(f"learner: {why}; {hint}") from error
         others = super()._way_back()
 
         def go_back() -> None:

@@ -69,7 +69,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.arguments import as_whole_numbers, is_whole
-from evenhand.errors import ArgumentError, SharesError, Wording, wanted
+from evenhand.errors import ArgumentError, SharesError, Wording, expected
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import Labels
 from evenhand.promises.clause import in_words
@@ -115,15 +115,15 @@ def regret_bound(promise: Promise, means: object, rounds: object) -> Any:
     odd = [clause for clause in promise.clauses if clause.kind != "floor" or len(clause.arms) > 1]
     if odd or promise.plays > 1:
         got = Wording("; ".join(in_words(odd)) or f"{promise.plays} plays a round")
-        raise SharesError(wanted("promise", "shares of single arms alone, one play a round", got))
+        raise SharesError(expected("promise", "shares of single arms alone, one play a round", got))
     given = Labels(promise.arms).read(means, "means", "a probability for each arm: a list, or a dict arm -> mean")
     listed: list[Any] = given if isinstance(given, list) else [given.get(arm) for arm in promise.arms]
     if len(listed) != len(promise.arms) or (isinstance(given, dict) and len(given) > len(listed)):
-        raise ArgumentError(wanted("means", Wording("one for each of the arms ", list(promise.arms)), means))
+        raise ArgumentError(expected("means", Wording("one for each of the arms ", list(promise.arms)), means))
     world = BernoulliArms(dict(zip(promise.arms, listed, strict=True)))
     whole = as_whole_numbers([rounds] if is_whole(rounds) else rounds)
     if whole is None or (whole < 1).any():
-        raise ArgumentError(wanted("rounds", "a whole number >= 1, or a list of them", rounds))
+        raise ArgumentError(expected("rounds", "a whole number >= 1, or a list of them", rounds))
     found = np.array([_bound(promise, world.means.max() - world.means, int(t)) for t in whole])
     return float(found[0]) if is_whole(rounds) else found
 

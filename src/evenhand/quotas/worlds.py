@@ -16,7 +16,7 @@ import numpy as np
 
 from evenhand.arguments import array, as_float, as_whole_numbers, one_of, real
 from evenhand.data.tables import chances, column, in_column_order, numbers, places_in
-from evenhand.errors import ArgumentError, Wording, wanted
+from evenhand.errors import ArgumentError, Wording, expected
 from evenhand.frames import as_pandas, is_frame
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import kernel
@@ -82,7 +82,7 @@ class BernoulliArms(KernelWorld):
         self.means = np.array([as_float(mean) for mean in values])
         for arm, mean, number in zip(self.arms, values, self.means, strict=True):
             if not 0 <= number <= 1:
-                raise ArgumentError(wanted(f"means[{arm!r}]", "a probability in [0, 1]", mean))
+                raise ArgumentError(expected(f"means[{arm!r}]", "a probability in [0, 1]", mean))
         self.gaps = self.means.max() - self.means
 
     def _parameters(self) -> BernoulliParams:
@@ -292,7 +292,7 @@ class ChangingArms(MovingArms):
         if bad.size:
             stretch, arm = bad[0]
             where = f"means of {self.arms[arm]!r} in stretch {stretch + 1}"
-            raise ArgumentError(wanted(where, "a probability in [0, 1]", float(table[stretch, arm])))
+            raise ArgumentError(expected(where, "a probability in [0, 1]", float(table[stretch, arm])))
         self.means, self.changes = table, _rising(changes, len(table) - 1)
 
     def means_at(self, rounds: Ints) -> Floats:
@@ -312,7 +312,7 @@ def _rising(changes: object, count: int) -> Ints:
     what = f"{count} rising rounds from 2 on, one for each stretch but the first"
     given = as_whole_numbers(changes)
     if given is None or len(given) != count or (given[1:] <= given[:-1]).any() or ((given < 2) | (given > 2**62)).any():
-        raise ArgumentError(wanted("changes", what, changes))
+        raise ArgumentError(expected("changes", what, changes))
     return given
 
 
@@ -383,13 +383,13 @@ class DriftingArms(MovingArms):
         for arm, low, high in zip(self.arms, self.means - reach, self.means + reach, strict=True):
             if low < -1e-12 or high > 1 + 1e-12:
                 what = "mean - amplitude and mean + amplitude in [0, 1]"
-                raise ArgumentError(wanted(f"amplitude of {arm!r}", what, (float(low), float(high))))
+                raise ArgumentError(expected(f"amplitude of {arm!r}", what, (float(low), float(high))))
 
     def _numbers(self, name: str, given: object) -> Floats:
         what = "a number for each arm: a list, or a dict arm -> number"
         found = Labels(self.arms).read(given, name, what)
         if len(found) != len(self.arms) or (isinstance(found, dict) and set(found) != set(self.arms)):
-            raise ArgumentError(wanted(name, Wording("one for each of the arms ", list(self.arms)), given))
+            raise ArgumentError(expected(name, Wording("one for each of the arms ", list(self.arms)), given))
         values = [found[arm] for arm in self.arms] if isinstance(found, dict) else list(found)
         return np.array([real(f"{name}[{arm!r}]", value) for arm, value in zip(self.arms, values, strict=True)])
 

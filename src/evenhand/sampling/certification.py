@@ -18,7 +18,7 @@ import numpy as np
 from evenhand.arguments import one_of, real, whole
 from evenhand.data.rows import in_step
 from evenhand.display.html import Table
-from evenhand.errors import ArgumentError, ContextError, ExhaustedError, StateFileError, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, ContextError, ExhaustedError, StateFileError, expected, expected_one_of
 from evenhand.frames import frame_or_value, is_frame
 from evenhand.kernels.arrays import Ints
 from evenhand.labels import Labels, in_columns
@@ -90,10 +90,12 @@ class Certification(Drawing):
         super().__init__()
         self.groups = arm_labels(groups, "groups")
         if not all(hasattr(model, name) for name in ("predict", "classes_")):
-            raise ArgumentError(wanted("model", "a trained classifier with predict and classes_", type(model).__name__))
+            raise ArgumentError(
+                expected("model", "a trained classifier with predict and classes_", type(model).__name__)
+            )
         if len(model.classes_) < 2:
-            mend = "collect until a second label is told, or pass classes="
-            raise ArgumentError(wanted("model", "a classifier that knows two labels", model.classes_.tolist(), mend))
+            hint = "collect until a second label is told, or pass classes="
+            raise ArgumentError(expected("model", "a classifier that knows two labels", model.classes_.tolist(), hint))
         self.model, self.loss = copy.deepcopy(model), one_of("loss", loss, BOUNDED)
         self.threshold = real("threshold", threshold, low=0.0, high=1.0)
         self.delta = real("delta", delta, low=1e-300, high=1.0)
@@ -168,16 +170,16 @@ class Certification(Drawing):
         if is_frame(X) and (self.model.takes_frames if own else columns_seen(self.model) is not None):
             table = X
             if len(X) > count:
-                raise ContextError(wanted("X", f"at most the {count} rows that were asked for", len(X)))
+                raise ContextError(expected("X", f"at most the {count} rows that were asked for", len(X)))
         else:
             table = read_rows(X, None, count, keep=own and self.model.keeps_types)
         classes = self.model.classes_.tolist()
         labels = read_labels(y, known=classes)
         if len(labels) != len(table):
-            raise ArgumentError(wanted("y", f"{len(table)} labels, one for each row of X", len(labels)))
+            raise ArgumentError(expected("y", f"{len(table)} labels, one for each row of X", len(labels)))
         codes = Labels(classes).places(labels)
         if -1 in codes:
-            raise ArgumentError(wanted_one_of("y", classes, labels[codes.index(-1)], what="labels among"))
+            raise ArgumentError(expected_one_of("y", classes, labels[codes.index(-1)], what="labels among"))
         self._columns = columns
         return table, np.array(codes, np.int64)
 
@@ -190,7 +192,7 @@ class Certification(Drawing):
             predicted = np.asarray(self.model.predict(table)).tolist()
             return np.array([classes.index(label) for label in predicted], np.int64)
         except Exception as error:
-            raise ContextError(wanted("X", "rows that the model can predict", table.shape, str(error))) from error
+            raise ContextError(expected("X", "rows that the model can predict", table.shape, str(error))) from error
 
     @locked
     def retire(self, group: Label) -> None:
@@ -271,7 +273,7 @@ class Certification(Drawing):
         """
         if name_of(self.model) is None or (isinstance(self.model, Classifier) and self.model._untold):
             what = "a model that a sampler trained, such as finish().model, to be saved"
-            raise ArgumentError(wanted("model", what, type(self.model).__name__))
+            raise ArgumentError(expected("model", what, type(self.model).__name__))
         return {
             "groups": list(self.groups),
             "model": self.model,

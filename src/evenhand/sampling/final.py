@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.rng import generator
 from evenhand.sampling.certification import Certification
@@ -66,7 +66,7 @@ def final_classifier(trainer: Trainer, final_refit: bool, reweighted: bool, mixt
         If there are no rows yet, reweighting is asked of a model that is not `LogisticModel`, or both kinds of it are.
     """
     if reweighted and mixture:
-        raise ArgumentError(wanted("mixture", "False together with reweighted", True))
+        raise ArgumentError(expected("mixture", "False together with reweighted", True))
     model, training = trainer.model, trainer.examples.training
     if training.count == 0:
         raise ArgumentError("finish, certify: expected at least one told draw; ask(), label, tell() first")
@@ -74,7 +74,7 @@ def final_classifier(trainer: Trainer, final_refit: bool, reweighted: bool, mixt
     if reweighted or mixture:
         if not isinstance(model, LogisticModel):
             name = "mixture" if mixture else "reweighted"
-            raise ArgumentError(wanted(name, "False for this model", True, "reweighting needs LogisticModel"))
+            raise ArgumentError(expected(name, "False for this model", True, "reweighting needs LogisticModel"))
         table, codes, group = rows.X[: rows.count], rows.y[: rows.count], rows.group[: rows.count]
         if (codes == codes[0]).all():
             return model.final(rows, training.count)

@@ -10,7 +10,7 @@ import numpy as np
 
 from evenhand.arguments import real, whole
 from evenhand.data.groupings import Grouping
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.extras import optional
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.protocol import Label
@@ -127,7 +127,7 @@ def fairness_report(
     fairlearn = optional("fairlearn.metrics", "fairness_report")
     chosen = {"error rate": zero_one_loss, "count": fairlearn.count} if metrics is None else metrics
     if not isinstance(chosen, Mapping) or not chosen or not all(map(callable, chosen.values())):
-        raise ArgumentError(wanted("metrics", "a dict name -> function of (y_true, y_pred)", metrics))
+        raise ArgumentError(expected("metrics", "a dict name -> function of (y_true, y_pred)", metrics))
     predicted, told, named, codes = predicted_rows(model, X, y, groups)
     of_rows = np.array(named, dtype=object)[codes]
     report = fairlearn.MetricFrame(metrics=dict(chosen), y_true=told, y_pred=predicted, sensitive_features=of_rows)

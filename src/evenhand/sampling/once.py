@@ -11,7 +11,7 @@ import numpy as np
 from evenhand.arguments import one_of, real
 from evenhand.data.rows import in_step
 from evenhand.data.tables import places_in
-from evenhand.errors import ArgumentError, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, expected, expected_one_of
 from evenhand.protocol import Label
 from evenhand.sampling.measures import most_frequent_errors
 from evenhand.sampling.models.losses import BOUNDED
@@ -71,15 +71,15 @@ def certify_once(
     labels, (known, codes) = as_predicted(y, None, predicted), grouped(groups, "groups")
     if not predicted.shape == labels.shape == codes.shape or not len(codes):
         got = f"{len(labels)}, {len(predicted)} and {len(codes)}"
-        raise ArgumentError(wanted("groups", "a label, a prediction and a group for each row", got))
+        raise ArgumentError(expected("groups", "a label, a prediction and a group for each row", got))
     if among is not None:
         places = places_in(np.array(known, dtype=object), list(among))
         if (places < 0).any():
-            raise ArgumentError(wanted_one_of("groups", among, known[int(places.argmin())], what="groups among"))
+            raise ArgumentError(expected_one_of("groups", among, known[int(places.argmin())], what="groups among"))
         known, codes = tuple(among), places[codes]
     classes = sorted({*labels.tolist(), *predicted.tolist()})
     if named != "zero_one" and len(classes) != 2:
-        raise ArgumentError(wanted("y", f"two labels for {loss}", classes))
+        raise ArgumentError(expected("y", f"two labels for {loss}", classes))
     positive = labels == classes[-1]
     counted = {"zero_one": positive | ~positive, "false_negative": positive, "false_positive": ~positive}[named]
     rows = np.bincount(codes[counted], minlength=len(known))

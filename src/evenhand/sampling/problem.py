@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.arguments import real
-from evenhand.errors import ArgumentError, ContextError, UnknownArmError, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, ContextError, UnknownArmError, expected, expected_one_of
 from evenhand.frames import ENCODE, as_array, is_frame
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import Labels
@@ -74,7 +74,7 @@ def group_index(groups: tuple[Label, ...], draw: Draw) -> int:
         return position
     if draw.group == draw.index < len(groups) and all(isinstance(label, str) for label in groups):
         return draw.index
-    raise UnknownArmError(wanted_one_of("draw", groups, draw.group, what="a draw of one of the groups"))
+    raise UnknownArmError(expected_one_of("draw", groups, draw.group, what="a draw of one of the groups"))
 
 
 def per_group(name: str, values: Mapping[Label, float] | Sequence[float], groups: tuple[Label, ...]) -> Floats:
@@ -95,13 +95,13 @@ def per_group(name: str, values: Mapping[Label, float] | Sequence[float], groups
         known = set(groups)
         unknown = [label for label in given if label not in known]
         if unknown:
-            raise UnknownArmError(wanted_one_of(name, groups, unknown[0], what="one of the groups"))
+            raise UnknownArmError(expected_one_of(name, groups, unknown[0], what="one of the groups"))
         missing = [label for label in groups if label not in given]
         if missing:
-            raise ArgumentError(wanted(name, "a number for each group", given, f"{missing[0]!r} is missing"))
+            raise ArgumentError(expected(name, "a number for each group", given, f"{missing[0]!r} is missing"))
     numbers = [given[label] for label in groups] if isinstance(given, dict) else given
     if len(numbers) != len(groups):
-        raise ArgumentError(wanted(name, f"{len(groups)} numbers, one for each group", values))
+        raise ArgumentError(expected(name, f"{len(groups)} numbers, one for each group", values))
     return np.array([real(f"{name}[{label!r}]", v, low=0.0) for label, v in zip(groups, numbers, strict=True)])
 
 
@@ -125,27 +125,29 @@ def read_rows(X: Any, shape: tuple[int, ...] | None, count: int, *, keep: bool =
             X = X if keep and _is_numeric(X.dtype) else X.astype(np.float64)
         except (OverflowError, TypeError, ValueError) as error:
             got = "text or categories in a table" if is_frame(given) else given
-            raise ContextError(wanted("X", "an array of numbers, a row for each example", got, ENCODE)) from error
+            raise ContextError(expected("X", "an array of numbers, a row for each example", got, ENCODE)) from error
     if X.ndim == 1 and len(X) == 0:
         X = X.reshape(0, 0)
     if X.ndim < 2:
-        raise ContextError(wanted("X", "an array with a row for each example", X.shape, "use X[None] for one example"))
+        raise ContextError(
+            expected("X", "an array with a row for each example", X.shape, "use X[None] for one example")
+        )
     if len(X) > count:
-        raise ContextError(wanted("X", f"at most the {count} rows that were asked for", len(X)))
+        raise ContextError(expected("X", f"at most the {count} rows that were asked for", len(X)))
     if not len(X):
         return X
     if shape is not None and X.shape[1:] != shape:
-        raise ContextError(wanted("X", f"rows of shape {shape}, as before", X.shape[1:]))
+        raise ContextError(expected("X", f"rows of shape {shape}, as before", X.shape[1:]))
     if 0 in X.shape:
-        raise ContextError(wanted("X", "at least one number per row", X.shape))
+        raise ContextError(expected("X", "at least one number per row", X.shape))
     fine = np.abs(X) <= min(LARGEST, float(np.finfo(X.dtype).max)) if X.dtype.kind == "f" else np.ones(1, bool)
     if not fine.all():
         place = np.argwhere(~fine)[0]
         got = f"{X[tuple(place)]} in row {place[0]}"
         if not np.isfinite(X[tuple(place)]):
             odd = f"a missing or infinite value in row {place[0]}"
-            raise ContextError(wanted("X", "finite numbers", odd, "fill it in first"))
-        raise ContextError(wanted("X", f"numbers up to {LARGEST:.1e}", got, "scale the column"))
+            raise ContextError(expected("X", "finite numbers", odd, "fill it in first"))
+        raise ContextError(expected("X", f"numbers up to {LARGEST:.1e}", got, "scale the column"))
     return X
 
 
@@ -175,7 +177,7 @@ class Drawing(AskTell, Parameters):
         """
         index = Labels(self.groups).place(group)
         if index is None:
-            raise UnknownArmError(wanted_one_of("group", self.groups, group))
+            raise UnknownArmError(expected_one_of("group", self.groups, group))
         return index
 
     def _ticket_fields(self, ticket: Draw) -> tuple[Any, ...]:

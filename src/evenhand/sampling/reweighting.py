@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from evenhand.arguments import real, whole, yes_or_no
 from evenhand.data.rows import in_step
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.protocol import Label
 from evenhand.sampling.models.logistic import LogisticModel
@@ -135,11 +135,11 @@ class _Game:
     def __init__(self, X: object, y: object, index: Ints, C: float, loss: Loss) -> None:
         labels = read_labels(y)
         if len(set(labels)) != 2:
-            raise ArgumentError(wanted("y", "two different labels", sorted(set(labels), key=str)))
+            raise ArgumentError(expected("y", "two different labels", sorted(set(labels), key=str)))
         self.model = LogisticModel(C=C).fit(X, y)
         self._X = np.ascontiguousarray(X, dtype=np.float64)
         if len(index) != len(self._X):
-            raise ArgumentError(wanted("group", f"{len(self._X)} groups, one for each row of X", len(index)))
+            raise ArgumentError(expected("group", f"{len(self._X)} groups, one for each row of X", len(index)))
         self._codes = np.array([self.model.classes.index(label) for label in labels])
         self._index, self._loss = index, loss
         _, self._counted = row_losses(loss, self.model, self._X, self._codes, self.model.classes)

@@ -18,7 +18,7 @@ import numpy as np
 from evenhand.arguments import is_whole, one_of, real, whole
 from evenhand.data.groupings import least_rows
 from evenhand.display.html import Table
-from evenhand.errors import ArgumentError, ExhaustedError, wanted
+from evenhand.errors import ArgumentError, ExhaustedError, expected
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.parameters import locked
 from evenhand.protocol import Label, arm_labels
@@ -78,7 +78,7 @@ class Sampler(Drawing):
         least = 2 * self.batch * float(self._cost.sum())
         if self.budget is not None and self.budget < least:
             what = f"enough for a draw of {2 * self.batch} rows of each of the {m} groups, at least {least:g}"
-            raise ArgumentError(wanted("budget", what, self.budget, "merge groups, or raise it"))
+            raise ArgumentError(expected("budget", what, self.budget, "merge groups, or raise it"))
         self._first_rounds = self.warmup or (SAFE_START if self.forced is None else 1)
         self.round, self.rounds, self.labels, self.spent = 0, 0, 0, 0.0
         self._draws = np.zeros(m, np.int64)
@@ -187,7 +187,7 @@ class Sampler(Drawing):
         ticket, ((_, _, index, count),) = self.tickets.find(draw)
         told = self._trainer.validate(X, y, count - self._part.get(ticket, 0))
         if whole("trains", trains, low=0, high=MOST) > len(told.X):
-            raise ArgumentError(wanted("trains", f"at most the {len(told.X)} rows told", trains))
+            raise ArgumentError(expected("trains", f"at most the {len(told.X)} rows told", trains))
         self._trainer.learn(told._replace(trains=trains), index, self._on_refit)
         self.labels += len(told.X)
         self._known(ticket, len(told.X), count)
@@ -208,7 +208,7 @@ class Sampler(Drawing):
         rows = whole("training", training, low=0, high=MOST) + whole("validation", validation, low=0, high=MOST)
         left = count - self._part.get(ticket, 0)
         if rows > left:
-            raise ArgumentError(wanted("draw", f"at most the {left} rows that are open", rows))
+            raise ArgumentError(expected("draw", f"at most the {left} rows that are open", rows))
         self._asked[index] -= training
         self.spent -= rows * float(self._cost[index])
         self._known(ticket, rows, count)
@@ -254,7 +254,7 @@ class Sampler(Drawing):
         kinds = {"training": self.training, "validation": self.validation}
         rows = kinds[one_of("part", part, kinds)]
         if not is_whole(row) or not 0 <= row < rows.count:
-            raise ArgumentError(wanted("row", f"a row of {rows.count}", row))
+            raise ArgumentError(expected("row", f"a row of {rows.count}", row))
         self._trainer.relabel(rows, int(row), label)
 
     @locked
@@ -449,12 +449,12 @@ class Sampler(Drawing):
 
     # ------------------------------------------------------------------ inside
 
-    def _whole(self, draw: Draw | int, mend: str) -> tuple[int, int, int]:
+    def _whole(self, draw: Draw | int, hint: str) -> tuple[int, int, int]:
         """Return the number, group and count of an open draw of which no row is told or dropped yet."""
         ticket, ((_, _, index, count),) = self.tickets.find(draw)
         if self._part.get(ticket):
             got = f"{self._part[ticket]} of {count} rows are known"
-            raise ArgumentError(wanted("draw", "one of which no row is known", got, mend))
+            raise ArgumentError(expected("draw", "one of which no row is known", got, hint))
         return ticket, index, count
 
     def _unsavable(self) -> str:

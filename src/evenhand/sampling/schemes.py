@@ -21,7 +21,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from evenhand.arguments import as_floats, one_of, real, whole
-from evenhand.errors import ArgumentError, SharesError, wanted
+from evenhand.errors import ArgumentError, SharesError, expected
 from evenhand.kernels import random, sampling
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.kernels.compose import entry
@@ -62,7 +62,7 @@ def mann_kendall(values: object) -> tuple[int, float, float]:
     """
     series = as_floats(values)
     if series is None or series.ndim != 1 or np.isnan(series).any():
-        raise ArgumentError(wanted("values", "a list of numbers, in the order of time", values))
+        raise ArgumentError(expected("values", "a list of numbers, in the order of time", values))
     n, count = len(series), np.count_nonzero
     score = int(sum(count(series[i:] > one) - count(series[i:] < one) for i, one in enumerate(series)))
     equal = np.unique(series, return_counts=True)[1]
@@ -213,10 +213,10 @@ class OptimisticSampler(Sampler):
         self.ties = one_of("ties", ties, TIES)
         self.bound = one_of("bound", bound, ("heuristic", "theory"))
         if deviation is not None and not callable(deviation):
-            raise ArgumentError(wanted("deviation", "a function of the number of samples, or None", deviation))
+            raise ArgumentError(expected("deviation", "a function of the number of samples, or None", deviation))
         if bound == "theory" and (vc_dimension is None) == (deviation is None):
-            what, mend = "either vc_dimension= or deviation=", "d + 1 features for a linear class"
-            raise ArgumentError(wanted("bound", what, bound, mend))
+            what, hint = "either vc_dimension= or deviation=", "d + 1 features for a linear class"
+            raise ArgumentError(expected("bound", what, bound, hint))
         self.deviation = deviation
         self.vc_dimension = None if vc_dimension is None else real("vc_dimension", vc_dimension, low=1.0)
         self.C = real("C", C, low=0.0)
@@ -496,7 +496,7 @@ class ProportionalSampler(Sampler):
         super().__init__(groups, model, batch, warmup, None, loss, costs, budget, classes, validation_rows, seed)
         self._weights = per_group("proportions", proportions, self.groups)
         if self._weights.sum() <= 0:
-            raise SharesError(wanted("proportions", "at least one above 0", proportions))
+            raise SharesError(expected("proportions", "at least one above 0", proportions))
         self.proportions = dict(zip(self.groups, self._weights.tolist(), strict=True))
 
     def select(self, available: Bools) -> tuple[int, str]:

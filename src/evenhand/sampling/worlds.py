@@ -17,7 +17,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from evenhand.arguments import as_floats, one_of, whole
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.protocol import Label
 from evenhand.registry import register
@@ -144,15 +144,15 @@ class SyntheticModel1(Synthetic):
 
     def __init__(self, means: Mapping[Label, Any] | None = None, *, instance: Literal["I", "II"] | None = None) -> None:
         if (means is None) == (instance is None):
-            raise ArgumentError(wanted("means", "either means= or instance=", means))
+            raise ArgumentError(expected("means", "either means= or instance=", means))
         chosen = means if instance is None else INSTANCES[one_of("instance", instance, INSTANCES)]
         if not isinstance(chosen, Mapping):
-            raise ArgumentError(wanted("means", "a dict group -> two vectors", means))
+            raise ArgumentError(expected("means", "a dict group -> two vectors", means))
         self.groups = tuple(chosen)
         numbers = as_floats([chosen[z] for z in self.groups])
         self.means = np.zeros(0) if numbers is None else numbers
         if self.means.ndim != 3 or self.means.shape[1] != 2 or not np.isfinite(self.means).all():
-            raise ArgumentError(wanted("means", "two vectors of one dimension for each group", means))
+            raise ArgumentError(expected("means", "two vectors of one dimension for each group", means))
         self.reset(0)
 
     def sample(self, group: int, count: int, rng: np.random.Generator) -> tuple[Floats, Ints]:

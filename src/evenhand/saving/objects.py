@@ -225,8 +225,8 @@ class _Recipes(_Writer):
 
     def _refuse(self, value: object) -> Any:
         name = getattr(value, "__name__", type(value).__name__)
-        mend = "use scikit-learn's own classes, or give yours get_params() and @evenhand.register(name, kind='part')"
-        raise ArgumentError(f"{self.what}: {name} cannot be saved as plain data; {mend}")
+        hint = "use scikit-learn's own classes, or give yours get_params() and @evenhand.register(name, kind='part')"
+        raise ArgumentError(f"{self.what}: {name} cannot be saved as plain data; {hint}")
 
 
 class _Reader:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.errors import StateFileError, wanted
+from evenhand.errors import StateFileError, expected
 
 
 def fill(own: NDArray[Any], saved: NDArray[Any], name: str) -> None:
@@ -21,7 +21,7 @@ def fill(own: NDArray[Any], saved: NDArray[Any], name: str) -> None:
     """
     if saved.dtype != own.dtype or saved.shape != own.shape:
         what, got = f"an array {own.dtype} {own.shape}", f"{saved.dtype} {saved.shape}"
-        raise StateFileError(wanted(f"saved {name}", what, got, "load it with the code that saved it"))
+        raise StateFileError(expected(f"saved {name}", what, got, "load it with the code that saved it"))
     own[...] = saved
 
 

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from evenhand import registry
-from evenhand.errors import ArgumentError, EvenhandError, StateFileError, is_broken, is_path, wanted
+from evenhand.errors import ArgumentError, EvenhandError, StateFileError, expected, is_broken, is_path
 from evenhand.kernels.compose import is_named_tuple
 from evenhand.protocol import Savable
 from evenhand.saving.buffers import can_hold, pack, unpack
@@ -100,7 +100,7 @@ def _locked(policy: object) -> AbstractContextManager[Any]:
 
 def _file(path: Any) -> Path:
     if not is_path(path):
-        raise ArgumentError(wanted("path", "the path of a file", path))
+        raise ArgumentError(expected("path", "the path of a file", path))
     return Path(path)
 
 

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from evenhand import errors
 from evenhand.data.json_files import to_json
-from evenhand.errors import SHOWN, ArgumentError, EvenhandError, TicketError, shown, wanted
+from evenhand.errors import SHOWN, ArgumentError, EvenhandError, TicketError, expected, shown
 from evenhand.service.routes.fields import EXPECTED
 
 STATUS: dict[type[EvenhandError], int] = {
@@ -90,16 +90,16 @@ def from_validation(
     if first["type"] == "extra_forbidden":
         fields = ", ".join(model.model_fields)
         alone = " alone" if len(model.model_fields) == 1 else ""
-        return ArgumentError(wanted(where or "body", f"{fields}{alone}", name))
+        return ArgumentError(expected(where or "body", f"{fields}{alone}", name))
     label = f"{where}: {name}" if where else name
     if name not in EXPECTED:
         return ArgumentError(f"{label}: {first['msg']}")
-    kind, expected = EXPECTED[name]
+    kind, what = EXPECTED[name]
     value = raw.get(name)
-    mend = ""
+    hint = ""
     if kind is TicketError and isinstance(value, int):
-        mend = "numbers can be guessed: send the signed text that ask returned"
-    return kind(wanted(label, expected, value, mend))
+        hint = "numbers can be guessed: send the signed text that ask returned"
+    return kind(expected(label, what, value, hint))
 
 
 def envelope(error: BaseException) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand.arguments import one_of, whole
-from evenhand.errors import ArgumentError, UnreachableError, wanted
+from evenhand.errors import ArgumentError, UnreachableError, expected
 from evenhand.extras import optional
 from evenhand.studies import Store
 from evenhand.studies.keys import add_key, list_keys, new_key
@@ -80,7 +80,9 @@ def serve(
     one_of("log_level", log_level, ("debug", "info", "warning", "error"))
     place = _open_once_there(store, password_file, create=create, wait=whole("wait", wait, low=0))
     if place.in_memory and workers > 1:
-        raise ArgumentError(wanted("workers", "1, since a store in memory serves one process", workers, "name a file"))
+        raise ArgumentError(
+            expected("workers", "1, since a store in memory serves one process", workers, "name a file")
+        )
     listening = _listen(host, port)
     page_key = new_key("read")
     _print_addresses(place, listening, host, page_key if print_keys else None)
@@ -152,7 +154,7 @@ def _open(store: str, password_file: str | None, *, create: bool = False) -> Sto
         return Store.at(store, create=create or (in_file and url.database in MEMORY))
     password = read_password(password_file)
     if in_file:
-        raise ArgumentError(wanted("password_file", "none for a store in a file", password_file))
+        raise ArgumentError(expected("password_file", "none for a store in a file", password_file))
     url = url.set(drivername=url.get_backend_name(), password=password)
     return Store.at(url.render_as_string(hide_password=False), create=create)
 
@@ -169,9 +171,9 @@ def read_password(path: str) -> str:
         lines = Path(path).read_text(encoding="utf-8").split("\n")
     except (OSError, ValueError) as error:
         why = (isinstance(error, OSError) and error.strerror) or "it is not text"
-        raise ArgumentError(wanted("password_file", "a file that can be read", path, why)) from error
+        raise ArgumentError(expected("password_file", "a file that can be read", path, why)) from error
     if not lines[0]:
-        raise ArgumentError(wanted("password_file", "a file whose first line is the password", path))
+        raise ArgumentError(expected("password_file", "a file whose first line is the password", path))
     return lines[0]
 
 
@@ -205,15 +207,15 @@ def _listen(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         listening = socket.socket(family, socket.SOCK_STREAM)
     except (OSError, OverflowError) as error:
-        raise ArgumentError(wanted("host", "an address of this machine, such as 127.0.0.1", host)) from error
+        raise ArgumentError(expected("host", "an address of this machine, such as 127.0.0.1", host)) from error
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
         listening.listen(2048)
     except (OSError, OverflowError) as error:
         listening.close()
-        mend = "another program uses this port: stop it, or choose another --port"
-        raise ArgumentError(wanted("port", f"a free one on {host}", port, f"{error}; {mend}")) from error
+        hint = "another program uses this port: stop it, or choose another --port"
+        raise ArgumentError(expected("port", f"a free one on {host}", port, f"{error}; {hint}")) from error
     listening.setblocking(False)
     return listening
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
-from evenhand.errors import ArgumentError, TableError, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, TableError, expected, expected_one_of
 from evenhand.service.run import serve
 
 KINDS: dict[str, type] = {
@@ -53,10 +53,10 @@ def _in_file(path: str) -> dict[str, Any]:
     for key, value in body.items():
         name = key.replace("-", "_")
         if name not in KINDS:
-            raise ArgumentError(wanted_one_of(path, KINDS, key, what="settings among"))
+            raise ArgumentError(expected_one_of(path, KINDS, key, what="settings among"))
         kind = KINDS[name]
         if type(value) is not kind:
-            raise ArgumentError(wanted(f"{path}: {key}", WORDS[kind], value))
+            raise ArgumentError(expected(f"{path}: {key}", WORDS[kind], value))
         found[name] = value
     return found
 
@@ -69,4 +69,4 @@ def _from_text(variable: str, text: str, kind: type) -> Any:
             raise ValueError
         return kind(text)
     except (KeyError, ValueError) as error:
-        raise ArgumentError(wanted(variable, WORDS[kind], text)) from error
+        raise ArgumentError(expected(variable, WORDS[kind], text)) from error

@@ -39,7 +39,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from evenhand.arguments import real, whole
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import kernel, routine
 from evenhand.kernels.halfspaces import walk
@@ -424,6 +424,6 @@ class KnownDistance(DistanceLearner):
 
     def _allocate(self, dimension: int, copies: int) -> None:
         if dimension != self.A.shape[1]:
-            raise ArgumentError(wanted("dimension", f"{self.A.shape[1]}, the columns of A", dimension))
+            raise ArgumentError(expected("dimension", f"{self.A.shape[1]}, the columns of A", dimension))
         super()._allocate(dimension, copies)
         self.state.centre[0] = (self.A.T @ self.A).ravel()

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.arguments import real, whole
-from evenhand.errors import ArgumentError, Wording, wanted
+from evenhand.errors import ArgumentError, Wording, expected
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import entry, kernel
 from evenhand.kernels.fair_program import tree
@@ -83,11 +83,11 @@ class Individuals:
         self.precision = real("precision", precision, low=0)
         self.noise = real("noise", noise, low=0, high=LARGEST_REWARD)
         if not callable(oracle):
-            raise ArgumentError(wanted("oracle", "a callable of contexts and probabilities", oracle))
+            raise ArgumentError(expected("oracle", "a callable of contexts and probabilities", oracle))
         measured = oracle if isinstance(oracle, MahalanobisOracle) else truth
         if not isinstance(measured, MahalanobisOracle) or not isinstance(truth, MahalanobisOracle | None):
             what = "a MahalanobisOracle to measure against, where the oracle is another callable"
-            raise ArgumentError(wanted("truth", what, truth))
+            raise ArgumentError(expected("truth", what, truth))
         read_select(select)
         self.oracle, self.truth, self.select = oracle, measured, select
         self.arms = tuple(range(self.individuals))
@@ -137,16 +137,16 @@ class Individuals:
         traits = traits_of(policy)
         if not isinstance(policy, Policy) or traits.arms is not None:
             what, got = "a policy that chooses among individuals by contexts", f"a {type(policy).__name__}"
-            raise ArgumentError(wanted(name, what, got, "such as LipschitzUCB(dimension)"))
+            raise ArgumentError(expected(name, what, got, "such as LipschitzUCB(dimension)"))
         k, d = self.individuals, self.population()[2].shape[1]
         mine = getattr(policy, "individuals", None) or k, traits.dimension or d
         if mine != (k, d):
             want = f"a world that shows {mine[0]} individuals with {mine[1]} features"
-            raise ArgumentError(wanted("world", want, Wording(f"{k} with {d}")))
+            raise ArgumentError(expected("world", want, Wording(f"{k} with {d}")))
         select = getattr(policy, "select", None)
         if select not in (None, self.select):
             what = f"a policy with select={self.select!r}, as the world has"
-            raise ArgumentError(wanted(name, what, select, f"give the world select={select!r}"))
+            raise ArgumentError(expected(name, what, select, f"give the world select={select!r}"))
 
     # ------------------------------------------------------------------ stepped from Python
 
@@ -181,7 +181,9 @@ class Individuals:
             If the world was never reset.
         """
         if self._environment is None:
-            raise ArgumentError(wanted("world", "one that was reset, world.reset(seed), before its first round", self))
+            raise ArgumentError(
+                expected("world", "one that was reset, world.reset(seed), before its first round", self)
+            )
         show_round(self._environment, self._watched.arrays)
         return (self._environment.contexts.copy(),)
 
@@ -196,13 +198,13 @@ class Individuals:
             If the ticket is not a decision about as many individuals as the world shows.
         """
         if self._environment is None or not hasattr(ticket, "probabilities"):
-            raise ArgumentError(wanted("ticket", "a Decision about the individuals of the round", ticket))
+            raise ArgumentError(expected("ticket", "a Decision about the individuals of the round", ticket))
         p = ticket.probabilities
         if p is None:
             p = np.arange(self.individuals) == ticket.index
         p = np.ascontiguousarray(p, dtype=np.float64)
         if p.shape != (self.individuals,):
-            raise ArgumentError(wanted("ticket", f"a Decision about {self.individuals} individuals", p.shape))
+            raise ArgumentError(expected("ticket", f"a Decision about {self.individuals} individuals", p.shape))
         measure_round(self._environment, self.truth.truth, p)
         violations = self.oracle(self._environment.contexts.copy(), p)
         outcomes = self._environment.rewards + self._environment.noises

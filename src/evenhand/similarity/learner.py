@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from evenhand.arguments import array, is_whole, real, whole, yes_or_no
 from evenhand.data.rows import in_step
-from evenhand.errors import ArgumentError, VerdictError, Wording, wanted
+from evenhand.errors import ArgumentError, VerdictError, Wording, expected
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import flat
 from evenhand.parameters import Parameters, locked
@@ -165,7 +165,7 @@ class DistanceLearner(Parameters):
         gap, unfair = real("gap", gap, low=0, high=1), yes_or_no("unfair", unfair)
         if gap <= EQUAL and unfair:
             above = f"a difference above {EQUAL:g}, which is rounding, where treatment was unfair"
-            raise VerdictError(wanted("gap", above, gap, "equal treatment is never unfair"))
+            raise VerdictError(expected("gap", above, gap, "equal treatment is never unfair"))
         who, (first, second) = read_auditor(auditor), self._checked_pair(x, y, pair)
         taken, doublings = Verdict(0, first, second, gap, unfair, int(pair), who), self.doublings
         if self.contradicts(taken):
@@ -189,7 +189,7 @@ class DistanceLearner(Parameters):
             If there is no such verdict.
         """
         if not is_whole(verdict) or verdict not in [v.id for v in self.verdicts]:
-            raise VerdictError(wanted("verdict", "the id of a verdict in the log", verdict))
+            raise VerdictError(expected("verdict", "the id of a verdict in the log", verdict))
         self.log.remove(verdict)
         self.replay()
 
@@ -342,8 +342,8 @@ class DistanceLearner(Parameters):
     def _allocate(self, dimension: int, copies: int) -> None:
         m = count(dimension, self.structure)
         if copies * m * m > MOST_NUMBERS / 40 or dimension > MOST_NUMBERS // 40:
-            what, mend = "features and pairs whose metrics fit in memory", 'structure="diagonal" or blocks need less'
-            raise ArgumentError(wanted("dimension", what, dimension, mend))
+            what, hint = "features and pairs whose metrics fit in memory", 'structure="diagonal" or blocks need less'
+            raise ArgumentError(expected("dimension", what, dimension, hint))
         prior_radius, spread = self._prior_radius(m)
         most_doublings = DOUBLINGS if self.radius is None else 0
         state = empty_state(
@@ -415,10 +415,10 @@ class DistanceLearner(Parameters):
             what = f"finite features, {size or 'at least one'} of them"
             read.append(array(name, value, what, dimensions=1, largest=LARGEST_FEATURE))
             if size not in (None, read[-1].size):
-                raise ArgumentError(wanted(name, what, read[-1].tolist()))
-        whole("pair", pair, low=0, mend=f"there are {self.copies}")
+                raise ArgumentError(expected(name, what, read[-1].tolist()))
+        whole("pair", pair, low=0, hint=f"there are {self.copies}")
         if not self.shared and pair >= self.copies:
-            raise ArgumentError(wanted("pair", f"the number of a pair below {self.copies}", pair))
+            raise ArgumentError(expected("pair", f"the number of a pair below {self.copies}", pair))
         if self.dimension is None:
             self.begin(read[0].size)
         return read[0], read[1]

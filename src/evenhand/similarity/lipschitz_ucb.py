@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from evenhand.arguments import one_of, real, whole, yes_or_no
 from evenhand.data.rows import in_step
-from evenhand.errors import ArgumentError, ContextError, VerdictError, Wording, wanted
+from evenhand.errors import ArgumentError, ContextError, VerdictError, Wording, expected
 from evenhand.frames import frame_or_value
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import flat
@@ -150,7 +150,9 @@ class LipschitzUCB(AskTell, Parameters):
         size = None if self.theta is None else self.theta.size
         self.dimension = whole("dimension", size if dimension is None else dimension, low=1, high=MOST_FEATURES)
         if size not in (None, self.dimension):
-            raise ArgumentError(wanted("dimension", f"{size}, one for each weight in theta", dimension, "leave it out"))
+            raise ArgumentError(
+                expected("dimension", f"{size}, one for each weight in theta", dimension, "leave it out")
+            )
         self.select = select
         self.margin, self.precision = yes_or_no("margin", margin), real("precision", precision, above=0, below=1)
         self.delta, self.ridge = real("delta", delta, above=0, below=1), real("ridge", ridge, above=0)
@@ -162,13 +164,13 @@ class LipschitzUCB(AskTell, Parameters):
             individuals = whole("individuals", individuals, low=1, high=MOST_INDIVIDUALS)
         given = MomentDistance(precision=precision) if metric is None else metric
         if not isinstance(given, DistanceLearner):
-            raise ArgumentError(wanted("metric", "a metric learner such as MomentDistance(), or None", metric))
+            raise ArgumentError(expected("metric", "a metric learner such as MomentDistance(), or None", metric))
         self.seed = draw_seed(seed)
-        mend = "pass metric.fresh(), or tell the verdicts to the policy's own `metric`"
-        learner: DistanceLearner = require_fresh("metric", given, mend).fresh()
+        hint = "pass metric.fresh(), or tell the verdicts to the policy's own `metric`"
+        learner: DistanceLearner = require_fresh("metric", given, hint).fresh()
         if not learner.shared and individuals is None:
             what = "the number of individuals per round, as each pair has its own learner"
-            raise ArgumentError(wanted("individuals", what, individuals))
+            raise ArgumentError(expected("individuals", what, individuals))
         self.individuals = individuals
         k = 2 if individuals is None else individuals
         learner.begin(self.dimension, k * (k - 1) // 2)
@@ -375,12 +377,12 @@ class LipschitzUCB(AskTell, Parameters):
         if dimension != self.dimension or self.individuals not in (None, k):
             many = self.individuals or "any number of"
             want = f"a world that shows {many} individuals with {self.dimension} features"
-            raise ArgumentError(wanted("world", want, Wording(f"{k} with {dimension}")))
+            raise ArgumentError(expected("world", want, Wording(f"{k} with {dimension}")))
         most, pairs = self.metric.most_pairs, k * (k - 1) // 2
         if most is not None and pairs > most:
-            mend = "a verdict takes a random walk; show fewer, use MomentDistance(), or pass most_pairs=None and wait"
+            hint = "a verdict takes a random walk; show fewer, use MomentDistance(), or pass most_pairs=None and wait"
             what = f"individuals with at most {most} pairs for {type(self.metric).__name__}"
-            raise ContextError(wanted("contexts", what, Wording(f"{k} with {pairs} pairs"), mend))
+            raise ContextError(expected("contexts", what, Wording(f"{k} with {pairs} pairs"), hint))
         if k != self._state.p.size:
             self._state = resized(self._state, k)
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.arguments import is_whole
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import flat, names, packer
 from evenhand.kernels.halfspaces import Simplex, simplex
@@ -20,7 +20,7 @@ from evenhand.saving.saved import fill
 Structure = Literal["symmetric", "full", "diagonal", "absolute"] | Sequence[Sequence[int]]
 TEACHING, CONTRADICTING = 0, 1
 """Where `MetricState.tally` counts the verdicts that taught, and those that contradicted every metric."""
-KEPT = 64
+VERTICES = 64
 """How many vertices are kept for the next linear programs: of twice as many, few more would be near."""
 UNSAVED = ("simplex.basis", "simplex.order", "simplex.exact")
 """Scratch that is always written before it is read."""
@@ -78,7 +78,7 @@ def read_structure(structure: Any) -> Structure:
     features = [feature for block in blocks for feature in block]
     if not features or not all(map(is_whole, features)) or sorted(features) != list(range(len(features))):
         named = "blocks that name each feature 0, 1, ... once, such as [[0, 1], [2]]"
-        raise ArgumentError(wanted("structure", f'"symmetric", "full", "diagonal", "absolute" or {named}', structure))
+        raise ArgumentError(expected("structure", f'"symmetric", "full", "diagonal", "absolute" or {named}', structure))
     return [[int(feature) for feature in block] for block in blocks]
 
 
@@ -88,7 +88,7 @@ def _blocks(dimension: int, structure: Structure) -> list[Sequence[int]]:
         features = range(dimension)
         return [[feature] for feature in features] if structure in ("diagonal", "absolute") else [features]
     if sum(map(len, structure)) != dimension:
-        raise ArgumentError(wanted("structure", f"blocks that name each of {dimension} features once", structure))
+        raise ArgumentError(expected("structure", f"blocks that name each of {dimension} features once", structure))
     return list(structure)
 
 
@@ -134,9 +134,9 @@ class MetricState(NamedTuple):
     thin_width: float
     """The width below which a direction counts as thin."""
     vertices: Floats
-    """(copies, KEPT, m): where linear programs ended, the points that the next ones begin at."""
+    """(copies, VERTICES, m): where linear programs ended, the points that the next ones begin at."""
     bases: Ints
-    """(copies, KEPT, m): the constraints that hold there, as in `Simplex`."""
+    """(copies, VERTICES, m): the constraints that hold there, as in `Simplex`."""
     kept: Ints
     """(copies, 2): how many are kept, and the place of the next."""
     tally: Ints
@@ -189,7 +189,7 @@ def empty_state(
     options : the fields from `error_rate` to `thin_width`.
     """
     rows, columns, scales = coordinates
-    m, n, places = rows.size, copies, KEPT if options["programs"] else 0
+    m, n, places = rows.size, copies, VERTICES if options["programs"] else 0
     capacity = 32 * m
     lengths = {"u": m, "length": 1, "image": m, "low": m, "high": m, "point": m, "step": m}
     scratch: dict[str, Any] = {name: np.zeros(size) for name, size in lengths.items()}

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from evenhand.arguments import array, one_of, real
 from evenhand.data.rows import in_step
-from evenhand.errors import ArgumentError, Wording, wanted
+from evenhand.errors import ArgumentError, Wording, expected
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import entry, kernel
 from evenhand.kernels.random import uniform
@@ -144,9 +144,9 @@ class MahalanobisOracle:
         x = self._checked(contexts)
         p = array("probabilities", probabilities, f"{len(x)} numbers, one per context", dimensions=1)
         if p.size != len(x):
-            raise ArgumentError(wanted("probabilities", f"{len(x)} numbers, one per context", p.size))
+            raise ArgumentError(expected("probabilities", f"{len(x)} numbers, one per context", p.size))
         if p.min() < -TIGHT or p.max() > 1.0 + TIGHT:
-            raise ArgumentError(wanted("probabilities", "numbers in [0, 1]", p.tolist()))
+            raise ArgumentError(expected("probabilities", "numbers in [0, 1]", p.tolist()))
         said = np.zeros((p.size, p.size), np.int64)
         _flag_entry(x, p, said, self.truth)
         return [(int(i), int(j)) for i, j in np.argwhere(said)]
@@ -168,7 +168,7 @@ class MahalanobisOracle:
         what = f"finite numbers of shape (k, {self.A.shape[1]})"
         x = array("contexts", contexts, what, dimensions=2, largest=LARGEST_FEATURE)
         if x.shape[1] != self.A.shape[1]:
-            raise ArgumentError(wanted("contexts", what, Wording(f"an array of shape {x.shape}")))
+            raise ArgumentError(expected("contexts", what, Wording(f"an array of shape {x.shape}")))
         return x
 
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from evenhand.arguments import array, real, whole
 from evenhand.data.rows import in_step
-from evenhand.errors import ArgumentError, ExhaustedError, wanted
+from evenhand.errors import ArgumentError, ExhaustedError, expected
 from evenhand.frames import is_frame
 from evenhand.kernels.arrays import Floats
 from evenhand.parameters import Parameters, locked
@@ -99,7 +99,7 @@ class PairQueue(AskTell, Parameters):
         n, d = self.features.shape
         self.rewards = array("rewards", rewards, f"{n} numbers, one per person", dimensions=1, largest=LARGEST_REWARD)
         if n < 2 or self.rewards.size != n:
-            raise ArgumentError(wanted("rewards", f"{max(n, 2)} numbers, one per person", self.rewards.size))
+            raise ArgumentError(expected("rewards", f"{max(n, 2)} numbers, one per person", self.rewards.size))
         shown = features if people is None and is_frame(features) else people
         self.people = read_people(shown, self.features)
         self.individuals = whole("individuals", individuals, low=2, high=n)
@@ -184,7 +184,7 @@ class PairQueue(AskTell, Parameters):
             self.withdraw(int(which) if plain else which or None, auditor=who or None)
             self._waiting.insert(1, question)  # behind the one that was withdrawn, as if that had never been answered
         else:
-            raise ArgumentError(wanted("label", '"unfair", "acceptable", "withdraw" or null', label))
+            raise ArgumentError(expected("label", '"unfair", "acceptable", "withdraw" or null', label))
         del self.tickets.open[number]
 
     @locked
@@ -210,7 +210,7 @@ class PairQueue(AskTell, Parameters):
         number = max([*mine, 0]) if number is None else number
         if number not in mine:
             what = "the number of one of your answers" if mine else "an earlier answer of yours"
-            raise ArgumentError(wanted("number", what, number))
+            raise ArgumentError(expected("number", what, number))
         self.policy.withdraw(number)
         (question,) = [asked for told, asked, _ in self._answers if told == number]
         self._answers = [kept for kept in self._answers if kept[0] != number]
@@ -291,7 +291,7 @@ class PairQueue(AskTell, Parameters):
             what = f"{len(rows)} numbers, one per person"
             gains = array("rewards", rewards, what, dimensions=1, largest=LARGEST_REWARD)
             if gains.size != len(rows):
-                raise ArgumentError(wanted("rewards", what, gains.size))
+                raise ArgumentError(expected("rewards", what, gains.size))
         elif people is not None:
             gains = self.predicted(people)
             notes.append("Rewards are predicted from the people of the audit, linear in the features.")

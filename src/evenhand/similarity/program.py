@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from evenhand.arguments import array, one_of, yes_or_no
 from evenhand.data.rows import in_step
-from evenhand.errors import ArgumentError, Wording, wanted
+from evenhand.errors import ArgumentError, Wording, expected
 from evenhand.frames import has_row_labels
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import entry, kernel
@@ -129,7 +129,7 @@ def fair_distribution(
     table = f"a {k} x {k} table, one row and column per reward"
     c = _read("distances", distances, table, 2)
     if c.shape != (k, k):
-        raise ArgumentError(wanted("distances", table, Wording(f"an array of shape {c.shape}")))
+        raise ArgumentError(expected("distances", table, Wording(f"an array of shape {c.shape}")))
     if details:
         return solved(a, c, budget, np.ones(k))
     p, _, scratch = _climbed(a, c, budget, 1.0)
@@ -188,14 +188,16 @@ def _read(name: str, value: Any, what: str, dimensions: int) -> Floats:
 
 def _refuse(status: int, a: Floats, c: Floats) -> None:
     if status == -2:
-        raise ArgumentError(wanted("rewards", f"finite numbers of at most {LARGEST:g}", a.tolist()))
+        raise ArgumentError(expected("rewards", f"finite numbers of at most {LARGEST:g}", a.tolist()))
     if status == -3:
         i, j = np.argwhere(~(c >= 0))[0]
-        raise ArgumentError(wanted(f"distances[{i}, {j}]", "a number >= 0", float(c[i, j])))
+        raise ArgumentError(expected(f"distances[{i}, {j}]", "a number >= 0", float(c[i, j])))
     with np.errstate(invalid="ignore"):
         i, j = np.argwhere(np.abs(c - c.T) > 1e-9 * np.minimum(c, c.T) + 1e-12)[0]
     raise ArgumentError(
-        wanted(f"distances[{i}, {j}]", f"distances[{j}, {i}] = {c[j, i]:g}", float(c[i, j]), "distances are symmetric")
+        expected(
+            f"distances[{i}, {j}]", f"distances[{j}, {i}] = {c[j, i]:g}", float(c[i, j]), "distances are symmetric"
+        )
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.frames import as_pandas, is_frame
 from evenhand.kernels.arrays import Floats
 
@@ -70,9 +70,9 @@ def read_people(people: object, features: Floats) -> list[dict[str, str]]:
     people = as_pandas(people, "people").to_dict("records") if is_frame(people) else people
     rows = list(people) if isinstance(people, (list, tuple)) else []
     if len(rows) != len(features) or not all(isinstance(person, Mapping) and person for person in rows):
-        raise ArgumentError(wanted("people", f"{len(features)} dicts of what is shown, one per person", people))
+        raise ArgumentError(expected("people", f"{len(features)} dicts of what is shown, one per person", people))
     names = [str(name) for name in rows[0]]
     for number, person in enumerate(rows):
         if [str(name) for name in person] != names:
-            raise ArgumentError(wanted(f"people[{number}]", f"the names {', '.join(names)}", list(person)))
+            raise ArgumentError(expected(f"people[{number}]", f"the names {', '.join(names)}", list(person)))
     return [{str(name): str(value) for name, value in person.items()} for person in rows]

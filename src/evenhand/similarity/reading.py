@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.arguments import array, is_whole, real
-from evenhand.errors import ContextError, RewardError, VerdictError, Wording, wanted
+from evenhand.errors import ContextError, RewardError, VerdictError, Wording, expected
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import in_order
 from evenhand.similarity.metric import EQUAL
@@ -61,31 +61,31 @@ def read_contexts(
     shape = f"numbers of shape (k, {dimension}), one row per individual"
     shown = array("contexts", contexts, shape, dimensions=2, infinite=True, refusal=ContextError)
     if shown.shape[1] != dimension:
-        raise ContextError(wanted("contexts", shape, Wording(f"an array of shape {shown.shape}")))
+        raise ContextError(expected("contexts", shape, Wording(f"an array of shape {shown.shape}")))
     if individuals is not None and len(shown) != individuals:
-        raise ContextError(wanted("contexts", f"{individuals} individuals", len(shown)))
+        raise ContextError(expected("contexts", f"{individuals} individuals", len(shown)))
     if len(shown) > MOST_INDIVIDUALS:
-        raise ContextError(wanted("contexts", f"at most {MOST_INDIVIDUALS} individuals", len(shown)))
+        raise ContextError(expected("contexts", f"at most {MOST_INDIVIDUALS} individuals", len(shown)))
     bad = np.argwhere(~(np.abs(shown) <= LARGEST_FEATURE))
     if bad.size:
         i, a = bad[0]
         finite = f"finite numbers of at most {LARGEST_FEATURE:g}" if np.isfinite(shown[i, a]) else "finite numbers"
-        raise ContextError(wanted("contexts", finite, f"{shown[i, a]} for individual {i}, feature {a}"))
+        raise ContextError(expected("contexts", finite, f"{shown[i, a]} for individual {i}, feature {a}"))
     shown = shown if scale is None else scale(shown)
     lengths = np.sqrt((shown * shown).sum(axis=1))
     if not lengths.max() <= 1.0 + 1e-9:
         what = "norms of at most 1"
-        mend: str = Wording(
+        hint: str = Wording(
             "rescale the features with Scale.of(pool): pass it as scale=, or show scale(contexts)",
             shell="begin the study with a scale in the file of --spec, the part similarity/scale with a centre and a "
             "unit for each feature",
         )
         if scale is not None:
-            mend = "fit it to a pool with such people: Scale.of(pool)"
-            mend = Wording(mend, shell="begin a study whose scale has a larger unit")
+            hint = "fit it to a pool with such people: Scale.of(pool)"
+            hint = Wording(hint, shell="begin a study whose scale has a larger unit")
             what = f"{what} on the policy's scale"
         worst = int(lengths.argmax())
-        raise ContextError(wanted("contexts", what, Wording(f"{lengths[worst]:.4g} for individual {worst}"), mend))
+        raise ContextError(expected("contexts", what, Wording(f"{lengths[worst]:.4g} for individual {worst}"), hint))
     return shown
 
 
@@ -103,7 +103,7 @@ def read_rewards(reward: Any, ticket: RoundTicket) -> list[float]:
     if drawn == 0 and not any(rewards):
         return []
     if len(rewards) != drawn:
-        raise RewardError(wanted("reward", f"{drawn} finite numbers, one for each individual drawn", reward))
+        raise RewardError(expected("reward", f"{drawn} finite numbers, one for each individual drawn", reward))
     return rewards
 
 
@@ -115,9 +115,9 @@ def read_verdicts(ticket: RoundTicket, violations: Pairs, acceptable: Pairs) -> 
         for i, j in read_pairs(name, pairs, k):
             if value > 0 and gaps[i, j] <= EQUAL:
                 why = f"both had the same probability, up to {EQUAL:g} for rounding"
-                raise VerdictError(wanted(name, "pairs that were treated differently", (i, j), why))
+                raise VerdictError(expected(name, "pairs that were treated differently", (i, j), why))
             if said[i, j] == -value:
-                raise VerdictError(wanted(name, "each pair on one side", (i, j), "it is called both"))
+                raise VerdictError(expected(name, "each pair on one side", (i, j), "it is called both"))
             said[i, j] = value
     return said
 
@@ -125,15 +125,15 @@ def read_verdicts(ticket: RoundTicket, violations: Pairs, acceptable: Pairs) -> 
 def read_pairs(name: str, pairs: Any, k: int) -> list[tuple[int, int]]:
     """Return pairs of positions (i, j), i < j < k, refusing what names no two different positions."""
     if not _listed(pairs):
-        raise VerdictError(wanted(name, "a list of pairs (i, j) of positions", pairs, "pass [] for no pair"))
+        raise VerdictError(expected(name, "a list of pairs (i, j) of positions", pairs, "pass [] for no pair"))
     read = []
     for pair in pairs:
         places = list(pair) if _listed(pair) else []
         if len(places) != 2:
-            raise VerdictError(wanted(name, "pairs (i, j) of positions", pair))
+            raise VerdictError(expected(name, "pairs (i, j) of positions", pair))
         i, j = sorted(int(place) if is_whole(place) else -1 for place in places)
         if not 0 <= i < j < k:
-            raise VerdictError(wanted(name, f"pairs of two different positions below {k}", pair))
+            raise VerdictError(expected(name, f"pairs of two different positions below {k}", pair))
         read.append((i, j))
     return read
 

@@ -10,7 +10,7 @@ import numpy as np
 from evenhand.arguments import array
 from evenhand.data.contexts import feature_columns
 from evenhand.data.tables import column_names
-from evenhand.errors import ArgumentError, ContextError, wanted
+from evenhand.errors import ArgumentError, ContextError, expected
 from evenhand.frames import frame_or_value, is_frame
 from evenhand.kernels.arrays import Floats
 from evenhand.parameters import Parameters
@@ -48,9 +48,9 @@ class Scale(Parameters):
         self.unit, d = array("unit", unit, "numbers above 0 (d,)", dimensions=1).tolist(), len(self.centre)
         self.features = None if features is None else list(map(str, column_names("features", features)))
         if len(self.unit) != d or min(self.unit) <= 0.0:
-            raise ArgumentError(wanted("unit", f"{d} numbers above 0, as many as the centre has", self.unit))
+            raise ArgumentError(expected("unit", f"{d} numbers above 0, as many as the centre has", self.unit))
         if self.features is not None and not len(set(self.features)) == d == len(self.features):
-            raise ArgumentError(wanted("features", f"{d} names, each once", self.features))
+            raise ArgumentError(expected("features", f"{d} names, each once", self.features))
 
     @classmethod
     def of(cls, people: Any) -> Self:
@@ -88,7 +88,7 @@ class Scale(Parameters):
             people = feature_columns(people, self.features)
         rows = array("people", people, f"numbers (n, {d})", dimensions=2, largest=LARGEST_FEATURE)
         if rows.shape[1] != d:
-            raise ContextError(wanted("people", f"{d} features, as the scale has", rows.shape[1]))
+            raise ContextError(expected("people", f"{d} features, as the scale has", rows.shape[1]))
         return (rows - self.centre) / self.unit
 
     def __repr__(self) -> str:
@@ -113,4 +113,4 @@ def read_scale(scale: object, dimension: int) -> Scale | None:
     """Return a scale of so many features, or None, refusing anything else."""
     if scale is None or (isinstance(scale, Scale) and len(scale.centre) == dimension):
         return scale
-    raise ArgumentError(wanted("scale", f"a Scale of {dimension} features, such as Scale.of(pool)", scale))
+    raise ArgumentError(expected("scale", f"a Scale of {dimension} features, such as Scale.of(pool)", scale))

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evenhand.errors import ArgumentError, Wording, first_few, wanted
+from evenhand.errors import ArgumentError, Wording, expected, first_few
 from evenhand.kernels.arrays import Floats
 from evenhand.similarity.metric import EQUAL
 
@@ -170,7 +170,7 @@ def read_auditor(auditor: object) -> str | None:
     """Return an auditor's name, or None for nobody's, refusing anything else."""
     if auditor is None or (isinstance(auditor, str) and auditor.strip()):
         return auditor
-    raise ArgumentError(wanted("auditor", "a name, or None", auditor))
+    raise ArgumentError(expected("auditor", "a name, or None", auditor))
 
 
 def ranked(verdicts: Sequence[Verdict], chances: ArrayLike) -> list[Suspect]:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from evenhand.arguments import array, in_sequence, one_of, real
 from evenhand.data.contexts import feature_columns
 from evenhand.data.tables import numbers
-from evenhand.errors import ArgumentError, TableError, Wording, wanted
+from evenhand.errors import ArgumentError, TableError, Wording, expected
 from evenhand.frames import as_pandas
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.registry import register
@@ -90,13 +90,13 @@ class LinearContexts(Individuals):
         d = self.theta.size
         if self.truth.A.shape[1] != d:
             what = f"a matrix A with {d} columns, one per weight in theta"
-            raise ArgumentError(wanted("oracle", what, self.truth.A.shape))
+            raise ArgumentError(expected("oracle", what, self.truth.A.shape))
         centres = f"finite centres of shape (c, {d})"
         self.clusters = array(
             "clusters", np.eye(d) if clusters is None else clusters, centres, dimensions=2, largest=LARGEST_FEATURE
         )
         if self.clusters.shape[1] != d:
-            raise ArgumentError(wanted("clusters", centres, Wording(f"an array of shape {self.clusters.shape}")))
+            raise ArgumentError(expected("clusters", centres, Wording(f"an array of shape {self.clusters.shape}")))
         self.spread = real("spread", spread, low=0, high=LARGEST_FEATURE)
 
     def population(self) -> tuple[int, Floats, Floats, Floats, float]:
@@ -157,7 +157,7 @@ class TableIndividuals(Individuals):
         what = "a list of column names, each once"
         names = in_sequence("features", features, what, refusal=TableError)
         if not names or len(set(map(repr, names))) < len(names):
-            raise TableError(wanted("features", what, features))
+            raise TableError(expected("features", what, features))
         frame = as_pandas(frame)
         super().__init__(oracle, individuals, select, precision, noise, truth)
         raw = feature_columns(frame, names, -LARGEST_FEATURE, LARGEST_FEATURE)
@@ -167,7 +167,7 @@ class TableIndividuals(Individuals):
         self.rewards = numbers(frame, reward, -LARGEST_REWARD, LARGEST_REWARD)
         if self.truth.A.shape[1] != len(self.features):
             what = f"a matrix A with {len(self.features)} columns, one per feature"
-            raise ArgumentError(wanted("oracle", what, self.truth.A.shape))
+            raise ArgumentError(expected("oracle", what, self.truth.A.shape))
 
     def population(self) -> tuple[int, Floats, Floats, Floats, float]:
         return environments.TABLE, np.zeros(len(self.features)), self.rows, self.rewards, 0.0

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from evenhand.arguments import as_whole_numbers, is_whole, real
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import OPEN, kernel
 from evenhand.kernels.random import uniform
@@ -75,16 +75,16 @@ def read_delay(given: object) -> Delay | None:
         return None
     if isinstance(given, (tuple, list)) and len(given) == 2 and isinstance(given[0], str):
         if given[0] != "geometric":
-            raise ArgumentError(wanted("delay", what, given))
+            raise ArgumentError(expected("delay", what, given))
         delay = Delay(mean=real("delay", given[1], above=0.0, high=LONGEST))
         if delay.largest > LONGEST:
-            raise ArgumentError(wanted("delay", "a mean of at most 27,000 rounds", given[1]))
+            raise ArgumentError(expected("delay", "a mean of at most 27,000 rounds", given[1]))
         return delay
     found = as_whole_numbers([given] if is_whole(given) else given)
     if found is None or not found.size:
-        raise ArgumentError(wanted("delay", what, given))
+        raise ArgumentError(expected("delay", what, given))
     if found.min() < 0 or found.max() > LONGEST:
-        raise ArgumentError(wanted("delay", what, int(found.min() if found.min() < 0 else found.max())))
+        raise ArgumentError(expected("delay", what, int(found.min() if found.min() < 0 else found.max())))
     return Delay(tuple(found.tolist())) if found.max() > 0 else None
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.arguments import as_floats
-from evenhand.errors import ArgumentError, Wording, wanted
+from evenhand.errors import ArgumentError, Wording, expected
 from evenhand.frames import as_pandas
 from evenhand.learners.adapter import Adapter, asks_among
 from evenhand.policy.kernel_policy import KernelPolicy
@@ -41,8 +41,8 @@ def check_world(world: Any) -> None:
     if lacks or isinstance(world, type):
         what = f"an object with {', '.join(needs[:-1])} and {needs[-1]}"
         is_class = "make one of that class" if isinstance(world, type) else ""
-        mend = is_class or f"it lacks {', '.join(lacks)}; see evenhand.protocol.World"
-        raise ArgumentError(wanted("world", what, world, mend))
+        hint = is_class or f"it lacks {', '.join(lacks)}; see evenhand.protocol.World"
+        raise ArgumentError(expected("world", what, world, hint))
     if needs is STEPPED and not isinstance(world, KernelWorld):
         arm_labels(world.arms)
         trial = copy.deepcopy(world)
@@ -52,7 +52,7 @@ def check_world(world: Any) -> None:
         if found is None or found.shape != (len(world.scores),) or not np.isfinite(found).all():
             what = f"one whose totals after reset are {len(world.scores)} numbers, one for each of "
             what = Wording(what, list(world.scores))
-            raise ArgumentError(wanted("world", what, Wording("no totals") if totals is None else totals))
+            raise ArgumentError(expected("world", what, Wording("no totals") if totals is None else totals))
 
 
 def check_fit(name: str, policy: object, world: object) -> None:
@@ -64,14 +64,14 @@ def check_fit(name: str, policy: object, world: object) -> None:
         If not; the message says what the world shows or pays and what the policy takes.
     """
 
-    def refuse(what: str, got: object, mend: str = "") -> None:
-        raise ArgumentError(wanted(name, what, got, mend))
+    def refuse(what: str, got: object, hint: str = "") -> None:
+        raise ArgumentError(expected(name, what, got, hint))
 
     own, place = type(policy).__name__, type(world).__name__
     traits, there = traits_of(policy), world_traits(world)
     if not issubclass(traits.hands_out, Decision):
-        mend = "talk to it with ask() and tell(), round by round"
-        refuse("a policy that chooses among arms", f"a {own}, which hands out a {traits.hands_out.__name__}", mend)
+        hint = "talk to it with ask() and tell(), round by round"
+        refuse("a policy that chooses among arms", f"a {own}, which hands out a {traits.hands_out.__name__}", hint)
     if there.check_policy is not None:
         there.check_policy(name, policy)
     elif traits.audited:
@@ -103,11 +103,11 @@ def check_learned(named: Mapping[str, Any], world: Any, log: object) -> pd.DataF
     frame = as_pandas(log, "learned")
     if world_traits(world).replicate is not None:
         got = Wording("some")
-        raise ArgumentError(wanted("learned", f"None in {type(world).__name__}, which plays rounds of its own", got))
+        raise ArgumentError(expected("learned", f"None in {type(world).__name__}, which plays rounds of its own", got))
     for name, policy in named.items():
         if not isinstance(policy, KernelPolicy) or traits_of(policy).contextual:
             what = "a policy without contexts that learns from a log, as those of evenhand do"
-            raise ArgumentError(wanted(f"policies[{name!r}]", what, f"a {type(policy).__name__}"))
+            raise ArgumentError(expected(f"policies[{name!r}]", what, f"a {type(policy).__name__}"))
         policy.fresh(arms=world.arms).learn(frame)
     return frame[["arm", "reward"]]
 
@@ -123,10 +123,10 @@ def check_given(name: str, policy: Any, schedule: RoundSchedule) -> list[Any]:
     trial: Any = policy.fresh(arms=schedule.arms) if begins_anew(policy) else policy
     own = f"a {type(policy).__name__}, which takes none"
     if schedule.offers is not None and not _takes_offers(trial, schedule.arms):
-        mend = "play the learner under DeadlineLearn, with shares of 0 for none"
-        raise ArgumentError(wanted(name, "a policy that takes offers", own, mend))
+        hint = "play the learner under DeadlineLearn, with shares of 0 for none"
+        raise ArgumentError(expected(name, "a policy that takes offers", own, hint))
     if schedule.changes and not isinstance(trial, Changeable):
-        raise ArgumentError(wanted(name, "a policy whose promise can change", own, "DeadlineLearn has change()"))
+        raise ArgumentError(expected(name, "a policy whose promise can change", own, "DeadlineLearn has change()"))
     last, promises = 1, [traits_of(trial).promise]
     if not issubclass(type(trial), KernelPolicy):
         return promises
@@ -208,8 +208,8 @@ def _check_rewards(refuse: Callable[..., None], policy: object, world: object) -
     pays, takes = world_traits(world).reward_range, traits_of(policy).reward_range
     if pays is not None and takes is not None and not (takes[0] <= pays[0] and pays[1] <= takes[1]):
         got = Wording(f"a {type(policy).__name__}, which takes rewards from {takes[0]:g} to {takes[1]:g}")
-        mend = "scale the rewards, or take another policy"
-        refuse(f"a policy for the rewards of {type(world).__name__}, from {pays[0]:g} to {pays[1]:g}", got, mend)
+        hint = "scale the rewards, or take another policy"
+        refuse(f"a policy for the rewards of {type(world).__name__}, from {pays[0]:g} to {pays[1]:g}", got, hint)
 
 
 def _check_groups(refuse: Callable[..., None], policy: object, world: object) -> None:

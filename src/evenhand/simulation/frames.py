@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.arguments import real, whole
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.protocol import World
 from evenhand.rng import draw_seed
 from evenhand.simulation.replication_cache import remembered_seed
@@ -63,7 +63,7 @@ def frame(history: xr.Dataset, *, last: bool = True, level: float = 0.95) -> pd.
 
     real("level", level, above=0, below=1)
     if not {"policy", "replication", "round"} <= {*history.dims}:
-        raise ArgumentError(wanted("history", "what eh.simulate returns", list(history.dims)))
+        raise ArgumentError(expected("history", "what eh.simulate returns", list(history.dims)))
     shown, runs, tables = history.isel(round=[-1]) if last else history, history.sizes["replication"], []
     for name, values in shown.data_vars.items():
         if "replication" not in values.dims:
@@ -129,13 +129,13 @@ def sweep(
 
     empty = next((name for name, values in grid.items() if isinstance(values, str) or not len(values)), None)
     if not grid or empty is not None:
-        raise ArgumentError(wanted("grid", "a dict setting -> list of values", dict(grid)))
+        raise ArgumentError(expected("grid", "a dict setting -> list of values", dict(grid)))
     if rounds is None and "rounds" not in grid:
-        raise ArgumentError(wanted("rounds", "a whole number >= 1, here or in the grid", None))
+        raise ArgumentError(expected("rounds", "a whole number >= 1, here or in the grid", None))
     functions = [make, world] if callable(world) and not isinstance(world, World) else [make]
     idle = next((name for name in grid if name not in COUNTS and not any(_takes(f, name) for f in functions)), None)
     if idle is not None:
-        raise ArgumentError(wanted("grid", "settings that make, or a function world=, takes", idle))
+        raise ArgumentError(expected("grid", "settings that make, or a function world=, takes", idle))
     number = draw_seed(seed if seed is not None or store is None else remembered_seed(Path(store)))
     more: dict[str, Any] = {"seed": number, "jobs": jobs, "progress": progress, "store": store, "checkpoints": 1}
     counts, tables = {"rounds": rounds, "replications": replications}, []

@@ -9,7 +9,7 @@ import numpy as np
 
 from evenhand.arguments import as_floats, is_whole
 from evenhand.data.contexts import LARGEST
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.extras import optional
 from evenhand.protocol import Decision
 from evenhand.rng import child, draw_seed
@@ -36,7 +36,7 @@ class WorldEnvironment(Base):  # type: ignore[misc]
         trial.reset(0)
         shown = trial.observe()
         if len(shown) > 1 or (shown and as_floats(shown[0]) is None):
-            raise ArgumentError(wanted("world", "one whose contexts are an array of numbers, or none", shown))
+            raise ArgumentError(expected("world", "one whose contexts are an array of numbers, or none", shown))
         self.action_space = gymnasium.spaces.Discrete(len(world.arms))
         if shown:
             self.observation_space = gymnasium.spaces.Box(-LARGEST, LARGEST, np.shape(shown[0]), np.float64)
@@ -71,10 +71,10 @@ class WorldEnvironment(Base):  # type: ignore[misc]
         """
         arms = self.world.arms
         if not is_whole(action) or not 0 <= action < len(arms):
-            raise ArgumentError(wanted("action", f"the position of an arm, from 0 to {len(arms) - 1}", action))
+            raise ArgumentError(expected("action", f"the position of an arm, from 0 to {len(arms) - 1}", action))
         if self._round == self.rounds:
             got = "no replication" if self._seed is None else f"one that was over after {self.rounds} rounds"
-            raise ArgumentError(wanted("step", "a replication that goes on", got, "call reset()"))
+            raise ArgumentError(expected("step", "a replication that goes on", got, "call reset()"))
         self._round += 1
         index = int(action)
         (reward,) = self.world.respond(Decision(self._round, self._round, arms[index], index))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.arguments import whole, yes_or_no
-from evenhand.errors import ArgumentError, ContractError, Wording, wanted
+from evenhand.errors import ArgumentError, ContractError, Wording, expected
 from evenhand.extras import optional
 from evenhand.learners.adapter import read_range
 from evenhand.protocol import Decision, Label, arm_labels
@@ -59,7 +59,9 @@ def to_gymnasium(world: object, *, rounds: int, seed: Seed = None) -> Any:
     check_world(world)
     if world_traits(world).replicate is not None:
         what = "a world in which a round is one arm and one reward"
-        raise ArgumentError(wanted("world", what, Wording(f"a {type(world).__name__}, which plays rounds of its own")))
+        raise ArgumentError(
+            expected("world", what, Wording(f"a {type(world).__name__}, which plays rounds of its own"))
+        )
     return WorldEnvironment(world, whole("rounds", rounds, low=1), None if seed is None else draw_seed(seed))
 
 
@@ -106,11 +108,11 @@ def from_gymnasium(
     trial = make()
     actions = trial.action_space if isinstance(trial, gymnasium.Env) else None
     if not isinstance(actions, gymnasium.spaces.Discrete) or actions.n < 2:
-        raise ArgumentError(wanted("environment", "one with two or more numbered actions, Discrete(n)", actions))
+        raise ArgumentError(expected("environment", "one with two or more numbered actions, Discrete(n)", actions))
     first = int(actions.start)
     labels = arm_labels(range(first, first + int(actions.n)) if arms is None else arms)
     if len(labels) != actions.n:
-        raise ArgumentError(wanted("arms", f"{actions.n} labels, one for each action", len(labels)))
+        raise ArgumentError(expected("arms", f"{actions.n} labels, one for each action", len(labels)))
     shape = _shape_of(trial.observation_space, len(labels), contexts, gymnasium)
     pays = None if reward_range is None else read_range(reward_range)
     return GymnasiumWorld(make, labels, first, shape, pays)
@@ -155,13 +157,13 @@ class GymnasiumWorld:
             If a step does not return what Gymnasium asks for.
         """
         if decision.slate is not None:
-            raise ArgumentError(wanted("decision", "one arm in a round, which is one action", decision.arms))
+            raise ArgumentError(expected("decision", "one arm in a round, which is one action", decision.arms))
         happened = self.environment.step(self.first + decision.index)
         try:
             self._shown, reward, terminated, truncated, _ = happened
         except (TypeError, ValueError) as error:
             what = "step to return an observation, a reward, terminated, truncated and information"
-            raise ContractError(wanted(type(self.environment).__name__, what, happened)) from error
+            raise ContractError(expected(type(self.environment).__name__, what, happened)) from error
         if terminated or truncated:
             self._shown, _ = self.environment.reset()
         return (reward,)
@@ -176,16 +178,16 @@ def _maker(given: Any, gymnasium: Any) -> Callable[[], Any]:
     elif isinstance(given, gymnasium.Env):
         make = partial(copy.deepcopy, given)
     elif isinstance(given, type) or not callable(given):
-        mend = f"write {given.__name__}()" if isinstance(given, type) else ""
-        raise ArgumentError(wanted("environment", what, given, mend))
+        hint = f"write {given.__name__}()" if isinstance(given, type) else ""
+        raise ArgumentError(expected("environment", what, given, hint))
     try:
         trial = make()
     except Exception as error:
-        mend = "pass a function that makes one" if isinstance(given, gymnasium.Env) else str(error)
+        hint = "pass a function that makes one" if isinstance(given, gymnasium.Env) else str(error)
         sound = "one that can be copied" if isinstance(given, gymnasium.Env) else what
-        raise ArgumentError(wanted("environment", sound, given, mend)) from error
+        raise ArgumentError(expected("environment", sound, given, hint)) from error
     if not isinstance(trial, gymnasium.Env):
-        raise ArgumentError(wanted("environment", what, Wording(f"a function that returns {trial!r}")))
+        raise ArgumentError(expected("environment", what, Wording(f"a function that returns {trial!r}")))
     return make
 
 
@@ -199,5 +201,5 @@ def _shape_of(space: Any, arms: int, contexts: bool | None, gymnasium: Any) -> t
     if contexts is None and (shape == (0,) or (isinstance(space, gymnasium.spaces.Discrete) and space.n == 1)):
         return None
     what = f"observations that are an array of shape (d,) or ({arms}, d)"
-    mend = "wrap the environment in gymnasium.wrappers.FlattenObservation, or pass contexts=False"
-    raise ArgumentError(wanted("environment", what, space, mend))
+    hint = "wrap the environment in gymnasium.wrappers.FlattenObservation, or pass contexts=False"
+    raise ArgumentError(expected("environment", what, space, hint))

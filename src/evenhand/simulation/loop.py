@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from evenhand.arguments import is_whole
-from evenhand.errors import ContractError, wanted
+from evenhand.errors import ContractError, expected
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.kernels.compose import OPEN, bind, entry, interpreted, kernel
 from evenhand.learners.adapter import learner_facts, said_by
@@ -281,7 +281,7 @@ def _step(run: _Run, books: ClauseCounts, first: int, last: int, row: int) -> in
         sums.reward[0] += sum(rewards)
         sums.totals[0] = world.totals
         if not np.isfinite(sums.totals[0]).all():
-            raise ContractError(wanted(type(world).__name__, "finite totals", world.totals))
+            raise ContractError(expected(type(world).__name__, "finite totals", world.totals))
         if round == run.checkpoints[row]:
             note_row(run.trace, row, books.rates, books.counts, sums)
             row += 1
@@ -294,7 +294,7 @@ def _step(run: _Run, books: ClauseCounts, first: int, last: int, row: int) -> in
 def _index(policy: object, said: object, index: Any, arms: Any) -> int:
     if not is_whole(index) or not 0 <= index < len(arms):
         what = f"a decision whose index is a whole number from 0 to {len(arms) - 1}"
-        raise ContractError(wanted(type(policy).__name__, what, said))
+        raise ContractError(expected(type(policy).__name__, what, said))
     return int(index)
 
 
@@ -309,7 +309,7 @@ def read_shown(world: Any) -> tuple[Any, ...]:
     observed = world.observe()
     if not isinstance(observed, tuple):
         what = "observe to return a tuple of what the round shows, () for nothing"
-        raise ContractError(wanted(type(world).__name__, what, observed))
+        raise ContractError(expected(type(world).__name__, what, observed))
     return observed
 
 
@@ -333,4 +333,4 @@ def read_rewards(world: Any, happened: Any, arms: int | None) -> list[float]:
     except (TypeError, ValueError, OverflowError) as error:
         several = "one number, the reward" if arms is None else f"a list of {arms} numbers, one reward per arm"
         what = f"respond to return a tuple of {several}"
-        raise ContractError(wanted(type(world).__name__, what, happened)) from error
+        raise ContractError(expected(type(world).__name__, what, happened)) from error

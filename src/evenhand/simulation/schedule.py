@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.arguments import is_whole
-from evenhand.errors import ArgumentError, ContractError, Wording, wanted
+from evenhand.errors import ArgumentError, ContractError, Wording, expected
 from evenhand.frames import as_pandas, is_frame
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.labels import Labels, listed
@@ -142,7 +142,7 @@ def _read_offers(given: object, rounds: int, replications: int, arms: tuple[Labe
         given = _column(given, "available", "offers")
     if isinstance(given, np.ndarray) and given.ndim > 1 and given.dtype.kind in "iuf":
         got = Wording(f"an array of {given.dtype}")
-        raise ArgumentError(wanted("offers", OFFERS, got, "write offers.astype(bool)"))
+        raise ArgumentError(expected("offers", OFFERS, got, "write offers.astype(bool)"))
     try:
         found = np.asarray(given)
     except ValueError:  # rows of several lengths
@@ -151,11 +151,11 @@ def _read_offers(given: object, rounds: int, replications: int, arms: tuple[Labe
         want = (replications, rounds, len(arms)) if found.ndim == 3 else (rounds, len(arms))
         enough = len(found.shape) == len(want) and found.shape[-2] >= rounds
         if not enough or (*found.shape[:-2], rounds, found.shape[-1]) != want:
-            raise ArgumentError(wanted("offers", f"an array {want}", f"one {found.shape}"))
+            raise ArgumentError(expected("offers", f"an array {want}", f"one {found.shape}"))
         found = np.ascontiguousarray(found[..., :rounds, :])
         none = np.argwhere(~found.any(axis=-1))
         if none.size:
-            raise ArgumentError(wanted(f"offers, round {none[0][-1] + 1}", "an arm on offer", Wording("none")))
+            raise ArgumentError(expected(f"offers, round {none[0][-1] + 1}", "an arm on offer", Wording("none")))
         return found
     listed = _listed("offers", OFFERS, given, rounds)
     return np.array([_row("offers", t, one, arms, ArgumentError) for t, one in enumerate(listed, 1)])
@@ -163,10 +163,12 @@ def _read_offers(given: object, rounds: int, replications: int, arms: tuple[Labe
 
 def _listed(name: str, what: str, given: object, rounds: int) -> list[Any]:
     if isinstance(given, (str, bytes, Mapping)) or not isinstance(given, Iterable):
-        raise ArgumentError(wanted(name, what, given))
+        raise ArgumentError(expected(name, what, given))
     found = given.tolist() if isinstance(given, np.ndarray) else listed(given)
     if len(found) < rounds:
-        raise ArgumentError(wanted(name, f"one for each of the {rounds} rounds", f"{len(found)}", "play fewer rounds"))
+        raise ArgumentError(
+            expected(name, f"one for each of the {rounds} rounds", f"{len(found)}", "play fewer rounds")
+        )
     return found[:rounds]
 
 
@@ -174,7 +176,7 @@ def _column(frame: Any, key: str, name: str) -> list[Any]:
     found = said_in(as_pandas(frame, name), key)
     if found is None:
         columns = list(frame.columns)
-        raise ArgumentError(wanted(name, f"a log with a column {key}, or a column given that holds {key}", columns))
+        raise ArgumentError(expected(name, f"a log with a column {key}, or a column given that holds {key}", columns))
     return found
 
 
@@ -219,7 +221,7 @@ def _row(
         here[found] = -1 not in found and len(set(found)) == len(found)
     if not here.any():
         what = Wording("at least one of the arms ", list(arms)[:5], ", each once")
-        raise error(wanted(f"{name}, round {round}", what, given))
+        raise error(expected(f"{name}, round {round}", what, given))
     return here
 
 
@@ -230,9 +232,9 @@ def _read_changes(given: Any, rounds: int) -> tuple[tuple[int, Any], ...]:
         pairs = sorted(given.items() if isinstance(given, Mapping) else given, key=lambda pair: pair[0])
         found = [(int(round) if is_whole(round) else 0, promise) for round, promise in pairs]
     except (TypeError, ValueError):
-        raise ArgumentError(wanted("changes", CHANGES, given)) from None
+        raise ArgumentError(expected("changes", CHANGES, given)) from None
     if not all(2 <= round <= rounds for round, _ in found) or len({round for round, _ in found}) < len(found):
-        raise ArgumentError(wanted("changes", f"rounds from 2 to {rounds}, each once", [round for round, _ in found]))
+        raise ArgumentError(expected("changes", f"rounds from 2 to {rounds}, each once", [round for round, _ in found]))
     return tuple(found)
 
 

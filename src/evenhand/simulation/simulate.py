@@ -16,7 +16,7 @@ import numpy as np
 from evenhand.arguments import as_whole_numbers, is_whole, one_of, yes_or_no
 from evenhand.display.html import notes_of, shortened
 from evenhand.display.progress import ProgressBar
-from evenhand.errors import ArgumentError, SimulationInterrupted, Wording, wanted
+from evenhand.errors import ArgumentError, SimulationInterrupted, Wording, expected
 from evenhand.jobs import as_worker, parallel_jobs
 from evenhand.kernels.arrays import Ints
 from evenhand.labels import Labels, numbered
@@ -145,14 +145,14 @@ def simulate(
     own, late = world_traits(world).replicate is not None, read_delay(delay)
     if late is not None and own:
         what = f"None: {type(world).__name__} plays rounds of its own, whose answers come at once"
-        raise ArgumentError(wanted("delay", what, delay))
+        raise ArgumentError(expected("delay", what, delay))
     learned = None if learned is None else check_learned(named, world, learned)
     kept = _checkpoints(checkpoints, spacing, int(rounds))
     folder = _read_folder(store)
     given = read_given(offers, changes, **counts, arms=tuple(world.arms))
     if given is not None and own:
         name = "changes" if offers is None else "offers"
-        raise ArgumentError(wanted(name, f"None in {type(world).__name__}, which plays rounds of its own", "some"))
+        raise ArgumentError(expected(name, f"None in {type(world).__name__}, which plays rounds of its own", "some"))
     if replications > 1 and not own:
         _warn_of_shared_randomness(named)
     promises = _promises(named, given is not None and bool(given.changes))
@@ -187,15 +187,15 @@ def simulate(
 def _read_counts(**numbers: Any) -> dict[str, int]:
     for name, value in numbers.items():
         if not is_whole(value) or value < 1:
-            raise ArgumentError(wanted(name, "a whole number >= 1", value))
+            raise ArgumentError(expected(name, "a whole number >= 1", value))
         if value > MOST[name]:
-            raise ArgumentError(wanted(name, f"at most {MOST[name]:,}", value))
+            raise ArgumentError(expected(name, f"at most {MOST[name]:,}", value))
     return {name: int(value) for name, value in numbers.items()}
 
 
 def _read_folder(store: object) -> Path | None:
     if not isinstance(store, str | os.PathLike | None):
-        raise ArgumentError(wanted("store", "the path of a folder, or None", store))
+        raise ArgumentError(expected("store", "the path of a folder, or None", store))
     return None if store is None else Path(store)
 
 
@@ -204,9 +204,9 @@ def _read_workers(jobs: int, backend: str | None, quick: bool) -> tuple[int, str
     if backend is None:
         backend = "threading" if quick else "loky"
     if not isinstance(backend, str):
-        raise ArgumentError(wanted("backend", "the name of a joblib backend", backend))
+        raise ArgumentError(expected("backend", "the name of a joblib backend", backend))
     if not is_whole(jobs) or jobs == 0 or abs(jobs) > MOST["jobs"]:
-        raise ArgumentError(wanted("jobs", "a number of processes or threads, or -1 for all cores", jobs))
+        raise ArgumentError(expected("jobs", "a number of processes or threads, or -1 for all cores", jobs))
     return int(jobs), backend
 
 
@@ -316,13 +316,13 @@ def _named(policies: object) -> dict[str, Any]:
         several = policies if isinstance(policies, (list, tuple)) else [policies]
         policies = dict(zip(numbered([type(policy).__name__ for policy in several]), several, strict=True))
     if not policies:
-        raise ArgumentError(wanted("policies", "a policy, a list of policies, or a dict name -> policy", policies))
+        raise ArgumentError(expected("policies", "a policy, a list of policies, or a dict name -> policy", policies))
     for name, policy in policies.items():
         if not isinstance(name, str):
-            raise ArgumentError(wanted("policies", "names that are text", name))
+            raise ArgumentError(expected("policies", "names that are text", name))
         if isinstance(policy, type) or not isinstance(policy, (Policy, Learner)):
             raise ArgumentError(
-                wanted(f"policies[{name!r}]", "an object with ask and tell, or choose and update", policy)
+                expected(f"policies[{name!r}]", "an object with ask and tell, or choose and update", policy)
             )
         if begins_anew(policy):
             require_fresh(f"policies[{name!r}]", policy, "pass policy.fresh(): every replication starts without memory")
@@ -337,7 +337,7 @@ def _check_fit(named: dict[str, Any], world: Any) -> None:
             got = Wording(list(arms)[:5]) if both else Wording(f"{len(arms)} arms")
             want: str = f"{len(world.arms)} arms, as the world has"
             want = Wording("the world's arms ", list(world.arms)[:5]) if both else want
-            raise ArgumentError(wanted(f"policies[{name!r}]", want, got))
+            raise ArgumentError(expected(f"policies[{name!r}]", want, got))
     for name, policy in named.items():
         check_fit(f"policies[{name!r}]", policy, world)
 
@@ -363,10 +363,10 @@ def _checkpoints(checkpoints: int | Sequence[int], spacing: str, rounds: int) ->
         points = np.linspace(rounds / checkpoints, rounds, int(checkpoints))
         return np.unique(np.clip(np.rint(points), 1, rounds).astype(np.int64))
     if is_whole(checkpoints) and checkpoints > MOST["checkpoints"]:
-        raise ArgumentError(wanted("checkpoints", f"at most {MOST['checkpoints']} of them", checkpoints))
+        raise ArgumentError(expected("checkpoints", f"at most {MOST['checkpoints']} of them", checkpoints))
     given = as_whole_numbers(checkpoints)
     if given is None or not given.size or given.min() < 1 or given.max() > rounds:
-        raise ArgumentError(wanted("checkpoints", f"a number >= 1, or rounds from 1 to {rounds}", checkpoints))
+        raise ArgumentError(expected("checkpoints", f"a number >= 1, or rounds from 1 to {rounds}", checkpoints))
     return np.unique(np.append(given, rounds))
 
 

@@ -13,7 +13,7 @@ from sqlalchemy import insert
 from sqlalchemy.exc import IntegrityError
 
 from evenhand import registry
-from evenhand.errors import NOTHING, ArgumentError, Wording, argument, wanted
+from evenhand.errors import NOTHING, ArgumentError, Wording, argument, expected
 from evenhand.parameters import rounds_of
 from evenhand.policy.ask_tell import open_tickets_of
 from evenhand.policy.given import checked_reward
@@ -67,15 +67,15 @@ def state_of_new(policy: Any) -> bytes:
         If it is not a registered policy, has open tickets, or makes a promise and has decided already.
     """
     if registry.name_of(policy) is None or not isinstance(policy, Policy):
-        raise ArgumentError(wanted("policy", "a registered policy, such as eh.quotas.FairUCB({...})", policy))
+        raise ArgumentError(expected("policy", "a registered policy, such as eh.quotas.FairUCB({...})", policy))
     waiting = len(open_tickets_of(policy))
     if waiting:
-        raise ArgumentError(wanted("policy", "one without open tickets", Wording(f"{waiting} open")))
+        raise ArgumentError(expected("policy", "one without open tickets", Wording(f"{waiting} open")))
     decided = rounds_of(policy)
-    if traits_of(policy).kept is not None and decided:
+    if traits_of(policy).holds_when is not None and decided:
         got = f"one at round {decided}"
-        mend = "its promise is checked in every round, so the log must hold all rounds: pass policy.fresh()"
-        raise ArgumentError(wanted("policy", "one that has not decided yet", got, mend))
+        hint = "its promise is checked in every round, so the log must hold all rounds: pass policy.fresh()"
+        raise ArgumentError(expected("policy", "one that has not decided yet", got, hint))
     return to_bytes(policy)
 
 
@@ -94,13 +94,13 @@ def expiry_of_new(policy: Any, after: Any, reward: Any) -> dict[str, float]:
         return found
     if seconds is None:
         raise ArgumentError(
-            wanted("expire_reward", Wording(NOTHING, " without expire_after"), reward, "say when tickets expire")
+            expected("expire_reward", Wording(NOTHING, " without expire_after"), reward, "say when tickets expire")
         )
     traits = traits_of(policy)
     if traits.feedback != "reward" or traits.audited:
         what = "verdicts" if traits.audited else traits.feedback
-        mend = "leave it out: tickets then expire without one"
-        raise ArgumentError(wanted("expire_reward", "a policy that is told rewards alone", f"one told {what}", mend))
+        hint = "leave it out: tickets then expire without one"
+        raise ArgumentError(expected("expire_reward", "a policy that is told rewards alone", f"one told {what}", hint))
     low, high = traits.reward_range or (-math.inf, math.inf)
     return found | {"expire_reward": checked_reward(reward, low, high, "expire_reward")}
 
@@ -115,8 +115,10 @@ def name_of_new(name: str | None, store: Storage | str | os.PathLike[str]) -> st
     """
     chosen = _default(store) if name is None else name
     if not isinstance(chosen, str) or NAME.fullmatch(chosen) is None:
-        mend = Wording("choose a name: ", argument("name")) if name is None else ""
-        raise ArgumentError(wanted("name", "up to 100 letters, digits, - and _, a letter or digit first", chosen, mend))
+        hint = Wording("choose a name: ", argument("name")) if name is None else ""
+        raise ArgumentError(
+            expected("name", "up to 100 letters, digits, - and _, a letter or digit first", chosen, hint)
+        )
     return chosen
 
 

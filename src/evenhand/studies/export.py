@@ -11,7 +11,7 @@ import numpy as np
 from evenhand.data.contexts import read_shown
 from evenhand.data.probabilities import by_arm
 from evenhand.data.tables import EACH, LEFT_OUT
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.frames import is_frame
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
@@ -137,7 +137,7 @@ def bandit_frame(study: Study) -> pd.DataFrame:
     import pandas as pd
 
     if isinstance(study, type) or not hasattr(study, "frame"):
-        raise ArgumentError(wanted("study", "a study, such as Study.open(path)", study))
+        raise ArgumentError(expected("study", "a study, such as Study.open(path)", study))
     table, policy, name = study.frame(), study.state.bare_copy(), study.log.birth.policy
     has_outcome = table["status"].eq("told") | table["reward"].notna()
     answered = table[has_outcome]

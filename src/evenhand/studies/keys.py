@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 from sqlalchemy import insert, select, update
 
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.studies.creation import NAME
 from evenhand.studies.log.codec import from_text, moment, now, to_text
 from evenhand.studies.log.durations import check_future, read_moment
@@ -64,7 +64,7 @@ def new_key(role: Role) -> str:
     True
     """
     if role not in ALLOWED:
-        raise ArgumentError(wanted("role", f"one of {', '.join(ROLES)}", role, "both means decide and report"))
+        raise ArgumentError(expected("role", f"one of {', '.join(ROLES)}", role, "both means decide and report"))
     return f"eh_{role}_{secrets.token_hex(4)}_{secrets.token_urlsafe(32)}"
 
 
@@ -78,7 +78,7 @@ def passing_key(text: str, note: str) -> tuple[Key, str]:
     """
     parts = text.split("_", 3)
     if len(parts) != 4 or parts[0] != "eh" or parts[1] not in (*ROLES, "both") or len(parts[3]) < 43:
-        raise ArgumentError(wanted("key", "the text of a key, from new_key", "something else"))
+        raise ArgumentError(expected("key", "the text of a key, from new_key", "something else"))
     role: Role = parts[1]
     return Key(parts[2], role, note, datetime.now(UTC), None), _digest(text)
 
@@ -105,7 +105,7 @@ def add_key(
         no time to come, or a study's name cannot be one.
     """
     if not isinstance(note, str) or len(note) > LONGEST_NOTE or not note.isprintable():  # a terminal obeys the others
-        raise ArgumentError(wanted("note", f"a text of up to {LONGEST_NOTE} printable characters", note))
+        raise ArgumentError(expected("note", f"a text of up to {LONGEST_NOTE} printable characters", note))
     text, end = new_key(role), None
     if expires is not None:
         end = check_future(read_moment(expires, "expires", of_date=time(23, 59, 59)), "expires")
@@ -123,7 +123,7 @@ def _names(studies: Sequence[str] | None) -> str | None:
     names = [studies] if isinstance(studies, str) else list(studies)
     wrong = [name for name in names if not (isinstance(name, str) and NAME.fullmatch(name))]
     if wrong or not names:
-        raise ArgumentError(wanted("studies", "the names of studies", wrong[0] if wrong else names))
+        raise ArgumentError(expected("studies", "the names of studies", wrong[0] if wrong else names))
     return to_text(sorted(set(names)))
 
 
@@ -144,7 +144,7 @@ def revoke_key(store: Store, id: str) -> Literal["revoked", "already revoked"]:
     with store.writing() as connection:
         found = connection.execute(select(KEYS.c.revoked_at).where(KEYS.c.id == named)).first()
         if found is None:
-            raise ArgumentError(wanted("key", "the id of a key; `evenhand keys STORE list` shows them", named))
+            raise ArgumentError(expected("key", "the id of a key; `evenhand keys STORE list` shows them", named))
         if found.revoked_at is not None:
             return "already revoked"
         connection.execute(update(KEYS).where(KEYS.c.id == named).values(revoked_at=now()))

@@ -8,7 +8,7 @@ import secrets
 from typing import Any
 
 from evenhand.arguments import is_whole
-from evenhand.errors import ForeignTicketError, UnknownTicketError, wanted
+from evenhand.errors import ForeignTicketError, UnknownTicketError, expected
 from evenhand.protocol import id_of
 from evenhand.studies.log.chain import Birth
 
@@ -43,11 +43,11 @@ def ticket_number(study: Birth, ticket: Any) -> int:
     if not isinstance(ticket, str):
         number = id_of(ticket)
         if not is_whole(number):
-            raise UnknownTicketError(wanted("ticket", "a decision, its number or its signed text", ticket))
+            raise UnknownTicketError(expected("ticket", "a decision, its number or its signed text", ticket))
         return int(number)
     parts = FORM.fullmatch(ticket)
     if parts is None:
-        raise ForeignTicketError(wanted("ticket", LOOK, ticket))
+        raise ForeignTicketError(expected("ticket", LOOK, ticket))
     number = int(parts["number"])
     if parts["study"] != study.name:
         raise ForeignTicketError(f"ticket {ticket} belongs to the study {parts['study']!r}, not to {study.name!r}")

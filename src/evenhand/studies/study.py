@@ -13,7 +13,7 @@ from sqlalchemy import bindparam, select
 
 from evenhand.arguments import whole, yes_or_no
 from evenhand.display.html import Card, notes_of
-from evenhand.errors import NOTHING, ArgumentError, EvenhandError, UnknownStudyError, Wording, wanted
+from evenhand.errors import NOTHING, ArgumentError, EvenhandError, UnknownStudyError, Wording, expected
 from evenhand.policy.ask_tell import AskTell
 from evenhand.protocol import Label
 from evenhand.studies.creation import expiry_of_new, name_of_new, open_store, state_of_new, write_study
@@ -168,7 +168,7 @@ class Study:
         several = given.pop(arguments.several, None)
         if several is not None and count is not None:
             what = Wording(NOTHING, f" together with {arguments.several}={several}")
-            raise ArgumentError(wanted("count", what, count))
+            raise ArgumentError(expected("count", what, count))
         ask = Ask(given=given, key=key, subject=subject, sticky=sticky, refusal=refusal)
         if several is None and count is None:
             return self._run(ask)
@@ -271,10 +271,10 @@ class Study:
         """
         what = "a list of evenhand.studies.Ask, Tell, Forget and Change"
         if not isinstance(operations, (list, tuple)):
-            raise ArgumentError(wanted("operations", what, operations))
+            raise ArgumentError(expected("operations", what, operations))
         for operation in operations:
             if not isinstance(operation, Operation):
-                raise ArgumentError(wanted("operations", what, operation))
+                raise ArgumentError(expected("operations", what, operation))
         return self.state.run(operations)
 
     def erase(self, subject: str | None = None, *, older_than: float | str | timedelta | None = None) -> Erasure:
@@ -369,7 +369,7 @@ class Study:
         from evenhand.studies.verify import Verification, verify
 
         if known is not None and not isinstance(known, str):
-            raise ArgumentError(wanted("known", "a digest as text, or None", known))
+            raise ArgumentError(expected("known", "a digest as text, or None", known))
         progress = yes_or_no("progress", progress)
         given = since.mark if isinstance(since, Verification) else since
         mark = None if since is None else read_mark(given, self._birth.digest)

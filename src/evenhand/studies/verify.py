@@ -22,7 +22,7 @@ from evenhand.studies.store.integrity import damages
 from evenhand.studies.store.store import Store
 from evenhand.studies.verifier import Verifier
 
-KEPT = {True: "kept", False: "broken", None: "not due yet"}
+PROMISE_WORDS = {True: "kept", False: "broken", None: "not due yet"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -90,7 +90,7 @@ class Verification(HasCard):
             "decisions": self.decisions,
             "told": self.told,
             "open": self.open,
-            "promise": "none" if self.promise is None else f"{self.promise}: {KEPT[self.promise_kept]}",
+            "promise": "none" if self.promise is None else f"{self.promise}: {PROMISE_WORDS[self.promise_kept]}",
             "digest": self.digest,
         }
         said = {f"problem {number}": words for number, words in enumerate(self.problems, 1)}
@@ -175,8 +175,8 @@ def verify(
             problems += [] if problems else verifier.compare(state)
             verifier.note_differences()
     except UnreachableError as error:
-        mend = "the log was not checked; verify again when the store can be read"
-        raise UnreachableError(f"{error}; the verification could not be finished: {mend}") from error
+        hint = "the log was not checked; verify again when the store can be read"
+        raise UnreachableError(f"{error}; the verification could not be finished: {hint}") from error
     except StoreError as error:
         problems.append(str(error))
     check = count.check

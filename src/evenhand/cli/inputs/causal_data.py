@@ -12,7 +12,7 @@ from evenhand.cli.inputs.inputs import number_of
 from evenhand.cli.inputs.tables import GIVEN, read_table
 from evenhand.cli.recommendation import Shown, in_brief, show, with_interval
 from evenhand.data.tables import numbers
-from evenhand.errors import ArgumentError, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, expected, expected_one_of
 from evenhand.interventions import CausalModel, Problem
 from evenhand.interventions.arms import by_arm, group_sizes, state_sizes
 from evenhand.interventions.edges import parents_of, read_edges
@@ -53,7 +53,7 @@ def fitted_model(path: Path, edges: str, smoothing: float, cuts: Sequence[str], 
     limits = {column.strip(): (ends, cut) for cut in cuts for column, _, ends in [cut.partition("=")]}
     for column, (_, cut) in limits.items():
         if column not in nodes:
-            raise ArgumentError(wanted_one_of("--cut", nodes, cut, what="COLUMN=25,45 with one of the columns"))
+            raise ArgumentError(expected_one_of("--cut", nodes, cut, what="COLUMN=25,45 with one of the columns"))
     leaf = outcome in parents and outcome not in limits and not any(outcome in above for above in parents.values())
     frame = read_table(path, text=[node for node in nodes if node not in limits])
     measured = None
@@ -70,13 +70,13 @@ def _grouped(frame: Any, column: str, ends: str, cut: str) -> Any:
 
     limits = [number_of(end, "--cut", "COLUMN=25,45: limits in ascending order") for end in ends.split(",")]
     if any(not np.isfinite(limit) for limit in limits) or sorted(set(limits)) != limits:
-        raise ArgumentError(wanted("--cut", "COLUMN=25,45: limits in ascending order", cut))
+        raise ArgumentError(expected("--cut", "COLUMN=25,45: limits in ascending order", cut))
     texts = [f"{limit:g}" for limit in limits]
     inner = [f"{low} to under {high}" for low, high in pairwise(texts)]
     names = np.array([f"under {texts[0]}", *inner, f"{texts[-1]} or more"], object)
     bands = names[np.searchsorted(limits, numbers(frame, column), side="right")]
     if len(set(bands)) == 1:
-        raise ArgumentError(wanted("--cut", f"limits that divide {column}", cut, f"everybody is in {bands[0]!r}"))
+        raise ArgumentError(expected("--cut", f"limits that divide {column}", cut, f"everybody is in {bands[0]!r}"))
     return bands
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from evenhand.data.tables import check_empty
-from evenhand.errors import ArgumentError, TableError, wanted_one_of
+from evenhand.errors import ArgumentError, TableError, expected_one_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +30,7 @@ def without_empty_cells(frame: pd.DataFrame, needed: Sequence[str], features: Se
         If a cell is empty and `how` is "refuse", or a column or every row is empty.
     """
     if how not in ("refuse", "drop", "fill"):
-        raise ArgumentError(wanted_one_of("--empty", ("refuse", "drop", "fill"), how))
+        raise ArgumentError(expected_one_of("--empty", ("refuse", "drop", "fill"), how))
     names = [name for name in dict.fromkeys([*needed, *features]) if list(frame.columns).count(name) == 1]
     empty = {name: count for name in names if (count := int(frame[name].isna().sum()))}
     if not empty:

@@ -17,7 +17,7 @@ from evenhand.data.files import FORMATS, TableOptions
 from evenhand.data.json_files import each_once
 from evenhand.data.tables import NUMBER, cells, column
 from evenhand.data.text_files import read_encoding
-from evenhand.errors import ArgumentError, SharesError, TableError, Wording, wanted, wanted_one_of, why_unreadable
+from evenhand.errors import ArgumentError, SharesError, TableError, Wording, expected, expected_one_of, why_unreadable
 from evenhand.labels import Labels
 from evenhand.protocol import Label
 
@@ -40,13 +40,13 @@ def shares_of(text: str, arms: Sequence[Label]) -> dict[Label, Any]:
     if given is None:
         each = one_each(text) or [text] * len(arms)
         if len(each) != len(arms):
-            raise SharesError(wanted("--shares", Wording("a share for each of the arms ", list(arms)), text))
+            raise SharesError(expected("--shares", Wording("a share for each of the arms ", list(arms)), text))
         return dict(zip(arms, each, strict=True))
     named = dict(Labels(arms).read(given, "--shares", "ARM=SHARE,ARM=SHARE", refusal=SharesError))
     known = set(arms)
     unknown = [name for name in named if name not in known]
     if unknown:
-        raise SharesError(wanted_one_of("--shares", arms, unknown[0], what="arms among"))
+        raise SharesError(expected_one_of("--shares", arms, unknown[0], what="arms among"))
     return {arm: named.get(arm, 0) for arm in arms}
 
 
@@ -82,7 +82,7 @@ def delay_of(text: str) -> Any:
         return [int(part) for part in text.split(",")]
     except ValueError as error:
         what = "a number of rounds, several as 0,3,12, or geometric:MEAN"
-        raise ArgumentError(wanted("--delay", what, text)) from error
+        raise ArgumentError(expected("--delay", what, text)) from error
 
 
 def limits_of(cap: str, window: str, tolerance: float | None = None) -> dict[str, Any]:
@@ -112,7 +112,7 @@ def windows_of(text: str) -> dict[str, Any]:
     for name, window in (named_shares(text, "--window") or {"": text}).items():
         least, _, rounds = str(window).rpartition("/")
         if not name or not rounds.isdecimal() or not (least or "1").isdecimal():
-            raise SharesError(wanted("--window", "ARM=ROUNDS or ARM=PLAYS/ROUNDS", window))
+            raise SharesError(expected("--window", "ARM=ROUNDS or ARM=PLAYS/ROUNDS", window))
         found[name] = int(least or 1), int(rounds)
     return found
 
@@ -136,14 +136,14 @@ def named_shares(text: str, option: str = "--shares") -> dict[str, Any] | None:
         for part in text.split(","):
             name, _, share = part.rpartition("=")
             if not name.strip() or not share.strip():
-                mend = f"{part!r} is not one; write decimals with a point, 0.1" if part != text else ""
-                raise SharesError(wanted(option, "ARM=SHARE,ARM=SHARE", text, mend))
+                hint = f"{part!r} is not one; write decimals with a point, 0.1" if part != text else ""
+                raise SharesError(expected(option, "ARM=SHARE,ARM=SHARE", text, hint))
             pairs.append((name.strip(), share.strip()))
         return _shares(pairs, option)
     if is_table(text):
         frame = _with_points(read_table(text, text=["arm", "share"]))
         if "arm" not in frame.columns or "share" not in frame.columns:
-            raise TableError(wanted(text, "the columns 'arm' and 'share'", [str(name) for name in frame.columns]))
+            raise TableError(expected(text, "the columns 'arm' and 'share'", [str(name) for name in frame.columns]))
         return _shares(zip(map(str, column(frame, "arm")), cells(frame, "share").tolist(), strict=True), text)
     if COMMA.fullmatch(text.strip()):
         number_of(text, option)
@@ -159,7 +159,7 @@ def numbers_by_name(named: dict[str, Any] | None, option: str, what: str = "a nu
         If one is no number, or nothing is named.
     """
     if named is None:
-        raise ArgumentError(wanted(option, "NAME=NUMBER,NAME=NUMBER", Wording("a value without names")))
+        raise ArgumentError(expected(option, "NAME=NUMBER,NAME=NUMBER", Wording("a value without names")))
     return {name: number_of(value, f"{option}, {name}", what) for name, value in named.items()}
 
 
@@ -175,10 +175,10 @@ def _shares(pairs: Pairs, source: str) -> dict[str, Any]:
     given: dict[str, Any] = {}
     for name, value in pairs:
         if name in given:
-            raise SharesError(wanted(source, "each name once", f"{name}, twice"))
+            raise SharesError(expected(source, "each name once", f"{name}, twice"))
         given[name] = value
     if not given:
-        raise SharesError(wanted(source, "at least one name with its value", Wording("nothing")))
+        raise SharesError(expected(source, "at least one name with its value", Wording("nothing")))
     return given
 
 
@@ -199,10 +199,10 @@ def _parse(text: str, source: str, hook: Callable[[list[tuple[str, Any]]], dict[
     except SharesError:
         raise
     except (ValueError, RecursionError) as error:
-        mend = "; NAME=VALUE,NAME=VALUE is read as well" if source.startswith("--") else ""
-        raise TableError(f"{source}: cannot be read as JSON: {why_unreadable(error)}{mend}") from error
+        hint = "; NAME=VALUE,NAME=VALUE is read as well" if source.startswith("--") else ""
+        raise TableError(f"{source}: cannot be read as JSON: {why_unreadable(error)}{hint}") from error
     if not isinstance(body, dict):
-        raise TableError(wanted(source, 'an object {"name": value}', type(body).__name__))
+        raise TableError(expected(source, 'an object {"name": value}', type(body).__name__))
     return body
 
 
@@ -228,21 +228,21 @@ def read_table_options(
     """
     sep = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}.get(sep, sep)
     if len(sep) > 1 or (sep and (sep.isalnum() or sep in '"\r\n')):
-        raise ArgumentError(wanted("--sep", "one character such as ';' or '|', or tab", sep))
+        raise ArgumentError(expected("--sep", "one character such as ';' or '|', or tab", sep))
     if decimal not in ("", ",", "."):
-        raise ArgumentError(wanted("--decimal", "',' or '.'", decimal))
+        raise ArgumentError(expected("--decimal", "',' or '.'", decimal))
     if decimal and decimal == sep and sep != ",":
-        raise ArgumentError(wanted("--decimal", "a character other than that of --sep", decimal))
+        raise ArgumentError(expected("--decimal", "a character other than that of --sep", decimal))
     if format and format not in FORMATS:
-        raise ArgumentError(wanted_one_of("--format", FORMATS, format))
+        raise ArgumentError(expected_one_of("--format", FORMATS, format))
     if encoding:
         read_encoding("--encoding", encoding)
     names = labels_in(header, "--header") if header else []
     if len({*map(str, names)} - {""}) < len(names):
-        raise ArgumentError(wanted("--header", "each name once, and none empty", header))
+        raise ArgumentError(expected("--header", "each name once, and none empty", header))
     numbers = numbers_by_name(named_shares(values, "--values"), "--values") if values else {}
     if already := [text for text in numbers if NUMBER.fullmatch(text)]:
-        raise ArgumentError(wanted("--values", "texts that stand for numbers, no=0,yes=1", already[0]))
+        raise ArgumentError(expected("--values", "texts that stand for numbers, no=0,yes=1", already[0]))
     sure = (sep or None, decimal or None, encoding or None, format or None)
     return TableOptions(*sure, tuple(map(str, names)), values=tuple(numbers.items()))
 
@@ -258,7 +258,7 @@ def labels_in(text: str, option: str) -> list[Any]:
     try:
         return list(json.loads(text))
     except ValueError as error:
-        raise ArgumentError(wanted(option, 'labels a,b,c or ["a", "b"] as JSON', text)) from error
+        raise ArgumentError(expected(option, 'labels a,b,c or ["a", "b"] as JSON', text)) from error
 
 
 def number_of(text: Any, name: str, what: str = A_NUMBER) -> float:
@@ -277,8 +277,8 @@ def number_of(text: Any, name: str, what: str = A_NUMBER) -> float:
     try:
         number = float(Fraction(part)) if "/" in part else float(part)
     except (ValueError, ArithmeticError) as error:
-        mend = f"write {typed.replace(',', '.')}, with a decimal point" if COMMA.fullmatch(typed) else ""
-        raise ArgumentError(wanted(name, what, text, mend)) from error
+        hint = f"write {typed.replace(',', '.')}, with a decimal point" if COMMA.fullmatch(typed) else ""
+        raise ArgumentError(expected(name, what, text, hint)) from error
     return number if part == typed else number / 100
 
 
@@ -292,7 +292,7 @@ def settings_of(text: str, option: str) -> tuple[str, dict[str, Any]]:
     pairs = [pair.partition("=") for pair in SETTING.split(given)] if given else []
     for setting, equals, value in pairs:
         if not setting or not equals or not value:
-            raise ArgumentError(wanted(option, "NAME or NAME:SETTING=VALUE,SETTING=VALUE", text))
+            raise ArgumentError(expected(option, "NAME or NAME:SETTING=VALUE,SETTING=VALUE", text))
     return name, {setting: setting_of(value) for setting, _, value in pairs}
 
 

@@ -24,8 +24,8 @@ from evenhand.errors import (
     UnknownArmError,
     VerdictError,
     Wording,
-    wanted,
-    wanted_one_of,
+    expected,
+    expected_one_of,
     why_unreadable,
 )
 from evenhand.frames import rows_frame
@@ -61,7 +61,7 @@ def contexts_of(text: str, study: Study) -> Any:
         what = (
             'rows of numbers [[1.0, 0.2], ...], objects [{"age": 30}, ...], a JSON or CSV file, or - for standard input'
         )
-        raise ContextError(wanted("--contexts", what, text, why_unreadable(error))) from error
+        raise ContextError(expected("--contexts", what, text, why_unreadable(error))) from error
     rows = isinstance(given, list) and bool(given) and all(isinstance(row, dict) for row in given)
     if not rows:
         return given
@@ -74,7 +74,7 @@ def _in_table(frame: pd.DataFrame, name: str, study: Study) -> Any:
     arms = list(traits_of(policy).arms or ())
     if "arm" not in frame.columns and (named := _column_of_arms(frame, arms)) is not None:
         what = f"the column of arms to be called so; rename {named!r}, which has the names of arms"
-        raise TableError(wanted(f"{name}, column 'arm'", what, list(frame.columns)))
+        raise TableError(expected(f"{name}, column 'arm'", what, list(frame.columns)))
     for place, feature in enumerate(features.columns):
         check_empty(feature, features.iloc[:, place].isna(), f"fill it; {EVERY_ROUND}")
     encodes = isinstance(policy, KernelPolicy)
@@ -84,20 +84,20 @@ def _in_table(frame: pd.DataFrame, name: str, study: Study) -> Any:
         except TableError as error:
             if not any(isinstance(cell, str) for cell in features.to_numpy().flat):
                 raise
-            mend = "this study takes only numbers: turn text into columns of 0 and 1 first, or leave it out"
-            raise TableError(f"{in_shell(error)}; {mend}") from error
+            hint = "this study takes only numbers: turn text into columns of 0 and 1 first, or leave it out"
+            raise TableError(f"{in_shell(error)}; {hint}") from error
     order = list(range(len(frame)))
     if "arm" in frame.columns:
         rows = column(frame, "arm").tolist()
         at, where = places_in(column(frame, "arm"), arms).tolist(), f"{name}, column 'arm'"
         for label, place in zip(rows, at, strict=True):
             if place < 0:
-                raise UnknownArmError(wanted_one_of(where, arms, label, what="arms of the study,"))
+                raise UnknownArmError(expected_one_of(where, arms, label, what="arms of the study,"))
             if at.count(place) > 1:
-                raise UnknownArmError(wanted(where, "each arm once", Wording(f"{label!r} more than once")))
+                raise UnknownArmError(expected(where, "each arm once", Wording(f"{label!r} more than once")))
         if missing := [arm for number, arm in enumerate(arms) if number not in at]:
             none = Wording(f"none for {missing[0]!r}")
-            raise UnknownArmError(wanted(where, "a row for every arm", none, EVERY_ROUND))
+            raise UnknownArmError(expected(where, "a row for every arm", none, EVERY_ROUND))
         order.sort(key=at.__getitem__)
     ordered = features.iloc[order].reset_index(drop=True)
     return ordered if encodes else ordered.to_numpy(np.float64).tolist()
@@ -124,7 +124,7 @@ def groups_of(text: str, study: Study) -> dict[Label, Any] | list[Any]:
         return list(map(own, labels_in(text, "--groups")))
     named = named_shares(text, "--groups")
     if named is None:
-        raise ArgumentError(wanted("--groups", "ARM=GROUP,ARM=GROUP, or a JSON file, object or list", text))
+        raise ArgumentError(expected("--groups", "ARM=GROUP,ARM=GROUP, or a JSON file, object or list", text))
     arms = {str(arm): arm for arm in traits.arms or ()}
     return {arms.get(arm, arm): own(group) for arm, group in named.items()}
 
@@ -173,9 +173,9 @@ def reward_of(text: str, several: bool = False) -> Any:
     numbers = value.values() if several and isinstance(value, dict) else value if isinstance(value, list) else [text]
     if not all(type(one) in (int, float) for one in numbers):
         by_arm = ", rewards by arm a=1,b=0" if several else ""
-        mend = f"for words pass --values, such as --values {text}=1" if text.isalpha() else ""
-        mend = mend or ("decimals take a point, 0.1" if COMMA.fullmatch(text) else "")
-        raise RewardError(wanted("REWARD", f"a number, a list 1,0{by_arm}, or null", text, mend))
+        hint = f"for words pass --values, such as --values {text}=1" if text.isalpha() else ""
+        hint = hint or ("decimals take a point, 0.1" if COMMA.fullmatch(text) else "")
+        raise RewardError(expected("REWARD", f"a number, a list 1,0{by_arm}, or null", text, hint))
     if isinstance(value, dict):
         return {arm: float(one) for arm, one in value.items()}
     return [float(one) for one in value]
@@ -191,7 +191,7 @@ def pairs_of(text: str, option: str) -> list[list[int]] | bool:
         return text == "true"
     pairs = [part.split("-") for part in text.split(",")]
     if any(len(pair) != 2 or not all(place.strip().isdigit() for place in pair) for pair in pairs):
-        raise VerdictError(wanted(option, "pairs of positions, 0-1,2-3", text))
+        raise VerdictError(expected(option, "pairs of positions, 0-1,2-3", text))
     return [[int(first), int(second)] for first, second in pairs]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from evenhand import registry
 from evenhand.cli.inputs.inputs import settings_of
-from evenhand.errors import ArgumentError, RegistryError, Wording, nearest, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, RegistryError, Wording, expected, expected_one_of, nearest
 from evenhand.policy.traits import traits_of
 from evenhand.promises.promise import Promise
 from evenhand.protocol import Label
@@ -38,7 +38,7 @@ def describe(policy: str, learner: str = "", option: str = "--policy") -> dict[s
         found = find_policy(learner or inner or "ucb1", option, learner=True)
         described["learner"] = {"policy": found.name}
     elif learner or inner:
-        raise ArgumentError(wanted("--policy", f"only {rule!r}, which takes no learner", learner or policy))
+        raise ArgumentError(expected("--policy", f"only {rule!r}, which takes no learner", learner or policy))
     return described
 
 
@@ -89,7 +89,7 @@ def policies_of(
         known = [*takes, *parameters_of(described.get("learner", {}))]
         for setting, value in settings.items():
             if setting not in known:
-                raise ArgumentError(wanted_one_of(f"--policy {name}", known, setting, what="one of its settings"))
+                raise ArgumentError(expected_one_of(f"--policy {name}", known, setting, what="one of its settings"))
             put(described, setting, value)
         found[spec] = build(described)
     return found
@@ -105,7 +105,9 @@ def fit(described: dict[str, Any], spec: str, world: Any, horizon: int) -> None:
             part["horizon"] = horizon
         if "groups" in takes:
             if traits_of(world).groups is None:
-                raise ArgumentError(wanted("--policy", "one for arms without groups, or simulate --group COLUMN", spec))
+                raise ArgumentError(
+                    expected("--policy", "one for arms without groups, or simulate --group COLUMN", spec)
+                )
             part |= group_settings(takes, world, horizon)
             if TWO_GROUPS in spec.split("+") and "sensitive" in takes:
                 part["sensitive"] = lifted(TWO_GROUPS, world_traits(world).sensitive)
@@ -115,14 +117,14 @@ def check_limits(limits: Mapping[str, Any], described: dict[str, Any]) -> None:
     """Refuse caps and windows that a described policy does not keep."""
     for name in limits:
         if name not in parameters_of(described):
-            mend = "a --policy that keeps caps and windows, such as deadline-learn"
-            raise ArgumentError(wanted(f"--{name[:-1]}", mend, described.get("policy")))
+            hint = "a --policy that keeps caps and windows, such as deadline-learn"
+            raise ArgumentError(expected(f"--{name[:-1]}", hint, described.get("policy")))
 
 
 def check_kept(shares: str, policies: Iterable[Any]) -> None:
     """Refuse shares that none of the policies keeps: they would say nothing."""
     if shares and all(traits_of(policy).promise is None for policy in policies):
-        raise ArgumentError(wanted("--shares", "a --policy that keeps shares, such as fair-ucb", Wording("none")))
+        raise ArgumentError(expected("--shares", "a --policy that keeps shares, such as fair-ucb", Wording("none")))
 
 
 def group_settings(takes: Mapping[str, Any], world: Any, horizon: int) -> dict[str, Any]:
@@ -145,8 +147,8 @@ def lifted(policy: str, sensitive: Any) -> Any:
     if two == (sensitive is None):
         if two:
             raise ArgumentError(f"--policy {TWO_GROUPS}: needs --sensitive GROUP, the group that it favours")
-        mend = "leave --sensitive out to correct the bias of every group"
-        raise ArgumentError(wanted("--policy", f"{TWO_GROUPS} together with --sensitive", policy, mend))
+        hint = "leave --sensitive out to correct the bias of every group"
+        raise ArgumentError(expected("--policy", f"{TWO_GROUPS} together with --sensitive", policy, hint))
     return sensitive
 
 

@@ -11,7 +11,7 @@ from evenhand.cli.inputs.inputs import read_object
 from evenhand.cli.inputs.policies import FOR_GROUPS, describe, fit
 from evenhand.cli.inputs.tables import text_in
 from evenhand.descriptions.promises import promise_from, with_sets
-from evenhand.errors import ArgumentError, TableError, nearest, wanted, wanted_one_of, why_unreadable
+from evenhand.errors import ArgumentError, TableError, expected, expected_one_of, nearest, why_unreadable
 from evenhand.labels import Labels
 from evenhand.policy.traits import traits_of
 from evenhand.promises.plain_data import ARGUMENTS
@@ -48,7 +48,7 @@ def described_promises(
     named = learner or given.pop("learner", "")
     given.pop("learner", None)
     if not isinstance(named, str):
-        raise ArgumentError(wanted(f"{path}: learner", "the name of a learner", named))
+        raise ArgumentError(expected(f"{path}: learner", "the name of a learner", named))
     option = option if learner else f"{path}: learner"
     own = list(range(own)) if isinstance(own := given.get("arms"), int) else own
     given |= {} if arms is None else {"arms": arms if isinstance(arms, int) else list(arms)}
@@ -69,7 +69,7 @@ def _check_arms(where: str, named: Sequence[Label], known: Sequence[Label]) -> N
     labels = Labels(known)
     for arm in named:
         if arm not in labels:
-            raise ArgumentError(wanted_one_of(where, known, arm, what="arms among"))
+            raise ArgumentError(expected_one_of(where, known, arm, what="arms among"))
 
 
 def with_and_without(path: Path, specs: Sequence[str], world: Any, horizon: int) -> dict[str, Any]:
@@ -106,11 +106,13 @@ def _stated(given: dict[str, Any], arms: Any, path: Path) -> Any:
     stated = {name: value for name, value in given.items() if name not in (*BESIDE, "promise")}
     if "promise" in given:
         for name, value in stated.items():
-            raise ArgumentError(wanted(f"{path}: {name}", "nothing outside the table promise", value, "move it there"))
+            raise ArgumentError(
+                expected(f"{path}: {name}", "nothing outside the table promise", value, "move it there")
+            )
         stated = given["promise"]
     elif not {"shares", "sets", "windows"} & set(stated):
         what = "shares, sets or windows, or a table named promise"
-        raise ArgumentError(wanted(str(path), what, ", ".join(given) or "nothing"))
+        raise ArgumentError(expected(str(path), what, ", ".join(given) or "nothing"))
     if isinstance(stated, dict) and "sets" in stated:
         owed = with_sets(stated.get("shares", {}), stated.pop("sets"), "sets")
         named = {key: list(map(str, key)) if is_set(key) else [key] for key in owed}  # the names of tables are text
@@ -133,8 +135,8 @@ def _read(path: Path) -> dict[str, Any]:
     for name in given:
         if name not in NAMES:
             near = nearest(name, NAMES)
-            mend = f"did you mean {near[0]!r}?" if near else ""
-            raise ArgumentError(wanted(str(path), f"names among {', '.join(NAMES)}", name, mend))
+            hint = f"did you mean {near[0]!r}?" if near else ""
+            raise ArgumentError(expected(str(path), f"names among {', '.join(NAMES)}", name, hint))
     return given
 
 

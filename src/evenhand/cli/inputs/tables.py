@@ -22,7 +22,7 @@ from evenhand.data.csv_form import CsvForm, detected
 from evenhand.data.files import FIRST_ROW, FORMATS, FOUND_OUT, TableOptions
 from evenhand.data.json_files import first_signs, rows_of
 from evenhand.data.text_files import opened, text_of
-from evenhand.errors import ArgumentError, TableError, file_said, wanted
+from evenhand.errors import ArgumentError, TableError, expected, file_said
 from evenhand.protocol import label_of
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def read_log(log: Path, arm: str, texts: Container[str], named: Any = None, *, w
     many = glob.has_magic(str(log)) and not log.exists()
     if many and GIVEN.get() != FOUND_OUT:
         what = "one file with --sep, --decimal, --encoding, --format, --header and --values"
-        raise ArgumentError(wanted("LOG", what, str(log), "many files are read as CSV in UTF-8, with commas"))
+        raise ArgumentError(expected("LOG", what, str(log), "many files are read as CSV in UTF-8, with commas"))
     if many or (not whole and is_large(log)):
         return str(log), labels_in_files(str(log), arm, named=named)
     frame = read_table(log, text=texts)

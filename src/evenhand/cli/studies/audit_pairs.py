@@ -16,9 +16,9 @@ from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import JSON, Options
 from evenhand.cli.output import format_row, print_text
 from evenhand.cli.refusals import as_typed, in_shell
-from evenhand.cli.studies.pair_audit import CONTRADICTS, PairAudit, expected
+from evenhand.cli.studies.pair_audit import CONTRADICTS, PairAudit, answers_needed
 from evenhand.data.tables import column, numbers
-from evenhand.errors import ArgumentError, TableError, VerdictError, wanted
+from evenhand.errors import ArgumentError, TableError, VerdictError, expected
 from evenhand.saving.state import load, save
 from evenhand.similarity import PairQueue
 from evenhand.similarity.verdicts import read_auditor
@@ -93,16 +93,16 @@ def audit_pairs(
     people, rewards = frame[[]].assign(**{name: numbers(frame, name) for name in names}), numbers(frame, reward)
     given = {"individuals": individuals, "errors": errors, "check": check, "auditors": auditors, "seed": seed}
     if read is not None and gap is None:
-        mend = "0.2 asks whether it would be unfair if the chances of the two differed by 20 percentage points"
-        raise ArgumentError(wanted("--gap", "a number together with --read", None, mend))
+        hint = "0.2 asks whether it would be unfair if the chances of the two differed by 20 percentage points"
+        raise ArgumentError(expected("--gap", "a number together with --read", None, hint))
     place = STATE if state is None else state
     if store is None and place.exists():
         queue = _resumed(place, people, rewards, reward, given)
     else:
         settings: dict[str, Any] = {"seed": 0} | {name: value for name, value in given.items() if value is not None}
         if individuals is None and len(people) < COMPETE:
-            mend = f"pass --individuals {len(people)}" if len(people) > 1 else ""
-            raise TableError(wanted(str(table), f"at least {COMPETE} people", len(people), mend))
+            hint = f"pass --individuals {len(people)}" if len(people) > 1 else ""
+            raise TableError(expected(str(table), f"at least {COMPETE} people", len(people), hint))
         queue = PairQueue(people, rewards, people=frame[names].astype(str), **settings)
         queue.policy.notes[REWARD] = reward
     if store is not None:
@@ -130,7 +130,7 @@ def _publish(queue: PairQueue, store: str, study: str, auditors: list[str], json
         place = made.store.url
         for name in auditors:
             key = add_key(made.store, "both", f"audits {study}" + f", {name}" * bool(name), studies=[study])
-            asked = {"study": study, "key": key, "about": expected(queue)} | ({"annotator": name} if name else {})
+            asked = {"study": study, "key": key, "about": answers_needed(queue)} | ({"annotator": name} if name else {})
             links.append({"auditor": name or None, "link": f"/audit#{urlencode(asked)}"})
     if json:
         format_row({"name": study, "store": place, "links": links})
@@ -146,7 +146,7 @@ def _resumed(state: Path, people: pd.DataFrame, rewards: Any, reward: str, given
     """Return the queue in a file, which must be about these people and have these settings."""
     queue = load(state)
     if not isinstance(queue, PairQueue) or REWARD not in queue.policy.notes:
-        raise ArgumentError(wanted("--state", "a file that audit-pairs began", str(state)))
+        raise ArgumentError(expected("--state", "a file that audit-pairs began", str(state)))
     config = queue.config()
     begun = {name: config[name] for name in given}
     begun |= {"features": ",".join(queue.scale.features or ()), "reward": queue.policy.notes[REWARD]}
@@ -154,12 +154,12 @@ def _resumed(state: Path, people: pd.DataFrame, rewards: Any, reward: str, given
     asked = {"features": ",".join(names), "reward": reward, **given}
     for name, value in asked.items():
         if value not in (None, begun[name]):
-            raise ArgumentError(wanted(f"--{name}", f"{as_typed(begun[name])} as in {state}", value, MEND))
+            raise ArgumentError(expected(f"--{name}", f"{as_typed(begun[name])} as in {state}", value, MEND))
     columns = {**dict(zip(names, queue.features.T, strict=True)), reward: queue.rewards}
     for name, values in columns.items():
         if not np.array_equal(values, people.get(name, rewards)):
-            mend = "use the same table, or begin another --state"
-            raise TableError(f"column {name!r}: its values differ from those with which {state} was begun; {mend}")
+            hint = "use the same table, or begin another --state"
+            raise TableError(f"column {name!r}: its values differ from those with which {state} was begun; {hint}")
     for number in queue.open_tickets:
         queue.forget(number)
     return queue
@@ -179,7 +179,7 @@ def _judged(queue: PairQueue, file: Path, gap: float, auditor: str | None) -> tu
         for (name, among), value in zip(allowed.items(), answer, strict=True):
             if value not in among:
                 what = "unfair or acceptable" if among is words else f"a row of the people, from 1 to {len(rows)}"
-                raise TableError(wanted(f"{file}: column {name!r}, row {number}", what, value))
+                raise TableError(expected(f"{file}: column {name!r}, row {number}", what, value))
         (one, other, word), trusted = answer, queue.policy.metric.error_rate == 0.0
         try:
             told = queue.judge(int(one) - 1, int(other) - 1, gap, words[word], auditor=auditor)
@@ -187,6 +187,6 @@ def _judged(queue: PairQueue, file: Path, gap: float, auditor: str | None) -> tu
             raise TableError(f"{file}: row {number}: {in_shell(error)}") from error
         if trusted and queue.policy.metric.error_rate > 0.0:
             which = f"Answer {told} ({one} and {other} {word}, row {number} of {file})"
-            mend = "To withdraw a wrong one, call audit-pairs without --read and type w with its number; l lists all."
-            notes.append(f"{which} {CONTRADICTS}. {mend}")
+            hint = "To withdraw a wrong one, call audit-pairs without --read and type w with its number; l lists all."
+            notes.append(f"{which} {CONTRADICTS}. {hint}")
     return len(frame), notes

@@ -12,7 +12,7 @@ from evenhand.cli.inputs.inputs import named_shares
 from evenhand.cli.inputs.promises import promise_in
 from evenhand.cli.options import FORM, JSON, STORE, STUDY, Options
 from evenhand.cli.output import answer
-from evenhand.errors import ArgumentError, SharesError, wanted
+from evenhand.errors import ArgumentError, SharesError, expected
 from evenhand.labels import Labels
 from evenhand.policy.traits import traits_of
 from evenhand.promises.versions import rows_of
@@ -76,10 +76,10 @@ def change(
         answer({"status": "withdrawn", "begins": at}, f"withdrawn: the change planned for {in_utc(at)}", json)
         return
     if bool(shares) == (promise is not None):
-        raise ArgumentError(wanted("--shares", "either --shares or --promise FILE", shares or "neither"))
+        raise ArgumentError(expected("--shares", "either --shares or --promise FILE", shares or "neither"))
     named = named_shares(shares) if shares else {}
     if named is None:
-        raise SharesError(wanted("--shares", "ARM=SHARE,ARM=SHARE, or a CSV or JSON file", shares))
+        raise SharesError(expected("--shares", "ARM=SHARE,ARM=SHARE, or a CSV or JSON file", shares))
     with Study.open(store, study) as running:
         owed: Any = dict(zip(labels_of(list(named), running), named.values(), strict=True))
         if promise is not None:

@@ -15,7 +15,7 @@ from evenhand.cli.inputs.tables import read_texts
 from evenhand.cli.options import FORM, JSON, STORE, STUDY, WRITTEN, Options
 from evenhand.cli.output import answer, as_json, format_row, print_text
 from evenhand.cli.studies.changes import labels_of
-from evenhand.errors import ArgumentError, EvenhandError, StoreError, Wording, file_said, wanted
+from evenhand.errors import ArgumentError, EvenhandError, StoreError, Wording, expected, file_said
 from evenhand.policy.traits import traits_of
 from evenhand.studies import Ask, Study, Tell
 from evenhand.studies.log.codec import as_decided
@@ -73,8 +73,8 @@ def ask(
                 format_row(_shown(running, outcome))
             sys.stdout.flush()
         except OSError as error:
-            mend = "`evenhand show --open` lists them, and asking again with the same --key returns them"
-            raise StoreError(f"taken and on record, but not printed ({error.strerror}); {mend}") from error
+            hint = "`evenhand show --open` lists them, and asking again with the same --key returns them"
+            raise StoreError(f"taken and on record, but not printed ({error.strerror}); {hint}") from error
 
 
 @Options(
@@ -126,7 +126,7 @@ def tell(
             given |= {option: observations.pairs_of(pairs, f"--{option}")} if pairs else {}
         if not (samples or rows or reward):
             what = "the outcome: a reward, null for none, --rows or --samples"
-            raise ArgumentError(wanted("REWARD", what, Wording("nothing")))
+            raise ArgumentError(expected("REWARD", what, Wording("nothing")))
         if samples:
             given["samples"] = read_texts(samples)
         if rows:
@@ -136,7 +136,7 @@ def tell(
         elif reward:
             given["reward"] = observations.reward_of(reward, observations.several_of(running))
         if not ticket and not samples:
-            raise ArgumentError(wanted("TICKET", "a decision's number or its signed ticket", ticket))
+            raise ArgumentError(expected("TICKET", "a decision's number or its signed ticket", ticket))
         number = observations.ticket_of(ticket) if ticket else None
         status = running.tell(number, **given)
         answer({"ticket": number, "status": status}, status, json)

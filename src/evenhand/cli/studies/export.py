@@ -8,7 +8,7 @@ from pathlib import Path
 from evenhand.cli.options import JSON, STORE, STUDY
 from evenhand.cli.output import answer
 from evenhand.data.csv_files import write_csv
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.extras import optional
 from evenhand.studies import Study
 from evenhand.studies.export import bandit_frame
@@ -26,12 +26,12 @@ def export(store: STORE, *, out: str, form: str = "log", study: STUDY = None, js
     form : log: one row per decision; bandit: logged bandit feedback with propensities.
     """
     if form not in FORMS:
-        raise ArgumentError(wanted("--form", f"one of {', '.join(FORMS)}", form))
+        raise ArgumentError(expected("--form", f"one of {', '.join(FORMS)}", form))
     parquet = out.lower().endswith((".parquet", ".pq"))
     if out != "-" and not parquet and not out.lower().endswith((".csv", ".csv.gz")):
-        raise ArgumentError(wanted("--out", "a file ending in .csv, .csv.gz or .parquet, or -", out))
+        raise ArgumentError(expected("--out", "a file ending in .csv, .csv.gz or .parquet, or -", out))
     if out == "-" and json:
-        raise ArgumentError(wanted("--json", "a file as --out, since the decisions go to standard output", "-"))
+        raise ArgumentError(expected("--json", "a file as --out, since the decisions go to standard output", "-"))
     with Study.open(store, study) as running:
         table = running.frame() if form == "log" else bandit_frame(running)
     written, left_out = flat(table), table.attrs.get("left_out", {})
@@ -50,7 +50,7 @@ def export(store: STORE, *, out: str, form: str = "log", study: STUDY = None, js
         else:
             write_csv(written, out)
     except OSError as error:
-        mend = error.strerror or str(error)
-        raise ArgumentError(wanted("--out", "a file that can be written", str(Path(out)), mend)) from error
+        hint = error.strerror or str(error)
+        raise ArgumentError(expected("--out", "a file that can be written", str(Path(out)), hint)) from error
     body = {"decisions": len(written), "file": out} | ({"left_out": left_out} if form == "bandit" else {})
     answer(body, f"{decisions} written to {out}{lacking}", json)

@@ -9,7 +9,7 @@ import typer
 
 from evenhand.cli.options import JSON, STORE
 from evenhand.cli.output import answer, as_json, print_text, records
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.studies import Store
 from evenhand.studies.keys import ALLOWED, add_key, list_keys, revoke_key
 
@@ -41,14 +41,14 @@ def keys(
     study : A study that a new key is limited to; give it again for several.
     """
     if action not in ACTIONS:
-        raise ArgumentError(wanted("ACTION", f"one of {', '.join(ACTIONS)}", action))
+        raise ArgumentError(expected("ACTION", f"one of {', '.join(ACTIONS)}", action))
     if (action == "revoke") != bool(key):
-        raise ArgumentError(wanted("KEY", "the id of the key to revoke", key or None))
+        raise ArgumentError(expected("KEY", "the id of the key to revoke", key or None))
     if (action == "add") != bool(role) or ((note or expires or lifetime or study) and action != "add"):
         roles = "decide, report, read or both, for the new key"
-        raise ArgumentError(wanted("--role", roles, role or None))
+        raise ArgumentError(expected("--role", roles, role or None))
     if expires and lifetime:
-        raise ArgumentError(wanted("--expires, --for", "one of them", lifetime))
+        raise ArgumentError(expected("--expires, --for", "one of them", lifetime))
     with contextlib.closing(Store.at(store)) as place:
         if action == "add":
             given: Any = role

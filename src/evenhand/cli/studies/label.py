@@ -19,7 +19,7 @@ from evenhand.cli.worst_off import worth_notes
 from evenhand.data.csv_files import write_csv
 from evenhand.data.groupings import Grouping, groups_in
 from evenhand.data.tables import column
-from evenhand.errors import ArgumentError, ExhaustedError, TableError, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, ExhaustedError, TableError, expected, expected_one_of
 from evenhand.protocol import labels_of_texts
 from evenhand.sampling import EstimatorModel, LabelQueue, OptimisticSampler, labelled_table, progress_table
 from evenhand.sampling.measures import most_frequent_errors
@@ -102,18 +102,18 @@ def label(
     """
     if tasks is None and read is None and out is None and correct is None:
         what = "one of them: a file to write items to, or a file of labels"
-        mend = "docs/labels.md shows both; `evenhand serve` has a page at /label for people in a browser"
-        raise ArgumentError(wanted("--tasks, --read", what, None, mend))
+        hint = "docs/labels.md shows both; `evenhand serve` has a page at /label for people in a browser"
+        raise ArgumentError(expected("--tasks, --read", what, None, hint))
     if tasks is not None and tasks.suffix not in (".csv", ".jsonl", ".json"):
-        raise ArgumentError(wanted("--tasks", "a file that ends in .csv, .jsonl or .json", str(tasks)))
+        raise ArgumentError(expected("--tasks", "a file that ends in .csv, .jsonl or .json", str(tasks)))
     columns, groups, names = names_of(features), names_of(group), names_of(annotator or "")
     shown, allowed = names_of(show) or [id, *columns], labels_of_texts(labels_in(labels, "--labels"))
     if len(set(allowed)) < 2:
-        raise ArgumentError(wanted("--labels", "at least two labels", labels))
+        raise ArgumentError(expected("--labels", "at least two labels", labels))
     users = _users(annotator_of)
     if read is not None and len(names) + bool(users) > 1:
         what = "one name for the labels of a file, or --annotator-of 1=ann,2=bob"
-        raise ArgumentError(wanted("--annotator", what, annotator))
+        raise ArgumentError(expected("--annotator", what, annotator))
     frame, written = read_as_written(table, text=[name for name in (id, *groups) if name not in columns])
     frame = without_empty_cells(frame, [id, *groups], columns, empty)
     content = _content(written.loc[frame.index], shown)
@@ -221,10 +221,10 @@ def _corrected(queue: LabelQueue, text: str, annotator: str | None) -> tuple[str
     """Correct a label, of a text such as p12=dog; return the item and its new label."""
     item, _, label = text.rpartition("=")
     if item not in queue.ids:
-        raise ArgumentError(wanted("--correct", "ITEM=LABEL with the id of an item of this table", text))
+        raise ArgumentError(expected("--correct", "ITEM=LABEL with the id of an item of this table", text))
     known = {str(one): one for one in queue.sampler.classes or ()}
     if label not in known:
-        raise ArgumentError(wanted_one_of("--correct", known, label, what="one of the labels"))
+        raise ArgumentError(expected_one_of("--correct", known, label, what="one of the labels"))
     queue.correct(item, known[label], annotator=annotator)
     return item, label
 
@@ -274,13 +274,13 @@ def _resumed(state: Path, labels: list[Any], settings: dict[str, Any]) -> LabelQ
     """Return the queue in a file, which settings that are given may not contradict."""
     queue = load(state)
     if not isinstance(queue, LabelQueue):
-        raise ArgumentError(wanted("--state", "a queue that `evenhand label` began", str(state)))
+        raise ArgumentError(expected("--state", "a queue that `evenhand label` began", str(state)))
     if set(queue.sampler.classes or ()) != set(labels):
         known = ",".join(map(str, queue.sampler.classes or ()))
-        raise ArgumentError(wanted("--labels", f"{as_typed(known)} as in {state}", ",".join(map(str, labels))))
+        raise ArgumentError(expected("--labels", f"{as_typed(known)} as in {state}", ",".join(map(str, labels))))
     for name, value in settings.items():
         if value not in (None, begun := getattr(queue, name)):
-            raise ArgumentError(wanted(f"--{name}", f"{as_typed(begun)} as in {state}", value, MEND))
+            raise ArgumentError(expected(f"--{name}", f"{as_typed(begun)} as in {state}", value, MEND))
     return queue
 
 
@@ -304,5 +304,5 @@ def _users(text: str | None) -> dict[str, str]:
     pairs = [pair.rpartition("=") for pair in text.split(",")] if text is not None else []
     names = {user.strip(): name.strip() for user, _, name in pairs}
     if not all(user and name for user, name in names.items()) or len(names) < len(pairs):
-        raise ArgumentError(wanted("--annotator-of", "each user once with a name, such as 7=ann,8=bob", text))
+        raise ArgumentError(expected("--annotator-of", "each user once with a name, such as 7=ann,8=bob", text))
     return names

@@ -25,7 +25,7 @@ from evenhand.cli.inputs.tables import read_log, read_table
 from evenhand.cli.options import FORM, JSON, Options
 from evenhand.cli.output import as_json, print_text, say_notes
 from evenhand.descriptions.policies import policy_from
-from evenhand.errors import ArgumentError, Wording, wanted
+from evenhand.errors import ArgumentError, Wording, expected
 from evenhand.interventions import CausalModel
 from evenhand.policy import deterministic
 from evenhand.policy.kernel_policy import KernelPolicy
@@ -114,9 +114,9 @@ def new(
     described = {} if spec is None else _described(spec)
     if promise is not None:
         if policy or described or shares or tolerance is not None:
-            mend = "the file holds them; only --arms can be added"
+            hint = "the file holds them; only --arms can be added"
             what = "without --policy, --spec, --shares and --tolerance"
-            raise ArgumentError(wanted("--promise", what, Wording("both"), mend))
+            raise ArgumentError(expected("--promise", what, Wording("both"), hint))
         described = described_promises(promise, arms=labels)
     if policy:
         named = describe(policy)
@@ -163,7 +163,7 @@ def new(
 def _learn(policy: Any, log: Path, arm: str, reward: str) -> int:
     """Have a policy learn from a log; return how many rows it has."""
     if not isinstance(policy, KernelPolicy):
-        raise ArgumentError(wanted("--learn", "a --policy that learns rewards of arms", type(policy).__name__))
+        raise ArgumentError(expected("--learn", "a --policy that learns rewards of arms", type(policy).__name__))
     frame = read_table(log, text=[arm])
     policy.learn(frame, arm=arm, reward=reward)
     return len(frame)
@@ -221,9 +221,9 @@ def _causal_model(named: str | dict[str, Any]) -> CausalModel:
     given = {"smoothing": 1.0, "cut": [], **named}
     if set(given) != {"data", "edges", "smoothing", "cut"} or not isinstance(given["cut"], list):
         what = 'an object {"data": FILE, "edges": "a -> b", "cut": ["age=25,45"], "smoothing": 1}'
-        raise ArgumentError(wanted("problem.model", what, named))
+        raise ArgumentError(expected("problem.model", what, named))
     if not isinstance(given["data"], str) or not all(isinstance(cut, str) for cut in given["cut"]):
-        raise ArgumentError(wanted("problem.model", "the name of a file as data, and texts as cut", named))
+        raise ArgumentError(expected("problem.model", "the name of a file as data, and texts as cut", named))
     return fitted_model(Path(given["data"]), given["edges"], given["smoothing"], given["cut"])
 
 
@@ -235,7 +235,7 @@ def _labels(labels: Any, shares: str, groups: str) -> dict[str, Any]:
         owed = {str(arm): share for arm, share in shares_of(shares, list(every)).items()}
     members = named_shares(groups, "--groups") if groups else None
     if groups and members is None:
-        raise ArgumentError(wanted("--groups", "ARM=GROUP,ARM=GROUP, or a JSON file or object", groups))
+        raise ArgumentError(expected("--groups", "ARM=GROUP,ARM=GROUP, or a JSON file or object", groups))
     return {"arms": labels, "shares": owed, "groups": members}
 
 
@@ -254,6 +254,6 @@ def _settings(pairs: list[str]) -> dict[str, Any]:
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name:
-            raise ArgumentError(wanted("--set", "NAME=VALUE", pair))
+            raise ArgumentError(expected("--set", "NAME=VALUE", pair))
         settings[name] = setting_of(value)
     return settings

@@ -33,7 +33,7 @@ ANSWERS_A_NUMBER = 8, 12
 columns of the student data. Checks come on top, once or twice as many as are wanted."""
 
 
-def expected(queue: PairQueue) -> str:
+def answers_needed(queue: PairQueue) -> str:
     """Return about how many answers a queue takes in all, checks among them."""
     d = len(queue.scale.centre)
     low, high = (each * d * (d + 1) // 2 + n * queue.check for n, each in enumerate(ANSWERS_A_NUMBER, 1))
@@ -64,7 +64,7 @@ class PairAudit:
         """
         kept = len(self._queue.answers)
         print_text(TASK)
-        about = f"It takes about {expected(self._queue)} answers, checks among them"
+        about = f"It takes about {answers_needed(self._queue)} answers, checks among them"
         print_text(f"{about}. {self._state} has {kept}; each new answer is saved there at once.")
         save(self._queue, self._state)
         asked, interrupted = 0, False

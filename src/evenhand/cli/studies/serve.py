@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 
 
 def serve(
@@ -48,6 +48,6 @@ def serve(
     given = {name: value for name, value in context.params.items() if name != "settings" and value is not None}
     chosen = read_settings(settings) | given
     if "store" not in chosen:
-        mend = "give --store, EVENHAND_STORE, or store in the settings file"
-        raise ArgumentError(wanted("store", "a file such as ads.evenhand, or a URL", None, mend))
+        hint = "give --store, EVENHAND_STORE, or store in the settings file"
+        raise ArgumentError(expected("store", "a file such as ads.evenhand, or a URL", None, hint))
     run(chosen.pop("store"), **chosen)

@@ -42,8 +42,8 @@ def verify(
             since = mark.read_bytes() if mark is not None and mark.exists() else None
             found = running.verify(known=known, since=since, progress=not json and sys.stdout.isatty())
         except (ArgumentError, OSError) as error:
-            mend = "name another file, or leave --mark out to verify the whole log"
-            raise ArgumentError(f"--mark {mark}: {in_shell(error).removeprefix('since: ')}; {mend}") from error
+            hint = "name another file, or leave --mark out to verify the whole log"
+            raise ArgumentError(f"--mark {mark}: {in_shell(error).removeprefix('since: ')}; {hint}") from error
     if mark is not None and found.mark is not None:
         write(mark, found.mark)
     if json:

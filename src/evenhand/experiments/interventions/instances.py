@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import binom
 
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.interventions import CausalModel, Problem
 from evenhand.kernels.arrays import Bools, Floats, Ints
 
@@ -76,7 +76,7 @@ def instance(conditions: Conditions, seed: int) -> Problem:
         chosen = _chosen(conditions, pool.outcomes[keep], np.abs(pool.gaps[0, 1])[keep], random)
         if chosen is not None:
             return three_nodes(pool.tables[keep][chosen], score)
-    raise ArgumentError(wanted("conditions", "conditions that random candidates can meet", conditions))
+    raise ArgumentError(expected("conditions", "conditions that random candidates can meet", conditions))
 
 
 def _drawn(conditions: Conditions, random: np.random.Generator) -> tuple[Floats, Floats]:

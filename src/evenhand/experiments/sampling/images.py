@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from evenhand.datasets.images import scaled
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.experiments.framework import Claim, ClaimVerdict, Report, Runner, experiment
 from evenhand.experiments.sampling.tables import (
     ADAPTIVE,
@@ -260,7 +260,7 @@ def _run(settings: ImageTrials, runner: Runner, task_for: TaskFor) -> Report:
         jobs = [job for job in jobs if (file := _file(runner.store, *job)) and file.exists()]
         remarks = [f"Finished so far: {len(jobs)} of {what}."]
         if not jobs:
-            raise ArgumentError(wanted("--finished-only", "a folder with a finished collection", str(runner.store)))
+            raise ArgumentError(expected("--finished-only", "a folder with a finished collection", str(runner.store)))
     else:
         print(f"{settings.data}: {what}. Interrupted, the same command continues.", file=sys.stderr)
     work = ((settings, runner.store, task_for, *job) for job in jobs)
@@ -325,7 +325,9 @@ def _claim_folder(settings: ImageTrials, store: Path | None) -> None:
     noted = store / "settings.json"
     if noted.exists() and (theirs := json.loads(noted.read_text())) != ours:
         differ = [name for name in ours if theirs.get(name) != ours[name]]
-        mend = "choose another folder, or delete this one"
-        raise ArgumentError(wanted("--out", "a folder without trials of other settings", f"{differ} in {store}", mend))
+        hint = "choose another folder, or delete this one"
+        raise ArgumentError(
+            expected("--out", "a folder without trials of other settings", f"{differ} in {store}", hint)
+        )
     store.mkdir(parents=True, exist_ok=True)
     write(noted, json.dumps(ours).encode())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.arguments import as_floats, as_whole_numbers, is_whole, whole, yes_or_no
-from evenhand.errors import ArgumentError, ExhaustedError, wanted
+from evenhand.errors import ArgumentError, ExhaustedError, expected
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import Labels
 from evenhand.protocol import Label, World
@@ -69,12 +69,12 @@ def collect(
     from evenhand.display.html import notes_of
 
     if not isinstance(sampler, Sampler):
-        raise ArgumentError(wanted("sampler", "a sampler such as GreedySampler(groups)", sampler))
+        raise ArgumentError(expected("sampler", "a sampler such as GreedySampler(groups)", sampler))
     if isinstance(world, type) or not isinstance(world, World):
-        raise ArgumentError(wanted("world", "an object with reset, observe and respond, such as a pool", world))
+        raise ArgumentError(expected("world", "an object with reset, observe and respond, such as a pool", world))
     for name, function in (("test", test), ("watch", watch)):
         if function is not None and not callable(function):
-            raise ArgumentError(wanted(name, "a function, or None", function))
+            raise ArgumentError(expected(name, "a function, or None", function))
     whole("rounds", rounds, low=1, high=MOST)
     final = yes_or_no("final", final)
     noted = _rounds(rounds, checkpoints)
@@ -102,7 +102,7 @@ def _rounds(rounds: int, checkpoints: int | Sequence[int]) -> set[int]:
         return {round(rounds * (i + 1) / count) for i in range(count)}
     listed = as_whole_numbers(checkpoints)
     if listed is None or not (listed >= 1).all():
-        raise ArgumentError(wanted("checkpoints", "a number of rounds, or a list of rounds", checkpoints))
+        raise ArgumentError(expected("checkpoints", "a number of rounds, or a list of rounds", checkpoints))
     return set(listed.tolist())
 
 
@@ -130,7 +130,7 @@ def _tested(test: Test, model: object, groups: Sequence[Label]) -> Floats:
         risks = [risks[group] for group in groups]
     found = as_floats(risks)
     if found is None or found.shape != (len(groups),):
-        raise ArgumentError(wanted("test(...)", what, risks))
+        raise ArgumentError(expected("test(...)", what, risks))
     return found
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.errors import ArgumentError, ContextError, ExhaustedError, Wording, wanted
+from evenhand.errors import ArgumentError, ContextError, ExhaustedError, Wording, expected
 from evenhand.frames import ENCODE
 from evenhand.labels import Labels
 from evenhand.protocol import Label
@@ -33,8 +33,8 @@ class Assignment:
 
     def __init__(self, items: Items, sampler: Sampler, choice: Choice) -> None:
         if items.codes.texts and not sampler.model.takes_frames:
-            mend = f"{ENCODE}, or pass a sampler with a pipeline as its model"
-            raise ContextError(wanted("features", "numbers", Wording("text or categories in a table"), mend))
+            hint = f"{ENCODE}, or pass a sampler with a pipeline as its model"
+            raise ContextError(expected("features", "numbers", Wording("text or categories in a table"), hint))
         self.items, self.sampler, self._choice = items, sampler, choice
         self.slots: list[tuple[int, str]] = []
         self.places = np.full((len(items.ids), 2), -1, np.int64)
@@ -103,7 +103,7 @@ class Assignment:
             If it has a label already.
         """
         if self.items.state[position] == LABELLED:
-            raise ArgumentError(wanted("label", "a label, as the item has one already", None))
+            raise ArgumentError(expected("label", "a label, as the item has one already", None))
         self._vacate(position, REJECTED)
 
     def take_back(self, position: int) -> None:

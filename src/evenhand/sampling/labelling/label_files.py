@@ -14,7 +14,7 @@ from evenhand.data.csv_files import EVERY, write_csv
 from evenhand.data.files import FIRST_ROW, TableOptions, format_of, read_table
 from evenhand.data.json_files import rows_of
 from evenhand.data.text_files import read_encoding, text_of
-from evenhand.errors import ArgumentError, TableError, Wording, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, TableError, Wording, expected, expected_one_of
 from evenhand.frames import as_pandas, is_frame
 from evenhand.protocol import Label, labels_of_texts
 from evenhand.sampling.labelling.label_users import names_of
@@ -74,15 +74,15 @@ def labels_of(records: Iterable[tuple[str, Any]], name: str, control: str | None
     flat: list[dict[str, Any]] = []
     for place, record in records:
         if not isinstance(record, dict):
-            raise TableError(wanted(place, "a JSON object", record))
+            raise TableError(expected(place, "a JSON object", record))
         if "data" in record or "annotations" in record or "completions" in record:
             said += _of_task(record, place, chosen)
         else:
             flat.append(record)
             said.append(_of_record(record, place, LABELS if control is None else (control,)))
     if flat and not any(field in record for record in flat for field in (*ANSWERS, control)):
-        mend = 'name the control of Label Studio that chooses them "label", or pass its name as control='
-        raise TableError(wanted(name, f"a {control or 'label'} in each record", list(flat[0]), mend))
+        hint = 'name the control of Label Studio that chooses them "label", or pass its name as control='
+        raise TableError(expected(name, f"a {control or 'label'} in each record", list(flat[0]), hint))
     texts = [one.label for one in said if isinstance(one.label, str)]
     read = dict(zip(texts, labels_of_texts(texts), strict=True))
     return [one._replace(label=read[one.label]) if isinstance(one.label, str) else one for one in said]
@@ -108,12 +108,14 @@ def _chosen_control(records: Iterable[Any], name: str, control: str | None) -> A
         names = list(dict.fromkeys(given for given, _ in answers if given is not None))
     if control is not None:
         if names and control not in (*names, *LABELS):
-            raise TableError(wanted_one_of(f"{name}, control", names, control))
+            raise TableError(expected_one_of(f"{name}, control", names, control))
         return control
     own = next((one for one in LABELS if one in names), None)
     if names and own is None:
         what = Wording("which one of ", names, " holds the label, as none of them is called label")
-        raise TableError(wanted(f"{name}, control", what, None, "if the label was left open in each task, pass label"))
+        raise TableError(
+            expected(f"{name}, control", what, None, "if the label was left open in each task, pass label")
+        )
     return own
 
 
@@ -126,7 +128,7 @@ def _of_task(task: dict[str, Any], place: str, control: object) -> Iterator[Said
             where, given = f"{place}, item {item!r}", _answers(one)
             mine = [value for name, value in given if name in (None, control)]
             if odd := [value for value in mine if "choices" not in value]:
-                raise TableError(wanted(f"{where}, control {control or 'label'!r}", "choices", odd[0]))
+                raise TableError(expected(f"{where}, control {control or 'label'!r}", "choices", odd[0]))
             chosen = [value["choices"] or () for value in mine]
             choices = [choice for some in chosen for choice in ([some] if isinstance(some, str) else some)]
             cancelled = _marked(one, CANCELLED, where)
@@ -135,17 +137,17 @@ def _of_task(task: dict[str, Any], place: str, control: object) -> Iterator[Said
             other = sum(name not in (None, control) and value.keys() != {"text"} for name, value in given)
             yield Said(place, item, label, users, text, passed_over=other)
     except (KeyError, TypeError, AttributeError) as error:
-        raise TableError(wanted(place, "data with an id, and annotations with choices", task)) from error
+        raise TableError(expected(place, "data with an id, and annotations with choices", task)) from error
 
 
 def _of_record(record: dict[str, Any], place: str, fields: Sequence[str]) -> Said:
     """Return what a flat record says: a row of a table, or a line of Doccano or Label Studio's JSON-MIN."""
     given = OWN if record.get(OWN) not in (None, "") else "id"
     if given not in record:
-        raise TableError(wanted(place, "an id", record))
+        raise TableError(expected(place, "an id", record))
     item, where = record[given], f"{place}, item {record[given]!r}"
     if record.get("answer", "accept") != "accept":  # of Prodigy, which writes the label of a rejected item as well
-        raise TableError(wanted(where, "a label, or rejected", {"answer": record["answer"]}))
+        raise TableError(expected(where, "a label, or rejected", {"answer": record["answer"]}))
     chosen = next((record[name] for name in fields if name in record), None)
     rejected = _marked(record, ("rejected", *CANCELLED), where)
     label = None if rejected else _one(chosen, where, "one label")
@@ -160,7 +162,7 @@ def _marked(record: dict[str, Any], fields: Iterable[str], where: str) -> bool:
         given = record.get(field)
         mark = MARKS.get("" if given is None else str(given).strip().lower())
         if mark is None:
-            raise TableError(wanted(f"{where}, {field}", "true or false", given))
+            raise TableError(expected(f"{where}, {field}", "true or false", given))
         found |= mark
     return found
 
@@ -169,11 +171,11 @@ def _one(given: object, where: str, what: str) -> Any:
     """Return the label where a tool has it in a list or an object, as it has where several could be chosen."""
     chosen = given.get("choices") if isinstance(given, dict) else given
     if isinstance(chosen, str) and chosen.startswith('{"choices"'):  # of several, in a cell of a CSV
-        raise TableError(wanted(where, what, given))
+        raise TableError(expected(where, what, given))
     if not isinstance(chosen, (list, tuple)):
         return LEFT_OPEN if chosen in (None, "") else chosen
     if len(chosen) > 1 or not all(isinstance(one, (str, int)) for one in chosen):
-        raise TableError(wanted(where, what, given))
+        raise TableError(expected(where, what, given))
     return chosen[0] if chosen and chosen[0] != "" else LEFT_OPEN
 
 
@@ -205,7 +207,7 @@ def write_tasks(
             given = [{"data": {OWN: line["id"], **line}} for line in texts]
             path.write_text(json.dumps(given, ensure_ascii=False, indent=1), encoding="utf-8")
         case _:
-            raise ArgumentError(wanted("path", "a file that ends in .csv, .jsonl or .json", str(path)))
+            raise ArgumentError(expected("path", "a file that ends in .csv, .jsonl or .json", str(path)))
     return len(items)
 
 
@@ -233,7 +235,7 @@ def read_labels(source: Any, encoding: str | None, name: str, control: str | Non
 def _records(frame: object, name: str, control: str | None) -> Iterable[tuple[str, Any]]:
     table = as_pandas(frame, name)
     if not {"id", OWN} & set(table.columns) or not {*(LABELS if control is None else [control])} & set(table.columns):
-        raise TableError(wanted(name, f"the columns id and {control or 'label'}", list(table.columns)))
+        raise TableError(expected(name, f"the columns id and {control or 'label'}", list(table.columns)))
     cells = table.astype(object).where(table.notna(), None)
     return [
         (f"{name}, row {number}", row)

@@ -13,7 +13,7 @@ import numpy as np
 from evenhand.arguments import in_sequence
 from evenhand.data.rows import in_step
 from evenhand.data.tables import in_natural_order, places_in
-from evenhand.errors import ArgumentError, UnknownTicketError, Wording, wanted
+from evenhand.errors import ArgumentError, UnknownTicketError, Wording, expected
 from evenhand.frames import frame_or_value
 from evenhand.kernels.arrays import Ints
 from evenhand.labels import Labels
@@ -77,7 +77,7 @@ class Items:
         self.columns, self.codes = columns_of(features), FrameCodes()
         self.features = read_rows(self.codes.numbers(features) if self.columns else features, None, MOST, keep=True)
         if len(self.features) != len(self.ids):
-            raise ArgumentError(wanted("features", f"{len(self.ids)} rows, one for each id", len(self.features)))
+            raise ArgumentError(expected("features", f"{len(self.ids)} rows, one for each id", len(self.features)))
         given = _labels(groups, len(self.ids))
         self.groups: tuple[Label, ...] = tuple(in_natural_order(given))
         self.group = places_in(np.array(given, dtype=object), self.groups)
@@ -112,18 +112,18 @@ class Items:
         """
         found = self.labels.place(item)
         if found is None:
-            raise UnknownTicketError(wanted("id", "the id of an item of this queue", item))
+            raise UnknownTicketError(expected("id", "the id of an item of this queue", item))
         return found
 
 
 def _ids(ids: object) -> tuple[Label, ...]:
     labels = _labels(in_sequence("ids", ids, "a list of ids, one for each item"), None, "ids")
     if not labels:
-        raise ArgumentError(wanted("ids", "at least one item", Wording("none")))
+        raise ArgumentError(expected("ids", "at least one item", Wording("none")))
     if len(set(labels)) < len(labels):
         seen: set[Label] = set()
         twice = next(label for label in labels if label in seen or seen.add(label))  # type: ignore[func-returns-value]
-        raise ArgumentError(wanted("ids", "each id once", twice))
+        raise ArgumentError(expected("ids", "each id once", twice))
     return tuple(labels)
 
 
@@ -132,12 +132,12 @@ def _labels(values: Any, rows: int | None, name: str = "groups") -> list[Label]:
     sized = isinstance(values, Sized)
     if rows is not None and (isinstance(values, (str, bytes)) or not sized or len(values) != rows):
         got = len(values) if sized and not isinstance(values, str) else values
-        raise ArgumentError(wanted(name, f"{rows} labels, one for each id", got))
+        raise ArgumentError(expected(name, f"{rows} labels, one for each id", got))
     found: list[Label] = []
     for value in values:
         label = label_of(value)
         if label is None:
-            raise ArgumentError(wanted(name, "text or whole numbers", value))
+            raise ArgumentError(expected(name, "text or whole numbers", value))
         found.append(label)
     return found
 
@@ -149,7 +149,9 @@ def _by_id(values: object, ids: Sequence[Label], name: str) -> Any:
     given = dict(Labels(ids).read(values, name, "a dict id -> value"))
     if given.keys() != set(ids):
         odd = next((f"none for {item!r}" for item in ids if item not in given), None)
-        raise ArgumentError(wanted(name, "one entry for each id", odd or next(key for key in given if key not in ids)))
+        raise ArgumentError(
+            expected(name, "one entry for each id", odd or next(key for key in given if key not in ids))
+        )
     return [given[item] for item in ids]
 
 
@@ -160,5 +162,5 @@ def _content(content: object, rows: int) -> list[str] | None:
     values = list(content) if isinstance(content, Iterable) and not isinstance(content, str) else []
     if len(values) != rows or not all(isinstance(value, str) for value in values):
         got = len(values) if values else content
-        raise ArgumentError(wanted("content", f"{rows} texts, one for each id", got))
+        raise ArgumentError(expected("content", f"{rows} texts, one for each id", got))
     return values

@@ -16,7 +16,7 @@ import numpy as np
 from evenhand.arguments import in_sequence, is_whole, one_of, whole
 from evenhand.data.groupings import Grouping
 from evenhand.display.html import Table
-from evenhand.errors import ArgumentError, ExhaustedError, UnknownTicketError, Wording, first_few, is_path, wanted
+from evenhand.errors import ArgumentError, ExhaustedError, UnknownTicketError, Wording, expected, first_few, is_path
 from evenhand.labels import Labels
 from evenhand.parameters import Parameters, locked, require_fresh
 from evenhand.policy.ask_tell import AskTell
@@ -118,16 +118,16 @@ class LabelQueue(AskTell, Parameters):
     def _fresh_sampler(self, sampler: object) -> Sampler:
         if sampler is None:
             if len(self.groups) < 2:
-                raise ArgumentError(wanted("groups", "at least two groups", list(self.groups)))
+                raise ArgumentError(expected("groups", "at least two groups", list(self.groups)))
             return OptimisticSampler(self.groups, seed=child(self.seed, 1))
         if not isinstance(sampler, Sampler):
-            raise ArgumentError(wanted("sampler", "a sampler such as OptimisticSampler(groups), or None", sampler))
+            raise ArgumentError(expected("sampler", "a sampler such as OptimisticSampler(groups), or None", sampler))
         if Labels(self.groups).order(sampler.groups) is None:
             what = Wording("one of the groups ", list(self.groups))
-            raise ArgumentError(wanted("sampler", what, list(sampler.groups)))
+            raise ArgumentError(expected("sampler", what, list(sampler.groups)))
         if self.choice == "uncertainty" and sampler.model.certain:
-            mend = "use choice='uniform'"
-            raise ArgumentError(wanted("sampler", "a model that predicts probabilities", sampler.model, mend))
+            hint = "use choice='uniform'"
+            raise ArgumentError(expected("sampler", "a model that predicts probabilities", sampler.model, hint))
         return require_fresh("sampler", sampler, "pass sampler.fresh()").fresh(seed=sampler.seed)
 
     # ------------------------------------------------------------------ the conversation
@@ -208,8 +208,8 @@ class LabelQueue(AskTell, Parameters):
         before = self._annotations.replace(position, who, checked)
         if before is None:
             others = ", ".join(filter(None, self._annotations.by(position)))
-            mend = f"; it was labelled by {others}" if others else ""
-            raise UnknownTicketError(f"id {id!r}: {who or 'an unnamed annotator'} has not labelled it{mend}")
+            hint = f"; it was labelled by {others}" if others else ""
+            raise UnknownTicketError(f"id {id!r}: {who or 'an unnamed annotator'} has not labelled it{hint}")
         settled = self._annotations.settled(position)
         try:
             if settled is not None:
@@ -246,7 +246,7 @@ class LabelQueue(AskTell, Parameters):
         positions = [self._items.position(one) for one in ids]
         for one, position in zip(ids, positions, strict=True):
             if self._items.state[position] != LABELLED:
-                raise ArgumentError(wanted("ids", "items that are labelled", one))
+                raise ArgumentError(expected("ids", "items that are labelled", one))
         for position in positions:
             if position not in self._again and not holders(self, position):
                 said = self._annotations.given[position]
@@ -281,7 +281,7 @@ class LabelQueue(AskTell, Parameters):
             If the file's name ends otherwise.
         """
         if not is_path(path):
-            raise ArgumentError(wanted("path", "the path of a file", path))
+            raise ArgumentError(expected("path", "the path of a file", path))
         chosen = read_annotator(annotator)
         shown = shown_fields(self, columns if Path(path).suffix == ".csv" else None)
         asked = [(self.ids[p], who) for _, p, who in self.tickets.open.values() if chosen in (None, who)]

@@ -16,9 +16,9 @@ from evenhand.errors import (
     ModelError,
     UnknownTicketError,
     Wording,
+    expected,
     first_few,
     is_path,
-    wanted,
 )
 from evenhand.frames import is_frame
 from evenhand.labels import Labels
@@ -75,11 +75,11 @@ def tell_file(
     for one in annotator.values() if isinstance(annotator, Mapping) else [annotator]:
         read_annotator(one)
     if not (table := is_frame(source)) and not is_path(source):
-        raise ArgumentError(wanted("path", "the path of a file, or a data frame", source))
+        raise ArgumentError(expected("path", "the path of a file, or a data frame", source))
     if name is not None and not isinstance(name, str):
-        raise ArgumentError(wanted("name", "what error messages call the file", name))
+        raise ArgumentError(expected("name", "what error messages call the file", name))
     if control is not None and (not isinstance(control, str) or not control):
-        raise ArgumentError(wanted("control", "the name of a control or a column, or None", control))
+        raise ArgumentError(expected("control", "the name of a control or a column, or None", control))
     users = copy.deepcopy(queue._users)
     try:
         name = name or ("labels" if table else Path(source).name)
@@ -100,8 +100,8 @@ def tell_file(
             where.setdefault(error.args[0], {})[place] = None
         reasons = [Wording(f"{first_few([*found], SHOWN)}: ", words, "; ") for words, found in where.items()]
         more = f"and {len(reasons) - SHOWN} more; " * (len(reasons) > SHOWN)
-        mend = f"{more}nothing was recorded: fix them, or remove them from the file"
-        raise type(refusals[0][1])(Wording(*reasons[:SHOWN], mend))
+        hint = f"{more}nothing was recorded: fix them, or remove them from the file"
+        raise type(refusals[0][1])(Wording(*reasons[:SHOWN], hint))
     for before, row in enumerate(rows):
         try:
             outcomes[_tell(queue, row)] += 1
@@ -141,11 +141,13 @@ def _rows_of(
             who = default if user is None else whose(user)
             asked = holders(queue, queue._items.position(item))
             if who is None and asked and None not in asked:
-                mend = "add a column annotator, or say who filled in the file"
-                raise ArgumentError(wanted("annotator", " or ".join(map(str, asked)), Wording("nobody"), mend))
+                hint = "add a column annotator, or say who filled in the file"
+                raise ArgumentError(expected("annotator", " or ".join(map(str, asked)), Wording("nobody"), hint))
             if who is None and item in unnamed:
                 what = "each item once for each annotator"
-                raise ArgumentError(wanted("label", what, Wording("it twice"), "say who labels, in a column annotator"))
+                raise ArgumentError(
+                    expected("label", what, Wording("it twice"), "say who labels, in a column annotator")
+                )
             if one.label is not None and one.label not in classes:
                 classes.append(queue.sampler.read_labels([*classes, one.label])[-1])
         except ArgumentError as refusal:
@@ -198,7 +200,7 @@ def _rehearsal(queue: LabelState) -> Any:
     trial._items.state = queue._items.state.copy()
     trial._assignment = Rehearsal(trial._items, queue.sampler)
     trial._annotations = copy.deepcopy(queue._annotations)
-    trial.tickets = queue.tickets.twin(trial, dict(queue.tickets.open))
+    trial.tickets = queue.tickets.copy_for(trial, dict(queue.tickets.open))
     trial._again = list(queue._again)
     return trial
 

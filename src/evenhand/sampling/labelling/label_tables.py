@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.frames import as_pandas
 from evenhand.protocol import Label
 from evenhand.sampling.labelling.label_items import LABELLED, PURPOSES
@@ -29,7 +29,7 @@ def shown_fields(queue: LabelState, columns: pd.DataFrame | None) -> dict[Label,
         return {id: {"text": text} for id, text in zip(queue.ids, queue.content or map(str, queue.ids), strict=True)}
     rows: list[Any] = as_pandas(columns, "columns").to_dict("records")
     if len(rows) != len(queue.ids):
-        raise ArgumentError(wanted("columns", f"{len(queue.ids)} rows, one for each id", len(rows)))
+        raise ArgumentError(expected("columns", f"{len(queue.ids)} rows, one for each id", len(rows)))
     return dict(zip(queue.ids, rows, strict=True))
 
 

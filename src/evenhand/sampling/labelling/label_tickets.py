@@ -94,8 +94,8 @@ def open_ticket(queue: LabelState, given: object, annotator: str | None) -> int:
     if state == LABELLED:
         by = " and ".join(sorted({str(name) for name in queue._annotations.by(position) if name is not None}))
         already = f"id {given!r}: it is labelled already{by and f', by {by}'}; nothing has changed"
-        mend = "call ask_again([id]) to have it labelled once more"
-        raise ClosedTicketError(Wording(f"{already}; {mend}", shell=already))
+        hint = "call ask_again([id]) to have it labelled once more"
+        raise ClosedTicketError(Wording(f"{already}; {hint}", shell=already))
     if state == REJECTED:
         raise ClosedTicketError(f"id {given!r}: it was rejected before; nothing has changed")
     if state == OPEN:

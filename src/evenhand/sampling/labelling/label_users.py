@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from evenhand.errors import ArgumentError, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, expected, expected_one_of
 from evenhand.protocol import label_of
 
 WHOLE = re.compile(r"([0-9]+)\.0+")
@@ -44,7 +44,7 @@ def read_annotator(annotator: object) -> str | None:
         If it is neither.
     """
     if annotator is not None and (not isinstance(annotator, str) or not annotator):
-        raise ArgumentError(wanted("annotator", "a name", annotator))
+        raise ArgumentError(expected("annotator", "a name", annotator))
     return annotator
 
 
@@ -81,7 +81,7 @@ class Users:
         found = self._most_telling(name)
         if len(found) > 1:
             whose = f"it is that of {' and of '.join(map(repr, found))}"
-            raise ArgumentError(wanted("annotator", "the name of one user", name, whose))
+            raise ArgumentError(expected("annotator", "the name of one user", name, whose))
         return found[0]
 
     def names(self, user: str) -> list[str]:
@@ -107,13 +107,13 @@ class Users:
             (user,) = map(self.user, names_of(form)[:1] or [str(form)])
             if given[forms.setdefault(user, form)] != given[form]:
                 twice = f"it appears twice, as {forms[user]!r} and as {form!r}"
-                raise ArgumentError(wanted("annotator", "one name for each user", user, twice))
+                raise ArgumentError(expected("annotator", "one name for each user", user, twice))
         unnamed = [user for user in here if user not in forms]
         absent = [user for user in forms if user not in here]
         if unnamed and absent:
             known = [name for user in unnamed for name in self.names(user)]
-            mend = "name every user of the file, or leave out those who are not in it"
-            raise ArgumentError(wanted_one_of("annotator", known, absent[0], what="users of the file,", hint=mend))
+            hint = "name every user of the file, or leave out those who are not in it"
+            raise ArgumentError(expected_one_of("annotator", known, absent[0], what="users of the file,", hint=hint))
         return {user: given[form] for user, form in forms.items()}
 
     def annotator(self, user: str, named: Mapping[str, str], known: Mapping[str, str]) -> str:
@@ -129,9 +129,9 @@ class Users:
         before = sorted({self.annotators[name] for name in names if name in self.annotators})
         if before and (len(before) > 1 or named.get(user, before[0]) != before[0]):
             told = " and ".join(map(repr, before))
-            mend = "read the files together into a new queue" if len(before) > 1 else "keep that name"
+            hint = "read the files together into a new queue" if len(before) > 1 else "keep that name"
             got = named.get(user, "one user, as this file shows")
-            raise ArgumentError(wanted(f"annotator {user}", f"{told}, as labels were told before", got, mend))
+            raise ArgumentError(expected(f"annotator {user}", f"{told}, as labels were told before", got, hint))
         asked = [known[name] for name in names if name in known]
         return next(iter([*before, *([named[user]] if user in named else []), *asked, user]))
 

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.errors import ContextError, EvenhandError, ModelError, wanted
+from evenhand.errors import ContextError, EvenhandError, ModelError, expected
 from evenhand.frames import as_array, frame_or_value
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import in_columns
@@ -101,8 +101,8 @@ class Classifier(Parameters, ABC):
             If a row is no list of numbers, as a picture is, and the model takes no others.
         """
         if self.flat and X.ndim != 2:
-            mend = "flatten them with X.reshape(len(X), -1), or pass a network of skorch"
-            raise ContextError(wanted("X", f"rows of numbers (n, d) for {self.flat}", X.shape, mend))
+            hint = "flatten them with X.reshape(len(X), -1), or pass a network of skorch"
+            raise ContextError(expected("X", f"rows of numbers (n, d) for {self.flat}", X.shape, hint))
 
     def checkpoint(self) -> Callable[[], None]:
         """Return a function that makes the model again what it is now."""

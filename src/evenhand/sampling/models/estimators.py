@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.arguments import one_of
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.frames import is_frame
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.protocol import gives_probabilities
@@ -72,10 +72,10 @@ class EstimatorModel(Classifier):
         super().__init__()
         lacks = {name for name in ("fit", "predict", "get_params", "partial_fit") if not hasattr(estimator, name)}
         if isinstance(estimator, type) or lacks - {"partial_fit"} or _kind(estimator) not in (None, "classifier"):
-            raise ArgumentError(wanted("estimator", "a scikit-learn classifier", estimator))
+            raise ArgumentError(expected("estimator", "a scikit-learn classifier", estimator))
         one_of("refit", refit, ("exact", "partial_fit"))
         if refit == "partial_fit" and "partial_fit" in lacks:
-            raise ArgumentError(wanted("estimator", "a classifier with partial_fit", estimator, "use refit='exact'"))
+            raise ArgumentError(expected("estimator", "a classifier with partial_fit", estimator, "use refit='exact'"))
         self.estimator, self.refit = estimator, refit
         self._untrained = estimator
         self._goes_on = refit == "partial_fit" or any(
@@ -181,8 +181,8 @@ class EstimatorModel(Classifier):
             if waited:  # nearest neighbours train on any rows, and predict only with enough of them
                 trained.predict(table[:1])
         if self._network and not all(bool(weights.isfinite().all()) for weights in trained.module_.parameters()):
-            mend = "lower lr, or scale X"
-            raise ArgumentError(wanted("estimator", "weights that stay finite in training", "ones that do not", mend))
+            hint = "lower lr, or scale X"
+            raise ArgumentError(expected("estimator", "weights that stay finite in training", "ones that do not", hint))
         return trained
 
     @property
@@ -226,8 +226,8 @@ class EstimatorModel(Classifier):
             If the classifier has no `predict_proba`.
         """
         if self.certain:
-            mend = "use loss='zero_one'"
-            raise ArgumentError(wanted("model", "a classifier with predict_proba", self.estimator, mend))
+            hint = "use loss='zero_one'"
+            raise ArgumentError(expected("model", "a classifier with predict_proba", self.estimator, hint))
         known = self._names if self._network else self.estimator.classes_
         chances = np.zeros((len(X), max(2, len(self.classes))))
         found = self._asked(self.estimator.predict_proba, X)

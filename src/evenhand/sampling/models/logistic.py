@@ -18,7 +18,7 @@ from scipy.special import expit
 
 from evenhand.arguments import as_floats, real
 from evenhand.data.rows import in_step
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.kernels import logistic
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import entry
@@ -99,7 +99,7 @@ class LogisticModel(Classifier):
         """
         if len(classes) > 2:
             what = "two labels, as logistic regression here has two classes"
-            raise ArgumentError(wanted("classes", what, classes, "pass another model="))
+            raise ArgumentError(expected("classes", what, classes, "pass another model="))
         self.classes = classes
 
     def checkpoint(self) -> Callable[[], None]:
@@ -135,11 +135,11 @@ class LogisticModel(Classifier):
         self.validate(table)
         labels = read_labels(y)
         if len(labels) != len(table) or not labels:
-            raise ArgumentError(wanted("y", f"{max(1, len(table))} labels, one for each row of X", len(labels)))
+            raise ArgumentError(expected("y", f"{max(1, len(table))} labels, one for each row of X", len(labels)))
         weight = np.ones(len(labels)) if sample_weight is None else as_floats(sample_weight)
         fits = weight is not None and weight.shape == (len(labels),)
         if weight is None or not fits or not ((weight >= 0) & np.isfinite(weight)).all():
-            raise ArgumentError(wanted("sample_weight", f"{len(labels)} numbers >= 0", sample_weight))
+            raise ArgumentError(expected("sample_weight", f"{len(labels)} numbers >= 0", sample_weight))
         classes = tuple(sorted(set(labels), key=lambda label: (isinstance(label, str), label)))
         self.begin(classes)
         self.columns = columns

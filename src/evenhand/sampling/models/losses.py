@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.errors import ArgumentError, Wording, wanted
+from evenhand.errors import ArgumentError, Wording, expected
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.protocol import Label
 from evenhand.sampling.pools.rows import Rows
@@ -37,7 +37,7 @@ def read_loss(loss: object) -> Loss:
     if (isinstance(loss, str) and loss in LOSSES) or callable(loss):
         return loss
     known = f"one of {', '.join(LOSSES)}"
-    raise ArgumentError(wanted("loss", Wording(f"{known} or a function of (y, prediction)", shell=known), loss))
+    raise ArgumentError(expected("loss", Wording(f"{known} or a function of (y, prediction)", shell=known), loss))
 
 
 def row_losses(loss: Loss, model: Any, X: NDArray[Any], y: Ints, classes: tuple[Label, ...]) -> tuple[Floats, Bools]:
@@ -54,7 +54,7 @@ def row_losses(loss: Loss, model: Any, X: NDArray[Any], y: Ints, classes: tuple[
     if loss == "log":
         chance = model.probabilities(X)[np.arange(len(y)), y]
         if not np.isfinite(chance).all():
-            raise ArgumentError(wanted("model", "finite probabilities", chance))
+            raise ArgumentError(expected("model", "finite probabilities", chance))
         return -np.log(np.clip(chance, SMALLEST, 1.0)), every
     codes = model.codes(X)
     if not callable(loss):
@@ -64,7 +64,7 @@ def row_losses(loss: Loss, model: Any, X: NDArray[Any], y: Ints, classes: tuple[
     names = np.array(classes)
     values = np.asarray(loss(names[y], names[codes]))
     if values.shape != y.shape or values.dtype.kind not in "biuf" or not np.isfinite(values).all():
-        raise ArgumentError(wanted("loss", "a function that returns one finite number for each row", values))
+        raise ArgumentError(expected("loss", "a function that returns one finite number for each row", values))
     return values.astype(np.float64), every
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from evenhand.arguments import whole
-from evenhand.errors import ArgumentError, EvenhandError, ModelError, wanted
+from evenhand.errors import ArgumentError, EvenhandError, ModelError, expected
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.parameters import require_fresh
 from evenhand.protocol import Label
@@ -40,7 +40,7 @@ def as_model(model: object) -> Classifier:
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(model, torch.nn.Module):
         what = "a torch module inside skorch.NeuralNetClassifier(...)"
-        raise ArgumentError(wanted("model", what, type(model).__name__))
+        raise ArgumentError(expected("model", what, type(model).__name__))
     return EstimatorModel(model)
 
 
@@ -90,7 +90,7 @@ class Trainer:
         self._seed = seed
         self.model = unfitted_model(model).fresh(seed)
         if self.loss == "log" and self.model.certain:
-            raise ArgumentError(wanted("loss", "one that needs no probabilities, for a model without them", loss))
+            raise ArgumentError(expected("loss", "one that needs no probabilities, for a model without them", loss))
         self.model.begin(self.classes)
         self._losses: tuple[Floats, Ints] | None = None
 

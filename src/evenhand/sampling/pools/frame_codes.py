@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from evenhand.errors import ContextError, wanted
+from evenhand.errors import ContextError, expected
 from evenhand.frames import holds_categories, is_frame
 from evenhand.protocol import Label
 
@@ -42,7 +42,9 @@ class FrameCodes:
                 continue
             odd = next((row for row, one in enumerate(values) if not isinstance(one, (str, int))), None)
             if odd is not None:
-                raise ContextError(wanted(f"X, column {name!r}, row {odd + 1}", "text or a whole number", values[odd]))
+                raise ContextError(
+                    expected(f"X, column {name!r}, row {odd + 1}", "text or a whole number", values[odd])
+                )
             place = {text: number for number, text in enumerate(self.texts.get(str(name), ()))}
             coded[name] = [float(place.setdefault(one, len(place))) for one in values]
             self.texts[str(name)] = list(place)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from evenhand.data.rows import in_step
 from evenhand.data.tables import in_column_order, in_natural_order, places_in
-from evenhand.errors import ArgumentError, of_one_type, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, expected, expected_one_of, of_one_type
 from evenhand.frames import holds_categories
 from evenhand.kernels.arrays import Ints
 from evenhand.labels import Labels
@@ -30,9 +30,9 @@ class Classes:
         if given is not None:
             labels = set(read_labels(given, "classes"))
             if len(labels) < 2:
-                raise ArgumentError(wanted("classes", "at least two labels", given))
+                raise ArgumentError(expected("classes", "at least two labels", given))
             if len({type(label) for label in labels}) > 1:
-                raise ArgumentError(wanted("classes", "labels of one type, all text or all whole numbers", given))
+                raise ArgumentError(expected("classes", "labels of one type, all text or all whole numbers", given))
             self.known = tuple(sorted(labels))
             _check_named(self.known, "classes")
 
@@ -47,7 +47,7 @@ class Classes:
         labels = read_labels(y, name, TRUTH if set(TRUTH).issuperset(self.known) else self.known)
         _check_named(labels, name)
         if len(labels) != rows:
-            raise ArgumentError(wanted("y", f"{rows} labels, one for each row of X", len(labels)))
+            raise ArgumentError(expected("y", f"{rows} labels, one for each row of X", len(labels)))
         allowed, own = set(self.known), Labels(self.known)
         for row, label in enumerate(labels):
             if label not in allowed:  # it may be written otherwise
@@ -55,10 +55,10 @@ class Classes:
             if label not in allowed:
                 if self.closed or len(allowed) == 2:
                     among = sorted(allowed, key=str)
-                    mend = "" if self.closed else "name every label in classes= when the sampler is made"
-                    raise ArgumentError(wanted_one_of(name, among, label, what="labels among", hint=mend))
+                    hint = "" if self.closed else "name every label in classes= when the sampler is made"
+                    raise ArgumentError(expected_one_of(name, among, label, what="labels among", hint=hint))
                 if allowed and type(label) is not type(next(iter(allowed))):
-                    raise ArgumentError(wanted(name, f"labels of one type, as {next(iter(allowed))!r}", label))
+                    raise ArgumentError(expected(name, f"labels of one type, as {next(iter(allowed))!r}", label))
                 allowed.add(label)
         return labels
 
@@ -71,7 +71,7 @@ def _check_named(labels: Sequence[Label], name: str) -> None:
     """Refuse an empty text, which leaves an item open where labels are read."""
     empty = next((label for label in labels if isinstance(label, str) and not label.strip()), None)
     if empty is not None:
-        raise ArgumentError(wanted(name, "labels that are not empty", empty, 'name what it means, such as "none"'))
+        raise ArgumentError(expected(name, "labels that are not empty", empty, 'name what it means, such as "none"'))
 
 
 def read_labels(y: object, name: str = "y", known: Sequence[Label] = TRUTH) -> list[Label]:
@@ -88,8 +88,8 @@ def read_labels(y: object, name: str = "y", known: Sequence[Label] = TRUTH) -> l
     """
     values = np.asarray(y, dtype=object if isinstance(y, (list, tuple)) else None)
     if values.ndim != 1:
-        got, mend = (values.shape, ONE_EACH) if values.ndim else (y, "")
-        raise ArgumentError(wanted(name, "labels, one per row", got, mend))
+        got, hint = (values.shape, ONE_EACH) if values.ndim else (y, "")
+        raise ArgumentError(expected(name, "labels, one per row", got, hint))
     if values.dtype.kind == "i":
         return values.tolist()
     labels = Labels(known)
@@ -133,7 +133,7 @@ def as_predicted(y: object, model: object, predicted: object) -> NDArray[Any]:
     known, labels = Labels(classes), read_labels(y, known=classes)
     for label in labels:
         if label not in known and not of_one_type(classes, label):
-            raise ArgumentError(wanted_one_of("y", classes, label, what="labels among"))
+            raise ArgumentError(expected_one_of("y", classes, label, what="labels among"))
     return np.array(list(map(known.label, labels)))
 
 
@@ -150,14 +150,14 @@ def predicted_rows(
         invalid, or they carry other row labels.
     """
     if isinstance(model, type) or not hasattr(model, "predict"):
-        raise ArgumentError(wanted("model", "a trained model, with predict", model))
+        raise ArgumentError(expected("model", "a trained model, with predict", model))
     _, y, groups = in_step(("X", X), ("y", y), ("groups", groups))
     named, codes = grouped(groups, "groups")
     predicted = np.asarray(model.predict(X))
     labels = as_predicted(y, model, predicted)
     if not predicted.shape == labels.shape == codes.shape or not len(codes):
         lengths = f"{predicted.shape[0] if predicted.ndim else 'no'}, {len(labels)} and {len(codes)}"
-        raise ArgumentError(wanted("groups", "a prediction, a label and a group for each row of X", lengths))
+        raise ArgumentError(expected("groups", "a prediction, a label and a group for each row of X", lengths))
     return predicted, labels, named, codes
 
 
@@ -165,7 +165,7 @@ def _label(plain: object, name: str, known: Labels) -> Label:
     label = label_of(known.label(plain) if isinstance(plain, (bool, np.bool_)) else plain)
     if isinstance(label, str) or (label is not None and abs(label) <= LARGEST_LABEL):
         return label
-    mend = "decode it to text" if isinstance(plain, bytes) else "turn each class into a name or a number"
+    hint = "decode it to text" if isinstance(plain, bytes) else "turn each class into a name or a number"
     if isinstance(plain, (list, tuple, set, frozenset, np.ndarray)):
-        mend = ONE_EACH
-    raise ArgumentError(wanted(name, "labels that are text or whole numbers", plain, mend))
+        hint = ONE_EACH
+    raise ArgumentError(expected(name, "labels that are text or whole numbers", plain, hint))

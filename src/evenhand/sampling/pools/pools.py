@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from evenhand.arguments import whole, yes_or_no
 from evenhand.data.groupings import Grouping
 from evenhand.data.rows import in_step
-from evenhand.errors import ArgumentError, UnknownArmError, Wording, wanted, wanted_one_of
+from evenhand.errors import ArgumentError, UnknownArmError, Wording, expected, expected_one_of
 from evenhand.frames import as_array, frame_or_value
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import Labels
@@ -73,7 +73,7 @@ class ArrayPool:
         self.groups, self.group = grouped(group, "group")
         lengths = len(self.X), len(self.y), len(self.group)
         if not lengths[0] == lengths[1] == lengths[2] > 0:
-            raise ArgumentError(wanted("X", "rows, and as many labels and groups", lengths))
+            raise ArgumentError(expected("X", "rows, and as many labels and groups", lengths))
         self.sizes = np.bincount(self.group)
         self.replace = yes_or_no("replace", replace)
         if self.replace:
@@ -130,7 +130,7 @@ class ArrayPool:
         given = dict(Labels(self.groups).read(counts, "counts", "a dict group -> number of rows"))
         unknown = [label for label in given if label not in self.groups]
         if unknown:
-            raise UnknownArmError(wanted_one_of("counts", self.groups, unknown[0], what="groups among"))
+            raise UnknownArmError(expected_one_of("counts", self.groups, unknown[0], what="groups among"))
         skipped = [whole(f"counts[{label!r}]", given.get(label, 0), low=0, high=MOST) for label in self.groups]
         for z, count in enumerate(skipped):
             self._position[z] += count
@@ -235,26 +235,28 @@ def label_pairs(
     classes, of_images = grouped(labels, "labels")
     images = _stacked("images", images)
     if len(images) != len(of_images):
-        raise ArgumentError(wanted("labels", f"{len(images)} classes, one for each image", len(of_images)))
+        raise ArgumentError(expected("labels", f"{len(images)} classes, one for each image", len(of_images)))
     if not isinstance(pairs, Mapping) or not pairs:
-        raise ArgumentError(wanted("pairs", "a dict group -> (class, class)", pairs))
+        raise ArgumentError(expected("pairs", "a dict group -> (class, class)", pairs))
     parts: list[tuple[Ints, ...]] = []
     owners: dict[int, Label] = {}
     known = Labels(classes)
     for name, pair in pairs.items():
         if not isinstance(pair, (list, tuple)) or len(pair) != 2:
-            raise ArgumentError(wanted(f"pairs[{name!r}]", "two classes", pair))
+            raise ArgumentError(expected(f"pairs[{name!r}]", "two classes", pair))
         for code, value in enumerate(pair):
             place = known.place(value)
             if place is None:
-                raise ArgumentError(wanted_one_of(f"pairs[{name!r}]", classes, value, what="classes that occur, among"))
+                raise ArgumentError(
+                    expected_one_of(f"pairs[{name!r}]", classes, value, what="classes that occur, among")
+                )
             if place in owners:
-                mend = f"groups may not overlap: it is in {owners[place]!r} as well"
-                raise ArgumentError(wanted(f"pairs[{name!r}]", "classes of no other pair", value, mend))
+                hint = f"groups may not overlap: it is in {owners[place]!r} as well"
+                raise ArgumentError(expected(f"pairs[{name!r}]", "classes of no other pair", value, hint))
             owners[place], found = name, np.flatnonzero(of_images == place)
             parts.append((found, np.full(len(found), code), np.full(len(found), str(name))))
     if len({str(name) for name in pairs}) < len(pairs):
-        raise ArgumentError(wanted("pairs", "names that differ as text", list(pairs)))
+        raise ArgumentError(expected("pairs", "names that differ as text", list(pairs)))
     rows, y, group = (np.concatenate(columns) for columns in zip(*parts, strict=True))
     return ArrayPool(images[rows], y, group=group, replace=replace)
 
@@ -268,7 +270,7 @@ def _stacked(name: str, rows: object) -> NDArray[Any]:
     except ValueError:  # rows of several shapes
         found = np.zeros(())
     if not found.ndim:
-        raise ArgumentError(wanted(name, "rows of one shape", rows))
+        raise ArgumentError(expected(name, "rows of one shape", rows))
     return found
 
 
@@ -277,5 +279,5 @@ def _alike(labels: list[Label], name: str) -> NDArray[Any]:
     kinds = {type(label).__name__ for label in labels}
     if len(kinds) > 1:
         both = Wording("both ", sorted(kinds))
-        raise ArgumentError(wanted(name, "labels of one type, all text or all whole numbers", both))
+        raise ArgumentError(expected(name, "labels of one type, all text or all whole numbers", both))
     return np.array(labels)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.data.rows import in_step
-from evenhand.errors import ContextError, Wording, wanted
+from evenhand.errors import ContextError, Wording, expected
 from evenhand.frames import frame_or_value, is_frame
 from evenhand.kernels.arrays import Ints
 from evenhand.protocol import Label
@@ -112,7 +112,7 @@ class Examples:
         columns = self.columns or names
         if names:
             if len(set(names)) < len(names) or set(names) != set(columns):
-                raise ContextError(wanted("X", Wording("the columns ", columns, ", each once"), names))
+                raise ContextError(expected("X", Wording("the columns ", columns, ", each once"), names))
             X = X.iloc[:, [names.index(name) for name in columns]]
             X = self.codes.numbers(X) if texts else X
         table = read_rows(X, self.training.X.shape[1:] if self.training.count else None, count, keep=keep)

@@ -15,7 +15,7 @@ from evenhand.data.encoding import Encoder
 from evenhand.data.features import other_columns
 from evenhand.data.groupings import groups_in, used_once
 from evenhand.data.tables import cells, check_column, column, column_names, in_column_order, places_in
-from evenhand.errors import TableError, Wording, wanted, wanted_one_of
+from evenhand.errors import TableError, Wording, expected, expected_one_of
 from evenhand.frames import as_pandas
 from evenhand.kernels.arrays import Floats
 from evenhand.registry import register
@@ -47,7 +47,7 @@ class TableFeatures:
             self.range = np.where(scaled, rows.max(axis=0) - self.low, 1.0)
         if np.isinf(self.range).any():
             name = self.names[int(np.isinf(self.range).argmax())]
-            raise TableError(wanted(f"column {name!r}", "numbers whose range is finite", Wording("an infinite one")))
+            raise TableError(expected(f"column {name!r}", "numbers whose range is finite", Wording("an infinite one")))
         self.range[self.range == 0] = 1.0
 
     @property
@@ -127,7 +127,7 @@ class TablePool(ArrayPool):
         used = {*self.group_columns, label}
         names = other_columns(frame, used) if features is None else column_names("features", features)
         if not names:
-            raise TableError(wanted("features", "at least one column to learn from", names))
+            raise TableError(expected("features", "at least one column to learn from", names))
         used_once("features", names, {label: "the label"})
         self.features = TableFeatures(frame, names) if yes_or_no("encoded", encoded) else None
         of_rows = pd.Categorical(groups, in_column_order(frame, self.group_columns, groups), ordered=True)
@@ -149,8 +149,8 @@ class TablePool(ArrayPool):
             fractions = np.flatnonzero(~(values.to_numpy() % 1 == 0)) if values.dtype.kind == "f" else np.zeros(0)
         if fractions.size:
             where = f"column {self.label_column!r}, row {int(fractions[0]) + 1}"
-            mend = "turn the column into classes first"
-            raise TableError(wanted(where, "a label that is text or a whole number", values.iloc[fractions[0]], mend))
+            hint = "turn the column into classes first"
+            raise TableError(expected(where, "a label that is text or a whole number", values.iloc[fractions[0]], hint))
         return np.array(column(frame, self.label_column).tolist())
 
     def held_out(self, frame: pd.DataFrame) -> tuple[Any, NDArray[Any], NDArray[Any]]:
@@ -167,7 +167,7 @@ class TablePool(ArrayPool):
         if (at < 0).any():
             row = int(np.argmax(at < 0))
             where = Wording("columns ", self.group_columns, f", row {row + 1}")
-            raise TableError(wanted_one_of(where, self.groups, groups[row].item(), what="groups among"))
+            raise TableError(expected_one_of(where, self.groups, groups[row].item(), what="groups among"))
         rows = frame[self.columns] if self.features is None else self.features.transform(frame)
         return rows, self._labels(frame), np.array(self.groups)[at]
 

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from evenhand.descriptions.limits import check_pairs, check_shown
-from evenhand.errors import ArgumentError, ContextError, EvenhandError, wanted
+from evenhand.errors import ArgumentError, ContextError, EvenhandError, expected
 from evenhand.frames import rows_frame
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.protocol import Decision
@@ -185,9 +185,9 @@ def _operations(
     for row in rows:
         count, own = row.count or 1, row.key if isinstance(row, AskRow) else None
         if count > most:
-            raise ArgumentError(wanted("count", f"a whole number from 1 to {most}", count))
+            raise ArgumentError(expected("count", f"a whole number from 1 to {most}", count))
         if count > 1 and own:
-            raise ArgumentError(wanted("key", "one for each decision", f"one for {count}"))
+            raise ArgumentError(expected("key", "one for each decision", f"one for {count}"))
         _check_size(len(operations) + count, most)
         try:
             shown, refusal = given_or_refusal(partial(_shown, study, row), sticky=row.sticky)
@@ -209,7 +209,7 @@ def _shown(study: Study, body: AskBody) -> dict[str, Any]:
         policy = study.state.bare_copy()
         arms = len(policy.arms or ()) if isinstance(policy, KernelPolicy) else 0
         if arms > 1:
-            raise ContextError(wanted("contexts", f"{arms} rows of numbers, one for each arm", "one row"))
+            raise ContextError(expected("contexts", f"{arms} rows of numbers, one for each arm", "one row"))
     return shown
 
 
@@ -277,7 +277,7 @@ class TellBody(Body):
             told["label"] = self.label
         if self.samples is not None:
             if len({len(column) for column in self.samples.values()}) > 1:
-                raise ArgumentError(wanted("samples", EXPECTED["samples"][1], self.samples))
+                raise ArgumentError(expected("samples", EXPECTED["samples"][1], self.samples))
             import pandas as pd
 
             told["samples"] = pd.DataFrame(self.samples)
@@ -336,7 +336,7 @@ async def tell(request: Request, session: Session, body: TellBody | TellBatch) -
 def _tell_operation(session: Session, body: TellBody, actor: str) -> Tell:
     """Return the operation of a report; a policy that plays one arm a round takes no rewards by arm."""
     if isinstance(body.reward, dict) and session.plays == 1:
-        raise ArgumentError(wanted("reward", EXPECTED["reward"][1], body.reward))
+        raise ArgumentError(expected("reward", EXPECTED["reward"][1], body.reward))
     return Tell(ticket=body.ticket, given=body.told(), actor=actor)
 
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from starlette.requests import Request
 
 from evenhand.descriptions.promises import promise_from
-from evenhand.errors import ArgumentError, SharesError, Wording, wanted
+from evenhand.errors import ArgumentError, SharesError, Wording, expected
 from evenhand.labels import Labels
 from evenhand.promises.versions import rows_of
 from evenhand.service.routes.fields import Body, Named, Share
@@ -100,7 +100,7 @@ async def change(request: Request, session: Session, body: ChangeBody) -> dict[s
     nothing = body.shares is None and body.promise is None
     if (nothing and body.begins is None) or not (body.shares is None or body.promise is None):
         got = Wording("neither" if body.promise is None else "both")
-        raise ArgumentError(wanted("shares", "either shares or promise", got))
+        raise ArgumentError(expected("shares", "either shares or promise", got))
     labels = await session.reads.run(partial(_labels, session))
     shares: Any = body.shares
     if isinstance(shares, dict):

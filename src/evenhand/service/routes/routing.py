@@ -22,7 +22,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from evenhand.data.json_files import DECODER
-from evenhand.errors import ArgumentError, UnknownStudyError, wanted
+from evenhand.errors import ArgumentError, UnknownStudyError, expected
 from evenhand.service.bodies import JSON, LARGE, as_json, compress, header, read_body
 from evenhand.service.errors import HttpRefusal, from_validation
 from evenhand.service.routes.fields import StudyPath
@@ -123,8 +123,8 @@ class Endpoint:
             if name not in self.names.get("query", ()):
                 said = {kind: ", ".join(names) for kind, names in self.names.items()}
                 where = {"body": "the body takes", "headers": "send the header"}
-                mend = "; ".join(f"{words} {said[kind]}" for kind, words in where.items() if kind in said)
-                raise ArgumentError(wanted("query", said.get("query", "no parameters"), name, mend))
+                hint = "; ".join(f"{words} {said[kind]}" for kind, words in where.items() if kind in said)
+                raise ArgumentError(expected("query", said.get("query", "no parameters"), name, hint))
             query[name] = text
         return query
 
@@ -145,7 +145,7 @@ class Endpoint:
         except (ValueError, RecursionError) as error:
             raise HttpRefusal(400, f"the body cannot be read as JSON: {error}") from error
         if not isinstance(raw, dict):
-            raise ArgumentError(wanted("body", "a JSON object", raw))
+            raise ArgumentError(expected("body", "a JSON object", raw))
         return parse(models[-1] if "batch" in raw else models[0], raw)
 
 

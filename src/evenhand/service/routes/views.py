@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from evenhand.data.csv_files import write_csv
 from evenhand.data.json_files import LARGEST, to_json
-from evenhand.errors import ArgumentError, wanted
+from evenhand.errors import ArgumentError, expected
 from evenhand.extras import optional
 from evenhand.service.routes.fields import Label, StudyPath, WorstCase
 from evenhand.service.routes.routing import Endpoint, unless_seen
@@ -78,7 +78,7 @@ async def series(request: Request, query: SeriesQuery, session: Session) -> Any:
         return await session.reads.run(partial(unless_seen, request, session, str(query.points), whole))
     first, last = query.first or 1, query.last
     if last is not None and last < first:
-        raise ArgumentError(wanted("last", f"a round >= first, which is {first}", last))
+        raise ArgumentError(expected("last", f"a round >= first, which is {first}", last))
     return await request.app.state.closeups.run(partial(close_up, session, first, last, query.points))
 
 

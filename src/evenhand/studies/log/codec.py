@@ -19,7 +19,7 @@ import numpy as np
 import orjson
 
 from evenhand.arguments import as_float
-from evenhand.errors import ArgumentError, ErasedError, StoreError, is_sparse, wanted
+from evenhand.errors import ArgumentError, ErasedError, StoreError, expected, is_sparse
 from evenhand.frames import as_pandas, has_row_labels, holds_categories, is_frame
 from evenhand.labels import listed
 from evenhand.policy.kernel_policy import KernelPolicy
@@ -119,13 +119,13 @@ def to_plain(value: Any, name: str = "given", *, exact: bool = True) -> Any:
     plain_holder = isinstance(value, Sized) and isinstance(value, Iterable) and not is_sparse(value)
     if plain_holder and not isinstance(value, (np.generic, np.ndarray, bytes, bytearray)):
         return kept(listed(value))
-    raise ArgumentError(wanted(name, "numbers, texts, lists, arrays or tables, which a log can keep", value))
+    raise ArgumentError(expected(name, "numbers, texts, lists, arrays or tables, which a log can keep", value))
 
 
 def _column(table: Any, label: Any, name: str, kept: Callable[[Any], Any]) -> list[Any]:
     column = table[label]
     if column.ndim != 1 or list(map(str, table.columns)).count(str(label)) > 1:
-        raise ArgumentError(wanted(name, "a table with each column once", label))
+        raise ArgumentError(expected(name, "a table with each column once", label))
     # The log has no categories: as a number a code would be an amount when it is replayed, as a text it is a label.
     cells = map(writing, column.tolist()) if holds_categories(column) else column.tolist()
     return [None if missing else kept(cell) for cell, missing in zip(cells, column.isna(), strict=True)]
@@ -166,7 +166,7 @@ def to_text(value: Any) -> str:
     try:
         return orjson.dumps(value).decode()
     except (TypeError, orjson.JSONEncodeError) as error:
-        raise ArgumentError(wanted("given", "numbers below 2^63 and text in UTF-8", value)) from error
+        raise ArgumentError(expected("given", "numbers below 2^63 and text in UTF-8", value)) from error
 
 
 def from_text(text: str | None) -> Any:
@@ -296,7 +296,7 @@ def decision_from(decided: dict[str, Any]) -> Any:
             {name: pd.Series(cells, dtype=object if None in cells else None) for name, cells in columns}
         )
         return Allocation(fields["id"], fields["phase"], frame, np.array(fields["plan"], dtype=np.int64))
-    raise ArgumentError(wanted("decision", "a Decision, a Draw or an Allocation, or a Task", decided["type"]))
+    raise ArgumentError(expected("decision", "a Decision, a Draw or an Allocation, or a Task", decided["type"]))
 
 
 def random_state_of(policy: Any) -> str | None:

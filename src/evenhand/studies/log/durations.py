@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from evenhand.arguments import as_float
-from evenhand.errors import NOTHING, ArgumentError, Wording, wanted
+from evenhand.errors import NOTHING, ArgumentError, Wording, expected
 from evenhand.studies.log.codec import EPOCH, moment, now
 
 UNITS = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
@@ -44,7 +44,7 @@ def read_expiry(after: Any, name: str = "expire_after") -> float | None:
         seconds = as_float(after)
     if not 1e-6 <= seconds <= LONGEST:
         never = Wording(NOTHING, " means never") if name == "expire_after" else ""
-        raise ArgumentError(wanted(name, WHAT, after, never))
+        raise ArgumentError(expected(name, WHAT, after, never))
     return seconds
 
 
@@ -75,11 +75,11 @@ def read_moment(when: Any, name: str, *, of_date: time) -> int:
         seconds = 0.0 if zoned else read_expiry(said) or 0.0
     except ArgumentError as error:
         what = "a date such as 2030-12-31, a time such as 2030-12-31T08:00+01:00, or a duration such as 90d"
-        raise ArgumentError(wanted(name, what, when)) from error
+        raise ArgumentError(expected(name, what, when)) from error
     since = said - EPOCH if zoned else timedelta(microseconds=now(), seconds=seconds)
     at = since // timedelta(microseconds=1)
     if not 0 <= at < LATEST:
-        raise ArgumentError(wanted(name, "a time from 1970 to 9998", when))
+        raise ArgumentError(expected(name, "a time from 1970 to 9998", when))
     return at
 
 
@@ -92,7 +92,7 @@ def check_future(at: int, name: str) -> int:
         If it is over.
     """
     if at <= now():
-        raise ArgumentError(wanted(name, "a time in the future", moment(at).isoformat()))
+        raise ArgumentError(expected(name, "a time in the future", moment(at).isoformat()))
     return at
 
 

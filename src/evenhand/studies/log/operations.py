@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from evenhand.arguments import one_of
-from evenhand.errors import ArgumentError, ErasedError, EvenhandError, ReplayError, Wording, wanted
+from evenhand.errors import ArgumentError, ErasedError, EvenhandError, ReplayError, Wording, expected
 from evenhand.policy.answers import LearnerAnswers
 from evenhand.policy.ask_tell import AskTell
 from evenhand.policy.traits import traits_of
@@ -115,7 +115,7 @@ class Change(Request):
     def __post_init__(self) -> None:
         one_of("kind", self.kind, CHANGES)
         if self.begins is not None and self.kind != "change":
-            raise ArgumentError(wanted("begins", f"None for {self.kind}", self.begins))
+            raise ArgumentError(expected("begins", f"None for {self.kind}", self.begins))
         if self.begins is not None:
             object.__setattr__(self, "due", read_moment(self.begins, "begins", of_date=time()))
 
@@ -181,11 +181,11 @@ class Arguments:
             return {}
         names = [one.name for one in takes if one.kind is not inspect.Parameter.KEYWORD_ONLY]
         if len(values) > len(names):
-            raise ArgumentError(wanted(kind, ", ".join(names) or "nothing", Wording(f"{len(values)} arguments")))
+            raise ArgumentError(expected(kind, ", ".join(names) or "nothing", Wording(f"{len(values)} arguments")))
         given = dict(zip(names, values, strict=False))
         twice = [name for name in given if name in named]
         if twice:
-            raise ArgumentError(wanted(twice[0], "one value", "two: one by position, one by name"))
+            raise ArgumentError(expected(twice[0], "one value", "two: one by position, one by name"))
         known = {one.name for one in takes}
         given |= {name: value for name, value in named.items() if value is not None or name in known}
         # an iterator is read once, and several operations look at these
@@ -200,18 +200,18 @@ class Arguments:
             If an argument is unknown or missing, or cannot be kept in a log.
         """
         if kind not in self._takes:
-            mend = "DeadlineLearn takes new arms and new shares"
-            raise ArgumentError(wanted(kind, "a policy whose promise can change", self._policy, mend))
+            hint = "DeadlineLearn takes new arms and new shares"
+            raise ArgumentError(expected(kind, "a policy whose promise can change", self._policy, hint))
         takes = self._defaults[kind]
         if not given and not self._needed[kind]:
             return {}
         unknown = [name for name in given if name not in takes]
         if unknown:
-            raise ArgumentError(wanted(kind, f"{', '.join(takes) or 'nothing more'}", unknown[0]))
+            raise ArgumentError(expected(kind, f"{', '.join(takes) or 'nothing more'}", unknown[0]))
         needed = self._needed[kind]
         missing = [name for name in needed if name not in given]
         if missing:
-            raise ArgumentError(wanted(missing[0], f"a value, {kind} needs it", Wording("nothing")))
+            raise ArgumentError(expected(missing[0], f"a value, {kind} needs it", Wording("nothing")))
         kept = {name: to_plain(value, name, exact=kind in CHANGES) for name, value in given.items()}
         if kept.get("available") is not None:
             kept["available"] = _as_list(kept["available"])

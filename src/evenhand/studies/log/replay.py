@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from evenhand.errors import ArgumentError, EvenhandError, ReplayError, Wording, wanted
+from evenhand.errors import ArgumentError, EvenhandError, ReplayError, Wording, expected
 from evenhand.policy.answers import LearnerAnswers
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
@@ -93,8 +93,8 @@ class Replay:
         except ReplayError as error:
             if entry.version == self.version:
                 raise
-            mend = f"take a snapshot with version {entry.version} first: `evenhand snapshot`, or Study.snapshot()"
-            raise ReplayError(f"{error}; this is version {self.version}: {mend}") from error
+            hint = f"take a snapshot with version {entry.version} first: `evenhand snapshot`, or Study.snapshot()"
+            raise ReplayError(f"{error}; this is version {self.version}: {hint}") from error
         if answers is not None:
             self._warn_of(answers, entry)
         if entry.kind == "set":
@@ -146,7 +146,7 @@ class Replay:
             if new:
                 times = ", ".join(moment(plan["begins"]).isoformat() for plan in others) or "none"
                 what = f"a time for which a change is planned: {times}"
-                raise ArgumentError(wanted("begins", what, moment(begins).isoformat()))
+                raise ArgumentError(expected("begins", what, moment(begins).isoformat()))
             return others
         if new:
             check_future(begins, "begins")
@@ -171,8 +171,8 @@ class Replay:
         if one != other:
             what = "a learner that chooses the same from the same state"
             got = Wording(f"one that chose {one.arm!r} and then {other.arm!r}")
-            mend = "its randomness belongs into what `dump` returns, and `seed` sets it"
-            raise ArgumentError(wanted("learner", what, got, mend))
+            hint = "its randomness belongs into what `dump` returns, and `seed` sets it"
+            raise ArgumentError(expected("learner", what, got, hint))
 
     @property
     def wants_snapshot(self) -> bool:

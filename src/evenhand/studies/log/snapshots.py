@@ -18,7 +18,7 @@ from evenhand.studies.log.replay import Replay
 from evenhand.studies.log.subjects import has_subjects
 from evenhand.studies.store.schema import SNAPSHOTS
 
-KEPT = 2
+NEWEST_KEPT = 2
 """How many recent snapshots are kept beside the first of each version."""
 RELATIVE, NEAR_ZERO = 1e-6, 1e-9
 """By which part a number may differ that a learner from elsewhere remembers, and by how much one near zero may: in an
@@ -37,7 +37,7 @@ class Snapshot(NamedTuple):
 
 MINE = SNAPSHOTS.c.study == bindparam("study")
 FOUND = select(*(SNAPSHOTS.c[name] for name in Snapshot._fields)).where(MINE)
-NEWEST = select(SNAPSHOTS.c.sequence).where(MINE).order_by(SNAPSHOTS.c.sequence.desc()).limit(KEPT)
+NEWEST = select(SNAPSHOTS.c.sequence).where(MINE).order_by(SNAPSHOTS.c.sequence.desc()).limit(NEWEST_KEPT)
 FIRST = FOUND.order_by(SNAPSHOTS.c.sequence, SNAPSHOTS.c.at).limit(1)
 LATEST = FOUND.order_by(SNAPSHOTS.c.sequence.desc(), SNAPSHOTS.c.at.desc()).limit(1)
 FIRST_OF_VERSION = select(func.min(SNAPSHOTS.c.sequence)).where(MINE).group_by(SNAPSHOTS.c.version)

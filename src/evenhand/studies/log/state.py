@@ -15,7 +15,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from evenhand.errors import ArgumentError, ErasedError, EvenhandError, Wording, wanted
+from evenhand.errors import ArgumentError, ErasedError, EvenhandError, Wording, expected
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.rehearsal import compile_ahead
 from evenhand.processes import is_left_held, renew_in_child
@@ -87,9 +87,9 @@ class LivePolicy:
             policy = self._now_or_earlier().policy
             if isinstance(policy, KernelPolicy):
                 if policy.dimension is None:
-                    mend = "take the first decision with contexts, which takes longer, then compile"
+                    hint = "take the first decision with contexts, which takes longer, then compile"
                     what = "a study that knows how many numbers describe an arm"
-                    raise ArgumentError(wanted("compile", what, Wording("one that has seen no contexts"), mend))
+                    raise ArgumentError(expected("compile", what, Wording("one that has seen no contexts"), hint))
                 compile_ahead(policy)
 
     # ------------------------------------------------------------------ what adds to the log
@@ -137,7 +137,9 @@ class LivePolicy:
         """Delete the keys of a subject's contexts, or of all old ones; see `Study.erase`."""
         after = None if older_than is None else read_expiry(older_than, "older_than")
         if (subject is None) == (after is None) or (subject is not None and not isinstance(subject, str)):
-            raise ArgumentError(wanted("subject, older_than", "one of them", subject if after is None else older_than))
+            raise ArgumentError(
+                expected("subject, older_than", "one of them", subject if after is None else older_than)
+            )
         with self.lock, self.writing() as (connection, replay):
             before = None if after is None else now() - round(after * 1e6)
             found = Subjects(connection, self._log.study).find(name=subject, before=before)

@@ -176,9 +176,9 @@ def opened(connection: Connection, entries: list[Entry]) -> list[Entry]:
 
 
 def _secrets(connection: Connection, ids: Iterable[str]) -> dict[str, str]:
-    wanted, found = sorted(ids), dict[str, str]()
-    for start in range(0, len(wanted), MANY):
-        mine = select(SUBJECTS.c.id, SUBJECTS.c.secret).where(SUBJECTS.c.id.in_(wanted[start : start + MANY]))
+    expected, found = sorted(ids), dict[str, str]()
+    for start in range(0, len(expected), MANY):
+        mine = select(SUBJECTS.c.id, SUBJECTS.c.secret).where(SUBJECTS.c.id.in_(expected[start : start + MANY]))
         found |= {row.id: row.secret for row in connection.execute(mine)}
     return found
 

@@ -19,7 +19,7 @@ from evenhand.errors import (
     ModelError,
     StoreError,
     Wording,
-    wanted,
+    expected,
 )
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
@@ -182,7 +182,7 @@ class Transaction:
             self._subjects.check(ask.subject)
         before = None if name is None else self._named.get(name)
         if yes_or_no("sticky", ask.sticky) and ask.key is None:
-            raise ArgumentError(wanted("sticky", "an ask with a key", Wording("no key")))
+            raise ArgumentError(expected("sticky", "an ask with a key", Wording("no key")))
         # Before the arguments are validated: arms may have changed since, and a sticky ask must not fail for that.
         if ask.sticky and before is not None:
             return before[1]
@@ -191,8 +191,8 @@ class Transaction:
         given = replay.arguments.validate("ask", ask.given)
         if before is not None:
             if not same_ask(before[0], given, replay.policy):
-                mend = "use a new key, or pass sticky to get the decision of this one"
-                raise ContradictionError(f"key {ask.key!r} was used before for a different ask; {mend}")
+                hint = "use a new key, or pass sticky to get the decision of this one"
+                raise ContradictionError(f"key {ask.key!r} was used before for a different ask; {hint}")
             return before[1]
         self._begin_planned("ask", given)
         begun = not isinstance(replay.policy, KernelPolicy) or replay.policy.dimension is not None
@@ -368,11 +368,11 @@ def _text(ask: Ask) -> str | None:
     whole("number", number, low=0)
     text = text_of(key, number)
     if len(text) > LONGEST:
-        mend = f"decision {number} under it needs {len(text)}, shorten it"
-        raise ArgumentError(wanted("key", f"a text that fits {LONGEST} characters with its number", key, mend))
+        hint = f"decision {number} under it needs {len(text)}, shorten it"
+        raise ArgumentError(expected("key", f"a text that fits {LONGEST} characters with its number", key, hint))
     return text
 
 
 def _check_name(name: str, text: Any, most: int) -> None:
     if text is not None and not (isinstance(text, str) and 0 < len(text) <= most and text.isprintable()):
-        raise ArgumentError(wanted(name, f"a text of up to {most} printable characters", text))
+        raise ArgumentError(expected(name, f"a text of up to {most} printable characters", text))

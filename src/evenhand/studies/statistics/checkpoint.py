@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from evenhand.errors import ArgumentError, EvenhandError, StateFileError, Wording, wanted
+from evenhand.errors import ArgumentError, EvenhandError, StateFileError, Wording, expected
 from evenhand.learners.functions import stand_ins
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies.log.chain import Entry
@@ -89,17 +89,17 @@ def read_mark(data: Any, study: str) -> dict[str, Any]:
         If it is no mark, was changed, or comes from a verification of another study.
     """
     if not isinstance(data, bytes):
-        mend = "pass the earlier Verification or its .mark"
-        raise ArgumentError(wanted("since", f"{WHAT}, as bytes", data, mend))
+        hint = "pass the earlier Verification or its .mark"
+        raise ArgumentError(expected("since", f"{WHAT}, as bytes", data, hint))
     try:
         with stand_ins():
             mark: dict[str, Any] = from_bytes(data, "since")
         own = mark["study"] == study
         Count(mark["policy"]).restore(mark["count"])
     except StateFileError as error:
-        raise ArgumentError(wanted("since", WHAT, Wording("no mark, or a damaged one"))) from error
+        raise ArgumentError(expected("since", WHAT, Wording("no mark, or a damaged one"))) from error
     except (AttributeError, LookupError, TypeError, ValueError, EvenhandError) as error:
-        raise ArgumentError(wanted("since", WHAT, Wording("no mark of this version"))) from error
+        raise ArgumentError(expected("since", WHAT, Wording("no mark of this version"))) from error
     if not own:
-        raise ArgumentError(wanted("since", "a mark of this study", "another study's"))
+        raise ArgumentError(expected("since", "a mark of this study", "another study's"))
     return mark

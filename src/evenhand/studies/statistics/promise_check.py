@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from evenhand.errors import ReplayError, wanted
+from evenhand.errors import ReplayError, expected
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import Labels
 from evenhand.policy.traits import traits_of
@@ -43,7 +43,7 @@ class PromiseCheck:
     def __init__(self, policy: Any) -> None:
         traits = traits_of(policy)
         self.promise: Any = traits.promise
-        self.when: str | None = traits.kept
+        self.when: str | None = traits.holds_when
         self.retired: list[Label] = list(traits.retired)
         self._horizon: int | None = traits.horizon
         self._labels: list[Label] = [] if self.promise is None else list(policy.arms)
@@ -75,7 +75,7 @@ class PromiseCheck:
         arms = len(self._labels)
         for index in played:
             if type(index) is not int or not 0 <= index < arms:
-                raise ReplayError(wanted("index", f"the position of an arm, below {arms}", index))
+                raise ReplayError(expected("index", f"the position of an arm, below {arms}", index))
         offer = given.get("available") if given else None
         if offer is not None or self.retired or len(played) > 1:
             offer = self._on_offer(offer, played)
@@ -94,7 +94,7 @@ class PromiseCheck:
         off = [self._labels[arm] for arm in played if arm not in on]
         if off or len(set(played)) < len(played):
             twice = [self._labels[arm] for arm in played]
-            raise ReplayError(wanted("index", "arms on offer, each once", off[0] if off else twice))
+            raise ReplayError(expected("index", "arms on offer, each once", off[0] if off else twice))
         return None if len(on) == len(self._labels) else on
 
     def _places(self, labels: Any) -> list[int]:

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError as BadURL
 
-from evenhand.errors import ArgumentError, masked, wanted
+from evenhand.errors import ArgumentError, expected, masked
 
 SERVER = "postgresql+psycopg"
 DRIVERS = {"sqlite": "sqlite", "postgres": SERVER, "postgresql": SERVER, SERVER: SERVER}
@@ -34,8 +34,8 @@ def read_address(where: Any) -> URL:
     """
     given = os.fspath(where) if isinstance(where, os.PathLike) else where
     if not isinstance(given, str) or not given.strip():
-        mend = "os.fsdecode turns bytes into text" if isinstance(given, bytes) else ""
-        raise ArgumentError(wanted("store", KINDS, where, mend))
+        hint = "os.fsdecode turns bytes into text" if isinstance(given, bytes) else ""
+        raise ArgumentError(expected("store", KINDS, where, hint))
     if given != given.strip():
         raise _refusal(given.strip(), "leave out the blanks or line breaks around it")
     scheme, slashes, rest = ("sqlite://" if given == ":memory:" else given).partition("://")
@@ -59,10 +59,10 @@ def read_address(where: Any) -> URL:
     return url
 
 
-def _refusal(given: str, mend: str) -> ArgumentError:
+def _refusal(given: str, hint: str) -> ArgumentError:
     """Return the refusal of an address, of which it shows how it begins: nothing says where a password would be."""
     first = re.findall(r"^[\w+.-]*[:=/]*", given)[0]
-    return ArgumentError(wanted("store", KINDS, f"{first}...", mend))
+    return ArgumentError(expected("store", KINDS, f"{first}...", hint))
 
 
 def shown_address(url: URL) -> str:

@@ -162,8 +162,8 @@ class Store:
     # ------------------------------------------------------------------ inside
 
     def __reduce__(self) -> NoReturn:
-        mend = "make the study anew" if self.in_memory else f"open the study with Study.open({self.url!r}, name)"
-        refuse_copy(f"the store {self.url}, and with it a study,", f"{mend} in each process")
+        hint = "make the study anew" if self.in_memory else f"open the study with Study.open({self.url!r}, name)"
+        refuse_copy(f"the store {self.url}, and with it a study,", f"{hint} in each process")
 
     @contextmanager
     def _block(self, way: Way) -> Iterator[Connection]:
