@@ -365,7 +365,7 @@ TABLE = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [0.0, 1.0, 0.5], "r": [0, 1, 1]
         (lambda: LipschitzUCB(2, metric=EllipsoidDistance(shared=False)), "individuals: expected"),
         (lambda: LipschitzUCB(2, individuals=3).ask(PAIR), "expected 3 individuals"),
         (lambda: LipschitzUCB(), "dimension: expected a whole number >= 1 and <= 1000000, got None"),
-        (lambda: LipschitzUCB(3, theta=THETA), "dimension: expected 2, one for each weight in theta, got 3"),
+        (lambda: LipschitzUCB(3, theta=THETA), "dimension: expected 2, one a weight in theta, got 3"),
         (lambda: LipschitzUCB(theta=[np.nan]), "theta: expected"),
         (lambda: LipschitzUCB(theta=[[1.0]]), "theta: expected"),
         (lambda: MahalanobisOracle(A, error_rate=0.5), "error_rate: expected"),

@@ -25,7 +25,7 @@ ARRAYS = ("counts", "rewarded", "last_owed")
 class Scripted:
     """Decides as it is told to, whatever it promises."""
 
-    kept = "at every round"
+    holds_when = "at every round"
 
     def __init__(self, shares, tolerance=0.0, round=0):
         self.promise = Promise(shares, tolerance)

@@ -150,9 +150,7 @@ class LipschitzUCB(AskTell, Parameters):
         size = None if self.theta is None else self.theta.size
         self.dimension = whole("dimension", size if dimension is None else dimension, low=1, high=MOST_FEATURES)
         if size not in (None, self.dimension):
-            raise ArgumentError(
-                expected("dimension", f"{size}, one for each weight in theta", dimension, "leave it out")
-            )
+            raise ArgumentError(expected("dimension", f"{size}, one a weight in theta", dimension, "leave it out"))
         self.select = select
         self.margin, self.precision = yes_or_no("margin", margin), real("precision", precision, above=0, below=1)
         self.delta, self.ridge = real("delta", delta, above=0, below=1), real("ridge", ridge, above=0)
