@@ -249,7 +249,7 @@ def test_rounds_with_nobody_are_rounds(scripted, monkeypatch):
         return Decision(self.round, self.round, index, index, None, "nobody")
 
     monkeypatch.setattr(Scripted, "ask", ask)
-    monkeypatch.setattr(Scripted, "kept", None)
+    monkeypatch.setattr(Scripted, "holds_when", None)
     monkeypatch.setattr(Scripted, "__init__", _plain)
     study = Study.create(":memory:", Scripted(), name="nobody")
     for index in (-1, -1, 2, -1):
