@@ -78,8 +78,7 @@ def files_named(pattern: str) -> list[str]:
     if not found:
         raise TableError(f"{pattern}: no such files")
     first = _in_groups(found[0])
-    other = next((path for path in found if _in_groups(path) != first), None)
-    if other is not None:
+    if other := next((path for path in found if _in_groups(path) != first), ""):
         raise TableError(expected(pattern, "only Parquet files, or none", other, "pass files of one format"))
     return found
 
