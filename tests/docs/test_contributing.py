@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+import evenhand as eh
+
 ROOT = Path(__file__).parents[2]
+BLOCKS = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 WALK = re.compile(r"registry\.entries|registry\.get|\bexamples\(")
 
 
@@ -60,3 +63,14 @@ def test_no_test_that_walks_the_policies_breaks(copy):
     done = run(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow", "-k", words, *walking)
     assert done.returncode == 0, done.stdout[-4000:]
     assert "passed" in done.stdout
+
+
+def test_a_policy_without_kernels_keeps_it_too(scratch_registry):
+    code = next(block for block in BLOCKS.findall((ROOT / "CONTRIBUTING.md").read_text()) if "class Alternate" in block)
+    names = {"__name__": __name__}
+    exec(code, names)
+    scratch_registry(names["Alternate"])
+    checks = {check.name: check.skipped for check in eh.check_policy(names["Alternate"]())}
+    assert [name for name, skipped in checks.items() if not skipped] == [
+        *("same seed", "save and load", "tickets", "bad input", "threads")
+    ]

@@ -143,7 +143,7 @@ def test_the_shell_fits_too(tmp_path):
     refused(ArgumentError, "--fit: expected best or logistic", "evaluate", path, *words, "--fit", "forest")
     early = "--by: expected columns that are known before the decision"
     refused(ArgumentError, early, "evaluate", path, *words[:-1], "segment,click", "--fit", "best")
-    alone = "--fit: expected none beside --shares or --promise"
+    alone = "--fit: expected none beside a promise"
     refused(ArgumentError, alone, "evaluate", path, *words, "--fit", "best", "--shares", "0.1")
     refused(ArgumentError, "--by: expected --fit as well", "evaluate", path, *words, "--policy", "0=1")
     alone = json.loads(call("evaluate", path, *words[:-2], "--fit", "best", "--json").output)

@@ -142,3 +142,8 @@ def test_a_study_counts_the_rounds_with_a_chance_of_0_or_1(tmp_path):
     assert free.statistics().certain == 0
     free.ask(available=["A"])
     assert free.statistics().certain == 1
+
+
+def test_hard_caps_are_those_of_a_lottery():
+    with pytest.raises(ArgumentError, match="hard_caps: expected False without a lottery"):
+        DeadlineLearn(UCB1(), TRIAL, hard_caps=True)

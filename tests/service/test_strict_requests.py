@@ -56,6 +56,8 @@ def test_a_parameter_that_a_route_does_not_take_is_refused_with_those_it_takes(a
     body = {"json": BODIES.get(endpoint.path, {"ticket": asked.ticket})} if endpoint.method == "POST" else {}
     known = [name for model in endpoint.models.get("query", ()) for name in model.model_fields]
     for query, name in (("limt=1", "limt"), ("key=order-7", "key"), ("=x", ""), ("limt", "limt")):
+        if name in known:
+            continue
         said = refused(asked, endpoint, query, **body)
         assert said.startswith(f"query: expected {', '.join(known) or 'no parameters'}, got {name!r}")
     for name in known:

@@ -68,12 +68,11 @@ def test_every_route_that_reads_sends_them_as_text(big):
     batch = big.ask("big", json={"batch": [{"available": [text]} for text in TEXTS]}).content
     assert [one["arm"] for one in read(batch)["decisions"]] == TEXTS
     routes = [one for one in ENDPOINTS if one.method == "GET" and one.path.startswith("/studies")]
-    assert len(routes) == 8
+    assert len(routes) == 9
     seen = set()
     for one in routes:
         path = one.path.replace("{name}", "big").replace("{id}", "1")
-        if path.endswith("/history"):
-            path += "?format=json"
+        path += {"history": "?format=json", "receipt": "?ticket=1"}.get(path.rpartition("/")[2], "")
         content = big.send("read", "GET", path).content
         read(content)
         seen |= {path for text in TEXTS if f'"{text}"'.encode() in content}

@@ -204,13 +204,14 @@ def study():
 def test_a_checkpoint_is_small_and_is_found_again_in_a_longer_log(study):
     before = study.verify()
     assert len(json.dumps(before.checkpoint)) <= 1024
-    assert {**before.checkpoint, "time": 0, "root": 0} == {
+    assert {**before.checkpoint, "time": 0, "books": 0, "root": 0} == {
         "study": "ads",
         "entries": 8,
         "rounds": 4,
         "time": 0,
         "kept": True,
         "worst": {"clause": "floor 3/10 of b", "most": "3/10 plays", "below": "1 plays"},
+        "books": 0,
         "root": 0,
     }
     study.tell(study.ask(), 1.0)

@@ -101,7 +101,7 @@ def check_learns(policy: object, world: object, rounds: int) -> None:
     if not traits_of(policy).learns:
         raise Skip("says of itself that it does not learn")
     if not isinstance(policy, KernelPolicy) or not isinstance(world, KernelWorld):
-        raise Skip("does not choose among arms by their rewards alone")
+        raise Skip("is no KernelPolicy in a world of arms, which could be asked again with other rewards")
     if not traits_of(policy).compiled:
         raise Skip("decides by a learner of another library")
     promise = traits_of(policy).promise
@@ -142,7 +142,7 @@ def check_labels(policy: Any, world: Any, rounds: int) -> None:
     """See that arms by other names, in the opposite order of the alphabet, lead to the same decisions."""
     arms = traits_of(policy).arms
     if not arms or not isinstance(policy, KernelPolicy):
-        raise Skip("has no arms of its own")
+        raise Skip("is no KernelPolicy whose arms could be named anew")
     if learner_facts(policy.config().get("learner")).arms is not None:
         raise Skip("its learner names the arms")
     # by the opposite order of the alphabet

@@ -32,7 +32,7 @@ for name in COMMANDS:
 
 
 @app.callback(invoke_without_command=True)
-def options(
+def no_command(
     context: typer.Context,
     version: bool = typer.Option(False, "--version", help="Show the version and exit."),
     json: JSON = False,

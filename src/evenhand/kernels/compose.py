@@ -74,7 +74,17 @@ class EntryPoint:
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """Return `function` as a kernel, inlined into every kernel that calls it."""
+    """Return `function` as a kernel, inlined into every kernel that calls it.
+
+    The kernels of a policy take these arguments, in this order; a kernel takes as many of them as its kind needs.
+
+    params : the NamedTuple that `_parameters` returns; it never changes.
+    state : the NamedTuple of arrays that `_memory` returns, changed in place.
+    contexts : what the round shows, (n_arms, d); (0, 0) where it shows nothing.
+    round : the round t = 1, 2, ...
+    waiting : (n_arms,), how many decisions for each arm have not been told yet.
+    index, reward : the arm that was played, and what it paid.
+    """
     return Kernel(function, True)  # type: ignore[arg-type]
 
 

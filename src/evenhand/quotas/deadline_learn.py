@@ -156,6 +156,7 @@ class DeadlineLearn(WeighedPolicy):
     Source: the head of this module.
     """
 
+    _traits = replace(QuotaPolicy._traits, conditional_arguments=("hard_caps",))
     _now: PromiseState
     """What is promised now."""
 
@@ -181,6 +182,8 @@ class DeadlineLearn(WeighedPolicy):
         self._traits = replace(self._traits, plays=self.plays)
         self.lottery = None if lottery is None else real("lottery", lottery, low=0.0, high=1.0)
         self.hard_caps, self._drawn = yes_or_no("hard_caps", hard_caps), self.lottery is not None
+        if self.hard_caps and not self._drawn:
+            raise ArgumentError(expected("hard_caps", "False without a lottery", True, "leave it out"))
         what = f"True, False, or {RANGE}"
         self.priced = priced if isinstance(priced, bool) else read_range(priced, "priced", what, SUCH_AS)
         self._priced = self.priced is not False

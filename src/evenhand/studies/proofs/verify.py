@@ -192,7 +192,7 @@ class Followed:
     @staticmethod
     def is_chance(decided: dict[str, Any]) -> bool:
         """Return whether the chance of a whole slate can be one."""
-        chance = decided.get("propensity")
+        chance: Any = decided.get("propensity")
         return "indexes" not in decided or (is_number(chance) and 0 < chance <= 1 + 1e-9)
 
     def adds_up(self, stated: Any, played: Sequence[int]) -> bool:
