@@ -156,7 +156,7 @@ class DeadlineLearn(WeighedPolicy):
     Source: the head of this module.
     """
 
-    _traits = replace(QuotaPolicy._traits, conditional_arguments=("hard_caps",))
+    _traits = replace(WeighedPolicy._traits, conditional_arguments=("hard_caps",))
     _now: PromiseState
     """What is promised now."""
 
