@@ -309,3 +309,13 @@ def test_arms_that_are_written_alike_cannot_be_proved(tmp_path):
     study = Study.create(":memory:", eh.quotas.DeadlineLearn(eh.learners.UCB1(), {1: 0.2, "1": 0.3}), name="ads")
     with pytest.raises(ArgumentError, match="proof: expected a study whose arms are written differently"):
         write_proof(study.log, tmp_path / "s.zip")
+
+
+def test_shares_of_a_weight_are_not_counted_and_said():
+    promise = Promise({"a": 0.25, "b": 0.25}, weight="tokens", largest=9, tolerance=9)
+    with Study.create(":memory:", eh.quotas.DeadlineLearn(eh.learners.UCB1(), promise), name="ads") as study:
+        for weight in (3, 9, 1):
+            study.tell(study.ask(weight=weight), 1.0)
+        found = study.verify()
+    assert (found.ok, found.weight, found.promise_kept) == (True, "tokens", True)
+    assert (found.checkpoint["rounds"], found.checkpoint["kept"], found.checkpoint["worst"]) == (3, None, None)

@@ -28,7 +28,8 @@ class Prover:
         self._check, self._arms = check, traits_of(policy).arms or ()
         about = {"format": FORMAT, "study": birth.name, "policy": birth.policy, "created": birth.created_at}
         lottery = policy.config().get("lottery") if isinstance(policy, KernelPolicy) else None
-        kept = {"birth": birth.digest, "when": check.when, "lottery": lottery}
+        weighed = check.promise is not None and check.promise.weight is not None
+        kept = {"birth": birth.digest, "when": "by weight" if weighed else check.when, "lottery": lottery}
         self.header = to_text(about | kept | self._promised([]))
         self.log = Followed(self.header)
 
@@ -58,7 +59,7 @@ class Prover:
         place = {arm: i for i, arm in enumerate(arms)}
         known = {to_text(one[1:5]): one for one in stay}
         clauses = []
-        for clause in () if promise is None else promise.clauses:
+        for clause in () if promise is None or promise.weight is not None else promise.clauses:
             terms = _terms(clause, place)
             waits = wait if clause.kind == "floor" and list(map(writing, clause.arms)) == [writing(late)] else 0
             clauses.append(known.get(to_text(terms), [begun, *terms, waits]))

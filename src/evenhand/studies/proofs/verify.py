@@ -365,7 +365,9 @@ def said_of_log(log: Followed, problems: Sequence[str], known: int) -> str:
     if problems:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         return f"WRONG: {problems[0]}{more}."
-    promise = {None: "nothing is promised for every round", True: "the promise was kept after every round"}[log.kept()]
+    promise = {None: "no promise for every round is counted here", True: "the promise was kept after every round"}[
+        log.kept()
+    ]
     worst, fits = log.worst(), f", and {known} earlier checkpoint{'s' * (known != 1)} fit" if known else ""
     closest = "" if worst is None else f" (closest: {worst['clause']}, {worst['most']}, below {worst['below']})"
     return (
