@@ -312,7 +312,7 @@ def test_arms_that_are_written_alike_cannot_be_proved(tmp_path):
 
 
 def test_shares_of_a_weight_are_not_counted_and_said():
-    promise = Promise({"a": 0.25, "b": 0.25}, weight="tokens", largest=9, tolerance=9)
+    promise = eh.Promise({"a": 0.25, "b": 0.25}, weight="tokens", largest=9, tolerance=9)
     with Study.create(":memory:", eh.quotas.DeadlineLearn(eh.learners.UCB1(), promise), name="ads") as study:
         for weight in (3, 9, 1):
             study.tell(study.ask(weight=weight), 1.0)

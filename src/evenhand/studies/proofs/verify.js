@@ -304,7 +304,7 @@ function checkReceipt(receipt, kept) {
 function saidOfLog(log, problems, known) {
   if (problems.length) return `WRONG: ${problems[0]}${problems.length > 1 ? ` (and ${problems.length - 1} more)` : ""}.`;
   const [worst, kept] = [log.worst(), log.kept()];
-  const promise = kept ? "the promise was kept after every round" : "no promise for every round is counted here";
+  const promise = kept ? "the promise was kept after every round" : "no promise for every round is counted";
   const fits = known ? `, and ${known} earlier checkpoint${known === 1 ? "" : "s"} fit` : "";
   const closest = worst ? ` (closest: ${worst.clause}, ${worst.most}, below ${worst.below})` : "";
   return (

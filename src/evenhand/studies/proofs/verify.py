@@ -365,7 +365,7 @@ def said_of_log(log: Followed, problems: Sequence[str], known: int) -> str:
     if problems:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         return f"WRONG: {problems[0]}{more}."
-    promise = {None: "no promise for every round is counted here", True: "the promise was kept after every round"}[
+    promise = {None: "no promise for every round is counted", True: "the promise was kept after every round"}[
         log.kept()
     ]
     worst, fits = log.worst(), f", and {known} earlier checkpoint{'s' * (known != 1)} fit" if known else ""
