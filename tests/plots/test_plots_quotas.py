@@ -51,7 +51,9 @@ def test_a_picture_says_what_it_shows(name, history, tmp_path):
 
 def test_a_picture_makes_its_own_axes_where_none_are_given(history):
     axes = plots.plot_regret(history)
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("round", "expected reward lost")
+    runs = history.sizes["replication"]
+    across = f"round (mean of {runs} replications, band of 2 standard errors)"
+    assert (axes.get_xlabel(), axes.get_ylabel()) == (across, "expected reward lost")
 
 
 def test_lines_are_the_means_over_replications(history):

@@ -114,6 +114,8 @@ def _refusals(endpoint: Endpoint) -> list[int]:
         statuses |= {404}
     if "body" in endpoint.models:
         statuses |= {400, 409, 413, 415, 422}
+    if "ticket" in endpoint.names.get("query", ()):
+        statuses |= {409}
     if not endpoint.probed:
         statuses |= {422}
     return sorted(statuses)
