@@ -173,7 +173,7 @@ def promise(
         found = audit_files(file, arm=arm, available=available, segment=segment, jobs=jobs, **promised)
         return with_times(found, None if times is None else _times_in_files(file, times))
     tables = [as_pandas(one) for one in ([frame] if frames is None else frames)]
-    available = available or offers_in(tables[0].columns)
+    available = offers_in(tables[0].columns) if available is None else available
     named = promised["shares"] if promise is None else dict.fromkeys(promise.arms, 0)
     plays = [read_plays(table, arm, named) for table in tables]
     rounds = [read_rounds(table, order, round) for table in tables]

@@ -8,7 +8,7 @@ import numpy as np
 
 from evenhand.data.tables import cells
 from evenhand.errors import TableError, expected
-from evenhand.kernels.arrays import Floats, Ints
+from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.promises.amounts import DIGITS, MOST, amount_of, digits_of
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def _read(values: pd.Series[Any], name: str) -> Weights:
     if values.dtype.kind == "f":
         return _of_floats(values.to_numpy(), name, values)
     if values.dtype == object:  # True is 1, where different values are looked for
-        _refuse(name, values, [isinstance(value, (bool, np.bool_)) for value in values])
+        _refuse(name, values, np.array([isinstance(value, (bool, np.bool_)) for value in values]))
     codes, kinds = values.factorize()
     given = [amount_of(kind) for kind in kinds]
     _refuse(name, values, np.array([number is None for number in given])[codes])
@@ -105,7 +105,7 @@ def _of_floats(given: Floats, name: str, values: pd.Series[Any]) -> Weights:
     return Weights(whole * 10 ** (digits - own), digits)
 
 
-def _refuse(name: str, values: pd.Series[Any], bad: Any) -> None:
+def _refuse(name: str, values: pd.Series[Any], bad: Bools) -> None:
     at = np.flatnonzero(bad)
     if at.size:
         what = f"a weight, from 0 and with at most {DIGITS} digits after the point"

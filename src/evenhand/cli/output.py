@@ -169,7 +169,7 @@ def promise_verdict(when: str, kept: bool | None, decisions: int = 1) -> str:
 
 
 def promise_sentence(
-    when: str, kept: bool | None, worst_shortfall: float, arm: Any, at: Any, weight: str | None = None
+    when: str, kept: bool | None, worst_shortfall: float, arm: object, at: object, weight: str | None = None
 ) -> str:
     """Return the sentence that says whether a study kept its promise, and how far an arm was behind: in plays, or by
     how much of a weight."""

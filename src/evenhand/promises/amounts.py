@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from evenhand.arguments import is_whole
 from evenhand.errors import ArgumentError, expected
@@ -44,7 +44,7 @@ class Unit(NamedTuple):
             digits = max(digits, mine)
         return cls(name, digits)
 
-    def whole(self, weight: Any, largest: int) -> int:
+    def whole(self, weight: object, largest: int) -> int:
         """Return a weight as it is counted.
 
         Raises
@@ -61,7 +61,7 @@ class Unit(NamedTuple):
         return int(whole)
 
 
-def amount_of(value: Any) -> Decimal | None:
+def amount_of(value: object) -> Decimal | None:
     """Return a number >= 0 as it is written, of floats the shortest decimal; None where it is none or has too many
     digits.
 

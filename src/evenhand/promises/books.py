@@ -154,7 +154,7 @@ class ClauseCounts:
         self._spans = np.array([(0, NEVER)] * n if spans is None else spans).reshape(-1, 2)
         rates = [c.share for c in self.clauses]
         windows = [c.rate if isinstance(c.rate, tuple) else (0, 0) for c in self.clauses]
-        slacks = [int(c.slack * (scale if c.weight else 1)) for c in self.clauses]
+        slacks = [min(NEVER, int(c.slack * (scale if c.weight else 1))) for c in self.clauses]
         owners = [[q for q, c in enumerate(self.clauses) if arm in c.arms] for arm in arms]
         self.rates = ClauseRates(
             np.array([(WEIGHED if c.weight else KINDS)[c.kind] for c in self.clauses], np.int64),

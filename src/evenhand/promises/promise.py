@@ -103,7 +103,7 @@ class Promise(HasCard):
     >>> print(promise)
     small at least 1/4 of the rounds; large at most 2/5 of the rounds; every offer contains small
     >>> promise.clauses[0]
-    Clause(kind='floor', arms=('small',), rate=Fraction(1, 4), slack=0)
+    Clause(kind='floor', arms=('small',), rate=Fraction(1, 4), slack=0, weight=None)
     >>> Promise.from_dict(promise.to_dict()) == promise
     True
     """

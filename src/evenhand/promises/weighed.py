@@ -14,7 +14,7 @@ from evenhand.promises.clause import plain_number
 from evenhand.promises.weight_rule import WeightParams, least_tolerance, weight_parameters
 
 
-def read_weighed(promise: Any, largest: Any, in_flight: Any, offers: Any) -> dict[str, Any]:
+def read_weighed(promise: Any, largest: object, in_flight: Any, offers: Any) -> dict[str, Any]:
     """Return the fields `largest`, `in_flight` and `offers` of a promise of a weight that was read so far.
 
     Raises
@@ -51,7 +51,7 @@ def read_weighed(promise: Any, largest: Any, in_flight: Any, offers: Any) -> dic
     return fields
 
 
-def _written(most: Decimal, given: Any) -> Decimal:
+def _written(most: Decimal, given: object) -> Decimal:
     """Return the largest weight with the digits that it was written with: text and decimals keep zeros at their end."""
     return most if isinstance(given, (str, Decimal)) else most.quantize(Decimal(1).scaleb(-digits_of(most)))
 

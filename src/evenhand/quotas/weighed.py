@@ -25,7 +25,7 @@ class WeighedPolicy(QuotaPolicy):
     """The weight of the decision that is being taken, -1 for one that is told later; None where none is."""
 
     @locked
-    def tell(self, decision: Decision | int, reward: Any, *, weight: Any = None) -> None:
+    def tell(self, decision: Decision | int, reward: Any, *, weight: object = None) -> None:
         """Record the reward of a ticket, and its weight where the promise is about weights that are told later.
 
         Raises
@@ -60,7 +60,7 @@ class WeighedPolicy(QuotaPolicy):
     def _round_shown(self, contexts: object = None, *, available: object = None, weight: object = None) -> Any:
         return super()._round_shown(contexts, available=available), amount_of(weight)
 
-    def _weight_to_ask(self, weight: Any) -> int | None:
+    def _weight_to_ask(self, weight: object) -> int | None:
         """Return the weight with which the next decision is taken; None for a promise of rounds."""
         if self.promise.weight is None or self._told_later:
             self._refuse_weight(weight)
@@ -75,7 +75,7 @@ class WeighedPolicy(QuotaPolicy):
             raise InFlightError(expected("ask", what, Wording(f"{open} open"), hint))
         return -1
 
-    def _counted(self, weight: Any) -> int:
+    def _counted(self, weight: object) -> int:
         """Return a weight as the rule counts it."""
         unit = unit_of(self.promise)
         whole = unit.whole(weight, int(Fraction(self.promise.largest or 0) * unit.scale))
@@ -85,7 +85,7 @@ class WeighedPolicy(QuotaPolicy):
             raise ArgumentError(expected("weight", what, weight, "make a new policy"))
         return whole
 
-    def _refuse_weight(self, given: Any) -> None:
+    def _refuse_weight(self, given: object) -> None:
         if given is not None:
             way = " beside a promise of rounds" if self.promise.weight is None else " here: it is given when asking"
             way = " when asking: it is told with the reward" if self._told_later else way

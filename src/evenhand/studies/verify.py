@@ -173,14 +173,14 @@ def verify(
                 problems.append(str(error))
                 begun = False
             last, _ = log.last(connection)
-            entries = log.rows(connection, count.sequence, up_to=last)
             checkpoint = known if isinstance(known, dict) else None
             if checkpoint is not None and (count.proof is None or checkpoint["entries"] < count.sequence):
                 notes.append(f"the checkpoint of {checkpoint['time']} was not compared: its entries were not read")
+            entries = log.rows(connection, count.sequence, up_to=last)
             seen = tracked(entries, "replaying", last - count.sequence, shown=progress)
             problems += _follow(seen, verifier, count, checkpoint, linked=begun)
-            problems += _missing(connection, log, last, count.sequence)
-            problems += [] if verifier is None else verifier.unexplained()
+            more = () if verifier is None else verifier.unexplained()
+            problems += [*_missing(connection, log, last, count.sequence), *more]
         if verifier is not None:
             problems += [] if problems else verifier.compare(state)
             verifier.note_differences()

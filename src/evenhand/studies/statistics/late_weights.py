@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -37,7 +36,7 @@ class LateWeights:
         self.weights: list[int] = []
         self.untold: dict[int, int] = {}
 
-    def decided(self, weight: Any, ticket: int | None) -> None:
+    def decided(self, weight: object, ticket: int | None) -> None:
         """Take in a decision, with its weight where that is known.
 
         Raises
@@ -49,7 +48,7 @@ class LateWeights:
             self.untold[ticket or 0] = self.before + len(self.weights)
         self.weights.append(0 if self._later else self.unit.whole(weight, self._largest))
 
-    def closed(self, ticket: int | None, weight: Any) -> None:
+    def closed(self, ticket: int | None, weight: object) -> None:
         """Take in the weight that a ticket was told; 0 for good where it was closed without.
 
         Raises
