@@ -152,8 +152,7 @@ def verify(
     whose digest must be the mark's. The mark vouches for the state after it, so keep it where those who can write to
     the store cannot change it.
     """
-    problems: list[str] = []
-    notes: list[str] = []
+    problems, notes = list[str](), list[str]()
     verifier, count, begun = None, Count(None), True
     try:
         with store.reading() as connection:

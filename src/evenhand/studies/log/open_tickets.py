@@ -5,14 +5,14 @@ So neither the size of a snapshot nor the memory of a study grows with the numbe
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection
 
-from evenhand.errors import ErasedError
+from evenhand.errors import ErasedError, InFlightError, Wording
 from evenhand.policy.ask_tell import AskTell
 from evenhand.studies.log.chain import Entry
 from evenhand.studies.log.codec import arguments_of, from_text, moment
@@ -94,10 +94,17 @@ class OpenTickets:
         """Raise `lower_bound` towards the first open ticket."""
         self._open(connection, 1)
 
-    def open_since(self, connection: Connection) -> str:
-        """Return the first open tickets in words, and since when each is open."""
-        asks = self._log.open_asks(connection, self.lower_bound, LARGEST - 1, SHOWN)
-        return ", ".join(f"{ask.ticket} since {moment(ask.at):%Y-%m-%d %H:%M:%S} UTC" for ask in asks)
+    @contextmanager
+    def first_named(self, connection: Connection, write: Callable[[], None]) -> Iterator[None]:
+        """Where an ask is refused as too many are untold, name the first open tickets and since when each is open;
+        `write` brings the log up to date."""
+        try:
+            yield
+        except InFlightError as error:
+            write()
+            asks = self._log.open_asks(connection, self.lower_bound, LARGEST - 1, SHOWN)
+            since = ", ".join(f"{ask.ticket} since {moment(ask.at):%Y-%m-%d %H:%M:%S} UTC" for ask in asks)
+            raise InFlightError(Wording(error.args[0], f"; the first are {since}")) from error
 
     def expired(self, connection: Connection, at: int, after: int) -> list[Entry]:
         """Return the asks of the first open tickets that are older than `after` microseconds at the time `at`.

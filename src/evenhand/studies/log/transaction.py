@@ -16,7 +16,6 @@ from evenhand.errors import (
     ContradictionError,
     ErasedError,
     EvenhandError,
-    InFlightError,
     ModelError,
     StoreError,
     Wording,
@@ -199,14 +198,9 @@ class Transaction:
         begun = not isinstance(replay.policy, KernelPolicy) or replay.policy.dimension is not None
         # Saved before the policy draws: replay starts each decision from this state, and would draw other numbers if it
         # were saved afterwards.
-        drawn_from, text = random_state_of(replay.policy), to_text(given)
-        started = time.perf_counter()
-        try:
+        drawn_from, text, started = random_state_of(replay.policy), to_text(given), time.perf_counter()
+        with replay.tickets.first_named(self._connection, self.write):
             decision = apply(replay.policy, "ask", None, revive(given) if "$" in text else given)
-        except InFlightError as error:
-            self.write()
-            since = replay.tickets.open_since(self._connection)
-            raise InFlightError(Wording(error.args[0], f"; the first are {since}")) from error
         if not begun:
             drawn_from = first_random_state(replay.policy)
         if ask.subject is not None:

@@ -86,6 +86,12 @@ def positions_and_chance(decided: dict[str, Any]) -> tuple[list[Any], Any]:
     return played, stated[played[0]] if alone and stated is not None else chance
 
 
+def is_chance(decided: dict[str, Any]) -> bool:
+    """Return whether the chance of a whole slate can be one."""
+    chance: Any = decided.get("propensity")
+    return "indexes" not in decided or (is_number(chance) and 0 < chance <= 1 + 1e-9)
+
+
 def leaf_of(digest: str, note: str) -> bytes:
     """Return the leaf of an entry."""
     return sha(b"\x00", f"{digest}\x1f{note}".encode())
@@ -183,17 +189,11 @@ class Followed:
         """Count a decision, check its chances, and return its note."""
         (played, chance), stated = positions_and_chance(decided), decided.get("probabilities")
         told = stated is not None or self.lottery is not None
-        if told and played and not (self.adds_up(stated, played) and self.is_chance(decided)):
+        if told and played and not (self.adds_up(stated, played) and is_chance(decided)):
             self.problems.append(f"entry {self.sequence}, ask {ticket}: these cannot be its chances: {stated}")
         if self.when is not None:
             self.count(played, decided.get("arms", [decided.get("arm")]), available)
         return note_of(ticket, self.at, played, [self.arms[i] for i in played if i < len(self.arms)], chance)
-
-    @staticmethod
-    def is_chance(decided: dict[str, Any]) -> bool:
-        """Return whether the chance of a whole slate can be one."""
-        chance: Any = decided.get("propensity")
-        return "indexes" not in decided or (is_number(chance) and 0 < chance <= 1 + 1e-9)
 
     def adds_up(self, stated: Any, played: Sequence[int]) -> bool:
         """Return whether chances can be chances: together the plays, and none between 0 and the lottery's floor."""
