@@ -26,8 +26,9 @@ from evenhand.jobs import run_all
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import Labels, is_by_label
 from evenhand.promises.books import StretchCounts, join
+from evenhand.promises.clause_counts import Counts
 from evenhand.promises.promise import Promise
-from evenhand.promises.round_kernels import Counts, Rounds
+from evenhand.promises.round_kernels import Rounds
 from evenhand.protocol import Label, first_named
 
 Part = tuple[Rounds, tuple[Label, ...]]

@@ -12,13 +12,15 @@ import numpy as np
 
 from evenhand.audit.audited_promise import AuditedPromise, Term
 from evenhand.data.groupings import Grouping
+from evenhand.display.digits import plain_number
 from evenhand.display.html import Card, HasCard, Table
 from evenhand.errors import figure
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.promises.books import ClauseCounts
-from evenhand.promises.clause import AT_MOST, Clause, Kind, plain_number
+from evenhand.promises.clause import AT_MOST, Clause, Kind
+from evenhand.promises.clause_counts import Counts
 from evenhand.promises.promise import Promise
-from evenhand.promises.round_kernels import Counts, excess_of, position_of
+from evenhand.promises.round_kernels import excess_of, position_of
 from evenhand.protocol import Label
 
 if TYPE_CHECKING:

@@ -25,10 +25,10 @@ from evenhand.cli.options import JSON, Options, with_options_of
 from evenhand.cli.output import as_json, cell, draw, folder, print_text, records, say_notes
 from evenhand.data.csv_files import write_csv
 from evenhand.data.tables import in_natural_order
-from evenhand.display.digits import number
+from evenhand.display.digits import number, plain_number
 from evenhand.errors import ArgumentError, SharesError, expected
 from evenhand.labels import Labels
-from evenhand.promises.clause import AT_MOST, plain_number
+from evenhand.promises.clause import AT_MOST
 from evenhand.protocol import distinct
 
 PROMISED = {"--tolerance": "--shares --promise", "--cap-tolerance": "--cap --promise"}

@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evenhand.cli.refusals import in_shell
-from evenhand.display.digits import number, reads_as_number
+from evenhand.display.digits import number, plain_number, reads_as_number
 from evenhand.errors import ArgumentError, expected
-from evenhand.promises.clause import plain_number
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+from decimal import Decimal
+from fractions import Fraction
 from numbers import Number
 from typing import Any
 
@@ -94,3 +96,12 @@ def between(low: float, high: float) -> str:
 def way_of(gap: float) -> str:
     """Return whether something is lower or higher by a gap."""
     return "lower" if gap < 0 else "higher"
+
+
+def plain_number(value: float | Fraction) -> str:
+    """Write an amount for people: all its digits up to nine after the point, rounded there.
+
+    >>> plain_number(Fraction(10001, 8)), plain_number(Fraction(1, 3)), plain_number(12_000)
+    ('1,250.125', '0.333333333', '12,000')
+    """
+    return f"{Decimal(round(Fraction(value) * 10**9)).scaleb(-9).normalize():,f}"

@@ -19,16 +19,8 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import entry
 from evenhand.kernels.deadlines import NEVER
 from evenhand.promises.clause import Clause
-from evenhand.promises.round_kernels import (
-    KINDS,
-    ClauseRates,
-    Counts,
-    Rounds,
-    close,
-    enter,
-    follow,
-    position_of,
-)
+from evenhand.promises.clause_counts import ClauseRates, Counts
+from evenhand.promises.round_kernels import KINDS, Rounds, close, enter, follow, position_of
 from evenhand.promises.weight_kernels import WEIGHED, WEIGHED_FLOOR, beyond, set_limit
 from evenhand.protocol import Label
 

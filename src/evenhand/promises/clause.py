@@ -8,10 +8,10 @@ argument; and in `round_kernels`, as it is counted. Logs are then audited agains
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from decimal import Decimal
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
+from evenhand.display.digits import plain_number
 from evenhand.promises.reading import Members, Window
 from evenhand.protocol import Label
 
@@ -74,15 +74,6 @@ class Clause(NamedTuple):
     def __str__(self) -> str:
         together = "" if len(self.arms) == 1 else " together"
         return f"{', '.join(map(str, self.arms))}{together} {self.what}"
-
-
-def plain_number(value: float | Fraction) -> str:
-    """Write an amount for people: all its digits up to nine after the point, rounded there.
-
-    >>> plain_number(Fraction(10001, 8)), plain_number(Fraction(1, 3)), plain_number(12_000)
-    ('1,250.125', '0.333333333', '12,000')
-    """
-    return f"{Decimal(round(Fraction(value) * 10**9)).scaleb(-9).normalize():,f}"
 
 
 def in_words(clauses: Iterable[Clause], most: int = 8) -> list[str]:

@@ -43,8 +43,8 @@ from __future__ import annotations
 from typing import Any
 
 from evenhand.arguments import whole
+from evenhand.display.digits import plain_number
 from evenhand.errors import SharesError, Wording, expected
-from evenhand.promises.clause import plain_number
 from evenhand.promises.feasible import check_kinds
 from evenhand.promises.plain_data import promise_fields
 from evenhand.promises.reading import LONGEST, Window

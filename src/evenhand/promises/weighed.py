@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 from evenhand.arguments import whole
+from evenhand.display.digits import plain_number
 from evenhand.errors import NOTHING, ArgumentError, SharesError, Wording, expected
 from evenhand.promises.amounts import MOST, Unit, amount_of, digits_of
-from evenhand.promises.clause import plain_number
 from evenhand.promises.weight_rule import WeightParams, least_tolerance, weight_parameters
 
 

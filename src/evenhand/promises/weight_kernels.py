@@ -11,13 +11,9 @@ Where rounds have weights, A and N are sums of weights, and a promise is broken 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.deadlines import NEVER
-
-if TYPE_CHECKING:
-    from evenhand.promises.round_kernels import ClauseRates, Counts
+from evenhand.promises.clause_counts import ClauseRates, Counts
 
 WEIGHED_FLOOR, WEIGHED_CAP = -2, -1
 WEIGHED = {"floor": WEIGHED_FLOOR, "cap": WEIGHED_CAP}

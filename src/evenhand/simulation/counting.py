@@ -16,7 +16,8 @@ from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.kernels.compose import kernel
 from evenhand.promises.books import ClauseCounts
 from evenhand.promises.clause import Clause
-from evenhand.promises.round_kernels import FLOOR, ClauseRates, Counts, pause, play
+from evenhand.promises.clause_counts import ClauseRates, Counts
+from evenhand.promises.round_kernels import FLOOR, pause, play
 
 
 class Trace(NamedTuple):

@@ -18,7 +18,8 @@ from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.kernel_set import RewardContext, is_forced
 from evenhand.policy.traits import traits_of
 from evenhand.promises.books import ClauseCounts
-from evenhand.promises.round_kernels import ClauseRates, Counts, settle
+from evenhand.promises.clause_counts import ClauseRates, Counts
+from evenhand.promises.round_kernels import settle
 from evenhand.protocol import Decision, Policy, Renewable
 from evenhand.rng import child
 from evenhand.simulation.counting import (
