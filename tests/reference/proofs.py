@@ -103,8 +103,9 @@ class Proof:
             index = decided.get("index")
             played = [index] if type(index) is int and index >= 0 else []
         chances, chance = decided.get("probabilities"), decided.get("propensity")
-        if chances is not None and played:
+        if played and (chances is not None or self.lottery is not None):
             self.chances(chances, played)
+            need("indexes" not in decided or (number(chance) and 0 < chance <= 1 + 1e-9))
             if chance is None and len(played) == 1:
                 chance = chances[played[0]]
         if self.when is not None:

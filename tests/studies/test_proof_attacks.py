@@ -228,7 +228,16 @@ def test_chances_and_promises_are_judged_without_a_checkpoint(written):
     decided = json.loads(fields[5])
     chances = decided["probabilities"]
     wrong = {
-        "probabilities": ([1.2, -0.2, 0.0], [0.3, 0.3, 0.3], [0.02, 0.98, 0], "x", [], [True, 0, 0], [0.5, "x", 0]),
+        "probabilities": (
+            None,
+            [1.2, -0.2, 0.0],
+            [0.3, 0.3, 0.3],
+            [0.02, 0.98, 0],
+            "x",
+            [],
+            [True, 0, 0],
+            [0.5, "x", 0],
+        ),
         "index": (2, 9, -1, None),
         "arm": ("c", None, 7),
     }
