@@ -26,6 +26,11 @@ Work = Literal["numbers", "pairs", "squares"]
 class Traits:
     """What a policy is, promises, and is told.
 
+    An author declares what a class is: `contextual`, `reward_range`, `feedback`, `audited`, `learns`, `plays`,
+    `hands_out`, `asks_several`, `conditional_arguments`, `own_choices`, and what differs from the default of the others.
+    What a policy has as an attribute of that name, such as `arms`, `promise` or `learner`, is read from there, and
+    `labels` follow from it.
+
     Attributes
     ----------
     arms : the labels of its arms; None where it has none, or does not know them yet.
