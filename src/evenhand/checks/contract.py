@@ -52,10 +52,9 @@ class Check:
 def check_policy(policy: object, world: object = None, *, rounds: int = 300) -> list[Check]:
     """Check a policy against the contract.
 
-    What must be refused, each time without a change: a ticket that is unknown, told, or forgotten by an
-    `evenhand.errors.TicketError`; a reward that is no finite number in the policy's range, and contexts that are missing,
-    of another shape or not finite, by any `EvenhandError`, such as `RewardError` or `ContextError`. A policy that has no
-    `forget`, no rewards or no contexts is not asked to refuse them.
+    What must be refused, each time without a change: a ticket that is unknown, told or forgotten, by a `TicketError`
+    of `evenhand.errors`; a reward that is no finite number in the policy's range, and contexts that are missing, of
+    another shape or not finite, by any `EvenhandError`, such as `RewardError` or `ContextError`.
 
     Parameters
     ----------

@@ -26,10 +26,9 @@ Work = Literal["numbers", "pairs", "squares"]
 class Traits:
     """What a policy is, promises, and is told.
 
-    An author declares what a class is: `contextual`, `reward_range`, `feedback`, `audited`, `learns`, `plays`,
-    `hands_out`, `asks_several`, `conditional_arguments`, `own_choices`, and what differs from the default of the others.
-    What a policy has as an attribute of that name, such as `arms`, `promise` or `learner`, is read from there, and
-    `labels` follow from it.
+    An author declares what a class is, such as `contextual`, `reward_range`, `feedback` or `learns`, where it differs
+    from the default. What a policy has as an attribute of that name, such as `arms`, `promise` or `learner`, is read
+    from there, and `labels` follow from it.
 
     Attributes
     ----------
