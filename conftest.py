@@ -36,7 +36,6 @@ EXTRAS = {
     "dask": ["dask", "distributed"],
     "docs": ["IPython", "ipykernel", "myst_nb", "myst_parser", "nbclient", "nbformat", "sphinx"],
     "fairlearn": ["fairlearn"],
-    "gymnasium": ["gymnasium"],
     "openfeature": ["openfeature"],
     "peers": ["river"],
     "postgresql": ["psycopg"],
