@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
+
+from numpy.typing import ArrayLike
 
 from evenhand.registry import register
 from evenhand.rng import Seed
@@ -13,9 +15,6 @@ from evenhand.similarity.oracles import MahalanobisOracle
 from evenhand.similarity.program import Select
 from evenhand.similarity.reading import read_theta
 from evenhand.similarity.scale import Scale
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
 
 
 @register("similarity/known-reward-lipschitz")
