@@ -20,7 +20,8 @@ COUNTS = {
     "--print-keys --create --wait",
     "keys": "--role --note --expires --for",
     "erase": "--subject --older-than",
-    "simulate": "--means --policy --shares --cap --window --log --learn --delay --rounds --replications --seed --jobs",
+    "simulate": "--means --policy --shares --cap --window --log --learn --delay --missing --control "
+    "--rounds --replications --seed --jobs",
     "sample": "--group --budget --label --features --costs --batch --loss --trend --reweighted --multiclass "
     "--empty --seed",
     "certify": "--at-most --fresh --once --delta",
