@@ -179,7 +179,7 @@ REFUSED = [
         {"shares": {"d": 0}, "windows": {"a": 5}, "caps": {"d": 0.9}, "offers": "any"},
         "windows together with caps",
     ),
-    ({"shares": [0.25] * 4, "caps": [0.25] * 4, "offers": "any"}, "cap_tolerance: expected at least 3 where arms with"),
+    ({"shares": [0.25] * 4, "caps": [0.25] * 4, "offers": "any"}, "expected at least 3, as no known rule keeps less"),
     ({"shares": {"a": 0, "b": 0}, "caps": {"a": 0.5}, "offers": ["a"]}, "arms without caps"),
     ({"windows": {"a": 2, "b": 4, "c": 4}, "offers": "any"}, "at least 3 rounds long"),
     ({"shares": {"d": 0.1}, "windows": {"a": 5}, "offers": "any"}, "windows together with shares or caps"),

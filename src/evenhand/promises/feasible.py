@@ -354,7 +354,7 @@ def _reasons_against(promise: Any, always: Sequence[Label]) -> Iterator[str]:
         free = [arm for arm in promise.arms if arm not in caps]
         possible = Wording("name some of ", free, f", or {hint}") if free else 'say offers="any"'
         yield expected("offers", "arms without caps, as an arm may be at its cap", both[0], possible)
-    if caps:
+    if caps and not promise.windows:
         yield from _reasons_against_caps(promise, caps, hint, excused=not always)
     if not promise.windows:
         return
@@ -373,8 +373,6 @@ def _reasons_against(promise: Any, always: Sequence[Label]) -> Iterator[str]:
 def _reasons_against_caps(promise: Any, caps: dict[Label, Fraction], hint: str, *, excused: bool) -> Iterator[str]:
     """Yield why a promise with caps cannot be kept, or is not known to be; `excused` where an offer may hold none but
     capped arms."""
-    if promise.windows:
-        yield f"offers: no known rule keeps windows together with caps while arms come and go; {hint}"
     owed = [clause for clause in promise.clauses if clause.kind == "floor"]
     both = [clause for clause in owed if not caps.keys().isdisjoint(clause.arms)]
     what = next((f"a cap of an arm and a share of several ({one})" for one in both if len(one.arms) > 1), None)
@@ -387,8 +385,8 @@ def _reasons_against_caps(promise: Any, caps: dict[Label, Fraction], hint: str, 
         yield refused
     enough = max((_enough_ahead(clause, owed, caps[clause.arms[0]]) for clause in both), default=0)
     if promise.ahead < enough:
-        why = "as a play that is owed may have to come early when others fall due"
-        tolerance = f"at least {enough} where arms with a share and a cap come and go, {why}"
+        less = "as no known rule keeps less where arms with a share and a cap come and go"
+        tolerance = f"at least {enough}, {less}: what is owed may have to come early, when others fall due"
         yield expected("cap_tolerance", tolerance, promise.cap_tolerance, f"or {hint}")
 
 
