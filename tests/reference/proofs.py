@@ -73,10 +73,10 @@ class Proof:
         (_, kind, members, rate, _, wait), first, last = clause
         p, q = map(int, rate.split("/"))
         n, moments, most = -wait, [], 0
-        for played, offered in self.rounds[first:last]:
+        for played, offered, excused in self.rounds[first:last]:
             if not offered.isdisjoint(members):
                 n += 1
-                moments += [n] * sum(arm in members for arm in played)
+                moments += [n] * sum(arm in members for arm in played if not excused or kind != "cap")
             s = len(moments)
             shortfall = {"floor": p * n - q * s, "cap": q * s - p * n}.get(kind)
             if kind == "window":
@@ -133,10 +133,22 @@ class Proof:
         need(played and len(set(played)) == len(played) and all(type(i) is int and i in offered for i in played))
         labels = decided["arms"] if "arms" in decided else [decided.get("arm")]
         need([label_text(one) for one in labels] == [self.arms[i] for i in played])
-        self.rounds.append((played, offered))
+        excused = len(offered) < len(self.arms) and all(map(self.is_full, offered))
+        self.rounds.append((played, offered, excused))
+
+    def is_full(self, arm):
+        """Whether another play of an arm that is on offer in the next round would break a cap."""
+        for clause in self.clauses:
+            (_, kind, members, rate, slack, _), _, ended = clause
+            if kind == "cap" and ended is None and arm in members:
+                p, q = map(int, rate.split("/"))
+                n, s, _ = self.count(clause)
+                if q * (s + 1) - p * (n + 1) >= q * (slack + 1):
+                    return True
+        return False
 
     def root(self):
-        plays = [sum(arm in played for played, _ in self.rounds) for arm in range(len(self.arms))]
+        plays = [sum(arm in played for played, _, _ in self.rounds) for arm in range(len(self.arms))]
         lines = [str(len(self.rounds)), ",".join(map(str, plays))]
         for clause in self.clauses:
             begun, kind, members, *terms = clause[0]

@@ -194,17 +194,22 @@ class Followed {
     check(alike && new Set(played).size === played.length, `other arms than their positions say, or one twice: ${named}`);
     this.rounds++;
     for (const clause of limited ? this.live : []) clause.idle += clause.arms.some((arm) => offer.has(arm)) ? 0 : 1;
+    if (limited) offer.delete(-1);
+    const full = limited ? this.live.filter((c) => c.kind === "cap" && valueOf(c, this.clock(c)) >= c.q * c.slack) : [];
+    const atCap = new Set(full.flatMap((clause) => clause.arms));
+    const excused = limited && offer.size < this.arms.length && [...offer].every((arm) => atCap.has(arm));
     for (const arm of played) {
       this.plays[arm]++;
-      this.owners[arm].forEach((clause) => this.play(clause));
+      this.owners[arm].forEach((clause) => this.play(clause, excused));
     }
   }
 
-  // Count a play; between two plays a floor and a window are worst right before the second, a cap after it.
-  play(clause) {
+  // Count a play, in an excused round for no cap; between two plays a floor and a window are worst right before the
+  // second, a cap after it.
+  play(clause, excused) {
     const clock = this.rounds - clause.idle;
     if (clause.kind !== "cap") clause.most = largest(clause.most, valueOf(clause, clock - 1));
-    clause.plays++;
+    if (!excused || clause.kind !== "cap") clause.plays++;
     if (clause.kind === "window") clause.last = [...clause.last.slice(1), clock];
     else if (clause.kind === "cap") clause.most = largest(clause.most, valueOf(clause, clock));
   }

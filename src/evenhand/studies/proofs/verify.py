@@ -12,6 +12,7 @@ Take this file from evenhand itself, not from whom you check. The format is desc
 - Books: of each clause the ticks n of its clock, its plays s, and the largest shortfall so far, in whole numbers:
   p n - q s of a floor p/q, q s - p n of a cap, of a window (p plays in q rounds) the ticks since its p-th last play. A
   floor or a cap with slack a is kept if the largest is below q (a + 1), a window if it is below q.
+  In a round in which arms are away and every arm on offer is at its cap, the play counts for no cap.
 - The root is SHA-256 over 2, the number of entries, the head of the tree, and the digest of the books: it states the
   worst shortfall of all rounds, and whoever holds an earlier root finds every change of what was before it.
 
@@ -31,6 +32,7 @@ import time
 import unicodedata
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
 from typing import Any
 
 FORMAT = "evenhand proof 1"
@@ -220,19 +222,23 @@ class Followed:
         if [written(arm) for arm in named] != [self.arms[i] for i in played] or len(set(played)) < len(played):
             raise ValueError(f"other arms than their positions say, or one twice: {named}, {played}")
         self.rounds += 1
-        for clause in [self.clauses[at] for at in self.live] if limited else ():
+        live = [self.clauses[at] for at in self.live] if limited else []
+        for clause in live:
             clause["idle"] += offer.isdisjoint(clause["arms"])
+        full = [c["arms"] for c in live if c["kind"] == "cap" and value_of(c, self.clock(c)) >= c["q"] * c["slack"]]
+        excused = len(offer) < len(self.arms) and offer.issubset(arm for arms in full for arm in arms)
         for arm in played:
             self.plays[arm] += 1
             for at in self.owners[arm]:
-                self.play(self.clauses[at])
+                self.play(self.clauses[at], excused)
 
-    def play(self, clause: dict[str, Any]) -> None:
-        """Count a play; between two plays a floor and a window are worst right before the second, a cap after it."""
+    def play(self, clause: dict[str, Any], excused: bool) -> None:
+        """Count a play, in an excused round for no cap; between two plays a floor and a window are worst right before
+        the second, a cap after it."""
         clock = self.rounds - clause["idle"]
         if clause["kind"] != "cap":
             clause["most"] = max(clause["most"], value_of(clause, clock - 1))
-        clause["plays"] += 1
+        clause["plays"] += not (excused and clause["kind"] == "cap")
         if clause["kind"] == "window":
             clause["last"] = [*clause["last"][1:], clock]
         elif clause["kind"] == "cap":
@@ -269,14 +275,10 @@ class Followed:
     def worst(self) -> dict[str, str] | None:
         """Return the clause that came closest to its limit, or went furthest beyond: its largest shortfall, in plays,
         of a window in rounds, and what that must stay below."""
-        found: tuple[int, int, dict[str, Any]] | None = None
-        for clause in self.clauses:
-            most, limit = self.most(clause), limit_of(clause)
-            if found is None or most * found[1] > found[0] * limit:
-                found = most, limit, clause
-        if found is None:
+        if not self.clauses:
             return None
-        most, limit, clause = found
+        clause = max(self.clauses, key=lambda one: Fraction(self.most(one), limit_of(one)))
+        most, limit = self.most(clause), limit_of(clause)
         rate = f"{clause['p']} in {clause['q']}" if clause["kind"] == "window" else f"{clause['p']}/{clause['q']}"
         who = ", ".join(self.arms[arm] for arm in clause["arms"][:9])
         name = f"{clause['kind']} {rate} of {who if len(who) <= 120 else who[:117] + '...'}"
@@ -365,9 +367,7 @@ def said_of_log(log: Followed, problems: Sequence[str], known: int) -> str:
     if problems:
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         return f"WRONG: {problems[0]}{more}."
-    promise = {None: "no promise for every round is counted", True: "the promise was kept after every round"}[
-        log.kept()
-    ]
+    promise = "the promise was kept after every round" if log.kept() else "no promise for every round is counted"
     worst, fits = log.worst(), f", and {known} earlier checkpoint{'s' * (known != 1)} fit" if known else ""
     closest = "" if worst is None else f" (closest: {worst['clause']}, {worst['most']}, below {worst['below']})"
     return (

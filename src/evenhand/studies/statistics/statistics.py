@@ -173,8 +173,9 @@ class Statistics(PromiseCheck):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader must know before believing the rewards, in sentences."""
-        return (*self._outcomes.notes(self.rounds, self.forgotten, len(self.open)), *self.certainty)
+        """What a reader must know before believing the rewards and the shares, in sentences."""
+        about = self._outcomes.notes(self.rounds, self.forgotten, len(self.open))
+        return (*about, *self.certainty, *self.excused.notes())
 
     @property
     def certainty(self) -> tuple[str, ...]:
