@@ -214,7 +214,8 @@ def _told(
     except ArgumentError as refusal:
         words = in_shell(refusal)
         words = re.sub("^annotator(?=[: ])", "--annotator-of", words) if users else words
-        raise type(refusal)(words.replace("items that ask() returns", "items that --tasks writes")) from refusal
+        words = words.replace("items that ask() returns", "items that --tasks writes")
+        raise type(refusal)(words.replace("say who filled in the file", "pass --annotator NAME")) from refusal
 
 
 def _corrected(queue: LabelQueue, text: str, annotator: str | None) -> tuple[str, str]:
