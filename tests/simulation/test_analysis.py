@@ -46,7 +46,7 @@ def test_a_trial_that_is_analysed_is_the_one_of_the_compiled_loop(trials):
 
 def test_operating_characteristics_are_those_counted_from_the_logs(trials):
     history, logs = trials
-    table = eh.evaluation.operating_characteristics(history, RATES, control="control").set_index(["variable", "arm"])
+    table = eh.trials.operating_characteristics(history, RATES, control="control").set_index(["variable", "arm"])
     mean, error = table["mean"], table["standard_error"]
     found = [eh.effects(log, control="control").arms.set_index("arm") for log in logs]
     for arm in RATES:
@@ -82,7 +82,7 @@ def test_what_cannot_be_analysed_is_refused_by_name(trials):
     two = DeadlineLearn(UCB1(), SHARES, plays=2)
     with pytest.raises(ArgumentError, match=r"^policies\['DeadlineLearn'\]: expected a policy that asks for one arm"):
         eh.simulate(two, WORLD, **small, analyse=len)
-    ask = eh.evaluation.operating_characteristics
+    ask = eh.trials.operating_characteristics
     with pytest.raises(ArgumentError, match=r"^history: expected a simulation with effects"):
         ask(eh.simulate(RULE, WORLD, **small), RATES, control="control")
     with pytest.raises(ArgumentError, match=r"^control: "):

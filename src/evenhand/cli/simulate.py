@@ -35,10 +35,10 @@ from evenhand.cli.trial_plan import analysis_of, show_plan
 from evenhand.data.csv_files import write_csv
 from evenhand.data.tables import column, numbers
 from evenhand.errors import ArgumentError, expected, expected_one_of
-from evenhand.evaluation import operating_characteristics as characteristics
 from evenhand.policy.traits import traits_of
 from evenhand.simulation.measures import cost_of
 from evenhand.simulation.world import world_traits
+from evenhand.trials import operating_characteristics
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -157,7 +157,7 @@ def simulate(
     if traits.groups is not None and not of_table:
         bias = learned_bias(played, rounds, history.attrs["seed"])
     prices, long_run = ({}, {}) if offers is not None else _prices(policies, played, logged, arm, reward)
-    plan = characteristics(history, played.means.tolist(), control=control) if control else None
+    plan = operating_characteristics(history, played.means.tolist(), control=control) if control else None
     _report(history, policies, bias, out, json, prices, long_run, plan, of_table=of_table)
 
 

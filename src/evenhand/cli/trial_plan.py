@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from evenhand.cli.output import print_text, table
-from evenhand.errors import ArgumentError, TableError, expected
-from evenhand.evaluation import effects
+from evenhand.errors import ArgumentError, expected
 from evenhand.labels import Labels
 from evenhand.quotas import BernoulliArms
+from evenhand.trials.operating import effects_on
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,19 +45,7 @@ def analysis_of(control: str, world: Any) -> Any:
         raise ArgumentError(expected("--control", "a world with outcomes of 0 and 1, such as --means", control))
     if (place := Labels(world.arms).place(control)) is None:
         raise ArgumentError(expected("--control", f"one of the arms {list(world.arms)}", control))
-    return partial(_effects, control=world.arms[place])
-
-
-def _effects(log: pd.DataFrame, control: Any) -> pd.DataFrame:
-    """Return the effects in a log; those of a rule that decides with certainty compare nothing."""
-    import pandas as pd
-
-    with suppress(TableError):
-        return effects(log, control=control).arms
-    return pd.DataFrame({"arm": log["arm"].unique()}).assign(**dict.fromkeys(NUMBERS, float("nan")))
-
-
-NUMBERS = ("allocated", "observed", "missing", "rate", "compared", "difference", "low", "high", "p_value", "adjusted")
+    return effects_on(world.arms[place])
 
 
 def show_plan(found: pd.DataFrame, replications: int) -> None:

@@ -46,8 +46,8 @@ def compared(
 
 
 def worth_notes(risks: pd.DataFrame, option: str = "") -> list[str]:
-    """Return in which groups a model errs as often as whoever always gives the most frequent label, and what to do where
-    an option chooses the kind of error that counts."""
+    """Return in which groups a model errs as often as whoever always gives the most frequent label, and what to do
+    where an option chooses the kind of error that counts."""
     if "most_frequent" not in risks:
         return []
     no_better = risks.index[(risks["risk"] >= risks["most_frequent"]) & (risks["risk"] > 0.0)].tolist()
