@@ -12,13 +12,13 @@ import numpy as np
 
 from evenhand.arguments import real
 from evenhand.errors import ArgumentError, TableError, expected, expected_one_of
-from evenhand.evaluation import effects
+from evenhand.evaluation.effects import effects
 from evenhand.labels import Labels
 from evenhand.protocol import Label
 from evenhand.quotas import BernoulliArms
 from evenhand.rng import Seed
-from evenhand.simulation import simulate
 from evenhand.simulation.frames import frame
+from evenhand.simulation.simulate import simulate
 
 if TYPE_CHECKING:
     import pandas as pd
