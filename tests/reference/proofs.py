@@ -104,7 +104,7 @@ class Proof:
             played = [index] if type(index) is int and index >= 0 else []
         chances, chance = decided.get("probabilities"), decided.get("propensity")
         if played and (chances is not None or self.lottery is not None):
-            self.chances(chances, played)
+            self.chances(chances, played, isinstance(decided.get("arm"), list))
             need("indexes" not in decided or (number(chance) and 0 < chance <= 1 + 1e-9))
             if chance is None and len(played) == 1:
                 chance = chances[played[0]]
@@ -114,9 +114,9 @@ class Proof:
         names = [self.arms[i] for i in played if i < len(self.arms)]
         return US.join([str(ticket), str(at), ",".join(map(str, played)), bits, *names])
 
-    def chances(self, chances, played):
+    def chances(self, chances, played, each):
         need(isinstance(chances, list) and all(number(one) and one >= 0 for one in chances))
-        need(abs(sum(chances) - len(played)) <= 1e-9 * len(chances))
+        need(max(chances) <= 1 + 1e-9 if each else abs(sum(chances) - len(played)) <= 1e-9 * len(chances))
         need(all(arm < len(chances) and chances[arm] > 0 for arm in played))
         if self.lottery and len(played) == 1:
             for clause in self.clauses:

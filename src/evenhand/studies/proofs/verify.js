@@ -160,7 +160,7 @@ class Followed {
     let chance = decided.propensity ?? null;
     check(Array.isArray(played), "no list of positions");
     const cause = `entry ${this.sequence}, ask ${ticket}: these cannot be its chances: ${JSON.stringify(stated)}`;
-    const sound = () => this.addsUp(stated, played) && isChance(decided);
+    const sound = () => this.addsUp(stated, played, Array.isArray(decided.arm)) && isChance(decided);
     if ((stated !== null || this.lottery !== null) && played.length && !sound()) this.problems.push(cause);
     else if (chance === null && stated !== null && played.length === 1) chance = stated[played[0]];
     if (this.when !== null) this.count(played, decided.arms ?? [decided.arm], available);
@@ -168,8 +168,9 @@ class Followed {
     return noteOf(ticket, this.at, played, arms, chance);
   }
 
-  // Whether chances can be chances: together the plays, and none between 0 and the lottery's floor.
-  addsUp(stated, played) {
+  // Whether chances can be chances: together the plays, or at most 1 where each was drawn on its own, and none between
+  // 0 and the lottery's floor.
+  addsUp(stated, played, each) {
     const sound = Array.isArray(stated) && stated.every((chance) => typeof chance === "number" && chance >= 0);
     if (!sound) return false;
     for (const clause of this.lottery && played.length === 1 ? this.live : []) {
@@ -179,7 +180,8 @@ class Followed {
       if (chance === undefined || (chance > 0 && chance < floor - 1e-9)) return false;
     }
     const sum = stated.reduce((a, b) => a + b, 0);
-    return Math.abs(sum - played.length) <= 1e-9 * stated.length && played.every((i) => stated[i] > 0);
+    const tight = each ? Math.max(...stated) <= 1 + 1e-9 : Math.abs(sum - played.length) <= 1e-9 * stated.length;
+    return tight && played.every((i) => stated[i] > 0);
   }
 
   // Enter a round in the books.

@@ -122,8 +122,7 @@ class Followed:
     what is wrong with it. Everything is kept as plain data."""
 
     def __init__(self, header: str) -> None:
-        said = json.loads(header)
-        if said["format"] != FORMAT:
+        if (said := json.loads(header))["format"] != FORMAT:
             raise ValueError(f"expected the format {FORMAT!r}, got {said['format']!r}")
         self.study, self.digest, self.at = said["study"], said["birth"], said["created"]
         self.when, self.lottery = said["when"], said["lottery"]
@@ -191,14 +190,16 @@ class Followed:
         """Count a decision, check its chances, and return its note."""
         (played, chance), stated = positions_and_chance(decided), decided.get("probabilities")
         told = stated is not None or self.lottery is not None
-        if told and played and not (self.adds_up(stated, played) and is_chance(decided)):
+        each = isinstance(decided.get("arm"), list)
+        if told and played and not (self.adds_up(stated, played, each) and is_chance(decided)):
             self.problems.append(f"entry {self.sequence}, ask {ticket}: these cannot be its chances: {stated}")
         if self.when is not None:
             self.count(played, decided.get("arms", [decided.get("arm")]), available)
         return note_of(ticket, self.at, played, [self.arms[i] for i in played if i < len(self.arms)], chance)
 
-    def adds_up(self, stated: Any, played: Sequence[int]) -> bool:
-        """Return whether chances can be chances: together the plays, and none between 0 and the lottery's floor."""
+    def adds_up(self, stated: Any, played: Sequence[int], each: bool) -> bool:
+        """Return whether chances can be chances: together the plays, or at most 1 where each was drawn on its own, and
+        none between 0 and the lottery's floor."""
         if not isinstance(stated, list) or not all(map(is_number, stated)) or min(stated, default=-1) < 0:
             return False
         for at in self.live if self.lottery and len(played) == 1 else ():
@@ -207,7 +208,7 @@ class Followed:
                 floor = self.lottery * clause["p"] / clause["q"]
                 if len(stated) <= clause["arms"][0] or 0 < stated[clause["arms"][0]] < floor - 1e-9:
                     return False
-        tight = abs(sum(stated) - len(played)) <= 1e-9 * len(stated)
+        tight = max(stated) <= 1 + 1e-9 if each else abs(sum(stated) - len(played)) <= 1e-9 * len(stated)
         return tight and all(i < len(stated) and stated[i] > 0 for i in played)
 
     def count(self, played: Sequence[int], named: Sequence[Any], available: Any) -> None:
