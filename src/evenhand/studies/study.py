@@ -411,14 +411,16 @@ class Study:
         return f"Study({self.store.url!r}, {self.name!r}, {self._birth.policy})"
 
     def _repr_html_(self) -> str:
-        """Show in a notebook what this process knows, without a look at the store."""
+        """Show in a notebook what this process knows, without a look at the store; once `statistics()` was read, also
+        in how many rounds of a lottery an arm was certain."""
         facts: dict[str, Any] = {"study": self.name, "store": self.store.url, "policy": self._birth.policy}
         seen = self.state.seen
         if seen is None:
             return Card("Study", facts | {"log": "not yet read by this process"}).html()
         facts["entries of the log"] = seen.sequence
         shown = seen.policy._card() if isinstance(seen.policy, AskTell) else Card("", {})
-        return Card("Study", facts | shown.facts, shown.tables, notes_of(seen.policy)).html()
+        counted = () if self._statistics is None else self._statistics.certainty
+        return Card("Study", facts | shown.facts, shown.tables, (*notes_of(seen.policy), *counted)).html()
 
     # ------------------------------------------------------------------ inside
 
