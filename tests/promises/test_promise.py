@@ -177,7 +177,7 @@ REFUSED = [
     ({"shares": {"a": 0.5, "b": 0}, "caps": {"a": 0.4}, "offers": ["b"]}, "at least its share 1/2"),
     (
         {"shares": {"d": 0}, "windows": {"a": 5}, "caps": {"d": 0.9}, "offers": "any"},
-        "windows together with caps",
+        "windows together with shares or caps",
     ),
     ({"shares": [0.25] * 4, "caps": [0.25] * 4, "offers": "any"}, "expected at least 3, as no known rule keeps less"),
     ({"shares": {"a": 0, "b": 0}, "caps": {"a": 0.5}, "offers": ["a"]}, "arms without caps"),
