@@ -159,7 +159,9 @@ def _say(found: Any, threshold: float, delta: float, notes: list[str], more: str
             notes.append(f"For {group} it takes at least {needed:,.0f} rows.")
         else:
             beyond = f"{needed:,.0f} more than these" if more else "none of them among these"
-            notes.append(f"For {group} it takes about {known + needed:,.0f} rows, {beyond}, if the risk stays as it is.")
+            notes.append(
+                f"For {group} it takes about {known + needed:,.0f} rows, {beyond}, if the risk stays as it is."
+            )
     if json:
         groups = found.reset_index().to_dict("records")
         as_json({"verdict": verdict, "at_most": threshold, "groups": groups, "notes": notes})

@@ -46,7 +46,7 @@ def compared(
 
 
 def worth_notes(risks: pd.DataFrame, option: str = "") -> list[str]:
-    """Return in which groups a model errs as often as whoever always gives the most frequent label, and what to do where
+    """Return in which groups a model errs as often as whoever always gives the most frequent label, and what to do if
     an option chooses the kind of error that counts."""
     if "most_frequent" not in risks:
         return []

@@ -110,8 +110,9 @@ class PairQueue(AskTell, Parameters):
         self.scale = read_scale(scale, d) or Scale.of(features)
         self._rows = self.scale(self.features)
         metric = MomentDistance(error_rate=self.errors)
-        random = child(self.seed, 0)
-        self.policy = LipschitzUCB(d, metric=metric, silence="nothing", on_contradiction="robust", seed=random)
+        self.policy = LipschitzUCB(
+            d, metric=metric, silence="nothing", on_contradiction="robust", seed=child(self.seed, 0)
+        )
         self._waiting: list[Question] = []
         self._answers: list[tuple[int, Question, str]] = []
         """What was answered: the verdict's id, the question as it was asked, and who answered."""
@@ -235,8 +236,7 @@ class PairQueue(AskTell, Parameters):
         """
         last = len(self._rows) - 1
         one, other = whole("one", one, low=0, high=last), whole("other", other, low=0, high=last)
-        people = self._rows[one], self._rows[other]
-        told, contradicted = self.policy.judge(*people, gap, unfair, auditor=read_auditor(auditor))
+        told, contradicted = self.policy.judge(*self._rows[[one, other]], gap, unfair, auditor=read_auditor(auditor))
         self._answers.append((told, Question(min(one, other), max(one, other), float(gap)), auditor or ""))
         self._take_form(contradicted)
         return told
@@ -286,7 +286,7 @@ class PairQueue(AskTell, Parameters):
         if people is not None:
             rows = self.scale(people)
             if far := int((np.square(rows).sum(axis=1) > 1.0 + 1e-9).sum()):
-                notes.append(f"{far} of these people lie outside the audit's range: their distances are extrapolated.")
+                notes.append(f"{far} of these people are farther out than anybody audited: distances are extrapolated.")
         if rewards is not None:
             what = f"{len(rows)} numbers, one per person"
             gains = array("rewards", rewards, what, dimensions=1, largest=LARGEST_REWARD)
@@ -323,6 +323,13 @@ class PairQueue(AskTell, Parameters):
     def fits(self) -> bool:
         """Whether one of the forms of distance agrees with as many answers as are supposed to be right."""
         return self._forms.fit(self.policy.metric)
+
+    @property
+    @locked
+    def doubted(self) -> list[int]:
+        """The numbers of the answers that are probably wrong; where no form of distance fits, those about the fewest
+        that one would have to leave out."""
+        return self._forms.doubted(self.policy.metric)
 
     @property
     @locked
