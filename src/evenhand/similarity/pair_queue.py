@@ -109,10 +109,8 @@ class PairQueue(AskTell, Parameters):
         self.seed = draw_seed(seed)
         self.scale = read_scale(scale, d) or Scale.of(features)
         self._rows = self.scale(self.features)
-        metric = MomentDistance(error_rate=self.errors)
-        self.policy = LipschitzUCB(
-            d, metric=metric, silence="nothing", on_contradiction="robust", seed=child(self.seed, 0)
-        )
+        metric, random = MomentDistance(error_rate=self.errors), child(self.seed, 0)
+        self.policy = LipschitzUCB(d, metric=metric, silence="nothing", on_contradiction="robust", seed=random)
         self._waiting: list[Question] = []
         self._answers: list[tuple[int, Question, str]] = []
         """What was answered: the verdict's id, the question as it was asked, and who answered."""
@@ -236,7 +234,8 @@ class PairQueue(AskTell, Parameters):
         """
         last = len(self._rows) - 1
         one, other = whole("one", one, low=0, high=last), whole("other", other, low=0, high=last)
-        told, contradicted = self.policy.judge(*self._rows[[one, other]], gap, unfair, auditor=read_auditor(auditor))
+        people = self._rows[one], self._rows[other]
+        told, contradicted = self.policy.judge(*people, gap, unfair, auditor=read_auditor(auditor))
         self._answers.append((told, Question(min(one, other), max(one, other), float(gap)), auditor or ""))
         self._take_form(contradicted)
         return told
@@ -295,8 +294,7 @@ class PairQueue(AskTell, Parameters):
         elif people is not None:
             gains = self.predicted(people)
             notes.append("Rewards are predicted from the people of the audit, linear in the features.")
-        places = whole("places", places, low=1, high=len(rows))
-        metrics = self._forms.possible(self.policy.metric)
+        places, metrics = whole("places", places, low=1, high=len(rows)), self._forms.possible(self.policy.metric)
         supposed = f"{self.form}.", PLAIN * self.fits, SUPPOSES.get(metrics[0].guarantee), f"{self.checked}."
         return fair_chances(metrics, rows, gains, places, [*filter(None, supposed), *notes])
 
