@@ -26,6 +26,8 @@ from evenhand.protocol import Label
 if TYPE_CHECKING:
     import pandas as pd
 
+    from evenhand.audit.outlook import Outlook
+
 LOOKS = 1000
 NARROW = 20
 """A picture shows all rounds where those from the first breach to the last are at least one in so many."""
@@ -121,6 +123,7 @@ class Audit(HasCard):
         where each row has a segment of its own; `kept` then says nothing.
     notes : what to know before trusting the result.
     times : the time of each round, as the log has it (n_rounds,), where it has times.
+    outlook : whether the promise can still be kept by the end of a period, where one was named.
     """
 
     kept: bool
@@ -141,6 +144,7 @@ class Audit(HasCard):
     enough: bool = True
     notes: tuple[str, ...] = ()
     times: pd.Series[Any] | None = None
+    outlook: Outlook | None = None
 
     @property
     def unit(self) -> str:
@@ -211,6 +215,7 @@ class Audit(HasCard):
         facts["largest shortfall"] = behind if self.worst_shortfall > 0 else "none"
         if self.never_seen:
             facts["never seen"] = self.never_seen
+        facts |= {"by the end": self.outlook.verdict} if self.outlook else {}
         tables = [Table.of(self.arms, "Arms")]
         if self.promises is not None and (self.promises["promise"] != "floor").any():
             tables.append(Table.of(self.promises, "Promises"))
