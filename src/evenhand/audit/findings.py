@@ -26,7 +26,7 @@ from evenhand.protocol import Label
 if TYPE_CHECKING:
     import pandas as pd
 
-    from evenhand.audit.outlook import Outlook
+    from evenhand.audit.outlook import PeriodOutlook
 
 LOOKS = 1000
 NARROW = 20
@@ -144,7 +144,7 @@ class Audit(HasCard):
     enough: bool = True
     notes: tuple[str, ...] = ()
     times: pd.Series[Any] | None = None
-    outlook: Outlook | None = None
+    outlook: PeriodOutlook | None = None
 
     @property
     def unit(self) -> str:

@@ -11,6 +11,7 @@ counts of the rounds to come within these limits.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from evenhand.arguments import is_whole
 from evenhand.audit.decision_log import moments_of
 from evenhand.audit.findings import Audit, moment
 from evenhand.display.digits import number, plain_number
-from evenhand.errors import ArgumentError, expected
+from evenhand.errors import ArgumentError, TableError, expected
 from evenhand.promises.best_counts import best_counts, limit_of
 from evenhand.promises.clause import AT_MOST, Clause
 from evenhand.promises.reading import overlap
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Outlook:
+class PeriodOutlook:
     """Whether a promise over a period can still be kept by its end.
 
     Attributes
@@ -42,7 +43,7 @@ class Outlook:
         `allowed` (what a cap still allows), `rate` (the part of the rest that this is), `possible`.
     """
 
-    by: Any
+    by: datetime | int
     rest: int | Fraction
     kept: bool | None
     due: pd.DataFrame
@@ -51,8 +52,8 @@ class Outlook:
     @property
     def verdict(self) -> str:
         """Whether it can still be kept, as a sentence."""
-        timed = not isinstance(self.by, int)
-        by = f"before {moment(self.by)} UTC" if timed else f"by {self.by:,} {self.unit}"
+        timed = isinstance(self.by, datetime)
+        by = f"by {self.by:,} {self.unit}" if isinstance(self.by, int) else f"before {moment(self.by)} UTC"
         if self.rest:
             by += f", in {'about ' * timed}{plain_number(self.rest)} more {self.unit}"
             by += " (as fast as so far)" * timed
@@ -80,7 +81,7 @@ def _needs(row: dict[Any, Any]) -> str:
     return plain_number(row["due"]) + (f" ({number(row['rate'])} of them)" if row["rate"] == row["rate"] else "")
 
 
-def outlook(finding: Audit, by: Any, scale: int) -> Outlook:
+def outlook(finding: Audit, by: object, scale: int) -> PeriodOutlook:
     """Return what is still due by a time, or by so many rounds, and whether it can be kept; as many rounds come in a
     time as came so far in the times of the log. Weights are counted with so many whole numbers each.
 
@@ -93,13 +94,14 @@ def outlook(finding: Audit, by: Any, scale: int) -> Outlook:
 
     promise, named = finding.promise, finding.arms["weight" if finding.promise.weight else "pulls"]
     had = dict(zip(promise.arms, (Fraction(str(one)) for one in named), strict=True))
-    so_far = sum(had.values()) if promise.weight else finding.rounds
+    so_far: int | Fraction = sum(had.values(), Fraction(0)) if promise.weight else finding.rounds
+    end: Any = by
     if is_whole(by):
-        by, rest = int(by), by - so_far
+        rest = end - so_far
         if rest < 0:
             raise ArgumentError(expected("by", f"at least the {plain_number(so_far)} of the log, or a time", by))
     else:
-        by, rest = _paced(finding, by, so_far, scale)
+        end, rest = _paced(finding, by, so_far, scale)
     clauses = [clause for clause in promise.clauses if clause.kind != "window"]
     limits = [_limit(clause, so_far + rest) - sum(had[arm] for arm in clause.arms) for clause in clauses]
     rows = [_row(*each, rest, promise.plays, had) for each in zip(clauses, limits, strict=True)]
@@ -107,34 +109,41 @@ def outlook(finding: Audit, by: Any, scale: int) -> Outlook:
     found = best_counts(np.zeros(len(had)), promise.arms, clauses, *ahead)
     found_none = None if overlap([members for members, _ in promise.sets]) else False
     kept = found_none if pd.isna(found).any() else True
-    return Outlook(by, rest, kept, pd.DataFrame(rows), promise.weight or "rounds")
+    return PeriodOutlook(
+        end if isinstance(end, datetime) else int(end), rest, kept, pd.DataFrame(rows), promise.weight or "rounds"
+    )
 
 
-def _paced(finding: Audit, by: Any, so_far: Any, scale: int) -> tuple[Any, Any]:
+def _paced(finding: Audit, by: object, so_far: int | Fraction, scale: int) -> tuple[datetime, int | Fraction]:
     """Return a time, and what comes until then if it comes as fast as so far."""
     import pandas as pd
 
-    end = moments_of(pd.Series([by]), "by")
+    try:
+        end = moments_of(pd.Series([by]), "by")
+    except TableError:
+        end = np.zeros(1)
     if finding.times is None or end.dtype.kind != "M":
         what = "a time beside a log with times, or the number of all rounds of the period"
         raise ArgumentError(expected("by", what, by))
-    (end,), times = end.astype("M8[us]").astype(int).tolist(), moments_of(finding.times, "times").astype("M8[us]")
-    first, last = int(times.min().astype(int)), int(times.max().astype(int))
-    if not first < last <= end:
+    times = moments_of(finding.times, "times").astype("M8[us]").astype(int)
+    first, last, ends = int(times.min()), int(times.max()), int(end.astype("M8[us]").astype(int)[0])
+    if not first < last <= ends:
         what = f"a time after those of the log, {moment(finding.times.iloc[0])} to {moment(finding.times.iloc[-1])}"
         raise ArgumentError(expected("by", what, by, "name the number of all rounds, or audit only those before it"))
-    coming = Fraction(so_far) * (end - last) * scale // (last - first)
-    return pd.Timestamp(end, unit="us").to_pydatetime(), Fraction(coming, scale) if scale > 1 else coming
+    coming = Fraction(so_far) * (ends - last) * scale // (last - first)
+    return pd.Timestamp(ends, unit="us").to_pydatetime(), Fraction(coming, scale) if scale > 1 else coming
 
 
-def _limit(clause: Clause, end: Any) -> Any:
+def _limit(clause: Clause, end: int | Fraction) -> int | Fraction:
     """Return the least plays, or weight, that a clause asks for at the end, of a cap the most."""
     if clause.weight is None:
-        return limit_of(clause, np.array([int(end)], object), int(clause.slack))[0]
+        return int(limit_of(clause, np.array([int(end)], object), int(clause.slack))[0])
     return clause.share * end + (clause.slack if clause.kind in AT_MOST else -clause.slack)
 
 
-def _row(clause: Clause, limit: Any, rest: Any, plays: int, had: dict[Any, Any]) -> dict[str, Any]:
+def _row(
+    clause: Clause, limit: int | Fraction, rest: int | Fraction, plays: int, had: dict[Any, Any]
+) -> dict[str, Any]:
     """Return what is still due to a clause, or what it allows."""
     cap, left = clause.kind in AT_MOST, max(Fraction(0), Fraction(limit))
     amount = int(left) if left.denominator == 1 else float(left)

@@ -51,7 +51,7 @@ def promise(
     round: str | None = ...,
     times: str | None = ...,
     weight: str | None = ...,
-    by: Any = ...,
+    by: object = ...,
     jobs: int = ...,
 ) -> Audit: ...
 
@@ -92,7 +92,7 @@ def promise(
     round: str | None = None,
     times: str | None = None,
     weight: str | None = None,
-    by: Any = None,
+    by: object = None,
     jobs: int = -1,
 ) -> Audit | ApartAudit:
     """Check a decision log against promised shares, caps and windows after every round, or several logs that were
@@ -277,7 +277,7 @@ def _most_at_once(plays: Plays, rounds: Numbered) -> int:
     return 1 if single else int(np.bincount(rounds.of_row[plays.rows]).max())
 
 
-def _check_ahead(by: Any, shares: Any, segment: str | None) -> None:
+def _check_ahead(by: object, shares: object, segment: str | None) -> None:
     """Refuse to look ahead where shares change, or where promises are checked inside segments."""
     if segment is not None:
         raise ArgumentError(expected("by", Wording(NOTHING, " beside segments"), by, "audit the log of each by itself"))
@@ -288,7 +288,7 @@ def _check_ahead(by: Any, shares: Any, segment: str | None) -> None:
         raise ArgumentError(expected("by", Wording(NOTHING, " beside shares that change"), by, hint)) from error
 
 
-def _check_given(frame: Any, frames: Any, times: Any, by: Any, promised: dict[str, Any]) -> None:
+def _check_given(frame: Any, frames: Any, times: Any, by: object, promised: dict[str, Any]) -> None:
     """Refuse one log beside several, a promise that is none, and anything that stands beside a promise."""
     if (frame is None) == (frames is None):
         got = "neither" if frame is None else "both"

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 from functools import partial, wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -18,7 +18,7 @@ import typer
 from evenhand.audit.audited_promise import check_named
 from evenhand.audit.decision_log import moments_of, read_plays, times_of
 from evenhand.audit.findings import Audit
-from evenhand.audit.outlook import Outlook
+from evenhand.audit.outlook import PeriodOutlook
 from evenhand.audit.separate_logs import ApartAudit
 from evenhand.cli.exit_codes import UNDECIDED
 from evenhand.cli.inputs.inputs import changing_shares, columns_of, limits_of, named_shares, one_each, shares_of
@@ -33,6 +33,9 @@ from evenhand.errors import ArgumentError, SharesError, TableError, Wording, exp
 from evenhand.labels import Labels
 from evenhand.promises.clause import AT_MOST
 from evenhand.protocol import distinct
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 PROMISED = {"--tolerance": "--shares --promise", "--cap-tolerance": "--cap --promise"}
 Audited = partial[tuple[Any, Any]]
@@ -148,7 +151,7 @@ def _moment(text: str, name: str, *, to_end: bool) -> datetime:
     return datetime.fromisoformat(str(found[0].astype("M8[us]"))) + timedelta(days=whole)
 
 
-def _between(frame: Any, name: str, since: str, until: str) -> tuple[Any, tuple[str, ...]]:
+def _between(frame: pd.DataFrame | str, name: str, since: str, until: str) -> tuple[Any, tuple[str, ...]]:
     """Return the rows of a log from a time on and before another, and what is to be said of those that are left out."""
     if isinstance(frame, str) or not name:
         hint = "--since and --until leave out rows by their times"
@@ -260,8 +263,15 @@ def _print_json(finding: Audit) -> None:
         at = {"first_violation": first, "last_violation": finding.last_violation, "worst": finding.worst_round}
         body |= {f"{name}_at": finding.time_of(round) for name, round in at.items()}
     if (ahead := finding.outlook) is not None:
-        named = {name: getattr(ahead, name) for name in ("by", "kept", "verdict")}
-        body |= {"outlook": named | {"rest": float(ahead.rest), "due": ahead.due.to_dict("records")}}
+        body |= {
+            "outlook": {
+                "by": ahead.by,
+                "kept": ahead.kept,
+                "verdict": ahead.verdict,
+                "rest": float(ahead.rest),
+                "due": ahead.due.to_dict("records"),
+            }
+        }
     body |= {"unit": finding.unit} if finding.promise.weight else {}
     body |= {"never_seen": finding.never_seen, "first_breach": finding.first_breach and str(finding.first_breach)}
     as_json(body | {name: vars(finding)[name].to_dict("records") for name in ("arms", "promises")}, finding)
@@ -300,7 +310,7 @@ def _say(finding: Audit, log: Path, unit: str, segments: bool) -> None:
             print_text(f"The first breach: {finding.first_breach}.")
 
 
-def due_rows(ahead: Outlook) -> list[dict[str, Any]]:
+def due_rows(ahead: PeriodOutlook) -> list[dict[str, Any]]:
     """Return a row for people of each share and cap: what is still due or allowed until the end of the period."""
     rows = []
     for one in ahead.due.to_dict("records"):
