@@ -26,9 +26,10 @@ COUNTS = {
     "--empty --seed",
     "certify": "--at-most --fresh --once --delta",
     "label": "--id --group --features --labels --show --state --annotators --choice --tasks --empty --seed",
-    "audit": "--shares --arm --order --cap --window --promise --segment --available --round --times --weight",
+    "audit": "--shares --arm --order --cap --window --promise --segment --available --round --times --weight "
+    "--since --until --by",
     "report": "--shares --arm --order --cap --window --promise --segment --available --round --times --weight --reward "
-    "--call",
+    "--call --since --until --by",
     "evaluate": "--arm --reward --propensity --policy --shares --cap --window --estimator --model "
     "--largest-weight --stationary --interval --each --fit "
     "--level --contexts --position --order --unit --rounds --replays --seed --at-least --picture",

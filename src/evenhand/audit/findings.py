@@ -26,6 +26,8 @@ from evenhand.protocol import Label
 if TYPE_CHECKING:
     import pandas as pd
 
+    from evenhand.audit.outlook import PeriodOutlook
+
 LOOKS = 1000
 NARROW = 20
 """A picture shows all rounds where those from the first breach to the last are at least one in so many."""
@@ -123,6 +125,7 @@ class Audit(HasCard):
     notes : what to know before trusting the result.
     excused : the rounds in which every arm on offer was at its cap, whose plays no cap counts.
     times : the time of each round, as the log has it (n_rounds,), where it has times.
+    outlook : whether the promise can still be kept by the end of a period, where one was named.
     """
 
     kept: bool
@@ -144,6 +147,7 @@ class Audit(HasCard):
     notes: tuple[str, ...] = ()
     excused: Excused = Excused()
     times: pd.Series[Any] | None = None
+    outlook: PeriodOutlook | None = None
 
     @property
     def unit(self) -> str:
@@ -214,6 +218,7 @@ class Audit(HasCard):
         facts["largest shortfall"] = behind if self.worst_shortfall > 0 else "none"
         if self.never_seen:
             facts["never seen"] = self.never_seen
+        facts |= {"by the end": self.outlook.verdict} if self.outlook else {}
         tables = [Table.of(self.arms, "Arms")]
         if self.promises is not None and (self.promises["promise"] != "floor").any():
             tables.append(Table.of(self.promises, "Promises"))
