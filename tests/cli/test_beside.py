@@ -10,7 +10,7 @@ EVERYWHERE = {"--json", "--study", "--out"}
 COUNTS = {
     "new": "--policy --shares --arms-from --learn --tolerance --groups --sensitive --seed --name --expire-after "
     "--set --spec --promise",
-    "ask": "--contexts --available --groups --annotator --weight --count --key --subject",
+    "ask": "--contexts --available --groups --annotator --weight --scores --count --key --subject",
     "tell": "--values --violations --acceptable --rows --samples --annotator --auditor --weight",
     "add": "--share",
     "change": "--shares --promise --from",

@@ -202,8 +202,10 @@ def examples(cls: Any) -> list[Any]:
         from evenhand.groups.worlds import BiasedLinearArms
         from evenhand.quotas.worlds import BernoulliArms
 
-        contextual = traits_of(cls).contextual
-        world = BiasedLinearArms(arms=3, sensitive=1, bias=0.0) if contextual else BernoulliArms([0.2, 0.5, 0.8])
+        traits = traits_of(cls)
+        world: Any = BernoulliArms([0.2, 0.5, 0.8])
+        if traits.contextual:
+            world = BiasedLinearArms(arms=3, sensitive=1, dimension=1 if traits.scored else 2, bias=0.0)
         return [(cls(arms=3, seed=1), world)]
     raise ContractError(f"{cls.__qualname__} has no classmethod _examples(): pairs (policy, world) for the checks")
 

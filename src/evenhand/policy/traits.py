@@ -44,6 +44,8 @@ class Traits:
     plays : how many arms it plays in a round.
     retired : the arms that are no longer on offer.
     contextual : whether it sees contexts; None where it does not say.
+    scored : the lowest and the highest of the scores that `ask` takes, by which somebody's own model ranks the arms,
+        infinite where they only rank; None where it takes none.
     dimension : of the contexts, None before it is known.
     reward_range : the least and the largest reward that it takes; None where it does not say.
     feedback : what a decision is told: "reward", "rows" of data, "samples" of a causal model, or an item's "labels".
@@ -72,6 +74,7 @@ class Traits:
     plays: int = 1
     retired: tuple[Label, ...] = ()
     contextual: bool | None = None
+    scored: tuple[float, float] | None = None
     dimension: int | None = None
     reward_range: tuple[float, float] | None = None
     feedback: Feedback = "reward"

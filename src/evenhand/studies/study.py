@@ -144,7 +144,7 @@ class Study:
         Parameters
         ----------
         observed, named : the arguments of the policy's own `ask`, by position or by name: `contexts` (n_arms, d),
-            `groups`, `available`, `annotator`, whichever it takes.
+            `groups`, `available`, `scores`, `annotator`, whichever it takes. Scores stand in the log as contexts.
         key : your own name for this request: asking again with the same key returns the same decision. An ask with
             other arguments under it is refused. What the arguments mean counts, not how they are written: the order of
             `available` makes no difference, and naming all arms is the same as naming none.
