@@ -10,8 +10,9 @@ counts of the rounds to come within these limits.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -118,10 +119,10 @@ def _paced(finding: Audit, by: object, so_far: int | Fraction, scale: int) -> tu
     """Return a time, and what comes until then if it comes as fast as so far."""
     import pandas as pd
 
-    try:
-        end = moments_of(pd.Series([by]), "by")
-    except TableError:
-        end = np.zeros(1)
+    end: Any = np.zeros(1)
+    if isinstance(by, (str, date, np.datetime64)):
+        with suppress(TableError):
+            end = moments_of(pd.Series([by]), "by")
     if finding.times is None or end.dtype.kind != "M":
         what = "a time beside a log with times, or the number of all rounds of the period"
         raise ArgumentError(expected("by", what, by))
