@@ -377,7 +377,8 @@ ABSENT = {
     "load",
 }
 """Calls about what is not there."""
-CALLED = {("collect", "test"), ("collect", "watch"), ("minimax_reweighting", "loss"), ("simulate", "offers")}
+CALLED = {("collect", "test"), ("collect", "watch"), ("minimax_reweighting", "loss")}
+CALLED |= {("simulate", "offers"), ("simulate", "analyse")}
 """Arguments that may be functions, whose own errors come through when they are called."""
 
 

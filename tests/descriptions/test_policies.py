@@ -31,6 +31,7 @@ DESCRIBED = {
     "learners/sliding-window-ucb": {"window": 100, "arms": ["a", "b"]},
     "learners/epsilon-greedy": {"epsilon": 0.2, "arms": 3},
     "learners/kl-ucb": {"arms": ["a", "b"]},
+    "learners/scores": {"low": 0, "high": 2, "arms": ["a", "b"]},
     "learners/thompson": {"arms": [7, "7"]},
     "learners/tsallis-inf": {"arms": 3},
     "learners/ucb1": {"arms": ["a", "b"]},
