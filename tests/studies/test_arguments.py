@@ -63,6 +63,7 @@ def shown(policy):
         "available": labels,
         "annotator": "ann",
         "weight": 3,
+        "scores": dict.fromkeys(labels, 0.5),
     }
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from evenhand.audit.audited_promise import AuditedPromise, Term
+from evenhand.audit.period import PeriodOutlook, moment
 from evenhand.data.groupings import Grouping
 from evenhand.display.digits import plain_number
 from evenhand.display.html import Card, HasCard, Table
@@ -26,7 +26,6 @@ from evenhand.protocol import Label
 if TYPE_CHECKING:
     import pandas as pd
 
-    from evenhand.audit.outlook import PeriodOutlook
 
 LOOKS = 1000
 NARROW = 20
@@ -257,16 +256,6 @@ def looks_at(first: int, last: int) -> Ints:
     """Return the rounds, at most 1,000 of these, at which the finding says how large the largest shortfall is."""
     at: Ints = np.unique(np.linspace(first, last, min(last - first + 1, LOOKS)).astype(np.int64))
     return at
-
-
-def moment(time: Any) -> str:
-    """Return a time as the log has it, to the minute where it has no seconds.
-
-    >>> from datetime import datetime
-    >>> moment(datetime(2026, 11, 29, 6)), moment("2026-11-29T06:00:07Z")
-    ('2026-11-29 06:00', '2026-11-29T06:00:07Z')
-    """
-    return str(time).removesuffix(":00") if isinstance(time, datetime) and time.tzinfo is None else str(time)
 
 
 def with_times(finding: Audit, times: pd.Series[Any] | None) -> Audit:

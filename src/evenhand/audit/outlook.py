@@ -11,75 +11,21 @@ counts of the rounds to come within these limits.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import date, datetime
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from evenhand.arguments import is_whole
 from evenhand.audit.decision_log import moments_of
-from evenhand.audit.findings import Audit, moment
-from evenhand.display.digits import number, plain_number
+from evenhand.audit.findings import Audit
+from evenhand.audit.period import PeriodOutlook, moment
+from evenhand.display.digits import plain_number
 from evenhand.errors import ArgumentError, TableError, expected
 from evenhand.promises.best_counts import best_counts, limit_of
 from evenhand.promises.clause import AT_MOST, Clause
 from evenhand.promises.reading import overlap
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-
-@dataclass(frozen=True)
-class PeriodOutlook:
-    """Whether a promise over a period can still be kept by its end.
-
-    Attributes
-    ----------
-    by : the end of the period: a time, or how many rounds it has; with weights how much of them.
-    rest : how many rounds, or how much weight, are to come until then.
-    kept : whether it can be kept; None where sets of arms overlap and it is not known.
-    due : a row for each share and cap: `promise`, `arm`, `limit`, `had`, `due` (what is still due, of a cap None),
-        `allowed` (what a cap still allows), `rate` (the part of the rest that this is), `possible`.
-    """
-
-    by: datetime | int
-    rest: int | Fraction
-    kept: bool | None
-    due: pd.DataFrame
-    unit: str
-
-    @property
-    def verdict(self) -> str:
-        """Whether it can still be kept, as a sentence."""
-        timed = isinstance(self.by, datetime)
-        by = f"by {self.by:,} {self.unit}" if isinstance(self.by, int) else f"before {moment(self.by)} UTC"
-        if self.rest:
-            by += f", in {'about ' * timed}{plain_number(self.rest)} more {self.unit}"
-            by += " (as fast as so far)" * timed
-        if self.kept is None:
-            return f"Whether the promise can be kept {by} is not known: sets of arms overlap"
-        if self.kept and not self.rest:
-            return f"The promise was kept {by}"
-        if self.kept:
-            rows = self.due[self.due["due"].fillna(0) > 0].sort_values("rate", ascending=False).to_dict("records")
-            most = f": most is due to {_who(rows[0])}, {_needs(rows[0])}" if rows else ": nothing is due any more"
-            return f"The promise can still be kept {by}{most}"
-        rows = self.due[~self.due["possible"]].to_dict("records")
-        said = "together shares and caps leave no room"
-        if rows:
-            missed = rows[0]["promise"] in AT_MOST
-            said = f"{_who(rows[0])} " + ("is above its cap" if missed else f"needs {_needs(rows[0])}")
-        return f"The promise {'can no longer be' if self.rest else 'was not'} kept {by}: {said}"
-
-
-def _who(row: dict[Any, Any]) -> str:
-    return " + ".join(map(str, row["arm"])) if isinstance(row["arm"], tuple) else str(row["arm"])
-
-
-def _needs(row: dict[Any, Any]) -> str:
-    return plain_number(row["due"]) + (f" ({number(row['rate'])} of them)" if row["rate"] == row["rate"] else "")
 
 
 def outlook(finding: Audit, by: object, scale: int) -> PeriodOutlook:

@@ -18,7 +18,7 @@ import typer
 from evenhand.audit.audited_promise import check_named
 from evenhand.audit.decision_log import moments_of, read_plays, times_of
 from evenhand.audit.findings import Audit
-from evenhand.audit.outlook import PeriodOutlook
+from evenhand.audit.period import PeriodOutlook
 from evenhand.audit.separate_logs import ApartAudit
 from evenhand.cli.exit_codes import UNDECIDED
 from evenhand.cli.inputs.inputs import changing_shares, columns_of, limits_of, named_shares, one_each, shares_of

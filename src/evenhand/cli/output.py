@@ -7,9 +7,11 @@ import math
 import os
 import re
 import sys
+import textwrap
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,7 +54,7 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> 
     if len(rows) < len(columns):
         shapes.append((list(map(list, zip(*lines, strict=True))), [False] + [True] * len(rows)))
     for shape, numeric in shapes:
-        for shown in (shape, [list(map(_narrow, shape[0])), *([_narrow(row[0]), *row[1:]] for row in shape[1:])]):
+        for shown in _wrapped(shape):
             drawn = _drawn(title, shown, numeric)
             printed = "".join(segment.text for segment in console.render(drawn))
             if all(word in printed for line in shown for text in line for word in text.split()):
@@ -61,13 +63,16 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> 
     console.print(_drawn(title, *shapes[-1]))
 
 
-def _narrow(name: str) -> str:
-    r"""Return a name on several lines, broken at blanks and between the words of a compound.
-
-    >>> _narrow("African-American risk")
-    'African-\nAmerican\nrisk'
-    """
-    return re.sub(r"(?<=[^\W\d]-)(?=[^\W\d])| ", "\n", name)
+def _wrapped(lines: Sequence[Sequence[str]]) -> Iterator[Sequence[Sequence[str]]]:
+    """Yield a table with the names of its columns and rows whole, then on more and more lines, broken at blanks and
+    within compounds."""
+    yield lines
+    names = [*lines[0], *(line[0] for line in lines[1:])]
+    longest = max(map(len, names))
+    shortest = max(len(piece) for name in names for piece in textwrap.wrap(name, 1, break_long_words=False) or [""])
+    for width in sorted({shortest + (longest - shortest) * step // 8 for step in range(8)}, reverse=True):
+        fold = partial(textwrap.fill, width=max(width, 1), break_long_words=False)
+        yield [list(map(fold, lines[0])), *([fold(line[0]), *line[1:]] for line in lines[1:])]
 
 
 def _drawn(title: str, lines: Sequence[Sequence[str]], right: Sequence[bool]) -> Table:
