@@ -1,12 +1,14 @@
 """Rates of groups, and their ratios to the best group's: the four-fifths rule and the table of Local Law 144."""
 
 import json
+from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
 from fairlearn.metrics import demographic_parity_ratio
-from scipy.stats import t
+from scipy.optimize import minimize_scalar
+from scipy.stats import binom, chi2, t
 
 import evenhand as eh
 from evenhand.audit.ratios import koopman
@@ -138,6 +140,47 @@ def test_unknown_groups_bound_the_ratio_and_small_ones_are_named():
     notes = " ".join(found.notes)
     assert "30 rows of an unknown group of 'race', 12 of them" in notes
     assert "less than 2% of the rows are shown, but are not the best group: 'c' (10)" in notes
+
+
+def test_the_ratio_of_a_group_that_is_not_the_best_may_be_above_1():
+    """The ends of the interval are where Pearson's statistic, with the rates found by a search, is at its quantile."""
+    frame = hires({"a": (500, 200), "b": (480, 240), "c": (10, 8)})
+    small = rates_of(frame).groups.iloc[2]
+
+    def statistic(ratio, counts):
+        (x, n), (y, m) = counts
+
+        def likelihood(rate):
+            return -binom.logpmf(x, n, ratio * rate) - binom.logpmf(y, m, rate)
+
+        rate = minimize_scalar(likelihood, bounds=(0, min(1, 1 / ratio)), method="bounded", options={"xatol": 1e-10}).x
+        expected = ((x, n, ratio * rate), (y, m, rate))
+        return sum((k - size * p) ** 2 / (size * p * (1 - p)) for k, size, p in expected)
+
+    assert (small["ratio"], small["once_high"] > small["ratio"] > 1) == (pytest.approx(1.6), True)
+    assert statistic(small["once_low"], ((8, 10), (240, 480))) == pytest.approx(chi2.isf(0.05, 1), rel=1e-3)
+    assert statistic(small["once_high"], ((8, 10), (240, 480))) == pytest.approx(chi2.isf(0.025, 1), rel=1e-3)
+    assert small["low"] < small["once_low"] < 1.6 < small["once_high"] < small["high"]
+    by_unit = rates_of(frame.assign(ad=frame.index), unit="ad").groups.iloc[2]
+    assert by_unit["once_low"] < 1.6 < by_unit["once_high"]
+    alone = rates_of(hires({"a": (500, 200), "c": (5, 4)})).groups
+    assert alone.loc[0, ["once_low", "once_high", "low", "high"]].tolist() == [1.0] * 4
+    assert alone.loc[1, "low"] < 2 < alone.loc[1, "high"]
+
+
+def test_bounds_are_the_extremes_over_all_groups_that_unknown_rows_may_be_of():
+    counts = {"a": (60, 20), "b": (60, 30), "c": (60, 30), "d": (2, 2)}
+    found = rates_of(hires({**counts, None: (6, 2)})).groups
+    rows, hits = np.array([*counts.values()]).T
+    splits = [np.bincount(each, minlength=4) for each in product(range(4), repeat=4)]
+    ratios = []
+    for ones in product(range(4), repeat=2):
+        more = hits + np.bincount(ones, minlength=4)
+        each = [more / (rows + more - hits + zeros) for zeros in splits]
+        ratios += [rate / rate[:3].max() for rate in each]
+    assert found["least"].to_numpy() == pytest.approx(np.min(ratios, axis=0))
+    assert found["most"].to_numpy() == pytest.approx(np.max(ratios, axis=0))
+    assert found["most"][3] > 1
 
 
 @pytest.mark.parametrize(

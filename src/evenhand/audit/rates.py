@@ -5,8 +5,9 @@ A rate is the share of rows with a 1, or for scores the share strictly above the
 table the interval of a ratio of two rates is Koopman's; where units have several rows each it is that of the ratio's
 logarithm, with the standard errors and degrees of freedom of `evenhand.audit.units`, or Koopman's with as many rows as
 units where a rate is 0. As the best group is found in the same rows, a group's ratio is the smallest of its ratios to
-all groups, its interval from the least of the lower ends to the least of the upper ends, these at
-(1 - level) / (groups - 1). The intervals for any number of looks are those of `evenhand.audit.ratios`.
+all groups with 2 % of the rows, its interval from the least of the lower ends to the least of the upper ends, these at
+(1 - level) / (groups - 1). A smaller group is not among those that may be the best, and its ratio may be above 1. The
+intervals for any number of looks are those of `evenhand.audit.ratios`.
 """
 
 from __future__ import annotations
@@ -49,10 +50,11 @@ class Rates(HasCard):
     Attributes
     ----------
     groups : a row for each group of each column, and of all columns together: `column`, `group`, `rows`, `above` (with
-        a 1, or strictly above the median), `rate`, `ratio` to the best group's, its interval `low` and `high`, and
-        `where` that lies: "shown to be below 0.8", "shown not to be below 0.8" or "not shown to be either"; of the best
-        group, which the others are compared with, "reference". Where groups are unknown, `least` and `most` are the
-        sharp bounds of the ratio whatever these are.
+        a 1, or strictly above the median), `rate`, `ratio` to the best group's (above 1 only where a group has less
+        than 2 % of the rows, and so is not the best), its interval `low` and `high`, and `where` that lies: "shown to
+        be below 0.8", "shown not to be below 0.8" or "not shown to be either"; of the best group, which the others are
+        compared with, "reference". Where groups are unknown, `least` and `most` are the sharp bounds of the ratio
+        whatever these are.
     median : above which a score counts; None for values of 0 and 1.
     value, level, threshold, unit : as they were given.
     notes : what to know before trusting the result.
@@ -227,7 +229,8 @@ def _of_columns(
     if repeated:
         counts, own = np.column_stack([hits, rows]), np.arange(len(names))
         ends = [ends_to_best(counts[at], counts[large & (own != at)], error) for at in own]
-        table[["low", "high"]], evidence = ends, evidence_below(counts[large], threshold)
+        table[["low", "high"]] = np.minimum(ends, np.where(large, 1.0, math.inf)[:, None])
+        evidence = evidence_below(counts[large], threshold)
     if sum(unknown):
         table["least"], table["most"] = _bounds(rows, hits, large, unknown)
         notes.append(
@@ -272,22 +275,27 @@ def _intervals(
 
     lows, highs, best = [], [], np.flatnonzero(large)
     for one in range(len(rows)):
-        others = best[best != one]
+        others, itself = best[best != one], [1.0] * bool(large[one])
         ends = [(interval(one, at, error)[0], interval(one, at, error / len(others))[1]) for at in others]
-        lows.append(min([1.0, *(low for low, _ in ends)]))
-        highs.append(min([1.0, *(high for _, high in ends)]))
+        lows.append(min([*itself, *(low for low, _ in ends)]))
+        highs.append(min([*itself, *(high for _, high in ends)]))
     return lows, highs
 
 
 def _bounds(rows: Ints, hits: Floats, large: Any, unknown: tuple[float, float]) -> tuple[list[float], list[float]]:
     """Return the sharp bounds of each group's ratio to the best group's rate, whatever group unknown rows are of;
-    `unknown` are how many there are with a 1 and with a 0."""
+    `unknown` are how many there are with a 1 and with a 0.
+
+    The ratio is least if all ones are of one other group, and all zeros of the group itself. It is most if all ones are
+    of the group, and zeros of the best others, which they level down to the largest rate of any first few together.
+    """
     ones, zeros = unknown
     least, most, best = [], [], np.flatnonzero(large)
     for one in range(len(rows)):
-        others = best[best != one]
-        worst = [hits[one] / (rows[one] + zeros) * (rows[at] + ones) / (hits[at] + ones or math.nan) for at in others]
-        top = [(hits[one] + ones) / (rows[one] + ones) * (rows[at] + zeros) / hits[at] for at in others if hits[at] > 0]
-        least.append(min([1.0, *worst]))
-        most.append(min([1.0, *top]))
+        others, itself = best[best != one], [1.0] * bool(large[one])
+        others = others[np.argsort(-hits[others] / rows[others])]
+        highest = np.max((hits[others] + ones) / (rows[others] + ones), initial=0.0)
+        level = np.max(np.cumsum(hits[others]) / (np.cumsum(rows[others]) + zeros), initial=0.0)
+        least.append(min([*itself, *([hits[one] / (rows[one] + zeros) / highest] if highest else [])]))
+        most.append(min([*itself, *([(hits[one] + ones) / (rows[one] + ones) / level] if level else [])]))
     return least, most
