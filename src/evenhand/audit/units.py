@@ -106,12 +106,12 @@ def half_width(error: float, one: UnitMean, other: UnitMean | None = None) -> fl
     return float(t.ppf(1 - error / 2, variances.sum() ** 2 / trace)) * math.sqrt(np.square(scores).sum())
 
 
-def intervals_by_unit(codes: Ints, values: Floats, of: Ints, error: float, ranged: bool) -> Floats:
+def intervals_by_unit(codes: Ints, values: Floats, of: Ints, error: float, binary: bool) -> Floats:
     """Return the middle and half of the width of each group's interval for one look (2, n_groups)."""
 
     def side(tallies: Floats, place: int) -> UnitMean:
         sums, sizes = np.pad(tallies, ((0, 0), (0, 4)))
-        if not ranged:
+        if not binary:
             return UnitMean.of(sums, sizes)
         added = units + 2 * place  # those of both sides come first, and what is added to one is not the other's
         sizes[added : added + 2] = sums[added] = sizes.sum() / np.count_nonzero(sizes)
