@@ -122,6 +122,9 @@ def test_the_picture_has_the_ratios_and_the_reference_without_an_interval():
     )
     assert np.isnan(white[3:]).all()
     assert eh.plots.plot_parity(found, ax=figure()[1]).get_title("left") == title
+    two = rates_of(CALLBACKS.assign(old=np.where(CALLBACKS.index % 2, "yes", "no")), group=["race", "old"])
+    names = [text.get_text() for text in eh.plots.plot_parity(two, ax=figure()[1]).get_yticklabels()]
+    assert names[:5] == ["race: black", "race: white", "old: no", "old: yes", "race & old: black & no"]
 
 
 def test_of_several_groups_each_interval_is_said_to_be_alone():
@@ -138,7 +141,9 @@ def test_unknown_groups_bound_the_ratio_and_small_ones_are_named():
     assert a["least"] == pytest.approx(200 / 518 / (252 / 492))
     assert a["most"] == pytest.approx(212 / 512 / (240 / 498))
     notes = " ".join(found.notes)
-    assert "30 rows of an unknown group of 'race', 12 of them" in notes
+    assert "30 rows of an unknown group of 'race', 12 of them with a 1, are" in notes
+    scores = rates_of(frame.assign(hired=frame["hired"] + frame.index / 1e4)).notes[0]
+    assert "of them with a value above the median, are" in scores
     assert "less than 2% of the rows are shown, but are not the best group: 'c' (10)" in notes
 
 
@@ -186,14 +191,16 @@ def test_bounds_are_the_extremes_over_all_groups_that_unknown_rows_may_be_of():
 @pytest.mark.parametrize(
     ("frame", "settings", "words"),
     [
-        (hires({"a": (9, 9), "b": (9, 9)}), {}, "column 'hired': expected values that differ, got '1 in every row'"),
+        (hires({"a": (9, 9), "b": (9, 9)}), {}, "value: expected a column of values that differ, got '1 in every row'"),
         (hires({"a": (9, 3)}), {}, "column 'race': expected at least two groups"),
         (hires({None: (9, 3)}), {}, "column 'race': expected at least two groups, got 'empty cells only'"),
-        (CALLBACKS, {"group": "sex"}, "group: expected one of"),
+        (CALLBACKS, {"group": "sex"}, "group: expected one of the columns"),
+        (CALLBACKS, {"unit": "ad"}, "unit: expected one of the columns"),
+        (CALLBACKS, {"unit": "race"}, "unit: expected columns that have no other use, got 'race'; it is the group"),
         (CALLBACKS, {"group": ["race", "hired"]}, "group: expected columns that have no other use, got 'hired'"),
         (hires({"a": (300, 0), "b": (300, 0), "c": (2, 2)}), {}, "expected a group with 2 % of the rows and a rate"),
     ],
-    ids=["constant", "one group", "unknown", "no column", "the value", "no rate"],
+    ids=["constant", "one group", "unknown", "no column", "no unit", "the group", "the value", "no rate"],
 )
 def test_what_has_no_ratio_is_refused(frame, settings, words):
     with pytest.raises(TableError, match=words):

@@ -16,7 +16,7 @@ from evenhand.audit.similar import SimilarGap
 from evenhand.display.digits import with_signs
 from evenhand.errors import TableError
 from evenhand.plots.style import figure
-from tests.cli.shell import call, cells
+from tests.cli.shell import call, cells, refused
 from tests.fuzzing import many, most
 
 
@@ -214,22 +214,36 @@ def test_the_table_has_the_digits_of_the_sentence(tmp_path, monkeypatch, scale):
         (
             lambda f: f.assign(gender=f["sex"].map({"F": "f", "M": "m"})),
             {"given": ["years", "gender"]},
-            "features: expected some that vary within a group, got 'gender'; 'gender' is 'F' under another name",
+            "given: expected some that vary within a group, got 'gender'; 'gender' is 'F' under another name",
         ),
         (lambda f: f, {"given": ["sex", "years"]}, "given: expected columns that have no other use, got 'sex'"),
         (lambda f: f, {"given": ["salary"]}, "given: expected columns that have no other use, got 'salary'"),
+        (lambda f: f, {"group": "salary"}, "group: expected columns that have no other use, got 'salary'"),
+        (lambda f: f, {"unit": "sex"}, "unit: expected columns that have no other use, got 'sex'; it is the group"),
+        (lambda f: f, {"unit": "shop"}, r"unit: expected one of the columns \['sex', .*got 'shop'"),
+        (
+            lambda f: f.assign(hired="2026-01-02"),
+            {"given": ["years", "hired"]},
+            "column 'hired': expected numbers or categories, .* or leave it out of given=",
+        ),
+        (
+            lambda f: f.assign(name=[f"p{row}" for row in f.index]),
+            {"given": ["name"]},
+            "leave it out of given=; give categories the dtype 'category'",
+        ),
+        (lambda f: f.assign(rank="Prof"), {"given": ["rank"]}, "given: expected columns with at least two values"),
         (lambda f: f, {"given": ["tenure"]}, "expected one of .*got 'tenure'"),
-        (lambda f: f.assign(salary=3), {}, "value: expected values that differ, got '3 in every row'"),
+        (lambda f: f.assign(salary=3), {}, "value: expected a column of values that differ, got '3 in every row'"),
         (lambda f: f[f["sex"] == "M"].assign(rank="Prof"), {}, "column 'sex': expected at least two groups"),
         (
             lambda f: pd.concat([f[f["sex"] == "F"].head(3), f[f["sex"] == "M"]]),
             {},
-            "features: expected fewer columns than rows of each group, got .3 columns for 3 rows of 'F'",
+            "given: expected two rows more in each group than columns, got .3 columns for 3 rows of 'F'",
         ),
         (
             lambda f: f.assign(ad=np.where(f["rank"] == "Prof", 1000, f.index)),
             {"unit": "ad"},
-            r"unit, row \d+: expected no unit that alone shows a feature",
+            r"unit: expected at least two units on each side that .*, got .only the one of row \d+ for some feature",
         ),
         (
             lambda f: f.assign(bonus=(f["salary"] / 7).round(2)),
@@ -251,6 +265,7 @@ def test_the_table_has_the_digits_of_the_sentence(tmp_path, monkeypatch, scale):
         "another name",
         "the group",
         "the value",
+        *("the value is the group", "the unit is the group", "no unit", "a date", "an identifier", "no feature"),
         "no column",
         "constant",
         "no rows",
@@ -346,3 +361,21 @@ def test_the_picture_has_the_difference_its_parts_and_their_intervals():
     assert axes.get_xlabel().startswith("difference in mean salary; ")
     plain = eh.plots.plot_parity(eh.audit.parity(staff(7), group="sex", value="salary"), ax=figure()[1])
     assert len(plain.patches) == 2
+
+
+@pytest.mark.parametrize(
+    ("changed", "options", "says"),
+    [
+        ({"name": [f"p{row}" for row in range(120)]}, ["--given", "name"], "leave it out of --given; merge categories"),
+        ({"day": "2026-01-02"}, ["--given", "day"], "or leave it out of --given"),
+        ({"rank": "Prof"}, ["--given", "rank"], "--given: expected columns with at least two values"),
+        ({"salary": 3}, ["--given", "years"], "--value: expected a column of values that differ"),
+        ({"sex": "F"}, ["--value", "sex"], "--group: expected columns that have no other use"),
+        ({}, ["--unit", "shop"], "--unit: expected one of the columns sex,"),
+        ({}, ["--unit", "sex"], "--unit: expected columns that have no other use"),
+    ],
+)
+def test_the_shell_names_the_option_that_was_typed(tmp_path, changed, options, says):
+    staff(5).assign(**changed).to_csv(tmp_path / "staff.csv", index=False)
+    words = ("audit-parity", tmp_path / "staff.csv", "--group", "sex", "--value", "salary", *options)
+    refused(TableError, says, *words)

@@ -221,7 +221,7 @@ def parity(
     ranged = bool(values.min() >= 0 and values.max() <= 1)
     tolerance = real("tolerance", tolerance, low=0, below=1 if ranged else math.inf)
     if given is not None or not ranged:
-        check_varied(values)
+        check_varied("value", values)
     once = _once(codes, values, of, (1 - level) / (len(names) if len(names) > 2 else 1), 1.0 if ranged else math.inf)
     if given is not None or not ranged:
         one_look = _one_look(names, codes, once, value, level, tolerance, unit)
@@ -270,6 +270,8 @@ class _Rows(NamedTuple):
 
 
 def _read(frame: pd.DataFrame, columns: list[str], value: str, unit: str | None) -> _Rows:
+    used_once("group", columns, {value: "the value"})
+    used_once("unit", [] if unit is None else [unit], {value: "the value"} | dict.fromkeys(columns, "the group"))
     values = numbers(frame, value)
     labels = column(frame, columns[0]) if len(columns) == 1 else groups_in(frame, columns)
     names, grouped = in_column_order(frame, columns, labels), ", ".join(map(repr, columns))
@@ -303,14 +305,15 @@ def _given(found: Parity, frame: pd.DataFrame, columns: list[str], given: Sequen
     names, codes, values, of = read
     used = column_names("given", given)
     used_once("given", used, dict.fromkeys(columns, "the group") | {found.value: "the value"})
-    encoder, rows = fitted(frame, used)
+    encoder, rows = fitted(frame, used, "given")
     sizes, notes = np.bincount(codes), found.notes
     compared = [names.index(found.group)]
     if len(names) > 2:
         compared = np.flatnonzero(sizes > rows.shape[1] + 1).tolist() or compared
         few = Grouping(names, sizes, np.isin(np.arange(len(names)), compared))
         notes = few.note("groups", f"have too few rows for {rows.shape[1]} columns of features")
-    similar = similar_gaps(rows, values, codes, names, encoder, compared=compared, level=found.level, of=of)
+    settings: dict[str, Any] = {"compared": compared, "level": found.level, "of": of, "argument": "given"}
+    similar = similar_gaps(rows, values, codes, names, encoder, **settings)
     if of is not None and (mixed := mixed_units(codes, of)):
         notes += (f"{mixed:,} units have rows in several groups; the interval counts all rows of a unit together.",)
     said = ["difference", "reference", "together", "features", "left_out", "combined"]

@@ -21,6 +21,7 @@ import numpy as np
 
 from evenhand.arguments import real
 from evenhand.audit.ratios import FARTHEST, ends_to_best, evidence_below, koopman
+from evenhand.audit.similar import check_varied
 from evenhand.audit.units import Bars, UnitMean, half_width, units_in
 from evenhand.data.groupings import groups_in, used_once
 from evenhand.data.tables import check_column, column_names, in_column_order, numbers, places_in
@@ -111,9 +112,12 @@ class Rates(HasCard):
         """Return what a picture shows of the ratios."""
         known = self.groups[["ratio", "once_low", "once_high"]].to_numpy(float)
         known[self.groups["where"] == "reference", 1:] = math.nan
+        names = self.groups["group"].astype(str)
+        if self.groups["column"].nunique() > 1:
+            names = self.groups["column"] + ": " + names
         rows = [
-            (str(group), "reference" if math.isnan(low) else f"{ratio:.3f}", ratio, low, high)
-            for group, (ratio, low, high) in zip(self.groups["group"], known.tolist(), strict=True)
+            (name, "reference" if math.isnan(low) else f"{ratio:.3f}", ratio, low, high)
+            for name, (ratio, low, high) in zip(names, known.tolist(), strict=True)
         ]
         title = f"{self.value}: the rate of each group, divided by that of the best group"
         return title, f"ratio of rates; dashed: {self.threshold:g}", self.threshold, rows
@@ -165,16 +169,17 @@ def rates(
     threshold = real("threshold", threshold, above=0, high=1)
     frame, columns = as_pandas(frame), column_names("group", group)
     used_once("group", columns, {value: "the value"})
+    used_once("unit", [] if unit is None else [unit], {value: "the value"} | dict.fromkeys(columns, "the group"))
     values = numbers(frame, value)
-    if np.ptp(values) == 0:
-        raise TableError(expected(f"column {value!r}", "values that differ", f"{values[0]:g} in every row"))
+    check_varied("value", values)
     median = None if set(np.unique(values)) <= {0.0, 1.0} else float(np.median(values))
+    counted = "a 1" if median is None else "a value above the median"
     above = (values > (0.5 if median is None else median)).astype(np.float64)
     of = None if unit is None else units_in(frame, unit)
     repeated = median is None and of is None
     tables, notes, evidence = [], [], {}
     for names in [[name] for name in columns] + ([columns] if len(columns) > 1 else []):
-        table, said, against = _of_columns(frame, names, above, of, 1 - level, threshold, repeated)
+        table, said, against = _of_columns(frame, names, above, of, 1 - level, threshold, counted, repeated)
         if repeated:
             evidence[" & ".join(map(str, names))] = against
         tables.append(table)
@@ -193,6 +198,7 @@ def _of_columns(
     of: Ints | None,
     error: float,
     threshold: float,
+    counted: str,
     repeated: bool,
 ) -> tuple[pd.DataFrame, list[str], float]:
     """Return the rates of the groups that columns make together, what to know of them, and for any number of looks the
@@ -234,7 +240,7 @@ def _of_columns(
     if sum(unknown):
         table["least"], table["most"] = _bounds(rows, hits, large, unknown)
         notes.append(
-            f"{sum(unknown):,.0f} rows of an unknown group of {what!r}, {unknown[0]:,.0f} of them with a 1 or above, "
+            f"{sum(unknown):,.0f} rows of an unknown group of {what!r}, {unknown[0]:,.0f} of them with {counted}, "
             "are in no group; least and most bound each ratio whatever their groups are, without chance."
         )
     if not large.all():
