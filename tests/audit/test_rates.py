@@ -195,12 +195,13 @@ def test_bounds_are_the_extremes_over_all_groups_that_unknown_rows_may_be_of():
         (hires({"a": (9, 3)}), {}, "column 'race': expected at least two groups"),
         (hires({None: (9, 3)}), {}, "column 'race': expected at least two groups, got 'empty cells only'"),
         (CALLBACKS, {"group": "sex"}, "group: expected one of the columns"),
+        (CALLBACKS, {"value": ["hired"]}, "expected the name of a column, got 'list'"),
         (CALLBACKS, {"unit": "ad"}, "unit: expected one of the columns"),
         (CALLBACKS, {"unit": "race"}, "unit: expected columns that have no other use, got 'race'; it is the group"),
         (CALLBACKS, {"group": ["race", "hired"]}, "group: expected columns that have no other use, got 'hired'"),
         (hires({"a": (300, 0), "b": (300, 0), "c": (2, 2)}), {}, "expected a group with 2 % of the rows and a rate"),
     ],
-    ids=["constant", "one group", "unknown", "no column", "no unit", "the group", "the value", "no rate"],
+    ids=["constant", "one group", "unknown", "no column", "a list", "no unit", "the group", "the value", "no rate"],
 )
 def test_what_has_no_ratio_is_refused(frame, settings, words):
     with pytest.raises(TableError, match=words):

@@ -144,6 +144,13 @@ def test_people_who_share_the_last_place_are_noted():
         ),
         (lambda f: f, {"applicants": staff(1).assign(record=1)}, TableError, "applicants: expected a table without"),
         (lambda f: f, {"group": "salary"}, TableError, "group: expected columns that have no other use, got 'salary'"),
+        (lambda f: f, {"reward": ["salary"]}, TableError, "expected the name of a column, got 'list'"),
+        (
+            lambda f: f,
+            {"applicants": staff(1).assign(sex=None)},
+            TableError,
+            "applicants, column 'sex', row 1: the cell",
+        ),
         (lambda f: f, {"group": "gender"}, TableError, "group: expected one of the columns .*, got 'gender'"),
         (lambda f: f, {"features": ["sex"]}, TableError, "features: expected columns that have no other use"),
         (
@@ -156,7 +163,7 @@ def test_people_who_share_the_last_place_are_noted():
     ids=[
         *("places", "sensitive", "three groups", "one group", "taken", "an applicant"),
         *("a missing feature", "a new category", "an empty cell", "no number", "taken by an applicant"),
-        *("the reward", "no group", "the group", "constant"),
+        *("the reward", "a list", "an unknown group", "no group", "the group", "constant"),
     ],
 )
 def test_what_cannot_be_chosen_from_is_refused(change, settings, error, words):

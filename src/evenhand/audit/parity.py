@@ -270,14 +270,14 @@ class _Rows(NamedTuple):
 
 
 def _read(frame: pd.DataFrame, columns: list[str], value: str, unit: str | None) -> _Rows:
-    used_once("group", columns, {value: "the value"})
-    used_once("unit", [] if unit is None else [unit], {value: "the value"} | dict.fromkeys(columns, "the group"))
-    values = numbers(frame, value)
+    values, taken = numbers(frame, value), {value: "the value"}
+    used_once("group", columns, taken)
+    taken |= dict.fromkeys(columns, "the group")
     labels = column(frame, columns[0]) if len(columns) == 1 else groups_in(frame, columns)
     names, grouped = in_column_order(frame, columns, labels), ", ".join(map(repr, columns))
     if len(names) < 2:
         raise TableError(expected(f"column {grouped}", "at least two groups", names[0]))
-    return _Rows(names, places_in(labels, names), values, None if unit is None else units_in(frame, unit))
+    return _Rows(names, places_in(labels, names), values, None if unit is None else units_in(frame, unit, taken))
 
 
 def _one_look(

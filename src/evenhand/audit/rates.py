@@ -112,12 +112,10 @@ class Rates(HasCard):
         """Return what a picture shows of the ratios."""
         known = self.groups[["ratio", "once_low", "once_high"]].to_numpy(float)
         known[self.groups["where"] == "reference", 1:] = math.nan
-        names = self.groups["group"].astype(str)
-        if self.groups["column"].nunique() > 1:
-            names = self.groups["column"] + ": " + names
+        several, named = self.groups["column"].nunique() > 1, self.groups[["column", "group"]].to_numpy().tolist()
         rows = [
-            (name, "reference" if math.isnan(low) else f"{ratio:.3f}", ratio, low, high)
-            for name, (ratio, low, high) in zip(names, known.tolist(), strict=True)
+            (f"{column}: " * several + str(group), "reference" if math.isnan(low) else f"{ratio:.3f}", ratio, low, high)
+            for (column, group), (ratio, low, high) in zip(named, known.tolist(), strict=True)
         ]
         title = f"{self.value}: the rate of each group, divided by that of the best group"
         return title, f"ratio of rates; dashed: {self.threshold:g}", self.threshold, rows
@@ -168,14 +166,14 @@ def rates(
     level = real("level", level, above=0, below=1)
     threshold = real("threshold", threshold, above=0, high=1)
     frame, columns = as_pandas(frame), column_names("group", group)
-    used_once("group", columns, {value: "the value"})
-    used_once("unit", [] if unit is None else [unit], {value: "the value"} | dict.fromkeys(columns, "the group"))
-    values = numbers(frame, value)
+    values, taken = numbers(frame, value), {value: "the value"}
+    used_once("group", columns, taken)
+    taken |= dict.fromkeys(columns, "the group")
     check_varied("value", values)
     median = None if set(np.unique(values)) <= {0.0, 1.0} else float(np.median(values))
     counted = "a 1" if median is None else "a value above the median"
     above = (values > (0.5 if median is None else median)).astype(np.float64)
-    of = None if unit is None else units_in(frame, unit)
+    of = None if unit is None else units_in(frame, unit, taken)
     repeated = median is None and of is None
     tables, notes, evidence = [], [], {}
     for names in [[name] for name in columns] + ([columns] if len(columns) > 1 else []):
@@ -296,10 +294,9 @@ def _bounds(rows: Ints, hits: Floats, large: Any, unknown: tuple[float, float]) 
     of the group, and zeros of the best others, which they level down to the largest rate of any first few together.
     """
     ones, zeros = unknown
-    least, most, best = [], [], np.flatnonzero(large)
+    least, most, order = [], [], np.argsort(-hits / rows)
     for one in range(len(rows)):
-        others, itself = best[best != one], [1.0] * bool(large[one])
-        others = others[np.argsort(-hits[others] / rows[others])]
+        others, itself = order[large[order] & (order != one)], [1.0] * bool(large[one])
         highest = np.max((hits[others] + ones) / (rows[others] + ones), initial=0.0)
         level = np.max(np.cumsum(hits[others]) / (np.cumsum(rows[others]) + zeros), initial=0.0)
         least.append(min([*itself, *([hits[one] / (rows[one] + zeros) / highest] if highest else [])]))

@@ -32,7 +32,7 @@ import numpy as np
 
 from evenhand.data.encoding import Transformer
 from evenhand.display.digits import as_written, between, way_of
-from evenhand.errors import TableError, Wording, expected
+from evenhand.errors import TableError, Wording, expected, first_few
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.protocol import Label
 
@@ -103,9 +103,11 @@ class SimilarGap(NamedTuple):
         if abs(self.gap - self.at_average) > APART * max(abs(self.gap), abs(self.at_average)):
             said += f" With the average features of the whole table it is {average} {way_of(self.at_average)} instead."
         if self.combined:
-            said += f" Left out, as a linear combination of other features or constant: {_first(self.combined)}."
+            said += (
+                f" Left out, as a linear combination of other features or constant: {first_few(self.combined, NAMED)}."
+            )
         if self.left_out:
-            said += f" Left out, because one side does not show its effect: {_first(self.left_out)} "
+            said += f" Left out, because one side does not show its effect: {first_few(self.left_out, NAMED)} "
             said += "(such a category counts as the first)."
         return said
 
@@ -324,10 +326,6 @@ def notes_on_overlap(rows: Floats, codes: Ints, names: Sequence[Label], features
         f"people is extrapolated; leave {name!r} out of the features"
         for name, own in apart.items()
     )
-
-
-def _first(names: Sequence[str]) -> str:
-    return ", ".join([*names[:NAMED], *(["..."] if len(names) > NAMED else [])])
 
 
 def _listed(names: Sequence[str]) -> str:

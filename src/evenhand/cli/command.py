@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from typing import Any
 
 import typer
@@ -222,15 +223,12 @@ def check_outputs(context: Any) -> None:
     ArgumentError
         If there is one.
     """
-    given = {one.name: context.params.get(one.name) for one in context.command.params}
-    for own in [one for one in context.command.params if one.name in OUTPUTS and given[one.name]]:
-        out = str(given[own.name])
-        written = [os.path.join(out, f"{name}.csv") for name in TABLES] if os.path.isdir(out) else [out]
-        there = [file for file in written if os.path.exists(file)]
-        for one in [one for one in context.command.params if one != own]:
-            value = given[one.name]
+    given = [(one, context.params.get(one.name)) for one in context.command.params]
+    for own, out in [(one, str(value)) for one, value in given if one.name in OUTPUTS and value]:
+        written = filter(os.path.isfile, [out, *(os.path.join(out, f"{name}.csv") for name in TABLES)])
+        for file, (one, value) in product(written, given):
             for path in value if isinstance(value, (list, tuple)) else [value]:
-                if any(is_path(path) and os.path.exists(path) and os.path.samefile(path, file) for file in there):
+                if one is not own and is_path(path) and os.path.isfile(path) and os.path.samefile(path, file):
                     what = f"another place than that of {long_name(one)}, {path}, which would be written over"
                     raise ArgumentError(expected(long_name(own), what, out))
 

@@ -202,21 +202,18 @@ class Transformer:
         or, as an empty number, would take for a result."""
         from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder
 
-        read, whole = {}, [("", self.transformer, columns_seen(self.transformer))]
-        parts = vars(self.transformer).get("transformers_", whole)
-        used = [
-            (step, at, name) for _, step, names in parts if isinstance(names, list) for at, name in enumerate(names)
-        ]
-        used = [one for one in used if isinstance(one[2], str) and one[0] != "drop"]
-        check_columns("table", table, list(dict.fromkeys(name for *_, name in used)))
-        for step, at, name in used:
-            if isinstance(step, (OneHotEncoder, OrdinalEncoder)) and step.handle_unknown == "error":
+        parts = vars(self.transformer).get("transformers_", [("", self.transformer, columns_seen(self.transformer))])
+        lists = [(step, names) for _, step, names in parts if isinstance(names, list) and step != "drop"]
+        used = [(name, step, at) for step, names in lists for at, name in enumerate(names) if isinstance(name, str)]
+        check_columns("table", table, list(dict.fromkeys(name for name, *_ in used)))
+        for name, step, at in used:
+            if isinstance(step, FunctionTransformer) and step.func is None:
+                table = table.assign(**{name: numbers(table, name)})
+            elif isinstance(step, (OneHotEncoder, OrdinalEncoder)) and step.handle_unknown == "error":
                 kinds = step.categories_[at]
                 if None not in map(label_of, kinds.tolist()):
-                    read[name] = kinds[_coded(table, name, kinds.tolist())]
-            elif isinstance(step, FunctionTransformer) and step.func is None:
-                read[name] = numbers(table, name)
-        return table.assign(**read)
+                    table = table.assign(**{name: kinds[_coded(table, name, kinds.tolist())]})
+        return table
 
     def snapshot(self) -> dict[str, Any]:
         """Return the transformer as plain data."""

@@ -27,7 +27,7 @@ from evenhand.data.groupings import used_once
 from evenhand.data.tables import check_column, column, column_names, in_column_order, numbers, places_in
 from evenhand.display.digits import as_written, in_words
 from evenhand.display.html import Card, HasCard, Table
-from evenhand.errors import ArgumentError, TableError, Wording, expected, expected_one_of
+from evenhand.errors import ArgumentError, TableError, Wording, expected, expected_one_of, first_few
 from evenhand.frames import as_pandas
 from evenhand.kernels.arrays import Bools, Floats
 from evenhand.protocol import Label
@@ -94,9 +94,8 @@ class Chosen(HasCard):
         counts = [int((mine & self.people[name]).sum()) for name in MARKS[:2]]
         before, after = (f"{count} {'is' if count == 1 else 'are'}" for count in counts)
         said = f"Of the {self.places} people with the largest {what}, {before} in group {self.group!r}. "
-        said += (
-            f"Its records are on average {gap} than those of similar people; with this gap taken out of them, {after}. "
-        )
+        said += f"Its records are on average {gap} than those of similar people; "
+        said += f"with this gap taken out of them, {after}. "
         new = [int((self.people[name] & ~self.people["by_record"]).sum()) for name in MARKS[2:]]
         if self.cost_high == 0 and not (self.enter or any(new)):
             return f"{said}Nothing changes, and it costs nothing, wherever in its interval the gap is."
@@ -111,8 +110,8 @@ class Chosen(HasCard):
     def listed(self) -> tuple[pd.DataFrame, int]:
         """Return everybody who has a place by any of the four, those first who do not have it by all, and of whom more
         is recorded after the correction; and how many have it by all."""
-        placed = self.people[self.people[list(MARKS)].any(axis=1)]
-        shown = placed.sort_values("corrected", ascending=False, kind="stable")
+        people = self.people.sort_values("corrected", ascending=False, kind="stable")
+        shown = people[people[list(MARKS)].any(axis=1)]
         stays = shown[list(MARKS)].all(axis=1).to_numpy()
         return shown.iloc[np.argsort(stays, kind="stable")], int(stays.sum())
 
@@ -168,9 +167,9 @@ def choose(
     level = real("level", level, above=0, below=1)
     frame, used = as_pandas(frame), column_names("features", features)
     check_column(frame, group, "group")
+    values, labels = numbers(frame, reward), column(frame, group)
     used_once("group", [group], {reward: "the reward"})
     used_once("features", used, {group: "the group", reward: "the reward"})
-    values, labels = numbers(frame, reward), column(frame, group)
     check_varied("reward", values)
     names = in_column_order(frame, [group], labels)
     codes = places_in(labels, names)
@@ -192,19 +191,17 @@ def choose(
     if applicants is not None:
         people = as_pandas(applicants, "applicants")
         check_columns("applicants", people, [group, *used])
-        met = column(people, group)
-        if (unknown := places_in(met, names) < 0).any():
-            raise TableError(
-                expected_one_of(f"applicants, row {int(unknown.argmax()) + 1}", names, met[unknown.argmax()])
-            )
         try:
-            own, rows = places_in(met, names) == code, _with_intercept(encoder.transform(people.rename(columns=str)))
+            met, rows = column(people, group), _with_intercept(encoder.transform(people.rename(columns=str)))
         except TableError as error:
             raise TableError(Wording("applicants, ", error.args[0])) from error
+        own = (at := places_in(met, names)) == code
+        if at.min() < 0:
+            raise TableError(expected_one_of(f"applicants, row {at.argmin() + 1}", names, met[at.argmin()]))
         record = np.where(own, rows[:, kept] @ mine, rows[:, kept] @ others)
     if taken := [name for name in ADDED if name in people]:
-        where = "frame" if applicants is None else "applicants"
-        raise TableError(expected(where, "a table without the columns that are added", taken[0], "rename it"))
+        what = "a table without the columns that are added"
+        raise TableError(expected("frame" if applicants is None else "applicants", what, taken[0], "rename it"))
     places = whole("places", places, low=1, high=len(people))
     corrected = record + np.where(own, rows[:, kept] @ (others - mine), 0.0)
     by_record, after, low, high = (
@@ -267,6 +264,4 @@ def _rows(rows: list[int]) -> str:
     >>> _rows([4]), _rows([0, 2])
     ('row 5', 'rows 1, 3')
     """
-    named = ", ".join(str(row + 1) for row in rows[:NAMED])
-    more = f" and {len(rows) - NAMED} more" if len(rows) > NAMED else ""
-    return f"row{'s' * (len(rows) > 1)} {named}{more}"
+    return f"row{'s' * (len(rows) > 1)} {first_few([row + 1 for row in rows], NAMED)}"

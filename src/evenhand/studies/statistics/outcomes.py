@@ -63,9 +63,7 @@ class Outcomes:
         none = Wording(
             f"{which} {value:g}, and {silent:,} of {decisions:,} decisions have none ({closed:,} closed without one, "
             f"{open_tickets:,} open): if silence means {other}, tell it; a new study does so by itself with ",
-            argument("expire_after"),
-            " and ",
-            argument("expire_reward"),
+            *(argument("expire_after"), " and ", argument("expire_reward")),
             "; as it is, the policy may not learn which arm is best",
         )
         return none, *refused
