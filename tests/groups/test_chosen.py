@@ -231,7 +231,7 @@ def test_those_who_enter_or_leave_are_listed_first_and_how_many_stay(tmp_path, m
     listed = [int(row[0]) - 1 for row in cells(said)]
     assert len(moved) < len(listed) == 60 < stay
     assert set(listed[: len(moved)]) == moved >= {*found.enter, *found.leave} > set()
-    assert f"and {len(moved) + stay - 60} more, whom --out FILE writes; {stay} of them have a place in every" in said
+    assert f"and {len(moved) + stay - 60} more, whom --out FILE writes; {stay} people have a place in every" in said
 
 
 def test_a_cost_that_is_rounding_is_none():

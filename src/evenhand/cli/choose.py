@@ -191,7 +191,7 @@ def _by_record(context: typer.Context, table: Path, applicants: Path | None, out
         | {name: "x" if one[mark] else "" for name, mark in zip(names, MARKS, strict=True)}
         for at, one in zip(chosen.index, chosen.to_dict("records"), strict=True)
     ]
-    stays = f"{stay:,} of them have a place in every column; those who do not are listed first."
+    stays = f"{stay:,} people have a place in every column; all others are listed first."
     if out is not None and is_page(out):
         parts: dict[str, list[Part]] = {
             "The gap between similar people": [found.gap.sentences(found.reward, found.level), supposed()],

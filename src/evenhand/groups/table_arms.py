@@ -224,10 +224,10 @@ class TableArms(KernelWorld):
     ) -> None:
         frame = as_pandas(frame)
         arm_columns, group_columns = _names("arm", arm), _names("group", group)
-        used_once("group", group_columns, {reward: "the reward"})
         cells = _labels(frame, arm_columns, "arm")
         belongs = _labels(frame, group_columns, "group")
         rewards = numbers(frame, reward)
+        used_once("group", group_columns, {reward: "the reward"})
         if features is None:
             features = other_columns(frame, {*arm_columns, *group_columns, reward})
         shown = _names("features", features)
