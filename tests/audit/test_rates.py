@@ -1,12 +1,14 @@
 """Rates of groups, and their ratios to the best group's: the four-fifths rule and the table of Local Law 144."""
 
 import json
+from itertools import product
 
 import numpy as np
 import pandas as pd
 import pytest
 from fairlearn.metrics import demographic_parity_ratio
-from scipy.stats import t
+from scipy.optimize import minimize_scalar
+from scipy.stats import binom, chi2, t
 
 import evenhand as eh
 from evenhand.audit.ratios import koopman
@@ -120,6 +122,9 @@ def test_the_picture_has_the_ratios_and_the_reference_without_an_interval():
     )
     assert np.isnan(white[3:]).all()
     assert eh.plots.plot_parity(found, ax=figure()[1]).get_title("left") == title
+    two = rates_of(CALLBACKS.assign(old=np.where(CALLBACKS.index % 2, "yes", "no")), group=["race", "old"])
+    names = [text.get_text() for text in eh.plots.plot_parity(two, ax=figure()[1]).get_yticklabels()]
+    assert names[:5] == ["race: black", "race: white", "old: no", "old: yes", "race & old: black & no"]
 
 
 def test_of_several_groups_each_interval_is_said_to_be_alone():
@@ -136,21 +141,67 @@ def test_unknown_groups_bound_the_ratio_and_small_ones_are_named():
     assert a["least"] == pytest.approx(200 / 518 / (252 / 492))
     assert a["most"] == pytest.approx(212 / 512 / (240 / 498))
     notes = " ".join(found.notes)
-    assert "30 rows of an unknown group of 'race', 12 of them" in notes
+    assert "30 rows of an unknown group of 'race', 12 of them with a 1, are" in notes
+    scores = rates_of(frame.assign(hired=frame["hired"] + frame.index / 1e4)).notes[0]
+    assert "of them with a value above the median, are" in scores
     assert "less than 2% of the rows are shown, but are not the best group: 'c' (10)" in notes
+
+
+def test_the_ratio_of_a_group_that_is_not_the_best_may_be_above_1():
+    """The ends of the interval are where Pearson's statistic, with the rates found by a search, is at its quantile."""
+    frame = hires({"a": (500, 200), "b": (480, 240), "c": (10, 8)})
+    small = rates_of(frame).groups.iloc[2]
+
+    def statistic(ratio, counts):
+        (x, n), (y, m) = counts
+
+        def likelihood(rate):
+            return -binom.logpmf(x, n, ratio * rate) - binom.logpmf(y, m, rate)
+
+        rate = minimize_scalar(likelihood, bounds=(0, min(1, 1 / ratio)), method="bounded", options={"xatol": 1e-10}).x
+        expected = ((x, n, ratio * rate), (y, m, rate))
+        return sum((k - size * p) ** 2 / (size * p * (1 - p)) for k, size, p in expected)
+
+    assert (small["ratio"], small["once_high"] > small["ratio"] > 1) == (pytest.approx(1.6), True)
+    assert statistic(small["once_low"], ((8, 10), (240, 480))) == pytest.approx(chi2.isf(0.05, 1), rel=1e-3)
+    assert statistic(small["once_high"], ((8, 10), (240, 480))) == pytest.approx(chi2.isf(0.025, 1), rel=1e-3)
+    assert small["low"] < small["once_low"] < 1.6 < small["once_high"] < small["high"]
+    by_unit = rates_of(frame.assign(ad=frame.index), unit="ad").groups.iloc[2]
+    assert by_unit["once_low"] < 1.6 < by_unit["once_high"]
+    alone = rates_of(hires({"a": (500, 200), "c": (5, 4)})).groups
+    assert alone.loc[0, ["once_low", "once_high", "low", "high"]].tolist() == [1.0] * 4
+    assert alone.loc[1, "low"] < 2 < alone.loc[1, "high"]
+
+
+def test_bounds_are_the_extremes_over_all_groups_that_unknown_rows_may_be_of():
+    counts = {"a": (60, 20), "b": (60, 30), "c": (60, 30), "d": (2, 2)}
+    found = rates_of(hires({**counts, None: (6, 2)})).groups
+    rows, hits = np.array([*counts.values()]).T
+    splits = [np.bincount(each, minlength=4) for each in product(range(4), repeat=4)]
+    ratios = []
+    for ones in product(range(4), repeat=2):
+        more = hits + np.bincount(ones, minlength=4)
+        each = [more / (rows + more - hits + zeros) for zeros in splits]
+        ratios += [rate / rate[:3].max() for rate in each]
+    assert found["least"].to_numpy() == pytest.approx(np.min(ratios, axis=0))
+    assert found["most"].to_numpy() == pytest.approx(np.max(ratios, axis=0))
+    assert found["most"][3] > 1
 
 
 @pytest.mark.parametrize(
     ("frame", "settings", "words"),
     [
-        (hires({"a": (9, 9), "b": (9, 9)}), {}, "column 'hired': expected values that differ, got '1 in every row'"),
+        (hires({"a": (9, 9), "b": (9, 9)}), {}, "value: expected a column of values that differ, got '1 in every row'"),
         (hires({"a": (9, 3)}), {}, "column 'race': expected at least two groups"),
         (hires({None: (9, 3)}), {}, "column 'race': expected at least two groups, got 'empty cells only'"),
-        (CALLBACKS, {"group": "sex"}, "group: expected one of"),
+        (CALLBACKS, {"group": "sex"}, "group: expected one of the columns"),
+        (CALLBACKS, {"value": ["hired"]}, "expected the name of a column, got 'list'"),
+        (CALLBACKS, {"unit": "ad"}, "unit: expected one of the columns"),
+        (CALLBACKS, {"unit": "race"}, "unit: expected columns that have no other use, got 'race'; it is the group"),
         (CALLBACKS, {"group": ["race", "hired"]}, "group: expected columns that have no other use, got 'hired'"),
         (hires({"a": (300, 0), "b": (300, 0), "c": (2, 2)}), {}, "expected a group with 2 % of the rows and a rate"),
     ],
-    ids=["constant", "one group", "unknown", "no column", "the value", "no rate"],
+    ids=["constant", "one group", "unknown", "no column", "a list", "no unit", "the group", "the value", "no rate"],
 )
 def test_what_has_no_ratio_is_refused(frame, settings, words):
     with pytest.raises(TableError, match=words):

@@ -53,11 +53,9 @@ def test_nothing_is_won_on_average_where_all_ratios_are_large_enough():
 
 
 def test_the_interval_of_the_printed_example_is_that_of_the_note():
-    """Women of Local Law 144's example, 34 of 76 above the median, men 50 of 92: 0.41 to 1.58, of which at most 1."""
+    """Women of Local Law 144's example, 34 of 76 above the median, men 50 of 92."""
     low, high = ends_to_best(counts((34, 76))[0], counts((50, 92)), 0.05)
-    assert (round(low, 2), high) == (0.41, 1.0)
-    upper = 1 / ends_to_best(counts((50, 92))[0], counts((34, 76)), 0.05)[0]
-    assert round(upper, 2) == 1.58
+    assert (round(low, 2), round(high, 2)) == (0.41, 1.58)
 
 
 def test_the_best_of_several_groups_is_not_known_before():

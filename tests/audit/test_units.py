@@ -49,14 +49,16 @@ def bell_mccaffrey(values, side, units):
     return np.sum(np.square(scores)), np.trace(matrix) ** 2 / np.sum(matrix**2)
 
 
+@pytest.mark.parametrize("binary", [True, False])
 @pytest.mark.parametrize("mixed", [False, True])
-def test_the_interval_is_that_of_bell_and_mccaffrey_with_two_units_more_on_each_side(mixed):
+def test_the_interval_is_that_of_bell_and_mccaffrey_for_zeros_and_ones_with_two_units_more_on_each_side(mixed, binary):
     units = np.repeat(np.arange(9), np.tile([2, 4, 6], 3))
     side = np.arange(len(units)) % 2 > 0 if mixed else units % 3 > 0
     values = (np.random.default_rng(3).random(len(units)) + units) / 10
+    values = (values > 0.4) * 1.0 if binary else values
     frame = pd.DataFrame({"user": units, "g": side, "y": values})
     found = eh.audit.parity(frame, group="g", value="y", unit="user")
-    for one, rows in ((False, 2), (True, 2 if mixed else 5)):  # as many as units have on average
+    for one, rows in ((False, 2), (True, 2 if mixed else 5)) * binary:  # as many as units have on average
         units = np.append(units, np.repeat([units.max() + 1, units.max() + 2], rows))
         side, values = np.append(side, [one] * 2 * rows), np.append(values, [0] * rows + [1] * rows)
     variance, degrees = bell_mccaffrey(values, ~side, units)

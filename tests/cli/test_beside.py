@@ -1,8 +1,12 @@
 """An option that would have no effect beside what else was typed is refused, in every command."""
 
+import re
+from pathlib import Path
+
 import pytest
 
-from evenhand.cli.command import COMMANDS, command_of
+from evenhand import cli
+from evenhand.cli.command import COMMANDS, TABLES, command_of
 from evenhand.errors import ArgumentError
 from tests.cli.shell import refused
 
@@ -88,3 +92,36 @@ def test_an_option_that_counts_only_beside_others_is_refused_without_them(comman
 @pytest.mark.parametrize(("command", "option", "other"), EXCLUDED)
 def test_an_option_that_says_nothing_beside_another_is_refused(command, option, other):
     refused(ArgumentError, f"{option}: expected nothing together with {other}, got ", *typed(command, option, other))
+
+
+LABEL = ("--id", "a", "--group", "a", "--features", "a", "--labels", "x,y")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("choose", "log.csv", "--places", 2, "--out", "log.csv"), "--out: expected another place than that of TABLE"),
+        (("choose", "log.csv", "--places", 2, "--out", "./log.csv"), "log.csv, which would be written over"),
+        (
+            ("choose", "b.csv", "--group", "a", "--applicants", "log.csv", "--places", 2, "--out", "log.csv"),
+            "than that of --applicants",
+        ),
+        (("audit-parity", "out/groups.csv", "--out", "out"), "than that of LOG, out/groups.csv, which"),
+        (("audit", "log.csv", "out/groups.csv", "--shares", "0.1", "--out", "out"), "got 'out'"),
+        (("label", "log.csv", *LABEL, "--tasks", "log.csv"), "--tasks: expected another place than that of"),
+    ],
+)
+def test_no_input_is_written_over(tmp_path, monkeypatch, words, says):
+    monkeypatch.chdir(tmp_path)
+    Path("out").mkdir()
+    for file in ("log.csv", "out/groups.csv"):
+        Path(file).write_text("a\n1\n")
+    refused(ArgumentError, says, *words)
+    assert Path("log.csv").read_text() == Path("out/groups.csv").read_text() == "a\n1\n"
+
+
+def test_every_table_that_a_command_writes_into_a_folder_is_known():
+    sources = [path.read_text() for path in Path(cli.__file__).parent.rglob("*.py")]
+    written = {name for text in sources for name in re.findall(r'out / "([\w-]+)\.csv"', text)}
+    assert written <= {*TABLES}
+    assert len(written) > 10

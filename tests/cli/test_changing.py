@@ -73,10 +73,15 @@ def test_arms_come_and_go_and_shares_change(tmp_path):
     refused(UnknownArmError, "one of", "retire", store, "z")
     refused(SharesError, "what the other shares leave", "add", store, "more", "--share", "0.9")
     refused(SharesError, "no arm 'z'", "change", store, "--shares", "z=1")
-    refused(SharesError, "ARM=SHARE", "change", store, "--shares", "0.1")
+    refused(SharesError, "a share for each of the arms 0,2,new", "change", store, "--shares", "0.1,0.2")
     refused(ArgumentError, "labels of the arms", "ask", store, "--available", "0,z")
     refused(ArgumentError, "as JSON", "ask", store, "--available", "[0")
+    refused(SharesError, "expected", "change", store, "--shares", "0=0.1")
     assert Study.open(store).log.sequence == before
+    answer("change", store, "--shares", "0.1,1/2,0.2")
+    assert "change): 0 0.1, 2 0.5, new 0.2." in answer("show", store)
+    answer("change", store, "--shares", "0.25")
+    assert "change): 0 0.25, 2 0.25, new 0.25." in answer("show", store)
 
 
 def test_another_promise_of_a_file_says_everything(tmp_path):

@@ -309,7 +309,8 @@ def test_labels_are_no_markup(tmp_path):
 )
 def test_out_that_is_a_file_is_refused(arguments, below, log):
     given = [log if argument == "LOG" else argument for argument in arguments]
-    refused("--out: expected a folder", *given, "--out", log / below)
+    (log.parent / "file").touch()
+    refused("--out: expected a folder", *given, "--out", log.parent / "file" / below)
 
 
 # ---------------------------------------------------------------------------- simulate

@@ -2,12 +2,15 @@
 
 import json
 import pickle
+import re
+from pathlib import Path
 
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import evenhand as eh
 from evenhand.cli.output import short, table
 from evenhand.cli.refusals import in_shell, written
 from evenhand.data.tables import numbers
@@ -153,3 +156,10 @@ def test_a_table_too_wide_for_the_terminal_has_a_row_for_each_column(capsys):
 def test_labels_that_are_printed_as_json_stay_what_they_are():
     assert json.loads(written("a,b")) == "a,b"
     assert written({"a": 1, ("b", "c"): 0.5}) == "a=1,b,c=0.5"
+
+
+def test_words_of_the_library_do_not_name_an_option_beside_its_argument():
+    """Each reader is told what they can write: `Wording` says the one in Python and the other in the shell."""
+    folder = Path(eh.__file__).parent
+    library = [path for path in folder.rglob("*.py") if "cli" not in path.relative_to(folder).parts]
+    assert not [path for path in library if re.search(r"\w= \(--|=True \(--|\(--[a-z-]+[^)]*\)", path.read_text())]

@@ -81,8 +81,12 @@ def test_an_unseen_category_is_refused_by_name_or_ignored():
         Encoder(ENCODER).transform(row)
     assert Encoder(ENCODER, unseen="ignore").transform(row).tolist() == [[0.0, 0.0, 0.0, 3.0]]
     policy = linear().encode_with(column_transformer())
-    with pytest.raises(TableError, match=r"^encoder: ColumnTransformer rejects the table: .*unknown categories"):
+    with pytest.raises(TableError, match=r"^column 'job', row 1: expected one of the categories \['much', .*got 'new'"):
         policy.ask(row)
+    with pytest.raises(TableError, match=r"^table: expected the columns \['job', 'age'\], got .*'age' is missing"):
+        policy.ask({"job": "none"})
+    with pytest.raises(TableError, match=r"^column 'age', row 1: the cell is empty"):
+        policy.ask({"job": "none", "age": np.nan})
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,10 @@ import pytest
 
 import evenhand as eh
 from evenhand import Promise
+from evenhand.cli.refusals import in_shell
 from evenhand.errors import ArgumentError, EvenhandError, TableError, UnknownArmError
 from evenhand.evaluation import under_shares
+from evenhand.evaluation.diagnosis import HIDDEN
 from evenhand.plots import plot_evaluation, plot_overlap
 from tests.cli.shell import call, refused
 
@@ -283,3 +285,20 @@ def test_an_interval_is_printed_where_the_value_is_not_identified(tmp_path):
     (found,) = json.loads(call("evaluate", path, *shell, "--json").output)["policies"]
     assert found["value"] is None
     assert found["low"] < 0.35 < 0.65 < found["high"]
+
+
+def test_notes_name_options_as_they_are_typed(log):
+    """In Python they name arguments."""
+    policies = ["-p", "0=0.5,1=0.5,2=0", *LAST, "-p", "0=1,1=0,2=0"]
+    said = " ".join(call("evaluate", log, *COLUMNS, *policies).output.split())
+    assert "hold together (Bonferroni); --each is for one at a time." in said
+    assert "name their column: --unit." in said
+    assert "Name the columns of all arms: --propensity a=COLUMN,b=COLUMN; an export" in in_shell(HIDDEN)
+    assert "Name the columns of all arms: propensity={arm: column}; an export" in HIDDEN
+    assert not re.search(r"\b(each|unit|propensity)=", said)
+    columns = {"arm": "item", "reward": "click", "propensity": "p"}
+    apart = {name: dict.fromkeys(range(3), 0.0) | {best: 1.0} for best, name in enumerate("abc")}
+    notes = " ".join(eh.evaluate(pd.read_csv(log), apart, **columns).notes)
+    assert "each=True is for one" in notes
+    assert "name their column: unit=." in notes
+    assert "--" not in notes

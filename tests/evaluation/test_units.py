@@ -128,7 +128,7 @@ def test_which_mean_each_interval_is_of_is_said_where_units_differ_in_size(estim
 
 def test_every_interval_says_what_is_independent(tmp_path):
     frame = people(5)
-    assert any("name their column: unit=" in note for note in eh.evaluate(frame, POLICY, **NAMED).notes)
+    assert any("name their column: unit=." in note for note in eh.evaluate(frame, POLICY, **NAMED).notes)
     found = eh.evaluate(frame, POLICY, **NAMED, unit="user")
     assert "The 40 units (user) are taken to be independent; each counts once, by the mean of its rows." in found.notes
     assert "40 units (user)" in str(found)
@@ -143,7 +143,7 @@ def test_every_interval_says_what_is_independent(tmp_path):
     ("column", "policy", "error", "words"),
     [
         ("who", POLICY, TableError, "who"),
-        ("p", POLICY, TableError, "column 'p': expected at least two units, got 'one'"),
+        ("p", POLICY, TableError, "column 'p': expected at least two units, got 'the same one"),
         ("user", eh.learners.UCB1(arms=["a", "b"]), ArgumentError, "unit: expected None .* rows to be independent"),
     ],
 )

@@ -11,7 +11,7 @@ import pytest
 import evenhand as eh
 from evenhand.errors import ArgumentError, TableError
 from tests.audit.test_similar import staff
-from tests.cli.shell import call, refused
+from tests.cli.shell import call, cells, refused
 
 USED = {"group": "sex", "reward": "salary", "features": ["years", "rank"]}
 
@@ -97,7 +97,10 @@ def test_people_who_share_the_last_place_are_noted():
         "it costs nothing, but who is chosen changes"
     )
     note = next(note for note in found.notes if "by the records" in note)
-    assert note.startswith(f"{int(frame['salary'].sum())} people share the last place by the records, 5 of whom")
+    assert note.startswith(f"{int(frame['salary'].sum())} people are level at the last place by the records. ")
+    assert note.endswith("Of these 5 have a place: those who come first in the table.")
+    (one,) = [note for note in choose(frame, places=1).notes if "by the records" in note]
+    assert one.endswith("Of these 1 has a place: the one who comes first in the table.")
 
 
 @pytest.mark.parametrize(
@@ -113,12 +116,55 @@ def test_people_who_share_the_last_place_are_noted():
             r"'X'\], got 'none'",
         ),
         (lambda f: f.assign(sex="M"), {}, TableError, "group: expected a column with at least two groups"),
-        (lambda f: f.assign(record=1), {}, TableError, "table: expected one without the columns that are added"),
+        (lambda f: f.assign(record=1), {}, TableError, "frame: expected a table without the columns that are added"),
         (lambda f: f, {"applicants": staff(1).assign(sex="X")}, TableError, "applicants, row 1: expected one of"),
+        (
+            lambda f: f,
+            {"applicants": staff(1).drop(columns="rank")},
+            TableError,
+            r"applicants: expected the columns \['sex', 'years', 'rank'\], got .*; 'rank' is missing",
+        ),
+        (
+            lambda f: f,
+            {"applicants": staff(1).assign(rank=lambda f: f["rank"].where(f.index != 2, "Dean"))},
+            TableError,
+            r"applicants, column 'rank', row 3: expected one of the categories \['Assoc', 'Asst', 'Prof'\], got 'Dean'",
+        ),
+        (
+            lambda f: f,
+            {"applicants": staff(1).assign(years=lambda f: f["years"].where(f.index != 2))},
+            TableError,
+            "applicants, column 'years', row 3: the cell is empty",
+        ),
+        (
+            lambda f: f,
+            {"applicants": staff(1).assign(years="long")},
+            TableError,
+            "applicants, column 'years', row 1: expected finite numbers, got 'long'",
+        ),
+        (lambda f: f, {"applicants": staff(1).assign(record=1)}, TableError, "applicants: expected a table without"),
+        (lambda f: f, {"group": "salary"}, TableError, "group: expected columns that have no other use, got 'salary'"),
+        (lambda f: f, {"reward": ["salary"]}, TableError, "expected the name of a column, got 'list'"),
+        (
+            lambda f: f,
+            {"applicants": staff(1).assign(sex=None)},
+            TableError,
+            "applicants, column 'sex', row 1: the cell",
+        ),
+        (lambda f: f, {"group": "gender"}, TableError, "group: expected one of the columns .*, got 'gender'"),
         (lambda f: f, {"features": ["sex"]}, TableError, "features: expected columns that have no other use"),
-        (lambda f: f.assign(salary=1), {}, TableError, "value: expected values that differ"),
+        (
+            lambda f: f.assign(salary=1),
+            {},
+            TableError,
+            "reward: expected a column of values that differ, got '1 in every row'",
+        ),
     ],
-    ids=["places", "sensitive", "three groups", "one group", "taken", "an applicant", "the group", "constant"],
+    ids=[
+        *("places", "sensitive", "three groups", "one group", "taken", "an applicant"),
+        *("a missing feature", "a new category", "an empty cell", "no number", "taken by an applicant"),
+        *("the reward", "a list", "an unknown group", "no group", "the group", "constant"),
+    ],
 )
 def test_what_cannot_be_chosen_from_is_refused(change, settings, error, words):
     with pytest.raises(error, match=words):
@@ -159,5 +205,41 @@ def test_the_command_says_lists_and_writes_whom_to_choose(tmp_path, monkeypatch)
         "--places",
         2,
     )
+    low, high = (pd.read_csv(name).drop(columns="rank") for name in ("staff.csv", "later.csv"))
+    high.to_csv("short.csv", index=False)
+    refused(TableError, "--applicants: expected the columns sex,years,rank, got", *words, "--applicants", "short.csv")
+    high.assign(rank="Dean").to_csv("short.csv", index=False)
+    new = "--applicants, column 'rank', row 1: expected one of the categories Assoc,Asst,Prof, got 'Dean'"
+    refused(TableError, new, *words, "--applicants", "short.csv")
+    low.assign(rank="Prof", salary=1).to_csv("flat.csv", index=False)
+    refused(TableError, "--reward: expected a column of values that differ", words[0], "flat.csv", *words[2:])
+    found.people.to_csv("chosen.csv", index=False)
+    refused(TableError, "TABLE: expected a table without the columns that", words[0], "chosen.csv", *words[2:])
     refused(ArgumentError, "--reward: expected a column", *words[:4], "--places", 2)
     refused(ArgumentError, "--sensitive: expected one of", *words, "--sensitive", "X")
+
+
+def test_those_who_enter_or_leave_are_listed_first_and_how_many_stay(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    staff(8, 400, gap=-5000.0).to_csv("staff.csv", index=False)
+    words = ("choose", "staff.csv", "--group", "sex", "--reward", "salary", "--features", "years,rank", "--places", 150)
+    found = choose(pd.read_csv("staff.csv"), 150)
+    places = found.people[["by_record", "after_correction", "at_gap_low", "at_gap_high"]]
+    stay = int(places.all(axis=1).sum())
+    moved = set(places.index[places.any(axis=1) & ~places.all(axis=1)])
+    said = call(*words).output
+    listed = [int(row[0]) - 1 for row in cells(said)]
+    assert len(moved) < len(listed) == 60 < stay
+    assert set(listed[: len(moved)]) == moved >= {*found.enter, *found.leave} > set()
+    assert f"and {len(moved) + stay - 60} more, whom --out FILE writes; {stay} people have a place in every" in said
+
+
+def test_a_cost_that_is_rounding_is_none():
+    """Those who enter have the records of those who leave, which are added in another order."""
+    frame = staff(8, 400, gap=0.0).assign(salary=lambda f: (f["salary"] / 1e4).round(0) + 0.1)
+    found = choose(frame, places=115)
+    people = found.people
+    assert found.enter
+    assert people["salary"][people["by_record"]].mean() != people["salary"][people["after_correction"]].mean()
+    assert (found.cost, found.cost_low, found.cost_high) == (0.0, 0.0, 0.0)
+    assert "falls by 0 (0 to 0 over the interval of the gap)" in str(found)

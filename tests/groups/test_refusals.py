@@ -277,6 +277,7 @@ def table(**changed):
         (table(), {"arm": ["age", "age"]}, "each once"),
         (table(), {"features": ["debt", "debt"]}, "each once"),
         (table(), {"features": ["debt", "paid"]}, "other than the reward's"),
+        (table(), {"group": "paid"}, "group: expected columns that have no other use, got 'paid'; it is the reward"),
         (table(debt=pd.date_range("2020", periods=4)), {}, "column 'debt'.*turn dates and durations"),
         (table(debt=["2020-01-05"] * 4), {}, "column 'debt'.*turn dates and durations"),
         (table(debt=["4%", "2.5 %", "3%", "0,5%"]), {}, "column 'debt'.*write percentages as numbers, 0.04 or 4"),

@@ -61,7 +61,13 @@ def test_every_door_of_a_study_says_so(tmp_path):
         assert note in study.verify(since=first).notes
     for command in (("show", path), ("verify", path), ("report", path, "--out", tmp_path / "report.html")):
         assert "if silence means a reward of 0" in " ".join(call(*command).output.split())
-    assert "if silence means a reward of 0" in (tmp_path / "report.html").read_text()
+    assert "does so by itself with expire_after= and expire_reward=; as" in note
+    for command in (("show", path), ("verify", path)):
+        said = " ".join(call(*command).output.split())
+        assert "does so by itself with --expire-after and --expire-reward; as" in said
+    page = (tmp_path / "report.html").read_text()
+    assert page.count("if silence means a reward of 0") == 1
+    assert "with --expire-after and --expire-reward" in page
     assert note in json.loads(call("show", path, "--json").output)["notes"]
 
 

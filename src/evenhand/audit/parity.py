@@ -1,11 +1,11 @@
 """Whether groups have the same mean, such as of rewards or of selections: a test that may be looked at at any time,
 beside the plain difference and its interval for one look at one table.
 
-The interval of one look is that of Welch for two means, after a 0 and a 1 were added to each side: its level then holds
-for few rows and rare events as well, and values that are all alike do not make it a point. Where units have several
-rows each (`evenhand.audit.units`), a unit of zeros and one of ones are added, each as large as the side's units are on
-average. The test for any number of looks takes one mean a unit, and needs values in [0, 1]; on any other scale there is
-one look, with Welch's interval as it is.
+The interval of one look is that of Welch for two means; of zeros and ones after a 0 and a 1 were added to each side:
+its level then holds for few rows and rare events as well, and values that are all alike do not make it a point. Where
+units have several rows each (`evenhand.audit.units`), a unit of zeros and one of ones are added, each as large as the
+side's units are on average. Other numbers may lie far closer together than 0 and 1, and nothing is added to them. The
+test for any number of looks takes one mean a unit, and needs values in [0, 1]; on any other scale there is one look.
 
 Source: A. Agresti, B. Caffo, "Simple and effective confidence intervals for proportions and differences of proportions
 result from adding two successes and two failures", The American Statistician 54 (2000).
@@ -221,8 +221,8 @@ def parity(
     ranged = bool(values.min() >= 0 and values.max() <= 1)
     tolerance = real("tolerance", tolerance, low=0, below=1 if ranged else math.inf)
     if given is not None or not ranged:
-        check_varied(values)
-    once = _once(codes, values, of, (1 - level) / (len(names) if len(names) > 2 else 1), ranged)
+        check_varied("value", values)
+    once = _once(codes, values, of, (1 - level) / (len(names) if len(names) > 2 else 1), 1.0 if ranged else math.inf)
     if given is not None or not ranged:
         one_look = _one_look(names, codes, once, value, level, tolerance, unit)
         return one_look if given is None else _given(one_look, frame, columns, given, read)
@@ -270,12 +270,14 @@ class _Rows(NamedTuple):
 
 
 def _read(frame: pd.DataFrame, columns: list[str], value: str, unit: str | None) -> _Rows:
-    values = numbers(frame, value)
+    values, taken = numbers(frame, value), {value: "the value"}
+    used_once("group", columns, taken)
+    taken |= dict.fromkeys(columns, "the group")
     labels = column(frame, columns[0]) if len(columns) == 1 else groups_in(frame, columns)
     names, grouped = in_column_order(frame, columns, labels), ", ".join(map(repr, columns))
     if len(names) < 2:
         raise TableError(expected(f"column {grouped}", "at least two groups", names[0]))
-    return _Rows(names, places_in(labels, names), values, None if unit is None else units_in(frame, unit))
+    return _Rows(names, places_in(labels, names), values, None if unit is None else units_in(frame, unit, taken))
 
 
 def _one_look(
@@ -303,14 +305,15 @@ def _given(found: Parity, frame: pd.DataFrame, columns: list[str], given: Sequen
     names, codes, values, of = read
     used = column_names("given", given)
     used_once("given", used, dict.fromkeys(columns, "the group") | {found.value: "the value"})
-    encoder, rows = fitted(frame, used)
+    encoder, rows = fitted(frame, used, "given")
     sizes, notes = np.bincount(codes), found.notes
     compared = [names.index(found.group)]
     if len(names) > 2:
         compared = np.flatnonzero(sizes > rows.shape[1] + 1).tolist() or compared
         few = Grouping(names, sizes, np.isin(np.arange(len(names)), compared))
         notes = few.note("groups", f"have too few rows for {rows.shape[1]} columns of features")
-    similar = similar_gaps(rows, values, codes, names, encoder, compared=compared, level=found.level, of=of)
+    settings: dict[str, Any] = {"compared": compared, "level": found.level, "of": of, "argument": "given"}
+    similar = similar_gaps(rows, values, codes, names, encoder, **settings)
     if of is not None and (mixed := mixed_units(codes, of)):
         notes += (f"{mixed:,} units have rows in several groups; the interval counts all rows of a unit together.",)
     said = ["difference", "reference", "together", "features", "left_out", "combined"]
@@ -369,28 +372,28 @@ def _pairs(gap: Gap, mine: Ints, values: Floats) -> tuple[Floats, Ints]:
     return np.array(differences), np.array(rows, np.int64)
 
 
-def _once(codes: Ints, values: Floats, of: Ints | None, error: float, ranged: bool) -> dict[str, Any]:
+def _once(codes: Ints, values: Floats, of: Ints | None, error: float, largest: float) -> dict[str, Any]:
     """Return the columns of the table that one look at all rows gives; `of` (n_rows,) says of which unit they are, None
-    that each is one, and `ranged` that values are in [0, 1]."""
+    that each is one, and `largest` how far means may differ."""
     from scipy.stats import t
 
-    middle_value = 0.0 if ranged else float(values.mean())
+    binary = set(np.unique(values)) <= {0.0, 1.0}
+    middle_value = 0.0 if binary else float(values.mean())
     values = values - middle_value  # squares of large numbers that hardly differ lose their digits
     own = np.array([np.bincount(codes, values**power) for power in (0, 1, 2)])
     rows, sums, squares = np.array([own, own.sum(axis=1, keepdims=True) - own]).swapaxes(0, 1)
     means = sums / rows
     if of is None:
-        n, middles = rows + 2 * ranged, (sums + ranged) / (rows + 2 * ranged)
-        variances = ((squares + ranged) / n - middles**2) / np.maximum(n - 1, 1)
+        n, middles = rows + 2 * binary, (sums + binary) / (rows + 2 * binary)
+        variances = ((squares + binary) / n - middles**2) / np.maximum(n - 1, 1)
         with np.errstate(invalid="ignore"):  # of sides without any variance, and of a single row, nothing is known
             half = t.ppf(1 - error / 2, variances.sum(axis=0) ** 2 / (variances**2 / np.maximum(n - 1, 1)).sum(axis=0))
         half *= np.sqrt(variances.sum(axis=0))
         middle = middles[0] - middles[1]
     else:
-        middle, half = intervals_by_unit(codes, values, of, error, ranged)
+        middle, half = intervals_by_unit(codes, values, of, error, binary)
     found = {"rows": rows[0].astype(np.int64), "mean": means[0] + middle_value, "difference": means[0] - means[1]}
-    largest = 1.0 if ranged else np.inf
-    half = np.where((ranged | (rows.min(axis=0) > 1)) & ~np.isnan(half), half, np.inf)
+    half = np.where((binary | (rows.min(axis=0) > 1)) & ~np.isnan(half), half, np.inf)
     return found | {"once_low": np.maximum(middle - half, -largest), "once_high": np.minimum(middle + half, largest)}
 
 

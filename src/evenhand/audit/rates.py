@@ -5,8 +5,9 @@ A rate is the share of rows with a 1, or for scores the share strictly above the
 table the interval of a ratio of two rates is Koopman's; where units have several rows each it is that of the ratio's
 logarithm, with the standard errors and degrees of freedom of `evenhand.audit.units`, or Koopman's with as many rows as
 units where a rate is 0. As the best group is found in the same rows, a group's ratio is the smallest of its ratios to
-all groups, its interval from the least of the lower ends to the least of the upper ends, these at
-(1 - level) / (groups - 1). The intervals for any number of looks are those of `evenhand.audit.ratios`.
+all groups with 2 % of the rows, its interval from the least of the lower ends to the least of the upper ends, these at
+(1 - level) / (groups - 1). A smaller group is not among those that may be the best, and its ratio may be above 1. The
+intervals for any number of looks are those of `evenhand.audit.ratios`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 
 from evenhand.arguments import real
 from evenhand.audit.ratios import FARTHEST, ends_to_best, evidence_below, koopman
+from evenhand.audit.similar import check_varied
 from evenhand.audit.units import Bars, UnitMean, half_width, units_in
 from evenhand.data.groupings import groups_in, used_once
 from evenhand.data.tables import check_column, column_names, in_column_order, numbers, places_in
@@ -49,10 +51,11 @@ class Rates(HasCard):
     Attributes
     ----------
     groups : a row for each group of each column, and of all columns together: `column`, `group`, `rows`, `above` (with
-        a 1, or strictly above the median), `rate`, `ratio` to the best group's, its interval `low` and `high`, and
-        `where` that lies: "shown to be below 0.8", "shown not to be below 0.8" or "not shown to be either"; of the best
-        group, which the others are compared with, "reference". Where groups are unknown, `least` and `most` are the
-        sharp bounds of the ratio whatever these are.
+        a 1, or strictly above the median), `rate`, `ratio` to the best group's (above 1 only where a group has less
+        than 2 % of the rows, and so is not the best), its interval `low` and `high`, and `where` that lies: "shown to
+        be below 0.8", "shown not to be below 0.8" or "not shown to be either"; of the best group, which the others are
+        compared with, "reference". Where groups are unknown, `least` and `most` are the sharp bounds of the ratio
+        whatever these are.
     median : above which a score counts; None for values of 0 and 1.
     value, level, threshold, unit : as they were given.
     notes : what to know before trusting the result.
@@ -109,9 +112,10 @@ class Rates(HasCard):
         """Return what a picture shows of the ratios."""
         known = self.groups[["ratio", "once_low", "once_high"]].to_numpy(float)
         known[self.groups["where"] == "reference", 1:] = math.nan
+        several, named = self.groups["column"].nunique() > 1, self.groups[["column", "group"]].to_numpy().tolist()
         rows = [
-            (str(group), "reference" if math.isnan(low) else f"{ratio:.3f}", ratio, low, high)
-            for group, (ratio, low, high) in zip(self.groups["group"], known.tolist(), strict=True)
+            (f"{column}: " * several + str(group), "reference" if math.isnan(low) else f"{ratio:.3f}", ratio, low, high)
+            for (column, group), (ratio, low, high) in zip(named, known.tolist(), strict=True)
         ]
         title = f"{self.value}: the rate of each group, divided by that of the best group"
         return title, f"ratio of rates; dashed: {self.threshold:g}", self.threshold, rows
@@ -162,17 +166,18 @@ def rates(
     level = real("level", level, above=0, below=1)
     threshold = real("threshold", threshold, above=0, high=1)
     frame, columns = as_pandas(frame), column_names("group", group)
-    used_once("group", columns, {value: "the value"})
-    values = numbers(frame, value)
-    if np.ptp(values) == 0:
-        raise TableError(expected(f"column {value!r}", "values that differ", f"{values[0]:g} in every row"))
+    values, taken = numbers(frame, value), {value: "the value"}
+    used_once("group", columns, taken)
+    taken |= dict.fromkeys(columns, "the group")
+    check_varied("value", values)
     median = None if set(np.unique(values)) <= {0.0, 1.0} else float(np.median(values))
+    counted = "a 1" if median is None else "a value above the median"
     above = (values > (0.5 if median is None else median)).astype(np.float64)
-    of = None if unit is None else units_in(frame, unit)
+    of = None if unit is None else units_in(frame, unit, taken)
     repeated = median is None and of is None
     tables, notes, evidence = [], [], {}
     for names in [[name] for name in columns] + ([columns] if len(columns) > 1 else []):
-        table, said, against = _of_columns(frame, names, above, of, 1 - level, threshold, repeated)
+        table, said, against = _of_columns(frame, names, above, of, 1 - level, threshold, counted, repeated)
         if repeated:
             evidence[" & ".join(map(str, names))] = against
         tables.append(table)
@@ -191,6 +196,7 @@ def _of_columns(
     of: Ints | None,
     error: float,
     threshold: float,
+    counted: str,
     repeated: bool,
 ) -> tuple[pd.DataFrame, list[str], float]:
     """Return the rates of the groups that columns make together, what to know of them, and for any number of looks the
@@ -227,11 +233,12 @@ def _of_columns(
     if repeated:
         counts, own = np.column_stack([hits, rows]), np.arange(len(names))
         ends = [ends_to_best(counts[at], counts[large & (own != at)], error) for at in own]
-        table[["low", "high"]], evidence = ends, evidence_below(counts[large], threshold)
+        table[["low", "high"]] = np.minimum(ends, np.where(large, 1.0, math.inf)[:, None])
+        evidence = evidence_below(counts[large], threshold)
     if sum(unknown):
         table["least"], table["most"] = _bounds(rows, hits, large, unknown)
         notes.append(
-            f"{sum(unknown):,.0f} rows of an unknown group of {what!r}, {unknown[0]:,.0f} of them with a 1 or above, "
+            f"{sum(unknown):,.0f} rows of an unknown group of {what!r}, {unknown[0]:,.0f} of them with {counted}, "
             "are in no group; least and most bound each ratio whatever their groups are, without chance."
         )
     if not large.all():
@@ -272,22 +279,26 @@ def _intervals(
 
     lows, highs, best = [], [], np.flatnonzero(large)
     for one in range(len(rows)):
-        others = best[best != one]
+        others, itself = best[best != one], [1.0] * bool(large[one])
         ends = [(interval(one, at, error)[0], interval(one, at, error / len(others))[1]) for at in others]
-        lows.append(min([1.0, *(low for low, _ in ends)]))
-        highs.append(min([1.0, *(high for _, high in ends)]))
+        lows.append(min([*itself, *(low for low, _ in ends)]))
+        highs.append(min([*itself, *(high for _, high in ends)]))
     return lows, highs
 
 
 def _bounds(rows: Ints, hits: Floats, large: Any, unknown: tuple[float, float]) -> tuple[list[float], list[float]]:
     """Return the sharp bounds of each group's ratio to the best group's rate, whatever group unknown rows are of;
-    `unknown` are how many there are with a 1 and with a 0."""
+    `unknown` are how many there are with a 1 and with a 0.
+
+    The ratio is least if all ones are of one other group, and all zeros of the group itself. It is most if all ones are
+    of the group, and zeros of the best others, which they level down to the largest rate of any first few together.
+    """
     ones, zeros = unknown
-    least, most, best = [], [], np.flatnonzero(large)
+    least, most, order = [], [], np.argsort(-hits / rows)
     for one in range(len(rows)):
-        others = best[best != one]
-        worst = [hits[one] / (rows[one] + zeros) * (rows[at] + ones) / (hits[at] + ones or math.nan) for at in others]
-        top = [(hits[one] + ones) / (rows[one] + ones) * (rows[at] + zeros) / hits[at] for at in others if hits[at] > 0]
-        least.append(min([1.0, *worst]))
-        most.append(min([1.0, *top]))
+        others, itself = order[large[order] & (order != one)], [1.0] * bool(large[one])
+        highest = np.max((hits[others] + ones) / (rows[others] + ones), initial=0.0)
+        level = np.max(np.cumsum(hits[others]) / (np.cumsum(rows[others]) + zeros), initial=0.0)
+        least.append(min([*itself, *([hits[one] / (rows[one] + zeros) / highest] if highest else [])]))
+        most.append(min([*itself, *([(hits[one] + ones) / (rows[one] + ones) / level] if level else [])]))
     return least, most

@@ -98,12 +98,14 @@ def _wealth(hits: Floats, rows: Floats, means: Floats) -> Floats:
 
 
 def ends_to_best(own: Floats, others: Floats, error: float) -> tuple[float, float]:
-    """Return the interval of the ratio of a group's rate to the best group's, for any number of looks; each end is ever
-    on the wrong side with half of the error. Counts are given as (2,) and (n, 2)."""
+    """Return the interval of the ratio of a group's rate to the best of the others', for any number of looks; each end
+    is ever on the wrong side with half of the error. Counts are given as (2,) and (n, 2)."""
+    if not len(others):  # there is no ratio that a rate could bound
+        return math.inf, math.inf
     mine = np.broadcast_to(own, others.shape)
     low = _largest(lambda ratio: float(evidence(mine, others, ratio).min()), error / 2)
     high = _largest(lambda part: _mean(evidence(others, mine, part)), error / 2)
-    return min(low, 1.0), min(1 / high if high > 0 else math.inf, 1.0)
+    return low, 1 / high if high > 0 else math.inf
 
 
 def evidence_below(counts: Floats, ratio: float) -> float:

@@ -32,7 +32,7 @@ import numpy as np
 
 from evenhand.data.encoding import Transformer
 from evenhand.display.digits import as_written, between, way_of
-from evenhand.errors import TableError, expected
+from evenhand.errors import TableError, Wording, expected, first_few
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.protocol import Label
 
@@ -103,9 +103,11 @@ class SimilarGap(NamedTuple):
         if abs(self.gap - self.at_average) > APART * max(abs(self.gap), abs(self.at_average)):
             said += f" With the average features of the whole table it is {average} {way_of(self.at_average)} instead."
         if self.combined:
-            said += f" Left out, as a linear combination of other features or constant: {_first(self.combined)}."
+            said += (
+                f" Left out, as a linear combination of other features or constant: {first_few(self.combined, NAMED)}."
+            )
         if self.left_out:
-            said += f" Left out, because one side does not show its effect: {_first(self.left_out)} "
+            said += f" Left out, because one side does not show its effect: {first_few(self.left_out, NAMED)} "
             said += "(such a category counts as the first)."
         return said
 
@@ -144,6 +146,7 @@ def similar_gaps(
     compared: Sequence[int],
     level: float,
     of: Ints | None = None,
+    argument: str = "features",
 ) -> list[SimilarGap]:
     """Return the gap of each group in `compared` to all others; several hold together with the level.
 
@@ -152,14 +155,14 @@ def similar_gaps(
     rows : the features as numbers (n, d), which `encoder` names.
     codes : the group of each row (n,), its place among `names`.
     of : the unit of each row (n,); None where each is one.
+    argument : what named the features.
 
     Raises
     ------
     TableError
-        If all values are the same, features determine them, a group has as few rows as there are columns, a feature is
+        If features determine all values, a group has as few rows as there are columns, a feature is
         the group under another name, or a unit alone shows a feature.
     """
-    check_varied(values)
     found, rows = [], np.column_stack([rows, np.ones(len(rows))])
     features, sources = np.array(encoder.names, object), np.array(encoder.sources, object)
     for code in compared:
@@ -167,15 +170,16 @@ def similar_gaps(
         reference = names[1 - code] if len(names) == 2 else OTHERS
         for side, whose in ((inside, names[code]), (~inside, reference)):
             if side.sum() <= rows.shape[1]:
-                got = f"{rows.shape[1] - 1} columns for {side.sum()} rows of {whose!r}"
+                columns, count = rows.shape[1] - 1, int(side.sum())
+                got = f"{columns} column{'s' * (columns != 1)} for {count} row{'s' * (count != 1)} of {whose!r}"
                 hint = "name fewer features, or merge categories"
-                raise TableError(expected("features", "fewer columns than rows of each group", got, hint))
-        _no_other_name(rows[inside], rows[~inside], encoder.sources, names[code])
+                raise TableError(expected(argument, "two rows more in each group than columns", got, hint))
+        _no_other_name(rows[inside], rows[~inside], encoder.sources, names[code], argument)
         kept = told(rows[inside]) & told(rows[~inside])
         made_up, used = _made_up(rows, kept)[:-1], kept[:-1]
         gap = _gap(rows[:, kept], values, inside, of, (1 - level) / len(compared))
         if math.isinf(gap.low):
-            _check_undetermined(rows, values, sources)
+            _check_undetermined(rows, values, sources, argument)
         found.append(
             gap._replace(
                 group=names[code],
@@ -196,7 +200,7 @@ def _made_up(rows: Floats, kept: Bools) -> Bools:
     return ~kept & (rest <= ALIKE * np.linalg.norm(rows, axis=0))
 
 
-def _check_undetermined(rows: Floats, values: Floats, sources: Any) -> None:
+def _check_undetermined(rows: Floats, values: Floats, sources: Any, argument: str) -> None:
     """Refuse features that determine the values of all rows, and name those that do; `sources` (d,) are the features of
     all columns but the last."""
 
@@ -211,7 +215,7 @@ def _check_undetermined(rows: Floats, values: Floats, sources: Any) -> None:
             named = rest if determined(rest) else named
         hint = f"{_listed(named)} determine{'s' * (len(named) == 1)} the value, so that nothing is left to explain; "
         hint += "leave out what was computed from it"
-        raise TableError(expected("features", "some that leave a part of the value open", named, hint))
+        raise TableError(expected(argument, "some that leave a part of the value open", named, hint))
 
 
 def _rounding(residuals: Floats, values: Floats) -> bool:
@@ -219,19 +223,19 @@ def _rounding(residuals: Floats, values: Floats) -> bool:
     return bool(np.abs(residuals).max() <= ROUNDED * np.ptp(values))
 
 
-def check_varied(values: Floats) -> None:
-    """Refuse values (n,) that are all the same: no part of nothing is explained."""
+def check_varied(name: str, values: Floats) -> None:
+    """Refuse values (n,) that are all the same; `name` is the argument that named their column."""
     if np.ptp(values) == 0:
-        raise TableError(expected("value", "values that differ", f"{values[0]:g} in every row"))
+        raise TableError(expected(name, "a column of values that differ", f"{values[0]:g} in every row"))
 
 
-def _no_other_name(inside: Floats, others: Floats, features: Sequence[str], group: Label) -> None:
+def _no_other_name(inside: Floats, others: Floats, features: Sequence[str], group: Label, argument: str) -> None:
     """Refuse a feature, of which each column is, that has one value in the group and another in all others."""
     fixed = (np.ptp(inside, axis=0) == 0) & (np.ptp(others, axis=0) == 0) & (inside[0] != others[0])
     if fixed.any():
         same = features[int(fixed.argmax())]
         hint = f"{same!r} is {group!r} under another name; leave it out"
-        raise TableError(expected("features", "some that vary within a group", same, hint))
+        raise TableError(expected(argument, "some that vary within a group", same, hint))
 
 
 def _gap(rows: Floats, values: Floats, inside: Bools, of: Ints | None, error: float) -> SimilarGap:
@@ -278,8 +282,10 @@ def _side(rows: Floats, values: Floats, side: Bools, at: Floats, of: Ints) -> Si
         if len(unit) > 1:
             turned, singular, _ = np.linalg.svd(left[unit], full_matrices=False)
             if singular[0] ** 2 > 1 - CUT:
-                where, hint = f"unit, row {np.flatnonzero(side)[unit[0]] + 1}", "merge categories or leave features out"
-                raise TableError(expected(where, "no unit that alone shows a feature", "one", hint))
+                got = Wording(f"only the one of row {np.flatnonzero(side)[unit[0]] + 1} for some feature")
+                hint = "merge categories, leave features out, or name a column with more units"
+                what = "at least two units on each side that show how a feature acts"
+                raise TableError(expected("unit", what, got, hint))
             adjusted[unit] = weights[unit] + turned @ ((1 / np.sqrt(1 - singular**2) - 1) * (turned.T @ weights[unit]))
     shared = np.zeros((count, rows.shape[1]))
     np.add.at(shared, own, left * adjusted[:, None])
@@ -320,10 +326,6 @@ def notes_on_overlap(rows: Floats, codes: Ints, names: Sequence[Label], features
         f"people is extrapolated; leave {name!r} out of the features"
         for name, own in apart.items()
     )
-
-
-def _first(names: Sequence[str]) -> str:
-    return ", ".join([*names[:NAMED], *(["..."] if len(names) > NAMED else [])])
 
 
 def _listed(names: Sequence[str]) -> str:

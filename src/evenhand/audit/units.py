@@ -21,10 +21,12 @@ Survey Methodology 28 (2002).
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from evenhand.data.groupings import used_once
 from evenhand.data.tables import check_column, column
 from evenhand.errors import TableError, expected
 from evenhand.kernels.arrays import Floats, Ints
@@ -41,22 +43,23 @@ TINY = 1e-12
 """A unit with all rows but so many is all that a mean is of."""
 
 
-def units_in(frame: pd.DataFrame, name: str) -> Ints:
-    """Return the unit of each row (n_rows,), numbered in the order of their first rows.
+def units_in(frame: pd.DataFrame, name: str, taken: Mapping[Any, str] = {}) -> Ints:
+    """Return the unit of each row (n_rows,), numbered in the order of their first rows; `taken` says for what columns
+    are used already.
 
     Raises
     ------
     TableError
-        If there is no such column, a cell of it is empty, or all rows are of one unit.
+        If there is no such column, it is used already, a cell of it is empty, or all rows are of one unit.
     """
     import pandas as pd
 
     check_column(frame, name, "unit")
+    used_once("unit", [name], taken)
     found = np.asarray(pd.factorize(column(frame, name))[0], np.int64)
     if not found.any():
-        raise TableError(
-            expected(f"column {name!r}", "at least two units", "one", "it says which rows belong together")
-        )
+        hint = "it says which rows belong together"
+        raise TableError(expected(f"column {name!r}", "at least two units", "the same one in every row", hint))
     return found
 
 
@@ -106,12 +109,12 @@ def half_width(error: float, one: UnitMean, other: UnitMean | None = None) -> fl
     return float(t.ppf(1 - error / 2, variances.sum() ** 2 / trace)) * math.sqrt(np.square(scores).sum())
 
 
-def intervals_by_unit(codes: Ints, values: Floats, of: Ints, error: float, ranged: bool) -> Floats:
+def intervals_by_unit(codes: Ints, values: Floats, of: Ints, error: float, binary: bool) -> Floats:
     """Return the middle and half of the width of each group's interval for one look (2, n_groups)."""
 
     def side(tallies: Floats, place: int) -> UnitMean:
         sums, sizes = np.pad(tallies, ((0, 0), (0, 4)))
-        if not ranged:
+        if not binary:
             return UnitMean.of(sums, sizes)
         added = units + 2 * place  # those of both sides come first, and what is added to one is not the other's
         sizes[added : added + 2] = sums[added] = sizes.sum() / np.count_nonzero(sizes)

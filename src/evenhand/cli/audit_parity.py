@@ -47,7 +47,6 @@ WITH_INTERVALS = {name for _, low, high in INTERVALS for name in (low, high)}
 
 @Options(
     tables="log",
-    arguments={"features": "--given"},
     beside={
         "--seed": "--unit not --given --rates",
         "--within": "not --given --rates",

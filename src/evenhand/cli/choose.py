@@ -40,6 +40,7 @@ CLOSE, PAIRS = 6, 15
 
 @Options(
     tables="table applicants",
+    arguments={"frame": "TABLE"},
     beside={
         "--seed": "--out",
         "--state --study --against": "not --group",
@@ -183,18 +184,18 @@ def _by_record(context: typer.Context, table: Path, applicants: Path | None, out
     frame = read_table(table, text=[typed["group"]])
     found = choose(frame, **typed, features=features, sensitive=sensitive, applicants=people)
     names = ["by record", "after correction", *map("if {}".format, in_words(found.gap.low, found.gap.high))]
-    chosen = found.people[found.people[list(MARKS)].any(axis=1)]
+    chosen, stay = found.listed()
     counts = iter(with_signs(*chosen[["record", "corrected"]].to_numpy(float).ravel()))
     rows = [
         {"row": at + 1, found.column: one[found.column], "record": next(counts), "corrected": next(counts)}
         | {name: "x" if one[mark] else "" for name, mark in zip(names, MARKS, strict=True)}
         for at, one in zip(chosen.index, chosen.to_dict("records"), strict=True)
     ]
-    rows = [rows[place] for place in chosen["corrected"].argsort(kind="stable")[::-1]]
+    stays = f"{stay:,} people have a place in every column; all others are listed first."
     if out is not None and is_page(out):
         parts: dict[str, list[Part]] = {
             "The gap between similar people": [found.gap.sentences(found.reward, found.level), supposed()],
-            "Who has a place": [Table(list(rows[0]), len(rows), lambda at: list(rows[at].values()))],
+            "Who has a place": [Table(list(rows[0]), len(rows), lambda at: list(rows[at].values())), stays],
             "Before you believe it": [[in_shell(note) for note in found.notes]],
             "How to check it again": [Typed(command_line(context))],
         }
@@ -207,8 +208,8 @@ def _by_record(context: typer.Context, table: Path, applicants: Path | None, out
     print_text(str(found))
     say_notes(found)
     records(f"Who has a place, by {found.reward}", rows[:LISTED])
-    if len(rows) > LISTED:
-        print_text(f"and {len(rows) - LISTED} more; --out FILE writes all")
+    more = f"and {len(rows) - LISTED:,} more, whom --out FILE writes; " * (len(rows) > LISTED)
+    print_text(f"{more}{stays}")
     if out is not None:
         print_text(f"Written: {out}")
 

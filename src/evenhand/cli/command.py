@@ -4,9 +4,11 @@ that count only beside others, or only without them, anywhere else."""
 from __future__ import annotations
 
 import importlib
+import os
 import re
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 from typing import Any
 
 import typer
@@ -14,13 +16,20 @@ from typer.core import TyperCommand, TyperGroup
 
 from evenhand.cli.options import OPTIONS, Options, help_of, with_table_options
 from evenhand.cli.output import discard_output
-from evenhand.cli.refusals import name_options, typed_options
-from evenhand.errors import ArgumentError, EvenhandError, expected, masked, nearest
+from evenhand.cli.refusals import long_name, name_options, typed_options
+from evenhand.errors import ArgumentError, EvenhandError, expected, is_path, masked, nearest
 
 NUMBERS = {"ignore_unknown_options": True}
 """A reward may be negative, and look like an option."""
 TYPES = {"str": "text", "int": "whole number", "float": "number", "bool": "flag", "Path": "path"}
 """What options take, as help says it."""
+OUTPUTS = ("out", "ask", "tasks", "proof")
+"""Parameters of files, or of folders, that commands write."""
+TABLES = (
+    *("arms", "audit", "bias", "candidates", "characteristics", "effects", "groups", "history", "mixture", "promises"),
+    *("rows", "sensitivity", "sensitivity-to-groups", "summary", "timeline"),
+)
+"""The tables, .csv, that commands write into a folder."""
 GROUPS = {
     "Decide": {
         "new": "studies.new",
@@ -122,6 +131,7 @@ class Command(TyperCommand):
         """Run the command; what it refuses names its options."""
         try:
             check_beside(ctx)
+            check_outputs(ctx)
             return super().invoke(ctx)
         except EvenhandError as error:
             name_options(error, ctx)
@@ -203,6 +213,24 @@ def check_beside(context: Any) -> None:
                 raise ArgumentError(expected(option, f"nothing together with {other}", typed[option]))
             if needed and not typed.keys() & {*needed}:
                 raise ArgumentError(expected(option, f"{' or '.join(needed)} as well", None))
+
+
+def check_outputs(context: Any) -> None:
+    """Refuse an output that would be written over an input.
+
+    Raises
+    ------
+    ArgumentError
+        If there is one.
+    """
+    given = [(one, context.params.get(one.name)) for one in context.command.params]
+    for own, out in [(one, str(value)) for one, value in given if one.name in OUTPUTS and value]:
+        written = filter(os.path.isfile, [out, *(os.path.join(out, f"{name}.csv") for name in TABLES)])
+        for file, (one, value) in product(written, given):
+            for path in value if isinstance(value, (list, tuple)) else [value]:
+                if one is not own and is_path(path) and os.path.isfile(path) and os.path.samefile(path, file):
+                    what = f"another place than that of {long_name(one)}, {path}, which would be written over"
+                    raise ArgumentError(expected(long_name(own), what, out))
 
 
 def imported_when_called() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.cli.output import as_json, drawing, folder, is_page, print_text, say_notes, table
+from evenhand.cli.refusals import in_shell
 from evenhand.data.csv_files import write_csv
 from evenhand.display.html import Table
 from evenhand.display.report import Part, Png, Typed, page
@@ -150,9 +151,9 @@ def show(
             title: [Table(header, len(lines), lines.__getitem__)] for title, header, lines in shown
         }
         sections["What it means"], sections["Pictures"] = [sentences], pictures
-        sections["What would show the answer"] = [list(found.notes[:needed])]
+        sections["What would show the answer"] = [list(map(in_shell, found.notes[:needed]))]
         sections["What would overturn it"] = [[*found.refuted, *overturn]]
-        sections["What it supposes"] = [list(found.notes[needed:])]
+        sections["What it supposes"] = [list(map(in_shell, found.notes[needed:]))]
         sections["How it was computed"] = [*said, Typed(again)]
         out.write_text(page("Which rule is best among the fair ones?", None, words, sections), encoding="utf-8")
         files = [out]

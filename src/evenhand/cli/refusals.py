@@ -23,7 +23,7 @@ def name_options(error: EvenhandError, context: Any) -> None:
     library, and says of a column that is not there which option asked for it."""
     if not error.args or not isinstance(error.args[0], str):
         return
-    options = {one.name: _long(one) for one in context.command.params if one.opts[0].startswith("-")}
+    options = {one.name: long_name(one) for one in context.command.params if one.opts[0].startswith("-")}
     words, refusal = in_shell(error.args[0]), error.refusal
     named = NAMES.search(words)
     files = [option for own, option in options.items() if words.startswith(f"{context.params.get(own)}:")]
@@ -39,7 +39,7 @@ def name_options(error: EvenhandError, context: Any) -> None:
 def typed_options(context: Any) -> dict[str, str]:
     """Return the options and arguments that were typed, by the names of the command's parameters."""
     source = context.get_parameter_source
-    return {one.name: _long(one) for one in context.command.params if "DEFAULT" not in str(source(one.name))}
+    return {one.name: long_name(one) for one in context.command.params if "DEFAULT" not in str(source(one.name))}
 
 
 def command_line(context: Any, name: str = "", without: Sequence[str] = ()) -> str:
@@ -55,7 +55,7 @@ def command_line(context: Any, name: str = "", without: Sequence[str] = ()) -> s
     return shlex.join(words)
 
 
-def _long(parameter: Any) -> str:
+def long_name(parameter: Any) -> str:
     """Return an option as it is typed, in its long form, or an argument as help calls it."""
     return next((str(one) for one in parameter.opts if one.startswith("--")), str(parameter.name).upper())
 
@@ -66,7 +66,7 @@ def _typed(name: str, options: dict[str, str], context: Any) -> str:
     exact = options.get(name, own if own in options.values() else "")
     alike = [exact] if exact else [f"{own}s", own.removesuffix("s"), context.command.said.arguments.get(name, "")]
     typed = [option for option in alike if option in given]
-    argument = [_long(one) for one in context.command.params if one.name == name and name not in options]
+    argument = [long_name(one) for one in context.command.params if one.name == name and name not in options]
     file = [f"{option}, {name}" for option in FILES if option in given]
     pairs = [one for one in context.params.get("settings") or () if str(one).partition("=")[0] == name]
     return [*typed, *argument, *(f"--set {name}" for _ in pairs), *file, exact][0]

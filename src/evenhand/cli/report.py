@@ -20,7 +20,7 @@ from evenhand.cli.inputs.inputs import columns_of
 from evenhand.cli.options import JSON, STUDY, Options, is_store
 from evenhand.cli.output import answer, drawing, is_page, promise_verdict
 from evenhand.cli.price import clause_notes, clause_rows, known_price
-from evenhand.cli.refusals import command_line, typed_options
+from evenhand.cli.refusals import command_line, in_shell, typed_options
 from evenhand.data.tables import numbers
 from evenhand.display.html import Table, notes_of
 from evenhand.display.report import Aside, Part, Png, Typed, page
@@ -145,11 +145,11 @@ def log_report(audited: Audited, log: str, reward: str, again: str, call: Sequen
         "What it costs": cost,
         "The last decisions": last,
         AGAIN: [Typed(again)],
-        NOTES: [list(finding.notes)],
+        NOTES: [list(map(in_shell, finding.notes))],
     }
     kept_so_far = finding.kept if finding.enough else None
     if ahead:
-        parts[NOTES] = [[f"{finding.verdict}, counted after each.", *finding.notes]]
+        parts[NOTES] = [[f"{finding.verdict}, counted after each.", *map(in_shell, finding.notes)]]
         kept_so_far = ahead.kept if not (ahead.kept and ahead.rest) else None
     return log, kept_so_far, words((ahead or finding).verdict), _reworded(parts, words)
 
@@ -189,7 +189,8 @@ def _of_study(place: str, name: str | None, call: Sequence[str]) -> Found:
         verdict = found.problems[0] if found.problems else nothing
     else:
         verdict = promise_verdict(str(found.promise), found.promise_kept, found.decisions)
-    shown = [line for line in in_sentences(of, found) if line.removeprefix("note: ") not in found.notes]
+    notes = [in_shell(note) for note in (*notes_of(policy), *found.notes)]
+    shown = [line for line in in_sentences(of, found) if line.removeprefix("note: ") not in notes]
     counted = [Aside(COUNTED)] if said and statistics.when == "at every round" else []
     parts: dict[str, Any] = {"What is promised": [said, *counted], "What the log shows": [shown]}
     if found.decisions:
@@ -202,7 +203,7 @@ def _of_study(place: str, name: str | None, call: Sequence[str]) -> Found:
     known = ["--known", found.digest] if found.digest else []
     again = f"evenhand verify {store} {shlex.join(['--study', of, *known])}"
     kept = False if not found.ok else found.promise_kept if found.decisions else None
-    parts |= {AGAIN: [Typed(again)], NOTES: [[*notes_of(policy), *found.notes]]}
+    parts |= {AGAIN: [Typed(again)], NOTES: [notes]}
     return f"Study {of}", kept, words(verdict), _reworded(parts, words)
 
 

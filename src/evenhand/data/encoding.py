@@ -12,7 +12,7 @@ from evenhand.data.features import MANY, categories
 from evenhand.data.tables import column, numbers, places_in
 from evenhand.errors import NOTHING, ArgumentError, TableError, Wording, expected, expected_one_of, nearest
 from evenhand.frames import as_pandas, holds_categories, row_frame
-from evenhand.kernels.arrays import Floats
+from evenhand.kernels.arrays import Floats, Ints
 from evenhand.protocol import Label, columns_seen, distinct, label_of
 from evenhand.registry import register
 from evenhand.saving.objects import described, rebuilt
@@ -75,7 +75,7 @@ class Encoder:
         """
         table = as_pandas(frame)
         named = [str(name) for name in table.columns] if columns is None else list(columns)
-        return cls({name: categories(table, name) for name in named}, unseen=unseen)
+        return cls({name: categories(table, name, "columns") for name in named}, unseen=unseen)
 
     @property
     def names(self) -> list[str]:
@@ -95,13 +95,9 @@ class Encoder:
             If a column is missing, a cell is empty or no number where one is wanted, or a value is unseen.
         """
         table = row_frame(frame) if isinstance(frame, Mapping) else as_pandas(frame)
-        missing = [name for name in self.columns if name not in table.columns]
-        if missing:
-            near = nearest(missing[0], [name for name in table.columns if name not in self.columns])
-            hint = f"{missing[0]!r} is missing" + (f"; is the column {near[0]!r} meant?" if near else "")
-            raise TableError(expected("table", Wording("the columns ", list(self.columns)), list(table.columns), hint))
+        check_columns("table", table, list(self.columns))
         parts = [
-            numbers(table, name)[:, None] if kinds is None else self._coded(table, name, kinds)
+            numbers(table, name)[:, None] if kinds is None else self._one_hot(table, name, kinds)
             for name, kinds in self.columns.items()
         ]
         return np.hstack(parts)
@@ -124,13 +120,9 @@ class Encoder:
         coded = pd.DataFrame(self.transform(table), columns=self.names, index=table.index)
         return pd.concat([table.drop(columns=list(self.columns)), coded], axis=1)
 
-    def _coded(self, table: Any, name: str, kinds: tuple[Label, ...]) -> Floats:
-        values = column(table, name)
-        found = places_in(values, kinds)
-        if (found < 0).any() and self.unseen == "refuse":
-            row = int(np.argmax(found < 0))
-            where, hint = f"column {name!r}, row {row + 1}", "Encoder(..., unseen='ignore') takes it for none"
-            raise TableError(expected_one_of(where, kinds, values[row], what="one of the categories", hint=hint))
+    def _one_hot(self, table: Any, name: str, kinds: tuple[Label, ...]) -> Floats:
+        hint = None if self.unseen == "ignore" else "Encoder(..., unseen='ignore') takes it for none"
+        found = _coded(table, name, kinds, hint)
         return np.asarray(found[:, None] == np.arange(len(kinds)), np.float64)
 
     def snapshot(self) -> dict[str, Any]:
@@ -195,14 +187,33 @@ class Transformer:
 
         table = row_frame(frame) if isinstance(frame, Mapping) else as_pandas(frame)
         known = [name for name in columns_seen(self.transformer) or () if name in table.columns]
+        table = self._as_fitted(table[known] if known else table)
         try:
-            found = self.transformer.transform(table[known] if known else table)
+            found = self.transformer.transform(table)
         except Exception as error:
             raise TableError(f"encoder: {type(self.transformer).__name__} rejects the table: {error}") from error
         encoded = as_floats(found.toarray() if issparse(found) else found)
         if encoded is None or encoded.ndim != 2:
             raise TableError(expected("encoder", "one that returns numbers (n, d)", type(self.transformer).__name__))
         return encoded
+
+    def _as_fitted(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Return a table whose categories are written as the transformer knows them; what it would not take is refused,
+        or, as an empty number, would take for a result."""
+        from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder
+
+        parts = vars(self.transformer).get("transformers_", [("", self.transformer, columns_seen(self.transformer))])
+        lists = [(step, names) for _, step, names in parts if isinstance(names, list) and step != "drop"]
+        used = [(name, step, at) for step, names in lists for at, name in enumerate(names) if isinstance(name, str)]
+        check_columns("table", table, list(dict.fromkeys(name for name, *_ in used)))
+        for name, step, at in used:
+            if isinstance(step, FunctionTransformer) and step.func is None:
+                table = table.assign(**{name: numbers(table, name)})
+            elif isinstance(step, (OneHotEncoder, OrdinalEncoder)) and step.handle_unknown == "error":
+                kinds = step.categories_[at]
+                if None not in map(label_of, kinds.tolist()):
+                    table = table.assign(**{name: kinds[_coded(table, name, kinds.tolist())]})
+        return table
 
     def snapshot(self) -> dict[str, Any]:
         """Return the transformer as plain data."""
@@ -215,11 +226,12 @@ class Transformer:
         return cls(rebuilt(snapshot["transformer"], ("sklearn", "scipy")))
 
 
-def fitted(frame: pd.DataFrame, columns: Sequence[Any]) -> tuple[Transformer, Floats]:
+def fitted(frame: pd.DataFrame, columns: Sequence[Any], of: str = "features") -> tuple[Transformer, Floats]:
     """Return a transformer of scikit-learn fitted to columns of a table, and the numbers (n, d) of the table's rows.
 
     Numbers stay as they are, ordered categories become 0, 1, ..., and others a number 0 or 1 for each but the first,
-    with which the rest are compared; those of fewer than 1 % of the rows share one.
+    with which the rest are compared; those of fewer than 1 % of the rows share one. `of` is the argument that named the
+    columns.
 
     Raises
     ------
@@ -233,7 +245,7 @@ def fitted(frame: pd.DataFrame, columns: Sequence[Any]) -> tuple[Transformer, Fl
     read: dict[str, Any] = {}
     steps: list[tuple[str, Any, list[str]]] = []
     for name in columns:
-        kinds, step = categories(frame, name), "passthrough"
+        kinds, step = categories(frame, name, of), "passthrough"
         if kinds is None:
             read[str(name)] = numbers(frame, name)
         else:
@@ -252,8 +264,34 @@ def fitted(frame: pd.DataFrame, columns: Sequence[Any]) -> tuple[Transformer, Fl
     encoder = Transformer(made)
     if not encoder.names:
         what = "columns with at least two values, and with their categories names that differ"
-        raise TableError(expected("features", what, list(columns)))
+        raise TableError(expected(of, what, list(columns)))
     return encoder, rows
+
+
+def check_columns(name: str, table: pd.DataFrame, columns: Sequence[Any]) -> None:
+    """Refuse a table that lacks a column; `name` is what was given.
+
+    Raises
+    ------
+    TableError
+        If it does.
+    """
+    missing = [one for one in columns if one not in table.columns]
+    if missing:
+        near = nearest(missing[0], [one for one in table.columns if one not in columns])
+        hint = f"{missing[0]!r} is missing" + (f"; is the column {near[0]!r} meant?" if near else "")
+        raise TableError(expected(name, Wording("the columns ", list(columns)), list(table.columns), hint))
+
+
+def _coded(table: pd.DataFrame, name: str, kinds: Sequence[Label], hint: str | None = "") -> Ints:
+    """Return the place of each row's category (n,); -1 of an unseen one where no hint is given how to mend it."""
+    values = column(table, name)
+    found = places_in(values, kinds)
+    if (found < 0).any() and hint is not None:
+        row = int(np.argmax(found < 0))
+        where = f"column {name!r}, row {row + 1}"
+        raise TableError(expected_one_of(where, kinds, values[row], what="one of the categories", hint=hint))
+    return found
 
 
 def as_encoder(encoder: object) -> Encoder | Transformer:

@@ -19,7 +19,6 @@ MOST_CODES = 50
 """How many values text may have in any case; text with more that differs in most rows is taken for an identifier."""
 MANY = 1000
 """More categories than this in a column are refused."""
-LEAVE_OUT = Wording("leave it out of ", argument("features"))
 NUMBERED = 30
 """From so many rows on different whole numbers that lie close together number the rows."""
 
@@ -48,12 +47,15 @@ def other_columns(frame: pd.DataFrame, used: Container[Any]) -> list[Any]:
         whole = values.ndim == 1 and values.dtype.kind in "iu" and len(values) >= NUMBERED
         if whole and values.is_unique and values.max() - values.min() < 2 * len(values):
             got = Wording(f"a number for each row, from {values.min()} to {values.max()}")
-            raise TableError(expected(f"column {name!r}", "a feature", got, LEAVE_OUT))
+            hint = Wording("leave it out of ", argument("features"))
+            raise TableError(expected(f"column {name!r}", "a feature", got, hint))
     return names
 
 
-def categories(frame: pd.DataFrame, name: str) -> list[Any] | None:
+def categories(frame: pd.DataFrame, name: str, of: str = "features") -> list[Any] | None:
     """Return the categories of a column in natural order, ordered ones in theirs; None for numbers and truth values.
+
+    `of` is the argument that named the column.
 
     Raises
     ------
@@ -66,7 +68,8 @@ def categories(frame: pd.DataFrame, name: str) -> list[Any] | None:
     values = cells(frame, name)
     declared = values.dtype if isinstance(values.dtype, pd.CategoricalDtype) else None
     if holds_times(values) or (declared is None and all(map(_reads_as_time, values))):
-        hint: str = Wording("turn dates and durations into numbers, such as days since the earliest, or ", LEAVE_OUT)
+        days = "turn dates and durations into numbers, such as days since the earliest, or leave it out of "
+        hint: str = Wording(days, argument(of))
         raise TableError(expected(f"column {name!r}", "numbers or categories", values.iloc[0], hint))
     if declared is None and all(isinstance(value, str) and _PERCENT.fullmatch(value.strip()) for value in values):
         hint = "write percentages as numbers, 0.04 or 4"
@@ -77,11 +80,12 @@ def categories(frame: pd.DataFrame, name: str) -> list[Any] | None:
     ordered = declared is not None and declared.ordered
     found = list(map(str, values.cat.categories)) if ordered else levels_of(column(frame, name), values)
     if declared is None and len(found) > max(MOST_CODES, len(values) / 2):
-        hint = Wording("if it is an identifier, ", LEAVE_OUT, "; give categories the dtype 'category'")
+        declare = Wording("give categories the dtype 'category'", shell="merge categories until there are fewer")
+        hint = Wording("if it is an identifier, leave it out of ", argument(of), "; ", declare)
         got = Wording(f"{len(found)} in {len(values)} rows")
         raise TableError(expected(f"column {name!r}", "text with few values", got, hint))
     if len(found) > MANY:
-        hint = Wording(LEAVE_OUT, ", or merge rare ones")
+        hint = Wording("leave it out of ", argument(of), ", or merge rare ones")
         raise TableError(expected(f"column {name!r}", f"at most {MANY} categories", len(found), hint))
     return found
 

@@ -9,7 +9,7 @@ be judged hold less than half of the rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
@@ -113,7 +113,7 @@ def groups_in(frame: pd.DataFrame, names: Sequence[str]) -> NDArray[Any]:
     return np.array([known[cell] for cell in values])
 
 
-def used_once(name: str, columns: list[str], taken: dict[str, str]) -> None:
+def used_once(name: str, columns: list[str], taken: Mapping[str, str]) -> None:
     """Refuse a column that is named twice or is taken by another use; `taken` says for what."""
     for number, column_ in enumerate(columns):
         if column_ in taken or column_ in columns[:number]:

@@ -297,7 +297,8 @@ def check_column(frame: pd.DataFrame, name: object, use: str = "column") -> None
         hint = "put the values into the table as one column, and name that"
         raise TableError(expected(use, "the name of a column", type(name).__name__, hint))
     if name not in frame.columns:
-        raise TableError(expected_one_of(use, map(str, frame.columns), name))
+        of = "one of" + " the columns" * (use != "column")
+        raise TableError(expected_one_of(use, map(str, frame.columns), name, what=of))
 
 
 def cells(frame: pd.DataFrame, name: str, empty: str = FILL) -> pd.Series[Any]:

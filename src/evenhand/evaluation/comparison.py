@@ -11,6 +11,7 @@ import numpy as np
 from evenhand.audit.sequences import EVERY, BettingProcess, Values, odds_for
 from evenhand.audit.units import half_width
 from evenhand.display.progress import ProgressBar
+from evenhand.errors import Wording, argument
 from evenhand.evaluation.diagnosis import known_difference, notes_on, overlap_of, weights_of
 from evenhand.evaluation.findings import Comparison, Evaluation, Interval, MeanChange, change_in, split_rows
 from evenhand.evaluation.value_curve import Bounds, ValueCurve, look_rounds
@@ -146,10 +147,8 @@ class Curve:
         if not 0 <= value <= 1 and self.value_curve.identified:
             yield "The value is outside of [0, 1], as a weighted mean of few rows of the policy may be."
         if self._moved:
-            yield (
-                "stationary=True is refuted: the intervals after some rows exclude those after others. The interval is "
-                "of the mean over all rows."
-            )
+            refuted = " is refuted: the intervals after some rows exclude those after others. "
+            yield Wording(argument("stationary", True), refuted, "The interval is of the mean over all rows.")
         if change is not None:
             yield (
                 f"The policy's mean reward changed over the log (e-value {change.evidence:.3g}), most clearly after "
@@ -244,5 +243,6 @@ def _answer(evaluations: Mapping[str, Evaluation], apart: Mapping[str, Bounds], 
         return base
     rows = [(name, first, evaluations[name].value - base.value, *ends) for name, ends in apart.items()]
     table = pd.DataFrame(rows, columns=["policy", "against", "difference", "low", "high"])
-    together = f"The {len(apart)} differences hold together (Bonferroni); each=True (--each) is for one at a time."
+    together = f"The {len(apart)} differences hold together (Bonferroni); "
+    together = Wording(together, argument("each", True), " is for one at a time.")
     return Comparison(dict(evaluations), table, (together,) if len(apart) > 1 and not each else ())

@@ -30,10 +30,11 @@ CHOSEN = (
     "The policy is taken not to have been chosen with these rows: the best of many on the same rows looks better than "
     "it is. To judge a choice, make it anew before each block of rows: see the page on evaluation."
 )
-HIDDEN = (
+HIDDEN = Wording(
     "Only the propensity of the arm that was drawn is known. This hides the rows in which another arm could not be "
-    "drawn, which bias the value, and nothing shows it. Name the columns of all arms: propensity={arm: column} "
-    "(--propensity a=COLUMN,b=COLUMN); an export of a study with form bandit has them."
+    "drawn, which bias the value, and nothing shows it. Name the columns of all arms: ",
+    Wording("propensity={arm: column}", shell="--propensity a=COLUMN,b=COLUMN"),
+    "; an export of a study with form bandit has them.",
 )
 SCARCE = 0.05
 """Effective rounds per row below which they are remarked upon."""
@@ -201,7 +202,8 @@ def notes_on(value_curve: ValueCurve, table: pd.DataFrame, interval: Interval) -
     if not value_curve.candidate.refitted:
         notes.append(CHOSEN)
     if logged.unit is None:
-        notes.append("Rows are taken to be independent; where people have several, name their column: unit= (--unit).")
+        independent = "Rows are taken to be independent; where people have several, name their column: "
+        notes.append(Wording(independent, argument("unit"), "."))
     else:
         how = "each counts once, by the mean of its rows" if value_curve.last[0].size else "their rows may be alike"
         notes.append(f"The {value_curve.length} units ({logged.unit}) are taken to be independent; {how}.")
@@ -217,10 +219,10 @@ def notes_on(value_curve: ValueCurve, table: pd.DataFrame, interval: Interval) -
                 "No propensity may have been learned from what other units earned, or the interval does not hold."
             )
     if logged.whole is not None:
-        notes.append(
+        used = (
             f"Only the {n} of {len(logged.whole.codes)} rows are used in which every arm of the policy had a chance: "
-            "stationary=True says that the value is the same in the others."
         )
+        notes.append(Wording(used, argument("stationary", True), " says that the value is the same in the others."))
     if not value_curve.identified:
         notes.append(_unidentified(value_curve))
     if logged.counted:
@@ -260,18 +262,15 @@ def _on_interval(value_curve: ValueCurve, interval: Interval) -> Iterator[str]:
         for what, rows in (("above 0", rewards > 0), ("below 1", rewards < 1)):
             alike = weights[rows].sum() ** 2 / max((weights[rows] ** 2).sum(), 1e-300)
             if alike < ENOUGH:
-                yield (
-                    f"The policy's rows with a reward {what} say as much as {alike:.0f} of equal weight, too few for a "
-                    "normal interval: it may miss far more often; interval='once' does not."
-                )
+                few = f"The policy's rows with a reward {what} say as much as {alike:.0f} of equal weight, too few for "
+                few += "a normal interval: it may miss far more often; "
+                yield Wording(few, argument("interval", "once"), " does not.")
     elif value_curve.largest is None and value_curve.identified:
         if value_curve.estimator != "ips":
             yield "No largest weight is known in advance, so the interval is that of ips."
         if interval == "once":
-            yield (
-                "No largest weight is known in advance, so one look narrows nothing; largest_weight= can say it, such "
-                "as from the floor of a lottery."
-            )
+            unknown = "No largest weight is known in advance, so one look narrows nothing; "
+            yield Wording(unknown, argument("largest_weight"), " can say it, such as from the floor of a lottery.")
 
 
 def _unidentified(value_curve: ValueCurve) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 
 from evenhand.audit.sequences import BettingProcess, Book, log_wealth
 from evenhand.display.html import Card, HasCard, Table
+from evenhand.errors import Wording
 from evenhand.kernels.arrays import Floats
 
 if TYPE_CHECKING:
@@ -194,7 +195,7 @@ class Comparison(HasCard):
         every = {name: found.notes for name, found in self.evaluations.items()}
         said = dict.fromkeys(note for notes in every.values() for note in notes)
         shared = {note for note in said if all(note in notes for notes in every.values())}
-        own = [f"{name}: {note}" for name, notes in every.items() for note in notes if note not in shared]
+        own = [Wording(f"{name}: ", note) for name, notes in every.items() for note in notes if note not in shared]
         return (*self.own_notes, *(note for note in said if note in shared), *own)
 
     def _card(self) -> Card:

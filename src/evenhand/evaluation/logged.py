@@ -11,6 +11,7 @@ import numpy as np
 from evenhand.arguments import as_floats
 from evenhand.audit.units import units_in
 from evenhand.data.encoding import Encoder
+from evenhand.data.features import categories
 from evenhand.data.probabilities import scaled_note, summed
 from evenhand.data.rows import in_step
 from evenhand.data.tables import (
@@ -371,7 +372,7 @@ def _contexts(frame: pd.DataFrame, given: Any, arms: int) -> tuple[Floats | None
     names = [given] if isinstance(given, str) else given
     if isinstance(names, (list, tuple)) and all(isinstance(name, str) for name in names) and names:
         columns = tuple(map(composed, names))
-        encoder = Encoder.fit(frame, columns)
+        encoder = Encoder({name: categories(frame, name, "contexts") for name in columns})
         return encoder.transform(frame), encoder.names, columns
     shown = as_floats(given)
     named = list(map(composed, given.columns)) if is_frame(given) else []

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.arguments import real, whole
-from evenhand.audit.similar import SimilarGap, notes_on_overlap, similar_gaps, supposed, told
-from evenhand.data.encoding import fitted
+from evenhand.audit.similar import SimilarGap, check_varied, notes_on_overlap, similar_gaps, supposed, told
+from evenhand.data.encoding import check_columns, fitted
 from evenhand.data.groupings import used_once
 from evenhand.data.tables import check_column, column, column_names, in_column_order, numbers, places_in
 from evenhand.display.digits import as_written, in_words
 from evenhand.display.html import Card, HasCard, Table
-from evenhand.errors import ArgumentError, TableError, Wording, expected, expected_one_of
+from evenhand.errors import ArgumentError, TableError, Wording, expected, expected_one_of, first_few
 from evenhand.frames import as_pandas
 from evenhand.kernels.arrays import Bools, Floats
 from evenhand.protocol import Label
@@ -40,6 +40,8 @@ ADDED = ("record", "corrected", *MARKS)
 """The columns that a table of people gets."""
 STEPS = 101
 """At so many gaps across its interval the cost is computed."""
+ROUNDING = 1e-13
+"""Differences of means that are a smaller part of the largest record are rounding."""
 NAMED = 10
 """How many rows a sentence names."""
 
@@ -92,9 +94,8 @@ class Chosen(HasCard):
         counts = [int((mine & self.people[name]).sum()) for name in MARKS[:2]]
         before, after = (f"{count} {'is' if count == 1 else 'are'}" for count in counts)
         said = f"Of the {self.places} people with the largest {what}, {before} in group {self.group!r}. "
-        said += (
-            f"Its records are on average {gap} than those of similar people; with this gap taken out of them, {after}. "
-        )
+        said += f"Its records are on average {gap} than those of similar people; "
+        said += f"with this gap taken out of them, {after}. "
         new = [int((self.people[name] & ~self.people["by_record"]).sum()) for name in MARKS[2:]]
         if self.cost_high == 0 and not (self.enter or any(new)):
             return f"{said}Nothing changes, and it costs nothing, wherever in its interval the gap is."
@@ -106,8 +107,16 @@ class Chosen(HasCard):
         ends = f"if its records are {low}, {new[0]} enter; if {high}, {new[1]}"
         return f"{said}{changed} At the ends of the gap's {100 * self.level:g} % interval: {ends}."
 
+    def listed(self) -> tuple[pd.DataFrame, int]:
+        """Return everybody who has a place by any of the four, those first who do not have it by all, and of whom more
+        is recorded after the correction; and how many have it by all."""
+        people = self.people.sort_values("corrected", ascending=False, kind="stable")
+        shown = people[people[list(MARKS)].any(axis=1)]
+        stays = shown[list(MARKS)].all(axis=1).to_numpy()
+        return shown.iloc[np.argsort(stays, kind="stable")], int(stays.sum())
+
     def _card(self) -> Card:
-        shown = self.people[self.people[list(MARKS)].any(axis=1)].sort_values("corrected", ascending=False)
+        shown, _ = self.listed()
         return Card("Chosen", {"finding": str(self), "level": self.level}, [Table.of(shown, "People")])
 
 
@@ -158,8 +167,10 @@ def choose(
     level = real("level", level, above=0, below=1)
     frame, used = as_pandas(frame), column_names("features", features)
     check_column(frame, group, "group")
-    used_once("features", used, {group: "the group", reward: "the reward"})
     values, labels = numbers(frame, reward), column(frame, group)
+    used_once("group", [group], {reward: "the reward"})
+    used_once("features", used, {group: "the group", reward: "the reward"})
+    check_varied("reward", values)
     names = in_column_order(frame, [group], labels)
     codes = places_in(labels, names)
     code = _compared(names, codes, sensitive)
@@ -178,31 +189,33 @@ def choose(
     mine, others = (np.linalg.lstsq(rows[side][:, kept], values[side], rcond=None)[0] for side in (own, ~own))
     people, record = frame, values
     if applicants is not None:
-        people = as_pandas(applicants)
-        check_column(people, group, "group")
-        met = column(people, group)
-        if (unknown := places_in(met, names) < 0).any():
-            raise TableError(
-                expected_one_of(f"applicants, row {int(unknown.argmax()) + 1}", names, met[unknown.argmax()])
-            )
-        own, rows = places_in(met, names) == code, _with_intercept(encoder.transform(people))
+        people = as_pandas(applicants, "applicants")
+        check_columns("applicants", people, [group, *used])
+        try:
+            met, rows = column(people, group), _with_intercept(encoder.transform(people.rename(columns=str)))
+        except TableError as error:
+            raise TableError(Wording("applicants, ", error.args[0])) from error
+        own = (at := places_in(met, names)) == code
+        if at.min() < 0:
+            raise TableError(expected_one_of(f"applicants, row {at.argmin() + 1}", names, met[at.argmin()]))
         record = np.where(own, rows[:, kept] @ mine, rows[:, kept] @ others)
     if taken := [name for name in ADDED if name in people]:
-        raise TableError(expected("table", "one without the columns that are added", taken[0], "rename it"))
+        what = "a table without the columns that are added"
+        raise TableError(expected("frame" if applicants is None else "applicants", what, taken[0], "rename it"))
     places = whole("places", places, low=1, high=len(people))
     corrected = record + np.where(own, rows[:, kept] @ (others - mine), 0.0)
     by_record, after, low, high = (
         _largest(record, places),
         *(_largest(corrected + (gap.gap - end) * own, places) for end in (gap.gap, gap.low, gap.high)),
     )
-    costs = [
-        float(record[by_record].mean() - record[_largest(corrected + (gap.gap - end) * own, places)].mean())
-        for end in (gap.gap, *np.linspace(gap.low, gap.high, STEPS))
-    ]
+    ends = (gap.gap, *np.linspace(gap.low, gap.high, STEPS))
+    means = [record[_largest(corrected + (gap.gap - end) * own, places)].mean() for end in ends]
+    costs = record[by_record].mean() - np.array(means)
+    costs[np.abs(costs) <= ROUNDING * np.abs(record).max()] = 0.0
     table = people.assign(**dict(zip(ADDED, (record, corrected, by_record, after, low, high), strict=True)))
     notes += _ties(record, by_record, "by the records") + _ties(corrected, after, "after the correction")
     enter, leave = (np.flatnonzero(one).tolist() for one in (after & ~by_record, by_record & ~after))
-    cost, least, most = costs[0], min(costs), max(costs)
+    cost, least, most = float(costs[0]), float(costs.min()), float(costs.max())
     named, predicted = tuple(map(str, used)), applicants is not None
     return Chosen(
         table, enter, leave, cost, least, most, gap, names[code], group, reward, named, places, level, predicted, notes
@@ -240,10 +253,9 @@ def _ties(values: Floats, chosen: Bools, how: str) -> tuple[str, ...]:
     last = values == values[chosen].min()
     if not (last & ~chosen).any():
         return ()
-    return (
-        f"{last.sum():,} people share the last place {how}, {(last & chosen).sum():,} of whom have one: those who come "
-        "first in the table.",
-    )
+    count = (last & chosen).sum()
+    have = f"{count:,} have a place: those who come" if count > 1 else "1 has a place: the one who comes"
+    return (f"{last.sum():,} people are level at the last place {how}. Of these {have} first in the table.",)
 
 
 def _rows(rows: list[int]) -> str:
@@ -252,6 +264,4 @@ def _rows(rows: list[int]) -> str:
     >>> _rows([4]), _rows([0, 2])
     ('row 5', 'rows 1, 3')
     """
-    named = ", ".join(str(row + 1) for row in rows[:NAMED])
-    more = f" and {len(rows) - NAMED} more" if len(rows) > NAMED else ""
-    return f"row{'s' * (len(rows) > 1)} {named}{more}"
+    return f"row{'s' * (len(rows) > 1)} {first_few([row + 1 for row in rows], NAMED)}"

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from evenhand.arguments import one_of, real
-from evenhand.errors import NOTHING, ArgumentError, Wording, expected
+from evenhand.errors import NOTHING, ArgumentError, Wording, argument, expected
 from evenhand.groups.bias import INTERCEPT, Balance, estimate, named
 from evenhand.groups.interval_policies import ColdStart, IntervalPolicy, Preset
 from evenhand.groups.intervals import CHAIN_WITHIN, TOP, IntervalParams
@@ -34,10 +34,11 @@ from evenhand.rng import Seed
 if TYPE_CHECKING:
     import pandas as pd
 
-LIFTED = (
-    "The two-group form (sensitive=) adds both groups' widths to the sensitive arms alone: as long as little is known, "
-    "or the noise is large, that group is chosen more often than its share of the arms, in about 3 of 4 rounds for "
-    "half of the arms at T = 1000. The pooled form (group-fair-top-interval without sensitive=) lifts no group."
+LIFTED = Wording(
+    *("The two-group form (", argument("sensitive"), ") adds both groups' widths to the sensitive arms alone: as "),
+    "long as little is known, or the noise is large, that group is chosen more often than its share of the arms, in "
+    "about 3 of 4 rounds for half of the arms at T = 1000. The pooled form (group-fair-top-interval without it) lifts "
+    "no group.",
 )
 OWN_MEAN = (
     "mean_reward= adds the same number to every arm, which changes no comparison; what is left pulls each group "

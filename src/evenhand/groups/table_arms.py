@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from evenhand.arguments import real
-from evenhand.audit.similar import OTHERS, SimilarGap, notes_on_overlap, similar_gaps, told
+from evenhand.audit.similar import OTHERS, SimilarGap, check_varied, notes_on_overlap, similar_gaps, told
 from evenhand.data.encoding import fitted
 from evenhand.data.features import other_columns
-from evenhand.data.groupings import Grouping
+from evenhand.data.groupings import Grouping, used_once
 from evenhand.data.tables import column, column_names, in_column_order, named_alike, numbers, places_in
 from evenhand.errors import ArgumentError, TableError, Wording, argument, expected
 from evenhand.frames import as_pandas
@@ -227,6 +227,7 @@ class TableArms(KernelWorld):
         cells = _labels(frame, arm_columns, "arm")
         belongs = _labels(frame, group_columns, "group")
         rewards = numbers(frame, reward)
+        used_once("group", group_columns, {reward: "the reward"})
         if features is None:
             features = other_columns(frame, {*arm_columns, *group_columns, reward})
         shown = _names("features", features)
@@ -320,6 +321,7 @@ class TableArms(KernelWorld):
         """Return what the features explain of the difference between each of these groups and all others, and the gap
         between similar people; see `evenhand.audit.parity` with `given=`."""
         codes, names = self.codes(), self.membership.names
+        check_varied("reward", self.rewards)
         return similar_gaps(self.table, self.rewards, codes, names, self.encoder, compared=compared, level=level)
 
     def codes(self) -> Ints:

@@ -70,7 +70,7 @@ def plot_parity(finding: Parity | Rates, *, ax: Axes | None = None) -> Axes:
         axes.barh(at, values, 0.6, color=SHADES[0], alpha=0.75)
         axes.errorbar(values, at, xerr=np.where(np.isinf(ends), np.nan, ends), fmt="none", ecolor="black", capsize=3)
         axes.axvline(limit, **DASHED)
-        axes.set_yticks(at, [plain(row[0], LABEL) for row in rows])
+        axes.set_yticks(at, [plain(row[0], 2 * LABEL) for row in rows])
         beside = axes.secondary_yaxis("right")
         beside.set_yticks(at, [row[1] for row in rows])
         beside.tick_params(length=0)

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from evenhand.cli.inputs.inputs import named_shares
+from evenhand.cli.inputs.inputs import named_shares, shares_of
 from evenhand.cli.inputs.promises import promise_in
 from evenhand.cli.options import FORM, JSON, STORE, STUDY, Options
 from evenhand.cli.output import answer
-from evenhand.errors import ArgumentError, SharesError, expected
+from evenhand.errors import ArgumentError, expected
 from evenhand.labels import Labels
 from evenhand.policy.traits import traits_of
 from evenhand.promises.versions import rows_of
@@ -63,7 +63,8 @@ def change(
 
     Parameters
     ----------
-    shares : The share of each arm on offer: a=0.2,b=1/3, or a CSV or JSON file.
+    shares : The share of each arm on offer: a=0.2,b=1/3, or 0.2,1/3 in the order of the arms, 0.2 for each, or a CSV or
+        JSON file.
     promise : A promise file, as for `evenhand new --promise`, that replaces the current promise.
     begins : When the promise changes, if not now: a time such as 2026-12-01T00:00+01:00 (UTC without a zone), a date,
         or a duration such as 12h. The change is made right before the first decision after that. With the time that
@@ -77,15 +78,15 @@ def change(
         return
     if bool(shares) == (promise is not None):
         raise ArgumentError(expected("--shares", "either --shares or --promise FILE", shares or "neither"))
-    named = named_shares(shares) if shares else {}
-    if named is None:
-        raise SharesError(expected("--shares", "ARM=SHARE,ARM=SHARE, or a CSV or JSON file", shares))
+    named = named_shares(shares) if shares else None
     with Study.open(store, study) as running:
-        owed: Any = dict(zip(labels_of(list(named), running), named.values(), strict=True))
-        if promise is not None:
-            policy = running.state.bare_copy()
-            gone = traits_of(policy).retired
-            owed = promise_in(promise, [arm for arm in policy.arms or () if arm not in gone])
+        policy = running.state.bare_copy()
+        offered = [arm for arm in policy.arms or () if arm not in traits_of(policy).retired]
+        owed: Any = promise_in(promise, offered) if promise is not None else None
+        if named is not None:
+            owed = dict(zip(labels_of(list(named), running), named.values(), strict=True))
+        elif promise is None:
+            owed = shares_of(shares, offered)
         rows = rows_of(running.change(owed, begins=at))
         if at is not None:
             said = f"planned: the promise changes right before the first decision after {in_utc(at)}"

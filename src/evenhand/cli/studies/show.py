@@ -25,6 +25,7 @@ from evenhand.cli.output import (
     records,
     table,
 )
+from evenhand.cli.refusals import in_shell
 from evenhand.data.csv_files import write_csv
 from evenhand.display.digits import number
 from evenhand.display.html import notes_of
@@ -156,7 +157,7 @@ def _say(found: dict[str, Any], clauses: tuple[Clause, ...], written: list[Path]
         f"{found['told']} told, {found['forgotten']} forgotten, {found['open']} open\n"
     )
     for note in found["notes"]:
-        print_text(f"- {note}")
+        print_text(f"- {in_shell(note)}")
     rows = every_row = arm_rows(found["arms"], clauses)
     if len(rows) > MOST:
         rows = sorted(rows, key=lambda row: (row["owed"] is None, -(row["owed"] or 0.0), -row["decisions"]))[:MOST]

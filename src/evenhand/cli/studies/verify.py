@@ -97,7 +97,7 @@ def in_words(name: str, found: Verification) -> Iterator[str]:
         f"written by {', '.join(found.versions) or 'nobody yet'}"
     )
     yield from (f"WRONG: {problem}" for problem in found.problems)
-    yield from (f"note: {note}" for note in found.notes)
+    yield from (f"note: {in_shell(note)}" for note in found.notes)
     yield "note: the keys of the service are not part of the log; they were not checked."
     new = found.entries - found.since
     if found.ok and not new:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from evenhand.arguments import yes_or_no
 from evenhand.data.encoding import Encoder
-from evenhand.data.features import other_columns
+from evenhand.data.features import categories, other_columns
 from evenhand.data.groupings import groups_in, used_once
 from evenhand.data.tables import cells, check_column, column, column_names, in_column_order, places_in
 from evenhand.errors import TableError, Wording, expected, expected_one_of
@@ -39,7 +39,8 @@ class TableFeatures:
     """
 
     def __init__(self, frame: pd.DataFrame, columns: Sequence[str]) -> None:
-        self.encoder = Encoder.fit(frame, columns, unseen="ignore")
+        kinds = {str(name): categories(as_pandas(frame), name) for name in columns}
+        self.encoder = Encoder(kinds, unseen="ignore")
         rows = self.encoder.transform(frame)
         scaled = np.isin(self.names, [name for name, kinds in self.encoder.columns.items() if kinds is None])
         self.low = np.where(scaled, rows.min(axis=0), 0.0)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from evenhand.errors import Wording, argument
+
 LEAST = 20
 """How many rewards there must be before anything is said."""
 ALIKE = 0.95
@@ -58,13 +60,13 @@ class Outcomes:
             return refused
         which = "every reward is" if times == self._rewards else f"{times:,} of {self._rewards:,} rewards are"
         other = "a reward of 0" if value else "another reward"
-        return (
+        none = Wording(
             f"{which} {value:g}, and {silent:,} of {decisions:,} decisions have none ({closed:,} closed without one, "
-            f"{open_tickets:,} open): if silence means {other}, tell it; a new study does so by itself with "
-            "expire_after= and expire_reward= (--expire-after, --expire-reward); as it is, the policy may not learn "
-            "which arm is best",
-            *refused,
+            f"{open_tickets:,} open): if silence means {other}, tell it; a new study does so by itself with ",
+            *(argument("expire_after"), " and ", argument("expire_reward")),
+            "; as it is, the policy may not learn which arm is best",
         )
+        return none, *refused
 
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restore` needs to continue exactly here."""
