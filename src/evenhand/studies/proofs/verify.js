@@ -6,6 +6,7 @@
 const FORMAT = "evenhand proof 1";
 const CHANGES = ["add", "retire", "change"];
 const KINDS = ["floor", "cap", "window"];
+const WORST = ["clause", "most", "below"];
 const UNKNOWN =
   "It cannot know whether the learner would have chosen so, whether decisions were made that were never logged, or " +
   "whether all was written anew before the first checkpoint that you hold";
@@ -46,16 +47,33 @@ function sha(...parts) {
 }
 
 const ENCODER = new TextEncoder();
-const bytes = (text) => ENCODER.encode(text);
 const hex = (data) => Array.from(data, (byte) => byte.toString(16).padStart(2, "0")).join("");
 const unhex = (text) => Uint8Array.from(text.match(/../g) ?? [], (two) => parseInt(two, 16));
 const one = (byte) => Uint8Array.of(byte);
 const isText = (value) => typeof value === "string";
+const isNumber = (value) => typeof value === "number";
+const isWhole = (value) => Number.isSafeInteger(value) && value >= 0;
+const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+const arePositions = (value, size) =>
+  Array.isArray(value) && value.every((i) => isWhole(i) && i < size) && new Set(value).size === value.length;
 const largest = (a, b) => (a > b ? a : b);
 
 const check = (holds, said) => {
   if (!holds) throw new Error(said);
 };
+
+function bytes(text) {
+  check(!/\p{Surrogate}/u.test(text), "a text with half a character");
+  return ENCODER.encode(text);
+}
+
+// An object; its whole numbers that JavaScript would round become texts, as labels are compared as texts.
+function read(text) {
+  const exact = (token) => (/^-?\d+$/.test(token) && !Number.isSafeInteger(Number(token)) ? `"${token}"` : token);
+  const said = JSON.parse(/\d{16}/.test(text) ? text.replace(/"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g, exact) : text);
+  check(isObject(said), "no object");
+  return said;
+}
 
 function link(before, fields) {
   const shown = fields.slice(0, 10).map((field) => (field === null ? "\0" : String(field).replaceAll("\0", "\0\0")));
@@ -63,6 +81,7 @@ function link(before, fields) {
 }
 
 function written(label) {
+  if (!isText(label) && !Number.isSafeInteger(label) && typeof label !== "boolean") return null;
   const text = String(label).normalize("NFC");
   return ["True", "False", "TRUE", "FALSE"].includes(text) ? text.toLowerCase() : text;
 }
@@ -73,7 +92,7 @@ function eight(set, value) {
   return new Uint8Array(view.buffer);
 }
 
-const bits = (chance) => (typeof chance === "number" ? hex(eight("setFloat64", chance)) : "");
+const bits = (chance) => (isNumber(chance) ? hex(eight("setFloat64", chance)) : "");
 const noteOf = (ticket, at, played, arms, chance) => [ticket, at, String(played), bits(chance), ...arms].join("\x1f");
 const leafOf = (digest, note) => sha(one(0), bytes(`${digest}\x1f${note}`));
 const rootOf = (entries, head, books) => hex(sha(one(2), eight("setBigUint64", BigInt(entries)), head, books));
@@ -87,9 +106,16 @@ function valueOf(clause, clock) {
 
 const limitOf = (clause) => (clause.kind === "window" ? clause.q : clause.q * (clause.slack + 1n));
 
-// Whether the chance of a whole slate can be one.
-const isChance = (decided) =>
-  decided.indexes === undefined || (decided.propensity > 0 && decided.propensity <= 1 + 1e-9);
+// Whether each position was drawn on its own.
+const isEach = (decided) => (decided.indexes ?? null) === null && Array.isArray(decided.arm);
+
+// Whether the chance of the whole decision can be one, and of a single arm is that stated for the arm.
+function isChance(decided, played) {
+  const { indexes = null, probabilities: stated = null, propensity: chance = null } = decided;
+  if (chance === null) return indexes === null || stated === null;
+  const alike = indexes !== null || stated === null || (played.length === 1 && stated[played[0]] === chance);
+  return isNumber(chance) && chance > 0 && chance <= 1 + 1e-9 && alike;
+}
 
 // A log, followed entry by entry from its header: its chain, its tree, and the books of its promise.
 class Followed {
@@ -102,7 +128,9 @@ class Followed {
   constructor(header) {
     const said = JSON.parse(header);
     check(said.format === FORMAT, `expected the format ${FORMAT}`);
-    const { study, birth: digest, created: at, when, lottery } = said;
+    const { study, policy, birth: digest, created: at, when, lottery } = said;
+    const sound = [study, policy, digest].every(isText) && isWhole(at) && (lottery === null || isNumber(lottery));
+    check(sound && when !== undefined, "the header has other values than a study writes");
     Object.assign(this, { study, digest, at, when, lottery, sequence: 0, rounds: 0, decisions: 0, peaks: [] });
     Object.assign(this, { problems: [], clauses: [], live: [], arms: [], plays: [] });
     this.begin(said);
@@ -113,16 +141,19 @@ class Followed {
   begin(said) {
     const { arms } = said;
     const before = new Map(this.live.map((clause) => [JSON.stringify(clause.said), clause]));
-    const same = this.arms.every((arm, i) => arm === arms[i]) && new Set(arms).size === arms.length;
-    check(same, "the arms are others than before");
+    const same = Array.isArray(arms) && arms.every(isText) && this.arms.every((arm, i) => arm === arms[i]);
+    const sound = same && new Set(arms).size === arms.length && arePositions(said.retired, arms.length);
+    check(sound, "the arms are others than before");
     Object.assign(this, { arms, retired: said.retired, plays: arms.map((_, i) => this.plays[i] ?? 0) });
     this.places = new Map(arms.map((arm, i) => [arm, i]));
     const live = said.clauses.map((stated) => {
       const known = before.get(JSON.stringify(stated));
-      if (known) return known;
+      if (known && before.delete(JSON.stringify(stated))) return known;
       const [begun, kind, members, rate, slack, wait] = stated;
+      check(stated.length === 6 && /^[0-9]+\/[0-9]+$/.test(rate), `no clause: ${stated}`);
       const [p, q] = rate.split("/").map(BigInt);
-      const sound = members.length && members.every((arm) => Number.isInteger(arm) && arm in arms) && p >= 0n && q >= 1n;
+      const whole = [begun, slack, wait].every(isWhole) && (kind === "floor" || wait === 0);
+      const sound = whole && arePositions(members, arms.length) && members.length && q > 0n;
       check(sound && begun === this.sequence && KINDS.includes(kind), `no clause that begins here: ${stated}`);
       const last = kind === "window" ? new Array(Number(p)).fill(0) : [];
       const counted = { idle: this.rounds + wait, plays: 0n, most: 0n, last };
@@ -143,9 +174,7 @@ class Followed {
     try {
       if (kind === "ask") {
         this.decisions++;
-        const [decided, shown] = [JSON.parse(decision), JSON.parse(given)];
-        check(decided.constructor === Object && shown.constructor === Object, "no decision");
-        note = this.decide(ticket, decided, shown.available ?? null);
+        note = this.decide(ticket, read(decision), read(given).available ?? null);
       } else if (CHANGES.includes(kind) && this.when !== null) this.begin(JSON.parse(said));
     } catch (error) {
       this.problems.push(`entry ${sequence} cannot be read: ${error.message}`);
@@ -156,21 +185,22 @@ class Followed {
   // Count a decision, check its chances, and return its note.
   decide(ticket, decided, available) {
     const { index, probabilities: stated = null } = decided;
-    const played = decided.indexes ?? (Number.isInteger(index) && index >= 0 ? [index] : []);
+    const played = decided.indexes ?? (isEach(decided) ? decided.arm : isWhole(index) ? [index] : []);
     let chance = decided.propensity ?? null;
-    check(Array.isArray(played), "no list of positions");
+    check(arePositions(played, Infinity), `these are no positions, each once: ${played}`);
     const cause = `entry ${this.sequence}, ask ${ticket}: these cannot be its chances: ${JSON.stringify(stated)}`;
-    const sound = () => this.addsUp(stated, played) && isChance(decided);
-    if ((stated !== null || this.lottery !== null) && played.length && !sound()) this.problems.push(cause);
-    else if (chance === null && stated !== null && played.length === 1) chance = stated[played[0]];
+    const addsUp = (stated === null && this.lottery === null) || this.addsUp(stated, played, isEach(decided));
+    if (played.length && !(addsUp && isChance(decided, played))) this.problems.push(cause);
+    else if (chance === null && stated !== null && played.length === 1 && !isEach(decided)) chance = stated[played[0]];
     if (this.when !== null) this.count(played, decided.arms ?? [decided.arm], available);
     const arms = played.filter((i) => i < this.arms.length).map((i) => this.arms[i]);
     return noteOf(ticket, this.at, played, arms, chance);
   }
 
-  // Whether chances can be chances: together the plays, and none between 0 and the lottery's floor.
-  addsUp(stated, played) {
-    const sound = Array.isArray(stated) && stated.every((chance) => typeof chance === "number" && chance >= 0);
+  // Whether chances can be chances: together the plays, or at most 1 where each was drawn on its own, and none between 0
+  // and the lottery's floor.
+  addsUp(stated, played, each) {
+    const sound = Array.isArray(stated) && stated.every((chance) => isNumber(chance) && chance >= 0);
     if (!sound) return false;
     for (const clause of this.lottery && played.length === 1 ? this.live : []) {
       if (clause.kind !== "floor" || clause.arms.length !== 1 || this.clock(clause) < 0) continue;
@@ -179,7 +209,8 @@ class Followed {
       if (chance === undefined || (chance > 0 && chance < floor - 1e-9)) return false;
     }
     const sum = stated.reduce((a, b) => a + b, 0);
-    return Math.abs(sum - played.length) <= 1e-9 * stated.length && played.every((i) => stated[i] > 0);
+    const tight = each ? stated.every((one) => one <= 1 + 1e-9) : Math.abs(sum - played.length) <= 1e-9 * stated.length;
+    return tight && played.every((i) => stated[i] > 0);
   }
 
   // Enter a round in the books.
@@ -188,10 +219,11 @@ class Followed {
     const given = Array.isArray(available) ? available : available === null ? this.arms : [available];
     const offer = limited ? new Set(given.map((arm) => this.places.get(written(arm)) ?? -1)) : null;
     if (limited) this.retired.forEach((arm) => offer.delete(arm));
-    const sound = played.every((i) => Number.isInteger(i) && i in this.arms && (!limited || offer.has(i)));
+    const sound = played.every((i) => i < this.arms.length && (!limited || offer.has(i)));
     check(sound && played.length, `no arms on offer: ${played}`);
-    const alike = named.length === played.length && named.every((arm, i) => written(arm) === this.arms[played[i]]);
-    check(alike && new Set(played).size === played.length, `other arms than their positions say, or one twice: ${named}`);
+    const many = Array.isArray(named) && named.length === played.length;
+    const alike = many && named.every((arm, i) => written(arm) === this.arms[played[i]]);
+    check(alike, `other arms than their positions say: ${named}`);
     this.rounds++;
     for (const clause of limited ? this.live : []) clause.idle += clause.arms.some((arm) => offer.has(arm)) ? 0 : 1;
     for (const arm of played) {
@@ -254,9 +286,17 @@ class Followed {
 function entryOf(line) {
   const fields = JSON.parse(line);
   if (!Array.isArray(fields) || fields.length !== (CHANGES.includes(fields[1]) ? 12 : 11)) return null;
-  const whole = [0, 2, 3].every((i) => Number.isInteger(fields[i]) || (i === 2 && fields[i] === null));
-  const texts = fields.every((field, i) => [0, 2, 3].includes(i) || isText(field) || (field === null && i > 4 && i < 10));
-  return whole && texts && fields[3] >= 0 && fields[3] < 2 ** 53 ? fields : null;
+  const whole = [0, 2, 3].every((i) => isWhole(fields[i]) || (i === 2 && fields[i] === null && fields[1] !== "ask"));
+  const may = [5, 7, 8, 9];
+  const texts = fields.every((one, i) => [0, 2, 3].includes(i) || isText(one) || (one === null && may.includes(i)));
+  return whole && texts ? fields : null;
+}
+
+// Whether a checkpoint of so many entries says what they say.
+function fits(kept, log) {
+  const shown = (value) => JSON.stringify(value, WORST);
+  const alike = ([name, value]) => !(name in kept) || shown(kept[name]) === shown(value);
+  return Object.entries(log.checkpoint()).every(alike);
 }
 
 // What a proof says, and the problems: of the log itself, and of checkpoints that it does not fit.
@@ -274,7 +314,7 @@ async function follow(lines, known = []) {
       if (broken) break;
       log.take(fields, fields[11]);
     }
-    for (const kept of known.filter((each) => each.entries === log.sequence && each.root !== log.root()))
+    for (const kept of known.filter((each) => each.entries === log.sequence && !fits(each, log)))
       problems.push(`the first ${log.sequence} entries are not those of the checkpoint of ${kept.time}`);
   }
   problems.push(...log.problems, ...(broken ? [broken] : []));
@@ -286,7 +326,9 @@ async function follow(lines, known = []) {
 
 // Whether a decision stands at its place of the root of a checkpoint (RFC 9162, section 2.1.3.2).
 function checkReceipt(receipt, kept) {
-  const note = noteOf(receipt.ticket, receipt.at, receipt.positions, receipt.arms, receipt.chance);
+  const { ticket, at: time, positions, arms, chance } = receipt;
+  if (!(chance === null || isNumber(chance)) || arms.length > positions.length) return false;
+  const note = noteOf(ticket, time, positions, arms, chance);
   let [node, at, last] = [leafOf(receipt.digest, note), receipt.entry, receipt.entries];
   const path = Uint8Array.from(atob(receipt.path), (sign) => sign.charCodeAt(0));
   for (let i = 0; i < path.length; i += 32) {

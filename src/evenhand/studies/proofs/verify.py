@@ -25,6 +25,7 @@ import base64
 import hashlib
 import io
 import json
+import re
 import struct
 import sys
 import time
@@ -35,7 +36,9 @@ from typing import Any
 
 FORMAT = "evenhand proof 1"
 CHANGES = ("add", "retire", "change")
-TYPES = ((int,), (str,), (int, type(None)), (int,), (str,), *[(str, type(None))] * 5, (str,))
+MAYBE = (str, type(None))
+TYPES = ((int,), (str,), (int, type(None)), (int,), (str,), MAYBE, (str,), MAYBE, MAYBE, MAYBE, (str,))
+UNREADABLE = (AttributeError, LookupError, MemoryError, OverflowError, RecursionError, TypeError, ValueError)
 UNKNOWN = (
     "It cannot know whether the learner would have chosen so, whether decisions were made that were never logged, or "
     "whether all was written anew before the first checkpoint that you hold"
@@ -53,15 +56,35 @@ def link(before: str, fields: Sequence[Any]) -> str:
     return sha("\x1f".join([before, *shown]).encode()).hex()
 
 
-def written(label: Any) -> str:
-    """Return how a label is written: numbers by their digits, text composed (NFC)."""
-    if isinstance(label, float) and label.is_integer():
-        label = int(label)
+def read(text: str) -> Any:
+    """Return what a JSON text says. As in JavaScript, 1.0 is the whole number 1, and NaN is no JSON."""
+    return json.loads(text, parse_float=lambda digits: whole_or(float(digits)), parse_constant=int)
+
+
+def whole_or(value: float) -> float:
+    """Return a whole number as such."""
+    return int(value) if value.is_integer() and abs(value) < 2**53 else value
+
+
+def is_whole(value: object) -> bool:
+    """Return whether a value is a whole number >= 0 that JavaScript reads exactly."""
+    return type(value) is int and 0 <= value < 2**53
+
+
+def are_positions(value: object, size: int) -> bool:
+    """Return whether these are positions of so many arms, each once."""
+    return isinstance(value, list) and all(is_whole(i) and i < size for i in value) and len(set(value)) == len(value)
+
+
+def written(label: object) -> str | None:
+    """Return how a label is written: whole numbers by their digits, text composed (NFC); None where it is no label."""
+    if not isinstance(label, (int, str)):
+        return None
     text = unicodedata.normalize("NFC", str(label))
     return text.lower() if text in ("True", "False", "TRUE", "FALSE") else text
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> bool:
     """Return whether a value is a number, which true and false are not."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
@@ -80,16 +103,27 @@ def positions_and_chance(decided: dict[str, Any]) -> tuple[list[Any], Any]:
     """Return what was played, by positions, and the chance of that, None where it is not known."""
     played, index, stated = decided.get("indexes"), decided.get("index"), decided.get("probabilities")
     if played is None:
-        played = [index] if type(index) is int and index >= 0 else []
+        played = decided["arm"] if is_each(decided) else [index] if is_whole(index) else []
+    if not are_positions(played, 2**53):
+        raise ValueError(f"these are no positions, each once: {played}")
     chance = decided.get("propensity")
-    alone = chance is None and isinstance(stated, list) and len(played) == 1 and played[0] < len(stated)
-    return played, stated[played[0]] if alone and stated is not None else chance
+    alone = chance is None and isinstance(stated, list) and len(played) == 1 and not is_each(decided)
+    return played, stated[played[0]] if alone and stated is not None and played[0] < len(stated) else chance
 
 
-def is_chance(decided: dict[str, Any]) -> bool:
-    """Return whether the chance of a whole slate can be one."""
-    chance: Any = decided.get("propensity")
-    return "indexes" not in decided or (is_number(chance) and 0 < chance <= 1 + 1e-9)
+def is_each(decided: dict[str, Any]) -> bool:
+    """Return whether each position was drawn on its own."""
+    return decided.get("indexes") is None and isinstance(decided.get("arm"), list)
+
+
+def is_chance(decided: dict[str, Any], played: Sequence[int]) -> bool:
+    """Return whether the chance of the whole decision can be one, and of a single arm is that stated for the arm."""
+    chance, stated = decided.get("propensity"), decided.get("probabilities")
+    slate = decided.get("indexes") is not None
+    if chance is None:
+        return not slate or stated is None
+    alike = slate or stated is None or (len(played) == 1 and stated[played[0]] == chance)
+    return is_number(chance) and 0 < chance <= 1 + 1e-9 and alike
 
 
 def leaf_of(digest: str, note: str) -> bytes:
@@ -120,9 +154,12 @@ class Followed:
     what is wrong with it. Everything is kept as plain data."""
 
     def __init__(self, header: str) -> None:
-        said = json.loads(header)
+        said = read(header)
         if said["format"] != FORMAT:
             raise ValueError(f"expected the format {FORMAT!r}, got {said['format']!r}")
+        texts = all(isinstance(said[name], str) for name in ("study", "policy", "birth"))
+        if not texts or not is_whole(said["created"]) or not (said["lottery"] is None or is_number(said["lottery"])):
+            raise ValueError("the header has other values than a study writes")
         self.study, self.digest, self.at = said["study"], said["birth"], said["created"]
         self.when, self.lottery = said["when"], said["lottery"]
         self.sequence = self.rounds = self.decisions = 0
@@ -139,22 +176,24 @@ class Followed:
     def begin(self, said: dict[str, Any]) -> None:
         """Take up what is promised from here on; what stays in force is counted on."""
         arms, before = said["arms"], {json.dumps(self.clauses[i]["said"]): i for i in self.live}
-        if arms[: len(self.arms)] != self.arms or len(set(arms)) < len(arms):
+        texts = all(isinstance(arm, str) for arm in arms) and len(set(arms)) == len(arms)
+        if arms[: len(self.arms)] != self.arms or not texts or not are_positions(said["retired"], len(arms)):
             raise ValueError("the arms are others than before")
         self.arms, self.retired = arms, said["retired"]
         self.plays += [0] * (len(arms) - len(self.plays))
         live = []
         for stated in said["clauses"]:
             begun, kind, members, rate, slack, wait = stated
-            at = before.get(json.dumps(stated))
+            at = before.pop(json.dumps(stated), None)
             if at is None:
-                p, q = map(int, rate.split("/"))
-                places = bool(members) and all(type(arm) is int and 0 <= arm < len(arms) for arm in members)
-                if begun != self.sequence or kind not in ("floor", "cap", "window") or not places or p < 0 or q < 1:
+                p, q = map(int, rate.split("/")) if re.fullmatch("[0-9]+/[0-9]+", rate) else (0, 0)
+                whole = all(map(is_whole, (begun, slack, wait))) and (kind == "floor" or wait == 0)
+                sound = whole and q > 0 and members and are_positions(members, len(arms))
+                if begun != self.sequence or kind not in ("floor", "cap", "window") or not sound:
                     raise ValueError(f"no clause that begins here: {stated}")
                 at = len(self.clauses)
                 last = [0] * p if kind == "window" else []
-                clause = {"said": stated, "kind": kind, "arms": members, "p": p, "q": q, "slack": int(slack)}
+                clause = {"said": stated, "kind": kind, "arms": members, "p": p, "q": q, "slack": slack}
                 self.clauses.append({**clause, "idle": self.rounds + wait, "plays": 0, "most": 0, "last": last})
             live.append(at)
         for at in set(self.live).difference(live):
@@ -178,25 +217,28 @@ class Followed:
         try:
             if kind == "ask":
                 self.decisions += 1
-                note = self.decide(ticket, json.loads(fields[5]), json.loads(fields[4]).get("available"))
+                note = self.decide(ticket, read(fields[5]), read(fields[4]).get("available"))
             elif kind in CHANGES and self.when is not None:
-                self.begin(json.loads(said))
-        except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
+                self.begin(read(said))
+        except UNREADABLE as error:
             self.problems.append(f"entry {self.sequence} cannot be read: {error}")
         self.grow(leaf_of(self.digest, note))
 
     def decide(self, ticket: int, decided: dict[str, Any], available: Any) -> str:
         """Count a decision, check its chances, and return its note."""
         (played, chance), stated = positions_and_chance(decided), decided.get("probabilities")
-        told = stated is not None or self.lottery is not None
-        if told and played and not (self.adds_up(stated, played) and is_chance(decided)):
+        untold = stated is None and self.lottery is None
+        adds_up = untold or self.adds_up(stated, played, is_each(decided))
+        if played and not (adds_up and is_chance(decided, played)):
             self.problems.append(f"entry {self.sequence}, ask {ticket}: these cannot be its chances: {stated}")
         if self.when is not None:
-            self.count(played, decided.get("arms", [decided.get("arm")]), available)
+            named = decided.get("arms")
+            self.count(played, [decided.get("arm")] if named is None else named, available)
         return note_of(ticket, self.at, played, [self.arms[i] for i in played if i < len(self.arms)], chance)
 
-    def adds_up(self, stated: Any, played: Sequence[int]) -> bool:
-        """Return whether chances can be chances: together the plays, and none between 0 and the lottery's floor."""
+    def adds_up(self, stated: Any, played: Sequence[int], each: bool) -> bool:
+        """Return whether chances can be chances: together the plays, or at most 1 where each was drawn on its own, and
+        none between 0 and the lottery's floor."""
         if not isinstance(stated, list) or not all(map(is_number, stated)) or min(stated, default=-1) < 0:
             return False
         for at in self.live if self.lottery and len(played) == 1 else ():
@@ -205,20 +247,20 @@ class Followed:
                 floor = self.lottery * clause["p"] / clause["q"]
                 if len(stated) <= clause["arms"][0] or 0 < stated[clause["arms"][0]] < floor - 1e-9:
                     return False
-        tight = abs(sum(stated) - len(played)) <= 1e-9 * len(stated)
+        tight = max(stated) <= 1 + 1e-9 if each else abs(sum(stated) - len(played)) <= 1e-9 * len(stated)
         return tight and all(i < len(stated) and stated[i] > 0 for i in played)
 
     def count(self, played: Sequence[int], named: Sequence[Any], available: Any) -> None:
         """Enter a round in the books."""
         offer, limited = set(range(len(self.arms))), available is not None or bool(self.retired)
         if limited:
-            place = {arm: i for i, arm in enumerate(self.arms)}
+            place: dict[str | None, int] = {arm: i for i, arm in enumerate(self.arms)}
             given = available if isinstance(available, list) else self.arms if available is None else [available]
             offer = {place[written(arm)] for arm in given if written(arm) in place}.difference(self.retired)
-        if not all(type(i) is int and i in offer for i in played) or not played:
+        if not offer.issuperset(played) or not played:
             raise ValueError(f"no arms on offer: {played}")
-        if [written(arm) for arm in named] != [self.arms[i] for i in played] or len(set(played)) < len(played):
-            raise ValueError(f"other arms than their positions say, or one twice: {named}, {played}")
+        if not isinstance(named, list) or [written(arm) for arm in named] != [self.arms[i] for i in played]:
+            raise ValueError(f"other arms than their positions say: {named}, {played}")
         self.rounds += 1
         for clause in [self.clauses[at] for at in self.live] if limited else ():
             clause["idle"] += offer.isdisjoint(clause["arms"])
@@ -304,12 +346,18 @@ def lines_of(path: str) -> Iterator[str]:
 
 def entry_of(line: str) -> list[Any] | None:
     """Return the fields of a line, None where it is no entry."""
-    fields = json.loads(line)
+    fields = read(line)
     if not isinstance(fields, list) or len(fields) < len(TYPES):
         return None
-    sound = all(type(fields[i]) in kinds for i, kinds in enumerate(TYPES)) and 0 <= fields[3] < 2**53
+    sound = all(type(fields[i]) in kinds for i, kinds in enumerate(TYPES)) and is_whole(fields[3])
+    sound = sound and (is_whole(fields[2]) or (fields[2] is None and fields[1] != "ask"))
     more = [str] if fields[1] in CHANGES else []
     return fields if sound and [type(one) for one in fields[len(TYPES) :]] == more else None
+
+
+def fits(kept: dict[str, Any], log: Followed) -> bool:
+    """Return whether a checkpoint of so many entries says what they say."""
+    return all(kept.get(name, value) == value for name, value in log.checkpoint().items())
 
 
 def follow(lines: Iterable[str], known: Sequence[dict[str, Any]] = ()) -> tuple[Followed, list[str]]:
@@ -317,7 +365,7 @@ def follow(lines: Iterable[str], known: Sequence[dict[str, Any]] = ()) -> tuple[
     rows, problems, broken = iter(lines), [], ""
     log = Followed(next(rows, "{}"))
     while True:
-        others = [one for one in known if one["entries"] == log.sequence and one["root"] != log.root()]
+        others = [one for one in known if one["entries"] == log.sequence and not fits(one, log)]
         problems += [f"the first {log.sequence} entries are not those of the checkpoint of {o['time']}" for o in others]
         line = next(rows, None)
         if line is None:
@@ -343,7 +391,10 @@ def follow(lines: Iterable[str], known: Sequence[dict[str, Any]] = ()) -> tuple[
 
 def check_receipt(receipt: dict[str, Any], kept: dict[str, Any]) -> bool:
     """Return whether a decision stands at its place of the root of a checkpoint (RFC 9162, section 2.1.3.2)."""
-    note = note_of(*(receipt[name] for name in ("ticket", "at", "positions", "arms", "chance")))
+    ticket, at, played, arms, chance = (receipt[name] for name in ("ticket", "at", "positions", "arms", "chance"))
+    if not (chance is None or is_number(chance)) or len(arms) > len(played):
+        return False
+    note = note_of(ticket, at, played, arms, chance)
     node, at, last = leaf_of(receipt["digest"], note), receipt["entry"], receipt["entries"]
     path = base64.b64decode(receipt["path"])
     for other in (path[i : i + 32] for i in range(0, len(path), 32)):
@@ -383,12 +434,14 @@ def main(paths: Sequence[str]) -> int:
     proofs = []
     for path in paths:
         try:
-            with open(path, encoding="utf-8") as file:
-                one = json.load(file)
-        except ValueError:
+            with open(path, "rb") as file:
+                one = json.loads(file.read(2**14))
+        except (RecursionError, ValueError):
+            one = {}
+        if "path" in one or "root" in one:
+            (receipts if "path" in one else known).append(one)
+        else:
             proofs.append(path)
-            continue
-        (receipts if "path" in one else known if "root" in one else proofs).append(one)
     if len(proofs) + len(receipts) != 1:
         print(str(__doc__).split("\n\n")[1])
         return 2
@@ -401,7 +454,7 @@ def main(paths: Sequence[str]) -> int:
         return 0 if found else 1
     try:
         log, problems = follow(lines_of(proofs[0]), known)
-    except (OSError, KeyError, TypeError, ValueError) as error:
+    except (OSError, zipfile.BadZipFile, *UNREADABLE) as error:
         print(f"WRONG: this is no proof: {error!r}.")
         return 1
     print(said_of_log(log, problems, len(known)))
