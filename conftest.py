@@ -36,7 +36,6 @@ EXTRAS = {
     "dask": ["dask", "distributed"],
     "docs": ["IPython", "ipykernel", "myst_nb", "myst_parser", "nbclient", "nbformat", "sphinx"],
     "fairlearn": ["fairlearn"],
-    "gymnasium": ["gymnasium"],
     "openfeature": ["openfeature"],
     "peers": ["river"],
     "postgresql": ["psycopg"],
@@ -59,7 +58,8 @@ def pytest_runtest_makereport(item, call):
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector):
     report = yield
-    return judged(report, report.call.excinfo, collector)
+    call = getattr(report, "call", None)  # pytest --lf reports files that it leaves out without one
+    return judged(report, None if call is None else call.excinfo, collector)
 
 
 def judged(report, excinfo, node):

@@ -141,7 +141,7 @@ def capped(times: int) -> list[Measure]:
             ]
             for what, ours, other in compared:
                 error = ours.std() * np.sqrt(1 / times + 1 / TRIALS_BY_HAND)
-                off = abs(ours.mean() - other) / error
+                off = float(abs(ours.mean() - other) / error)
                 said = f"{ours.mean():.3g} against {other:g}"
                 found.append(Measure(f"{name}, {what}, against numpy by hand", off, "standard errors", 3, remark=said))
     columns = ["design", *ARMS, "successes", "best most used", "rounds with a zero", "bias of weighting C"]

@@ -294,6 +294,7 @@ CALLS = {
         of_new(asked_queue, "read_labels"), path="/absent/absent.json", annotator=None, name=None, encoding=None
     ),
     "LipschitzUCB": call(similarity.LipschitzUCB, dimension=2),
+    "KnownRewardLipschitz": call(similarity.KnownRewardLipschitz, theta=[0.5, 0.5]),
     "EllipsoidDistance": call(similarity.EllipsoidDistance),
     "MomentDistance": call(similarity.MomentDistance),
     "PosteriorDistance": call(similarity.PosteriorDistance),

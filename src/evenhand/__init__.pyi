@@ -13,6 +13,7 @@ from . import (
     similarity as similarity,
     simulation as simulation,
     studies as studies,
+    trials as trials,
 )
 from .checks import check_policy as check_policy, check_world as check_world
 from .data.encoding import Encoder as Encoder

@@ -12,7 +12,6 @@ EXTRAS = {
     "dask": "dask",
     "distributed": "dask",
     "fairlearn": "fairlearn",
-    "gymnasium": "gymnasium",
     "h5netcdf": "data",
     "highspy": "interventions",
     "pooch": "data",

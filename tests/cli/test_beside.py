@@ -10,7 +10,7 @@ EVERYWHERE = {"--json", "--study", "--out"}
 COUNTS = {
     "new": "--policy --shares --arms-from --learn --tolerance --groups --sensitive --seed --name --expire-after "
     "--set --spec --promise",
-    "ask": "--contexts --available --groups --annotator --weight --count --key --subject",
+    "ask": "--contexts --available --groups --annotator --weight --scores --count --key --subject",
     "tell": "--values --violations --acceptable --rows --samples --annotator --auditor --weight",
     "add": "--share",
     "change": "--shares --promise --from",
@@ -20,14 +20,16 @@ COUNTS = {
     "--print-keys --create --wait",
     "keys": "--role --note --expires --for",
     "erase": "--subject --older-than",
-    "simulate": "--means --policy --shares --cap --window --log --learn --delay --rounds --replications --seed --jobs",
+    "simulate": "--means --policy --shares --cap --window --log --learn --delay --missing --control "
+    "--rounds --replications --seed --jobs",
     "sample": "--group --budget --label --features --costs --batch --loss --trend --reweighted --multiclass "
     "--empty --seed",
     "certify": "--at-most --fresh --once --delta",
     "label": "--id --group --features --labels --show --state --annotators --choice --tasks --empty --seed",
-    "audit": "--shares --arm --order --cap --window --promise --segment --available --round --times --weight",
+    "audit": "--shares --arm --order --cap --window --promise --segment --available --round --times --weight "
+    "--since --until --by",
     "report": "--shares --arm --order --cap --window --promise --segment --available --round --times --weight --reward "
-    "--call",
+    "--call --since --until --by",
     "evaluate": "--arm --reward --propensity --policy --shares --cap --window --estimator --model "
     "--largest-weight --stationary --interval --each --fit "
     "--level --contexts --position --order --unit --rounds --replays --seed --at-least --picture",

@@ -63,7 +63,7 @@ def test_a_page_shows_the_chances_the_draw_and_close_people_who_differ_most(audi
     assert run(*usual, "--out", "who.csv", "--seed", 4).exit_code == 0
     written = pd.read_csv("who.csv")
     rows = written.index[written.chosen == "yes"] + 1
-    assert f"Drawn with --seed 4: row {rows[0]}, row {rows[1]}." in text
+    assert f"Drawn with --seed 4: rows {rows[0]}, {rows[1]}." in text
     assert np.ptp(written.chance) == 0
     assert "All people have the same chance." in text
     assert "--out who.html --seed 4" in text

@@ -8,7 +8,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.cli import main
-from evenhand.cli.output import picture, visible
+from evenhand.cli.output import picture, records, visible
 from evenhand.plots.style import figure
 from evenhand.studies import Ask
 from tests.cli.shell import answer, evenhand
@@ -33,6 +33,17 @@ def test_signs_that_the_fonts_lack_are_empty_boxes_in_a_picture_and_no_warning(t
 )
 def test_a_terminal_obeys_nothing_that_others_wrote(text, shown):
     assert visible(text) == shown
+
+
+@pytest.mark.parametrize("width", [50, 60, 90])
+def test_no_word_of_a_table_is_broken_where_another_shape_has_room(monkeypatch, capsys, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    groups = ["African-American", "Caucasian", "Native American"]
+    records("", [{"group": one, "validation": 82, "most_frequent": 0.3415, "verdict": "not_shown"} for one in groups])
+    printed = capsys.readouterr().out
+    for word in ("African-", "American", "Caucasian", "validation", "frequent", "0.3415", "shown"):
+        assert word in printed, printed
+    assert ("African-American" in printed) == (width == 90)
 
 
 def test_a_label_cannot_clear_the_screen(tmp_path):

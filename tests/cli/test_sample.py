@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binomtest, ttest_1samp
 
 import evenhand as eh
-from evenhand.cli.worst_off import say_compared, worst_of
+from evenhand.cli.worst_off import say_compared, worst_of, worth_notes
 from evenhand.errors import ArgumentError, TableError
 from evenhand.sampling import confidence_sequence
 from tests.cli.shell import answer, call, refused
@@ -372,13 +372,16 @@ def test_rows_that_are_too_few_say_how_many_it_takes(people):
         for row in body["groups"]:
             assert row["verdict"] == "not_shown"
             total = row["rows"] + row["needed"]
-            takes = f"about {total:,.0f} rows, {row['needed']:,.0f} more than these, if the risk stays as it is."
+            more_than_these = "none of them among these" if once else f"{row['needed']:,.0f} more than these"
+            takes = f"about {total:,.0f} rows, {more_than_these}, if the risk stays as it is."
+            takes = takes if row["rows"] else f"at least {total:,.0f} rows."
             assert f"For {row['group']} it takes {takes}" in body["notes"]
             wrong = int(np.ceil((row["risk"] or 0.0) * total - 1e-9))
             exact = binomtest(wrong, int(total), alternative="less").proportion_ci(1 - 0.05 / 2).high
             limit = exact if once else confidence_sequence(wrong, int(total), delta=0.05 / 2)[1]
             assert 0.09 < limit <= 0.1
-        assert "give more: --fresh FILE." in call(*more).stdout
+        words = "it takes a larger table of other rows." if once else "give more: --fresh FILE."
+        assert words in call(*more).stdout
 
 
 @pytest.fixture
@@ -431,9 +434,37 @@ def test_a_table_of_predictions_that_cannot_be_read_is_refused(predictions, opti
     assert words in str(result.exception), result.output
 
 
+def test_predictions_that_are_no_labels_are_refused_or_counted(tmp_path):
+    table, usual = tmp_path / "said.csv", ["--columns", "g,y,p", "--at-most", 0.5]
+    for said, words in (
+        ([0.0, 1.0, 1.0], "column 'p': expected labels among 0,1 (whole numbers), got '0.0' (text); write what is"),
+        ([0.2, 1.0, 0.0], "column 'p': expected labels among 0,1 (whole numbers), got '0.2' (text); write what is"),
+    ):
+        pd.DataFrame({"g": "a", "y": [0, 1, 1], "p": said}).to_csv(table, index=False)
+        assert words in str(call("certify", table, *usual).exception)
+    pd.DataFrame({"g": "a", "y": ["no", "yes", "yes"], "p": ["no", "Yes", "Yes"]}).to_csv(table, index=False)
+    body = json.loads(call("certify", table, *usual, "--json").stdout)
+    assert body["groups"][0]["wrong"] == 2
+    assert "'Yes' is predicted in 2 rows and is the label of none: all of them count as wrong." in body["notes"]
+    assert (
+        "Limits are one-sided: all upper ones hold at once with 0.95 confidence, and so do all lower ones."
+        in (body["notes"])
+    )
+
+
+def test_a_model_is_worth_no_more_than_the_most_frequent_label_where_that_is_always_right():
+    risks = pd.DataFrame({"risk": [1.0, 0.0, 0.2], "most_frequent": [0.0, 0.0, 0.3]}, index=["a", "b", "c"])
+    risks.attrs["most_frequent"] = "no"
+    words = "In a the model errs no less than the answer 'no' for everybody: it may not be worth having."
+    assert worth_notes(risks) == [words]
+    more = " Where one kind of error counts more, choose --loss false_negative or false_positive."
+    assert worth_notes(risks, "--loss") == [words + more]
+
+
 @pytest.mark.parametrize(
     ("folder", "options", "words"),
     [
+        ("out", ["--at-most", 0.3, "--columns", "g,y,p"], "--columns: expected nothing together with the folder of a"),
         ("nowhere", ["--at-most", 0.3], "expected the folder that `evenhand sample` wrote, its --out, got"),
         ("labels.evenhand", ["--at-most", 0.3], "FOLDER: expected a folder that evenhand sample wrote, or a table of"),
         ("out", ["--at-most", 1.5], "--at-most: expected a number >= 0 and <= 1, got 1.5"),

@@ -49,6 +49,7 @@ DESCRIBED = {
         "metric": {"part": "similarity/ellipsoid-distance", "shared": False},
         "individuals": 3,
     },
+    "similarity/known-reward-lipschitz": {"theta": [0.5, 0.1], "metric": "similarity/moment-distance"},
     "sampling/epsilon-greedy": {"groups": ["u", "v"], "epsilon": 0.3},
     "sampling/greedy": {"groups": 2, "loss": "log"},
     "sampling/optimistic": {"groups": ["u", "v"], "model": {"part": "sampling/logistic-model", "C": 0.5}},
@@ -205,7 +206,7 @@ LEARN = {"policy": "quotas/fair-learn", "shares": [0.1, 0.1]}
             RegistryError,
             "no part is named 'learners/ucb1'",
         ),
-        ({"policy": "similarity/lipschitz-ucb", "theta": "abc"}, ArgumentError, "theta: expected"),
+        ({"policy": "similarity/known-reward-lipschitz", "theta": "abc"}, ArgumentError, "theta: expected"),
         (
             {"policy": "sampling/optimistic", "groups": 2, "deviation": [1]},
             ArgumentError,

@@ -104,5 +104,5 @@ def _clauses(parts: frozenset[str], random: np.random.Generator, small: bool, li
     given["offers"] = "all" if "windows" in parts else None
     if "arms on offer" in parts:
         uncapped = [arm for arm in range(arms) if arm not in capped][: plays + below(2)]
-        given["offers"] = uncapped if "caps" in parts or below(2) else "any"
+        given["offers"] = uncapped if below(2) else "any"
     return given

@@ -1,7 +1,8 @@
 """What a promise comes to, counted from its clauses alone in whole numbers, and the game of what can still be kept.
 
 A clause counts A, the rounds in which one of its arms was on offer, and N, the plays of its arms in them. A floor needs
-N >= floor(r A + carried) - a; a cap N <= ceil(c A) + b; so each has a limit (p A + s) // q of plays.
+N >= floor(r A + carried) - a; a cap N <= ceil(c A) + b; so each has a limit (p A + s) // q of plays. No cap counts the
+play of a round in which every arm on offer is at its cap.
 Nothing here is shared with the rules that keep promises. Arms are bits: arm i is 1 << i.
 
 The game goes through every state that a small promise can come to. Plays by which a floor is ahead, or a cap has room,
@@ -100,6 +101,17 @@ def count_of(clause: Clause, arms: tuple[Label, ...], carried: Fraction = Fracti
     return Count(clause, members, int(rate * period), int(start), period)
 
 
+def after_round(counts: Sequence[Count], at: Sequence[At], offered: int, played: int) -> tuple[At, ...]:
+    """Return where clauses stand after one more round; where every arm on offer is at its cap, no cap counts a play."""
+    caps = [(count, one) for count, one in zip(counts, at, strict=True) if count.clause.kind == "cap"]
+    full = sum(count.members for count, one in caps if count.short(count.after(one, offered, count.members)) > 0)
+    counted = 0 if offered & ~full == 0 else played
+    return tuple(
+        count.after(one, offered, counted if count.clause.kind == "cap" else played)
+        for count, one in zip(counts, at, strict=True)
+    )
+
+
 def offers_of(promise: Promise, live: Sequence[Label]) -> list[int]:
     """Return everything that may be on offer, of the arms that are not retired."""
     arms = promise.arms
@@ -133,7 +145,7 @@ class CheckerCounts:
 
     def enter(self, offered: int, played: int) -> str | None:
         """Count a round and return what is broken by it, None where every clause holds."""
-        self.at = tuple(count.after(at, offered, played) for count, at in zip(self.counts, self.at, strict=True))
+        self.at = after_round(self.counts, self.at, offered, played)
         self._short = [count.short(at) for count, at in zip(self.counts, self.at, strict=True)]
         if max(self._short, default=0) <= 0:
             return None
@@ -216,7 +228,7 @@ class Game:
 
     def _after(self, at: tuple[At, ...], offered: int, slate: int) -> tuple[At, ...] | None:
         """Return the state after a round, None where it breaks a clause."""
-        found = [count.after(one, offered, slate) for count, one in zip(self._counts, at, strict=True)]
+        found = after_round(self._counts, at, offered, slate)
         if any(count.short(one) > 0 for count, one in zip(self._counts, found, strict=True)):
             return None
         return tuple(count.state(one) for count, one in zip(self._counts, found, strict=True))

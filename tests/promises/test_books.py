@@ -106,6 +106,8 @@ def test_stretches_of_any_cut_show_together_what_the_whole_shows(seed):
 def test_a_stretch_is_counted_from_nothing_and_put_where_it_belongs(seed):
     rng = random.Random(seed)
     clauses, log = [drawn_clause(rng) for _ in range(4)], drawn_log(rng, rng.randint(2, 60))
+    if any(len(offered) < 4 for _, offered, _ in log):  # whether a cap counts a play depends on the plays before
+        clauses = [clause for clause in clauses if clause.kind != "cap"]
     cut = rng.randint(1, len(log) - 1)
     first, later, whole = (ClauseCounts(clauses, ARMS, 3, rounds=before) for before in (0, cut, 0))
     first.follow(as_rounds(log[:cut]))

@@ -68,10 +68,10 @@ EDITS = {
         ),
         ("    if rates.kinds[q] != WINDOW:\n        move", "    if rates.kinds[q] < WINDOW:\n        move"),
         (
-            "    elif rates.kinds[q] == CAP:\n        while",
+            "    elif rates.kinds[q] == CAP:\n        if has_room",
             "    elif rates.kinds[q] == START:\n"
             "        if counts.missed[at] > 0:\n            ease(counts, key, at, own)\n"
-            "    elif rates.kinds[q] == CAP:\n        while",
+            "    elif rates.kinds[q] == CAP:\n        if has_room",
         ),
     ],
 }

@@ -17,15 +17,19 @@ def missing(clause, ticks):
     return math.floor(rate * n) - plays - slack
 
 
-def counted(clauses, rounds, spans=None):
+def counted(clauses, rounds, spans=None, arms=("a", "b", "c", "d")):
     """What the books find of each key and clause, and in how many rounds one that ticked was broken.
 
-    `rounds` are (arms played, arms on offer, key).
+    `rounds` are (arms played, arms on offer, key). Where arms are away and the others at a cap, no cap counts plays.
     """
     spans = spans or [(0, math.inf)] * len(clauses)
     ticks, found, broken = {}, {}, []
     for t, (played, offered, key) in enumerate(rounds, 1):
-        wrong = False
+        wrong, excused = False, len(offered) < len(arms)
+        live = [(q, c) for q, c in enumerate(clauses) if spans[q][0] < t <= spans[q][1]]
+        for arm in offered if excused else ():
+            caps = [(q, c) for q, c in live if c.kind == "cap" and arm in c.arms]
+            excused = excused and any(missing(c, [*ticks.get((key, q), []), 1]) > 0 for q, c in caps)
         for q, clause in enumerate(clauses):
             one = found.setdefault(
                 (key, q),
@@ -34,7 +38,7 @@ def counted(clauses, rounds, spans=None):
             if not spans[q][0] < t <= spans[q][1] or not set(clause.arms) & set(offered):
                 continue
             own = ticks.setdefault((key, q), [])
-            own.append(len(set(clause.arms) & set(played)))
+            own.append(0 if excused and clause.kind == "cap" else len(set(clause.arms) & set(played)))
             one["begun"] = one["begun"] or t
             by = missing(clause, own)
             behind = float(clause.rate) * len(own) - sum(own) if clause.kind == "floor" else 0

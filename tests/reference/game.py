@@ -78,7 +78,12 @@ class Game:
         return list(itertools.combinations(offered, min(self.plays, len(offered))))
 
     def after(self, books, offered, played):
-        return tuple(c.after(b, offered, played) for c, b in zip(self.clauses, books, strict=True))
+        """Return the books after a round; where every arm on offer is at its cap, no cap counts a play."""
+        both = list(zip(self.clauses, books, strict=True))
+        caps = [(c, b) for c, b in both if isinstance(c, Cap)]
+        full = {arm for c, b in caps if not c.kept(c.after(b, offered, c.members)) for arm in c.members}
+        of_caps = () if full.issuperset(offered) else played
+        return tuple(c.after(b, offered, of_caps if isinstance(c, Cap) else played) for c, b in both)
 
     def kept(self, books):
         return all(clause.kept(b) for clause, b in zip(self.clauses, books, strict=True))

@@ -123,7 +123,7 @@ def test_a_refusal_says_each_reason_once(tasks, tmp_path):
         queue.read_labels(exported(tmp_path / "e.json", file, {one: [("Low", ANN), ("Low", BOB)] for one in asked[2:]}))
     words = "label: expected labels among ['high', 'low'], got 'Low'"
     assert str(refused.value).count("expected") == 1
-    places = ", ".join(f"e.json, row {row}, item {asked[row - 1]!r}" for row in (3, 4))
+    places = f"e.json, row 3, item {asked[2]!r}, row 4, item {asked[3]!r}"
     assert str(refused.value).startswith(f"{places}: {words}")
 
 
@@ -217,7 +217,7 @@ def test_every_label_that_is_wrong_is_named_with_its_place_and_none_is_told(task
         queue.read_labels(export)
     for words in (
         "export.json, row 3, item 'nobody': expected the id of an item",
-        f"row 2, item {two!r}, export.json, row 4, item {four!r}: 1 labelled it 'low' before, not 'high'; name the",
+        f"row 2, item {two!r}, row 4, item {four!r}: 1 labelled it 'low' before, not 'high'; name the",
         f"export.json, row 5, item {IDS[-1]!r}: nobody was asked to label it",
         "nothing was recorded",
     ):

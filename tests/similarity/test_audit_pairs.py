@@ -215,6 +215,15 @@ def test_answers_that_are_probably_wrong_are_named_at_the_end(people, judged):
     assert re.findall(r"│ +(\d+) │ age 30.*│ +0.1 │ (unfair|acceptable) +│", suspect) == [("1", "unfair")]
 
 
+def test_where_no_form_fits_the_answers_that_are_listed_are_those_that_are_named(people, judged):
+    rows = [f"{one},{other},{word}" for one, other in ("12", "13", "24", "35") for word in ("unfair", "acceptable")]
+    assert audit(people, [], "--read", judged(*rows), "--gap", 0.2).exit_code == 0
+    named, listed = audit(people, ["q"]).output.split("; withdraw those that are")
+    (numbers,) = set(re.findall(r"or these answers are wrong: ([\d, ]+\d)", " ".join(named.split())))
+    assert re.findall(r"│ +(\d+) │", listed) == numbers.split(", ")
+    assert eh.load("pairs.evenhand").doubted == list(map(int, numbers.split(", ")))
+
+
 def test_where_no_form_fits_answers_may_be_withdrawn_instead_of_more_questions(people, judged):
     rows = [f"{one},{other},{word}" for one, other in ("12", "13", "24", "35") for word in ("unfair", "acceptable")]
     assert audit(people, [], "--read", judged(*rows), "--gap", 0.2).exit_code == 0
@@ -253,15 +262,35 @@ def test_answers_without_a_gap_are_read_with_the_one_that_is_assumed(people, jud
     assert queue.policy.metric.bounds(queue._rows[0], queue._rows[1])[2] == pytest.approx(0.2)
 
 
+def test_answers_of_several_people_are_read_with_their_names_from_columns_that_are_named(people):
+    Path("judged.csv").write_text("one,other,answer,auditor\n1,2,unfair,ann\n1,5,acceptable,bob\n")
+    done = audit(people, [], "--read", "judged.csv", "--gap", 0.2)
+    assert "2 answers read" in done.output, done.output
+    assert answers()["auditor"].tolist() == ["ann", "bob"]
+    Path("judged.csv").write_text("one,other\n1,2\n")
+    refused = str(audit(people, [], "--read", "judged.csv", "--gap", 0.2).exception)
+    assert "judged.csv: expected the columns one, other and answer, got one,other" in refused
+
+
+def test_a_store_is_no_file_of_answers_and_a_name_that_comes_twice_has_one_link(people):
+    made = audit(people, [], "--store", "s.evenhand", "--auditor", "ann,ann")
+    assert made.output.count("ann: http") == 1, made.output
+    refused = str(audit(people, [], "--state", "s.evenhand").exception)
+    assert (
+        "--state: expected a file that audit-pairs began, got 's.evenhand'; a store is answered in a browser" in refused
+    )
+
+
 @pytest.mark.parametrize(
     ("row", "more", "says"),
     [
         ("1,2,unfair", [], "--gap: expected a number together with --read, got nothing; 0.2 asks whether"),
         ("1,2,unfair", ["--gap", 0], "--gap: expected a number > 0"),
         ("1,2,fair", ["--gap", 0.2], "judged.csv: column 'answer', row 2: expected unfair or acceptable, got 'fair'"),
-        ("0,2,unfair", ["--gap", 0.2], "column 'one', row 2: expected a row of the people, from 1 to 5, got 0"),
-        ("1,6,unfair", ["--gap", 0.2], "column 'other', row 2: expected a row of the people, from 1 to 5, got 6"),
-        ("3,3,acceptable", ["--gap", 0.2], "judged.csv: row 2: "),
+        ("0,2,unfair", ["--gap", 0.2], "column 'one', row 2: expected a row of the people, from 1 to 5, got '0'"),
+        ("1,6,unfair", ["--gap", 0.2], "column 'other', row 2: expected a row of the people, from 1 to 5, got '6'"),
+        ("3,3,acceptable", ["--gap", 0.2], "column 'other', row 2: expected another row than in column 'one', got '3'"),
+        ("p4,3,acceptable", ["--gap", 0.2], "column 'one', row 2: expected a row of the people, from 1 to 5, got 'p4'"),
     ],
 )
 def test_an_answer_in_a_file_that_cannot_be_is_refused_and_none_is_taken(people, judged, row, more, says):

@@ -77,7 +77,7 @@ def test_the_unknown_pairs_are_those_that_hold_the_mean_back():
     assert (low, high) == pytest.approx((one.low, one.high))
     assert high - low > 0.02
     assert abs(found.chances[int(one.one)] - found.chances[int(one.other)]) == pytest.approx(low, abs=1e-9)
-    assert "pairs of different people is not known to 0.02 yet" in found.notes[-1]
+    assert "pairs of different people the distance is not known to within 0.02 yet" in found.notes[-1]
 
 
 def test_other_people_are_judged_on_the_same_scale_and_their_rewards_predicted():
@@ -87,7 +87,7 @@ def test_other_people_are_judged_on_the_same_scale_and_their_rewards_predicted()
     assert found.chances[0] > found.chances[1]
     assert (np.abs(found.chances[:, None] - found.chances) <= distances(queue, others) + 1e-9).all()
     assert any("predicted" in note for note in found.notes)
-    assert any(note.startswith("1 of these people lie outside") for note in found.notes)
+    assert any(note.startswith("1 of these people are farther out than anybody audited") for note in found.notes)
     told = queue.chances(others, [0.0, 5.0, 0.0], places=1)
     assert told.chances[1] == told.chances.max()
     assert not any("predicted" in note for note in told.notes)
@@ -181,5 +181,7 @@ def test_many_people_get_chances_nearly_as_good_as_those_of_the_program_and_as_f
     assert found.chances.sum() == pytest.approx(40, abs=1e-6)
     assert found.mean <= exact.mean + 1e-9
     assert found.mean - found.lot > 0.98 * (exact.mean - exact.lot)
-    assert any(note.startswith("100 of the 400 people stand for all in the program") for note in found.notes)
+    assert any(
+        note.startswith("Chances were computed for 100 of the 400 people and extended to all") for note in found.notes
+    )
     assert len(set(found.draw(1).tolist())) == 40

@@ -11,6 +11,7 @@ from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.similarity import (
     EllipsoidDistance,
     KnownDistance,
+    KnownRewardLipschitz,
     LinearContexts,
     LipschitzUCB,
     MahalanobisOracle,
@@ -56,7 +57,7 @@ def run(policy, place, rounds, **given):
             world(oracle=MahalanobisOracle(A, error_rate=0.1, seed=3), contexts="adversarial"),
         ),
         at_night(
-            LipschitzUCB(theta=THETA, silence="acceptable unless another is named"),
+            KnownRewardLipschitz(THETA, silence="acceptable unless another is named"),
             world(oracle=MahalanobisOracle(A, names="one", seed=3)),
         ),
     ],
@@ -81,7 +82,7 @@ def test_violations_stop_and_the_margin_keeps_them_from_coming_back():
 
 
 def test_known_metric_and_known_rewards_have_no_regret_and_no_violation():
-    found = run(LipschitzUCB(theta=THETA, metric=KnownDistance(A)), world(), 2000)
+    found = run(KnownRewardLipschitz(THETA, metric=KnownDistance(A)), world(), 2000)
     assert abs(float(found.regret[-1])) < 1e-6
     assert found.violations_above_zero[-1] == 0
 
@@ -110,7 +111,7 @@ def test_the_ridge_estimate_is_that_of_the_textbook():
 
 def test_rewards_that_are_told_change_nothing_where_they_are_known():
     x = np.random.default_rng(1).uniform(-0.7, 0.7, size=(6, 2))
-    one, other = (LipschitzUCB(theta=THETA, seed=1) for _ in range(2))
+    one, other = (make(theta=THETA, seed=1) for make in (LipschitzUCB, KnownRewardLipschitz))
     for _ in range(20):
         first, second = one.ask(x), other.ask(x)
         assert first.probabilities.tolist() == second.probabilities.tolist()
@@ -119,7 +120,7 @@ def test_rewards_that_are_told_change_nothing_where_they_are_known():
 
 
 def test_probabilities_solve_the_fair_program_for_the_distances_played():
-    policy = LipschitzUCB(theta=THETA, metric=KnownDistance(A), seed=1)
+    policy = KnownRewardLipschitz(THETA, metric=KnownDistance(A), seed=1)
     x = np.random.default_rng(1).uniform(-0.7, 0.7, size=(6, 2))
     expected = fair_distribution(x @ THETA, MahalanobisOracle(A).distances(x))
     assert np.allclose(policy.ask(x).probabilities, expected)
@@ -127,7 +128,7 @@ def test_probabilities_solve_the_fair_program_for_the_distances_played():
 
 def test_the_certificate_adds_up_prices_and_bounds_the_regret_of_a_metric_that_is_nearly_right():
     rng, believed = np.random.default_rng(4), MahalanobisOracle(0.97 * A)
-    policy = LipschitzUCB(theta=THETA, metric=KnownDistance(0.97 * A), seed=1)
+    policy = KnownRewardLipschitz(THETA, metric=KnownDistance(0.97 * A), seed=1)
     total, lost = 0.0, 0
     for n in range(300):
         x = rng.uniform(-0.5, 0.5, size=(3 + n % 4, 2))
@@ -143,7 +144,7 @@ def test_the_certificate_adds_up_prices_and_bounds_the_regret_of_a_metric_that_i
 
 
 def test_draws_follow_the_probabilities_and_leave_the_rest_to_nobody():
-    policy = LipschitzUCB(theta=[1.0, 0.0], metric=KnownDistance([[0.3, 0.0]]), seed=4)
+    policy = KnownRewardLipschitz(theta=[1.0, 0.0], metric=KnownDistance([[0.3, 0.0]]), seed=4)
     drawn = [policy.ask([[1.0, 0.0], [-0.5, 0.0]]) for _ in range(4000)]
     p = drawn[0].probabilities
     assert p == pytest.approx([0.725, 0.275], abs=1e-9)
@@ -158,7 +159,7 @@ def test_draws_follow_the_probabilities_and_leave_the_rest_to_nobody():
 
 
 def test_many_draws_are_told_a_reward_each():
-    policy = LipschitzUCB(theta=[1.0, 0.2], metric=KnownDistance(9 * np.eye(2)), select="many", seed=1)
+    policy = KnownRewardLipschitz(theta=[1.0, 0.2], metric=KnownDistance(9 * np.eye(2)), select="many", seed=1)
     decision = policy.ask(PAIR)
     assert decision.arm == (0, 1)
     with pytest.raises(RewardError, match="2 finite numbers"):
@@ -181,7 +182,7 @@ def test_rounds_that_would_take_minutes_with_projected_volume_are_refused_by_nam
 
 def test_many_draws_name_all_who_were_drawn_and_the_chance_of_exactly_these():
     theta, people = np.array([1.0, -0.2]), np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.0], [0.0, 0.0]])
-    policy = LipschitzUCB(theta=theta, metric=KnownDistance(0.6 * np.eye(2)), select="many", seed=1)
+    policy = KnownRewardLipschitz(theta=theta, metric=KnownDistance(0.6 * np.eye(2)), select="many", seed=1)
     seen = set()
     for _ in range(300):
         decision = policy.ask(people)
@@ -196,7 +197,7 @@ def test_many_draws_name_all_who_were_drawn_and_the_chance_of_exactly_these():
 
 def test_baselines_are_special_cases():
     place = world()
-    alike = run(LipschitzUCB(theta=np.zeros(2), metric=KnownDistance(np.zeros((1, 2)))), place, 500)
+    alike = run(KnownRewardLipschitz(theta=np.zeros(2), metric=KnownDistance(np.zeros((1, 2)))), place, 500)
     free = run(LipschitzUCB(2, metric=KnownDistance(1e6 * np.eye(2)), noise_scale=0.1), place, 3000)
     assert alike.violations_above_zero[-1] == 0
     assert alike.regret[-1] > 10
@@ -332,7 +333,7 @@ def test_bad_contexts_are_refused(contexts, says):
     ],
 )
 def test_bad_verdicts_are_refused(violations, acceptable, says):
-    policy = LipschitzUCB(theta=[1.0, 0.0], metric=KnownDistance([[0.3, 0.0]]), seed=1)
+    policy = KnownRewardLipschitz(theta=[1.0, 0.0], metric=KnownDistance([[0.3, 0.0]]), seed=1)
     decision = policy.ask([[1.0, 0.0], [1.0, 0.0], [0.0, 0.0]])
     with pytest.raises(VerdictError, match=says):
         policy.tell(decision, 1.0 if decision.index >= 0 else None, violations, acceptable=acceptable)
@@ -366,8 +367,8 @@ TABLE = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [0.0, 1.0, 0.5], "r": [0, 1, 1]
         (lambda: LipschitzUCB(2, individuals=3).ask(PAIR), "expected 3 individuals"),
         (lambda: LipschitzUCB(), "dimension: expected a whole number >= 1 and <= 1000000, got None"),
         (lambda: LipschitzUCB(3, theta=THETA), "dimension: expected 2, one a weight in theta, got 3"),
-        (lambda: LipschitzUCB(theta=[np.nan]), "theta: expected"),
-        (lambda: LipschitzUCB(theta=[[1.0]]), "theta: expected"),
+        (lambda: KnownRewardLipschitz(theta=[np.nan]), "theta: expected"),
+        (lambda: KnownRewardLipschitz(theta=[[1.0]]), "theta: expected"),
         (lambda: MahalanobisOracle(A, error_rate=0.5), "error_rate: expected"),
         (lambda: MahalanobisOracle(A, names="two"), "names: expected"),
         (lambda: MahalanobisOracle(A)([[1.0]], [1.0]), "contexts: expected"),

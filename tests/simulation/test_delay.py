@@ -13,7 +13,7 @@ from evenhand.learners import UCB1, LinUCB, SlidingWindowUCB, Thompson
 from evenhand.quotas import BernoulliArms, DeadlineLearn, FairUCB
 from evenhand.rng import child
 from evenhand.similarity import LipschitzUCB
-from evenhand.simulation.delay import read_delay, wait
+from evenhand.simulation.delay import lose, read_delay, wait
 from evenhand.simulation.loop import replicate
 
 SHARES = [0.2, 0.3, 0.25]
@@ -28,32 +28,35 @@ PLAYED = {
 DELAYS = [1, 7, ("geometric", 6.0), [0, 2, 9], 500]
 
 
-def by_hand(policy, world, delay, rounds):
-    """Ask and tell round by round; each reward is told when its delay is over."""
+def by_hand(policy, world, delay, rounds, missing=0.0):
+    """Ask and tell round by round; each reward is told when its delay is over, or forgotten if it is missing."""
     policy, world = policy.fresh(seed=child(5, 0)), copy.deepcopy(world)
     world.reset(child(5, 1))
-    drawn, late, pulls = read_delay(delay).pending(child(5, 1), rounds, 1, np.zeros((0, 0))), [], []
+    drawn, late, pulls = read_delay(delay, missing).pending(child(5, 1), rounds, 1, np.zeros((0, 0))), [], []
     for t in range(1, rounds + 1):
         decision = policy.ask(*world.observe())
         (reward,) = world.respond(decision)
-        late.append((t + interpreted(wait)(drawn), decision, reward))
-        for due, told, paid in late:
+        late.append((t + interpreted(wait)(drawn), decision, reward, interpreted(lose)(drawn)))
+        for due, told, paid, lost in late:
             if due == t:
-                policy.tell(told, paid)
+                policy.forget(told) if lost else policy.tell(told, paid)
         pulls.append(np.bincount(decision.indexes, minlength=len(world.arms)))
     return np.cumsum(pulls, axis=0)
 
 
+@pytest.mark.parametrize("missing", [0.0, 0.3])
 @pytest.mark.parametrize("delay", DELAYS, ids=str)
 @pytest.mark.parametrize("name", PLAYED)
-def test_late_rewards_are_told_alike_in_every_loop(name, delay):
+def test_late_and_missing_rewards_are_told_alike_in_every_loop(name, delay, missing):
     policy, world = PLAYED[name]
     rounds = 60
     arguments = {"policy_seed": child(5, 0), "world_seed": child(5, 1), "checkpoints": np.arange(1, rounds + 1)}
-    expected = by_hand(policy, world, delay, rounds)
+    expected = by_hand(policy, world, delay, rounds, missing)
     for compiled in (True, False):
-        late = {"stop": lambda done: None, "compiled": compiled, "delay": read_delay(delay)}
+        late = {"stop": lambda done: None, "compiled": compiled, "delay": read_delay(delay, missing)}
         assert np.array_equal(replicate(policy, world, None, **arguments, **late).pulls, expected)
+        if name != "slates":
+            assert np.array_equal(replicate(policy, world, None, **arguments, **late, log=[]).pulls, expected)
 
 
 class Counting:
@@ -78,6 +81,19 @@ def test_a_reward_with_delay_d_is_told_d_rounds_later():
     finally:
         del Counting.__deepcopy__
     assert learner.told == [(t + 4, t % 3) for t in range(1, 6)]
+
+
+def test_of_many_rewards_the_share_missing_is_missing_and_nothing_else_changes():
+    """0.2 of 400: a binomial of standard deviation 8; 40 off is p < 1e-6."""
+    learner = Counting()
+    Counting.__deepcopy__ = lambda self, memo: self
+    try:
+        history = eh.simulate(learner, WORLD, rounds=400, seed=1, jobs=1, backend="sequential", missing=0.2)
+    finally:
+        del Counting.__deepcopy__
+    assert abs(len(learner.told) - 320) < 40
+    assert history.attrs["missing"] == 0.2
+    assert history.pulls[0, 0, -1].sum() == 400
 
 
 def test_no_delay_is_a_delay_of_nothing():
@@ -123,7 +139,17 @@ def test_a_bad_delay_is_refused_by_name(delay):
         eh.simulate(Thompson(), WORLD, rounds=10, delay=delay)
 
 
+@pytest.mark.parametrize("missing", [-0.1, 1.0, "many", True])
+def test_a_bad_share_of_missing_rewards_is_refused_by_name(missing):
+    with pytest.raises(ArgumentError, match=r"^missing: expected"):
+        eh.simulate(Thompson(), WORLD, rounds=10, missing=missing)
+
+
 def test_worlds_with_rounds_of_their_own_know_no_delay():
     policy, world = next(LipschitzUCB._examples())
     with pytest.raises(ArgumentError, match=r"^delay: expected None: \w+ plays rounds of its own"):
         eh.simulate(policy, world, rounds=10, delay=3)
+    with pytest.raises(ArgumentError, match=r"^missing: expected 0: \w+ plays rounds of its own"):
+        eh.simulate(policy, world, rounds=10, missing=0.1)
+    with pytest.raises(ArgumentError, match=r"^analyse: expected None: \w+ plays rounds of its own"):
+        eh.simulate(policy, world, rounds=10, analyse=len)

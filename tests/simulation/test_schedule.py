@@ -119,7 +119,8 @@ class Careless:
 
 def by_hand(versions, schedule, plays):
     """Return the number of pairs (clause, round) that are broken, each clause on the clock of its version, which ticks
-    while one of its arms is on offer; and the largest r A - N."""
+    while one of its arms is on offer; and the largest r A - N. A cap counts no play where others are away and every arm
+    on offer is at its cap, which here is so where its only arm is alone."""
     total, worst = 0, -math.inf
     starts = [*versions, ROUNDS + 1]
     for start, end in pairwise(starts):
@@ -128,7 +129,9 @@ def by_hand(versions, schedule, plays):
             for t in range(start, end):
                 if not set(clause.arms) & set(schedule.arguments(t).get("available", ARMS)):
                     continue
-                history.append(plays[t - 1] in clause.arms)
+                alone = set(schedule.arguments(t).get("available", ARMS)) == set(clause.arms)
+                full = clause.kind == "cap" and sum(history) >= math.ceil(clause.rate * (len(history) + 1))
+                history.append(plays[t - 1] in clause.arms and not (alone and full))
                 clock, count = len(history), sum(history)
                 if clause.kind == "window":
                     least, length = clause.rate

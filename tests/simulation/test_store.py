@@ -90,7 +90,7 @@ def test_adapters_of_lambdas_are_told_apart_by_their_code_and_what_it_encloses(t
 def test_what_cannot_be_told_apart_is_refused(tmp_path):
     policy = Stubborn(0)
     policy.hook = lambda: 0
-    with pytest.raises(ArgumentError, match="store: a policy or the world cannot be identified"):
+    with pytest.raises(ArgumentError, match="store: a policy, the world or analyse cannot be identified"):
         play(policy, tmp_path)
 
 

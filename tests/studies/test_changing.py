@@ -211,3 +211,28 @@ def test_of_an_arm_that_is_owed_nothing_no_round_is_shown_in_which_it_was_owed()
     assert last[1] > 0
     study.change({"a": 0.1, "b": 0.0})
     assert summarize(study)["arms"][1]["last_owed_round"] is None
+
+
+def test_of_a_slate_no_arm_is_said_to_be_owed_as_the_log_does_not_say_which_was():
+    rule = eh.quotas.DeadlineLearn(eh.learners.UCB1(), {"a": 0.5, "b": 0.5, "c": 0.9}, plays=2, seed=1)
+    study = Study.create(":memory:", rule)
+    reasons = []
+    for _ in range(20):
+        reasons.append((decision := study.ask()).reason_code)
+        study.tell(decision, [0.0, 0.0])
+    assert "forced" in reasons
+    assert [row["last_owed_round"] for row in summarize(study)["arms"]] == [None, None, None]
+
+
+def test_the_card_of_a_study_by_lottery_counts_the_rounds_in_which_an_arm_was_certain():
+    rule = eh.quotas.DeadlineLearn(eh.learners.UCB1(), {"a": 0.9, "b": 0.1}, lottery=0.5, seed=1)
+    study = Study.create(":memory:", rule)
+    certain = 0
+    for _ in range(20):
+        decision = study.ask()
+        certain += bool({0.0, 1.0} & {*decision.probabilities.tolist()})
+        study.tell(decision, 0.0)
+    assert "had the probability 0 or 1" not in study._repr_html_()
+    study.statistics()
+    assert f"In {certain} of 20 rounds an arm on offer had the probability 0 or 1." in study._repr_html_()
+    assert certain > 0

@@ -12,8 +12,9 @@ from tests.tasks.pages import DOCS, follow, run_scripts
 @pytest.mark.timeout(300)
 def test_a_share_of_the_tokens_is_audited_kept_and_shown(tmp_path: Path) -> None:
     page = (DOCS / "tasks" / "providers.md").read_text()
-    promise = re.search(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    assert promise is not None
-    (tmp_path / "providers.toml").write_text(promise[1])
+    promises = re.findall(r"`(\w+\.toml)`:\n\n```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert len(promises) == 2
+    for name, promise in promises:
+        (tmp_path / name).write_text(promise)
     run_scripts("tasks/providers.md", tmp_path)
     follow("tasks/providers.md", tmp_path)

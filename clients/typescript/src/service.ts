@@ -458,7 +458,7 @@ export interface components {
             reward: number | null;
             /**
              * Last Owed Round
-             * @description The last round in which the promise forced this arm.
+             * @description The last round in which the promise forced this arm; null where several are played in a round.
              */
             last_owed_round: number | null;
         };

@@ -18,13 +18,15 @@ from evenhand.errors import figure
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.promises.books import ClauseCounts
 from evenhand.promises.clause import AT_MOST, Clause, Kind
-from evenhand.promises.clause_counts import Counts
+from evenhand.promises.clause_counts import Counts, Excused
 from evenhand.promises.promise import Promise
 from evenhand.promises.round_kernels import excess_of, position_of
 from evenhand.protocol import Label
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from evenhand.audit.outlook import PeriodOutlook
 
 LOOKS = 1000
 NARROW = 20
@@ -110,8 +112,9 @@ class Audit(HasCard):
         sum.
     promises : one row per promise: `promise` (floor, cap or window), `arm` (a tuple for a set), `segment`, `since` (its
         first round), `limit`, `first_broken`, `last_broken` (rounds, 0 if it held), `stretches`, `broken_by` (the most
-        plays), `worst_round`, `rounds_in_violation`, `worst_shortfall` (of a floor); with times also `first_broken_at`,
-        `last_broken_at` and `worst_at`.
+        plays), `worst_round`, `rounds_in_violation`, `excused` (plays that a cap does not count) with
+        `first_excused` and `last_excused`, `worst_shortfall` (of a floor); with times also `first_broken_at`,
+        `last_broken_at`, `worst_at`, `first_excused_at` and `last_excused_at`.
     timeline : at up to 1,000 rounds, and as many of `view`: `round`, its time `at` where it is known, `shortfall` (the
         largest r_i t - N_i(t) then, of arms with a share), `excess` (the largest N_i(t) - c_i t then, of arms with a
         cap), `broken` (the number of rounds so far after which a promise was broken).
@@ -120,7 +123,9 @@ class Audit(HasCard):
     enough : False where segments in which no decision could have broken a promise hold more than half of the rounds, as
         where each row has a segment of its own; `kept` then says nothing.
     notes : what to know before trusting the result.
+    excused : the rounds in which every arm on offer was at its cap, whose plays no cap counts.
     times : the time of each round, as the log has it (n_rounds,), where it has times.
+    outlook : whether the promise can still be kept by the end of a period, where one was named.
     """
 
     kept: bool
@@ -140,7 +145,9 @@ class Audit(HasCard):
     stretches: int = 0
     enough: bool = True
     notes: tuple[str, ...] = ()
+    excused: Excused = Excused()
     times: pd.Series[Any] | None = None
+    outlook: PeriodOutlook | None = None
 
     @property
     def unit(self) -> str:
@@ -211,6 +218,7 @@ class Audit(HasCard):
         facts["largest shortfall"] = behind if self.worst_shortfall > 0 else "none"
         if self.never_seen:
             facts["never seen"] = self.never_seen
+        facts |= {"by the end": self.outlook.verdict} if self.outlook else {}
         tables = [Table.of(self.arms, "Arms")]
         if self.promises is not None and (self.promises["promise"] != "floor").any():
             tables.append(Table.of(self.promises, "Promises"))
@@ -263,13 +271,19 @@ def moment(time: Any) -> str:
 
 def with_times(finding: Audit, times: pd.Series[Any] | None) -> Audit:
     """Return a finding that names the time of each round (n_rounds,) beside its number."""
-    if times is None:
-        return finding
     found = replace(finding, times=times)
+    if times is not None:
+        found = _with_columns_of_times(found)
+    return replace(found, notes=(*found.notes, *found.excused.notes(found.name_of)))
+
+
+def _with_columns_of_times(found: Audit) -> Audit:
+    """Return a finding whose tables name the times of rounds."""
     named = {"first_broken_at": "first_broken", "last_broken_at": "last_broken", "worst_at": "worst_round"}
-    promises = {name: [*map(found.time_of, finding.promises[of])] for name, of in named.items()}
-    timeline = finding.timeline.assign(at=[*map(found.time_of, finding.timeline["round"])])
-    return replace(found, promises=finding.promises.assign(**promises), timeline=timeline)
+    named |= {"first_excused_at": "first_excused", "last_excused_at": "last_excused"}
+    promises = {name: [*map(found.time_of, found.promises[of])] for name, of in named.items()}
+    timeline = found.timeline.assign(at=[*map(found.time_of, found.timeline["round"])])
+    return replace(found, promises=found.promises.assign(**promises), timeline=timeline)
 
 
 def finding(owed: AuditedPromise, counts: Counts, entered: Entered) -> Audit:
@@ -300,8 +314,7 @@ def finding(owed: AuditedPromise, counts: Counts, entered: Entered) -> Audit:
                     if worst > largest[i]:
                         largest[i], worst_rounds[i] = worst, worst_at
                     in_violation[i] += counts.times[at]
-                    behind = term.clause.share * int(counts.clock[at]) - int(counts.plays[at])
-                    left[i] += float(behind / owed.scale)
+                    left[i] += float((term.clause.share * int(counts.clock[at]) - int(counts.plays[at])) / owed.scale)
     enough, notes = _tested(owed, counts, entered) if first is None else (True, ())
     on_offer, got = entered.on_offer, entered.weights if owed.unit else entered.pulls
     behind_now, ahead, broken = np.where(entered.now == -np.inf, np.nan, entered.now).T
@@ -334,6 +347,7 @@ def finding(owed: AuditedPromise, counts: Counts, entered: Entered) -> Audit:
         stretches=int(counts.broken[2]),
         enough=enough,
         notes=notes,
+        excused=Excused.of(counts, labels),
     )
 
 
@@ -408,6 +422,9 @@ def _row(term: Term, counts: Counts, at: int, segment: Label | None, shown: Exte
         "broken_by": shown.most,
         "worst_round": shown.most_at,
         "rounds_in_violation": int(counts.times[at]),
+        "excused": int(counts.excused[at]),
+        "first_excused": int(counts.excused_first[at]),
+        "last_excused": int(counts.excused_last[at]),
         "worst_shortfall": shown.worst if term.clause.kind == "floor" else None,
     }
 

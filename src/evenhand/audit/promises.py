@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from evenhand.audit.audited_promise import AuditedPromise, read_audited
+from evenhand.audit.audited_promise import AuditedPromise, check_constant, read_audited
 from evenhand.audit.decision_log import NONE, Numbered, Plays, offers_in, read_log, read_plays, read_rounds, times_of
 from evenhand.audit.files import audit_files, in_turn
 from evenhand.audit.findings import Audit, with_times
+from evenhand.audit.outlook import outlook
 from evenhand.audit.separate_logs import ApartAudit, judge_all_orders
 from evenhand.audit.stretches import batches, placed, stretches
 from evenhand.audit.weights import Weights, read_weights
 from evenhand.data.tables import cells, check_column, in_natural_order, places_in
-from evenhand.errors import NOTHING, ArgumentError, TableError, Wording, expected
+from evenhand.errors import NOTHING, ArgumentError, SharesError, TableError, Wording, expected
 from evenhand.frames import as_pandas, frame_or_value
 from evenhand.promises.promise import Promise
 from evenhand.promises.round_kernels import Rounds
@@ -29,6 +30,8 @@ from evenhand.protocol import distinct
 
 if TYPE_CHECKING:
     import pandas as pd
+
+UNKNOWN = "which rounds to come will offer an arm is not known"
 
 
 @overload
@@ -48,6 +51,7 @@ def promise(
     round: str | None = ...,
     times: str | None = ...,
     weight: str | None = ...,
+    by: object = ...,
     jobs: int = ...,
 ) -> Audit: ...
 
@@ -88,6 +92,7 @@ def promise(
     round: str | None = None,
     times: str | None = None,
     weight: str | None = None,
+    by: object = None,
     jobs: int = -1,
 ) -> Audit | ApartAudit:
     """Check a decision log against promised shares, caps and windows after every round, or several logs that were
@@ -127,6 +132,9 @@ def promise(
         tolerances are in its unit: r W - W_i <= alpha and W_i - c W <= beta after every round. Decimals, also floats
         and text, are taken exactly as they are written, with at most 9 digits after the point. By default that of the
         promise.
+    by : the end of a period whose shares count then: a time, UTC where it names no zone, or how many rounds the period
+        has (with `weight` how much of it), from the first of the log on. The finding's `outlook` then says what is
+        still due, and whether it can be kept. Where a time is named, rounds are taken to come as fast as so far.
     jobs : how many workers audit files; -1 for all cores. `joblib.parallel_config` says where they run.
 
     Raises
@@ -161,11 +169,13 @@ def promise(
         "promise": promise,
         "weight": weight,
     }
-    _check_given(frame, frames, times, promised)
+    _check_given(frame, frames, times, by, promised)
+    if by is not None:
+        _check_ahead(by, shares, segment)
     if weight is None and promise is not None:
         promised["weight"] = weight = promise.weight
     if isinstance(frame, (str, os.PathLike)):
-        for name, value in {"order": order, "round": round}.items():
+        for name, value in {"order": order, "round": round, "by": by}.items():
             if value is not None:
                 hint = "read the file with pandas, or sort its rows and list a round's arms in one cell"
                 raise ArgumentError(expected(name, Wording(NOTHING, " where files are audited"), value, hint))
@@ -192,6 +202,10 @@ def promise(
     if frames is None:
         finding = with_times(in_turn(lambda: logs, owed, logs[0][0].size), _times(tables[0], rounds[0], times))
         sure = _in_every_order(rounds[0], logs[0][0], owed, finding.kept)
+        if by is not None:
+            if not logs[0][0].offers.all():
+                raise ArgumentError(expected("by", Wording(NOTHING, " where arms come and go"), by, UNKNOWN))
+            finding = replace(finding, outlook=outlook(finding, by, owed.scale))
     else:
         finding = judge_all_orders(owed, logs)
     notes = [note for each, (log, _) in zip(rounds, logs, strict=True) for note in each.notes(log, sure)]
@@ -263,14 +277,27 @@ def _most_at_once(plays: Plays, rounds: Numbered) -> int:
     return 1 if single else int(np.bincount(rounds.of_row[plays.rows]).max())
 
 
-def _check_given(frame: Any, frames: Any, times: Any, promised: dict[str, Any]) -> None:
+def _check_ahead(by: object, shares: object, segment: str | None) -> None:
+    """Refuse to look ahead where shares change, or where promises are checked inside segments."""
+    if segment is not None:
+        raise ArgumentError(expected("by", Wording(NOTHING, " beside segments"), by, "audit the log of each by itself"))
+    try:
+        check_constant(shares)
+    except SharesError as error:
+        hint = "audit the log of the period alone, with the shares of it"
+        raise ArgumentError(expected("by", Wording(NOTHING, " beside shares that change"), by, hint)) from error
+
+
+def _check_given(frame: Any, frames: Any, times: Any, by: object, promised: dict[str, Any]) -> None:
     """Refuse one log beside several, a promise that is none, and anything that stands beside a promise."""
     if (frame is None) == (frames is None):
         got = "neither" if frame is None else "both"
         raise ArgumentError(expected("frame or frames", "one log, or a list of logs that were written apart", got))
-    if frames is not None and times is not None:
-        hint = "audit the logs one by one"
-        raise ArgumentError(expected("times", Wording(NOTHING, " beside several logs"), times, hint))
+    for name, value in {"times": times, "by": by}.items():
+        if frames is not None and value is not None:
+            raise ArgumentError(
+                expected(name, Wording(NOTHING, " beside several logs"), value, "audit the logs one by one")
+            )
     if frames is not None and (not isinstance(frames, (list, tuple)) or not frames):
         raise ArgumentError(expected("frames", "a list of data frames, one for each log", frames))
     promise = promised["promise"]

@@ -52,6 +52,10 @@ class Check:
 def check_policy(policy: object, world: object = None, *, rounds: int = 300) -> list[Check]:
     """Check a policy against the contract.
 
+    What must be refused, each time without a change: a ticket that is unknown, told or forgotten, by a `TicketError`
+    of `evenhand.errors`; a reward that is no finite number in the policy's range, and contexts that are missing, of
+    another shape or not finite, by any `EvenhandError`, such as `RewardError` or `ContextError`.
+
     Parameters
     ----------
     policy : any object with `ask` and `tell`; a copy of it is used.
@@ -198,8 +202,10 @@ def examples(cls: Any) -> list[Any]:
         from evenhand.groups.worlds import BiasedLinearArms
         from evenhand.quotas.worlds import BernoulliArms
 
-        contextual = traits_of(cls).contextual
-        world = BiasedLinearArms(arms=3, sensitive=1, bias=0.0) if contextual else BernoulliArms([0.2, 0.5, 0.8])
+        traits = traits_of(cls)
+        world: Any = BernoulliArms([0.2, 0.5, 0.8])
+        if traits.contextual:
+            world = BiasedLinearArms(arms=3, sensitive=1, dimension=1 if traits.scored else 2, bias=0.0)
         return [(cls(arms=3, seed=1), world)]
     raise ContractError(f"{cls.__qualname__} has no classmethod _examples(): pairs (policy, world) for the checks")
 

@@ -43,7 +43,7 @@ class _Floors:
             true = true or any(map(self.refuse, self._slates))
         assert true, f"in round {self._now + 1} {decision.reason!r} ({code}) is said of {[*slate]}, which cannot be"
         self._state.chosen[:] = slate
-        interpreted(take)(self._params, self._state)
+        interpreted(take)(self._params, self._state, self._now)
         self._now += 1
 
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
 from fractions import Fraction
 from functools import partial, wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
 
 from evenhand.audit.audited_promise import check_named
-from evenhand.audit.decision_log import read_plays
+from evenhand.audit.decision_log import moments_of, read_plays, times_of
 from evenhand.audit.findings import Audit
+from evenhand.audit.outlook import PeriodOutlook
 from evenhand.audit.separate_logs import ApartAudit
 from evenhand.cli.exit_codes import UNDECIDED
 from evenhand.cli.inputs.inputs import changing_shares, columns_of, limits_of, named_shares, one_each, shares_of
@@ -26,14 +29,19 @@ from evenhand.cli.output import as_json, cell, draw, folder, print_text, records
 from evenhand.data.csv_files import write_csv
 from evenhand.data.tables import in_natural_order
 from evenhand.display.digits import number, plain_number
-from evenhand.errors import ArgumentError, SharesError, expected
+from evenhand.errors import ArgumentError, SharesError, TableError, Wording, expected
 from evenhand.labels import Labels
 from evenhand.promises.clause import AT_MOST
 from evenhand.protocol import distinct
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 PROMISED = {"--tolerance": "--shares --promise", "--cap-tolerance": "--cap --promise"}
 Audited = partial[tuple[Any, Any]]
 """What audits the log that the options of a command name, with these options as its `keywords`."""
+OF_OUTLOOK = {True: 0, False: 1, None: UNDECIDED}
+"""The exit code by whether a promise can be kept by the end of a period."""
 
 
 def audited_log(
@@ -52,6 +60,9 @@ def audited_log(
     round: str = "",
     times: str = "",
     weight: str = "",
+    since: str = "",
+    until: str = "",
+    by: str = "",
 ) -> tuple[Any, Any]:
     """Return the audit of a log, or of several that were written apart, and the log: a table, or the name of files that
     were read in batches.
@@ -76,6 +87,10 @@ def audited_log(
     round : A column whose equal values mark the rows of one round.
     times : A column of times, to say when a promise was broken; the first column of --order if it holds times.
     weight : A column of weights from 0, such as costs or tokens, of whose sum shares and caps are then parts.
+    since : Only the rows from a time on, in --times or --order, such as 2026-12-01 or 2026-12-01T09:00+01:00.
+    until : Only the rows before a time; a date means to its end.
+    by : The end of a period whose shares count then, to say what is still due and whether it can be kept: a time, a
+        date to its end, or the number of its rounds (with --weight how much of it). Rounds come as fast as so far.
     """
     given = (share_texts, cap_texts, window_texts)
     shares, cap, window = (",".join(texts or ()) for texts in given)
@@ -83,12 +98,15 @@ def audited_log(
 
     changing: Any = changing_shares(shares)
     named: Any = named_shares(shares) if changing is None and shares else None
-    in_order = bool(order or round or changing is not None)
+    in_order = bool(order or round or changing is not None or since or until or by)
     texts = [name for name in (arm, available, segment, weight) if name]
     if len(log) == 1:
         frame, kinds = read_log(log[0], arm, texts, named, whole=in_order)
+        dates = columns_of(order, frame.columns) if order and not times and not isinstance(frame, str) else [times]
+        frame, left_out = _between(frame, dates[0], since, until) if since or until else (frame, ())
         given_logs = {"frame": frame}
     else:
+        left_out = ()
         frames, kinds = _written_apart(log, arm, texts, named)
         frame, given_logs = frames[0], {"frames": frames}
     if named is None and changing is None and one_each(shares):
@@ -113,8 +131,45 @@ def audited_log(
         round=round or None,
         times=times or None,
         weight=weight or None,
+        by=None if not by else int(by) if by.isdecimal() else _moment(by, "by", to_end=True),
     )
-    return finding, given_logs.get("frame")
+    return replace(finding, notes=(*finding.notes, *left_out)), given_logs.get("frame")
+
+
+def _moment(text: str, name: str, *, to_end: bool) -> datetime:
+    """Return a time in UTC; a date is its first moment, or the end of it."""
+    import pandas as pd
+
+    try:
+        found = moments_of(pd.Series([text]), name)
+    except TableError:
+        found = np.zeros(0)
+    if found.dtype.kind != "M":
+        what = "a date such as 2026-12-31, or a time such as 2026-12-31T08:00+01:00"
+        raise ArgumentError(expected(name, what, text))
+    whole = to_end and len(text.strip()) == len("2026-12-31")
+    return datetime.fromisoformat(str(found[0].astype("M8[us]"))) + timedelta(days=whole)
+
+
+def _between(frame: pd.DataFrame | str, name: str, since: str, until: str) -> tuple[Any, tuple[str, ...]]:
+    """Return the rows of a log from a time on and before another, and what is to be said of those that are left out."""
+    if isinstance(frame, str) or not name:
+        hint = "--since and --until leave out rows by their times"
+        raise ArgumentError(expected("--times", "a column of times of one table", name or None, hint))
+    at, inside, said = times_of(frame, name), np.ones(len(frame), bool), []
+    if since:
+        begins = _moment(since, "since", to_end=False)
+        inside &= at >= np.datetime64(begins)
+        said.append(f"from {begins} UTC on")
+    if until:
+        ends = _moment(until, "until", to_end=True)
+        inside &= at < np.datetime64(ends)
+        said.append(f"before {ends} UTC")
+    if not inside.any():
+        got = Wording(" to ".join(str(one.astype("M8[s]")).replace("T", " ") for one in (at.min(), at.max())))
+        raise ArgumentError(expected("since" if since else "until", "a time with rows of the log", got))
+    note = f"Only the {inside.sum():,} of {len(at):,} rows {' and '.join(said)} are counted, from the first of these."
+    return frame[inside].reset_index(drop=True), (note,)
 
 
 def taking_audited(command: Callable[..., None]) -> Callable[..., None]:
@@ -133,8 +188,8 @@ def taking_audited(command: Callable[..., None]) -> Callable[..., None]:
 @Options(tables="log", beside=PROMISED)
 @taking_audited
 def audit(audited: Audited, *, out: Path | None = None, json: JSON = False) -> None:
-    """Check a decision log against promised shares, caps and windows. Exit code 1 when one was broken, 3 when most rows
-    lie in segments that are too short to break one.
+    """Check a decision log against promised shares, caps and windows. Exit code 1 when one was broken, with --by when
+    it can no longer be kept; 3 when most rows lie in segments that are too short to break one.
 
     Parameters
     ----------
@@ -151,7 +206,12 @@ def audit(audited: Audited, *, out: Path | None = None, json: JSON = False) -> N
         _print_json(finding)
     else:
         _say(finding, given["log"][0], unit, bool(given["segment"]))
+        if finding.outlook is not None:
+            records("By the end of the period", due_rows(finding.outlook), empty=False)
+            print_text(f"{finding.outlook.verdict}.")
         say_notes(finding)
+    if finding.outlook is not None:
+        raise typer.Exit(OF_OUTLOOK[finding.outlook.kept])
     if not finding.kept or not finding.enough:
         raise typer.Exit(UNDECIDED if finding.kept else 1)
 
@@ -202,6 +262,16 @@ def _print_json(finding: Audit) -> None:
         first = finding.first_violation[0] if finding.first_violation else 0
         at = {"first_violation": first, "last_violation": finding.last_violation, "worst": finding.worst_round}
         body |= {f"{name}_at": finding.time_of(round) for name, round in at.items()}
+    if (ahead := finding.outlook) is not None:
+        body |= {
+            "outlook": {
+                "by": ahead.by,
+                "kept": ahead.kept,
+                "verdict": ahead.verdict,
+                "rest": float(ahead.rest),
+                "due": ahead.due.to_dict("records"),
+            }
+        }
     body |= {"unit": finding.unit} if finding.promise.weight else {}
     body |= {"never_seen": finding.never_seen, "first_breach": finding.first_breach and str(finding.first_breach)}
     as_json(body | {name: vars(finding)[name].to_dict("records") for name in ("arms", "promises")}, finding)
@@ -238,6 +308,25 @@ def _say(finding: Audit, log: Path, unit: str, segments: bool) -> None:
         print_text(f"The promise was BROKEN {finding.when(unit)}, beginning with arm {arm}{when}.")
         if segments or len(finding.promises) > len(finding.arms):
             print_text(f"The first breach: {finding.first_breach}.")
+
+
+def due_rows(ahead: PeriodOutlook) -> list[dict[str, Any]]:
+    """Return a row for people of each share and cap: what is still due or allowed until the end of the period."""
+    rows = []
+    for one in ahead.due.to_dict("records"):
+        most, amount = one["promise"] in AT_MOST, one["due"] if one["due"] == one["due"] else None
+        rows.append(
+            {
+                "arm": cell(one["arm"]),
+                "promised": f"at {'most' if most else 'least'} {number(float(Fraction(one['limit'])))}",
+                "so far": plain_number(one["had"]),
+                "still due": None if most else plain_number(amount or 0),
+                "still allowed": plain_number(one["allowed"]) if most else None,
+                "of the rest": None if math.isnan(one["rate"]) else one["rate"],
+                "can be kept": "yes" if one["possible"] else "NO",
+            }
+        )
+    return rows
 
 
 def promised_rows(

@@ -29,6 +29,7 @@ from evenhand.saving.state import load
 
 UNTOLD = "With so few features rows look alike: it is unknown whether the collection has seen these."
 ONCE = "Rows may be looked at once: none of them counts in another certificate, and none may be added to this one."
+SIDES = "Limits are one-sided: all upper ones hold at once with {:g} confidence, and so do all lower ones."
 QUEUE = "write its predictions for rows with labels: evenhand label TABLE ... --predict FILE --out predicted.csv"
 PREDICTED = "the columns of groups, labels and predictions, such as race,released,predicted"
 SHOWN = 12
@@ -75,14 +76,17 @@ def certify(
         what, hint = "a folder that evenhand sample wrote, or a table of predictions", QUEUE
         raise ArgumentError(expected("FOLDER", what, str(folder), hint))
     if columns or folder.is_file():
+        if folder.is_dir():
+            raise ArgumentError(expected("--columns", "nothing together with the folder of a collection", columns))
         names = names_of(columns)
         if len(names) != 3:
             raise ArgumentError(expected("--columns", PREDICTED, columns or None))
         frame = read_table(folder, text=names)
         group, label, predicted = (column(frame, name) for name in names)
         told, said = (labels_of_texts(cells.tolist()) for cells in (label, predicted))
+        notes = [*_never_labels(names[2], said, told), ONCE, SIDES.format(1 - delta), _looked_up(len(told), 0)]
         found = certify_once(told, said, groups=group, threshold=threshold, delta=delta, loss=loss or "zero_one")
-        _say(found, threshold, delta, [ONCE, _looked_up(len(told), 0)], "another table", json=json)
+        _say(found, threshold, delta, [*worth_notes(found, "--loss"), *notes], "", json=json)
         return
     sampler, model, pool = _collected(folder)
     loss = "zero_one" if sampler.loss == "log" else str(sampler.loss)
@@ -115,8 +119,28 @@ def certify(
         notes = [*notes_of(check), *notes]
         if looked < len(unseen) and check.verdict != "not_shown":
             notes.append(f"The other {len(unseen) - looked:,} rows were not needed.")
-    notes += [ONCE] * once + [_looked_up(looked, sampler.labels)]
-    _say(found, threshold, delta, notes, "--fresh FILE", json=json)
+    notes += [ONCE, SIDES.format(1 - delta)] * once + [_looked_up(looked, sampler.labels)]
+    _say(found, threshold, delta, [*worth_notes(found), *notes], "" if once else "--fresh FILE", json=json)
+
+
+def _never_labels(name: str, said: list[Any], told: list[Any]) -> list[str]:
+    """Return what is to be said of predictions that are the label of no row.
+
+    Raises
+    ------
+    TableError
+        If all of them are such, of several labels: numbers for texts, or probabilities.
+    """
+    labels = set(told)
+    never = Counter(one for one in said if one not in labels)
+    if never.total() == len(said) and len(labels) > 1:
+        odd = next((one for one in never if str(one) not in set(map(str, labels))), said[0])
+        hint = "write what is predicted as the labels are written"
+        raise TableError(expected_one_of(f"column {name!r}", sorted(labels), odd, what="labels among", hint=hint))
+    return [
+        f"{label!r} is predicted in {times:,} rows and is the label of none: all of them count as wrong."
+        for label, times in never.most_common(SHOWN)
+    ]
 
 
 def _looked_up(labels: int, before: int) -> str:
@@ -125,15 +149,19 @@ def _looked_up(labels: int, before: int) -> str:
 
 
 def _say(found: Any, threshold: float, delta: float, notes: list[str], more: str, *, json: bool) -> None:
-    """Print what is shown of each group and of all, and where `more` rows may stand; exit by the verdict."""
-    notes = [*worth_notes(found), *notes]
+    """Print what is shown of each group and of all, and where `more` rows may stand, if they may be added; exit by the
+    verdict."""
     verdict = next((one for one in ("refuted", "not_shown") if one in found["verdict"].tolist()), "certified")
     for group, needed in found["needed"][found["verdict"] == "not_shown"].items():
         if math.isnan(needed):
             notes.append(f"No number of rows shows it for {group}, whose risk is not below {threshold:g} so far.")
+        elif not (known := found["rows"][group]):
+            notes.append(f"For {group} it takes at least {needed:,.0f} rows.")
         else:
-            rows = f"about {found['rows'][group] + needed:,.0f} rows, {needed:,.0f} more than these"
-            notes.append(f"For {group} it takes {rows}, if the risk stays as it is.")
+            beyond = f"{needed:,.0f} more than these" if more else "none of them among these"
+            notes.append(
+                f"For {group} it takes about {known + needed:,.0f} rows, {beyond}, if the risk stays as it is."
+            )
     if json:
         groups = found.reset_index().to_dict("records")
         as_json({"verdict": verdict, "at_most": threshold, "groups": groups, "notes": notes})
@@ -223,4 +251,5 @@ def _in_words(found: Any, verdict: str, threshold: float, delta: float, more: st
     if verdict == "refuted":
         worst = found[found["verdict"] == "refuted"].iloc[0]
         return f"Refuted: the risk of {worst.name} is above {limit} ({worst.low:.3f} to {worst.high:.3f}), {sure}."
-    return f"Not shown: too few rows to tell whether the risk is at most {limit} for {few}; give more: {more}."
+    give = f"give more: {more}" if more else "it takes a larger table of other rows"
+    return f"Not shown: too few rows to tell whether the risk is at most {limit} for {few}; {give}."

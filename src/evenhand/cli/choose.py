@@ -109,7 +109,7 @@ def choose(
     allow = "1 answer allows" if len(queue.answers) == 1 else f"{len(queue.answers)} answers allow"
     mean, best, lot = map(number, (found.mean, found.best, found.lot))
     said = [
-        f"{places} place{'s' * (places > 1)} for {len(frame)} people: draws by these chances have {what} {mean} on "
+        f"{places:,} place{'s' * (places > 1)} for {len(frame):,} people: draws by these chances have {what} {mean} on "
         f"average; the best {places} would have {best}, a draw by lot {lot}.",
         *([] if instead is None else [f"The {places} with the highest {against} would have {number(instead)}."]),
         f"Chances go from {found.chances.min():.1%} to {found.chances.max():.1%}, as far apart as {allow}.",
@@ -119,7 +119,7 @@ def choose(
         seed = draw_seed(seed)
         rows = found.draw(seed)
         if is_page(out):
-            drawn = f"Drawn with --seed {seed}: row {', row '.join(map(str, rows + 1))}."
+            drawn = f"Drawn with --seed {seed}: row{'s' * (places > 1)} {', '.join(map(str, rows + 1))}."
             place = queue.scale(frame)
             out.write_text(_page(values, place, found, [*said, drawn], command_line(context)), encoding="utf-8")
         else:
@@ -136,7 +136,7 @@ def choose(
     say_notes(found)
     if out is not None:
         mean = f"whose mean {what} is {number(worth[rows].mean())}"
-        print_text(f"Written: {out}. Drawn with --seed {seed}: {places} of {len(frame)} people, {mean}.")
+        print_text(f"Written: {out}. Drawn with --seed {seed}: {places:,} of {len(frame):,} people, {mean}.")
 
 
 def _person(values: Mapping[str, Floats], row: int) -> str:

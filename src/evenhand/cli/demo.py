@@ -43,6 +43,9 @@ def demo(*, out: Path = Path("out/demo"), seed: int = 2026, json: JSON = False) 
         available="",
         weight="",
         round="",
+        since="",
+        until="",
+        by="",
     )
     asked = f"--arm advertiser --shares {SHARES} --tolerance {TOLERANCE} --times at"
     audit = f"evenhand audit {shlex.quote(str(log))} {asked}"

@@ -40,19 +40,34 @@ MOST_NOTES = 10
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Print a table, numbers to the right; if its words are too wide for the terminal and its rows are few, a row for
-    each column."""
+    """Print a table, numbers to the right; if a word of it would be broken, with the names of columns and rows on
+    several lines, or if its rows are few, with a row for each column."""
     console = _console()
     lines = [[visible(short(column)) for column in columns]]
     for row in rows:
         cells = zip(columns, row, strict=True)
         lines.append([visible(str(WORDS.get(name, cell)(value))) for name, value in cells])
     right = [all(row[i] is None or reads_as_number(row[i]) for row in rows) for i in range(len(columns))]
-    drawn = _drawn(title, lines, right)
-    endless = console.options.update(max_width=sys.maxsize)
-    if len(rows) < len(columns) and console.measure(drawn, options=endless).minimum > console.width:
-        drawn = _drawn(title, list(zip(*lines, strict=True)), [False] + [True] * len(rows))
-    console.print(drawn)
+    shapes = [(lines, right)]
+    if len(rows) < len(columns):
+        shapes.append((list(map(list, zip(*lines, strict=True))), [False] + [True] * len(rows)))
+    for shape, numeric in shapes:
+        for shown in (shape, [list(map(_narrow, shape[0])), *([_narrow(row[0]), *row[1:]] for row in shape[1:])]):
+            drawn = _drawn(title, shown, numeric)
+            printed = "".join(segment.text for segment in console.render(drawn))
+            if all(word in printed for line in shown for text in line for word in text.split()):
+                console.print(drawn)
+                return
+    console.print(_drawn(title, *shapes[-1]))
+
+
+def _narrow(name: str) -> str:
+    r"""Return a name on several lines, broken at blanks and between the words of a compound.
+
+    >>> _narrow("African-American risk")
+    'African-\nAmerican\nrisk'
+    """
+    return re.sub(r"(?<=[^\W\d]-)(?=[^\W\d])| ", "\n", name)
 
 
 def _drawn(title: str, lines: Sequence[Sequence[str]], right: Sequence[bool]) -> Table:

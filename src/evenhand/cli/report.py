@@ -14,7 +14,7 @@ import typer
 
 from evenhand.audit.decision_log import read_plays, read_rounds
 from evenhand.audit.findings import when_broken
-from evenhand.cli.audit import PROMISED, Audited, promised_rows, taking_audited
+from evenhand.cli.audit import PROMISED, Audited, due_rows, promised_rows, taking_audited
 from evenhand.cli.exit_codes import UNDECIDED
 from evenhand.cli.inputs.inputs import columns_of
 from evenhand.cli.options import JSON, STUDY, Options, is_store
@@ -96,7 +96,8 @@ def report(
     notes = parts[NOTES][0]
     said = "\n".join([f"{verdict}.", f"Written: {out}", *(f"- {note}" for note in notes)])
     answer({"file": str(out), "kept": kept, "verdict": verdict, "notes": notes}, said, json)
-    if kept is False or not (kept or store):
+    by = audited.keywords["by"]  # a promise that can still be kept is not broken
+    if kept is False or not (kept or store or by):
         raise typer.Exit(UNDECIDED if kept is None else 1)
 
 
@@ -133,10 +134,11 @@ def log_report(audited: Audited, log: str, reward: str, again: str, call: Sequen
     if Path(log).is_file():
         with Path(log).open("rb") as file:
             again += f"\nsha256sum {shlex.quote(log)}    # {hashlib.file_digest(file, 'sha256').hexdigest()}"
-    breach = finding.first_breach
+    breach, ahead = finding.first_breach, finding.outlook
     got = _table(pd.DataFrame(promised_rows(finding, "round", bool(named["segment"]), worth)))
     parts = {
         "What is promised": [_promised(finding.promise, inside), Aside(WEIGHED.format(by) if by else COUNTED)],
+        "By the end of the period": [f"{ahead.verdict}.", _table(pd.DataFrame(due_rows(ahead)))] if ahead else [],
         "The picture": [drawing(partial(plot_audit, finding), words)],
         "Who got what": [*([f"The first breach: {breach}."] if breach else []), got],
         "Totals": totals,
@@ -145,7 +147,11 @@ def log_report(audited: Audited, log: str, reward: str, again: str, call: Sequen
         AGAIN: [Typed(again)],
         NOTES: [list(finding.notes)],
     }
-    return log, finding.kept if finding.enough else None, words(finding.verdict), _reworded(parts, words)
+    kept_so_far = finding.kept if finding.enough else None
+    if ahead:
+        parts[NOTES] = [[f"{finding.verdict}, counted after each.", *finding.notes]]
+        kept_so_far = ahead.kept if not (ahead.kept and ahead.rest) else None
+    return log, kept_so_far, words((ahead or finding).verdict), _reworded(parts, words)
 
 
 def _of_study(place: str, name: str | None, call: Sequence[str]) -> Found:

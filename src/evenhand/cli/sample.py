@@ -113,7 +113,8 @@ def sample(
         return
     finished.notes = tuple(note for note in finished.notes if note not in said)
     say_notes(finished)
-    print_text(f"Rows, mixture, history, picture, and sampler, final model and pool in one file are in {out}")
+    model = "mixture of 60 models" if mixture else "final model"
+    print_text(f"Rows, shares of groups, history, picture, and sampler, {model} and pool in one file are in {out}")
     say_compared(found, f"{finished.rounds} rounds, {finished.labels} labels, seed {sampler.seed}", out)
 
 

@@ -14,7 +14,16 @@ import typer
 import evenhand as eh
 from evenhand import quotas, registry
 from evenhand.cli.groups import bias_note, learned_bias, say_gaps, show_bias, table_bias, write_bias
-from evenhand.cli.inputs.inputs import delay_of, limits_of, names_of, numbers_of, settings_of, shares_of
+from evenhand.cli.inputs.inputs import (
+    delay_of,
+    limits_of,
+    named_shares,
+    names_of,
+    numbers_by_name,
+    numbers_of,
+    settings_of,
+    shares_of,
+)
 from evenhand.cli.inputs.policies import check_kept, policies_of
 from evenhand.cli.inputs.promises import UNDER, with_and_without
 from evenhand.cli.inputs.tables import read_table
@@ -22,11 +31,14 @@ from evenhand.cli.options import FORM, JSON, Options
 from evenhand.cli.output import as_json, folder, print_text, say_notes, table
 from evenhand.cli.price import known_price, price_body, say_price
 from evenhand.cli.simulation_report import arms_table, policy_rows, show_policies, write_files
+from evenhand.cli.trial_plan import analysis_of, show_plan
+from evenhand.data.csv_files import write_csv
 from evenhand.data.tables import column, numbers
 from evenhand.errors import ArgumentError, expected, expected_one_of
 from evenhand.policy.traits import traits_of
 from evenhand.simulation.measures import cost_of
 from evenhand.simulation.world import world_traits
+from evenhand.trials import operating_characteristics
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +56,7 @@ if TYPE_CHECKING:
         "--arm --reward": "--data --learn",
         "--group": "--data",
         "--sensitive --features": "--group",
-        "--data": "not WORLD --means",
+        "--data": "not WORLD --means --control",
         FORM: "--data --log --learn --shares --promise",
     },
     arguments={"learner": "--policy", "policies": "--policy", "learned": "--learn"},
@@ -68,6 +80,8 @@ def simulate(
     log: Path | None = None,
     learn: Path | None = None,
     delay: str = "0",
+    missing: float = 0.0,
+    control: str = "",
     rounds: int = 10_000,
     replications: int = 20,
     seed: int | None = None,
@@ -86,7 +100,7 @@ def simulate(
     group : Column of groups in --data; rewards may be biased against one.
     sensitive : The group that is compared with the others, such as women.
     features : Columns of contexts in --data; by default all others.
-    means : The means of Bernoulli arms: 0.7,0.5,0.4.
+    means : The means of Bernoulli arms: 0.7,0.5,0.4 or a=0.7,b=0.5.
     policy : A policy: fair-ucb, fair-learn+thompson, deadline-learn:tolerance=2, ...; may be repeated.
     shares : Promised share of each arm: 0.02, or a=0.2,b=1/3, or a CSV with columns arm, share.
     cap : The most that an arm may have: 0.5, or a=0.5,b=1/3.
@@ -96,6 +110,8 @@ def simulate(
     log : A log whose offers are replayed, from its column available or given.
     learn : A log, such as that of --data, that every learner has learned from when its first round begins.
     delay : Rounds until a reward arrives: 50, one of 0,3,12 drawn each round, or geometric:MEAN.
+    missing : The probability that a reward never arrives.
+    control : An arm of 0/1 rewards; each simulated trial is analysed as `evenhand effects` does: power, type I error.
     rounds : The number of rounds in each replication.
     replications : The number of independent replications.
     seed : The seed; by default drawn and shown.
@@ -131,6 +147,8 @@ def simulate(
         replications=replications,
         seed=seed,
         delay=delay_of(delay),
+        missing=missing,
+        analyse=analysis_of(control, played),
         learned=None if learn is None else _learned(learn, arm, reward),
         jobs=jobs,
         progress=not json,
@@ -139,7 +157,8 @@ def simulate(
     if traits.groups is not None and not of_table:
         bias = learned_bias(played, rounds, history.attrs["seed"])
     prices, long_run = ({}, {}) if offers is not None else _prices(policies, played, logged, arm, reward)
-    _report(history, policies, bias, out, json, prices, long_run, of_table=of_table)
+    plan = operating_characteristics(history, played.means.tolist(), control=control) if control else None
+    _report(history, policies, bias, out, json, prices, long_run, plan, of_table=of_table)
 
 
 def _offers_of(path: Path) -> list[Any]:
@@ -169,7 +188,7 @@ def _world(name: str, logged: pd.DataFrame | None, arm: str, reward: str, means:
     if logged is not None:
         return quotas.LoggedArms(logged, arm=arm, reward=reward)
     if means and not name:
-        return quotas.BernoulliArms(numbers_of(means, "--means"))
+        return quotas.BernoulliArms(_means(means))
     if not name:
         raise ArgumentError("WORLD: name a world or pass --data FILE; `evenhand list` shows the worlds")
     name, settings = settings_of(name, "WORLD")
@@ -180,10 +199,16 @@ def _world(name: str, logged: pd.DataFrame | None, arm: str, reward: str, means:
     if settings and not means:
         return cls(**settings)
     if cls is quotas.BernoulliArms:
-        return cls(numbers_of(means or "0.7,0.5,0.4", "--means"))
+        return cls(_means(means or "0.7,0.5,0.4"))
     if means:
         raise ArgumentError(expected("--means", "nothing together with a world with means of its own", means))
     return next(iter(cls._examples()))
+
+
+def _means(text: str) -> Any:
+    """Read 0.7,0.5,0.4 or a=0.7,b=0.5."""
+    named = named_shares(text, "--means") if "=" in text else None
+    return numbers_of(text, "--means") if named is None else numbers_by_name(named, "--means")
 
 
 def _prices(
@@ -213,6 +238,7 @@ def _report(
     json: bool,
     prices: dict[str, Price | str],
     long_run: dict[str, float],
+    plan: pd.DataFrame | None,
     *,
     of_table: bool,
 ) -> None:
@@ -226,23 +252,29 @@ def _report(
         written = write_files(history, clauses, summary, out)
         if bias is not None:
             written += write_bias(bias, note, out)
+        if plan is not None:
+            written.append(out / "characteristics.csv")
+            write_csv(plan, written[-1])
         shutil.rmtree(out / "partial", ignore_errors=True)
     if json:
         body = {
             name: history.attrs[name]
-            for name in ("seed", "rounds", "delay", "learned", "made_of")
+            for name in ("seed", "rounds", "delay", "missing", "learned", "made_of")
             if name in history.attrs
         }
         body["policies"] = summary
         each = [{"learner": n} | cost._asdict() | {"long_run": long_run.get(n)} for n, cost in costs.items()]
         body |= {"costs": each} if costs else {}
         body |= {"prices": [{"promise": said} | price_body(one) for said, one in prices.items()]} if prices else {}
+        body |= {} if plan is None else {"characteristics": plan.to_dict("records")}
         as_json(body if bias is None else body | {"bias": bias.to_dict("records"), "bias_note": note}, history)
     else:
         several = history.sizes["replication"]
         runs = f"{history.attrs['rounds']} rounds, {several} replication{'s' * (several != 1)}"
         if "delay" in history.attrs:
             runs += f", delay {history.attrs['delay']}"
+        if "missing" in history.attrs:
+            runs += f", {history.attrs['missing']:.3g} of the rewards missing"
         print_text(f"seed {history.attrs['seed']}, {runs}\n")
         say_notes(history)
         show_policies(summary)
@@ -250,6 +282,8 @@ def _report(
         table(f"Share of the rounds{which} by arm", *arms_table(history, clauses))
         if bias is not None:
             show_bias(bias, note, of_table)
+        if plan is not None:
+            show_plan(plan, several)
         for words in dict.fromkeys(str(one.promise) for one in every if one.promise and one.promise.clauses):
             print_text(f"Promised: {words}.")
             if words in prices:

@@ -41,22 +41,21 @@ def compared(
         "risk": MEASURES.get(str(sampler.loss), "error rate"),
         "worst_off": worst_of(fresh),
         "uniform": {"rows": len(drawn), "worst_off": worst_of(uniform)},
-        "worth": worth_notes(fresh),
+        "worth": worth_notes(fresh, "--loss"),
     }
 
 
-def worth_notes(risks: pd.DataFrame) -> list[str]:
-    """Return in which groups a model errs as often as whoever always gives the most frequent label, and what to do."""
+def worth_notes(risks: pd.DataFrame, option: str = "") -> list[str]:
+    """Return in which groups a model errs as often as whoever always gives the most frequent label, and what to do
+    where an option chooses the kind of error that counts."""
     if "most_frequent" not in risks:
         return []
-    no_better = risks.index[(risks["risk"] >= risks["most_frequent"]) & (risks["most_frequent"] > 0.0)].tolist()
+    no_better = risks.index[(risks["risk"] >= risks["most_frequent"]) & (risks["risk"] > 0.0)].tolist()
     if not no_better:
         return []
-    always = f"the answer {risks.attrs['most_frequent']} for everybody"
-    return [
-        f"The model errs no less than {always} in {first_few(no_better, NAMED)}: it may not be worth having. Where one "
-        "kind of error counts more, choose --loss false_negative or false_positive."
-    ]
+    always = f"the answer {risks.attrs['most_frequent']!r} for everybody"
+    mend = f" Where one kind of error counts more, choose {option} false_negative or false_positive." * bool(option)
+    return [f"In {first_few(no_better, NAMED)} the model errs no less than {always}: it may not be worth having.{mend}"]
 
 
 def say_compared(found: dict[str, Any], title: str, out: Path) -> None:
@@ -90,7 +89,7 @@ def say_compared(found: dict[str, Any], title: str, out: Path) -> None:
     for note in worst["notes"]:
         print_text(f"- {note}")
     fresh = " --fresh FILE, with rows of every group" * bool(worst["notes"])
-    print_text(f"{certify} {math.ceil(100 * worst['limit']) / 100:g}{fresh}")
+    print_text(f"{certify} {min(math.ceil(100 * worst['limit']) / 100, 0.99):g}{fresh}")
 
 
 def worst_of(risks: pd.DataFrame) -> dict[str, Any] | None:

@@ -55,7 +55,7 @@ except ImportError as error:
 
 T = TypeVar("T")
 SWITCHES = {"true": True, "on": True, "false": False, "off": False}
-SHOWN = ("contexts", "groups", "available")
+SHOWN = ("contexts", "groups", "available", "scores")
 UNKNOWN = 60.0
 """Seconds for which the service is not asked again for a flag that it does not know: every page may send an event."""
 LOG = logging.getLogger(__name__)
@@ -80,7 +80,7 @@ class EvenhandProvider(AbstractProvider):
         later: it becomes the idempotency key.
     events : the flag that each tracking event rewards; an event that is not named rewards the flag of its own name.
     observe : a function that makes the arguments of `ask` from the flag and the attributes of the evaluation context;
-        by default they are the attributes called contexts, groups and available.
+        by default they are the attributes called contexts, groups, available and scores.
     remember : how many tickets are remembered for tracking events; the oldest are forgotten first.
     """
 

@@ -240,7 +240,7 @@ def _takes(function: Callable[..., Any], *given: object) -> bool:
     return True
 
 
-DECLARED = ("contextual", "own_choices", "reward_range")
+DECLARED = ("contextual", "own_choices", "reward_range", "scored")
 """What evenhand's own learners declare among their traits."""
 
 
@@ -257,6 +257,7 @@ class LearnerFacts(NamedTuple):
     windows: Any = None
     learner: Any = None
     reward_range: Any = None
+    scored: Any = None
     reseed: Any = None
     scores: Any = None
 

@@ -31,10 +31,10 @@ class ContextReader:
     encoder : what turns tables and dicts into numbers, None for numbers alone.
     """
 
-    def __init__(self, contextual: bool, features: Sequence[str] | None = None) -> None:
+    def __init__(self, contextual: bool, features: Sequence[str] | None = None, dimension: int | None = None) -> None:
         self.contextual = contextual
         self.columns: list[str] | None = None if features is None else list(features)
-        self.dimension: int | None = None if contextual else 0
+        self.dimension: int | None = dimension if contextual else 0
         self.encoder: Encoder | Transformer | None = None
         self._expected = None if features is None else len(features)
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.arguments import as_float
+from evenhand.arguments import as_float, real
 from evenhand.data.contexts import LARGEST
 from evenhand.data.rows import in_step
-from evenhand.errors import ArgumentError, RewardError, Wording, expected, expected_one_of
+from evenhand.errors import NOTHING, ArgumentError, RewardError, Wording, expected, expected_one_of
 from evenhand.labels import Labels, listed
 from evenhand.policy.open_decision import OpenDecision
 from evenhand.protocol import Label
@@ -20,8 +20,8 @@ NO_LABELS = {bool, np.bool_}
 """Types of what says which arms are on offer by their order, and names none."""
 
 
-def positions(available: object, arms: Labels) -> list[int]:
-    """Return the positions of the arms that are on offer."""
+def positions(available: object, arms: Labels, name: str = "available") -> list[int]:
+    """Return the positions of the arms that are on offer; refusals speak of `name`."""
     if isinstance(available, Mapping):
         hint = "keep only those on offer: [arm for arm, here in available.items() if here]"
         raise ArgumentError(expected("available", "a list of the arms on offer", available, hint))
@@ -32,9 +32,9 @@ def positions(available: object, arms: Labels) -> list[int]:
         labels, found = [available], None
     if found is None:
         unknown = next((label for label in labels if label not in arms), available)
-        raise ArgumentError(expected_one_of("available", arms.names, unknown, what="labels of the arms"))
+        raise ArgumentError(expected_one_of(name, arms.names, unknown, what="labels of the arms"))
     if not found:
-        raise ArgumentError(expected("available", "at least one arm", available))
+        raise ArgumentError(expected(name, "at least one arm", available))
     return list(dict.fromkeys(found))
 
 
@@ -48,6 +48,42 @@ def _places_of(labels: list[Any], arms: Labels) -> list[int] | None:
     except KeyError:  # the same label may be written otherwise
         found = arms.places(labels)
         return None if -1 in found else found
+
+
+def scores_as_shown(
+    scores: object,
+    contexts: object,
+    available: object,
+    arms: Labels,
+    on_offer: list[int],
+    ends: tuple[float, float] | None,
+) -> tuple[list[list[float]], list[Label] | None]:
+    """Return scores as what a log has of them: contexts (n_arms, 1), 0 for arms that are not on offer, and the arms on
+    offer, None where these are all of `on_offer`. Of equal scores each after the first is the next lower number, so
+    that the first that is given leads.
+
+    Raises
+    ------
+    ArgumentError
+        If the policy takes none, where `ends` is None, anything is given beside them, or one is no number within them.
+    """
+    if ends is None:
+        hint = "DeadlineLearn(Scores(), ...) takes them"
+        raise ArgumentError(expected("scores", Wording(NOTHING, ": this policy ranks the arms itself"), scores, hint))
+    for name, beside in (("contexts", contexts), ("available", available)):
+        if beside is not None:
+            what = Wording(NOTHING, " together with scores, whose keys are the arms on offer")
+            raise ArgumentError(expected(name, what, beside))
+    given = arms.read(scores, "scores", "a dict arm -> score")
+    if not isinstance(given, dict):
+        raise ArgumentError(expected("scores", "a dict arm -> score", scores))
+    offered = positions(list(given), arms, "scores")
+    numbers = [real(f"scores[{label!r}]", score, low=ends[0], high=ends[1]) for label, score in given.items()]
+    shown, before = [[0.0] for _ in arms.names], math.inf
+    for place in sorted(range(len(numbers)), key=numbers.__getitem__, reverse=True):
+        before = min(numbers[place], math.nextafter(before, -math.inf))
+        shown[offered[place]] = [before]
+    return shown, None if sorted(offered) == on_offer else list(given)
 
 
 def checked_reward(reward: object, low: float, high: float, name: str = "reward") -> float:

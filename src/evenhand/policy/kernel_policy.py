@@ -67,7 +67,7 @@ class KernelPolicy(AskTell, Parameters):
         self.arms = None if arms is None else arm_labels(arms)
         self.seed = draw_seed(seed)
         self._rewards = self._traits.reward_range or (-math.inf, math.inf)
-        self.contexts = ContextReader(bool(self._traits.contextual), self._features)
+        self.contexts = ContextReader(bool(self._traits.contextual), self._features, 1 if self._traits.scored else None)
         if self.arms is not None and self.dimension is not None:
             self._start()
 

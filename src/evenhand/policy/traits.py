@@ -26,6 +26,10 @@ Work = Literal["numbers", "pairs", "squares"]
 class Traits:
     """What a policy is, promises, and is told.
 
+    An author declares what a class is, such as `contextual`, `reward_range`, `feedback` or `learns`, where it differs
+    from the default. What a policy has as an attribute of that name, such as `arms`, `promise` or `learner`, is read
+    from there, and `labels` follow from it.
+
     Attributes
     ----------
     arms : the labels of its arms; None where it has none, or does not know them yet.
@@ -40,6 +44,8 @@ class Traits:
     plays : how many arms it plays in a round.
     retired : the arms that are no longer on offer.
     contextual : whether it sees contexts; None where it does not say.
+    scored : the lowest and the highest of the scores that `ask` takes, by which somebody's own model ranks the arms,
+        infinite where they only rank; None where it takes none.
     dimension : of the contexts, None before it is known.
     reward_range : the least and the largest reward that it takes; None where it does not say.
     feedback : what a decision is told: "reward", "rows" of data, "samples" of a causal model, or an item's "labels".
@@ -68,6 +74,7 @@ class Traits:
     plays: int = 1
     retired: tuple[Label, ...] = ()
     contextual: bool | None = None
+    scored: tuple[float, float] | None = None
     dimension: int | None = None
     reward_range: tuple[float, float] | None = None
     feedback: Feedback = "reward"

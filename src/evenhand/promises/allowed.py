@@ -37,7 +37,7 @@ MOST_SLATES = 10_000
 @kernel
 def open_round(params: RuleParams, state: RuleState, now: int) -> int:
     """Pause clauses without an arm on offer, mark arms below their cap as playable, and return how many are."""
-    arms, owners, count = state.offered.size, state.ticks.size, 0
+    arms, owners = state.offered.size, state.ticks.size
     for owner in range(owners):
         state.ticks[owner] = 0
     for arm in range(arms):
@@ -47,15 +47,13 @@ def open_round(params: RuleParams, state: RuleState, now: int) -> int:
             owner = params.parents[owner]
         if state.offered[arm] == 0 and params.cap_steps[arm] > 0:
             state.cap_whole[arm] += 1
-        state.open[arm] = state.offered[arm] == 1 and state.cap_whole[arm] <= now
-        count += state.open[arm]
     for owner in range(owners):
         # a clock that stands still moves its deadline; otherwise an arm that was away would be overdue when it returns
         if state.ticks[owner] == 0 and state.whole[owner] < NEVER:
             state.whole[owner] += 1
             state.tight[0] = 0
             state.refused[:] = 0
-    return count
+    return open_arms(state, now)
 
 
 @kernel
@@ -346,7 +344,7 @@ def is_grantable(params: RuleParams, state: RuleState, now: int, proposal: int) 
     state.chosen[0] = proposal
     mark_served(state, proposal)
     pass_round(state)
-    take(params, state)
+    take(params, state, now)
     return True
 
 
@@ -359,7 +357,7 @@ def select_slate(params: RuleParams, state: RuleState, now: int) -> int:
         state.chosen[place] = -1
     choose_slate(params, state, now, plays)
     why = cause(params, state, now, plays)
-    take(params, state)
+    take(params, state, now)
     return why
 
 

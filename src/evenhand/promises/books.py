@@ -28,6 +28,7 @@ FIRSTS = {"begun": ("begun",), "first": ("first_by", "first")}
 LARGEST = {"most": "most_at", "worst": "worst_at"}
 LATEST = ("clock", "plays", "last")
 SHOWN = ("times", "stretches", "broken", *LATEST, "begun", "first", "first_by", "most", "most_at", "worst", "worst_at")
+OF_ALL = ("offered", "absent", "broken")
 BY_KEY = ("tick", "next", "wrong", "round", "total")
 NONE = np.zeros(0, np.int64)
 
@@ -166,6 +167,7 @@ class ClauseCounts:
         size |= {"recent": np.zeros((n * keys, int(self.windows.max(initial=1))), np.int64)}
         size |= {name: np.zeros(keys, np.int64) for name in BY_KEY}
         size |= {"offered": np.zeros(n, np.int64), "broken": np.zeros(5, np.int64)}
+        size["absent"] = np.zeros(len(arms), np.int64)
         each = {name: np.zeros(n * keys, np.int64) for name in Counts._fields if name not in size}
         self.counts = Counts(**(size | each))
         self._worst, self._scale = worst, scale
@@ -226,7 +228,8 @@ class ClauseCounts:
         """Make room for more keys."""
         fresh = ClauseCounts(self.clauses, self.arms, more, worst=self._worst, scale=self._scale).counts
         both = map(np.concatenate, zip(self.counts, fresh, strict=True))
-        self.counts = Counts._make(both)._replace(offered=self.counts.offered, broken=self.counts.broken)
+        of_all = {name: self.counts._asdict()[name] for name in OF_ALL}
+        self.counts = Counts._make(both)._replace(**of_all)
 
     # ------------------------------------------------------------------ rounds
 

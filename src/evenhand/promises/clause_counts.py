@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from evenhand.kernels.arrays import Bools, Floats, Ints
+from evenhand.promises.clause import listed
+from evenhand.protocol import Label
 
 
 class ClauseRates(NamedTuple):
@@ -73,8 +76,55 @@ class Counts(NamedTuple):
     worst_at: Ints
     clock: Ints
     """The ticks, or their weight, when it was closed."""
+    excused: Ints
+    """Plays that a cap does not count, and the first and the last round with one."""
+    excused_first: Ints
+    excused_last: Ints
     offered: Ints
     """(n_clauses,): the last round that offered one of its arms."""
+    absent: Ints
+    """(n_arms,): in how many rounds with such a play the arm was not on offer."""
     broken: Ints
     """(5,): rounds after which one that ticked was broken; whether the last round was such a one; in how many stretches
     they lie, and the last of them; whether one is broken now, ticked or not."""
+
+
+class Excused(NamedTuple):
+    """Rounds in which every arm on offer was at its cap, whose plays no cap counts.
+
+    Attributes
+    ----------
+    plays, first, last : how many such plays, and the first and the last round with one, 0 for none.
+    away : in how many of these rounds each arm was not on offer; without those that always were.
+    """
+
+    plays: int = 0
+    first: int = 0
+    last: int = 0
+    away: Mapping[Label, int] = {}
+
+    @classmethod
+    def of(cls, counts: Counts, arms: Sequence[Label]) -> Excused:
+        """Return what was counted of the plays of these arms."""
+        away = {arm: times for arm, times in zip(arms, counts.absent.tolist(), strict=True) if times}
+        first = min(counts.excused_first[counts.excused > 0].tolist(), default=0)
+        return cls(int(counts.excused.sum()), first, int(counts.excused_last.max(initial=0)), away)
+
+    def then(self, later: Excused) -> Excused:
+        """Return this followed by what was found in later rounds."""
+        away = {arm: self.away.get(arm, 0) + later.away.get(arm, 0) for arm in {**self.away, **later.away}}
+        return Excused(self.plays + later.plays, self.first or later.first, later.last or self.last, away)
+
+    def notes(self, name_of: Callable[[int], str] = "round {:,}".format) -> tuple[str, ...]:
+        """Return a sentence that says so, () where there were none; `name_of` says what a round is called.
+
+        >>> Excused(3, 5, 9, {"c": 3}).notes()
+        ('No cap counts 3 plays, from round 5 to round 9, when every arm on offer was at its cap; away then: c (3).',)
+        """
+        if not self.plays:
+            return ()
+        when = f"from {name_of(self.first)} to {name_of(self.last)}" if self.plays > 1 else f"in {name_of(self.first)}"
+        most = sorted(self.away.items(), key=lambda one: (-one[1], str(one[0])))
+        away = listed([f"{arm} ({times:,})" for arm, times in most])
+        what = f"{self.plays:,} play{'s' if self.plays > 1 else ''}"
+        return (f"No cap counts {what}, {when}, when every arm on offer was at its cap; away then: {away}.",)

@@ -95,8 +95,8 @@ def settle_offers(promise: Any, given: Any) -> Any:
     offers = _read_offers(given, promise.arms, promise.plays)
     refused = _refuse_together(promise)
     if refused is None and offers in (None, "all"):
-        varied = _refuse_varied(promise, ()) if offers is None else "said"
-        offers = "any" if varied is None else "all"
+        varied = limits_of(promise) or _refuse_varied(promise, ()) if offers is None else "said"
+        offers = "all" if varied else "any"
         if offers == "all":
             refused = _refuse_fixed(promise)
     elif refused is None:
@@ -326,7 +326,10 @@ def _periods(tokens: Sequence[Token]) -> str:
 # ---------------------------------------------------------------------- arms that come and go
 
 
-NAMED = "name in offers= arms without caps of which every offer contains {}, or "
+def limits_of(promise: Any) -> dict[Label, Fraction]:
+    """Return the caps below 1."""
+    caps = zip(promise.arms, promise.caps or (), strict=False)
+    return {arm: cap for arm, cap in caps if cap is not None and cap < 1}
 
 
 def _refuse_varied(promise: Any, always: Sequence[Label]) -> str | None:
@@ -345,40 +348,14 @@ def _reasons_against(promise: Any, always: Sequence[Label]) -> Iterator[str]:
                 f"offers: a share of {share} for {members} needs more than one of these arms in some rounds, and an "
                 f"offer may hold only one of them; {hint}"
             )
-    caps = {arm: cap for arm, cap in zip(promise.arms, promise.caps or (), strict=False) if cap is not None and cap < 1}
-    free = [arm for arm in promise.arms if arm not in caps]
-    owed = next((clause for clause in promise.clauses if clause.kind == "floor" and set(clause.arms) & set(caps)), None)
-    idle = next(
-        why
-        for why, stands in (
-            ("every arm has a cap" if not free else f"only {len(free)} arms have no cap", len(free) < promise.plays),
-            (
-                f"no known rule keeps a share and a cap of the same arm while arms come and go ({owed})",
-                owed is not None,
-            ),
-            ("no known rule keeps windows together with caps while arms come and go", bool(promise.windows)),
-            ("", True),
-        )
-        if stands
-    )
-    if caps and not always:
-        arm, cap = min(caps.items(), key=lambda one: one[1])
-        rounds = next(t for t in range(1, LOOK**2) if t > math.ceil(cap * t) + math.floor(promise.cap_tolerance))
-        yield (
-            f"offers: if arm {arm!r} alone is on offer for {rounds:,} rounds, it has {rounds:,} plays, more than its "
-            f"cap of {cap} allows; "
-            + (f"naming arms in offers= does not help, as {idle}; " if idle else NAMED.format(promise.plays))
-            + hint
-        )
+    caps = limits_of(promise)
     both = [arm for arm in always if arm in caps]
     if both:
-        possible = f"{idle}; {hint}" if idle else Wording("name some of ", free, f", or {hint}")
+        free = [arm for arm in promise.arms if arm not in caps]
+        possible = Wording("name some of ", free, f", or {hint}") if free else 'say offers="any"'
         yield expected("offers", "arms without caps, as an arm may be at its cap", both[0], possible)
-    if owed is not None:
-        yield (
-            f"offers: no known rule keeps a share and a cap of the same arm while arms come and go ({owed}); "
-            f"drop one of them, or {hint}"
-        )
+    if caps and not promise.windows:
+        yield from _reasons_against_caps(promise, caps, hint, excused=not always)
     if not promise.windows:
         return
     if any(clause.kind != "window" for clause in promise.clauses):
@@ -391,3 +368,32 @@ def _reasons_against(promise: Any, always: Sequence[Label]) -> Iterator[str]:
             f"{len(tokens)} plays that are owed, and the shortest is {short}: offer its arm beside one of the others "
             f"at a time, and one of them loses a round for good each time; lengthen it, or {hint}"
         )
+
+
+def _reasons_against_caps(promise: Any, caps: dict[Label, Fraction], hint: str, *, excused: bool) -> Iterator[str]:
+    """Yield why a promise with caps cannot be kept, or is not known to be; `excused` where an offer may hold none but
+    capped arms."""
+    owed = [clause for clause in promise.clauses if clause.kind == "floor"]
+    both = [clause for clause in owed if not caps.keys().isdisjoint(clause.arms)]
+    what = next((f"a cap of an arm and a share of several ({one})" for one in both if len(one.arms) > 1), None)
+    if promise.plays > 1 and (both or excused):
+        what = f"these caps with plays={promise.plays}"
+    if what is not None:
+        yield f"offers: no known rule keeps {what} while arms come and go; {hint}"
+    refused = _refuse_caps(promise, dict(zip(promise.arms, promise.caps, strict=True))) if both or excused else None
+    if refused is not None:
+        yield refused
+    enough = max((_enough_ahead(clause, owed, caps[clause.arms[0]]) for clause in both), default=0)
+    if promise.ahead < enough:
+        less = "as no known rule keeps less where arms with a share and a cap come and go"
+        tolerance = f"at least {enough}, {less}: what is owed may have to come early, when others fall due"
+        yield expected("cap_tolerance", tolerance, promise.cap_tolerance, f"or {hint}")
+
+
+def _enough_ahead(floor: Clause, owed: list[Clause], cap: Fraction) -> int:
+    """Return the tolerance of a cap from which on no play that the arm is owed has to break it; see Theorem 2 of
+    `evenhand.promises.laminar`."""
+    others = [clause for clause in owed if clause is not floor]
+    crowd = need_of(others, lambda clause: 1 - Fraction(1, clause.rate.denominator))
+    spare = (1 - need_of(owed, lambda clause: clause.rate)) / floor.share
+    return max(0, math.floor((crowd - spare) / (1 + spare) - floor.slack - cap) + 1)

@@ -25,6 +25,23 @@ Caps with m = 1 and everything on offer (r_i <= c_i, sum c >= 1, r_Q at most the
 be granted iff its cap has room and G >= 0 after it. With m > 1 also H(s) = sum_i min(s, U_i - N_i) - m s >= 0, where
 U_i is what the cap of i allows in s rounds, and dem_Q(s) <= sum_{i in Q} min(s, U_i - N_i).
 
+Caps with m = 1 while arms come and go. A round is excused if every arm on offer is at its cap: the play in it counts
+for no cap. Both clocks of an arm go on, so that an excused round gives no room that plays were not kept from. Without a
+share on a capped arm the test is the same. With one:
+
+Theorem 2. Let arm i have a share r_i <= c_i of its own, R the largest rate of all that is owed, X the most that sets of
+others, none inside another, can add up of 1 - 1/q, q the denominators of their shares, and
+
+    (a + b + c_i) (1 + (1 - R) / r_i) + (1 - R) / r_i > X.
+
+Then, in a round that is not excused, floors never force a play of arm i at its cap.
+
+Proof. Say they did, and arm j on offer has room. It is refused because at some s the plays due by s, without one of
+j, are s, and arm i is due by s. All D_k(s) = floor(r_k (A_k + s)) - a - N_k are at most r_k s + x_k, with x_k =
+r_k A_k - a - N_k. As all floors were kept, x_k <= 1 - 1/q_k; as arm i is at its cap, N_i >= c_i (A_i + 1) + b, so
+x_i <= -(a + b + c_i). So s <= R s + X - (a + b + c_i). And D_i(s) >= 1 says r_i (A_i + s) >= 1 + a + b + c_i (A_i + 1),
+so r_i s >= 1 + a + b + c_i. Together they contradict the condition. QED.
+
 Windows. A token with c rounds left and window w is served once in every b <= w rounds, the b of a chain in which each
 divides the next. If everything is on offer and s >= need(s) + J(s) for every s, the windows have a cyclic schedule and
 the floors fit into the rounds that it leaves free. Where arms come and go and every window is at least as long as there
@@ -211,10 +228,17 @@ def close_useless(params: RuleParams, state: RuleState, now: int, s: int) -> Non
 
 
 @kernel
-def open_arms(state: RuleState, now: int) -> None:
-    """Open the arms on offer whose cap has room."""
+def open_arms(state: RuleState, now: int) -> int:
+    """Open the arms on offer whose cap has room, or where none has, all that are on offer; return how many are."""
+    count = 0
     for arm in range(state.open.size):
         state.open[arm] = state.offered[arm] == 1 and state.cap_whole[arm] <= now
+        count += state.open[arm]
+    if count == 0:
+        for arm in range(state.open.size):
+            state.open[arm] = state.offered[arm]
+            count += state.open[arm]
+    return count
 
 
 @kernel
@@ -346,8 +370,8 @@ def caps_can_be_kept(params: RuleParams, state: RuleState, now: int) -> bool:
 
 
 @kernel
-def take(params: RuleParams, state: RuleState) -> None:
-    """Enter that `chosen` is played in the next round."""
+def take(params: RuleParams, state: RuleState, now: int) -> None:
+    """Enter that `chosen` is played in the round after `now`; no cap counts the play of an arm that stands at it."""
     for token in range(state.left.size):
         state.left[token] -= state.ticks[params.token_owners[token]]
     for place in range(state.chosen.size):
@@ -356,7 +380,8 @@ def take(params: RuleParams, state: RuleState) -> None:
             state.pulls[owner] += 1
             play(params, state.whole, state.rest, owner)
             whole, rest = state.cap_whole, state.cap_rest
-            advance(params.cap_numerators, params.cap_steps, params.cap_remainders, whole, rest, owner)
+            if whole[owner] <= now:
+                advance(params.cap_numerators, params.cap_steps, params.cap_remainders, whole, rest, owner)
         while owner >= 0 and state.left.size > 0:
             token = soonest(params, state.left, owner)
             if token >= 0:

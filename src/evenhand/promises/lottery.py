@@ -225,15 +225,15 @@ def spread(state: RuleState, left: float, urgent: int) -> None:
 
 
 @kernel
-def finish_one(params: RuleParams, state: RuleState, arm: int) -> None:
-    """Play the arm."""
+def finish_one(params: RuleParams, state: RuleState, now: int, arm: int) -> None:
+    """Play the arm in the round after `now`."""
     if is_plain(params, state):
         state.chosen[0] = arm
         mark_served(state, arm)
         pass_round(state)
     else:
         state.chosen[0], state.spare[0] = arm, max(0, state.room[arm])
-    take(params, state)
+    take(params, state, now)
 
 
 # ---------------------------------------------------------------------- several plays
@@ -365,7 +365,7 @@ def draw_slate(params: RuleParams, state: RuleState, now: int) -> int:
         for arm in range(state.chances.size):
             state.chances[arm] = state.inclusions[arm]
         state.spare[0] -= state.chosen.size
-        take(params, state)
+        take(params, state, now)
         return BY_LOT
     sample(state, mark, plays)
     mark_slate(state, plays)
@@ -377,5 +377,5 @@ def draw_slate(params: RuleParams, state: RuleState, now: int) -> int:
     why = refusal(params, state, now) if gave_way else BY_LOT
     allow(params, state, now, turn, plays)
     state.spare[0] = least
-    take(params, state)
+    take(params, state, now)
     return why

@@ -7,7 +7,8 @@ Each clause has a clock of its own: A counts the rounds in which one of its arms
     a cap     N <= ceil(c A) + floor(beta)
     a window  N grows by n in any w rounds of the clock
 
-and each must hold after every round.
+and each must hold after every round. A cap does not count plays in rounds that are excused: those in which no arm on
+offer could be played without breaking a cap. Which these are follows from a log, its offers and its plays.
 
 Source: floors as in V. Patil, G. Ghalme, V. Nair, Y. Narahari, "Achieving Fairness in the Stochastic Multi-armed Bandit
 Problem", Journal of Machine Learning Research 22 (2021), Definition 2. Which promises can be kept is shown at the heads
@@ -34,7 +35,7 @@ from evenhand.kernels.deadlines import NEVER, Pace, pace, position
 from evenhand.labels import Labels
 from evenhand.promises.amounts import amount_of
 from evenhand.promises.clause import Clause, in_words, listed
-from evenhand.promises.feasible import check_sums, settle_offers
+from evenhand.promises.feasible import check_sums, limits_of, settle_offers
 from evenhand.promises.plain_data import ARGUMENTS, TABLES, from_plain, promise_fields, to_plain
 from evenhand.promises.reading import (
     Members,
@@ -73,7 +74,8 @@ class Promise(HasCard):
     windows : arm (or tuple of arms) -> w, at least one play in any w consecutive rounds, or -> (n, w), at least n.
     plays : m, how many arms are played in a round, none twice.
     offers : what may be on offer in a round: "any" arms, "all" of them always, or a list of arms, of which every offer
-        contains at least m. None means "any" where the promise can then be kept, else "all".
+        contains at least m. None means "any" where the promise can then be kept, else "all". With caps and "any", a
+        round in which every arm on offer is at its cap is excused: no cap counts the play in it.
     weight : the name of what is shared where it is not rounds, such as "tokens": r_i W - W_i <= alpha, with W the sum
         of the weights of the decisions and W_i that of the arm's, in the unit of the tolerance.
     largest : the most that one decision may weigh. As many digits after the point are counted as are written here:
@@ -180,6 +182,11 @@ class Promise(HasCard):
         return Fraction(repr(tolerance)) if self.weight else math.floor(tolerance)
 
     @property
+    def excuses(self) -> bool:
+        """Whether rounds may be excused, in which every arm on offer is at its cap: no cap counts the play in them."""
+        return self.offers == "any" and bool(limits_of(self))
+
+    @property
     def owes(self) -> bool:
         """Whether a share is owed to an arm, or to a set of arms."""
         return any(self.shares) or any(share for _, share in self.sets)
@@ -194,6 +201,8 @@ class Promise(HasCard):
             said.append(f"a decision weighs at most {self.largest} {self.weight}{told}")
         if self.offers == "all":
             said.append("every arm is always on offer")
+        elif self.excuses:
+            said.append("rounds in which every arm on offer is at its cap are excused")
         elif self.offers != "any":
             named = ", ".join(map(str, self.offers))
             some = named if len(self.offers) == 1 else f"at least {'one' if self.plays == 1 else self.plays} of {named}"

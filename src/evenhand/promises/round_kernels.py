@@ -149,6 +149,45 @@ def look(rates: ClauseRates, counts: Counts, key: int, q: int, at: int, own: int
 
 
 @kernel
+def has_room(rates: ClauseRates, counts: Counts, key: int, q: int) -> bool:
+    """Return whether a play in the tick that has begun keeps a cap."""
+    at = key * rates.kinds.size + q
+    own = counts.tick[key] - counts.idle[at]
+    while counts.missed[at] > 0 and counts.whole[at] < own:
+        ease(counts, key, at, own)
+        move(rates, counts, q, at)
+    barred = counts.whole[at] >= own if rates.numerators[q] > 0 else counts.plays[at] >= rates.plays[q]
+    return bool(counts.missed[at] == 0 and not barred)
+
+
+@kernel
+def is_excused(rates: ClauseRates, counts: Counts, key: int, offer: Bools) -> bool:
+    """Return whether arms are away in the tick that has begun, and every one on offer is at a cap."""
+    away = False
+    for arm in range(offer.size):
+        room = bool(offer[arm])
+        away = away or not room
+        for j in range(rates.first[arm], rates.first[arm + 1]):
+            q = rates.owners[j]
+            if room and rates.live[q] and rates.kinds[q] == CAP:
+                room = has_room(rates, counts, key, q)
+        if room:
+            return False
+    return away
+
+
+@kernel
+def excuse(counts: Counts, at: int, offer: Bools, round: int) -> None:
+    """Note that a play does not count for a cap, and which arms were away."""
+    counts.excused[at] += 1
+    counts.excused_last[at] = round
+    if counts.excused_first[at] == 0:
+        counts.excused_first[at] = round
+    for arm in range(offer.size):
+        counts.absent[arm] += not offer[arm]
+
+
+@kernel
 def play(rates: ClauseRates, counts: Counts, key: int, q: int, round: int) -> None:
     """Count a play of an arm of the clause in the tick that has begun."""
     at, tick = key * rates.kinds.size + q, counts.tick[key]
@@ -162,15 +201,11 @@ def play(rates: ClauseRates, counts: Counts, key: int, q: int, round: int) -> No
         else:
             move(rates, counts, q, at)
     elif rates.kinds[q] == CAP:
-        while counts.missed[at] > 0 and counts.whole[at] < own:
-            ease(counts, key, at, own)
+        if has_room(rates, counts, key, q):
             move(rates, counts, q, at)
-        barred = counts.whole[at] >= own if rates.numerators[q] > 0 else counts.plays[at] >= rates.plays[q]
-        if counts.missed[at] > 0 or barred:
+        else:
             worsen(counts, key, at, own, round)
             sooner = True
-        else:
-            move(rates, counts, q, at)
     else:
         counts.recent[at, counts.plays[at] % rates.plays[q]] = own
         if counts.missed[at] > 0:
@@ -230,7 +265,10 @@ def enter(rates: ClauseRates, counts: Counts, rounds: Rounds, t: int, round: int
     if key < 0:
         return False
     counts.tick[key] += 1
-    paused = pause(rates, counts, key, rounds.offers[t], round) if rounds.offers.shape[0] else 0
+    paused, excused = 0, False
+    if rounds.offers.shape[0]:
+        paused = pause(rates, counts, key, rounds.offers[t], round)
+        excused = is_excused(rates, counts, key, rounds.offers[t])
     start, end = (rounds.starts[t], rounds.starts[t + 1]) if rounds.starts.size else (t, t + 1)
     for j in range(start, end):
         arm = rounds.arms[rounds.codes[j]]
@@ -241,7 +279,9 @@ def enter(rates: ClauseRates, counts: Counts, rounds: Rounds, t: int, round: int
             continue
         for i in range(rates.first[arm], rates.first[arm + 1]):
             q = rates.owners[i]
-            if rates.live[q]:
+            if rates.live[q] and excused and rates.kinds[q] == CAP:
+                excuse(counts, key * rates.kinds.size + q, rounds.offers[t], round)
+            elif rates.live[q]:
                 play(rates, counts, key, q, round)
     if rounds.weights.size and counts.total[key] >= counts.next[key]:
         fall_due(rates, counts, key, round)

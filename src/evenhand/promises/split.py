@@ -61,6 +61,9 @@ def split(promise: Any, workers: int) -> list[Any]:
     if whole("workers", workers, low=1) == 1:
         return [promise]
     given = promise_fields(promise)
+    if promise.excuses:
+        what = 'offers="all", or a list of arms without caps, as parts would excuse other rounds than the whole'
+        raise SharesError(expected("offers", what, promise.offers))
     if promise.weight is not None:
         return [type(promise)(**given | {"tolerance": part}) for part in _parts_by_weight(promise, workers)]
     floors = _parts_of(promise, "floor", "tolerance", promise.tolerance, workers)

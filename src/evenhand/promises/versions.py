@@ -22,7 +22,7 @@ def without(promise: Promise, arm: Label, retired: Sequence[Label]) -> Promise:
     offers = promise.offers
     if not isinstance(offers, str):
         stay = tuple(other for other in offers if other != arm)
-        offers = stay if len(stay) >= promise.plays else "any"
+        offers = stay if len(stay) >= promise.plays or promise.caps is not None else "any"
     return promise.varied(
         shares=_put(promise.shares, place, Fraction(0)),
         sets=tuple(one for one in promise.sets if not gone.issuperset(one[0])),

@@ -104,7 +104,7 @@ def _choose(params: RuleParams, state: RuleState, contexts: Floats, round: int, 
     if arm < 0:
         arm = urgent
     tell_chances(params, state, proposal, left, urgent)
-    finish_one(params, state, arm)
+    finish_one(params, state, now, arm)
     return arm, explain_cause(refused, why)
 
 

@@ -359,25 +359,32 @@ class DeadlineLearn(WeighedPolicy):
         self._continue(then, at)
         return dropped
 
-    def ask(self, contexts: object = None, *, available: object = None, weight: object = None) -> Decision:
+    def ask(
+        self, contexts: object = None, *, available: object = None, weight: object = None, scores: object = None
+    ) -> Decision:
         """Take the next decision and hand out its ticket.
 
         Parameters
         ----------
         contexts, available : as any policy takes them; arms that were retired are never on offer.
+        scores : over `Scores`, in the place of both: a dict arm -> score of the arms on offer; of equal scores the
+            first leads.
         weight : what the decision weighs, where the promise is of a weight that is known when asking.
 
         Raises
         ------
         ArgumentError
-            If the promise does not hold among these arms, a weight is missing, not wanted or larger than promised, or
+            If the promise does not hold among these arms, a score is no finite number or outside the range that
+            `Scores` declares, a weight is missing, not wanted or larger than promised, or
             too many decisions wait for theirs.
         ContextError
             If contexts are missing, not wanted, of another shape, or not finite.
         """
-        if available is None and weight is None and self.promise.weight is None:
+        if available is None and weight is None and scores is None and self.promise.weight is None:
             return super().ask(contexts)
         with self._lock:
+            if scores is not None:
+                contexts, available = self._scored(scores, contexts, available)
             self._asked = self._weight_to_ask(weight)
             try:
                 decision = super().ask(contexts, available=available)

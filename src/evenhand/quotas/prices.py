@@ -119,7 +119,7 @@ def largest_price(learner: Any, priced: bool | tuple[float, float]) -> float:
         hint = "LinUCB, UCB1 and Thompson have them" if ours else "Adapter(..., scores=) says those of another"
         raise ArgumentError(expected("priced", "a learner with a score for each arm", type(learner).__name__, hint))
     takes = reward_range_of(learner, (0.0, 1.0))
-    low, high = takes if isinstance(priced, bool) else priced
+    low, high = (facts.scored or takes) if isinstance(priced, bool) else priced
     if math.isinf(high - low):
         raise ArgumentError(expected("priced", RANGE, f"{low:g} to {high:g}", SUCH_AS))
     if low < takes[0] or high > takes[1]:

@@ -29,13 +29,21 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple, Self
 
-from evenhand.errors import ArgumentError, SharesError, UnknownArmError, Wording, expected, expected_one_of, figure
+from evenhand.errors import (
+    ArgumentError,
+    SharesError,
+    UnknownArmError,
+    Wording,
+    expected,
+    expected_one_of,
+    figure,
+)
 from evenhand.kernels.arrays import Floats, Words
 from evenhand.kernels.compose import entry, interpreted
 from evenhand.kernels.deadlines import NEVER
 from evenhand.labels import Labels
 from evenhand.promises.allowed import selection_kernels
-from evenhand.promises.feasible import forest_of, settle_offers, tokens_of
+from evenhand.promises.feasible import forest_of, limits_of, settle_offers, tokens_of
 from evenhand.promises.laminar import look
 from evenhand.promises.promise import Promise, check_rounds
 from evenhand.promises.reading import Members, key_of, read_share
@@ -180,10 +188,13 @@ class PromiseState:
         Raises
         ------
         ArgumentError
-            If a lottery is to keep shares of a weight.
+            If a lottery is to keep shares of a weight, or caps for which rounds are excused.
         """
         if lottery is not None:
             check_rounds(promise, "no lottery is known that keeps shares of a weight")
+        if lottery is not None and promise.excuses:
+            what = "a lottery without caps where any arms may be on offer, as none excuses rounds"
+            raise ArgumentError(expected("lottery", what, lottery, "name arms without caps in offers="))
         return cls(promise, lottery, lottery is not None or not is_plain(promise))
 
     @property
@@ -321,7 +332,10 @@ class PromiseState:
         check_tolerance(then.promise)
         at, now = standing()
         begun = fresh(then.promise, now)
-        dropped = then._carry(self._claims(at, now), begun, now)
+        dropped, limits = self._claims(at, now), limits_of(then.promise)
+        capped = any(not limits.keys().isdisjoint(members) for members in shares_of(then.promise))
+        if then.promise.offers == "all" or not capped:  # else a claim could force a play above a cap
+            dropped = then._carry(dropped, begun, now)
         return then, begun, {key_of(members): float(lag) for members, lag in dropped.items()}
 
     def _promising(self, promise: Promise, retired: Sequence[Label]) -> Self:

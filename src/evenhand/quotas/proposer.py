@@ -64,19 +64,20 @@ def grown(learner: KernelPolicy, arms: tuple[Label, ...]) -> KernelPolicy:
 class KernelProposer:
     """A learner with kernels, which stands inside the same compiled function as the rule."""
 
-    compiled, features = True, None
+    compiled = True
     answers: LearnerAnswers | None = None
 
     def __init__(self, learner: Any) -> None:
         self.learner = self.given = learner.fresh()
         """The learner that the policy asks, and the same as it was given."""
-        traits = learner._traits
+        traits, self.features = learner._traits, learner._features
         self.contextual, self.reward_range, self.encoder = (
             bool(traits.contextual),
             traits.reward_range,
             learner.contexts.encoder,
         )
         self.ranks, self.sees_ticket = learner._kernels.rank is not None, learner._sees_ticket
+        self.scored = traits.scored
 
     @property
     def arrays(self) -> tuple[Any, Any]:
@@ -107,7 +108,7 @@ class KernelProposer:
 class PythonProposer:
     """A learner from elsewhere: any object that can choose an arm and be told its reward."""
 
-    compiled, ranks, sees_ticket, encoder = False, True, False, None
+    compiled, ranks, sees_ticket, scored, encoder = False, True, False, None, None
     arrays = NoLearner(np.zeros(0)), NoLearner(np.zeros(0))
     warned = False
     """Whether a warning has said that it was not heard."""

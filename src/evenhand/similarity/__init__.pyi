@@ -1,6 +1,7 @@
 from .bounds import regret_bound as regret_bound, violations_bound as violations_bound
 from .exact_learners import EllipsoidDistance as EllipsoidDistance
 from .exact_learners import KnownDistance as KnownDistance
+from .known_rewards import KnownRewardLipschitz as KnownRewardLipschitz
 from .lipschitz_ucb import LipschitzUCB as LipschitzUCB
 from .moments import MomentDistance as MomentDistance
 from .oracles import MahalanobisOracle as MahalanobisOracle

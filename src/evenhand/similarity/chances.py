@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 MOST_DIFFERENT = 1_500
 """The most people who differ for whom the program is solved: it looks at each pair of them again and again."""
-MANY = "{:,} of the {:,} people stand for all in the program; what this may cost is that chances are more alike."
+MANY = (
+    "Chances were computed for {:,} of the {:,} people and extended to all: they may be more alike than they must be."
+)
 PLAIN = (
     "If the form holds, no two people's chances differ by more than the smallest distance that the answers leave "
     "possible."
@@ -94,8 +96,8 @@ def fair_chances(
     if many:
         notes.append(MANY.format(k, len(people)))
     if unsure.any():
-        pairs = f"{np.triu(unsure, 1).sum():,} in {k * (k - 1) // 2:,} pairs of different people"
-        notes.append(f"The distance of {pairs} is not known to {metrics[0].taken_at:g} yet.")
+        pairs = f"{np.triu(unsure, 1).sum():,} of {k * (k - 1) // 2:,} pairs of different people"
+        notes.append(f"In {pairs} the distance is not known to within {metrics[0].taken_at:g} yet.")
     unknown = pd.DataFrame(rows, columns=["one", "other", "low", "high"])
     return PlaceChances(chances, places, mean, best, float(rewards.mean()), unknown, notes)
 

@@ -112,7 +112,7 @@ class Forms:
             return f"Distances may be {ROOT} or {SUM}: {either}, and of two distances the smaller one counts"
         counts = f"{wrong[0]} of {n} answers contradict {ROOT}, {wrong[1]} {SUM}"
         if not self.fit(metric):
-            least = first_few(min(self._against(metric), key=len), NAMED)
+            least = first_few(self.doubted(metric), NAMED)
             either = f"people may be compared in another way, or these answers are wrong: {least}"
             return f"No form of distance fits the answers: {counts}; {either}"
         return f"It is supposed that distances are {mine}: {counts}"
@@ -120,6 +120,13 @@ class Forms:
     def fit(self, metric: DistanceLearner) -> bool:
         """Return whether one of the forms agrees with as many answers as are supposed to be right."""
         return metric.error_rate == 0.0 or min(self._wrong(metric)) <= self._errors * len(metric.verdicts)
+
+    def doubted(self, metric: DistanceLearner) -> list[int]:
+        """Return the numbers of the answers that are probably wrong; where no form fits, of about the fewest that one
+        would have to leave out."""
+        if not self.fit(metric):
+            return min(self._against(metric), key=len)
+        return [one.id for one in metric.suspects() if one.wrong > 0.5]
 
     def hopeless(self, metric: DistanceLearner) -> bool:
         """Return whether so many answers contradict each form that no further ones would help."""

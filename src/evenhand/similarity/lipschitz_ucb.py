@@ -109,16 +109,9 @@ class LipschitzUCB(AskTell, Parameters):
     >>> decision = policy.ask([[1.0, 0.0], [0.0, 1.0]])
     >>> policy.tell(decision, 0.8, violations=oracle([[1.0, 0.0], [0.0, 1.0]], decision.probabilities))
 
-    With known rewards, two people who are alike are treated alike from the first round:
-
-    >>> policy = LipschitzUCB(theta=[0.9, 0.1], seed=1)
-    >>> policy.ask([[1.0, 0.0], [1.0, 0.0]]).probabilities
-    array([0.5, 0.5])
-
-    Source: Gillen, Jung, Kearns, Roth (2018), with `theta` Algorithm 1 and Theorem 1, without it Algorithm 2,
-    Theorem 4: O(k^2 d^2 log(d ||A'A||_F / epsilon)) violations above epsilon with probability 1; Theorem 3: regret
-    O(k^2 d^2 log(.) + k^3 epsilon T + d sqrt(T) log(T / delta)). With a shared learner the k^2 of the first two terms
-    is not needed.
+    Source: Gillen, Jung, Kearns, Roth (2018), Algorithm 2, Theorem 4: O(k^2 d^2 log(d ||A'A||_F / epsilon))
+    violations above epsilon with probability 1; Theorem 3: regret O(k^2 d^2 log(.) + k^3 epsilon T + d sqrt(T) log(T
+    / delta)). With a shared learner the k^2 of the first two terms is not needed.
     """
 
     _tickets_live_in_log = True
@@ -489,5 +482,3 @@ class LipschitzUCB(AskTell, Parameters):
         world = LinearContexts([0.5, 0.3], MahalanobisOracle([[0.4, 0.1]], seed=3), individuals=3)
         yield cls(2, seed=1), world
         yield cls(2, metric=EllipsoidDistance(shared=False), individuals=3, margin=False, seed=1), world
-        drawn = LinearContexts([0.5, -0.3], MahalanobisOracle([[0.4, 0.1]], seed=3), individuals=3, select="many")
-        yield cls(theta=[0.5, -0.3], select="many", seed=1), drawn

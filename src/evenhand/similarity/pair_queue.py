@@ -109,8 +109,7 @@ class PairQueue(AskTell, Parameters):
         self.seed = draw_seed(seed)
         self.scale = read_scale(scale, d) or Scale.of(features)
         self._rows = self.scale(self.features)
-        metric = MomentDistance(error_rate=self.errors)
-        random = child(self.seed, 0)
+        metric, random = MomentDistance(error_rate=self.errors), child(self.seed, 0)
         self.policy = LipschitzUCB(d, metric=metric, silence="nothing", on_contradiction="robust", seed=random)
         self._waiting: list[Question] = []
         self._answers: list[tuple[int, Question, str]] = []
@@ -286,7 +285,7 @@ class PairQueue(AskTell, Parameters):
         if people is not None:
             rows = self.scale(people)
             if far := int((np.square(rows).sum(axis=1) > 1.0 + 1e-9).sum()):
-                notes.append(f"{far} of these people lie outside the audit's range: their distances are extrapolated.")
+                notes.append(f"{far} of these people are farther out than anybody audited: distances are extrapolated.")
         if rewards is not None:
             what = f"{len(rows)} numbers, one per person"
             gains = array("rewards", rewards, what, dimensions=1, largest=LARGEST_REWARD)
@@ -295,8 +294,7 @@ class PairQueue(AskTell, Parameters):
         elif people is not None:
             gains = self.predicted(people)
             notes.append("Rewards are predicted from the people of the audit, linear in the features.")
-        places = whole("places", places, low=1, high=len(rows))
-        metrics = self._forms.possible(self.policy.metric)
+        places, metrics = whole("places", places, low=1, high=len(rows)), self._forms.possible(self.policy.metric)
         supposed = f"{self.form}.", PLAIN * self.fits, SUPPOSES.get(metrics[0].guarantee), f"{self.checked}."
         return fair_chances(metrics, rows, gains, places, [*filter(None, supposed), *notes])
 
@@ -323,6 +321,13 @@ class PairQueue(AskTell, Parameters):
     def fits(self) -> bool:
         """Whether one of the forms of distance agrees with as many answers as are supposed to be right."""
         return self._forms.fit(self.policy.metric)
+
+    @property
+    @locked
+    def doubted(self) -> list[int]:
+        """The numbers of the answers that are probably wrong; where no form of distance fits, those about the fewest
+        that one would have to leave out."""
+        return self._forms.doubted(self.policy.metric)
 
     @property
     @locked

@@ -1,4 +1,5 @@
-"""Rewards that come late in a simulation: after so many rounds, drawn for each round, and then told with their tickets.
+"""Rewards that come late in a simulation: after so many rounds, drawn for each round, and then told with their tickets,
+or forgotten if they are among those that are missing.
 
 A reward with delay d of a decision in round t is told at the end of round t + d, before the next decision; those that
 fall due together are told in the order of their decisions. Delays have a random stream of their own, the same for all
@@ -29,10 +30,12 @@ BITS = 53
 
 @dataclass(frozen=True)
 class Delay:
-    """How late rewards come: as in a log, drawn with replacement, or by a geometric law of this mean."""
+    """How late rewards come: as in a log, drawn with replacement, or by a geometric law of this mean; and with which
+    probability a decision never has its reward."""
 
     logged: tuple[int, ...] = (0,)
     mean: float = 0.0
+    missing: float = 0.0
 
     @property
     def largest(self) -> int:
@@ -49,6 +52,7 @@ class Delay:
         places = min(self.largest, rounds) + 1
         return Pending(
             math.log1p(1.0 / self.mean) if self.mean else 0.0,
+            self.missing,
             np.array(self.logged, np.int64),
             stream(child(seed, 1)),
             np.full((2, places), -1, np.int64),
@@ -62,21 +66,22 @@ class Delay:
         )
 
 
-def read_delay(given: object) -> Delay | None:
-    """Read what users write: None or 0, a number of rounds, ("geometric", mean), or a sequence of logged delays.
+def read_delay(given: object, missing: float = 0.0) -> Delay | None:
+    """Read what users write: None or 0, a number of rounds, ("geometric", mean), or a sequence of logged delays; and
+    the probability of a missing reward.
 
     Raises
     ------
     ArgumentError
-        If it is none of these, or a delay is negative or above a million rounds.
+        If it is none of these, a delay is negative or above a million rounds, or every reward would be missing.
     """
+    lost = real("missing", missing, low=0.0, below=1.0)
     what = f'a number of rounds from 0 to {LONGEST:,}, a list of them, or ("geometric", mean)'
-    if given is None:
-        return None
+    given = 0 if given is None else given
     if isinstance(given, (tuple, list)) and len(given) == 2 and isinstance(given[0], str):
         if given[0] != "geometric":
             raise ArgumentError(expected("delay", what, given))
-        delay = Delay(mean=real("delay", given[1], above=0.0, high=LONGEST))
+        delay = Delay(mean=real("delay", given[1], above=0.0, high=LONGEST), missing=lost)
         if delay.largest > LONGEST:
             raise ArgumentError(expected("delay", "a mean of at most 27,000 rounds", given[1]))
         return delay
@@ -85,7 +90,7 @@ def read_delay(given: object) -> Delay | None:
         raise ArgumentError(expected("delay", what, given))
     if found.min() < 0 or found.max() > LONGEST:
         raise ArgumentError(expected("delay", what, int(found.min() if found.min() < 0 else found.max())))
-    return Delay(tuple(found.tolist())) if found.max() > 0 else None
+    return Delay(tuple(found.tolist()), missing=lost) if found.max() > 0 or lost else None
 
 
 class Pending(NamedTuple):
@@ -93,6 +98,7 @@ class Pending(NamedTuple):
 
     rate: float
     """ln(1 + 1 / mean), 0 where delays are logged."""
+    missing: float
     logged: Ints
     stream: Words
     ends: Ints
@@ -120,6 +126,12 @@ def wait(pending: Pending) -> int:
         # u may be 0 but never 1: the logarithm of u itself would be infinite once in 2**53 draws.
         return int(-math.log(1.0 - u) / pending.rate)
     return pending.logged[int(u * pending.logged.size)]
+
+
+@kernel
+def lose(pending: Pending) -> bool:
+    """Draw whether the reward is missing."""
+    return pending.missing > 0.0 and uniform(pending.stream) < pending.missing
 
 
 @kernel
@@ -153,7 +165,7 @@ def learn_later(
     reward: float,
     ticket: RewardContext,
 ) -> None:
-    """Keep a reward until it is due; all those of a round are due together."""
+    """Keep a reward until it is due; all those of a round are due together, or missing together, which nan says."""
     places = pending.links.size
     place = ticket.round % places
     n = pending.counts[place]
@@ -170,6 +182,11 @@ def learn_later(
             pending.links[pending.ends[1, due]] = place
         pending.ends[1, due] = place
         pending.links[place] = -1
+        missing = lose(pending)
+    else:
+        missing = math.isnan(pending.rewards[place, 0])
+    if missing:
+        reward = math.nan
     pending.arms[place, n], pending.rewards[place, n], pending.chances[place, n] = arm, reward, ticket.probability
     pending.counts[place] = n + 1
     waiting[arm] += 1
@@ -177,14 +194,15 @@ def learn_later(
 
 @kernel
 def tell_due(pending: Pending, waiting: Ints, params: object, state: object, round: int) -> None:
-    """Tell the policy what is due at the end of this round."""
+    """Tell the policy what is due at the end of this round; a missing reward is waited for until then."""
     due = round % pending.links.size
     place = pending.ends[0, due]
     while place >= 0:
         for n in range(pending.counts[place]):
-            arm = pending.arms[place, n]
-            ticket = RewardContext(pending.rounds[place], pending.chances[place, n])
-            update(params, state, pending.contexts[place], arm, pending.rewards[place, n], ticket)
+            arm, reward = pending.arms[place, n], pending.rewards[place, n]
+            if not math.isnan(reward):
+                ticket = RewardContext(pending.rounds[place], pending.chances[place, n])
+                update(params, state, pending.contexts[place], arm, reward, ticket)
             waiting[arm] -= 1
         pending.counts[place] = 0
         place = pending.links[place]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -36,6 +37,7 @@ from evenhand.simulation.delay import (
     Pending,
     learn_at_once,
     learn_later,
+    lose,
     nothing_due,
     tell_due,
     wait,
@@ -152,6 +154,7 @@ class _Run(NamedTuple):
     schedule: RoundSchedule
     due: dict[int, list[Callable[[], None]]]
     """What is told at the end of each round to come, where the loop is stepped from Python."""
+    log: list[tuple[Decision, float]] | None
 
 
 def replicate(
@@ -167,9 +170,11 @@ def replicate(
     delay: Delay | None = None,
     schedule: RoundSchedule | None = None,
     learned: pd.DataFrame | None = None,
+    log: list[tuple[Decision, float]] | None = None,
 ) -> Trace:
     """Run one replication of a fresh copy of `policy`, once it has `learned` from a log, in `world` and return its
-    trace; `stop` is called now and then with the rounds done.
+    trace; `stop` is called now and then with the rounds done. Where a `log` is given, each decision is added to it with
+    its reward, nan for a missing one.
 
     `compiled=False` runs the very same kernels as plain Python, for checks.
     """
@@ -184,14 +189,14 @@ def replicate(
     arms, scores, rows = len(world.arms), len(world.scores), len(checkpoints)
     changes, row = schedule.changes, 0
     trace, before = empty_trace(rows, arms, scores), empty_trace(1, arms, scores)
-    in_kernels = runs_compiled(policy, world)
+    in_kernels = runs_compiled(policy, world) and log is None
     if in_kernels:
         policy._begin(world.dimension)
         if (offered := schedule.on_offer(1)) is not None:
             policy._offer(offered)
     plays, shown = (policy.engine.plays, world._shown) if in_kernels else (0, np.zeros((0, 0)))
     pending = None if delay is None else delay.pending(world_seed, int(checkpoints[-1]), plays, shown)
-    run = _Run(policy, world, pending, before, trace, checkpoints, stop, compiled, schedule, {})
+    run = _Run(policy, world, pending, before, trace, checkpoints, stop, compiled, schedule, {}, log)
     ends = [*(round - 1 for round, _ in changes), int(checkpoints[-1])]
     books = open_books(promise, world.arms, 0)
     for first, last, new in zip([1, *(round for round, _ in changes)], ends, [None, *changes], strict=True):
@@ -256,7 +261,7 @@ def _play(run: _Run, books: ClauseCounts, first: int, last: int, row: int) -> in
 
 def _step(run: _Run, books: ClauseCounts, first: int, last: int, row: int) -> int:
     policy, world, sums, schedule = run.policy, run.world, run.before, run.schedule
-    draw, note_row = entry(wait), entry(note)
+    draw, is_lost, note_row = entry(wait), entry(lose), entry(note)
     asks, slate, why = isinstance(policy, Policy), None, None
     for round in range(first, last + 1):
         observed = read_shown(world)
@@ -270,11 +275,19 @@ def _step(run: _Run, books: ClauseCounts, first: int, last: int, row: int) -> in
             indexes = [_index(policy, chosen, chosen, world.arms)]
             decision = Decision(round, round, world.arms[indexes[0]], indexes[0])
         rewards = read_rewards(world, world.respond(decision), None if slate is None else len(indexes))
-        if asks:
-            tell = partial(policy.tell, decision, rewards[0] if slate is None else rewards)
-        else:
-            tell = partial(policy.update, *observed, indexes[0], rewards[0])
-        run.due.setdefault(round if run.pending is None else round + int(draw(run.pending)), []).append(tell)
+        due, missing = round, False
+        if run.pending is not None:
+            due, missing = round + int(draw(run.pending)), bool(is_lost(run.pending))
+        tell: list[Callable[[], None]] = []
+        if missing and asks and "forget" in dir(type(policy)):
+            tell = [partial(policy.forget, decision)]
+        elif not missing and asks:
+            tell = [partial(policy.tell, decision, rewards[0] if slate is None else rewards)]
+        elif not missing:
+            tell = [partial(policy.update, *observed, indexes[0], rewards[0])]
+        run.due.setdefault(due, []).extend(tell)
+        if run.log is not None:
+            run.log.append((decision, math.nan if missing else sum(rewards)))
         for one in run.due.pop(round, ()):
             one()
         books.enter(indexes, schedule.on_offer(round))

@@ -83,9 +83,10 @@ def signature(
     delay: Delay | None,
     given: ScheduleSource | None,
     learned: pd.DataFrame | None = None,
+    analyse: object = None,
 ) -> str:
     """Return a text that is the same where results must be: version, policies, world, seed, checkpoints, delay, what
-    rounds are given and what was learned before them."""
+    rounds are given, what was learned before them, and how their log is analysed."""
     import joblib
 
     anew = copy.deepcopy(world)
@@ -95,10 +96,10 @@ def signature(
     rounds = None if given is None else (_described(given.offers), str(given.changes))
     try:
         parts = (__version__, policies, type(world).__qualname__, settings, seed, kept, delay, rounds, learned)
-        return str(joblib.hash(parts))
+        return str(joblib.hash((*parts, _described(analyse))))
     except Exception as error:
         raise ArgumentError(
-            f"store: a policy or the world cannot be identified, as it does not pickle ({error})"
+            f"store: a policy, the world or analyse cannot be identified, as it does not pickle ({error})"
         ) from error
 
 

@@ -36,6 +36,7 @@ from evenhand.simulation.world import world_traits
 from evenhand.version import __version__
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
 
 MOST = {"rounds": 2**53, "replications": 10**7, "checkpoints": 10**7, "jobs": 10**4}
@@ -58,9 +59,11 @@ def simulate(
     checkpoints: int | Sequence[int] = 200,
     spacing: Literal["even", "log"] = "even",
     delay: object = None,
+    missing: float = 0.0,
     offers: Any = None,
     changes: Any = None,
     learned: object = None,
+    analyse: Callable[[pd.DataFrame], object] | None = None,
     jobs: int = -1,
     backend: str | None = None,
     progress: bool = False,
@@ -86,6 +89,8 @@ def simulate(
     delay : after how many rounds a reward is told: a number; a list of logged delays, of which each round draws one;
         ("geometric", mean); None for at once. With delay d the reward of round t is told before round t + d + 1.
         `reward` and `regret` count a decision when it is taken.
+    missing : the probability that the reward of a round is never told, whichever arm was played: its ticket is
+        forgotten when it would have come. `reward` and `regret` count it all the same.
     offers : which arms are on offer in each round: a bool array (rounds, n_arms), or (replications, rounds, n_arms);
         the labels on offer, a list for each round; a log with a column `available` or `given`, as `study.frame()` has
         them; or a function (round, rng) -> labels or a mask. None for all arms in every round. `regret` is then
@@ -94,6 +99,10 @@ def simulate(
         before that round.
     learned : a log, with columns `arm` and `reward`, that each policy learns from before every replication, as with
         `policy.learn`; None to begin with nothing learned.
+    analyse : a function that is given the log of each replication, with columns `arm`, `reward` (empty where missing),
+        `status` and the chance of each arm, `propensity_<arm>`, and returns a table with a column `arm`; its other
+        columns become variables by arm, as with `lambda log: eh.effects(log, control="control").arms`. Rounds are then
+        stepped from Python, about 0.2 ms each. None for none.
     jobs : the number of processes or threads; -1 for all cores.
     backend : joblib's: "threading" (default where all is compiled), "loky" (default otherwise), "sequential", "dask",
         "ray".
@@ -142,10 +151,14 @@ def simulate(
     _check_fit(named, world)
     counts = _read_counts(rounds=rounds, replications=replications)
     notes = [*notes_of(world), *(f"{name}: {note}" for name, policy in named.items() for note in notes_of(policy))]
-    own, late = world_traits(world).replicate is not None, read_delay(delay)
-    if late is not None and own:
-        what = f"None: {type(world).__name__} plays rounds of its own, whose answers come at once"
-        raise ArgumentError(expected("delay", what, delay))
+    own, late = world_traits(world).replicate is not None, read_delay(delay, missing)
+    if own:
+        what = f"{type(world).__name__} plays rounds of its own, whose answers come at once"
+        for name, value, nothing in (("delay", delay, None), ("missing", missing, 0), ("analyse", analyse, None)):
+            if value != nothing:
+                raise ArgumentError(expected(name, f"{nothing}: {what}", value))
+    if analyse is not None:
+        _check_analysis(analyse, named)
     learned = None if learned is None else check_learned(named, world, learned)
     kept = _checkpoints(checkpoints, spacing, int(rounds))
     folder = _read_folder(store)
@@ -158,15 +171,18 @@ def simulate(
     promises = _promises(named, given is not None and bool(given.changes))
     notes += [f"{name}: {UNCOUNTED}" for name in named if name not in promises]
     promises = {name: promises.get(name) for name in named}
-    workers = _read_workers(jobs, backend, own or all(runs_compiled(policy, world) for policy in named.values()))
+    workers = _read_workers(
+        jobs, backend, own or (analyse is None and all(runs_compiled(policy, world) for policy in named.values()))
+    )
     number = draw_seed(seed if seed is not None or folder is None else remembered_seed(folder))
     keep = None
     if folder is not None:
-        same = signature(named, world, number, kept, late, given, learned)
+        same = signature(named, world, number, kept, late, given, learned, analyse)
         keep = ReplicationCache(folder, same, code_of(named, world))
     owed = promises if given is None else _over_all_rounds(named, promises, given, child(number, 0, 0))
     attributes = _attributes(number, named, world, int(rounds), late, given, learned, notes)
     play = partial(run_chunk, world=world, seed=number, checkpoints=kept, delay=late, given=given, learned=learned)
+    play = partial(play, analyse=analyse)
     results: dict[tuple[str, int], Variables] = {}
 
     def assembled() -> xr.Dataset:
@@ -243,7 +259,7 @@ def _attributes(
         ],
     }
     if delay is not None:
-        found["delay"] = str(delay)
+        found |= {"delay": str(delay)} | ({"missing": delay.missing} if delay.missing else {})
     if given is not None and given.changes:
         found["changes"] = [round for round, _ in given.changes]
     if learned is not None:
@@ -340,6 +356,16 @@ def _check_fit(named: dict[str, Any], world: Any) -> None:
             raise ArgumentError(expected(f"policies[{name!r}]", want, got))
     for name, policy in named.items():
         check_fit(f"policies[{name!r}]", policy, world)
+
+
+def _check_analysis(analyse: object, named: dict[str, Any]) -> None:
+    """Refuse what is no function, and policies whose decisions are for several arms or that only choose."""
+    if not callable(analyse):
+        raise ArgumentError(expected("analyse", "a function of a log, or None", analyse))
+    for name, policy in named.items():
+        if not isinstance(policy, Policy) or traits_of(policy).plays != 1:
+            what = "a policy that asks for one arm in each round, whose log can be analysed"
+            raise ArgumentError(expected(f"policies[{name!r}]", what, policy))
 
 
 def _warn_of_shared_randomness(named: dict[str, Any]) -> None:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand.kernels.arrays import Ints
 from evenhand.policy.traits import traits_of
+from evenhand.protocol import Decision
 from evenhand.rng import child
+from evenhand.simulation.analysis import analysed
 from evenhand.simulation.delay import Delay
 from evenhand.simulation.fit import check_given
 from evenhand.simulation.history import Variables, variables
@@ -30,7 +32,7 @@ class Halt(Exception):
 
 def run_chunk(
     policy: object,
-    world: object,
+    world: Any,
     promise: object,
     name: str,
     replications: list[int],
@@ -40,6 +42,7 @@ def run_chunk(
     delay: Delay | None = None,
     given: ScheduleSource | None = None,
     learned: pd.DataFrame | None = None,
+    analyse: Callable[[pd.DataFrame], object] | None = None,
 ) -> tuple[str, dict[int, Variables]]:
     """Run some replications of one policy; the seeds depend on the replication alone, not on who runs it."""
     results: dict[int, Variables] = {}
@@ -61,9 +64,13 @@ def run_chunk(
             if schedule is not None and given is not None and callable(given.offers):
                 check_given(f"policies[{name!r}]", policy, schedule)
             more: dict[str, Any] = {"delay": delay, "schedule": schedule, "learned": learned}
-            trace = replicate(policy, world, promise, **seeds, checkpoints=checkpoints, stop=stop, **more)
+            log: list[tuple[Decision, float]] | None = None if analyse is None else []
+            trace = replicate(policy, world, promise, **seeds, checkpoints=checkpoints, stop=stop, log=log, **more)
             plays = traits_of(policy).plays
-            results[replication] = variables(trace, world, promise, checkpoints, plays, schedule=schedule)
+            found = variables(trace, world, promise, checkpoints, plays, schedule=schedule)
+            if analyse is not None and log is not None:
+                found |= analysed(analyse, log, world.arms, found)
+            results[replication] = found
     return name, results
 
 

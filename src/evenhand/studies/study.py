@@ -144,7 +144,7 @@ class Study:
         Parameters
         ----------
         observed, named : the arguments of the policy's own `ask`, by position or by name: `contexts` (n_arms, d),
-            `groups`, `available`, `annotator`, whichever it takes.
+            `groups`, `available`, `scores`, `annotator`, whichever it takes. Scores stand in the log as contexts.
         key : your own name for this request: asking again with the same key returns the same decision. An ask with
             other arguments under it is refused. What the arguments mean counts, not how they are written: the order of
             `available` makes no difference, and naming all arms is the same as naming none.
@@ -411,14 +411,16 @@ class Study:
         return f"Study({self.store.url!r}, {self.name!r}, {self._birth.policy})"
 
     def _repr_html_(self) -> str:
-        """Show in a notebook what this process knows, without a look at the store."""
+        """Show in a notebook what this process knows, without a look at the store; once `statistics()` was read, also
+        in how many rounds of a lottery an arm was certain."""
         facts: dict[str, Any] = {"study": self.name, "store": self.store.url, "policy": self._birth.policy}
         seen = self.state.seen
         if seen is None:
             return Card("Study", facts | {"log": "not yet read by this process"}).html()
         facts["entries of the log"] = seen.sequence
         shown = seen.policy._card() if isinstance(seen.policy, AskTell) else Card("", {})
-        return Card("Study", facts | shown.facts, shown.tables, notes_of(seen.policy)).html()
+        counted = () if self._statistics is None else self._statistics.certainty
+        return Card("Study", facts | shown.facts, shown.tables, (*notes_of(seen.policy), *counted)).html()
 
     # ------------------------------------------------------------------ inside
 

@@ -13,12 +13,12 @@ import typer
 from evenhand.arguments import real
 from evenhand.cli.inputs.inputs import names_of
 from evenhand.cli.inputs.tables import read_table
-from evenhand.cli.options import JSON, Options
+from evenhand.cli.options import JSON, Options, is_store
 from evenhand.cli.output import format_row, print_text
 from evenhand.cli.refusals import as_typed, in_shell
 from evenhand.cli.studies.pair_audit import CONTRADICTS, PairAudit, answers_needed
 from evenhand.data.tables import column, numbers
-from evenhand.errors import ArgumentError, TableError, VerdictError, expected
+from evenhand.errors import ArgumentError, TableError, VerdictError, Wording, expected
 from evenhand.saving.state import load, save
 from evenhand.similarity import PairQueue
 from evenhand.similarity.verdicts import read_auditor
@@ -81,7 +81,8 @@ def audit_pairs(
     errors : The share of your answers that may be wrong; 0, or as in --state.
     check : How many proposed differences you see at the end, to test what was supposed; 10, or as in --state.
     state : File in which every answer is saved at once; pairs.evenhand by default.
-    read : Answers to read: columns one, other (rows of TABLE, from 1) and answer, unfair or acceptable.
+    read : Answers to read: columns one, other (rows of TABLE, from 1) and answer, unfair or acceptable; where several
+        people judged, also auditor.
     gap : The difference of chances that the answers in --read are about: 0.2.
     auditor : Your name, if several people audit one --state; with --store all names, ann,bob, each of whom gets a link.
     store : Create a study in this store for audits in a browser; ask nothing here.
@@ -106,7 +107,7 @@ def audit_pairs(
         queue = PairQueue(people, rewards, people=frame[names].astype(str), **settings)
         queue.policy.notes[REWARD] = reward
     if store is not None:
-        _publish(queue, store, study, names_of(auditor or "") or [""], json)
+        _publish(queue, store, study, list(dict.fromkeys(names_of(auditor or ""))) or [""], json)
         return
     notes: list[str] = []
     with warnings.catch_warnings():
@@ -115,7 +116,8 @@ def audit_pairs(
             many, notes = _judged(queue, read, real("--gap", gap, above=0, high=1), read_auditor(auditor))
             save(queue, place)
             if not json:
-                print_text("\n".join([*notes, f"{many} answers read, {len(queue.answers)} kept in {place}."]))
+                read_so = f"{many} answer{'s' * (many != 1)} read, {len(queue.answers)} kept in {place}."
+                print_text("\n".join([*notes, read_so]))
         else:
             PairAudit(queue, place, read_auditor(auditor)).converse(questions)
     if json:
@@ -144,6 +146,9 @@ def _publish(queue: PairQueue, store: str, study: str, auditors: list[str], json
 
 def _resumed(state: Path, people: pd.DataFrame, rewards: Any, reward: str, given: dict[str, Any]) -> PairQueue:
     """Return the queue in a file, which must be about these people and have these settings."""
+    if is_store(str(state)):
+        hint = "a store is answered in a browser: evenhand serve --store"
+        raise ArgumentError(expected("--state", "a file that audit-pairs began", str(state), hint))
     queue = load(state)
     if not isinstance(queue, PairQueue) or REWARD not in queue.policy.notes:
         raise ArgumentError(expected("--state", "a file that audit-pairs began", str(state)))
@@ -168,21 +173,29 @@ def _resumed(state: Path, people: pd.DataFrame, rewards: Any, reward: str, given
 def _judged(queue: PairQueue, file: Path, gap: float, auditor: str | None) -> tuple[int, list[str]]:
     """Take the answers in a file, all or none, about this difference of chances; return how many there are, and what is
     to be said of them."""
-    frame, notes = read_table(file, text=["answer"]), list[str]()
-    rows, words = range(1, len(queue.rewards) + 1), {"unfair": True, "acceptable": False}
-    allowed = {"one": rows, "other": rows, "answer": words}
+    frame, notes = read_table(file, text=["one", "other", "answer", "auditor"]), list[str]()
+    rows = {str(row + 1): row for row in range(len(queue.rewards))}
+    words = {"unfair": True, "acceptable": False}
+    allowed: dict[str, dict[str, Any]] = {"one": rows, "other": rows, "answer": words}
+    if not set(allowed) <= set(frame):
+        raise TableError(expected(str(file), "the columns one, other and answer", Wording(",".join(map(str, frame)))))
+    judges = column(frame, "auditor") if "auditor" in frame else [auditor] * len(frame)
     try:
         cells = [column(frame, name) for name in allowed]
     except TableError as error:
         raise TableError(f"{file}: {in_shell(error)}") from error
-    for number, answer in enumerate(zip(*cells, strict=True), 1):
+    for number, (who, *answer) in enumerate(zip(judges, *cells, strict=True), 1):
         for (name, among), value in zip(allowed.items(), answer, strict=True):
             if value not in among:
                 what = "unfair or acceptable" if among is words else f"a row of the people, from 1 to {len(rows)}"
                 raise TableError(expected(f"{file}: column {name!r}, row {number}", what, value))
         (one, other, word), trusted = answer, queue.policy.metric.error_rate == 0.0
+        if one == other:
+            raise TableError(
+                expected(f"{file}: column 'other', row {number}", "another row than in column 'one'", other)
+            )
         try:
-            told = queue.judge(int(one) - 1, int(other) - 1, gap, words[word], auditor=auditor)
+            told = queue.judge(rows[one], rows[other], gap, words[word], auditor=read_auditor(who))
         except VerdictError as error:
             raise TableError(f"{file}: row {number}: {in_shell(error)}") from error
         if trusted and queue.policy.metric.error_rate > 0.0:

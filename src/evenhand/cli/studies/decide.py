@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from evenhand.cli.inputs import observations
-from evenhand.cli.inputs.inputs import labels_in
+from evenhand.cli.inputs.inputs import labels_in, named_shares, numbers_by_name
 from evenhand.cli.inputs.observations import contexts_of, groups_of, read_rewards, several_of, ticket_of
 from evenhand.cli.inputs.tables import read_texts
 from evenhand.cli.options import FORM, JSON, STORE, STUDY, WRITTEN, Options
@@ -35,6 +35,7 @@ def ask(
     groups: str = "",
     annotator: str | None = None,
     weight: str | None = None,
+    scores: str = "",
     count: Annotated[int, typer.Option(min=1)] = 1,
     key: str | None = None,
     sticky: bool = False,
@@ -50,6 +51,7 @@ def ask(
     groups : The groups of the arms, if they differ in this round: a=men,b=women, a JSON file, object or list.
     annotator : The name of the person who labels, so that nobody gets an item twice.
     weight : What the decision weighs, if shares of a weight are promised that is known now.
+    scores : The scores of the arms on offer, for a policy over scores: a=0.12,b=0.3, or a JSON file or object.
     count : How many decisions to take in one transaction.
     key : Your own name for this request; the same key returns the same decisions again.
     sticky : Return the first decision of --key even if the other options differ now.
@@ -63,6 +65,8 @@ def ask(
                 given["available"] = labels_of(labels_in(available, "--available"), running)
             if groups:
                 given["groups"] = groups_of(groups, running)
+            if scores:
+                given["scores"] = numbers_by_name(named_shares(scores, "--scores"), "--scores")
             said = {"annotator": annotator, "weight": weight}
             return given | {name: value for name, value in said.items() if value is not None}
 

@@ -106,7 +106,7 @@ def label(
         raise ArgumentError(expected("--tasks, --read", what, None, hint))
     if tasks is not None and tasks.suffix not in (".csv", ".jsonl", ".json"):
         raise ArgumentError(expected("--tasks", "a file that ends in .csv, .jsonl or .json", str(tasks)))
-    columns, groups, names = names_of(features), names_of(group), names_of(annotator or "")
+    columns, groups, names = names_of(features), names_of(group), list(dict.fromkeys(names_of(annotator or "")))
     shown, allowed = names_of(show) or [id, *columns], labels_of_texts(labels_in(labels, "--labels"))
     if len(set(allowed)) < 2:
         raise ArgumentError(expected("--labels", "at least two labels", labels))
@@ -214,7 +214,8 @@ def _told(
     except ArgumentError as refusal:
         words = in_shell(refusal)
         words = re.sub("^annotator(?=[: ])", "--annotator-of", words) if users else words
-        raise type(refusal)(words.replace("items that ask() returns", "items that --tasks writes")) from refusal
+        words = words.replace("items that ask() returns", "items that --tasks writes")
+        raise type(refusal)(words.replace("say who filled in the file", "pass --annotator NAME")) from refusal
 
 
 def _corrected(queue: LabelQueue, text: str, annotator: str | None) -> tuple[str, str]:

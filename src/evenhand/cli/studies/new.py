@@ -181,9 +181,10 @@ def _about(study: Study, policy: Any, known: bool) -> list[str]:
     from evenhand.quotas.quota_policy import QuotaPolicy
 
     drawn = isinstance(policy, QuotaPolicy) and policy._drawn
-    weighed = isinstance(policy, QuotaPolicy) and policy.promise.weight is not None  # no lottery keeps it
+    kept = policy.promise if isinstance(policy, QuotaPolicy) else None
+    no_lottery = kept is not None and (kept.weight is not None or kept.excuses)  # none is known that keeps it
     if not drawn and (clauses or (arms and policy._kernels.probability is deterministic)):
-        lines.append(BLIND if weighed else f"{BLIND} {DRAWN}")
+        lines.append(BLIND if no_lottery else f"{BLIND} {DRAWN}")
     from evenhand.groups.interval_policies import IntervalPolicy
 
     if isinstance(policy, IntervalPolicy) and policy.exploration < math.inf:

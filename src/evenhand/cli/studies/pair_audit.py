@@ -178,11 +178,10 @@ class PairAudit:
         if many:
             print_text(f"{self._queue.form}.")
             print_text(f"{self._queue.checked}.")
-        suspect = [one.id for one in self._queue.policy.suspects() if one.wrong > 0.5]
-        if suspect:
+        if doubted := self._queue.doubted:
             unless = "" if self._queue.fits else ", if one of these forms holds after all"
             print_text(f"These answers are probably wrong{unless}; withdraw those that are.")
-            self._list(suspect)
+            self._list(doubted)
         if many:
             print_text(
                 f"Chances for everybody from these answers: evenhand choose TABLE --state {self._state} --places N"

@@ -97,8 +97,8 @@ def tell_file(
     if refusals:
         where: dict[str, dict[str, None]] = {}
         for place, error in refusals:
-            where.setdefault(error.args[0], {})[place] = None
-        reasons = [Wording(f"{first_few([*found], SHOWN)}: ", words, "; ") for words, found in where.items()]
+            where.setdefault(error.args[0], {})[place.removeprefix(f"{name}, ")] = None
+        reasons = [Wording(f"{name}, {first_few([*found], SHOWN)}: ", words, "; ") for words, found in where.items()]
         more = f"and {len(reasons) - SHOWN} more; " * (len(reasons) > SHOWN)
         hint = f"{more}nothing was recorded: fix them, or remove them from the file"
         raise type(refusals[0][1])(Wording(*reasons[:SHOWN], hint))

@@ -67,6 +67,12 @@ class AskBody(Body):
     weight: Weight | None = Field(
         default=None, description="What the decision weighs, where shares of a weight are promised that is known now."
     )
+    scores: dict[str, int | float] | None = Field(
+        default=None,
+        description="For a policy over learners/scores: the score of each arm that is on offer, by your own model; of "
+        "equal scores the first leads. Neither contexts nor available are given beside them.",
+        examples=[{"a": 0.12, "b": 0.3}],
+    )
     subject: str | None = Field(
         default=None,
         description="Whom the contexts are about: they are encrypted in the log, and can be erased.",
@@ -82,7 +88,7 @@ class AskBody(Body):
         """Return what the policy is shown."""
         if not self.model_fields_set:
             return {}
-        names = ("contexts", "groups", "available", "annotator", "weight")
+        names = ("contexts", "groups", "available", "annotator", "weight", "scores")
         shown = {name: value for name, value in vars(self).items() if name in names}
         if isinstance(self.contexts, list) and self.contexts and isinstance(self.contexts[0], dict):
             shown["contexts"] = rows_frame(self.contexts, "contexts")

@@ -33,6 +33,7 @@ EXPECTED: dict[str, tuple[type[ArgumentError], str]] = {
     "available": (ArgumentError, "a list of the labels of arms"),
     "annotator": (ArgumentError, "a name"),
     "weight": (ArgumentError, "a number, or a text such as 12.50"),
+    "scores": (ArgumentError, "an object arm -> score, a number"),
     "auditor": (ArgumentError, "a name"),
     "label": (ArgumentError, "a text or a whole number, or null"),
     "arm": (ArgumentError, "a label: a text or a whole number"),

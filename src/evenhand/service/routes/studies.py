@@ -131,7 +131,9 @@ class ArmOut(BaseModel):
         description="By how many plays, or how much weight, it is behind its share now; negative: ahead."
     )
     reward: float | None = Field(description="Its mean reward.")
-    last_owed_round: int | None = Field(description="The last round in which the promise forced this arm.")
+    last_owed_round: int | None = Field(
+        description="The last round in which the promise forced this arm; null where several are played in a round."
+    )
 
 
 class CapOut(BaseModel):

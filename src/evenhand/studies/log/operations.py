@@ -19,8 +19,9 @@ from evenhand.policy.traits import traits_of
 from evenhand.promises.amounts import amount_of, plain_amount
 from evenhand.protocol import Changeable, Decision
 from evenhand.quotas.quota_policy import QuotaPolicy
+from evenhand.quotas.weighed import WeighedPolicy
 from evenhand.studies.log.chain import Entry
-from evenhand.studies.log.codec import arguments_of, as_decided, from_text, to_plain, to_text
+from evenhand.studies.log.codec import arguments_of, as_decided, from_text, revive, to_plain, to_text
 from evenhand.studies.log.durations import read_moment
 from evenhand.studies.log.open_tickets import is_apart
 
@@ -219,6 +220,15 @@ class Arguments:
         if (amount := amount_of(given.get("weight"))) is not None:
             kept["weight"] = plain_amount(amount)
         return {name: v for name, v in kept.items() if name in needed or v != to_plain(takes[name], name)}
+
+    def validate_ask(self, given: dict[str, Any], policy: Any) -> dict[str, Any]:
+        """Do what `validate` does for an ask, and put contexts and an offer, which every reader of a log knows, in the
+        place of scores."""
+        kept = self.validate("ask", given)
+        if "scores" not in kept or not isinstance(policy, WeighedPolicy):
+            return kept
+        contexts, available = policy._scored(revive(kept.pop("scores")), kept.get("contexts"), kept.get("available"))
+        return kept | {"contexts": contexts} | ({} if available is None else {"available": to_plain(available)})
 
 
 def _as_list(offer: Any) -> Any:

@@ -188,7 +188,7 @@ class Transaction:
             return before[1]
         if ask.refusal is not None:
             raise ask.refusal
-        given = replay.arguments.validate("ask", ask.given)
+        given = replay.arguments.validate_ask(ask.given, replay.policy)
         if before is not None:
             if not same_ask(before[0], given, replay.policy):
                 hint = "use a new key, or pass sticky to get the decision of this one"

@@ -77,8 +77,8 @@ class Count:
             self.outcomes.closed(from_text(entry.given))
 
     def notes(self) -> tuple[str, ...]:
-        """Return what to know before believing the rewards."""
-        return self.outcomes.notes(self.decisions, self.forgotten, self.open)
+        """Return what to know before believing the rewards, and which rounds no cap counts."""
+        return (*self.outcomes.notes(self.decisions, self.forgotten, self.open), *self.check.excused.notes())
 
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restore` needs to continue exactly here."""

@@ -19,6 +19,7 @@ from evenhand.labels import Labels
 from evenhand.policy.traits import traits_of
 from evenhand.promises.books import NONE, ClauseCounts, StretchCounts
 from evenhand.promises.clause import Clause
+from evenhand.promises.clause_counts import Excused
 from evenhand.promises.promise import promise_of
 from evenhand.promises.reading import read_share
 from evenhand.promises.round_kernels import Rounds
@@ -54,6 +55,7 @@ class PromiseCheck:
         self._first: tuple[int, Subject] | None = None
         self._worst: tuple[float, Subject | None, int] = 0.0, None, 0
         self._at_horizon: bool | None = None
+        self._excused = Excused()
         # Rounds that are not in the books yet, in flat lists: a tuple for each would have Python collect garbage twice
         # as often, which takes a tenth of the time of a verification.
         self._played: list[int] = []
@@ -164,6 +166,7 @@ class PromiseCheck:
             return
         self.flush()
         self._violations, self._first, self._worst = self._in_books()
+        self._excused = self.excused
         if kind == "change":
             self.promise = changed(self.promise, self.retired, given["shares"])
             self._books = self._opened()
@@ -316,6 +319,12 @@ class PromiseCheck:
         names = {"worst_shortfall": shortfall, "worst_arm": arm, "worst_round": round}
         return names | {"rounds_in_violation": self.violations}
 
+    @property
+    def excused(self) -> Excused:
+        """The rounds in which every arm on offer was at its cap, whose plays no cap counts."""
+        self.flush()
+        return self._excused.then(Excused.of(self._books.counts, self._books.arms))
+
     # ------------------------------------------------------------------ copies and files
 
     def copy(self) -> Self:
@@ -339,6 +348,7 @@ class PromiseCheck:
             "violations": violations,
             "first": first,
             "worst": worst,
+            "excused": [*self.excused[:3], *map(list, self.excused.away.items())],
             "labels": self._labels,
             "promise": promise,
             "retired": self.retired,
@@ -351,6 +361,8 @@ class PromiseCheck:
         self._rounds, self._at_horizon = snapshot["rounds"], snapshot["at_horizon"]
         self._violations = snapshot["violations"]
         self._first, self._worst = _whole(snapshot["first"]), _whole(snapshot["worst"])
+        plays, since, last, *away = snapshot["excused"]
+        self._excused = Excused(plays, since, last, dict(away))
         self._labels, self.retired = list(snapshot["labels"]), list(snapshot["retired"])
         if snapshot["promise"] is not None:
             self.promise = promise_of(snapshot["promise"])

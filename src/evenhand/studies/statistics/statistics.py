@@ -78,7 +78,7 @@ class Statistics(PromiseCheck):
     sequence, rounds, told, forgotten : entries, decisions, reports and tickets closed without one so far.
     counts : decisions for each label (n_labels,).
     forced : decisions so far that the promise forced; `last_owed` (n_labels,) the last such
-        round, 0 for none.
+        round, 0 for none, and where several arms are played in a round.
     certain : decisions so far that a lottery drew where an arm on offer had the chance 0 or 1.
     rewards, rewarded : sum of the rewards and how many there were, by label (n_labels,).
     groups : the groups of the arms where the policy knows any; `group_counts` (n_groups,) decisions for each.
@@ -173,8 +173,9 @@ class Statistics(PromiseCheck):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader must know before believing the rewards, in sentences."""
-        return (*self._outcomes.notes(self.rounds, self.forgotten, len(self.open)), *self.certainty)
+        """What a reader must know before believing the rewards and the shares, in sentences."""
+        about = self._outcomes.notes(self.rounds, self.forgotten, len(self.open))
+        return (*about, *self.certainty, *self.excused.notes())
 
     @property
     def certainty(self) -> tuple[str, ...]:
@@ -205,7 +206,8 @@ class Statistics(PromiseCheck):
             self._drawn(row, index)
         if decision.get("reason_code") == "forced":
             self.forced += 1
-            self.last_owed[indices[0]] = self.rounds
+            if len(indices) == 1:  # the log of a slate does not say which of its arms was owed
+                self.last_owed[indices[0]] = self.rounds
         if self._chosen is not None:
             if self.rounds in self._chosen:
                 self._moments.append(self._moment())

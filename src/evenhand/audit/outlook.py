@@ -1,0 +1,160 @@
+"""Whether shares over a period can still be kept by its end: what is still due, and how fast it must come.
+
+With N plays in t rounds so far and R rounds to come a floor r with slack a needs, and a cap c with slack b allows,
+
+    max(0, floor(r (t + R)) - a - N)        ceil(c (t + R)) + b - N
+
+plays in these; of weights the same without rounding. All of it can be kept where `evenhand.promises.best_counts` finds
+counts of the rounds to come within these limits.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date, datetime
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenhand.arguments import is_whole
+from evenhand.audit.decision_log import moments_of
+from evenhand.audit.findings import Audit, moment
+from evenhand.display.digits import number, plain_number
+from evenhand.errors import ArgumentError, TableError, expected
+from evenhand.promises.best_counts import best_counts, limit_of
+from evenhand.promises.clause import AT_MOST, Clause
+from evenhand.promises.reading import overlap
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class PeriodOutlook:
+    """Whether a promise over a period can still be kept by its end.
+
+    Attributes
+    ----------
+    by : the end of the period: a time, or how many rounds it has; with weights how much of them.
+    rest : how many rounds, or how much weight, are to come until then.
+    kept : whether it can be kept; None where sets of arms overlap and it is not known.
+    due : a row for each share and cap: `promise`, `arm`, `limit`, `had`, `due` (what is still due, of a cap None),
+        `allowed` (what a cap still allows), `rate` (the part of the rest that this is), `possible`.
+    """
+
+    by: datetime | int
+    rest: int | Fraction
+    kept: bool | None
+    due: pd.DataFrame
+    unit: str
+
+    @property
+    def verdict(self) -> str:
+        """Whether it can still be kept, as a sentence."""
+        timed = isinstance(self.by, datetime)
+        by = f"by {self.by:,} {self.unit}" if isinstance(self.by, int) else f"before {moment(self.by)} UTC"
+        if self.rest:
+            by += f", in {'about ' * timed}{plain_number(self.rest)} more {self.unit}"
+            by += " (as fast as so far)" * timed
+        if self.kept is None:
+            return f"Whether the promise can be kept {by} is not known: sets of arms overlap"
+        if self.kept and not self.rest:
+            return f"The promise was kept {by}"
+        if self.kept:
+            rows = self.due[self.due["due"].fillna(0) > 0].sort_values("rate", ascending=False).to_dict("records")
+            most = f": most is due to {_who(rows[0])}, {_needs(rows[0])}" if rows else ": nothing is due any more"
+            return f"The promise can still be kept {by}{most}"
+        rows = self.due[~self.due["possible"]].to_dict("records")
+        said = "together shares and caps leave no room"
+        if rows:
+            missed = rows[0]["promise"] in AT_MOST
+            said = f"{_who(rows[0])} " + ("is above its cap" if missed else f"needs {_needs(rows[0])}")
+        return f"The promise {'can no longer be' if self.rest else 'was not'} kept {by}: {said}"
+
+
+def _who(row: dict[Any, Any]) -> str:
+    return " + ".join(map(str, row["arm"])) if isinstance(row["arm"], tuple) else str(row["arm"])
+
+
+def _needs(row: dict[Any, Any]) -> str:
+    return plain_number(row["due"]) + (f" ({number(row['rate'])} of them)" if row["rate"] == row["rate"] else "")
+
+
+def outlook(finding: Audit, by: object, scale: int) -> PeriodOutlook:
+    """Return what is still due by a time, or by so many rounds, and whether it can be kept; as many rounds come in a
+    time as came so far in the times of the log. Weights are counted with so many whole numbers each.
+
+    Raises
+    ------
+    ArgumentError
+        If `by` is neither, or lies before the end of the log, or the log has no times that say how fast it goes.
+    """
+    import pandas as pd
+
+    promise, named = finding.promise, finding.arms["weight" if finding.promise.weight else "pulls"]
+    had = dict(zip(promise.arms, (Fraction(str(one)) for one in named), strict=True))
+    so_far: int | Fraction = sum(had.values(), Fraction(0)) if promise.weight else finding.rounds
+    end: Any = by
+    if is_whole(by):
+        rest = end - so_far
+        if rest < 0:
+            raise ArgumentError(expected("by", f"at least the {plain_number(so_far)} of the log, or a time", by))
+    else:
+        end, rest = _paced(finding, by, so_far, scale)
+    clauses = [clause for clause in promise.clauses if clause.kind != "window"]
+    limits = [_limit(clause, so_far + rest) - sum(had[arm] for arm in clause.arms) for clause in clauses]
+    rows = [_row(*each, rest, promise.plays, had) for each in zip(clauses, limits, strict=True)]
+    ahead: Any = np.array([limits], object), np.array([rest], object), promise.plays
+    found = best_counts(np.zeros(len(had)), promise.arms, clauses, *ahead)
+    found_none = None if overlap([members for members, _ in promise.sets]) else False
+    kept = found_none if pd.isna(found).any() else True
+    return PeriodOutlook(
+        end if isinstance(end, datetime) else int(end), rest, kept, pd.DataFrame(rows), promise.weight or "rounds"
+    )
+
+
+def _paced(finding: Audit, by: object, so_far: int | Fraction, scale: int) -> tuple[datetime, int | Fraction]:
+    """Return a time, and what comes until then if it comes as fast as so far."""
+    import pandas as pd
+
+    end: Any = np.zeros(1)
+    if isinstance(by, (str, date, np.datetime64)):
+        with suppress(TableError):
+            end = moments_of(pd.Series([by]), "by")
+    if finding.times is None or end.dtype.kind != "M":
+        what = "a time beside a log with times, or the number of all rounds of the period"
+        raise ArgumentError(expected("by", what, by))
+    times = moments_of(finding.times, "times").astype("M8[us]").astype(int)
+    first, last, ends = int(times.min()), int(times.max()), int(end.astype("M8[us]").astype(int)[0])
+    if not first < last <= ends:
+        what = f"a time after those of the log, {moment(finding.times.iloc[0])} to {moment(finding.times.iloc[-1])}"
+        raise ArgumentError(expected("by", what, by, "name the number of all rounds, or audit only those before it"))
+    coming = Fraction(so_far) * (ends - last) * scale // (last - first)
+    return pd.Timestamp(ends, unit="us").to_pydatetime(), Fraction(coming, scale) if scale > 1 else coming
+
+
+def _limit(clause: Clause, end: int | Fraction) -> int | Fraction:
+    """Return the least plays, or weight, that a clause asks for at the end, of a cap the most."""
+    if clause.weight is None:
+        return int(limit_of(clause, np.array([int(end)], object), int(clause.slack))[0])
+    return clause.share * end + (clause.slack if clause.kind in AT_MOST else -clause.slack)
+
+
+def _row(
+    clause: Clause, limit: int | Fraction, rest: int | Fraction, plays: int, had: dict[Any, Any]
+) -> dict[str, Any]:
+    """Return what is still due to a clause, or what it allows."""
+    cap, left = clause.kind in AT_MOST, max(Fraction(0), Fraction(limit))
+    amount = int(left) if left.denominator == 1 else float(left)
+    return {
+        "promise": clause.kind,
+        "arm": clause.arms[0] if len(clause.arms) == 1 else clause.arms,
+        "limit": clause.rate_as_text,
+        "had": float(sum(had[arm] for arm in clause.arms)) if clause.weight else int(sum(had[a] for a in clause.arms)),
+        "due": None if cap else amount,
+        "allowed": amount if cap else None,
+        "rate": float(min(left, rest) / rest if cap else left / rest) if rest else float("nan"),
+        "possible": limit >= 0 if cap else left <= rest * min(len(clause.arms), plays),
+    }

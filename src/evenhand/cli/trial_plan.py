@@ -1,0 +1,65 @@
+"""What `evenhand simulate --control` shows of a trial: its operating characteristics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from evenhand.cli.output import print_text, table
+from evenhand.errors import ArgumentError, expected
+from evenhand.labels import Labels
+from evenhand.quotas import BernoulliArms
+from evenhand.trials.operating import effects_on
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+OF_ARMS = {
+    "patients": "plays",
+    "missing": "missing",
+    "most_used": "P(most used)",
+    "shown": "shown to differ",
+    "bias": "bias",
+    "coverage": "coverage",
+    "width": "width",
+}
+OF_TRIALS = {"successes": "successes", "successes_equal": "if shared equally", "any_shown": "P(any arm shown)"}
+NOTE = (
+    "An arm is shown to differ from the control by its p-value, adjusted for all arms by Holm's method, at 0.05: how "
+    "often is the power where its rate differs, and the type I error where it does not. Bias, coverage and width are "
+    "those of the effect and its 95 % interval. After +- stands the standard error of the simulation, which more "
+    "--replications lower."
+)
+
+
+def analysis_of(control: str, world: Any) -> Any:
+    """Return what computes the effects of each simulated trial against a control, None where none is named.
+
+    Raises
+    ------
+    ArgumentError
+        If it is no arm of the world, or the world is none of arms with outcomes of 0 and 1.
+    """
+    if not control:
+        return None
+    if not isinstance(world, BernoulliArms):
+        raise ArgumentError(expected("--control", "a world with outcomes of 0 and 1, such as --means", control))
+    if (place := Labels(world.arms).place(control)) is None:
+        raise ArgumentError(expected("--control", f"one of the arms {list(world.arms)}", control))
+    return effects_on(world.arms[place])
+
+
+def show_plan(found: pd.DataFrame, replications: int) -> None:
+    """Print a table of the arms under each policy, one of the trials, and what the numbers are."""
+    known = found[found["mean"].notna()].to_dict("records")
+    shown = {
+        (one["policy"], one["arm"], one["variable"]): f"{one['mean']:.4g} +- {one['standard_error']:.2g}"
+        for one in known
+    }
+    for policy in dict.fromkeys(found["policy"]):
+        arms = dict.fromkeys(arm for of, arm, name in shown if of == policy and name in OF_ARMS)
+        rows = [[arm, *(shown.get((policy, arm, name)) for name in OF_ARMS)] for arm in arms]
+        table(f"{policy}: each arm (means over {replications} simulated trials)", ["arm", *OF_ARMS.values()], rows)
+    trials = {(policy, name): said for (policy, _, name), said in shown.items() if name in OF_TRIALS}
+    rows = [[of, *(trials.get((of, name)) for name in OF_TRIALS)] for of in dict.fromkeys(found["policy"])]
+    table("Each trial", ["policy", *OF_TRIALS.values()], rows)
+    print_text(NOTE)

@@ -1,0 +1,1 @@
+from .operating import operating as operating, operating_characteristics as operating_characteristics

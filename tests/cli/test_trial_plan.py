@@ -1,0 +1,39 @@
+"""A trial that is planned: power, type I error and successes of simulated trials."""
+
+import json
+
+import pandas as pd
+
+from evenhand.errors import ArgumentError
+from tests.cli.shell import answer, cells, refused
+
+PLAN = ["simulate", "--means", "old=0.2,new=0.7", "--rounds", 60, "--replications", 3, "--seed", 1, "--jobs", 1]
+LOTTERY = ["-p", "deadline-learn+epsilon-greedy:lottery=1,epsilon=1", "--shares", "0.3", "-p", "ucb1"]
+NAMED = ["--missing", 0.1, "--control", "old"]
+
+
+def test_a_plan_states_each_arm_and_each_trial(tmp_path):
+    printed = answer(*PLAN, *LOTTERY, *NAMED, "--out", tmp_path)
+    assert "0.1 of the rewards missing" in printed
+    written = pd.read_csv(tmp_path / "characteristics.csv").query("policy == @LOTTERY[1] and variable == 'patients'")
+    rows = {row[0]: row for row in cells(printed.partition("ucb1: each arm")[0].partition("each arm")[2])}
+    for arm in ("old", "new"):
+        one = written.set_index("arm").loc[arm]
+        assert rows[arm][1] == f"{one['mean']:.4g} +- {one['standard_error']:.2g}"
+    assert rows["old"][4] == "-"
+    body = json.loads(answer(*PLAN, *LOTTERY, *NAMED, "--json"))
+    assert body["missing"] == 0.1
+    found = pd.DataFrame(body["characteristics"])
+    assert found[found.variable == "patients"].groupby("policy")["mean"].sum().tolist() == [60, 60]
+    certain = found[(found.policy == "ucb1") & found.variable.isin(["shown", "coverage", "any_shown"])]
+    assert certain["mean"].isna().all()
+
+
+def test_what_no_trial_can_be_planned_for_is_refused():
+    refused(
+        ArgumentError, "--control: expected one of the arms ['old', 'new'], got 'newer'", *PLAN, "--control", "newer"
+    )
+    changing = ["simulate", "quotas/drifting-arms", "--rounds", 5, "--control", 0]
+    refused(ArgumentError, "--control: expected a world with outcomes of 0 and 1", *changing)
+    refused(ArgumentError, "--means, new: expected a number", *PLAN[:1], "--means", "old=0.2,new=much")
+    refused(ArgumentError, "missing: expected", *PLAN, "--missing", 1)
