@@ -99,6 +99,7 @@ class Proof:
         need(arms[: len(self.arms)] == self.arms and positions(said["retired"], len(arms)))
         going = [one for one in self.clauses if one[2] is None]
         self.arms, self.retired, listed = arms, set(said["retired"]), said["clauses"]
+        need(self.when not in ("by weight", None) or not listed)
         need(type(listed) is list and all(listed.count(terms) == 1 for terms in listed))
         for terms in listed:
             begun, kind, members, rate, slack, wait = terms
@@ -235,7 +236,7 @@ def is_sound(text, checkpoints=()):
             proof.entry(fields)
             need(sequence not in due or proof.root() == due.pop(sequence))
         return not due and (proof.when != "at every round" or proof.kept())
-    except (Wrong, AttributeError, KeyError, IndexError, TypeError, ValueError, OverflowError):
+    except (Wrong, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
         return False
 
 

@@ -5,7 +5,7 @@
 
 const FORMAT = "evenhand proof 1";
 const CHANGES = ["add", "retire", "change"];
-const WHEN = ["at every round", "at the horizon", "in the long run", "by weight", null];
+const COUNTED = ["at every round", "at the horizon", "in the long run"];
 const WORST = ["clause", "most", "below"];
 const part = (x) => (x - Math.floor(x)) * 2 ** 32;
 const numbers = Array.from({ length: 310 }, (_, i) => i + 2);
@@ -140,7 +140,7 @@ function drawn({ arm, index, indexes, propensity, probabilities }) {
   const how = indexes !== undefined ? "together" : Array.isArray(arm) ? "each" : "one";
   const played = { together: indexes, each: arm, one: isWhole(index) ? [index] : [] }[how];
   check(arePositions(played, Infinity), `these are no positions, each once: ${played}`);
-  const own = how === "one" && probabilities !== undefined ? probabilities[index] : undefined;
+  const own = how === "one" && Array.isArray(probabilities) ? probabilities[index] : undefined;
   return [played, played.length ? (propensity ?? own ?? null) : null, how];
 }
 
@@ -163,7 +163,8 @@ class Followed {
     const said = read(header);
     check(said.format === FORMAT, `expected the format ${FORMAT}`);
     const [study, , at, digest, when, lottery] = typed(said, HEADER);
-    check(WHEN.includes(when) && (lottery ?? 0) >= 0 && (lottery ?? 0) <= 1, `no promise: ${when}, ${lottery}`);
+    const may = [...COUNTED, "by weight", null].includes(when) && (lottery ?? 0) >= 0 && (lottery ?? 0) <= 1;
+    check(may, `no promise is kept ${when} by the lottery ${lottery}`);
     Object.assign(this, { study, digest, at, when, lottery, sequence: 0, rounds: 0, decisions: 0, peaks: [] });
     Object.assign(this, { problems: [], clauses: [], live: [], arms: [], plays: [] });
     this.begin(said);
@@ -198,7 +199,8 @@ class Followed {
     const [p, q] = rate.split("/").map(BigInt);
     const known = this.clauses.some((each) => JSON.stringify(each.said) === text);
     const fits = { floor: q > 0n, cap: q > 0n && wait === 0, window: p > 0n && p <= q && wait === 0 };
-    const sound = Object.hasOwn(fits, kind) && fits[kind] && arms.length && arePositions(arms, this.arms.length);
+    const own = Object.hasOwn(fits, kind) && fits[kind] && COUNTED.includes(this.when);
+    const sound = own && arms.length && arePositions(arms, this.arms.length);
     check(sound && begun === this.sequence && !known, `no clause that begins here: ${stated}`);
     const limit = kind === "window" ? q : q * (BigInt(slack) + 1n);
     const counted = { idle: this.rounds + wait, plays: 0n, most: 0n, last: [] };

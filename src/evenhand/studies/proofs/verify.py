@@ -37,7 +37,7 @@ from itertools import accumulate
 from typing import Any
 
 FORMAT = "evenhand proof 1"
-WHEN = ("at every round", "at the horizon", "in the long run", "by weight", None)
+COUNTED = ("at every round", "at the horizon", "in the long run")
 CHANGES = ("add", "retire", "change")
 UNREADABLE = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 TYPES = {"whole": (int,), "text": (str,), "number": (int, float), "list": (list,)}
@@ -88,8 +88,7 @@ def typed(said: Any, types: dict[str, tuple[type, ...]]) -> dict[str, Any]:
     numbers must be >= 0 and such that JavaScript reads them exactly."""
     named = dict(zip(types, said, strict=True)) if isinstance(said, list) else said
     for name, allowed in types.items():
-        value = named[name]
-        if type(value) not in allowed or (type(value) is int and not is_whole(value)):
+        if type(value := named[name]) not in allowed or (type(value) is int and not is_whole(value)):
             raise ValueError(f"{name} cannot be {value!r}")
     return {name: named[name] for name in types}
 
@@ -135,10 +134,10 @@ def drawn(decided: dict[str, Any]) -> tuple[list[int], Any, str]:
     how = "together" if slate is not None else "each" if isinstance(arm, list) else "one"
     played: Any = {"together": slate, "each": arm, "one": [index] if is_whole(index) else []}[how]
     check(are_positions(played, 2**53), f"these are no positions, each once: {played}")
-    chance = decided.get("propensity") if played else None
-    if chance is None and played and how == "one" and decided.get("probabilities") is not None:
-        chance = decided["probabilities"][index]
-    return played, chance, how
+    chance, stated = decided.get("propensity"), decided.get("probabilities")
+    if chance is None and how == "one" and played and isinstance(stated, list) and played[0] < len(stated):
+        chance = stated[played[0]]
+    return played, chance if played else None, how
 
 
 def value_of(clause: dict[str, Any], clock: int) -> int:
@@ -157,7 +156,8 @@ class Followed:
         said = read(header)
         check(said["format"] == FORMAT, f"expected the format {FORMAT!r}, got {said['format']!r}")
         self.study, _, self.at, self.digest, self.when, self.lottery = typed(said, HEADER).values()
-        check(self.when in WHEN and 0 <= (self.lottery or 0) <= 1, f"no promise: {self.when!r}, {self.lottery!r}")
+        check(self.when in (*COUNTED, "by weight", None), f"no promise is kept {self.when!r}")
+        check(0 <= (self.lottery or 0) <= 1, f"no lottery has the floor {self.lottery!r}")
         self.sequence = self.rounds = self.decisions = 0
         self.problems, self.arms, self.peaks = list[str](), list[str](), list[str]()
         self.plays, self.live, self.clauses = list[int](), list[int](), list[dict[str, Any]]()
@@ -188,8 +188,8 @@ class Followed:
         p, q = map(int, rate.groups()) if rate else (0, 0)
         late, known = clause["wait"] > 0, any(one["said"] == stated for one in self.clauses)
         sound = {"floor": q > 0, "cap": q > 0 and not late, "window": 0 < p <= q and not late}.get(clause["kind"])
-        sound = sound and clause["arms"] and are_positions(clause["arms"], len(self.arms)) and not known
-        check(sound and clause["begun"] == self.sequence, f"no clause that begins here: {stated}")
+        sound = sound and clause["arms"] and are_positions(clause["arms"], len(self.arms)) and self.when in COUNTED
+        check(sound and clause["begun"] == self.sequence and not known, f"no clause that begins here: {stated}")
         counted = {"idle": self.rounds + clause["wait"], "plays": 0, "most": 0, "last": []}
         limit = q if clause["kind"] == "window" else q * (clause["slack"] + 1)
         return clause | counted | {"said": stated, "p": p, "q": q, "limit": limit}
@@ -240,13 +240,15 @@ class Followed:
         proper = chance is None or (type(chance) in (int, float) and 0 < chance <= 1 + 1e-9)
         if stated is None or not proper:
             return proper and self.lottery is None
-        sound = all(type(one) in (int, float) and one >= 0 for one in stated) and all(stated[i] > 0 for i in played)
+        numbers = isinstance(stated, list) and all(type(one) in (int, float) and one >= 0 for one in stated)
+        if not numbers or not all(i < len(stated) and stated[i] > 0 for i in played):
+            return False
+        sound = chance is not None if how == "together" else chance is None or [chance] == [stated[i] for i in played]
         for one in (self.clauses[at] for at in self.live if self.lottery and len(played) == 1):
             if one["kind"] == "floor" and len(one["arms"]) == 1 and self.clock(one) >= 0:
                 sound = sound and not 0 < stated[one["arms"][0]] < self.lottery * (one["p"] / one["q"]) - 1e-9
-        alike = chance is not None if how == "together" else chance is None or [chance] == [stated[i] for i in played]
         tight = max(stated) <= 1 + 1e-9 if how == "each" else abs(sum(stated) - len(played)) <= 1e-9 * len(stated)
-        return sound and alike and tight
+        return sound and tight
 
     def count(self, played: Sequence[int], named: Any, available: Any) -> None:
         """Enter a round in the books."""
@@ -326,8 +328,7 @@ class Followed:
 
 def lines_of(path: str) -> Iterator[str]:
     """Yield the lines of a proof."""
-    archive = zipfile.ZipFile(path) if zipfile.is_zipfile(path) else None
-    with open(path, "rb") if archive is None else archive.open("log.jsonl") as file:
+    with zipfile.ZipFile(path).open("log.jsonl") if zipfile.is_zipfile(path) else open(path, "rb") as file:
         yield from (line.decode().rstrip("\n") for line in file)
 
 
