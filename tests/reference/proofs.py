@@ -40,13 +40,15 @@ def value_of(text):
         for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
             shallow(one, depth + isinstance(one, (dict, list)))
 
-    def number_of(digits):
-        need(len(digits) <= 1000)
-        exact = Fraction(digits) if abs(int(digits.lower().partition("e")[2] or 0)) < 400 else None
-        small = exact is not None and exact.denominator == 1 and abs(exact) < 2**53
-        return int(exact) if small or digits.lstrip("-").isdigit() else float(digits)
+    def whole_number(digits):
+        need(len(digits.lstrip("-")) <= 4300)
+        return int(digits)
 
-    value = json.loads(text, parse_int=number_of, parse_float=number_of, parse_constant=lambda _: need(False))
+    def fraction(digits):
+        number = float(digits)
+        return int(number) if abs(number) < 2**53 and number % 1 == 0 else number
+
+    value = json.loads(text, parse_int=whole_number, parse_float=fraction, parse_constant=lambda _: need(False))
     shallow([value])
     return value
 

@@ -353,3 +353,42 @@ def test_a_checkpoint_and_a_receipt_may_not_say_more_than_the_log():
     receipt = Receipts(study.log).of(ticket=1)
     assert check_receipt(receipt, checkpoint)
     assert not check_receipt(receipt | {"chance": "0.9"}, checkpoint)
+
+
+def test_what_programs_would_read_differently_is_wrong_in_all_of_them(tmp_path):
+    """Deep nesting, long numbers and windows of many plays: (value, whether it is sound) on each side of the rule."""
+    study = Study.create(":memory:", eh.quotas.FairUCB({"a": 0.2, "b": 0.3}, seed=1), name="ads")
+    for _ in range(4):
+        study.ask()
+    lines = proof_of(study, tmp_path)
+    header = json.loads(lines[0])
+    more = {
+        "[" * 99 + "]" * 99: True,
+        "[" * 100 + "]" * 100: False,
+        '{"a":' * 3000 + "1" + "}" * 3000: False,
+        "[" + '"[[[\\"",' * 99 + "[]]": True,
+        "9" * 4300: True,
+        "9" * 4301: False,
+        "0." + "9" * 5000: True,
+    }
+    window = [0, "window", [0], "2/4", 0, 0]
+    promises = {
+        "9007199254740993/18014398509481984": True,
+        "9/9": True,
+        "5/4": False,
+        "0/4": False,
+        "1/" + "9" * 1000: True,
+        "1/" + "9" * 1001: False,
+    }
+    found = {
+        f"more {x[:9]}": (resealed(changed(lines, 2, 5, lambda d, x=x: f'{d[:-1]},"x":{x}}}')), more[x]) for x in more
+    }
+    stated = {rate: [[*window[:3], rate, 0, 0]] for rate in promises}
+    tables = {name: (header | {"clauses": stated[name]}, promises[name]) for name in promises}
+    tables["twice"] = header | {"clauses": [window, window]}, False
+    tables["by weight"] = header | {"clauses": [window], "when": "by weight"}, False
+    tables["lottery"] = header | {"lottery": 1.5}, False
+    found |= {name: ([json.dumps(other), *lines[1:]], sound) for name, (other, sound) in tables.items()}
+    answers = in_javascript([(other, []) for other, _ in found.values()])
+    for (name, (other, sound)), (_, in_script) in zip(found.items(), answers, strict=True):
+        assert (*judged(other, []), in_script) == (sound,) * 3, name

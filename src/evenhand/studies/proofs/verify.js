@@ -97,10 +97,10 @@ function read(text, asTexts = false) {
   let depth = 0;
   const seen = (token) => {
     depth += "[{".includes(token) - "]}".includes(token);
-    const isNumber = token[0] !== '"' && /\d/.test(token);
+    const isDigits = /^-?\d+$/.test(token);
     check(depth <= 100, "values are nested more than 100 deep");
-    check(!isNumber || token.length <= 1000, "a number of more than 1,000 digits");
-    return asTexts && /^-?\d+$/.test(token) && !Number.isSafeInteger(Number(token)) ? `"${token}"` : token;
+    check(!isDigits || token.replace("-", "").length <= 4300, "a number of more than 4,300 digits");
+    return asTexts && isDigits && !Number.isSafeInteger(Number(token)) ? `"${token}"` : token;
   };
   const may = /\d{16}/.test(text) || text.split("[").length + text.split("{").length > 100;
   return JSON.parse(may ? text.replace(/"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|[[\]{}]/g, seen) : text);
