@@ -290,3 +290,105 @@ def test_the_format_of_the_page_is_that_of_the_file(written):
     page = (Path(__file__).parents[2] / "docs" / "evidence.md").read_text()
     assert f'`"{FORMAT}"`' in page
     assert all(f"`{name}`" in page for name in (*json.loads(written[0][0]), *written[1], *FIELDS))
+
+
+def proof_of(study, tmp_path):
+    file = tmp_path / "proof.zip"
+    files.write_proof(study.log, file)
+    with zipfile.ZipFile(file) as archive:
+        return archive.read("log.jsonl").decode().splitlines()
+
+
+def relinked(lines, number, **changed):
+    """The lines with other values in a decision, and all digests computed anew."""
+    header, *rows = map(json.loads, lines)
+    decided = json.loads(rows[number - 1][5]) | changed
+    rows[number - 1][5] = json.dumps(decided)
+    before = header["birth"]
+    for row in rows:
+        before = row[10] = link(before, row)
+    return [lines[0], *map(json.dumps, rows)]
+
+
+def test_whole_numbers_that_javascript_rounds_are_labels_as_well(tmp_path):
+    large = 2**60 + 1
+    study = Study.create(":memory:", eh.quotas.FairUCB({large: 0.2, large + 2: 0.3}, seed=1), name="ids")
+    for _ in range(4):
+        study.ask()
+    lines = proof_of(study, tmp_path)
+    assert not follow(iter(lines))[1]
+    assert in_javascript([(lines, [])])[0][1] is True
+
+
+def test_positions_that_were_drawn_each_on_its_own_are_sound(tmp_path):
+    study = Study.create(":memory:", eh.similarity.LipschitzUCB(2, select="many", seed=1), name="loans")
+    decision = study.ask([[0.6, 0.1], [0.2, 0.5]])
+    assert len(decision.arms) == 2
+    assert study.verify().ok
+    lines = proof_of(study, tmp_path)
+    assert Receipts(study.log).of(ticket=1)["positions"] == [0, 1]
+    assert in_javascript([(lines, [])])[0][1] is True
+
+
+@pytest.mark.parametrize("chance", [7.0, -1.0, 0, "0.5", True, 0.5])
+def test_a_chance_that_cannot_be_or_differs_from_that_of_its_arm_is_wrong(chance, tmp_path):
+    policy = eh.quotas.DeadlineLearn(eh.learners.UCB1(), {"a": 0.2, "b": 0.1}, lottery=0.5, seed=1)
+    study = Study.create(":memory:", policy, name="drawn")
+    stated = study.ask().propensity
+    assert stated != 0.5
+    lines = proof_of(study, tmp_path)
+    sound, wrong = relinked(lines, 1, propensity=stated), relinked(lines, 1, propensity=chance)
+    assert [not follow(iter(one))[1] for one in (sound, wrong)] == [True, False]
+    assert [found for _, found in in_javascript([(sound, []), (wrong, [])])] == [True, False]
+
+
+def test_a_checkpoint_and_a_receipt_may_not_say_more_than_the_log():
+    study = Study.create(
+        ":memory:", eh.quotas.FairLearn(eh.learners.TsallisINF(), {"a": 0.2, "b": 0.1}, seed=1), name="x"
+    )
+    study.ask()
+    checkpoint = study.verify().checkpoint
+    assert study.verify(known=checkpoint).ok
+    assert not study.verify(known=checkpoint | {"worst": None}).ok
+    receipt = Receipts(study.log).of(ticket=1)
+    assert check_receipt(receipt, checkpoint)
+    assert not check_receipt(receipt | {"chance": "0.9"}, checkpoint)
+
+
+def test_what_programs_would_read_differently_is_wrong_in_all_of_them(tmp_path):
+    """Deep nesting, long numbers and windows of many plays: (value, whether it is sound) on each side of the rule."""
+    study = Study.create(":memory:", eh.quotas.FairUCB({"a": 0.2, "b": 0.3}, seed=1), name="ads")
+    for _ in range(4):
+        study.ask()
+    lines = proof_of(study, tmp_path)
+    header = json.loads(lines[0])
+    more = {
+        "[" * 99 + "]" * 99: True,
+        "[" * 100 + "]" * 100: False,
+        '{"a":' * 3000 + "1" + "}" * 3000: False,
+        "[" + '"[[[\\"",' * 99 + "[]]": True,
+        "9" * 4300: True,
+        "9" * 4301: False,
+        "0." + "9" * 5000: True,
+    }
+    window = [0, "window", [0], "2/4", 0, 0]
+    promises = {
+        "9007199254740993/18014398509481984": True,
+        "9/9": True,
+        "5/4": False,
+        "0/4": False,
+        "1/" + "9" * 1000: True,
+        "1/" + "9" * 1001: False,
+    }
+    found = {
+        f"more {x[:9]}": (resealed(changed(lines, 2, 5, lambda d, x=x: f'{d[:-1]},"x":{x}}}')), more[x]) for x in more
+    }
+    stated = {rate: [[*window[:3], rate, 0, 0]] for rate in promises}
+    tables = {name: (header | {"clauses": stated[name]}, promises[name]) for name in promises}
+    tables["twice"] = header | {"clauses": [window, window]}, False
+    tables["by weight"] = header | {"clauses": [window], "when": "by weight"}, False
+    tables["lottery"] = header | {"lottery": 1.5}, False
+    found |= {name: ([json.dumps(other), *lines[1:]], sound) for name, (other, sound) in tables.items()}
+    answers = in_javascript([(other, []) for other, _ in found.values()])
+    for (name, (other, sound)), (_, in_script) in zip(found.items(), answers, strict=True):
+        assert (*judged(other, []), in_script) == (sound,) * 3, name

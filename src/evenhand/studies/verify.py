@@ -17,6 +17,7 @@ from evenhand.studies.log.chain import Birth, Entry, check_link
 from evenhand.studies.log.log import Log
 from evenhand.studies.log.request_keys import shown_key
 from evenhand.studies.log.state import LivePolicy
+from evenhand.studies.proofs.verify import fits
 from evenhand.studies.statistics.checkpoint import Count
 from evenhand.studies.statistics.promise_check import PromiseCheck
 from evenhand.studies.store.integrity import damages
@@ -242,7 +243,7 @@ def _follow(
 def _compared(count: Count, known: dict[str, Any] | None) -> Iterator[str]:
     """Yield a problem if the log has come to the end of a checkpoint and has another root."""
     proof = count.proof if known is not None and known["entries"] == count.sequence else None
-    if known is not None and proof is not None and proof.log.root() != known["root"]:
+    if known is not None and proof is not None and not fits(known, proof.log):
         yield f"the first {count.sequence} entries are not those of the checkpoint of {known['time']}"
 
 

@@ -44,7 +44,9 @@ def write_proof(log: Reader, file: Path) -> int:
     count = begin_proof(log)
     try:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-            with archive.open(zipfile.ZipInfo(LOG), "w", force_zip64=True) as member:
+            info = zipfile.ZipInfo(LOG)
+            info.compress_type = archive.compression
+            with archive.open(info, "w", force_zip64=True) as member:
                 member.write(f"{'' if count.proof is None else count.proof.header}\n".encode())
                 for entry in log.entries():
                     said = count.take(entry)

@@ -11,7 +11,7 @@ from evenhand.errors import ArgumentError, expected
 from evenhand.studies.log.codec import from_text
 from evenhand.studies.log.reader import Reader
 from evenhand.studies.proofs.files import begin_proof
-from evenhand.studies.proofs.verify import positions_and_chance, sha
+from evenhand.studies.proofs.verify import drawn, sha
 
 SIZE = 32
 """Bytes of a digest."""
@@ -53,7 +53,7 @@ class Receipts:
             assert self._count.proof is not None
             log = self._count.proof.log
             last = log.sequence if entries is None else whole("entries", entries, low=asked.sequence, high=log.sequence)
-            played, chance = positions_and_chance(from_text(asked.decision))
+            played, chance, _ = drawn(from_text(asked.decision))
             arms = [log.arms[arm] for arm in played if arm < len(log.arms)]
             path = b"".join(self._path(asked.sequence, 0, last + 1))
             return {

@@ -5,10 +5,8 @@
 
 const FORMAT = "evenhand proof 1";
 const CHANGES = ["add", "retire", "change"];
-const KINDS = ["floor", "cap", "window"];
-const UNKNOWN =
-  "It cannot know whether the learner would have chosen so, whether decisions were made that were never logged, or " +
-  "whether all was written anew before the first checkpoint that you hold";
+const COUNTED = ["at every round", "at the horizon", "in the long run"];
+const WORST = ["clause", "most", "below"];
 const part = (x) => (x - Math.floor(x)) * 2 ** 32;
 const numbers = Array.from({ length: 310 }, (_, i) => i + 2);
 const primes = numbers.filter((n) => numbers.every((d) => d >= n || n % d));
@@ -46,16 +44,74 @@ function sha(...parts) {
 }
 
 const ENCODER = new TextEncoder();
-const bytes = (text) => ENCODER.encode(text);
 const hex = (data) => Array.from(data, (byte) => byte.toString(16).padStart(2, "0")).join("");
 const unhex = (text) => Uint8Array.from(text.match(/../g) ?? [], (two) => parseInt(two, 16));
 const one = (byte) => Uint8Array.of(byte);
 const isText = (value) => typeof value === "string";
+const isNumber = (value) => typeof value === "number";
+const isWhole = (value) => Number.isSafeInteger(value) && value >= 0;
+const arePositions = (value, size) =>
+  Array.isArray(value) && value.every((i) => isWhole(i) && i < size) && new Set(value).size === value.length;
 const largest = (a, b) => (a > b ? a : b);
+const TYPES = { whole: isWhole, text: isText, number: isNumber, list: Array.isArray };
+
+// The names of some values, in order, with the types that each may have; a ? stands for null.
+const table = (said) =>
+  said.split(", ").map((one) => {
+    const [name, kind] = one.split(" ");
+    const isOne = TYPES[kind.replace("?", "")];
+    return [name, kind.endsWith("?") ? (value) => value === null || isOne(value) : isOne];
+  });
+const HEADER = table("study text, policy text, created whole, birth text, when text?, lottery number?");
+const PROMISE = table("arms list, retired list, clauses list");
+const CLAUSE = table("begun whole, kind text, arms list, rate text, slack whole, wait whole");
+const ENTRY = table(
+  "sequence whole, kind text, ticket whole?, at whole, given text, decision text?, version text, " +
+    "random_state text?, key text?, actor text?, digest text",
+);
+const CHANGE = [...ENTRY, ...table("promise text")];
+const ASKED = table("ticket whole, decision text");
+const ASK = ENTRY.map((each) => ASKED.find(([name]) => name === each[0]) ?? each);
+const RECEIPT = table("ticket whole, at whole, positions list, chance number?, arms list, entry whole, entries whole");
 
 const check = (holds, said) => {
   if (!holds) throw new Error(said);
 };
+
+// The values of an object, or of a list in the order of a table, if their types are those of the table.
+function typed(said, types) {
+  const values = Array.isArray(said) ? said : types.map(([name]) => said[name]);
+  check(values.length === types.length, `expected ${types.length} values, got ${values.length}`);
+  types.forEach(([name, isOne], i) => check(isOne(values[i]), `${name} has another type`));
+  return values;
+}
+
+function bytes(text) {
+  check(!/\p{Surrogate}/u.test(text), "a text with half a character");
+  return ENCODER.encode(text);
+}
+
+// What a JSON text says, nested so deep and with so many digits as all programs read. Where it is asked for, whole
+// numbers that JavaScript would round become texts, as labels are compared as texts.
+function read(text, asTexts = false) {
+  let depth = 0;
+  const seen = (token) => {
+    depth += "[{".includes(token) - "]}".includes(token);
+    const isDigits = /^-?\d+$/.test(token);
+    check(depth <= 100, "values are nested more than 100 deep");
+    check(!isDigits || token.replace("-", "").length <= 4300, "a number of more than 4,300 digits");
+    return asTexts && isDigits && !Number.isSafeInteger(Number(token)) ? `"${token}"` : token;
+  };
+  const may = /\d{16}/.test(text) || text.split("[").length + text.split("{").length > 100;
+  return JSON.parse(may ? text.replace(/"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|[[\]{}]/g, seen) : text);
+}
+
+// An object without the names whose values are null.
+function readObject(text) {
+  const said = read(text, true);
+  check(typeof said === "object" && said !== null && !Array.isArray(said), "no object");
+  return Object.fromEntries(Object.entries(said).filter(([, value]) => value !== null));
+}
 
 function link(before, fields) {
   const shown = fields.slice(0, 10).map((field) => (field === null ? "\0" : String(field).replaceAll("\0", "\0\0")));
@@ -63,6 +119,7 @@ function link(before, fields) {
 }
 
 function written(label) {
+  if (!isText(label) && !Number.isSafeInteger(label) && typeof label !== "boolean") return null;
   const text = String(label).normalize("NFC");
   return ["True", "False", "TRUE", "FALSE"].includes(text) ? text.toLowerCase() : text;
 }
@@ -73,36 +130,41 @@ function eight(set, value) {
   return new Uint8Array(view.buffer);
 }
 
-const bits = (chance) => (typeof chance === "number" ? hex(eight("setFloat64", chance)) : "");
-const noteOf = (ticket, at, played, arms, chance) => [ticket, at, String(played), bits(chance), ...arms].join("\x1f");
+const bits = (chance) => (isNumber(chance) ? hex(eight("setFloat64", chance)) : "");
+const noteOf = (ticket, at, played, chance, arms) => [ticket, at, String(played), bits(chance), ...arms].join("\x1f");
 const leafOf = (digest, note) => sha(one(0), bytes(`${digest}\x1f${note}`));
 const rootOf = (entries, head, books) => hex(sha(one(2), eight("setBigUint64", BigInt(entries)), head, books));
 
+// What was played, by positions; the chance of that, null where it is not known; and how it was drawn.
+function drawn({ arm, index, indexes, propensity, probabilities }) {
+  const how = indexes !== undefined ? "together" : Array.isArray(arm) ? "each" : "one";
+  const played = { together: indexes, each: arm, one: isWhole(index) ? [index] : [] }[how];
+  check(arePositions(played, Infinity), `these are no positions, each once: ${played}`);
+  const own = how === "one" && Array.isArray(probabilities) ? probabilities[index] : undefined;
+  return [played, played.length ? (propensity ?? own ?? null) : null, how];
+}
+
 // By how much a clause is behind, or ahead, after so many ticks of its clock.
 function valueOf(clause, clock) {
-  if (clause.kind === "window") return BigInt(clock - clause.last[0]);
+  if (clause.kind === "window") return BigInt(clock - (clause.last.length == clause.p ? clause.last[0] : 0));
   const behind = clause.p * BigInt(clock) - clause.q * clause.plays;
   return clause.kind === "floor" ? behind : -behind;
 }
-
-const limitOf = (clause) => (clause.kind === "window" ? clause.q : clause.q * (clause.slack + 1n));
-
-// Whether the chance of a whole slate can be one.
-const isChance = (decided) =>
-  decided.indexes === undefined || (decided.propensity > 0 && decided.propensity <= 1 + 1e-9);
 
 // A log, followed entry by entry from its header: its chain, its tree, and the books of its promise.
 class Followed {
   clock = (clause) => clause.ended ?? this.rounds - clause.idle;
   // The largest shortfall of a clause after any round so far.
-  most = (clause) => ("ended" in clause ? clause.most : largest(clause.most, valueOf(clause, this.clock(clause))));
-  isKept = (clause) => this.most(clause) < limitOf(clause);
+  most = (clause) => largest(clause.most, valueOf(clause, this.clock(clause)));
+  isKept = (clause) => this.most(clause) < clause.limit;
   kept = () => (this.when === "at every round" ? this.clauses.every(this.isKept) : null);
 
   constructor(header) {
-    const said = JSON.parse(header);
+    const said = read(header);
     check(said.format === FORMAT, `expected the format ${FORMAT}`);
-    const { study, birth: digest, created: at, when, lottery } = said;
+    const [study, , at, digest, when, lottery] = typed(said, HEADER);
+    const may = [...COUNTED, "by weight", null].includes(when) && (lottery ?? 0) >= 0 && (lottery ?? 0) <= 1;
+    check(may, `no promise is kept ${when} by the lottery ${lottery}`);
     Object.assign(this, { study, digest, at, when, lottery, sequence: 0, rounds: 0, decisions: 0, peaks: [] });
     Object.assign(this, { problems: [], clauses: [], live: [], arms: [], plays: [] });
     this.begin(said);
@@ -111,42 +173,59 @@ class Followed {
 
   // Take up what is promised from here on; what stays in force is counted on.
   begin(said) {
-    const { arms } = said;
+    const [arms, retired, clauses] = typed(said, PROMISE);
     const before = new Map(this.live.map((clause) => [JSON.stringify(clause.said), clause]));
-    const same = this.arms.every((arm, i) => arm === arms[i]) && new Set(arms).size === arms.length;
-    check(same, "the arms are others than before");
-    Object.assign(this, { arms, retired: said.retired, plays: arms.map((_, i) => this.plays[i] ?? 0) });
-    this.places = new Map(arms.map((arm, i) => [arm, i]));
-    const live = said.clauses.map((stated) => {
-      const known = before.get(JSON.stringify(stated));
-      if (known) return known;
-      const [begun, kind, members, rate, slack, wait] = stated;
-      const [p, q] = rate.split("/").map(BigInt);
-      const sound = members.length && members.every((arm) => Number.isInteger(arm) && arm in arms) && p >= 0n && q >= 1n;
-      check(sound && begun === this.sequence && KINDS.includes(kind), `no clause that begins here: ${stated}`);
-      const last = kind === "window" ? new Array(Number(p)).fill(0) : [];
-      const counted = { idle: this.rounds + wait, plays: 0n, most: 0n, last };
-      this.clauses.push({ said: stated, kind, arms: members, p, q, slack: BigInt(slack), ...counted });
-      return this.clauses.at(-1);
+    const same = arms.every(isText) && this.arms.every((arm, i) => arm === arms[i]);
+    const sound = same && new Set(arms).size === arms.length && arePositions(retired, arms.length);
+    check(sound, `no arms that follow those before: ${arms}, retired: ${retired}`);
+    Object.assign(this, { arms, retired, plays: arms.map((_, i) => this.plays[i] ?? 0) });
+    const live = clauses.map((stated) => {
+      const text = JSON.stringify(stated);
+      const known = before.get(text);
+      before.delete(text);
+      if (!known) this.clauses.push(this.begun(stated, text));
+      return known ?? this.clauses.at(-1);
     });
-    for (const clause of this.live.filter((each) => !live.includes(each)))
-      Object.assign(clause, { most: this.most(clause), ended: this.clock(clause) });
+    for (const clause of before.values()) clause.ended = this.clock(clause);
     this.live = live;
     this.owners = arms.map((_, arm) => live.filter((clause) => clause.arms.includes(arm)));
   }
 
+  // The books of a clause that begins here.
+  begun(stated, text) {
+    check(Array.isArray(stated), `no clause: ${stated}`);
+    const [begun, kind, arms, rate, slack, wait] = typed(stated, CLAUSE);
+    check(/^[0-9]{1,1000}\/[0-9]{1,1000}$/.test(rate), `no rate: ${rate}`);
+    const [p, q] = rate.split("/").map(BigInt);
+    const known = this.clauses.some((each) => JSON.stringify(each.said) === text);
+    const fits = { floor: q > 0n, cap: q > 0n && wait === 0, window: p > 0n && p <= q && wait === 0 };
+    const own = Object.hasOwn(fits, kind) && fits[kind] && COUNTED.includes(this.when);
+    const sound = own && arms.length && arePositions(arms, this.arms.length);
+    check(sound && begun === this.sequence && !known, `no clause that begins here: ${stated}`);
+    const limit = kind === "window" ? q : q * (BigInt(slack) + 1n);
+    const counted = { idle: this.rounds + wait, plays: 0n, most: 0n, last: [] };
+    return { said: stated, kind, arms, p, q, slack: BigInt(slack), limit, ...counted };
+  }
 
-  take(fields, said = "") {
+  // Take in the next line, which must be the next entry.
+  enter(line) {
+    const [fields, number] = [read(line), this.sequence + 1];
+    check(Array.isArray(fields), "no list");
+    const [sequence, kind] = typed(fields, fields[1] === "ask" ? ASK : CHANGES.includes(fields[1]) ? CHANGE : ENTRY);
+    check(sequence === number, `entry ${number} is missing from the log`);
+    check(link(this.digest, fields) === fields[10], `entry ${number} was changed: its digest does not match`);
+    this.take(fields, CHANGES.includes(kind) ? fields[11] : "");
+  }
+
+  take(fields, said) {
     const [sequence, kind, ticket, at, given, decision] = fields;
     Object.assign(this, { sequence, at, digest: fields[10] });
     let note = said;
     try {
       if (kind === "ask") {
         this.decisions++;
-        const [decided, shown] = [JSON.parse(decision), JSON.parse(given)];
-        check(decided.constructor === Object && shown.constructor === Object, "no decision");
-        note = this.decide(ticket, decided, shown.available ?? null);
-      } else if (CHANGES.includes(kind) && this.when !== null) this.begin(JSON.parse(said));
+        note = this.decide(ticket, readObject(decision), readObject(given).available);
+      } else if (CHANGES.includes(kind) && this.when !== null) this.begin(read(said));
     } catch (error) {
       this.problems.push(`entry ${sequence} cannot be read: ${error.message}`);
     }
@@ -155,65 +234,62 @@ class Followed {
 
   // Count a decision, check its chances, and return its note.
   decide(ticket, decided, available) {
-    const { index, probabilities: stated = null } = decided;
-    const played = decided.indexes ?? (Number.isInteger(index) && index >= 0 ? [index] : []);
-    let chance = decided.propensity ?? null;
-    check(Array.isArray(played), "no list of positions");
-    const cause = `entry ${this.sequence}, ask ${ticket}: these cannot be its chances: ${JSON.stringify(stated)}`;
-    const sound = () => this.addsUp(stated, played, Array.isArray(decided.arm)) && isChance(decided);
-    if ((stated !== null || this.lottery !== null) && played.length && !sound()) this.problems.push(cause);
-    else if (chance === null && stated !== null && played.length === 1) chance = stated[played[0]];
-    if (this.when !== null) this.count(played, decided.arms ?? [decided.arm], available);
-    const arms = played.filter((i) => i < this.arms.length).map((i) => this.arms[i]);
-    return noteOf(ticket, this.at, played, arms, chance);
+    const [played, chance, how] = drawn(decided);
+    const { arm, arms: named = [arm], probabilities: stated } = decided;
+    const said = `entry ${this.sequence}, ask ${ticket}: these cannot be its chances: ${JSON.stringify(stated)}`;
+    if (played.length && !this.areChances(stated, played, chance, how)) this.problems.push(said);
+    if (this.when !== null) this.count(played, named, available);
+    return noteOf(ticket, this.at, played, chance, played.filter((i) => i < this.arms.length).map((i) => this.arms[i]));
   }
 
-  // Whether chances can be chances: together the plays, or at most 1 where each was drawn on its own, and none between
-  // 0 and the lottery's floor.
-  addsUp(stated, played, each) {
-    const sound = Array.isArray(stated) && stated.every((chance) => typeof chance === "number" && chance >= 0);
-    if (!sound) return false;
+  // Whether chances can be chances: together the plays, or each at most 1 where each was drawn on its own, none between
+  // 0 and the lottery's floor, and that of the decision is that of its arm.
+  areChances(stated, played, chance, how) {
+    const proper = chance === null || (isNumber(chance) && chance > 0 && chance <= 1 + 1e-9);
+    if (stated === undefined || !proper) return proper && this.lottery === null;
+    if (!Array.isArray(stated) || !stated.every((each) => isNumber(each) && each >= 0)) return false;
     for (const clause of this.lottery && played.length === 1 ? this.live : []) {
       if (clause.kind !== "floor" || clause.arms.length !== 1 || this.clock(clause) < 0) continue;
-      const chance = stated[clause.arms[0]];
-      const floor = (this.lottery * Number(clause.p)) / Number(clause.q);
-      if (chance === undefined || (chance > 0 && chance < floor - 1e-9)) return false;
+      const [own, rate] = [stated[clause.arms[0]], Number(clause.p) / Number(clause.q)];
+      if (own === undefined || (own > 0 && own < this.lottery * rate - 1e-9)) return false;
     }
+    const same = played.length === 1 && stated[played[0]] === chance;
+    const alike = how === "together" ? chance !== null : chance === null || same;
     const sum = stated.reduce((a, b) => a + b, 0);
-    const tight = each ? Math.max(...stated) <= 1 + 1e-9 : Math.abs(sum - played.length) <= 1e-9 * stated.length;
-    return tight && played.every((i) => stated[i] > 0);
+    const single = stated.every((each) => each <= 1 + 1e-9);
+    const tight = how === "each" ? single : Math.abs(sum - played.length) <= 1e-9 * stated.length;
+    return alike && tight && played.every((i) => stated[i] > 0);
   }
 
   // Enter a round in the books.
   count(played, named, available) {
-    const limited = available !== null || this.retired.length > 0;
-    const given = Array.isArray(available) ? available : available === null ? this.arms : [available];
-    const offer = limited ? new Set(given.map((arm) => this.places.get(written(arm)) ?? -1)) : null;
-    if (limited) this.retired.forEach((arm) => offer.delete(arm));
-    const sound = played.every((i) => Number.isInteger(i) && i in this.arms && (!limited || offer.has(i)));
-    check(sound && played.length, `no arms on offer: ${played}`);
-    const alike = named.length === played.length && named.every((arm, i) => written(arm) === this.arms[played[i]]);
-    check(alike && new Set(played).size === played.length, `other arms than their positions say, or one twice: ${named}`);
+    const given = Array.isArray(available) ? available : [available];
+    const labels = new Set(available === undefined ? this.arms : given.map(written));
+    const offer = new Set(this.arms.map((_, i) => i).filter((i) => labels.has(this.arms[i])));
+    this.retired.forEach((arm) => offer.delete(arm));
+    check(played.length && played.every((i) => offer.has(i)), `no arms on offer: ${played}`);
+    const many = Array.isArray(named) && named.length === played.length;
+    const alike = many && named.every((arm, i) => written(arm) === this.arms[played[i]]);
+    check(alike, `other arms than their positions say: ${named}`);
     this.rounds++;
-    for (const clause of limited ? this.live : []) clause.idle += clause.arms.some((arm) => offer.has(arm)) ? 0 : 1;
-    if (limited) offer.delete(-1);
-    const full = limited ? this.live.filter((c) => c.kind === "cap" && valueOf(c, this.clock(c)) >= c.q * c.slack) : [];
+    const live = offer.size < this.arms.length ? this.live : [];
+    for (const clause of live) clause.idle += clause.arms.some((arm) => offer.has(arm)) ? 0 : 1;
+    const full = live.filter((c) => c.kind === "cap" && valueOf(c, this.clock(c)) >= c.q * c.slack);
     const atCap = new Set(full.flatMap((clause) => clause.arms));
-    const excused = limited && offer.size < this.arms.length && [...offer].every((arm) => atCap.has(arm));
+    const excused = [...offer].every((arm) => atCap.has(arm));
     for (const arm of played) {
       this.plays[arm]++;
-      this.owners[arm].forEach((clause) => this.play(clause, excused));
+      const owners = this.owners[arm].filter((clause) => clause.kind !== "cap" || !excused);
+      owners.forEach((clause) => this.play(clause, this.clock(clause)));
     }
   }
 
-  // Count a play, in an excused round for no cap; between two plays a floor and a window are worst right before the
-  // second, a cap after it.
-  play(clause, excused) {
-    const clock = this.rounds - clause.idle;
-    if (clause.kind !== "cap") clause.most = largest(clause.most, valueOf(clause, clock - 1));
-    if (!excused || clause.kind !== "cap") clause.plays++;
-    if (clause.kind === "window") clause.last = [...clause.last.slice(1), clock];
-    else if (clause.kind === "cap") clause.most = largest(clause.most, valueOf(clause, clock));
+  // Count a play; between two plays a floor and a window are worst right before the second, a cap after it.
+  play(clause, clock) {
+    const before = valueOf(clause, clock - 1);
+    clause.plays++;
+    clause.most = largest(clause.most, clause.kind === "cap" ? valueOf(clause, clock) : before);
+    if (clause.kind === "window" && clause.last.push(clock) > clause.p) clause.last.shift();
   }
 
   // Put a leaf into the tree.
@@ -238,7 +314,7 @@ class Followed {
 
   // The clause that came closest to its limit, or went furthest beyond.
   worst() {
-    const further = (a, b) => this.most(b) * limitOf(a) > this.most(a) * limitOf(b);
+    const further = (a, b) => this.most(b) * a.limit > this.most(a) * b.limit;
     const clause = this.clauses.reduce((a, b) => (a === null || further(a, b) ? b : a), null);
     if (clause === null) return null;
     const [{ kind, p, q, slack }, most] = [clause, this.most(clause)];
@@ -257,66 +333,72 @@ class Followed {
   }
 }
 
-// The fields of a line, null where it is no entry.
-function entryOf(line) {
-  const fields = JSON.parse(line);
-  if (!Array.isArray(fields) || fields.length !== (CHANGES.includes(fields[1]) ? 12 : 11)) return null;
-  const whole = [0, 2, 3].every((i) => Number.isInteger(fields[i]) || (i === 2 && fields[i] === null));
-  const texts = fields.every((field, i) => [0, 2, 3].includes(i) || isText(field) || (field === null && i > 4 && i < 10));
-  return whole && texts && fields[3] >= 0 && fields[3] < 2 ** 53 ? fields : null;
+// Whether a checkpoint of so many entries says what they say.
+function fits(kept, log) {
+  const shown = (value) => JSON.stringify(value, WORST);
+  const alike = ([name, value]) => !(name in kept) || shown(kept[name]) === shown(value);
+  return Object.entries(log.checkpoint()).every(alike);
 }
 
 // What a proof says, and the problems: of the log itself, and of checkpoints that it does not fit.
 async function follow(lines, known = []) {
-  let [log, broken] = [null, ""];
-  const problems = [];
+  let log = null;
   for await (const line of lines) {
-    if (log === null) log = new Followed(line);
-    else {
-      const [fields, number] = [entryOf(line), log.sequence + 1];
-      if (fields === null) broken = `line ${number + 1} is no entry`;
-      else if (fields[0] !== number) broken = `entry ${number} is missing from the log`;
-      else if (link(log.digest, fields) !== fields[10])
-        broken = `entry ${number} was changed after it was written: its digest does not match`;
-      if (broken) break;
-      log.take(fields, fields[11]);
+    try {
+      if (log === null) log = new Followed(line);
+      else log.enter(line);
+    } catch (error) {
+      check(log !== null, error.message);
+      log.problems.push(`line ${log.sequence + 2} is not the next entry: ${error.message}`);
+      break;
     }
-    for (const kept of known.filter((each) => each.entries === log.sequence && each.root !== log.root()))
-      problems.push(`the first ${log.sequence} entries are not those of the checkpoint of ${kept.time}`);
+    for (const kept of known.filter((each) => each.entries === log.sequence && !fits(each, log)))
+      log.problems.push(`the first ${log.sequence} entries are not those of the checkpoint of ${kept.time}`);
   }
-  problems.push(...log.problems, ...(broken ? [broken] : []));
+  check(log !== null, "it is empty");
+  const { problems } = log;
   for (const kept of known.filter((each) => each.entries > log.sequence))
     problems.push(`the log ends before entry ${kept.entries}, the last of the checkpoint of ${kept.time}`);
   if (log.kept() === false) problems.push("the promise was broken");
   return [log, problems];
 }
 
-// Whether a decision stands at its place of the root of a checkpoint (RFC 9162, section 2.1.3.2).
+// The head of a tree of so many leaves by the one at this place and the nodes beside its way up.
+function headBy(leaf, at, size, beside) {
+  if (size === 1 && at === 0 && !beside.length) return leaf;
+  check(size > 1 && beside.length, "the path has another length");
+  let left = 1;
+  while (2 * left < size) left *= 2;
+  const [rest, last] = [beside.slice(0, -1), beside.at(-1)];
+  if (at < left) return sha(one(1), headBy(leaf, at, left, rest), last);
+  return sha(one(1), last, headBy(leaf, at - left, size - left, rest));
+}
+
+// Whether a decision stands at its place of the root of a checkpoint.
 function checkReceipt(receipt, kept) {
-  const note = noteOf(receipt.ticket, receipt.at, receipt.positions, receipt.arms, receipt.chance);
-  let [node, at, last] = [leafOf(receipt.digest, note), receipt.entry, receipt.entries];
-  const path = Uint8Array.from(atob(receipt.path), (sign) => sign.charCodeAt(0));
-  for (let i = 0; i < path.length; i += 32) {
-    if (last === 0) return false;
-    const other = path.slice(i, i + 32);
-    if (at % 2 || at === last) {
-      node = sha(one(1), other, node);
-      for (; at && !(at % 2); at /= 2) last = Math.floor(last / 2);
-    } else node = sha(one(1), node, other);
-    [at, last] = [Math.floor(at / 2), Math.floor(last / 2)];
+  try {
+    const [ticket, time, played, chance, arms, entry, entries] = typed(receipt, RECEIPT);
+    const leaf = leafOf(receipt.digest, noteOf(ticket, time, played, chance, arms));
+    const path = Array.from(atob(receipt.path), (sign) => sign.charCodeAt(0));
+    const beside = Array.from({ length: Math.ceil(path.length / 32) }, (_, i) => path.slice(32 * i, 32 * i + 32));
+    const root = rootOf(entries, headBy(leaf, entry, entries + 1, beside), unhex(kept.books));
+    return arms.length <= played.length && entries === kept.entries && root === kept.root;
+  } catch {
+    return false;
   }
-  return last === 0 && receipt.entries === kept.entries && rootOf(kept.entries, node, unhex(kept.books)) === kept.root;
 }
 
 function saidOfLog(log, problems, known) {
-  if (problems.length) return `WRONG: ${problems[0]}${problems.length > 1 ? ` (and ${problems.length - 1} more)` : ""}.`;
+  const shown = [...problems.slice(0, 3), ...(problems.length > 3 ? ["and more"] : [])];
+  if (problems.length) return `WRONG: ${shown.join("; ")}.`;
   const [worst, kept] = [log.worst(), log.kept()];
   const promise = kept ? "the promise was kept after every round" : "no promise for every round is counted";
   const fits = known ? `, and ${known} earlier checkpoint${known === 1 ? "" : "s"} fit` : "";
   const closest = worst ? ` (closest: ${worst.clause}, ${worst.most}, below ${worst.below})` : "";
   return (
     `The ${log.sequence} entries of the study ${log.study} are whole${fits}; all chances of its ${log.decisions} ` +
-    `decisions add up, and ${promise}${closest}. ${UNKNOWN}.`
+    `decisions add up, and ${promise}${closest}. It cannot know whether the learner would have chosen so, what was ` +
+    "never logged, or what was written anew before the first checkpoint that you hold."
   );
 }
 
@@ -346,7 +428,7 @@ async function main(files) {
     return [["Choose a proof, and checkpoints if you have some; or a receipt and a checkpoint."], false];
   if (receipts.length) {
     const [receipt] = receipts;
-    const found = (known.length ? known : [receipt.checkpoint]).some((kept) => kept && checkReceipt(receipt, kept));
+    const found = (known.length ? known : [receipt.checkpoint]).some((kept) => checkReceipt(receipt, kept));
     const what = `the decision ${receipt.ticket} for ${receipt.arms.join(", ")} with the chance ${receipt.chance}`;
     const whose = known.length ? "of that root" : "of the root that came with it: compare it with one that others hold";
     return [[`${found ? "Sound" : "WRONG"}: ${what} is ${found ? "" : "not "}entry ${receipt.entry} ${whose}.`], found];

@@ -1,7 +1,7 @@
-"""Check the proof of a study, or the receipt of one decision. This file needs Python 3.8 or later and nothing else.
+"""Check the proof of a study, or the receipt of one decision. This file needs Python 3.11 or later and nothing else.
 
     python verify.py PROOF [CHECKPOINT ...]       the proof, a .zip or its log.jsonl
-    python verify.py RECEIPT [CHECKPOINT]         one decision
+    python verify.py RECEIPT [CHECKPOINT ...]     one decision
 
 Take this file from evenhand itself, not from whom you check. The format is described in docs/evidence.md:
 
@@ -24,8 +24,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import io
 import json
+import re
 import struct
 import sys
 import time
@@ -33,15 +33,85 @@ import unicodedata
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
+from itertools import accumulate
 from typing import Any
 
 FORMAT = "evenhand proof 1"
+COUNTED = ("at every round", "at the horizon", "in the long run")
 CHANGES = ("add", "retire", "change")
-TYPES = ((int,), (str,), (int, type(None)), (int,), (str,), *[(str, type(None))] * 5, (str,))
-UNKNOWN = (
-    "It cannot know whether the learner would have chosen so, whether decisions were made that were never logged, or "
-    "whether all was written anew before the first checkpoint that you hold"
+UNREADABLE = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
+TYPES = {"whole": (int,), "text": (str,), "number": (int, float), "list": (list,)}
+
+
+def table(said: str) -> dict[str, tuple[type, ...]]:
+    """Return the names of some values, in order, with the types that each may have; a ? stands for null."""
+    pairs = (one.split(" ") for one in said.split(", "))
+    return {name: (*TYPES[kind.rstrip("?")], *[type(None)] * kind.endswith("?")) for name, kind in pairs}
+
+
+HEADER = table("study text, policy text, created whole, birth text, when text?, lottery number?")
+PROMISE = table("arms list, retired list, clauses list")
+CLAUSE = table("begun whole, kind text, arms list, rate text, slack whole, wait whole")
+ENTRY = table(
+    "sequence whole, kind text, ticket whole?, at whole, given text, decision text?, version text, "
+    "random_state text?, key text?, actor text?, digest text"
 )
+ASK = ENTRY | table("ticket whole, decision text")
+CHANGE = ENTRY | table("promise text")
+RECEIPT = table("ticket whole, at whole, positions list, chance number?, arms list, entry whole, entries whole")
+
+
+def check(holds: object, problem: str) -> None:
+    """Refuse what does not hold."""
+    if not holds:
+        raise ValueError(problem)
+
+
+def number_of(digits: str) -> float:
+    """Return a number with a point or an exponent: as in JavaScript, 1.0 is the whole number 1."""
+    value = float(digits)
+    return int(value) if value.is_integer() and abs(value) < 2**53 else value
+
+
+JSON = json.JSONDecoder(parse_float=number_of, parse_constant=int)
+
+
+def read(text: str) -> Any:
+    """Return what a JSON text says. NaN is no JSON, and nothing is nested so deep that programs differ; nor are there
+    whole numbers of more than 4,300 digits, which Python refuses."""
+    if text.count("[") + text.count("{") > 100:
+        bare = re.sub(r'"(?:[^"\\]|\\.)*"', "", text)
+        depths = accumulate((sign in "[{") - (sign in "]}") for sign in bare)
+        check(max(depths, default=0) <= 100, "values are nested more than 100 deep")
+    return JSON.decode(text)
+
+
+def typed(said: Any, types: dict[str, tuple[type, ...]]) -> dict[str, Any]:
+    """Return an object, or a list whose values have the names of a table, if the types are those of the table; whole
+    numbers must be >= 0 and such that JavaScript reads them exactly."""
+    named = dict(zip(types, said, strict=True)) if isinstance(said, list) else said
+    for name, allowed in types.items():
+        if type(value := named[name]) not in allowed or (type(value) is int and not is_whole(value)):
+            raise ValueError(f"{name} cannot be {value!r}")
+    return {name: named[name] for name in types}
+
+
+def is_whole(value: object) -> bool:
+    """Return whether a value is a whole number >= 0 that JavaScript reads exactly."""
+    return type(value) is int and 0 <= value < 2**53
+
+
+def are_positions(value: object, size: int) -> bool:
+    """Return whether these are positions of so many arms, each once."""
+    return isinstance(value, list) and all(is_whole(i) and i < size for i in value) and len(set(value)) == len(value)
+
+
+def written(label: object) -> str | None:
+    """Return how a label is written: whole numbers by their digits, text composed (NFC); None where it is no label."""
+    if not isinstance(label, (int, str)):
+        return None
+    text = unicodedata.normalize("NFC", str(label))
+    return text.lower() if text in ("True", "False", "TRUE", "FALSE") else text
 
 
 def sha(*parts: bytes) -> bytes:
@@ -55,66 +125,30 @@ def link(before: str, fields: Sequence[Any]) -> str:
     return sha("\x1f".join([before, *shown]).encode()).hex()
 
 
-def written(label: Any) -> str:
-    """Return how a label is written: numbers by their digits, text composed (NFC)."""
-    if isinstance(label, float) and label.is_integer():
-        label = int(label)
-    text = unicodedata.normalize("NFC", str(label))
-    return text.lower() if text in ("True", "False", "TRUE", "FALSE") else text
+def note_of(ticket: int, at: int, played: Sequence[int], chance: Any, arms: Sequence[str]) -> str:
+    """Return the note of a decision, which stands in its leaf, with the 64 bits of its chance (IEEE 754)."""
+    bits = struct.pack(">d", chance).hex() if isinstance(chance, (int, float)) else ""
+    return "\x1f".join([str(ticket), str(at), ",".join(map(str, played)), bits, *arms])
 
 
-def is_number(value: Any) -> bool:
-    """Return whether a value is a number, which true and false are not."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def bits(chance: Any) -> str:
-    """Return the 64 bits of a chance (IEEE 754, the first byte first), or nothing where it is not known."""
-    return struct.pack(">d", chance).hex() if is_number(chance) else ""
-
-
-def note_of(ticket: Any, at: int, played: Sequence[int], arms: Sequence[str], chance: Any) -> str:
-    """Return the note of a decision, which stands in its leaf."""
-    return "\x1f".join([str(ticket), str(at), ",".join(map(str, played)), bits(chance), *arms])
-
-
-def positions_and_chance(decided: dict[str, Any]) -> tuple[list[Any], Any]:
-    """Return what was played, by positions, and the chance of that, None where it is not known."""
-    played, index, stated = decided.get("indexes"), decided.get("index"), decided.get("probabilities")
-    if played is None:
-        played = [index] if type(index) is int and index >= 0 else []
-    chance = decided.get("propensity")
-    alone = chance is None and isinstance(stated, list) and len(played) == 1 and played[0] < len(stated)
-    return played, stated[played[0]] if alone and stated is not None else chance
-
-
-def is_chance(decided: dict[str, Any]) -> bool:
-    """Return whether the chance of a whole slate can be one."""
-    chance: Any = decided.get("propensity")
-    return "indexes" not in decided or (is_number(chance) and 0 < chance <= 1 + 1e-9)
-
-
-def leaf_of(digest: str, note: str) -> bytes:
-    """Return the leaf of an entry."""
-    return sha(b"\x00", f"{digest}\x1f{note}".encode())
-
-
-def root_of(entries: int, head: bytes, books: bytes) -> str:
-    """Return the root of so many entries, by the head of their tree and the digest of their books."""
-    return sha(b"\x02", entries.to_bytes(8, "big"), head, books).hex()
+def drawn(decided: dict[str, Any]) -> tuple[list[int], Any, str]:
+    """Return what was played, by positions; the chance of that, None where it is not known; and how it was drawn."""
+    arm, index, slate = decided.get("arm"), decided.get("index"), decided.get("indexes")
+    how = "together" if slate is not None else "each" if isinstance(arm, list) else "one"
+    played: Any = {"together": slate, "each": arm, "one": [index] if is_whole(index) else []}[how]
+    check(are_positions(played, 2**53), f"these are no positions, each once: {played}")
+    chance, stated = decided.get("propensity"), decided.get("probabilities")
+    if chance is None and how == "one" and played and isinstance(stated, list) and played[0] < len(stated):
+        chance = stated[played[0]]
+    return played, chance if played else None, how
 
 
 def value_of(clause: dict[str, Any], clock: int) -> int:
     """Return by how much a clause is behind, or ahead, after so many ticks of its clock."""
     if clause["kind"] == "window":
-        return int(clock - clause["last"][0])
+        return int(clock - (clause["last"][0] if len(clause["last"]) == clause["p"] else 0))
     behind: int = clause["p"] * clock - clause["q"] * clause["plays"]
     return behind if clause["kind"] == "floor" else -behind
-
-
-def limit_of(clause: dict[str, Any]) -> int:
-    """Return what a clause must stay below."""
-    return int(clause["q"] if clause["kind"] == "window" else clause["q"] * (clause["slack"] + 1))
 
 
 class Followed:
@@ -122,47 +156,46 @@ class Followed:
     what is wrong with it. Everything is kept as plain data."""
 
     def __init__(self, header: str) -> None:
-        if (said := json.loads(header))["format"] != FORMAT:
-            raise ValueError(f"expected the format {FORMAT!r}, got {said['format']!r}")
-        self.study, self.digest, self.at = said["study"], said["birth"], said["created"]
-        self.when, self.lottery = said["when"], said["lottery"]
+        said = read(header)
+        check(said["format"] == FORMAT, f"expected the format {FORMAT!r}, got {said['format']!r}")
+        self.study, _, self.at, self.digest, self.when, self.lottery = typed(said, HEADER).values()
+        check(self.when in (*COUNTED, "by weight", None), f"no promise is kept {self.when!r}")
+        check(0 <= (self.lottery or 0) <= 1, f"no lottery has the floor {self.lottery!r}")
         self.sequence = self.rounds = self.decisions = 0
-        self.peaks: list[list[Any]] = []
-        self.problems: list[str] = []
-        self.clauses: list[dict[str, Any]] = []
-        self.live: list[int] = []
-        self.arms: list[str] = []
-        self.retired: list[int] = []
-        self.plays: list[int] = []
+        self.problems, self.arms, self.peaks = list[str](), list[str](), list[str]()
+        self.plays, self.live, self.clauses = list[int](), list[int](), list[dict[str, Any]]()
         self.begin(said)
-        self.grow(sha(b"\x00", header.encode()))
+        self.grow(header)
 
     def begin(self, said: dict[str, Any]) -> None:
         """Take up what is promised from here on; what stays in force is counted on."""
-        arms, before = said["arms"], {json.dumps(self.clauses[i]["said"]): i for i in self.live}
-        if arms[: len(self.arms)] != self.arms or len(set(arms)) < len(arms):
-            raise ValueError("the arms are others than before")
-        self.arms, self.retired = arms, said["retired"]
+        arms, self.retired, clauses = typed(said, PROMISE).values()
+        sound = all(isinstance(arm, str) for arm in arms) and len(set(arms)) == len(arms)
+        sound = sound and are_positions(self.retired, len(arms)) and arms[: len(self.arms)] == self.arms
+        check(sound, f"no arms that follow those before: {arms}, retired: {self.retired}")
+        self.arms = arms
         self.plays += [0] * (len(arms) - len(self.plays))
-        live = []
-        for stated in said["clauses"]:
-            begun, kind, members, rate, slack, wait = stated
-            at = before.get(json.dumps(stated))
-            if at is None:
-                p, q = map(int, rate.split("/"))
-                places = bool(members) and all(type(arm) is int and 0 <= arm < len(arms) for arm in members)
-                if begun != self.sequence or kind not in ("floor", "cap", "window") or not places or p < 0 or q < 1:
-                    raise ValueError(f"no clause that begins here: {stated}")
-                at = len(self.clauses)
-                last = [0] * p if kind == "window" else []
-                clause = {"said": stated, "kind": kind, "arms": members, "p": p, "q": q, "slack": int(slack)}
-                self.clauses.append({**clause, "idle": self.rounds + wait, "plays": 0, "most": 0, "last": last})
-            live.append(at)
-        for at in set(self.live).difference(live):
-            clause = self.clauses[at]
-            clause["most"], clause["ended"] = self.most(clause), self.clock(clause)
-        self.live = live
-        self.owners = [[at for at in live if arm in self.clauses[at]["arms"]] for arm in range(len(arms))]
+        before, self.live = {json.dumps(self.clauses[at]["said"]): at for at in self.live}, []
+        for stated in clauses:
+            self.live.append(before.pop(json.dumps(stated), len(self.clauses)))
+            if self.live[-1] == len(self.clauses):
+                self.clauses.append(self.begun(stated))
+        for clause in (self.clauses[at] for at in before.values()):
+            clause["ended"] = self.clock(clause)
+        self.owners = [[at for at in self.live if arm in self.clauses[at]["arms"]] for arm in range(len(arms))]
+
+    def begun(self, stated: Any) -> dict[str, Any]:
+        """Return the books of a clause that begins here."""
+        clause = typed(stated, CLAUSE)
+        rate = re.fullmatch("([0-9]{1,1000})/([0-9]{1,1000})", clause["rate"])
+        p, q = map(int, rate.groups()) if rate else (0, 0)
+        late, known = clause["wait"] > 0, any(one["said"] == stated for one in self.clauses)
+        sound = {"floor": q > 0, "cap": q > 0 and not late, "window": 0 < p <= q and not late}.get(clause["kind"])
+        sound = sound and clause["arms"] and are_positions(clause["arms"], len(self.arms)) and self.when in COUNTED
+        check(sound and clause["begun"] == self.sequence and not known, f"no clause that begins here: {stated}")
+        counted = {"idle": self.rounds + clause["wait"], "plays": 0, "most": 0, "last": []}
+        limit = q if clause["kind"] == "window" else q * (clause["slack"] + 1)
+        return clause | counted | {"said": stated, "p": p, "q": q, "limit": limit}
 
     def clock(self, clause: dict[str, Any]) -> int:
         """Return the ticks of a clause's clock."""
@@ -170,7 +203,15 @@ class Followed:
 
     def most(self, clause: dict[str, Any]) -> int:
         """Return the largest shortfall of a clause after any round so far."""
-        return max(clause["most"], 0 if "ended" in clause else value_of(clause, self.clock(clause)))
+        return max(clause["most"], value_of(clause, self.clock(clause)))
+
+    def enter(self, line: str) -> None:
+        """Take in the next line, which must be the next entry."""
+        fields, number = read(line), self.sequence + 1
+        typed(fields, ASK if fields[1] == "ask" else CHANGE if fields[1] in CHANGES else ENTRY)
+        check(fields[0] == number, f"entry {number} is missing from the log")
+        check(link(self.digest, fields) == fields[10], f"entry {number} was changed: its digest does not match")
+        self.take(fields, *fields[11:])
 
     def take(self, fields: Sequence[Any], said: str = "") -> None:
         """Take in the next entry; `said` is what is promised after a change."""
@@ -179,78 +220,74 @@ class Followed:
         try:
             if kind == "ask":
                 self.decisions += 1
-                note = self.decide(ticket, json.loads(fields[5]), json.loads(fields[4]).get("available"))
+                note = self.decide(ticket, read(fields[5]), read(fields[4]).get("available"))
             elif kind in CHANGES and self.when is not None:
-                self.begin(json.loads(said))
-        except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
+                self.begin(read(said))
+        except UNREADABLE as error:
             self.problems.append(f"entry {self.sequence} cannot be read: {error}")
-        self.grow(leaf_of(self.digest, note))
+        self.grow(f"{self.digest}\x1f{note}")
 
     def decide(self, ticket: int, decided: dict[str, Any], available: Any) -> str:
         """Count a decision, check its chances, and return its note."""
-        (played, chance), stated = positions_and_chance(decided), decided.get("probabilities")
-        told = stated is not None or self.lottery is not None
-        each = isinstance(decided.get("arm"), list)
-        if told and played and not (self.adds_up(stated, played, each) and is_chance(decided)):
+        played, chance, how = drawn(decided)
+        stated, named = decided.get("probabilities"), decided.get("arms")
+        if played and not self.are_chances(stated, played, chance, how):
             self.problems.append(f"entry {self.sequence}, ask {ticket}: these cannot be its chances: {stated}")
         if self.when is not None:
-            self.count(played, decided.get("arms", [decided.get("arm")]), available)
-        return note_of(ticket, self.at, played, [self.arms[i] for i in played if i < len(self.arms)], chance)
+            self.count(played, [decided.get("arm")] if named is None else named, available)
+        return note_of(ticket, self.at, played, chance, [self.arms[i] for i in played if i < len(self.arms)])
 
-    def adds_up(self, stated: Any, played: Sequence[int], each: bool) -> bool:
-        """Return whether chances can be chances: together the plays, or at most 1 where each was drawn on its own, and
-        none between 0 and the lottery's floor."""
-        if not isinstance(stated, list) or not all(map(is_number, stated)) or min(stated, default=-1) < 0:
+    def are_chances(self, stated: Any, played: Sequence[int], chance: Any, how: str) -> bool:
+        """Return whether chances can be chances: together the plays, or each at most 1 where each was drawn on its own,
+        none between 0 and the lottery's floor, and that of the decision is that of its arm."""
+        proper = chance is None or (type(chance) in (int, float) and 0 < chance <= 1 + 1e-9)
+        if stated is None or not proper:
+            return proper and self.lottery is None
+        numbers = isinstance(stated, list) and all(type(one) in (int, float) and one >= 0 for one in stated)
+        if not numbers or not all(i < len(stated) and stated[i] > 0 for i in played):
             return False
-        for at in self.live if self.lottery and len(played) == 1 else ():
-            clause = self.clauses[at]
-            if clause["kind"] == "floor" and len(clause["arms"]) == 1 and self.clock(clause) >= 0:
-                floor = self.lottery * clause["p"] / clause["q"]
-                if len(stated) <= clause["arms"][0] or 0 < stated[clause["arms"][0]] < floor - 1e-9:
-                    return False
-        tight = max(stated) <= 1 + 1e-9 if each else abs(sum(stated) - len(played)) <= 1e-9 * len(stated)
-        return tight and all(i < len(stated) and stated[i] > 0 for i in played)
+        sound = chance is not None if how == "together" else chance is None or [chance] == [stated[i] for i in played]
+        for one in (self.clauses[at] for at in self.live if self.lottery and len(played) == 1):
+            if one["kind"] == "floor" and len(one["arms"]) == 1 and self.clock(one) >= 0:
+                sound = sound and not 0 < stated[one["arms"][0]] < self.lottery * (one["p"] / one["q"]) - 1e-9
+        tight = max(stated) <= 1 + 1e-9 if how == "each" else abs(sum(stated) - len(played)) <= 1e-9 * len(stated)
+        return sound and tight
 
-    def count(self, played: Sequence[int], named: Sequence[Any], available: Any) -> None:
+    def count(self, played: Sequence[int], named: Any, available: Any) -> None:
         """Enter a round in the books."""
-        offer, limited = set(range(len(self.arms))), available is not None or bool(self.retired)
-        if limited:
-            place = {arm: i for i, arm in enumerate(self.arms)}
-            given = available if isinstance(available, list) else self.arms if available is None else [available]
-            offer = {place[written(arm)] for arm in given if written(arm) in place}.difference(self.retired)
-        if not all(type(i) is int and i in offer for i in played) or not played:
-            raise ValueError(f"no arms on offer: {played}")
-        if [written(arm) for arm in named] != [self.arms[i] for i in played] or len(set(played)) < len(played):
-            raise ValueError(f"other arms than their positions say, or one twice: {named}, {played}")
+        given = available if isinstance(available, list) else [available]
+        labels = set(self.arms if available is None else map(written, given))
+        offer = {i for i, arm in enumerate(self.arms) if arm in labels}.difference(self.retired)
+        check(played and offer.issuperset(played), f"no arms on offer: {played}")
+        alike = isinstance(named, list) and [written(arm) for arm in named] == [self.arms[i] for i in played]
+        check(alike, f"other arms than their positions say: {named}, {played}")
         self.rounds += 1
-        live = [self.clauses[at] for at in self.live] if limited else []
+        live = [self.clauses[at] for at in self.live] if len(offer) < len(self.arms) else []
         for clause in live:
             clause["idle"] += offer.isdisjoint(clause["arms"])
         full = [c["arms"] for c in live if c["kind"] == "cap" and value_of(c, self.clock(c)) >= c["q"] * c["slack"]]
-        excused = len(offer) < len(self.arms) and offer.issubset(arm for arms in full for arm in arms)
+        excused = offer.issubset(arm for arms in full for arm in arms)
         for arm in played:
             self.plays[arm] += 1
-            for at in self.owners[arm]:
-                self.play(self.clauses[at], excused)
+            for clause in (self.clauses[at] for at in self.owners[arm]):
+                if clause["kind"] != "cap" or not excused:
+                    self.play(clause, self.clock(clause))
 
-    def play(self, clause: dict[str, Any], excused: bool) -> None:
-        """Count a play, in an excused round for no cap; between two plays a floor and a window are worst right before
-        the second, a cap after it."""
-        clock = self.rounds - clause["idle"]
-        if clause["kind"] != "cap":
-            clause["most"] = max(clause["most"], value_of(clause, clock - 1))
-        clause["plays"] += not (excused and clause["kind"] == "cap")
+    def play(self, clause: dict[str, Any], clock: int) -> None:
+        """Count a play; between two plays a floor and a window are worst right before the second, a cap after it."""
+        before = value_of(clause, clock - 1)
+        clause["plays"] += 1
+        clause["most"] = max(clause["most"], value_of(clause, clock) if clause["kind"] == "cap" else before)
         if clause["kind"] == "window":
-            clause["last"] = [*clause["last"][1:], clock]
-        elif clause["kind"] == "cap":
-            clause["most"] = max(clause["most"], value_of(clause, clock))
+            clause["last"] = [*clause["last"], clock][-clause["p"] :]
 
-    def grow(self, node: bytes) -> None:
-        """Put a leaf into the tree."""
-        size, self.leaf = 1, node.hex()
-        while self.peaks and self.peaks[-1][0] == size:
-            node, size = sha(b"\x01", bytes.fromhex(self.peaks.pop()[1]), node), 2 * size
-        self.peaks.append([size, node.hex()])
+    def grow(self, text: str) -> None:
+        """Put the leaf of a text into the tree."""
+        node, leaves = sha(b"\x00", text.encode()), self.sequence
+        self.leaf = node.hex()
+        while leaves % 2:
+            node, leaves = sha(b"\x01", bytes.fromhex(self.peaks.pop()), node), leaves // 2
+        self.peaks.append(node.hex())
 
     def books(self) -> bytes:
         """Return the digest of the books: the rounds, the plays of each arm, and a line for each clause."""
@@ -263,150 +300,136 @@ class Followed:
 
     def root(self) -> str:
         """Return the root of what was read so far."""
-        node = bytes.fromhex(self.peaks[-1][1])
-        for _, other in reversed(self.peaks[:-1]):
-            node = sha(b"\x01", bytes.fromhex(other), node)
-        return root_of(self.sequence, node, self.books())
+        *others, node = map(bytes.fromhex, self.peaks)
+        for other in reversed(others):
+            node = sha(b"\x01", other, node)
+        return sha(b"\x02", self.sequence.to_bytes(8, "big"), node, self.books()).hex()
 
     def kept(self) -> bool | None:
         """Return whether a promise for every round was kept; None where there is none."""
-        kept = all(self.most(clause) < limit_of(clause) for clause in self.clauses)
-        return kept if self.when == "at every round" else None
+        return all(self.most(one) < one["limit"] for one in self.clauses) if self.when == "at every round" else None
 
     def worst(self) -> dict[str, str] | None:
         """Return the clause that came closest to its limit, or went furthest beyond: its largest shortfall, in plays,
         of a window in rounds, and what that must stay below."""
         if not self.clauses:
             return None
-        clause = max(self.clauses, key=lambda one: Fraction(self.most(one), limit_of(one)))
-        most, limit = self.most(clause), limit_of(clause)
-        rate = f"{clause['p']} in {clause['q']}" if clause["kind"] == "window" else f"{clause['p']}/{clause['q']}"
+        clause = max(self.clauses, key=lambda one: Fraction(self.most(one), one["limit"]))
+        kind, p, q, slack, most = *(clause[name] for name in ("kind", "p", "q", "slack")), self.most(clause)
         who = ", ".join(self.arms[arm] for arm in clause["arms"][:9])
-        name = f"{clause['kind']} {rate} of {who if len(who) <= 120 else who[:117] + '...'}"
-        if clause["kind"] == "window":
-            return {"clause": name, "most": f"{most} rounds", "below": f"{limit} rounds"}
-        return {"clause": name, "most": f"{most}/{clause['q']} plays", "below": f"{clause['slack'] + 1} plays"}
+        who = who if len(who) <= 120 else who[:117] + "..."
+        if kind == "window":
+            return {"clause": f"window {p} in {q} of {who}", "most": f"{most} rounds", "below": f"{q} rounds"}
+        return {"clause": f"{kind} {p}/{q} of {who}", "most": f"{most}/{q} plays", "below": f"{slack + 1} plays"}
 
     def checkpoint(self) -> dict[str, Any]:
         """Return what to keep elsewhere, at most 1 KB."""
         at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.at // 1_000_000))
         said = {"study": self.study, "entries": self.sequence, "rounds": self.rounds, "time": at}
-        found = {"kept": self.kept(), "worst": self.worst()}
-        return {**said, **found, "books": self.books().hex(), "root": self.root()}
+        return said | {"kept": self.kept(), "worst": self.worst(), "books": self.books().hex(), "root": self.root()}
 
 
 def lines_of(path: str) -> Iterator[str]:
     """Yield the lines of a proof."""
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive, archive.open("log.jsonl") as member:
-            yield from (line.rstrip("\n") for line in io.TextIOWrapper(member, "utf-8", newline="\n"))
-    else:
-        with open(path, encoding="utf-8", newline="\n") as file:
-            yield from (line.rstrip("\n") for line in file)
+    with zipfile.ZipFile(path).open("log.jsonl") if zipfile.is_zipfile(path) else open(path, "rb") as file:
+        yield from (line.decode().rstrip("\n") for line in file)
 
 
-def entry_of(line: str) -> list[Any] | None:
-    """Return the fields of a line, None where it is no entry."""
-    fields = json.loads(line)
-    if not isinstance(fields, list) or len(fields) < len(TYPES):
-        return None
-    sound = all(type(fields[i]) in kinds for i, kinds in enumerate(TYPES)) and 0 <= fields[3] < 2**53
-    more = [str] if fields[1] in CHANGES else []
-    return fields if sound and [type(one) for one in fields[len(TYPES) :]] == more else None
+def fits(kept: dict[str, Any], log: Followed) -> bool:
+    """Return whether a checkpoint of so many entries says what they say."""
+    return all(kept.get(name, value) == value for name, value in log.checkpoint().items())
 
 
 def follow(lines: Iterable[str], known: Sequence[dict[str, Any]] = ()) -> tuple[Followed, list[str]]:
     """Return what a proof says, and the problems: of the log itself, and of checkpoints that it does not fit."""
-    rows, problems, broken = iter(lines), [], ""
+    rows = iter(lines)
     log = Followed(next(rows, "{}"))
     while True:
-        others = [one for one in known if one["entries"] == log.sequence and one["root"] != log.root()]
-        problems += [f"the first {log.sequence} entries are not those of the checkpoint of {o['time']}" for o in others]
-        line = next(rows, None)
-        if line is None:
+        wrong = [one for one in known if one["entries"] == log.sequence and not fits(one, log)]
+        log.problems += [
+            f"the first {log.sequence} entries are not those of the checkpoint of {o['time']}" for o in wrong
+        ]
+        try:
+            log.enter(next(rows))
+        except StopIteration:
             break
-        fields, number = entry_of(line), log.sequence + 1
-        if fields is None:
-            broken = f"line {number + 1} is no entry"
-        elif fields[0] != number:
-            broken = f"entry {number} is missing from the log"
-        elif link(log.digest, fields) != fields[10]:
-            broken = f"entry {number} was changed after it was written: its digest does not match"
-        if fields is None or broken:
+        except UNREADABLE as error:
+            log.problems.append(f"line {log.sequence + 2} is not the next entry: {error}")
             break
-        log.take(fields, *fields[11:])
-    problems += [*log.problems, *([broken] if broken else [])]
-    for one in known:
-        if one["entries"] > log.sequence:
-            problems.append(f"the log ends before entry {one['entries']}, the last of the checkpoint of {one['time']}")
-    if log.kept() is False:
-        problems.append("the promise was broken")
-    return log, problems
+    late = [one for one in known if one["entries"] > log.sequence]
+    problems = [f"the log ends before entry {o['entries']}, the last of the checkpoint of {o['time']}" for o in late]
+    return log, [*log.problems, *problems, *["the promise was broken"] * (log.kept() is False)]
+
+
+def head_by(leaf: bytes, at: int, size: int, beside: Sequence[bytes]) -> bytes:
+    """Return the head of a tree of so many leaves by the one at this place and the nodes beside its way up."""
+    if size == 1 and not at and not beside:
+        return leaf
+    left = 1 << (size - 1).bit_length() - 1
+    *rest, last = beside
+    pair = (head_by(leaf, at, left, rest), last) if at < left else (last, head_by(leaf, at - left, size - left, rest))
+    return sha(b"\x01", *pair)
 
 
 def check_receipt(receipt: dict[str, Any], kept: dict[str, Any]) -> bool:
-    """Return whether a decision stands at its place of the root of a checkpoint (RFC 9162, section 2.1.3.2)."""
-    note = note_of(*(receipt[name] for name in ("ticket", "at", "positions", "arms", "chance")))
-    node, at, last = leaf_of(receipt["digest"], note), receipt["entry"], receipt["entries"]
-    path = base64.b64decode(receipt["path"])
-    for other in (path[i : i + 32] for i in range(0, len(path), 32)):
-        if last == 0:
-            return False
-        if at % 2 or at == last:
-            node = sha(b"\x01", other, node)
-            while at and not at % 2:
-                at, last = at // 2, last // 2
-        else:
-            node = sha(b"\x01", node, other)
-        at, last = at // 2, last // 2
-    root = root_of(receipt["entries"], node, bytes.fromhex(kept["books"]))
-    return last == 0 and (receipt["entries"], root) == (kept["entries"], kept["root"])
+    """Return whether a decision stands at its place of the root of a checkpoint."""
+    try:
+        ticket, at, played, chance, arms, entry, entries = typed(receipt, RECEIPT).values()
+        leaf = sha(b"\x00", f"{receipt['digest']}\x1f{note_of(ticket, at, played, chance, arms)}".encode())
+        path = base64.b64decode(receipt["path"])
+        head = head_by(leaf, entry, entries + 1, [path[i : i + 32] for i in range(0, len(path), 32)])
+        root = sha(b"\x02", entries.to_bytes(8, "big"), head, bytes.fromhex(kept["books"])).hex()
+        return len(arms) <= len(played) and (entries, root) == (kept["entries"], kept["root"])
+    except UNREADABLE:
+        return False
 
 
 def said_of_log(log: Followed, problems: Sequence[str], known: int) -> str:
     """Return what was found in a log, in one sentence, and what that cannot show."""
     if problems:
-        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        return f"WRONG: {problems[0]}{more}."
+        return f"WRONG: {'; '.join([*problems[:3], *['and more'] * (len(problems) > 3)])}."
     promise = "the promise was kept after every round" if log.kept() else "no promise for every round is counted"
     worst, fits = log.worst(), f", and {known} earlier checkpoint{'s' * (known != 1)} fit" if known else ""
     closest = "" if worst is None else f" (closest: {worst['clause']}, {worst['most']}, below {worst['below']})"
     return (
         f"The {log.sequence} entries of the study {log.study} are whole{fits}; all chances of its {log.decisions} "
-        f"decisions add up, and {promise}{closest}. {UNKNOWN}."
+        f"decisions add up, and {promise}{closest}. It cannot know whether the learner would have chosen so, what was "
+        "never logged, or what was written anew before the first checkpoint that you hold."
     )
 
 
-def main(paths: Sequence[str]) -> int:
-    """Check the files of these names, print what was found, and return 0 if all of it is sound."""
-    known: list[dict[str, Any]] = []
-    receipts: list[dict[str, Any]] = []
-    proofs = []
-    for path in paths:
+def said_of_receipt(one: dict[str, Any], sound: bool, known: int) -> str:
+    """Return what was found in a receipt, in one sentence."""
+    what = f"the decision {one['ticket']} for {', '.join(one['arms'])} with the chance {one['chance']}"
+    whose = "of that root" if known else "of the root that came with it: compare it with one that others hold"
+    return f"{'Sound' if sound else 'WRONG'}: {what} is {'' if sound else 'not '}entry {one['entry']} {whose}."
+
+
+def object_in(path: str) -> dict[str, Any]:
+    """Return the receipt or the checkpoint in a file, something else where it is a proof."""
+    with open(path, "rb") as file:
         try:
-            with open(path, encoding="utf-8") as file:
-                one = json.load(file)
-        except ValueError:
-            proofs.append(path)
-            continue
-        (receipts if "path" in one else known if "root" in one else proofs).append(one)
-    if len(proofs) + len(receipts) != 1:
+            return dict(json.loads(file.read(2**14)))
+        except (RecursionError, TypeError, ValueError):
+            return {}
+
+
+def main(paths: Sequence[str]) -> int:
+    """Check the first of these files by the others, print what was found, and return 0 if all of it is sound."""
+    if not paths:
         print(str(__doc__).split("\n\n")[1])
         return 2
-    if receipts:
-        one = receipts[0]
-        found = any(check_receipt(one, kept) for kept in known or [one["checkpoint"]] if kept)
-        what = f"the decision {one['ticket']} for {', '.join(one['arms'])} with the chance {one['chance']}"
-        whose = "of that root" if known else "of the root that came with it: compare it with one that others hold"
-        print(f"{'Sound' if found else 'WRONG'}: {what} is {'' if found else 'not '}entry {one['entry']} {whose}.")
-        return 0 if found else 1
     try:
-        log, problems = follow(lines_of(proofs[0]), known)
-    except (OSError, KeyError, TypeError, ValueError) as error:
+        first, *known = map(object_in, paths)
+        if "path" in first:
+            sound = any(check_receipt(first, kept) for kept in known or [first["checkpoint"]])
+            print(said_of_receipt(first, sound, len(known)))
+            return 0 if sound else 1
+        log, problems = follow(lines_of(paths[0]), known)
+    except (OSError, zipfile.BadZipFile, *UNREADABLE) as error:
         print(f"WRONG: this is no proof: {error!r}.")
         return 1
-    print(said_of_log(log, problems, len(known)))
-    print(json.dumps(log.checkpoint(), ensure_ascii=False))
+    print(said_of_log(log, problems, len(known)), json.dumps(log.checkpoint(), ensure_ascii=False), sep="\n")
     return 1 if problems else 0
 
 
