@@ -111,7 +111,7 @@ def test_rows_are_put_in_order_first():
     log = pd.DataFrame({"item": ["b", "a", "b", "a"], "when": [4, 1, 3, 2]})
     assert audit.promise(log, arm="item", shares={"a": 0.5, "b": 0.5}).kept
     assert audit.promise(log, arm="item", shares={"a": 0.5, "b": 0.5}, order="when").first_violation == (2, "b")
-    with pytest.raises(TableError, match=r"order: expected one of \['item', 'when'\], got 'time'"):
+    with pytest.raises(TableError, match=r"order: expected one of the columns \['item', 'when'\], got 'time'"):
         audit.promise(log, arm="item", shares=0.5, order="time")
 
 
