@@ -35,10 +35,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LIFTED = Wording(
-    *("The two-group form (", argument("sensitive"), ") adds both groups' widths to the sensitive arms alone: as "),
-    "long as little is known, or the noise is large, that group is chosen more often than its share of the arms, in "
-    "about 3 of 4 rounds for half of the arms at T = 1000. The pooled form (group-fair-top-interval without it) lifts "
-    "no group.",
+    "The two-group form (",
+    argument("sensitive"),
+    ") adds both groups' widths to the sensitive arms alone: as long as little is known, or the noise is large, that "
+    "group is chosen more often than its share of the arms, in about 3 of 4 rounds for half of the arms at T = 1000. "
+    "The pooled form (group-fair-top-interval without it) lifts no group.",
 )
 OWN_MEAN = (
     "mean_reward= adds the same number to every arm, which changes no comparison; what is left pulls each group "

@@ -367,16 +367,16 @@ class DeadlineLearn(WeighedPolicy):
         Parameters
         ----------
         contexts, available : as any policy takes them; arms that were retired are never on offer.
-        scores : over `Scores`, in the place of both: a dict arm -> score of the arms on offer; of equal scores the
-            first leads.
         weight : what the decision weighs, where the promise is of a weight that is known when asking.
+        scores : over `Scores`, in the place of contexts and offer: a dict arm -> score of the arms on offer; of equal
+            scores the first leads.
 
         Raises
         ------
         ArgumentError
             If the promise does not hold among these arms, a score is no finite number or outside the range that
-            `Scores` declares, a weight is missing, not wanted or larger than promised, or
-            too many decisions wait for theirs.
+            `Scores` declares, a weight is missing, not wanted or larger than promised, or too many decisions wait for
+            theirs.
         ContextError
             If contexts are missing, not wanted, of another shape, or not finite.
         """

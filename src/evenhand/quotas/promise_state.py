@@ -29,15 +29,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, NamedTuple, Self
 
-from evenhand.errors import (
-    ArgumentError,
-    SharesError,
-    UnknownArmError,
-    Wording,
-    expected,
-    expected_one_of,
-    figure,
-)
+from evenhand.errors import ArgumentError, SharesError, UnknownArmError, Wording, expected, expected_one_of, figure
 from evenhand.kernels.arrays import Floats, Words
 from evenhand.kernels.compose import entry, interpreted
 from evenhand.kernels.deadlines import NEVER
