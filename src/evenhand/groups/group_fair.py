@@ -22,9 +22,9 @@ import numpy as np
 from evenhand.arguments import one_of, real
 from evenhand.errors import NOTHING, ArgumentError, Wording, argument, expected
 from evenhand.groups.bias import INTERCEPT, Balance, estimate, named
-from evenhand.groups.interval_policies import ColdStart, IntervalPolicy, Preset
-from evenhand.groups.intervals import CHAIN_WITHIN, TOP, IntervalParams
-from evenhand.groups.problem import Membership, one_of_two
+from evenhand.groups.interval_policies import ColdStart, IntervalSettings, Preset
+from evenhand.groups.intervals import CHAIN_WITHIN, INTERVALS, TOP, IntervalParams, IntervalState
+from evenhand.groups.problem import Grouped, Groups, Membership, one_of_two
 from evenhand.groups.worlds import BiasedLinearArms
 from evenhand.parameters import locked
 from evenhand.protocol import Label
@@ -48,7 +48,7 @@ OWN_MEAN = (
 
 
 @register("groups/group-fair-top-interval")
-class GroupFairTopInterval(IntervalPolicy):
+class GroupFairTopInterval(Grouped):
     """Pull the arm whose interval ends highest once its group's bias is subtracted; that bias is learned on the way.
 
     With b_P = |Phi^{-1}(delta |P| / (2 n T))| sigma sqrt(x (X_P'X_P)^+ x') for a regression over all pulls of a group
@@ -97,6 +97,8 @@ class GroupFairTopInterval(IntervalPolicy):
     (`mean_reward`).
     """
 
+    _kernels = INTERVALS
+
     def __init__(
         self,
         groups: Membership,
@@ -113,17 +115,12 @@ class GroupFairTopInterval(IntervalPolicy):
         intercept: bool = False,
         seed: Seed = None,
     ) -> None:
-        super().__init__(
-            groups,
-            delta,
-            noise_scale=noise_scale,
-            horizon=horizon,
-            preset=preset,
-            exploration=exploration,
-            cold_start=cold_start,
-            intercept=intercept,
-            seed=seed,
-        )
+        self.membership = Groups.read(groups)
+        given = IntervalSettings(delta, noise_scale, horizon, preset, exploration, cold_start, intercept)
+        self._settings = settings = given.checked()
+        self.delta, self.noise_scale, self.horizon, self.preset, *_ = settings
+        self.exploration, self.cold_start, self.intercept = settings[4:]
+        super().__init__(self.membership.arms, seed)
         names = self.membership.names
         if len(names) < 2:
             raise ArgumentError(expected("groups", "at least two groups", list(names)))
@@ -140,7 +137,6 @@ class GroupFairTopInterval(IntervalPolicy):
             mean_reward = real("mean_reward", mean_reward)
         self.sensitive, self.mean_reward = sensitive, mean_reward
         self.within = one_of("within", within, ("top", "chain"))
-        self._group_regressions = len(names) + (sensitive is None)
 
     @property
     def reference(self) -> Label | None:
@@ -153,7 +149,8 @@ class GroupFairTopInterval(IntervalPolicy):
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader must know about exploration, and about the forms with `sensitive` and `mean_reward`."""
-        return super().notes + (LIFTED,) * (self.sensitive is not None) + (OWN_MEAN,) * (self.mean_reward is not None)
+        forms = (LIFTED,) * (self.sensitive is not None) + (OWN_MEAN,) * (self.mean_reward is not None)
+        return self._settings.notes(self) + forms
 
     def _parameters(self) -> IntervalParams:
         names, target = self.membership.names, -1
@@ -163,7 +160,12 @@ class GroupFairTopInterval(IntervalPolicy):
             target = len(names)
         corrected = np.array([self.sensitive in (None, name) for name in names])
         pick, shift = CHAIN_WITHIN if self.within == "chain" else TOP, self.mean_reward or 0.0
-        return super()._parameters()._replace(pick=pick, corrected=corrected, target=target, shift=shift)
+        blind = self._settings.parameters(self.membership, int(self.dimension or 0), pick)
+        return blind._replace(corrected=corrected, target=target, shift=shift)
+
+    def _memory(self) -> IntervalState:
+        of_groups = len(self.membership.names) + (self.sensitive is None)
+        return self._settings.memory(self.membership, int(self.dimension or 0), self._stream(), of_groups)
 
     @locked
     def bias(

@@ -1,4 +1,4 @@
-"""The interval policies: what they share, `IntervalChaining` and `TopInterval`.
+"""The interval policies: `IntervalChaining`, `TopInterval`, and the settings that they share.
 
 IntervalChaining passes over no arm whose interval overlaps, directly or through others, with the best one. TopInterval
 pulls the arm whose interval ends highest, blind to groups.
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from evenhand.errors import ArgumentError, expected
 from evenhand.groups.intervals import CHAIN, INTERVALS, TOP, TWO_SWEEPS, IntervalParams, IntervalState
 from evenhand.groups.problem import Grouped, Groups, Membership
 from evenhand.groups.worlds import BiasedLinearArms
+from evenhand.kernels.arrays import Words
 from evenhand.kernels.linear import regressions
 from evenhand.registry import register
 from evenhand.rng import Seed
@@ -37,61 +38,45 @@ MUCH, FEWEST = 0.2, 10_000
 """A note says where more than this part of the rounds explores, of policies for so many rounds or fewer."""
 
 
-class IntervalPolicy(Grouped):
-    """A policy over the intervals of arms; see `TopInterval` for the parameters.
+class IntervalSettings(NamedTuple):
+    """What every policy over the intervals of arms is set by; see `TopInterval` for what each means."""
 
-    A subclass may say whom it picks by their intervals, and which arms it corrects by the regressions of groups.
-    """
+    delta: float
+    noise_scale: float
+    horizon: int | None
+    preset: Preset
+    exploration: float
+    cold_start: ColdStart | None
+    intercept: bool
 
-    _kernels = INTERVALS
-    _group_regressions = 0
-    """How many regressions of groups there are, the pooled one among them."""
+    def checked(self) -> IntervalSettings:
+        """Return the settings as the rule counts with them.
 
-    def __init__(
-        self,
-        groups: Membership,
-        delta: float = 0.1,
-        *,
-        noise_scale: float = 1.0,
-        horizon: int | None = None,
-        preset: Preset = "paper",
-        exploration: float = 1 / 3,
-        cold_start: ColdStart | None = None,
-        intercept: bool = False,
-        seed: Seed = None,
-    ) -> None:
-        self.membership = Groups.read(groups)
-        self.delta = real("delta", delta, above=0, below=1)
-        self.noise_scale = real("noise_scale", noise_scale, above=0)
-        self.horizon = None if horizon is None else whole("horizon", horizon, low=1, high=2**53)
-        self.preset = one_of("preset", preset, ("paper", "authors"))
+        Raises
+        ------
+        ArgumentError
+            If one is invalid.
+        """
+        horizon, preset, exploration = self.horizon, one_of("preset", self.preset, ("paper", "authors")), math.inf
         if preset == "authors" and horizon is None:
             what = "a number of rounds, as the authors' program uses it in every width"
             raise ArgumentError(expected("horizon", what, horizon))
-        never = isinstance(exploration, float) and exploration == math.inf
-        self.exploration = math.inf if never else real("exploration", exploration, above=0)
-        self.cold_start = None if cold_start is None else one_of("cold_start", cold_start, ("infinite", "minimum_norm"))
-        self.intercept = yes_or_no("intercept", intercept)
-        super().__init__(self.membership.arms, seed)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Whether exploration takes a large part of the rounds that the policy is for."""
-        if self.horizon is None or self.horizon > FEWEST or self.exploration == math.inf:
-            return ()
-        rows = int(self.engine.state.fit.samples[: len(self.membership.arms)].sum()) if self.dimension else 0
-        rounds = np.arange(1.0, self.horizon + 1) + max(0, rows - self.round)
-        explored = float((rounds**-self.exploration).sum())
-        if explored < MUCH * self.horizon:
-            return ()
-        return (
-            f"About {explored:.0f} of {self.horizon:,} choices are drawn at random, by t^(-{self.exploration:.3g}) in "
-            "round t. For so few rounds learn from earlier rows first, which count as rounds, or explore less: "
-            "exploration=math.inf.",
+        if not (isinstance(self.exploration, float) and self.exploration == math.inf):
+            exploration = real("exploration", self.exploration, above=0)
+        start = self.cold_start
+        return IntervalSettings(
+            real("delta", self.delta, above=0, below=1),
+            real("noise_scale", self.noise_scale, above=0),
+            None if horizon is None else whole("horizon", horizon, low=1, high=2**53),
+            preset,
+            exploration,
+            None if start is None else one_of("cold_start", start, ("infinite", "minimum_norm")),
+            yes_or_no("intercept", self.intercept),
         )
 
-    def _parameters(self) -> IntervalParams:
-        dimension, paper = int(self.dimension or 0), self.preset == "paper"
+    def parameters(self, membership: Groups, dimension: int, pick: int) -> IntervalParams:
+        """Return what the kernels never change, for a policy that corrects no group and picks in this way."""
+        paper = self.preset == "paper"
         start = self.cold_start or ("infinite" if paper else "minimum_norm")
         return IntervalParams(
             dimension,
@@ -103,37 +88,47 @@ class IntervalPolicy(Grouped):
             square_root=paper,
             needed=dimension + self.intercept if start == "infinite" else 1,
             fewest=paper,
-            pick=TOP,
-            groups=np.array(self.membership.codes, np.int64),
-            sizes=np.append(self.membership.sizes(), float(len(self.membership.arms))),
-            corrected=np.zeros(len(self.membership.names), np.bool_),
+            pick=pick,
+            groups=np.array(membership.codes, np.int64),
+            sizes=np.append(membership.sizes(), float(len(membership.arms))),
+            corrected=np.zeros(len(membership.names), np.bool_),
             target=-1,
             shift=0.0,
         )
 
-    def _memory(self) -> IntervalState:
-        arms, groups = len(self.membership.arms), len(self.membership.names)
+    def memory(self, membership: Groups, dimension: int, stream: Words, of_groups: int = 0) -> IntervalState:
+        """Return what the kernels remember before the first round; `of_groups` regressions are of groups, the pooled
+        one among them."""
+        arms, groups = len(membership.arms), len(membership.names)
         return IntervalState(
-            self._stream(),
+            stream,
             eligible=np.ones(arms, np.bool_),
             middles=np.zeros(arms),
             halves=np.zeros(arms),
             chained=np.zeros(arms, np.bool_),
             levels=np.zeros(groups + 2),
             until=np.zeros(1, np.int64),
-            fit=regressions(arms + self._group_regressions, int(self.dimension or 0), intercept=self.intercept),
+            fit=regressions(arms + of_groups, dimension, intercept=self.intercept),
         )
 
-    @classmethod
-    def _examples(cls) -> Iterator[tuple[Self, Any]]:
-        """Yield policies and worlds to try them on."""
-        world = BiasedLinearArms(arms=4, sensitive=2)
-        yield cls(world.groups), world
-        yield cls(world.groups, 0.3, horizon=10_000, preset="authors"), world
+    def notes(self, policy: Grouped) -> tuple[str, ...]:
+        """Return whether exploration takes a large part of the rounds that a policy so set is for."""
+        if self.horizon is None or self.horizon > FEWEST or self.exploration == math.inf:
+            return ()
+        rows = int(policy.engine.state.fit.samples[: len(policy.membership.arms)].sum()) if policy.dimension else 0
+        rounds = np.arange(1.0, self.horizon + 1) + max(0, rows - policy.round)
+        explored = float((rounds**-self.exploration).sum())
+        if explored < MUCH * self.horizon:
+            return ()
+        return (
+            f"About {explored:.0f} of {self.horizon:,} choices are drawn at random, by t^(-{self.exploration:.3g}) in "
+            "round t. For so few rounds learn from earlier rows first, which count as rounds, or explore less: "
+            "exploration=math.inf.",
+        )
 
 
 @register("groups/interval-chaining", baseline=True)
-class IntervalChaining(IntervalPolicy):
+class IntervalChaining(Grouped):
     """Pull a random arm of the chain: the top interval, all that overlap it, all that overlap those, and so on.
 
     The chain is the transitive closure of overlapping. `preset="authors"` makes two sweeps instead, and moves the
@@ -159,12 +154,50 @@ class IntervalChaining(IntervalPolicy):
     baseline.
     """
 
+    _kernels = INTERVALS
+
+    def __init__(
+        self,
+        groups: Membership,
+        delta: float = 0.1,
+        *,
+        noise_scale: float = 1.0,
+        horizon: int | None = None,
+        preset: Preset = "paper",
+        exploration: float = 1 / 3,
+        cold_start: ColdStart | None = None,
+        intercept: bool = False,
+        seed: Seed = None,
+    ) -> None:
+        self.membership = Groups.read(groups)
+        given = IntervalSettings(delta, noise_scale, horizon, preset, exploration, cold_start, intercept)
+        self._settings = settings = given.checked()
+        self.delta, self.noise_scale, self.horizon, self.preset, *_ = settings
+        self.exploration, self.cold_start, self.intercept = settings[4:]
+        super().__init__(self.membership.arms, seed)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Whether exploration takes a large part of the rounds that the policy is for."""
+        return self._settings.notes(self)
+
     def _parameters(self) -> IntervalParams:
-        return super()._parameters()._replace(pick=CHAIN if self.preset == "paper" else TWO_SWEEPS)
+        return self._settings.parameters(
+            self.membership, int(self.dimension or 0), CHAIN if self.preset == "paper" else TWO_SWEEPS
+        )
+
+    def _memory(self) -> IntervalState:
+        return self._settings.memory(self.membership, int(self.dimension or 0), self._stream())
+
+    @classmethod
+    def _examples(cls) -> Iterator[tuple[IntervalChaining, Any]]:
+        world = BiasedLinearArms(arms=4, sensitive=2)
+        yield cls(world.groups), world
+        yield cls(world.groups, 0.3, horizon=10_000, preset="authors"), world
 
 
 @register("groups/top-interval")
-class TopInterval(IntervalPolicy):
+class TopInterval(Grouped):
     """Pull the arm with the largest beta_i'x + w_i, each arm's beta_i estimated by its own least squares.
 
     w_i = |Phi^{-1}(delta / (2 n t))| sigma sqrt(x (X_i'X_i)^+ x'). Where a design is singular, the solution of smallest
@@ -200,3 +233,42 @@ class TopInterval(IntervalPolicy):
 
     Source: Schumann, Lang, Mattei, Dickerson (2022), the algorithm that GroupFairTopInterval is compared with.
     """
+
+    _kernels = INTERVALS
+
+    def __init__(
+        self,
+        groups: Membership,
+        delta: float = 0.1,
+        *,
+        noise_scale: float = 1.0,
+        horizon: int | None = None,
+        preset: Preset = "paper",
+        exploration: float = 1 / 3,
+        cold_start: ColdStart | None = None,
+        intercept: bool = False,
+        seed: Seed = None,
+    ) -> None:
+        self.membership = Groups.read(groups)
+        given = IntervalSettings(delta, noise_scale, horizon, preset, exploration, cold_start, intercept)
+        self._settings = settings = given.checked()
+        self.delta, self.noise_scale, self.horizon, self.preset, *_ = settings
+        self.exploration, self.cold_start, self.intercept = settings[4:]
+        super().__init__(self.membership.arms, seed)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Whether exploration takes a large part of the rounds that the policy is for."""
+        return self._settings.notes(self)
+
+    def _parameters(self) -> IntervalParams:
+        return self._settings.parameters(self.membership, int(self.dimension or 0), TOP)
+
+    def _memory(self) -> IntervalState:
+        return self._settings.memory(self.membership, int(self.dimension or 0), self._stream())
+
+    @classmethod
+    def _examples(cls) -> Iterator[tuple[TopInterval, Any]]:
+        world = BiasedLinearArms(arms=4, sensitive=2)
+        yield cls(world.groups), world
+        yield cls(world.groups, 0.3, horizon=10_000, preset="authors"), world

@@ -185,9 +185,9 @@ def _about(study: Study, policy: Any, known: bool) -> list[str]:
     no_lottery = kept is not None and (kept.weight is not None or kept.excuses)  # none is known that keeps it
     if not drawn and (clauses or (arms and policy._kernels.probability is deterministic)):
         lines.append(BLIND if no_lottery else f"{BLIND} {DRAWN}")
-    from evenhand.groups.interval_policies import IntervalPolicy
+    from evenhand.groups import GroupFairTopInterval, IntervalChaining, TopInterval
 
-    if isinstance(policy, IntervalPolicy) and policy.exploration < math.inf:
+    if isinstance(policy, GroupFairTopInterval | IntervalChaining | TopInterval) and policy.exploration < math.inf:
         lines.append(EXPLORES.format(policy.exploration))
     return lines
 
