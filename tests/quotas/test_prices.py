@@ -215,6 +215,7 @@ def test_an_evaluation_says_that_the_cost_holds_for_this_rule(tmp_path):
     assert [BY_RULE in one["notes"] for one in found["policies"]] == [False, True, False]
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("away", [False, True])
 def test_compiled_it_decides_as_plain(away):
