@@ -55,7 +55,7 @@ STRUCTURE = ["lowrank", 3, [[0], [0]], [[1]], [[0, "1"]], [[0.0], [1.0]], [[True
 
 
 def learner(cls, **own):
-    shared = {"radius": NUMBER, "shared": [*FLAG, None], "structure": [*STRUCTURE, None], "seed": SEED}
+    shared = {"radius": [*NUMBER, 0], "shared": [*FLAG, None], "structure": [*STRUCTURE, None], "seed": SEED}
     return cls, {}, {**shared, "tolerance": [*NUMBER, 1], "precision": [*NUMBER, 1], **own}
 
 
@@ -326,7 +326,9 @@ def test_tables_that_no_world_can_show():
         {"features": ["a", ["b"]]},
         {"features": ["a", "t"]},
         {"features": ["a", 3]},
+        {"features": ["a", "c"]},
         {"reward": "t"},
+        {"reward": "q"},
         {"reward": ["r"]},
         {"reward": None},
     ):

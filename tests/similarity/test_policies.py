@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
-from evenhand.errors import ArgumentError, ContextError, RewardError, TableError, VerdictError
+from evenhand.errors import ArgumentError, ContextError, RewardError, VerdictError
 from evenhand.rng import child
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.similarity import (
@@ -119,13 +119,6 @@ def test_rewards_that_are_told_change_nothing_where_they_are_known():
         other.tell(second, 0.9, MahalanobisOracle(A)(x, second.probabilities))
 
 
-def test_probabilities_solve_the_fair_program_for_the_distances_played():
-    policy = KnownRewardLipschitz(THETA, metric=KnownDistance(A), seed=1)
-    x = np.random.default_rng(1).uniform(-0.7, 0.7, size=(6, 2))
-    expected = fair_distribution(x @ THETA, MahalanobisOracle(A).distances(x))
-    assert np.allclose(policy.ask(x).probabilities, expected)
-
-
 def test_the_certificate_adds_up_prices_and_bounds_the_regret_of_a_metric_that_is_nearly_right():
     rng, believed = np.random.default_rng(4), MahalanobisOracle(0.97 * A)
     policy = KnownRewardLipschitz(THETA, metric=KnownDistance(0.97 * A), seed=1)
@@ -134,6 +127,7 @@ def test_the_certificate_adds_up_prices_and_bounds_the_regret_of_a_metric_that_i
         x = rng.uniform(-0.5, 0.5, size=(3 + n % 4, 2))
         p, before = policy.ask(x).probabilities, policy.certificate
         solved = fair_distribution(x @ THETA, believed.distances(x), details=True)
+        assert np.allclose(p, solved.probabilities)
         total += 0.02 * solved.prices.sum()
         assert before == pytest.approx(total)
         part = 0.02 * solved.prices.sum()
@@ -145,9 +139,7 @@ def test_the_certificate_adds_up_prices_and_bounds_the_regret_of_a_metric_that_i
 
 def test_draws_follow_the_probabilities_and_leave_the_rest_to_nobody():
     policy = KnownRewardLipschitz(theta=[1.0, 0.0], metric=KnownDistance([[0.3, 0.0]]), seed=4)
-    drawn = [policy.ask([[1.0, 0.0], [-0.5, 0.0]]) for _ in range(4000)]
-    p = drawn[0].probabilities
-    assert p == pytest.approx([0.725, 0.275], abs=1e-9)
+    assert policy.ask([[1.0, 0.0], [-0.5, 0.0]]).probabilities == pytest.approx([0.725, 0.275], abs=1e-9)
     only = [policy.ask([[1.0, 0.0], [-1.0, 0.0], [-0.9, 0.1]]) for _ in range(4000)]
     p = only[0].probabilities
     rest = 1 - p.sum()
@@ -193,16 +185,6 @@ def test_many_draws_name_all_who_were_drawn_and_the_chance_of_exactly_these():
         assert decision.propensity == pytest.approx(chance, abs=1e-15)
         seen.add(decision.indexes)
     assert len(seen) > 2
-
-
-def test_baselines_are_special_cases():
-    place = world()
-    alike = run(KnownRewardLipschitz(theta=np.zeros(2), metric=KnownDistance(np.zeros((1, 2)))), place, 500)
-    free = run(LipschitzUCB(2, metric=KnownDistance(1e6 * np.eye(2)), noise_scale=0.1), place, 3000)
-    assert alike.violations_above_zero[-1] == 0
-    assert alike.regret[-1] > 10
-    assert free.regret[-1] < 0
-    assert free.violated_rounds[-1] > 2700
 
 
 def test_one_named_pair_a_round_is_enough_for_a_shared_learner():
@@ -257,6 +239,8 @@ def test_the_name_of_an_auditor_is_saved_with_the_verdict():
 def test_something_was_unfair_asks_which_pair():
     policy = LipschitzUCB(2, seed=1)
     decision = policy.ask([[1.0, 0.0], [0.0, 1.0], [0.6, 0.6]])
+    with pytest.raises(VerdictError, match=r"which pair was unfair\? No pair of this round teaches anything new"):
+        policy.tell(decision, 1.0, True)
     policy.tell(decision, 1.0 if decision.index >= 0 else None)
     decision = policy.ask([[1.0, 0.0], [0.0, 1.0], [0.6, 0.6]])
     with pytest.raises(VerdictError, match="which pair was unfair"):
@@ -307,9 +291,6 @@ def test_the_number_of_individuals_may_change_from_round_to_round():
         ([[3.0, 4.0], [0.1, 0.0]], r"norms of at most 1, got '5 for individual 0'; rescale the features with Scale"),
         ([[np.nan, 0.0]], "finite numbers, got 'nan for individual 0, feature 0'"),
         ([[1.0]], "one row per individual"),
-        ([1.0, 0.0], "one row per individual"),
-        (np.zeros((0, 2)), "one row per individual"),
-        ("abc", "one row per individual"),
     ],
 )
 def test_bad_contexts_are_refused(contexts, says):
@@ -324,10 +305,7 @@ def test_bad_contexts_are_refused(contexts, says):
     ("violations", "acceptable", "says"),
     [
         ([(0, 5)], (), "two different positions below 3"),
-        ([(1, 1)], (), "two different positions"),
-        ([(0, "b")], (), "two different positions"),
         ([3], (), r"pairs \(i, j\)"),
-        ([(0, 1, 2)], (), r"pairs \(i, j\)"),
         ([(0, 1)], (), "both had the same probability"),
         ([(0, 2)], [(2, 0)], "each pair on one side"),
     ],
@@ -340,46 +318,16 @@ def test_bad_verdicts_are_refused(violations, acceptable, says):
     assert policy.open_tickets == [decision.id]
 
 
-@pytest.mark.parametrize("reward", [np.nan, np.inf, "much", [1.0, 2.0]])
-def test_bad_rewards_are_refused(reward):
-    policy = LipschitzUCB(1, seed=1)
-    decision = policy.ask([[1.0]])
-    assert decision.index == 0
-    with pytest.raises(RewardError):
-        policy.tell(decision, reward)
-    assert policy.open_tickets == [decision.id]
-
-
 TABLE = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [0.0, 1.0, 0.5], "r": [0, 1, 1]})
 
 
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda: LipschitzUCB(0), "dimension: expected"),
-        (lambda: LipschitzUCB(2, precision=0), "precision: expected"),
-        (lambda: LipschitzUCB(2, delta=1.0), "delta: expected"),
-        (lambda: LipschitzUCB(2, ridge=-1), "ridge: expected"),
-        (lambda: LipschitzUCB(2, select="two"), "select: expected"),
-        (lambda: LipschitzUCB(2, silence="gold"), "silence: expected"),
-        (lambda: LipschitzUCB(2, metric=A), "metric: expected"),
         (lambda: LipschitzUCB(2, metric=EllipsoidDistance(shared=False)), "individuals: expected"),
         (lambda: LipschitzUCB(2, individuals=3).ask(PAIR), "expected 3 individuals"),
-        (lambda: LipschitzUCB(), "dimension: expected a whole number >= 1 and <= 1000000, got None"),
         (lambda: LipschitzUCB(3, theta=THETA), "dimension: expected 2, one a weight in theta, got 3"),
-        (lambda: KnownRewardLipschitz(theta=[np.nan]), "theta: expected"),
-        (lambda: KnownRewardLipschitz(theta=[[1.0]]), "theta: expected"),
-        (lambda: MahalanobisOracle(A, error_rate=0.5), "error_rate: expected"),
-        (lambda: MahalanobisOracle(A, names="two"), "names: expected"),
-        (lambda: MahalanobisOracle(A)([[1.0]], [1.0]), "contexts: expected"),
-        (lambda: MahalanobisOracle(A)(PAIR, [1.0]), "probabilities: expected"),
         (lambda: MomentDistance().verdict([1.0], [0.0], 0.3, True, auditor=""), "auditor: expected a name"),
-        (lambda: LipschitzUCB(1).verdict([1.0], [0.0], 0.3, True, auditor=7), "auditor: expected a name"),
-        (lambda: world(individuals=0), "individuals: expected"),
-        (lambda: world(contexts="cube"), "contexts: expected"),
-        (lambda: world(noise=-1), "noise: expected"),
-        (lambda: world(oracle=3), "oracle: expected"),
-        (lambda: world(oracle=lambda x, p: []), "truth: expected"),
         (lambda: LinearContexts([1.0], MahalanobisOracle(A)), "oracle: expected a matrix A with 1 columns"),
         (lambda: world(contexts="clustered", clusters=[[1.0]]), "clusters: expected"),
         (lambda: run(LipschitzUCB(3), world(), 10), "world: expected"),
@@ -389,12 +337,6 @@ TABLE = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [0.0, 1.0, 0.5], "r": [0, 1, 1]
 def test_bad_arguments_are_refused(call, says):
     with pytest.raises(ArgumentError, match=says):
         call()
-
-
-@pytest.mark.parametrize(("features", "reward"), [(["a", "c"], "r"), (["a", "b"], "q"), ("ab", "r"), ([], "r")])
-def test_bad_tables_are_refused(features, reward):
-    with pytest.raises(TableError):
-        TableIndividuals(TABLE, features=features, reward=reward, oracle=MahalanobisOracle(A))
 
 
 def test_the_table_shows_its_own_rows():

@@ -8,7 +8,6 @@ from scipy.optimize import linprog
 from evenhand.kernels.compose import entry, kernel
 from evenhand.kernels.halfspaces import Simplex, simplex, support
 from evenhand.kernels.vertices import UNREACHED, ascend, discard, keep
-from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.similarity import MomentDistance
 
 
@@ -70,12 +69,3 @@ def test_a_learner_certifies_what_a_linear_program_over_its_log_does():
         assert (low, high) == pytest.approx(tuple(expected), abs=1e-6)
         learner.verdict(x, y, guess, bool(np.linalg.norm(A @ (x - y)) < guess))
     assert 0 < state.kept[0, 0] <= 64
-
-
-def test_a_saved_learner_goes_on_with_its_vertices():
-    learner = next(learner for learner in MomentDistance._examples() if learner._has_history)
-    learner.bounds([0.5, 0.3], [0.1, 0.0])
-    again = from_bytes(to_bytes(learner))
-    np.testing.assert_array_equal(again.state.vertices, learner.state.vertices)
-    np.testing.assert_array_equal(again.state.kept, learner.state.kept)
-    assert again.state.kept[0, 0] > 0
