@@ -128,19 +128,20 @@ def test_one_wrong_verdict_is_found_and_taking_it_back_ends_the_refusals(make):
         assert ((low <= true + 1e-9) & (true <= high + 1e-9)).all()
 
 
-def test_one_refusal_is_enough_to_name_the_verdict_that_it_clashes_with():
-    learner = MomentDistance(radius=2.0)
+@pytest.mark.parametrize("structure", ["symmetric", "absolute"])
+def test_one_refusal_is_enough_to_name_the_verdict_that_it_clashes_with(structure):
+    learner = MomentDistance(radius=2.0, structure=structure)
     learner.verdict([0.0, 1.0], ORIGIN, 0.9, unfair=True)
-    wrong = learner.verdict([1.0, 0.0], ORIGIN, 0.1, unfair=True)
+    wrong = learner.verdict([1.0, 0.0], ORIGIN, 0.4, unfair=True)
     with pytest.raises(
-        VerdictError, match=rf"verdicts \[{wrong}\]; nothing has changed; {wrong} called a gap of 0\.1 un"
+        VerdictError, match=rf"verdicts \[{wrong}\]; nothing has changed; {wrong} called a gap of 0\.4 un"
     ):
-        learner.verdict([1.0, 0.0], ORIGIN, 0.3, unfair=False)
+        learner.verdict([0.5, 0.0], ORIGIN, 0.21, unfair=False)
     assert learner.contradictions() == [wrong]
     assert learner.fresh().contradictions() == []
     learner.withdraw(wrong)
     assert learner.contradictions() == []
-    learner.verdict([1.0, 0.0], ORIGIN, 0.3, unfair=False)
+    learner.verdict([0.5, 0.0], ORIGIN, 0.21, unfair=False)
 
 
 def test_a_slip_that_was_refused_accuses_nobody_where_many_stand_against_it():

@@ -82,7 +82,7 @@ def test_violations_stop_and_the_margin_keeps_them_from_coming_back():
 
 
 def test_known_metric_and_known_rewards_have_no_regret_and_no_violation():
-    found = run(KnownRewardLipschitz(THETA, metric=KnownDistance(A)), world(), 2000)
+    found = run(KnownRewardLipschitz(THETA, metric=KnownDistance(A)), world(), 300)
     assert abs(float(found.regret[-1])) < 1e-6
     assert found.violations_above_zero[-1] == 0
 
@@ -166,8 +166,8 @@ def test_rounds_that_would_take_minutes_with_projected_volume_are_refused_by_nam
     with pytest.raises(ContextError, match=r"at most 200 pairs for ProjectedVolumeDistance, got '?21 with 210 pairs"):
         policy.ask(np.zeros((21, 2)))
     assert to_bytes(policy) == before
-    policy.prepare(20, 2)
-    LipschitzUCB(2, metric=ProjectedVolumeDistance(most_pairs=None, seed=1), select="many").prepare(21, 2)
+    policy.prepare(20)
+    LipschitzUCB(2, metric=ProjectedVolumeDistance(most_pairs=None, seed=1), select="many").prepare(21)
     with pytest.raises(ArgumentError, match="most_pairs: expected"):
         ProjectedVolumeDistance(most_pairs=0)
 
@@ -189,7 +189,7 @@ def test_many_draws_name_all_who_were_drawn_and_the_chance_of_exactly_these():
 
 def test_one_named_pair_a_round_is_enough_for_a_shared_learner():
     oracle = MahalanobisOracle(A, names="one", seed=1)
-    found = run(LipschitzUCB(2, silence="acceptable unless another is named"), world(oracle=oracle), 1500)
+    found = run(LipschitzUCB(2, silence="acceptable unless another is named"), world(oracle=oracle), 800)
     assert found.violations[-1] == found.violations[2] < 100
 
 
@@ -197,7 +197,7 @@ def test_silence_that_means_nothing_teaches_only_explicit_verdicts():
     policy, oracle = LipschitzUCB(2, silence="nothing", seed=1), MahalanobisOracle(A)
     place = world()
     place.reset(3)
-    for _ in range(300):
+    for _ in range(150):
         (x,) = place.observe()
         decision = policy.ask(x)
         reward, violations = place.respond(decision)
@@ -289,7 +289,7 @@ def test_the_number_of_individuals_may_change_from_round_to_round():
     ("contexts", "says"),
     [
         ([[3.0, 4.0], [0.1, 0.0]], r"norms of at most 1, got '5 for individual 0'; rescale the features with Scale"),
-        ([[np.nan, 0.0]], "finite numbers, got 'nan for individual 0, feature 0'"),
+        ([[np.nan, 0.0]], r"finite numbers of at most 1e\+70, got 'nan at \[0, 0\]'"),
         ([[1.0]], "one row per individual"),
     ],
 )

@@ -8,7 +8,6 @@ import pytest
 from evenhand.errors import ArgumentError, VerdictError
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.similarity import LipschitzUCB, MomentDistance
-from evenhand.similarity.moments import cautious_rate
 
 ORIGIN = [0.0, 0.0]
 X = [1.0, 0.0]
@@ -121,11 +120,3 @@ def test_an_interval_of_a_belief_by_moments_holds_the_truth_after_many_wrong_ver
         low, _, high = learner.bounds([1.0], [0.0])
         missed += not low**2 <= true <= high**2
     assert missed <= 2
-
-
-def test_the_assumed_rate_is_above_the_true_one():
-    rates = np.linspace(0.0, 0.49, 50)
-    assert all(cautious_rate(r) > r for r in rates)
-    assert cautious_rate(0.5) == 0.5
-    assert cautious_rate(0.7) == pytest.approx(1 - cautious_rate(0.3))
-    assert MomentDistance(error_rate=0.1)._assumed_error_rate(0.1) == pytest.approx(0.19, abs=0.005)

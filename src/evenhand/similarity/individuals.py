@@ -239,7 +239,7 @@ class Individuals:
         return {name: (("round",), trace[:, n]) for n, name in enumerate(SCORES)}
 
     def _play(self, policy: LipschitzUCB, trace: Floats, checkpoints: Ints, stop: Callable[[int], None]) -> None:
-        policy.prepare(*self._environment.contexts.shape)
+        policy.prepare(self.individuals)
         decide, learn_verdicts = rule_kernels(learn_kernel(policy.metric._update_kernel))
         function = entry(play, decide=decide, learn_verdicts=learn_verdicts)
         done, row, final = 0, 0, int(checkpoints[-1])
