@@ -265,6 +265,14 @@ class DistanceLearner(Parameters):
         for v in self.log.entries:
             self._take(v)
 
+    def taught_as(self, other: DistanceLearner) -> Self:
+        """Take the verdicts of another learner's log in place of everything, and return the learner."""
+        assert other.dimension is not None
+        self.begin(other.dimension, other.copies)
+        self.log.entries, self.log.next = other.log.verdicts, other.log.next
+        self.replay()
+        return self
+
     def contradicts(self, newest: Verdict, beside: Sequence[Verdict] = ()) -> bool:
         """Return whether the log, or a verdict beside it, says the opposite on the same pair and gap; False where
         verdicts may be wrong."""
