@@ -264,7 +264,7 @@ def test_answers_of_several_people_are_read_with_their_names_from_columns_that_a
     assert answers()["auditor"].tolist() == ["ann", "bob"]
     Path("judged.csv").write_text("one,other\n1,2\n")
     refused = str(audit(people, [], "--read", "judged.csv", "--gap", 0.2).exception)
-    assert "judged.csv: expected the columns one, other and answer, got one,other" in refused
+    assert "judged.csv: column: expected one of one,other, got 'answer'" in refused
 
 
 def test_a_store_is_no_file_of_answers_and_a_name_that_comes_twice_has_one_link(people):

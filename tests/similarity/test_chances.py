@@ -170,17 +170,17 @@ def test_no_distance_falls_below_the_norm_that_many_people_are_compared_by(struc
 def test_many_people_get_chances_nearly_as_good_as_those_of_the_program_and_as_fair(monkeypatch):
     queue = judged(60)
     draws = np.random.default_rng(2)
-    people = pd.DataFrame({"age": draws.uniform(20, 40, 200), "skill": draws.uniform(1, 5, 200)})
-    exact = queue.chances(people, places=20)
-    monkeypatch.setattr(chances, "MOST_DIFFERENT", 60)
-    monkeypatch.setattr(extension, "STAND_FOR", 60)
-    found = queue.chances(people, places=20)
+    people = pd.DataFrame({"age": draws.uniform(20, 40, 400), "skill": draws.uniform(1, 5, 400)})
+    exact = queue.chances(people, places=40)
+    monkeypatch.setattr(chances, "MOST_DIFFERENT", 100)
+    monkeypatch.setattr(extension, "STAND_FOR", 100)
+    found = queue.chances(people, places=40)
     apart = np.abs(found.chances[:, None] - found.chances)
     assert (apart - distances(queue, people)).max() <= 1e-9
-    assert found.chances.sum() == pytest.approx(20, abs=1e-6)
+    assert found.chances.sum() == pytest.approx(40, abs=1e-6)
     assert found.mean <= exact.mean + 1e-9
     assert found.mean - found.lot > 0.98 * (exact.mean - exact.lot)
     assert any(
-        note.startswith("Chances were computed for 60 of the 200 people and extended to all") for note in found.notes
+        note.startswith("Chances were computed for 100 of the 400 people and extended to all") for note in found.notes
     )
-    assert len(set(found.draw(1).tolist())) == 20
+    assert len(set(found.draw(1).tolist())) == 40

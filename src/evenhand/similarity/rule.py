@@ -17,7 +17,7 @@ from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import OPEN, Kernel, bind, kernel, routine
 from evenhand.kernels.fair_program import Tree, prices, solve, tree
 from evenhand.kernels.random import uniform
-from evenhand.similarity.metric import CONTRADICTED, NOTHING, certified, direct, interval, width
+from evenhand.similarity.metric import CONTRADICTED, NOTHING, direct, ends, interval, rooted, width
 from evenhand.similarity.metric_state import MetricState
 
 PASSES = 4
@@ -193,8 +193,8 @@ def certify(params: RoundParams, state: PolicyState, metric: MetricState, contex
                 before = state.allowed[i, j]
                 direct(metric, contexts[i], contexts[j])
                 if metric.length[0] > 0.0:
-                    low, guess, high = certified(metric, pair_number(params, k, i, j))
-                    set_limit(params, state, metric, i, j, low, guess, high)
+                    least, guess, most = ends(metric, pair_number(params, k, i, j))
+                    set_limit(params, state, metric, i, j, rooted(metric, least), guess, rooted(metric, most))
                 state.undecided[i, j] += 2
                 moved = moved or abs(state.allowed[i, j] - before) > 1e-12
     return moved
