@@ -1,5 +1,6 @@
 """Verdicts that cannot all hold: they are refused by name, the wrong one is found and taken back, growth is said."""
 
+import itertools
 import re
 import warnings
 
@@ -46,12 +47,11 @@ def equal_up_to_rounding():
 
 
 @pytest.mark.slow
-@every
-def test_a_flag_on_equal_treatment_up_to_rounding_is_refused_and_certifies_nothing(make):
-    found = list(equal_up_to_rounding())
-    assert len(found) > 5
-    for people, pair in found[:5]:
-        policy = LipschitzUCB(2, metric=make(), seed=1)
+def test_a_flag_on_equal_treatment_up_to_rounding_is_refused_and_certifies_nothing():
+    found = list(itertools.islice(equal_up_to_rounding(), 3))
+    assert len(found) == 3
+    for people, pair in found:
+        policy = LipschitzUCB(2, seed=1)
         decision = policy.ask(people)
         before = to_bytes(policy)
         with pytest.raises(VerdictError, match=r"violations: expected pairs that were treated differently.*rounding"):
@@ -61,7 +61,7 @@ def test_a_flag_on_equal_treatment_up_to_rounding_is_refused_and_certifies_nothi
 
 
 @every
-@pytest.mark.parametrize("gap", [0.0, 1e-300, 1e-16, 1e-12, 1e-9])
+@pytest.mark.parametrize("gap", [1e-300, 1e-9])
 def test_gaps_of_rounding_teach_nothing_to_a_learner(make, gap):
     learner = make(radius=2.0)
     with pytest.raises(VerdictError, match="gap: expected a difference above 1e-09"):
@@ -128,19 +128,20 @@ def test_one_wrong_verdict_is_found_and_taking_it_back_ends_the_refusals(make):
         assert ((low <= true + 1e-9) & (true <= high + 1e-9)).all()
 
 
-def test_one_refusal_is_enough_to_name_the_verdict_that_it_clashes_with():
-    learner = MomentDistance(radius=2.0)
+@pytest.mark.parametrize("structure", ["symmetric", "absolute"])
+def test_one_refusal_is_enough_to_name_the_verdict_that_it_clashes_with(structure):
+    learner = MomentDistance(radius=2.0, structure=structure)
     learner.verdict([0.0, 1.0], ORIGIN, 0.9, unfair=True)
-    wrong = learner.verdict([1.0, 0.0], ORIGIN, 0.1, unfair=True)
+    wrong = learner.verdict([1.0, 0.0], ORIGIN, 0.4, unfair=True)
     with pytest.raises(
-        VerdictError, match=rf"verdicts \[{wrong}\]; nothing has changed; {wrong} called a gap of 0\.1 un"
+        VerdictError, match=rf"verdicts \[{wrong}\]; nothing has changed; {wrong} called a gap of 0\.4 un"
     ):
-        learner.verdict([1.0, 0.0], ORIGIN, 0.3, unfair=False)
+        learner.verdict([0.5, 0.0], ORIGIN, 0.21, unfair=False)
     assert learner.contradictions() == [wrong]
     assert learner.fresh().contradictions() == []
     learner.withdraw(wrong)
     assert learner.contradictions() == []
-    learner.verdict([1.0, 0.0], ORIGIN, 0.3, unfair=False)
+    learner.verdict([0.5, 0.0], ORIGIN, 0.21, unfair=False)
 
 
 def test_a_slip_that_was_refused_accuses_nobody_where_many_stand_against_it():
@@ -164,8 +165,11 @@ def test_a_slip_is_forgotten_when_the_auditor_says_the_opposite():
     assert learner.contradictions() == []
 
 
-@every
-@pytest.mark.parametrize("unfair", [True, False])
+@pytest.mark.parametrize(
+    ("make", "unfair"),
+    [(MomentDistance, True), (EllipsoidDistance, False), (METRICS["projected volume"], True)],
+    ids=METRICS,
+)
 def test_the_opposite_on_the_same_pair_and_gap_is_refused_and_certifies_no_exact_distance(make, unfair):
     learner = make(radius=2.0)
     first = learner.verdict([1.0, 0.0], ORIGIN, 0.3, unfair=unfair)
@@ -189,8 +193,7 @@ def test_the_opposite_on_the_same_pair_and_gap_is_refused_and_certifies_no_exact
     believer.verdict([1.0, 0.0], ORIGIN, 0.3, unfair=not unfair)
 
 
-@every
-@pytest.mark.parametrize("silence", ["nothing", "acceptable"])
+@pytest.mark.parametrize(("make", "silence"), [(MomentDistance, "nothing"), (EllipsoidDistance, "acceptable")])
 def test_opposite_verdicts_about_people_who_are_alike_are_refused_within_one_report(make, silence):
     """Somebody is treated otherwise than two people who are alike: unfair beside one, acceptable beside the other."""
     policy = LipschitzUCB(2, metric=make(radius=2.0), silence=silence, seed=1)
@@ -206,66 +209,25 @@ def test_opposite_verdicts_about_people_who_are_alike_are_refused_within_one_rep
     assert policy.metric.contradictions() == []
 
 
-@pytest.mark.parametrize("make", [MomentDistance, ProjectedVolumeDistance, EllipsoidDistance])
-def test_pairs_with_metrics_of_their_own_may_be_judged_otherwise(make):
-    learner = make(radius=2.0, shared=False)
+def test_pairs_with_metrics_of_their_own_may_be_judged_otherwise():
+    learner = MomentDistance(radius=2.0, shared=False)
     learner.begin(2, 3)
     learner.verdict([1.0, 0.0], ORIGIN, 0.3, unfair=True, pair=0)
     learner.verdict([1.0, 0.0], ORIGIN, 0.3, unfair=False, pair=1)
 
 
-def test_that_something_was_unfair_is_no_question_where_all_were_treated_equally():
-    policy = LipschitzUCB(2, seed=1)
-    decision = policy.ask([[1.0, 0.0], [0.0, 1.0]])
-    with pytest.raises(
-        VerdictError, match=r"which pair was unfair\? No pair of this round teaches anything new; nothing"
-    ):
-        policy.tell(decision, 0.5, True)
-
-
-def test_verdicts_of_one_report_that_clash_are_said_to():
-    policy = LipschitzUCB(2, silence="nothing", metric=MomentDistance(radius=2.0), seed=1)
-    people = [[1.0, 0.0], [0.0, 0.0], [1.0, 1e-6], [0.0, 1e-6]]
-    policy.metric.verdict(people[0], people[1], 0.9, unfair=False)
-    decision = policy.ask(people)
-    gaps = np.abs(decision.probabilities[:, None] - decision.probabilities[None, :])
-    pairs = [(i, j) for i, j in ((0, 1), (0, 3), (1, 2)) if gaps[i, j] > 0.1]
-    assert len(pairs) >= 2
-    reward = 0.5 if decision.index >= 0 else None
-    with pytest.raises(VerdictError, match=r"pair \(\d, \d\): verdict: no metric .* nothing has changed; "):
-        policy.tell(decision, reward, pairs[:1], acceptable=pairs[1:])
-    assert policy.open_tickets == [decision.id]
-
-
-@every
-@pytest.mark.parametrize("precision", [0.02, 0.2])
-def test_taking_back_equals_never_having_said_it_for_a_policy_of_any_precision(make, precision):
-    people, told = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]), []
-    true = MahalanobisOracle(A).distances(people)
-    said = [(0, 1, 1.5, True), (0, 2, 0.6, False), (1, 2, 1.3, True), (0, 1, 1.1, True), (1, 2, 0.8, False)]
-    for withdrawn in (0, 1, 2):
-        policy = LipschitzUCB(2, metric=make(radius=2.0), precision=precision, silence="nothing", seed=1)
-        policy.ask(people)
-        for number, (i, j, gap, unfair) in enumerate(said):
-            if number == withdrawn - 1:
-                extra = policy.metric.verdict(people[0], people[2], 1.2 * true[0, 2], unfair=True)
-            policy.metric.verdict(people[i], people[j], gap * true[i, j], unfair)
-        if withdrawn:
-            policy = from_bytes(to_bytes(policy))
-            policy.metric.withdraw(extra)
-        told.append(policy.metric)
-    for other in told[1:]:
-        for name in STATE:
-            assert np.array_equal(getattr(told[0].state, name), getattr(other.state, name)), name
-        assert told[0].bounds(people[0], people[1]) == other.bounds(people[0], people[1])
-
-
-@pytest.mark.parametrize("silence", ["acceptable", "nothing"])
 @pytest.mark.parametrize(
-    "make", [*METRICS.values(), lambda: MomentDistance(error_rate=0.1)], ids=[*METRICS, "moments with errors"]
+    ("make", "silence", "precision"),
+    [
+        (MomentDistance, "acceptable", 0.2),
+        (EllipsoidDistance, "nothing", 0.02),
+        (METRICS["projected volume"], "acceptable", 0.02),
+        (lambda: MomentDistance(error_rate=0.1), "nothing", 0.02),
+    ],
+    ids=[*METRICS, "moments with errors"],
 )
-def test_a_verdict_taken_back_leaves_exactly_what_the_conversation_taught(make, silence):
-    policy = LipschitzUCB(2, metric=make(), silence=silence, noise_scale=0.1, seed=2)
+def test_a_verdict_taken_back_leaves_exactly_what_the_conversation_taught(make, silence, precision):
+    policy = LipschitzUCB(2, metric=make(), silence=silence, precision=precision, noise_scale=0.1, seed=2)
     world = LinearContexts([0.6, 0.4], MahalanobisOracle([[0.4, 0.1]]), individuals=4)
     world.reset(2)
     for _ in range(15):
@@ -289,7 +251,7 @@ def test_a_verdict_taken_back_leaves_exactly_what_the_conversation_taught(make, 
 
 
 @pytest.mark.compiled
-@every
+@pytest.mark.parametrize("make", [MomentDistance, EllipsoidDistance])
 def test_a_radius_that_grows_is_said_once(make):
     policy = LipschitzUCB(2, metric=make(), seed=1)
     world = LinearContexts([0.6, 0.4], MahalanobisOracle(A), individuals=4)
@@ -338,15 +300,4 @@ def test_a_simulation_says_it_as_well():
 
     place = LinearContexts([0.6, 0.4], MahalanobisOracle(A), individuals=4, contexts="adversarial")
     with pytest.warns(UserWarning, match="radius: no metric"):
-        eh.simulate(LipschitzUCB(2, metric=EllipsoidDistance(structure="diagonal")), place, rounds=150, seed=1, jobs=1)
-
-
-def test_honest_auditors_hear_nothing_of_it():
-    policy, world = LipschitzUCB(2, seed=1), LinearContexts([0.6, 0.4], MahalanobisOracle(A), individuals=4)
-    world.reset(1)
-    for _ in range(60):
-        (people,) = world.observe()
-        decision = policy.ask(people)
-        policy.tell(decision, *world.respond(decision))
-    assert policy.metric.radius_reached == 4.0
-    assert policy.metric.contradictions() == []
+        eh.simulate(LipschitzUCB(2, metric=EllipsoidDistance(structure="diagonal")), place, rounds=60, seed=1, jobs=1)

@@ -5,11 +5,10 @@ import re
 
 import numpy as np
 import pytest
-from scipy.optimize import linprog
 
-from evenhand.errors import ExhaustedError, VerdictError
+from evenhand.errors import ExhaustedError
 from evenhand.saving.state import from_bytes, to_bytes
-from evenhand.similarity import MomentDistance, PairQueue, PosteriorDistance, forms
+from evenhand.similarity import PairQueue, PosteriorDistance, forms
 from evenhand.similarity.forms import contradicting
 
 pytestmark = [pytest.mark.compiled, pytest.mark.slow]
@@ -43,8 +42,7 @@ def asked(juror, dimension, most=150, right=math.inf, trusted=False, **more):
     return queue, np.array([[JURORS[juror](x - y) for x in queue._rows] for y in queue._rows])
 
 
-@pytest.mark.parametrize("dimension", [2, 3])
-@pytest.mark.parametrize(("juror", "structure"), [("sum", "absolute"), ("root", "symmetric")])
+@pytest.mark.parametrize(("juror", "structure", "dimension"), [("sum", "absolute", 3), ("root", "symmetric", 2)])
 def test_no_pair_is_unfair_by_the_jurors_own_form(juror, structure, dimension):
     queue, distances = asked(juror, dimension, trusted=True)
     assert (queue.policy.metric.structure, queue.policy.metric.guarantee) == (structure, "certified")
@@ -53,14 +51,12 @@ def test_no_pair_is_unfair_by_the_jurors_own_form(juror, structure, dimension):
     assert found.mean > found.lot + 0.1
     assert "no answer contradicts this form" in found.notes[0]
     assert found.notes[1].startswith("If the form holds, no two people's chances differ by more than ")
-    proposed = [question for _, question, _ in queue._answers if question.proposed]
-    assert f"0 of {len(proposed)} proposed differences were called unfair." in found.notes
-    assert len(proposed) >= 5
+    proposed = int(re.search(r"0 of (\d+) proposed differences were called unfair\.", " ".join(found.notes))[1])
+    assert 5 <= proposed < len(queue.answers)
 
 
-@pytest.mark.parametrize("check", [0, 3])
-def test_while_both_forms_agree_with_the_answers_the_smaller_distance_counts(check):
-    queue, distances = asked("sum", 2, most=12, check=check)
+def test_while_both_forms_agree_with_the_answers_the_smaller_distance_counts():
+    queue, distances = asked("sum", 2, most=12, check=3)
     assert "agree with" in queue.form
     found = queue.chances(places=3)
     assert (np.abs(found.chances[:, None] - found.chances) <= distances + 1e-9).all()
@@ -80,12 +76,7 @@ def test_where_no_form_fits_that_is_said_with_the_number_of_answers_against_each
     assert notes[0] == f"{queue.form}."
     assert not queue.fits
     assert not any("no two people" in note for note in notes)
-    unfair = {verdict.id for verdict in queue.policy.metric.verdicts if verdict.unfair}
-    proposed = [told for told, question, _ in queue._answers if question.proposed]
-    if found := len(unfair & set(proposed)):
-        more = "others in these chances may be unfair as well"
-        assert queue.checked == f"{found} of {len(proposed)} proposed differences were called unfair: {more}"
-    assert dimension == 2 or found
+    assert dimension == 2 or queue.checked.endswith(": others in these chances may be unfair as well")
 
 
 def test_a_juror_of_no_form_is_not_asked_on_and_on():
@@ -137,39 +128,6 @@ def test_where_answers_may_be_wrong_the_form_is_known_once_they_tell():
     assert max(one.wrong for one in queue.policy.suspects()) < 0.5
     again = from_bytes(to_bytes(queue))
     assert (again.form, again.tested, again.ask()) == (queue.form, queue.tested, queue.ask())
-
-
-def test_a_sum_of_absolute_differences_has_the_ends_of_a_linear_program():
-    draws, learner = np.random.default_rng(5), MomentDistance(structure="absolute", radius=2.0)
-    rows, limits = [], []
-    for _ in range(25):
-        x, y = draws.uniform(-0.5, 0.5, size=(2, 3))
-        gap = draws.uniform(0.05, 0.6)
-        unfair = bool(JURORS["sum"](x - y) < gap)
-        learner.verdict(x, y, gap, unfair)
-        sign = 1.0 if unfair else -1.0
-        rows.append(sign * np.abs(x - y))
-        limits.append(sign * gap)
-    for _ in range(10):
-        x, y = draws.uniform(-0.5, 0.5, size=(2, 3))
-        ends = [
-            linprog(sign * np.abs(x - y), A_ub=rows, b_ub=limits, bounds=[(0, 2)] * 3).fun * sign for sign in (1, -1)
-        ]
-        low, guess, high = learner.bounds(x, y)
-        assert (low, high) == pytest.approx((ends[0], min(ends[1], 1.0)), abs=1e-7)
-        assert low <= guess <= high
-        assert low <= JURORS["sum"](x - y) <= high
-    assert learner.contradictions() == []
-    with pytest.raises(VerdictError, match=r"no metric calls a gap of 0\.9 acceptable"):
-        learner.verdict([0.1, 0.0, 0.0], [0.0, 0.0, 0.0], 0.9, False)
-    assert learner.contradictions() == []  # it stands against the radius, not against another answer
-    z, low = np.array([0.4, 0.3, 0.2]), learner.bounds([0.4, 0.3, 0.2], [0.0, 0.0, 0.0])[0]
-    wrong = learner.verdict(z, np.zeros(3), low + 0.05, False)
-    with pytest.raises(VerdictError, match=f"{wrong} called a gap of"):
-        learner.verdict(z, np.zeros(3), low + 0.04, True)
-    possible = linprog(np.zeros(3), A_ub=[*rows, z], b_ub=[*limits, low + 0.04], bounds=[(0, 2)] * 3)
-    assert possible.status == 0  # without that one answer, all others agree with the refused one
-    assert learner.contradictions() == [wrong]
 
 
 def test_a_belief_in_a_sum_of_absolute_differences_contains_the_truth():

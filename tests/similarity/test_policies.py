@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
-from evenhand.errors import ArgumentError, ContextError, RewardError, TableError, VerdictError
+from evenhand.errors import ArgumentError, ContextError, RewardError, VerdictError
 from evenhand.rng import child
-from evenhand.saving.state import from_bytes, to_bytes
+from evenhand.saving.state import to_bytes
 from evenhand.similarity import (
     EllipsoidDistance,
     KnownDistance,
@@ -82,7 +82,7 @@ def test_violations_stop_and_the_margin_keeps_them_from_coming_back():
 
 
 def test_known_metric_and_known_rewards_have_no_regret_and_no_violation():
-    found = run(KnownRewardLipschitz(THETA, metric=KnownDistance(A)), world(), 2000)
+    found = run(KnownRewardLipschitz(THETA, metric=KnownDistance(A)), world(), 300)
     assert abs(float(found.regret[-1])) < 1e-6
     assert found.violations_above_zero[-1] == 0
 
@@ -109,23 +109,6 @@ def test_the_ridge_estimate_is_that_of_the_textbook():
     assert np.allclose(policy._state.rewards, shown @ policy._state.theta + np.minimum(1, spread * width))
 
 
-def test_rewards_that_are_told_change_nothing_where_they_are_known():
-    x = np.random.default_rng(1).uniform(-0.7, 0.7, size=(6, 2))
-    one, other = (make(theta=THETA, seed=1) for make in (LipschitzUCB, KnownRewardLipschitz))
-    for _ in range(20):
-        first, second = one.ask(x), other.ask(x)
-        assert first.probabilities.tolist() == second.probabilities.tolist()
-        one.tell(first, 0.1, MahalanobisOracle(A)(x, first.probabilities))
-        other.tell(second, 0.9, MahalanobisOracle(A)(x, second.probabilities))
-
-
-def test_probabilities_solve_the_fair_program_for_the_distances_played():
-    policy = KnownRewardLipschitz(THETA, metric=KnownDistance(A), seed=1)
-    x = np.random.default_rng(1).uniform(-0.7, 0.7, size=(6, 2))
-    expected = fair_distribution(x @ THETA, MahalanobisOracle(A).distances(x))
-    assert np.allclose(policy.ask(x).probabilities, expected)
-
-
 def test_the_certificate_adds_up_prices_and_bounds_the_regret_of_a_metric_that_is_nearly_right():
     rng, believed = np.random.default_rng(4), MahalanobisOracle(0.97 * A)
     policy = KnownRewardLipschitz(THETA, metric=KnownDistance(0.97 * A), seed=1)
@@ -134,6 +117,7 @@ def test_the_certificate_adds_up_prices_and_bounds_the_regret_of_a_metric_that_i
         x = rng.uniform(-0.5, 0.5, size=(3 + n % 4, 2))
         p, before = policy.ask(x).probabilities, policy.certificate
         solved = fair_distribution(x @ THETA, believed.distances(x), details=True)
+        assert np.allclose(p, solved.probabilities)
         total += 0.02 * solved.prices.sum()
         assert before == pytest.approx(total)
         part = 0.02 * solved.prices.sum()
@@ -145,14 +129,12 @@ def test_the_certificate_adds_up_prices_and_bounds_the_regret_of_a_metric_that_i
 
 def test_draws_follow_the_probabilities_and_leave_the_rest_to_nobody():
     policy = KnownRewardLipschitz(theta=[1.0, 0.0], metric=KnownDistance([[0.3, 0.0]]), seed=4)
-    drawn = [policy.ask([[1.0, 0.0], [-0.5, 0.0]]) for _ in range(4000)]
-    p = drawn[0].probabilities
-    assert p == pytest.approx([0.725, 0.275], abs=1e-9)
-    only = [policy.ask([[1.0, 0.0], [-1.0, 0.0], [-0.9, 0.1]]) for _ in range(4000)]
+    assert policy.ask([[1.0, 0.0], [-0.5, 0.0]]).probabilities == pytest.approx([0.725, 0.275], abs=1e-9)
+    only = [policy.ask([[1.0, 0.0], [-1.0, 0.0], [-0.9, 0.1]]) for _ in range(1000)]
     p = only[0].probabilities
     rest = 1 - p.sum()
     share = np.mean([decision.index == -1 for decision in only])
-    assert abs(share - rest) < 4 * np.sqrt(0.25 / 4000)
+    assert abs(share - rest) < 4 * np.sqrt(0.25 / 1000)
     nobody = next(decision for decision in only if decision.index == -1)
     assert nobody.reason.startswith("nobody")
     policy.tell(nobody, None)
@@ -174,8 +156,8 @@ def test_rounds_that_would_take_minutes_with_projected_volume_are_refused_by_nam
     with pytest.raises(ContextError, match=r"at most 200 pairs for ProjectedVolumeDistance, got '?21 with 210 pairs"):
         policy.ask(np.zeros((21, 2)))
     assert to_bytes(policy) == before
-    policy.prepare(20, 2)
-    LipschitzUCB(2, metric=ProjectedVolumeDistance(most_pairs=None, seed=1), select="many").prepare(21, 2)
+    policy.prepare(20)
+    LipschitzUCB(2, metric=ProjectedVolumeDistance(most_pairs=None, seed=1), select="many").prepare(21)
     with pytest.raises(ArgumentError, match="most_pairs: expected"):
         ProjectedVolumeDistance(most_pairs=0)
 
@@ -195,19 +177,9 @@ def test_many_draws_name_all_who_were_drawn_and_the_chance_of_exactly_these():
     assert len(seen) > 2
 
 
-def test_baselines_are_special_cases():
-    place = world()
-    alike = run(KnownRewardLipschitz(theta=np.zeros(2), metric=KnownDistance(np.zeros((1, 2)))), place, 500)
-    free = run(LipschitzUCB(2, metric=KnownDistance(1e6 * np.eye(2)), noise_scale=0.1), place, 3000)
-    assert alike.violations_above_zero[-1] == 0
-    assert alike.regret[-1] > 10
-    assert free.regret[-1] < 0
-    assert free.violated_rounds[-1] > 2700
-
-
 def test_one_named_pair_a_round_is_enough_for_a_shared_learner():
     oracle = MahalanobisOracle(A, names="one", seed=1)
-    found = run(LipschitzUCB(2, silence="acceptable unless another is named"), world(oracle=oracle), 1500)
+    found = run(LipschitzUCB(2, silence="acceptable unless another is named"), world(oracle=oracle), 800)
     assert found.violations[-1] == found.violations[2] < 100
 
 
@@ -215,7 +187,7 @@ def test_silence_that_means_nothing_teaches_only_explicit_verdicts():
     policy, oracle = LipschitzUCB(2, silence="nothing", seed=1), MahalanobisOracle(A)
     place = world()
     place.reset(3)
-    for _ in range(300):
+    for _ in range(150):
         (x,) = place.observe()
         decision = policy.ask(x)
         reward, violations = place.respond(decision)
@@ -231,11 +203,10 @@ def test_silence_that_means_nothing_teaches_only_explicit_verdicts():
 
 
 @pytest.mark.compiled
-def test_errors_of_the_auditor_need_the_belief():
+def test_a_belief_keeps_violations_few_though_the_auditor_errs():
     oracle = MahalanobisOracle(A, error_rate=0.1, seed=1)
     robust = run(LipschitzUCB(2, metric=MomentDistance(error_rate=0.1)), world(oracle=oracle), 10_000)
-    hard = run(LipschitzUCB(2, metric=EllipsoidDistance(radius=1.0)), world(oracle=oracle), 10_000)
-    assert robust.violations[-1] < 300 < hard.violations[-1]
+    assert robust.violations[-1] < 300
 
 
 def test_an_auditor_may_be_any_callable_beside_the_truth():
@@ -244,19 +215,11 @@ def test_an_auditor_may_be_any_callable_beside_the_truth():
     assert found.violations[-1] == found.violations[1]
 
 
-def test_the_name_of_an_auditor_is_saved_with_the_verdict():
-    learner = MomentDistance(radius=1.0, error_rate=0.1)
-    for name in ("ann", "bob"):
-        learner.verdict([0.5, 0.1], [0.0, 0.0], 0.4, True, auditor=name)
-    again = from_bytes(to_bytes(learner))
-    again.withdraw(again.verdict([0.6, 0.1], [0.0, 0.2], 0.3, True, auditor="cid"))
-    assert [verdict.auditor for verdict in again.verdicts] == ["ann", "bob"]
-    assert np.array_equal(again.state.centre, learner.state.centre)
-
-
 def test_something_was_unfair_asks_which_pair():
     policy = LipschitzUCB(2, seed=1)
     decision = policy.ask([[1.0, 0.0], [0.0, 1.0], [0.6, 0.6]])
+    with pytest.raises(VerdictError, match=r"which pair was unfair\? No pair of this round teaches anything new"):
+        policy.tell(decision, 1.0, True)
     policy.tell(decision, 1.0 if decision.index >= 0 else None)
     decision = policy.ask([[1.0, 0.0], [0.0, 1.0], [0.6, 0.6]])
     with pytest.raises(VerdictError, match="which pair was unfair"):
@@ -293,23 +256,12 @@ def test_the_same_people_every_round_do_not_leave_the_policy_stuck_at_treating_a
     assert ((low <= true + 1e-9) & (true <= high + 1e-9)).all()
 
 
-def test_the_number_of_individuals_may_change_from_round_to_round():
-    policy = LipschitzUCB(2, seed=1)
-    decisions = [policy.ask(np.full((k, 2), 0.1) * np.arange(1, k + 1)[:, None] / k) for k in (2, 5, 1, 3)]
-    for decision in reversed(decisions):
-        policy.tell(decision, 0.5 if decision.index >= 0 else None)
-    assert [len(d.probabilities) for d in decisions] == [2, 5, 1, 3]
-
-
 @pytest.mark.parametrize(
     ("contexts", "says"),
     [
         ([[3.0, 4.0], [0.1, 0.0]], r"norms of at most 1, got '5 for individual 0'; rescale the features with Scale"),
-        ([[np.nan, 0.0]], "finite numbers, got 'nan for individual 0, feature 0'"),
+        ([[np.nan, 0.0]], r"finite numbers of at most 1e\+70, got 'nan at \[0, 0\]'"),
         ([[1.0]], "one row per individual"),
-        ([1.0, 0.0], "one row per individual"),
-        (np.zeros((0, 2)), "one row per individual"),
-        ("abc", "one row per individual"),
     ],
 )
 def test_bad_contexts_are_refused(contexts, says):
@@ -324,10 +276,7 @@ def test_bad_contexts_are_refused(contexts, says):
     ("violations", "acceptable", "says"),
     [
         ([(0, 5)], (), "two different positions below 3"),
-        ([(1, 1)], (), "two different positions"),
-        ([(0, "b")], (), "two different positions"),
         ([3], (), r"pairs \(i, j\)"),
-        ([(0, 1, 2)], (), r"pairs \(i, j\)"),
         ([(0, 1)], (), "both had the same probability"),
         ([(0, 2)], [(2, 0)], "each pair on one side"),
     ],
@@ -340,46 +289,16 @@ def test_bad_verdicts_are_refused(violations, acceptable, says):
     assert policy.open_tickets == [decision.id]
 
 
-@pytest.mark.parametrize("reward", [np.nan, np.inf, "much", [1.0, 2.0]])
-def test_bad_rewards_are_refused(reward):
-    policy = LipschitzUCB(1, seed=1)
-    decision = policy.ask([[1.0]])
-    assert decision.index == 0
-    with pytest.raises(RewardError):
-        policy.tell(decision, reward)
-    assert policy.open_tickets == [decision.id]
-
-
 TABLE = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [0.0, 1.0, 0.5], "r": [0, 1, 1]})
 
 
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda: LipschitzUCB(0), "dimension: expected"),
-        (lambda: LipschitzUCB(2, precision=0), "precision: expected"),
-        (lambda: LipschitzUCB(2, delta=1.0), "delta: expected"),
-        (lambda: LipschitzUCB(2, ridge=-1), "ridge: expected"),
-        (lambda: LipschitzUCB(2, select="two"), "select: expected"),
-        (lambda: LipschitzUCB(2, silence="gold"), "silence: expected"),
-        (lambda: LipschitzUCB(2, metric=A), "metric: expected"),
         (lambda: LipschitzUCB(2, metric=EllipsoidDistance(shared=False)), "individuals: expected"),
         (lambda: LipschitzUCB(2, individuals=3).ask(PAIR), "expected 3 individuals"),
-        (lambda: LipschitzUCB(), "dimension: expected a whole number >= 1 and <= 1000000, got None"),
         (lambda: LipschitzUCB(3, theta=THETA), "dimension: expected 2, one a weight in theta, got 3"),
-        (lambda: KnownRewardLipschitz(theta=[np.nan]), "theta: expected"),
-        (lambda: KnownRewardLipschitz(theta=[[1.0]]), "theta: expected"),
-        (lambda: MahalanobisOracle(A, error_rate=0.5), "error_rate: expected"),
-        (lambda: MahalanobisOracle(A, names="two"), "names: expected"),
-        (lambda: MahalanobisOracle(A)([[1.0]], [1.0]), "contexts: expected"),
-        (lambda: MahalanobisOracle(A)(PAIR, [1.0]), "probabilities: expected"),
         (lambda: MomentDistance().verdict([1.0], [0.0], 0.3, True, auditor=""), "auditor: expected a name"),
-        (lambda: LipschitzUCB(1).verdict([1.0], [0.0], 0.3, True, auditor=7), "auditor: expected a name"),
-        (lambda: world(individuals=0), "individuals: expected"),
-        (lambda: world(contexts="cube"), "contexts: expected"),
-        (lambda: world(noise=-1), "noise: expected"),
-        (lambda: world(oracle=3), "oracle: expected"),
-        (lambda: world(oracle=lambda x, p: []), "truth: expected"),
         (lambda: LinearContexts([1.0], MahalanobisOracle(A)), "oracle: expected a matrix A with 1 columns"),
         (lambda: world(contexts="clustered", clusters=[[1.0]]), "clusters: expected"),
         (lambda: run(LipschitzUCB(3), world(), 10), "world: expected"),
@@ -389,12 +308,6 @@ TABLE = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [0.0, 1.0, 0.5], "r": [0, 1, 1]
 def test_bad_arguments_are_refused(call, says):
     with pytest.raises(ArgumentError, match=says):
         call()
-
-
-@pytest.mark.parametrize(("features", "reward"), [(["a", "c"], "r"), (["a", "b"], "q"), ("ab", "r"), ([], "r")])
-def test_bad_tables_are_refused(features, reward):
-    with pytest.raises(TableError):
-        TableIndividuals(TABLE, features=features, reward=reward, oracle=MahalanobisOracle(A))
 
 
 def test_the_table_shows_its_own_rows():

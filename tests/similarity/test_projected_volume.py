@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-from evenhand.errors import ArgumentError
-from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.similarity import ProjectedVolumeDistance
 from tests.reference.similarity_cylinder import cylinder_centroid, vertices
 
@@ -80,22 +78,7 @@ def test_thin_directions_are_found_measured_and_kept():
     assert counts[-1] == 3
 
 
-def test_a_set_that_is_wide_has_no_thin_direction_and_a_flat_one_has():
-    learner = ProjectedVolumeDistance(radius=1.0, precision=0.001, thin=0.02, seed=1)
-    learner.verdict([1.0, 0.0], [0.0, 0.0], 0.5, unfair=False)
-    assert learner.state.thin[0] == 0
-    number = learner.verdict([1.0, 0.0], [0.0, 0.0], 0.51, unfair=True)
-    assert np.abs(axes(learner)[1]) == pytest.approx(np.array([[1.0, 0.0, 0.0]]), abs=0.02)
-    again = from_bytes(to_bytes(learner))
-    assert again.state.thin[0] == 1
-    learner.withdraw(number)
-    assert learner.state.thin[0] == 0
-
-
 def test_delta_is_the_papers_unless_given():
     learner = ProjectedVolumeDistance(precision=0.1)
     learner.begin(2)
     assert learner.state.thin_width == pytest.approx(0.1**2 / (16 * 3**2 * 4**2))
-    for wrong in (-1, np.inf, "paper"):
-        with pytest.raises(ArgumentError, match="thin: expected"):
-            ProjectedVolumeDistance(thin=wrong)

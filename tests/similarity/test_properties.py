@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import linprog
 
 from evenhand.errors import ClosedTicketError
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.similarity import LipschitzUCB, MahalanobisOracle, fair_distribution
 from tests.fuzzing import many
-from tests.reference.similarity_program import HighsProgram
 
 SELECT = st.sampled_from(["one", "many"])
 PLACE = st.tuples(*[st.integers(-5, 5).map(lambda n: n / 8)] * 2)
@@ -26,32 +24,6 @@ def programs(draw):
         for j in range(i):
             distances[i, j] = distances[j, i] = draw(st.integers(0, 20)) / 16
     return rewards, distances
-
-
-def face(rewards, distances, one, value):
-    """Return (rows, limits) of the optimal distributions."""
-    k = len(rewards)
-    pairs = [(i, j) for i in range(k) for j in range(k) if i != j]
-    rows = [np.eye(k)[i] - np.eye(k)[j] for i, j in pairs]
-    limits = [distances[pair] for pair in pairs]
-    return np.array([*rows, np.full(k, float(one)), -rewards]), np.array([*limits, 1.0, -value + 1e-10])
-
-
-@given(programs(), SELECT)
-@settings(max_examples=many(300))
-def test_the_fair_program_is_feasible_optimal_and_closest_to_uniform(program, select):
-    (a, c), one = program, select == "one"
-    k = a.size
-    p = fair_distribution(a, c, select=select)
-    assert (np.abs(p[:, None] - p[None]) <= c + 1e-12).all()
-    assert p.min() >= -1e-12
-    assert p.max() <= 1 + 1e-12
-    assert not one or p.sum() <= 1 + 1e-12
-    value, _ = HighsProgram(k, one).solve(a, c)
-    assert a @ p == pytest.approx(value, abs=1e-9)
-    rows, limits = face(a, c, one, a @ p)
-    nearer = linprog(p - 1 / k, A_ub=rows, b_ub=limits, bounds=(0, 1))
-    assert nearer.fun >= (p - 1 / k) @ p - 1e-6
 
 
 @given(programs(), SELECT, st.randoms(use_true_random=False))

@@ -59,15 +59,10 @@ def test_unfair_teaches_about_a_pair_played_one_to_nothing_as_well(make):
     assert policy.distances(OTHERS)[1][0, 1] < before
 
 
-def test_pairs_that_were_treated_equally_are_not_asked_about():
-    policy = LipschitzUCB(2, silence="nothing", seed=1)
-    decision = policy.ask([[0.5, 0.5], [0.5, 0.5], [0.4, 0.4]])
-    assert (0, 1) not in policy.questions(decision)
-
-
-@pytest.mark.parametrize("make", [METRICS[name] for name in ("moments", "tolerant", "projected volume")])
+@pytest.mark.parametrize("make", [METRICS["moments"], METRICS["tolerant"]])
 def test_what_is_asked_teaches_and_what_is_not_asked_does_not(make):
     oracle, rng, asked, left = MahalanobisOracle([[0.5, 0.2], [0.0, 0.4]]), np.random.default_rng(2), 0, 0
+    equal = 0
     policy = LipschitzUCB(2, metric=make(radius=2.0), silence="nothing", seed=1)
     for _ in range(25):
         people = rng.uniform(-0.7, 0.7, size=(3, 2))
@@ -77,6 +72,7 @@ def test_what_is_asked_teaches_and_what_is_not_asked_does_not(make):
         for i, j in [(0, 1), (0, 2), (1, 2)]:
             if gaps[i, j] <= 1e-9:
                 assert (i, j) not in questions
+                equal += 1
                 continue
             taught = [teaches(policy.metric, people[i], people[j], gaps[i, j], unfair) for unfair in (True, False)]
             assert any(taught) == ((i, j) in questions), (i, j, taught)
@@ -87,6 +83,7 @@ def test_what_is_asked_teaches_and_what_is_not_asked_does_not(make):
         policy.tell(decision, 0.5 if decision.index >= 0 else None, flagged, acceptable=fine)
     assert asked > 8
     assert left > 8
+    assert equal > 0
 
 
 def teaches(metric, x, y, gap, unfair):

@@ -4,14 +4,10 @@ import warnings
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-import evenhand as eh
-from evenhand.cli import app
 from evenhand.errors import ArgumentError, VerdictError
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.similarity import LipschitzUCB, MomentDistance
-from evenhand.similarity.moments import cautious_rate
 
 ORIGIN = [0.0, 0.0]
 X = [1.0, 0.0]
@@ -124,38 +120,3 @@ def test_an_interval_of_a_belief_by_moments_holds_the_truth_after_many_wrong_ver
         low, _, high = learner.bounds([1.0], [0.0])
         missed += not low**2 <= true <= high**2
     assert missed <= 2
-
-
-def test_the_assumed_rate_is_above_the_true_one():
-    rates = np.linspace(0.0, 0.49, 50)
-    assert all(cautious_rate(r) > r for r in rates)
-    assert cautious_rate(0.5) == 0.5
-    assert cautious_rate(0.7) == pytest.approx(1 - cautious_rate(0.3))
-    assert MomentDistance(error_rate=0.1)._assumed_error_rate(0.1) == pytest.approx(0.19, abs=0.005)
-
-
-@pytest.fixture
-def people(tmp_path):
-    file = tmp_path / "people.csv"
-    file.write_text("age,income,repaid\n30,1.0,0\n40,2.0,1\n50,4.0,1\n35,3.0,0\n61,0.5,1\n")
-    return [str(file), "--features", "age, income", "--reward", "repaid", "--seed", "2"]
-
-
-def audit(people, answers, *more):
-    return CliRunner().invoke(app, ["audit-pairs", *people, *map(str, more)], input="".join(f"{a}\n" for a in answers))
-
-
-def test_at_the_terminal_a_person_is_cautioned_where_answers_contradict_each_other(people, tmp_path):
-    state, judged = tmp_path / "pairs.eh", tmp_path / "judged.csv"
-    for answer, gap in (("unfair", 0.1), ("acceptable", 0.4)):
-        judged.write_text("one,other,answer\n" + f"1,2,{answer}\n" * 2)
-        read = audit(people, [], "--state", state, "--read", judged, "--gap", gap, "--auditor", "ann")
-        assert read.exit_code == 0, read.output
-    assert "distances are now estimated, not certified. To withdraw a wrong one, call" in " ".join(read.output.split())
-    done = audit(people, ["l", "a", "w 1", "w", "q"], "--state", state, "--auditor", "bob")
-    assert done.exit_code == 0, done.output
-    assert "Caution: distances are unknown: up to" in " ".join(done.output.split())
-    assert "No answer of yours has this number" in done.output
-    assert "Answer 5 is withdrawn." in done.output
-    assert eh.load(state).answers.auditor.tolist() == ["ann"] * 4
-    assert "auditor: expected a name" in str(audit(people, ["q"], "--state", state, "--auditor", " ").exception)

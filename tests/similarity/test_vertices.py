@@ -8,7 +8,6 @@ from scipy.optimize import linprog
 from evenhand.kernels.compose import entry, kernel
 from evenhand.kernels.halfspaces import Simplex, simplex, support
 from evenhand.kernels.vertices import UNREACHED, ascend, discard, keep
-from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.similarity import MomentDistance
 
 
@@ -54,28 +53,29 @@ def test_bounds_are_those_of_a_linear_program_while_cuts_come_in(whole):
     assert climbed > 0.8 * 6 * 80
 
 
-def test_a_learner_certifies_what_a_linear_program_over_its_log_does():
-    learner, rng = MomentDistance(radius=1.0), np.random.default_rng(2)
-    A = np.array([[0.4, 0.1, 0.0], [0.0, 0.3, 0.1]])
-    for _ in range(60):
+@pytest.mark.parametrize("structure", ["symmetric", "absolute"])
+def test_a_learner_certifies_what_a_linear_program_over_the_answers_does(structure):
+    learner, rng = MomentDistance(radius=1.0, structure=structure), np.random.default_rng(2)
+    A, weights, rows, limits = np.array([[0.4, 0.1, 0.0], [0.0, 0.3, 0.1]]), np.array([0.4, 0.3, 0.2]), [], []
+    square, bounds = structure == "symmetric", [(0, 1)] * 3
+    if square:
+        bounds = [(0.0 if i == j else -1.0, 1.0) for i, j in zip(*np.triu_indices(3), strict=True)]
+    for _ in range(40):
         x, y = rng.uniform(-0.6, 0.6, size=(2, 3))
+        z = np.abs(x - y)
+        true = z @ weights
+        if square:
+            true = np.linalg.norm(A @ (x - y))
+            z = (np.outer(x - y, x - y) * np.where(np.eye(3, dtype=bool), 1, 2**0.5))[np.triu_indices(3)]
         low, guess, high = learner.bounds(x, y)
-        state = learner.state
-        count = state.counts[0]
-        u = state.scales * (x - y)[state.rows] * (x - y)[state.columns]
-        sides = [(0.0 if i == j else -1.0, 1.0) for i, j in zip(state.rows, state.columns, strict=True)]
-        given = {"A_ub": state.cuts[0, :, :count].T, "b_ub": state.limits[0, :count]} if count else {}
-        ends = [sign * linprog(sign * u, bounds=sides, **given).fun for sign in (1.0, -1.0)]
-        expected = np.sqrt(np.clip(ends, 0.0, 1.0))
-        assert (low, high) == pytest.approx(tuple(expected), abs=1e-6)
-        learner.verdict(x, y, guess, bool(np.linalg.norm(A @ (x - y)) < guess))
-    assert 0 < state.kept[0, 0] <= 64
-
-
-def test_a_saved_learner_goes_on_with_its_vertices():
-    learner = next(learner for learner in MomentDistance._examples() if learner._has_history)
-    learner.bounds([0.5, 0.3], [0.1, 0.0])
-    again = from_bytes(to_bytes(learner))
-    np.testing.assert_array_equal(again.state.vertices, learner.state.vertices)
-    np.testing.assert_array_equal(again.state.kept, learner.state.kept)
-    assert again.state.kept[0, 0] > 0
+        given = {"A_ub": rows, "b_ub": limits} if rows else {}
+        ends = np.clip([sign * linprog(sign * z, bounds=bounds, **given).fun for sign in (1.0, -1.0)], 0.0, 1.0)
+        assert (low, high) == pytest.approx(tuple(np.sqrt(ends) if square else ends), abs=1e-6)
+        assert low <= true <= high
+        if high - low > 0.02:
+            sign = 1.0 if true < guess else -1.0
+            learner.verdict(x, y, guess, bool(true < guess))
+            rows.append(sign * z)
+            limits.append(sign * (guess**2 if square else guess))
+    assert len(rows) > 10
+    assert 0 < learner.state.kept[0, 0] <= 64

@@ -136,9 +136,6 @@ class EllipsoidDistance(DistanceLearner):
 
     _update_kernel = cut_ellipsoid
 
-    def _prior_radius(self, m: int) -> tuple[float, float]:
-        return 1.0, 1.0
-
 
 @routine
 def cut_volume(state: MetricState, copy: int, value: float, sign: float, precision: float) -> Any:
@@ -374,13 +371,9 @@ class ProjectedVolumeDistance(DistanceLearner):
 
         self.most_pairs = None if most_pairs is None else whole("most_pairs", most_pairs, low=1)
 
-    def _split_width(self, m: int) -> float:
-        if self.thin is not None:
-            return float(self.thin)
-        return (self.precision / (4.0 * m * (m + 1.0))) ** 2
-
-    def _prior_radius(self, m: int) -> tuple[float, float]:
-        return math.sqrt(m + 2.0), 1.0 / math.sqrt(m + 2.0)
+    def _prior(self, m: int) -> dict[str, float]:
+        thin = (self.precision / (4.0 * m * (m + 1.0))) ** 2 if self.thin is None else self.thin
+        return {"prior_radius": math.sqrt(m + 2.0), "spread": 1.0 / math.sqrt(m + 2.0), "thin_width": thin}
 
 
 @kernel
@@ -419,8 +412,8 @@ class KnownDistance(DistanceLearner):
     def _examples(cls) -> Iterator[KnownDistance]:
         yield cls([[0.3, 0.0]])
 
-    def _prior_radius(self, m: int) -> tuple[float, float]:
-        return 0.0, 0.0
+    def _prior(self, m: int) -> dict[str, float]:
+        return {"prior_radius": 0.0, "spread": 0.0}
 
     def _allocate(self, dimension: int, copies: int) -> None:
         if dimension != self.A.shape[1]:

@@ -79,7 +79,7 @@ class Forms:
             if metric.error_rate == 0.0:
                 rival: DistanceLearner | None = agreeing(metric.verdicts, structure)
             else:
-                rival = self._believed(metric) if self._worse(metric) <= 1 else None
+                rival = self._learner(metric).taught_as(metric) if self._worse(metric) <= 1 else None
             self._tried = told, rival
         return [metric] if self._tried[1] is None else [metric, self._tried[1]]
 
@@ -148,14 +148,6 @@ class Forms:
         if self._errors == 0.0 and self._wrong(metric)[structure == "absolute"] > 0:
             return PosteriorDistance(structure=structure)
         return MomentDistance(structure=structure, error_rate=self._errors)
-
-    def _believed(self, metric: DistanceLearner) -> DistanceLearner:
-        """Return that learner after it was told the log of the metric."""
-        belief = self._learner(metric)
-        belief.begin(metric.dimension or 0, metric.copies)
-        belief.log.entries = list(metric.log.verdicts)
-        belief.replay()
-        return belief
 
     def _wrong(self, metric: DistanceLearner) -> list[int]:
         """Return how many answers contradict each of the two forms."""

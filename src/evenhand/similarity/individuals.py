@@ -69,6 +69,8 @@ class Individuals:
 
     scores = SCORES
     units = UNITS
+    population: tuple[int, Floats, Floats, Floats, float]
+    """How individuals appear: `kind`, `theta`, `centres`, `table_rewards` and `spread` of an `Environment`."""
 
     def __init__(
         self,
@@ -93,14 +95,9 @@ class Individuals:
         self.arms = tuple(range(self.individuals))
         self._environment: Any = None
 
-    def population(self) -> tuple[int, Floats, Floats, Floats, float]:
-        """Return how individuals appear: the first fields of an `Environment` of these, `kind`, `theta`, `centres`,
-        `table_rewards` and `spread`."""
-        raise NotImplementedError
-
     def environment(self, stream: Words) -> Environment:
         """Return the state before the first round."""
-        kind, theta, centres, rewards, spread = self.population()
+        kind, theta, centres, rewards, spread = self.population
         k, d = self.individuals, centres.shape[1]
         return Environment(
             kind,
@@ -138,7 +135,7 @@ class Individuals:
         if not isinstance(policy, Policy) or traits.arms is not None:
             what, got = "a policy that chooses among individuals by contexts", f"a {type(policy).__name__}"
             raise ArgumentError(expected(name, what, got, "such as LipschitzUCB(dimension)"))
-        k, d = self.individuals, self.population()[2].shape[1]
+        k, d = self.individuals, self.population[2].shape[1]
         mine = getattr(policy, "individuals", None) or k, traits.dimension or d
         if mine != (k, d):
             want = f"a world that shows {mine[0]} individuals with {mine[1]} features"
@@ -239,7 +236,7 @@ class Individuals:
         return {name: (("round",), trace[:, n]) for n, name in enumerate(SCORES)}
 
     def _play(self, policy: LipschitzUCB, trace: Floats, checkpoints: Ints, stop: Callable[[int], None]) -> None:
-        policy.prepare(*self._environment.contexts.shape)
+        policy.prepare(self.individuals)
         decide, learn_verdicts = rule_kernels(learn_kernel(policy.metric._update_kernel))
         function = entry(play, decide=decide, learn_verdicts=learn_verdicts)
         done, row, final = 0, 0, int(checkpoints[-1])
@@ -252,18 +249,17 @@ class Individuals:
 
     def _step(self, policy: Any, trace: Floats, checkpoints: Ints, stop: Callable[[int], None]) -> None:
         self.watch(policy)
-        row, totals = 0, self._environment.totals
+        row, totals, learns = 0, self._environment.totals, isinstance(policy, LipschitzUCB)
         for round in range(1, int(checkpoints[-1]) + 1):
             (contexts,) = self.observe()
             decision = policy.ask(contexts)
             reward, violations = self.respond(decision)
-            if isinstance(policy, LipschitzUCB):
+            if learns:
                 totals[VERDICTS] += len(set(violations) | policy.undecided(decision))
             policy.tell(decision, reward, violations)
             if round == checkpoints[row]:
-                known = isinstance(policy, LipschitzUCB)
-                totals[METRIC_UPDATES] = policy.metric.state.tally[TEACHING] if known else np.nan
-                totals[CERTIFICATE] = policy.certificate if isinstance(policy, LipschitzUCB) else np.nan
+                totals[METRIC_UPDATES] = policy.metric.state.tally[TEACHING] if learns else np.nan
+                totals[CERTIFICATE] = policy.certificate if learns else np.nan
                 trace[row] = totals
                 row += 1
             if round % 1000 == 0:

@@ -81,18 +81,10 @@ class DistanceLearner(Parameters):
         self.dimension: int | None = None
         self.copies, self.log = 1, VerdictLog()
 
-    def _prior_radius(self, m: int) -> tuple[float, float]:
-        """Return how far the ellipsoid reaches in standard units, and the prior's factor relative to the ball of the
-        radius."""
-        raise NotImplementedError
-
-    def _assumed_error_rate(self, error_rate: float) -> float:
-        """Return the rate of wrong verdicts that the belief assumes where this is the true one."""
-        return error_rate
-
-    def _split_width(self, m: int) -> float:
-        """Return the width below which a direction is split off; 0 for never."""
-        return 0.0
+    def _prior(self, m: int) -> dict[str, float]:
+        """Return the fields of a `MetricState` of m coordinates that differ from those of an ellipsoid of the radius:
+        `prior_radius`, `spread`, `error_rate` and `thin_width`."""
+        return {}
 
     @property
     def _has_history(self) -> bool:
@@ -273,6 +265,14 @@ class DistanceLearner(Parameters):
         for v in self.log.entries:
             self._take(v)
 
+    def taught_as(self, other: DistanceLearner) -> Self:
+        """Take the verdicts of another learner's log in place of everything, and return the learner."""
+        assert other.dimension is not None
+        self.begin(other.dimension, other.copies)
+        self.log.entries, self.log.next = other.log.verdicts, other.log.next
+        self.replay()
+        return self
+
     def contradicts(self, newest: Verdict, beside: Sequence[Verdict] = ()) -> bool:
         """Return whether the log, or a verdict beside it, says the opposite on the same pair and gap; False where
         verdicts may be wrong."""
@@ -344,22 +344,18 @@ class DistanceLearner(Parameters):
         if copies * m * m > MOST_NUMBERS / 40 or dimension > MOST_NUMBERS // 40:
             what, hint = "features and pairs whose metrics fit in memory", 'structure="diagonal" or blocks need less'
             raise ArgumentError(expected("dimension", what, dimension, hint))
-        prior_radius, spread = self._prior_radius(m)
         most_doublings = DOUBLINGS if self.radius is None else 0
         state = empty_state(
             coordinates(dimension, self.structure),
             copies,
             2.0 * dimension if self.radius is None else self.radius,
             stream(self.seed),
-            error_rate=self.error_rate and self._assumed_error_rate(self.error_rate),
             tolerance=self.tolerance,
             most_doublings=most_doublings,
             logs=self.programs or most_doublings > 0,
-            prior_radius=prior_radius,
-            spread=spread,
             programs=self.programs,
             linear=self.structure == "absolute",
-            thin_width=self._split_width(m),
+            **self._prior(m),
         )
         for index in range(copies):
             metric.prior(state, index)

@@ -194,7 +194,7 @@ class LipschitzUCB(AskTell, Parameters):
         """
         shown, columns = self._read(contexts)
         k = len(shown)
-        self.prepare(k, self.dimension)
+        self.prepare(k)
         self.metric._make_room(2 * k * k)
         state, metric = flat(self._state), self.metric.arrays
         first = int(self._kernels.ask(shown, self.round + 1, self.params, state, metric))
@@ -357,18 +357,14 @@ class LipschitzUCB(AskTell, Parameters):
         return {(int(i), int(j)) for i, j in np.argwhere(ticket.undecided)}
 
     @locked
-    def prepare(self, k: int, dimension: int) -> None:
+    def prepare(self, k: int) -> None:
         """Prepare for k individuals per round.
 
         Raises
         ------
-        ArgumentError
-            If the policy is for another number of individuals, or of features, or its metric for fewer pairs.
+        ContextError
+            If there are more pairs than the metric learner takes in a round.
         """
-        if dimension != self.dimension or self.individuals not in (None, k):
-            many = self.individuals or "any number of"
-            want = f"a world that shows {many} individuals with {self.dimension} features"
-            raise ArgumentError(expected("world", want, Wording(f"{k} with {dimension}")))
         most, pairs = self.metric.most_pairs, k * (k - 1) // 2
         if most is not None and pairs > most:
             hint = "a verdict takes a random walk; show fewer, use MomentDistance(), or pass most_pairs=None and wait"

@@ -133,16 +133,9 @@ def opened(state: MetricState, copy: int) -> Any:
 
 
 @routine
-def certified(state: MetricState, copy: int) -> Any:
-    """Return the certified ends (low, high) of the distance d, and between them the guess, moved well inside."""
-    least, guess, most = ends(state, copy)
-    return rooted(state, least), guess, rooted(state, most)
-
-
-@routine
 def ends(state: MetricState, copy: int) -> Any:
     """Return the certified ends (least, most) of the square of the distance, not kept within [0, 1], and between them
-    the guess of `certified`."""
+    the guess, moved well inside."""
     least, guess, most = believed(state, copy)
     if not state.programs:
         return least, guess, most

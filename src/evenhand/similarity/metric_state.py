@@ -116,7 +116,7 @@ class MetricState(NamedTuple):
     scales: Floats
     """(m,): coordinate n of G is scales[n] G[rows[n], columns[n]]."""
     error_rate: float
-    """The rate of wrong verdicts."""
+    """The rate of wrong verdicts that the belief assumes."""
     tolerance: float
     """How far d^2 may be from any Mahalanobis distance."""
     most_doublings: int
@@ -178,6 +178,20 @@ def root(state: MetricState, value: float) -> float:
     return max(value, 0.0) if state.linear else math.sqrt(max(value, 0.0))
 
 
+DEFAULTS: dict[str, Any] = {
+    "error_rate": 0.0,
+    "tolerance": 0.0,
+    "most_doublings": 0,
+    "logs": False,
+    "prior_radius": 1.0,
+    "spread": 1.0,
+    "programs": False,
+    "linear": False,
+    "thin_width": 0.0,
+}
+"""The options of a learner that keeps an ellipsoid of its radius, and no log."""
+
+
 def empty_state(
     coordinates: tuple[Ints, Ints, Floats], copies: int, radius: float, random: Words, **options: Any
 ) -> MetricState:
@@ -186,9 +200,10 @@ def empty_state(
     Parameters
     ----------
     coordinates : (rows, columns, scales).
-    options : the fields from `error_rate` to `thin_width`.
+    options : the fields that differ from `DEFAULTS`.
     """
     rows, columns, scales = coordinates
+    options = DEFAULTS | options
     m, n, places = rows.size, copies, VERTICES if options["programs"] else 0
     capacity = 32 * m
     lengths = {"u": m, "length": 1, "image": m, "low": m, "high": m, "point": m, "step": m}
@@ -231,23 +246,7 @@ def grown(state: MetricState, capacity: int) -> MetricState:
     )
 
 
-pack_metric = packer(
-    empty_state(
-        (np.zeros(1, np.int64), np.zeros(1, np.int64), np.ones(1)),
-        1,
-        1.0,
-        stream(0),
-        error_rate=0.0,
-        tolerance=0.0,
-        most_doublings=0,
-        logs=False,
-        prior_radius=1.0,
-        spread=1.0,
-        programs=False,
-        linear=False,
-        thin_width=0.0,
-    )
-)
+pack_metric = packer(empty_state((np.zeros(1, np.int64), np.zeros(1, np.int64), np.ones(1)), 1, 1.0, stream(0)))
 """The kernel that builds a `MetricState` from its flat fields."""
 
 # ------------------------------------------------------------------ files

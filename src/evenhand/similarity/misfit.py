@@ -25,9 +25,6 @@ from evenhand.similarity.line_walk import Answers, wrong_under
 ALARM = 20.0
 """From this e-value on no metric is believed to fit."""
 
-TOGETHER = 100
-"""So many metrics are judged at a time."""
-
 QUARTILES = {0.25: "lower quartile", 0.5: "median", 0.75: "upper quartile"}
 
 
@@ -80,16 +77,12 @@ def misfit(draws: Floats, answers: Answers, people: tuple[Floats, Floats]) -> Mi
     """
     among = regions(*people)
     inside = np.array([region.members for region in among], np.float64).T
-    least, named = np.inf, (0, 0)
-    for first in range(0, len(draws), TOGETHER):
-        evidence = _evidence(draws[first : first + TOGETHER], answers, inside)
-        values = np.asarray(logsumexp(evidence, axis=1)) - np.log(len(among))
-        n = int(values.argmin())
-        if values[n] < least:
-            least, named = float(values[n]), (first + n, int(evidence[n].argmax()))
-    region = among[named[1]]
-    wrong = wrong_under(draws[named[0]][None], answers)[0]
-    here = region.members if region.feature >= 0 else _expected(draws[named[0]][None], answers)[0]
+    evidence = _evidence(draws, answers, inside)
+    values = np.asarray(logsumexp(evidence, axis=1)) - np.log(len(among))
+    n = int(values.argmin())
+    least, region, metric = float(values[n]), among[int(evidence[n].argmax())], draws[n][None]
+    wrong = wrong_under(metric, answers)[0]
+    here = region.members if region.feature >= 0 else _expected(metric, answers)[0]
     shares = [float(wrong[which].mean()) if which.any() else 0.0 for which in (here, ~here)]
     return Misfit(float(np.exp(min(least, 700.0))), region.feature, region.place, *shares)
 

@@ -112,8 +112,6 @@ def cautious_rate(error_rate: float) -> float:
     >>> [round(cautious_rate(r), 2) for r in (0.0, 0.05, 0.1, 0.2, 0.3)]
     [0.12, 0.16, 0.19, 0.26, 0.34]
     """
-    if error_rate == 0.5:
-        return 0.5
     ratio = 3.0 / (1.0 - 2.0 * error_rate)
     return 0.5 - math.sqrt(math.pi / 8.0) * 2.0 * ratio / (1.0 + ratio * ratio)
 
@@ -171,8 +169,6 @@ class MomentDistance(DistanceLearner):
         self.error_rate = real("error_rate", error_rate, low=0, below=0.5)
         self.programs = self.error_rate == 0.0
 
-    def _assumed_error_rate(self, error_rate: float) -> float:
-        return cautious_rate(error_rate)
-
-    def _prior_radius(self, m: int) -> tuple[float, float]:
-        return 3.0, 1.0 / math.sqrt(m + 2.0)
+    def _prior(self, m: int) -> dict[str, float]:
+        assumed = cautious_rate(self.error_rate) if self.error_rate > 0.0 else 0.0
+        return {"prior_radius": 3.0, "spread": 1.0 / math.sqrt(m + 2.0), "error_rate": assumed}

@@ -29,7 +29,7 @@ from evenhand.similarity.questions import PairTask, Question, as_shown, read_peo
 from evenhand.similarity.reading import LARGEST_FEATURE, LARGEST_REWARD
 from evenhand.similarity.scale import Scale, read_scale
 from evenhand.similarity.verdict_learning import believe_anew
-from evenhand.similarity.verdicts import read_auditor
+from evenhand.similarity.verdicts import Verdict, read_auditor
 
 UNFAIR, ACCEPTABLE, WITHDRAW = "unfair", "acceptable", "withdraw"
 ROUNDS = 20
@@ -112,8 +112,8 @@ class PairQueue(AskTell, Parameters):
         metric, random = MomentDistance(error_rate=self.errors), child(self.seed, 0)
         self.policy = LipschitzUCB(d, metric=metric, silence="nothing", on_contradiction="robust", seed=random)
         self._waiting: list[Question] = []
-        self._answers: list[tuple[int, Question, str]] = []
-        """What was answered: the verdict's id, the question as it was asked, and who answered."""
+        self._answers: dict[int, Question] = {}
+        """What was answered: by the verdict's id, the question as it was asked."""
         self.round = self.tested = 0
         self._forms = Forms(self.errors)
 
@@ -170,7 +170,7 @@ class PairQueue(AskTell, Parameters):
         if isinstance(label, str) and label in (UNFAIR, ACCEPTABLE):
             x, y = self._rows[question.one], self._rows[question.other]
             told, contradicted = self.policy.judge(x, y, question.gap, label == UNFAIR, auditor=who or None)
-            self._answers.append((told, question, who))
+            self._answers[told] = question
             self._put(question, who)
             self._take_form(contradicted)
             if question.proposed and label == UNFAIR and self.fits:
@@ -205,14 +205,13 @@ class PairQueue(AskTell, Parameters):
             If the auditor has given no such answer.
         """
         who = read_auditor(auditor) or ""
-        mine = [told for told, _, name in self._answers if name == who]
+        mine = [verdict.id for verdict in self._verdicts() if (verdict.auditor or "") == who]
         number = max([*mine, 0]) if number is None else number
         if number not in mine:
             what = "the number of one of your answers" if mine else "an earlier answer of yours"
             raise ArgumentError(expected("number", what, number))
         self.policy.withdraw(number)
-        (question,) = [asked for told, asked, _ in self._answers if told == number]
-        self._answers = [kept for kept in self._answers if kept[0] != number]
+        question = self._answers.pop(int(number))
         left = [same.answered for same in self._waiting if same[:3] == question[:3]]
         self._waiting = [kept for kept in self._waiting if kept[:3] != question[:3]]
         others = tuple(name for name in (left[0] if left else question.answered) if name != who)
@@ -236,7 +235,7 @@ class PairQueue(AskTell, Parameters):
         one, other = whole("one", one, low=0, high=last), whole("other", other, low=0, high=last)
         people = self._rows[one], self._rows[other]
         told, contradicted = self.policy.judge(*people, gap, unfair, auditor=read_auditor(auditor))
-        self._answers.append((told, Question(min(one, other), max(one, other), float(gap)), auditor or ""))
+        self._answers[told] = Question(min(one, other), max(one, other), float(gap))
         self._take_form(contradicted)
         return told
 
@@ -250,10 +249,9 @@ class PairQueue(AskTell, Parameters):
         import pandas as pd
 
         wrong = {one.id: one.wrong for one in self.policy.suspects()}
-        unfair = {verdict.id: verdict.unfair for verdict in self.policy.metric.verdicts}
         rows = [
-            (told, one, other, gap, UNFAIR if unfair[told] else ACCEPTABLE, who, wrong.get(told, 0.0))
-            for told, (one, other, gap, *_), who in self._answers
+            (v.id, *self._answers[v.id][:3], UNFAIR if v.unfair else ACCEPTABLE, v.auditor or "", wrong.get(v.id, 0.0))
+            for v in self._verdicts()
         ]
         return pd.DataFrame(rows, columns=["number", "one", "other", "gap", "answer", "auditor", "wrong"])
 
@@ -339,11 +337,13 @@ class PairQueue(AskTell, Parameters):
     @locked
     def checked(self) -> str:
         """How many of the differences that were proposed were called unfair, in words."""
-        unfair = {verdict.id for verdict in self.policy.metric.verdicts if verdict.unfair}
-        proposed = [told for told, question, _ in self._answers if question.proposed]
-        return judged([told in unfair for told in proposed])
+        return judged([verdict.unfair for verdict in self._verdicts() if self._answers[verdict.id].proposed])
 
     # ------------------------------------------------------------------ inside
+
+    def _verdicts(self) -> list[Verdict]:
+        """Return what the metric was told by the answers, in their order."""
+        return [verdict for verdict in self.policy.metric.verdicts if verdict.id in self._answers]
 
     def _sought(self, who: str) -> Question:
         """Return a question as `_most_telling` does, after as many decisions as it takes; then a test, while there are
@@ -360,9 +360,10 @@ class PairQueue(AskTell, Parameters):
 
     def _test(self) -> Question | None:
         """Return a question that tests what was supposed; None where none is left."""
-        metrics, asked = self._forms.possible(self.policy.metric), [one for _, one, _ in self._answers if one.proposed]
+        metrics = self._forms.possible(self.policy.metric)
+        asked = {question[:2] for question in self._answers.values() if question.proposed}
         return between_forms(metrics, self._rows, generator(self.seed, 2, self.round)) or at_the_limit(
-            metrics, self._rows, self.rewards, {one[:2] for one in asked}, generator(self.seed, 3, self.round)
+            metrics, self._rows, self.rewards, asked, generator(self.seed, 3, self.round)
         )
 
     def _take_form(self, contradicted: bool) -> None:
@@ -427,7 +428,7 @@ class PairQueue(AskTell, Parameters):
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs to continue exactly here."""
         plain = [question.saved() for question in self._waiting]
-        answers = [[told, question.saved(), who] for told, question, who in self._answers]
+        answers = [[told, question.saved()] for told, question in self._answers.items()]
         return {
             "config": self.config(),
             "policy": self.policy,
@@ -444,7 +445,7 @@ class PairQueue(AskTell, Parameters):
         queue = cls(**snapshot["config"])
         queue.policy, queue.round, queue.tested = snapshot["policy"], snapshot["round"], snapshot["tested"]
         queue._waiting = [Question.restored(kept) for kept in snapshot["waiting"]]
-        queue._answers = [(told, Question.restored(asked), who) for told, asked, who in snapshot["answers"]]
+        queue._answers = {told: Question.restored(asked) for told, asked in snapshot["answers"]}
         queue.tickets.restore_all(snapshot["tickets"])
         return queue
 

@@ -154,8 +154,8 @@ class PosteriorDistance(DistanceLearner):
         self.at_most = None if at_most is None else real("at_most", at_most, low=0, below=0.5)
         self._told, self._draws = 0, list[MetricDraws | None]()
 
-    def _prior_radius(self, m: int) -> tuple[float, float]:
-        return 2.5758, 1.0 / math.sqrt(m + 2.0)
+    def _prior(self, m: int) -> dict[str, float]:
+        return {"prior_radius": 2.5758, "spread": 1.0 / math.sqrt(m + 2.0)}
 
     # ------------------------------------------------------------------ what is believed
 

@@ -59,18 +59,13 @@ def read_contexts(
 ) -> Floats:
     """Return contexts (k, d) on the scale that there is, with norms of at most 1."""
     shape = f"numbers of shape (k, {dimension}), one row per individual"
-    shown = array("contexts", contexts, shape, dimensions=2, infinite=True, refusal=ContextError)
+    shown = array("contexts", contexts, shape, dimensions=2, largest=LARGEST_FEATURE, refusal=ContextError)
     if shown.shape[1] != dimension:
         raise ContextError(expected("contexts", shape, Wording(f"an array of shape {shown.shape}")))
     if individuals is not None and len(shown) != individuals:
         raise ContextError(expected("contexts", f"{individuals} individuals", len(shown)))
     if len(shown) > MOST_INDIVIDUALS:
         raise ContextError(expected("contexts", f"at most {MOST_INDIVIDUALS} individuals", len(shown)))
-    bad = np.argwhere(~(np.abs(shown) <= LARGEST_FEATURE))
-    if bad.size:
-        i, a = bad[0]
-        finite = f"finite numbers of at most {LARGEST_FEATURE:g}" if np.isfinite(shown[i, a]) else "finite numbers"
-        raise ContextError(expected("contexts", finite, f"{shown[i, a]} for individual {i}, feature {a}"))
     shown = shown if scale is None else scale(shown)
     lengths = np.sqrt((shown * shown).sum(axis=1))
     if not lengths.max() <= 1.0 + 1e-9:

@@ -17,7 +17,7 @@ from evenhand.kernels.arrays import Floats, Ints, Words
 from evenhand.kernels.compose import OPEN, Kernel, bind, kernel, routine
 from evenhand.kernels.fair_program import Tree, prices, solve, tree
 from evenhand.kernels.random import uniform
-from evenhand.similarity.metric import CONTRADICTED, NOTHING, certified, direct, interval, width
+from evenhand.similarity.metric import CONTRADICTED, NOTHING, direct, ends, interval, rooted, width
 from evenhand.similarity.metric_state import MetricState
 
 PASSES = 4
@@ -73,8 +73,6 @@ class PolicyState(NamedTuple):
     """(k,)"""
     chosen: Ints
     """(k,): 1 for who was drawn."""
-    steps: Ints
-    """(2,): steps of the fair program, rounds in which it passed its cap."""
     certificate: Floats
     """(1,): epsilon times the prices of all pairs, summed over all rounds."""
     tree: Tree
@@ -93,7 +91,6 @@ def new_state(d: int, k: int, ridge: float, stream: Words) -> PolicyState:
         np.zeros((k, k), np.int64),
         np.zeros(k),
         np.zeros(k, np.int64),
-        np.zeros(2, np.int64),
         np.zeros(1),
         tree(k),
     )
@@ -102,9 +99,7 @@ def new_state(d: int, k: int, ridge: float, stream: Words) -> PolicyState:
 def resized(old: PolicyState, k: int) -> PolicyState:
     """Return the state with scratch for another number of individuals."""
     new = new_state(old.theta.size, k, 1.0, old.stream)
-    return new._replace(
-        inverse=old.inverse, response=old.response, theta=old.theta, steps=old.steps, certificate=old.certificate
-    )
+    return new._replace(inverse=old.inverse, response=old.response, theta=old.theta, certificate=old.certificate)
 
 
 @routine
@@ -174,10 +169,7 @@ def decide(params: RoundParams, state: PolicyState, metric: MetricState, context
             set_limit(params, state, metric, i, j, low, guess, high)
     price = 0.0
     for _ in range(PASSES):
-        steps, price = solve(state.rewards, state.allowed, budget, state.p, state.tree)
-        state.steps[0] += max(steps, 0)
-        if steps < 0:
-            state.steps[1] += 1
+        _, price = solve(state.rewards, state.allowed, budget, state.p, state.tree)
         if not metric.programs or not certify(params, state, metric, contexts):
             break
     prices(state.rewards, price, state.tree)
@@ -201,8 +193,8 @@ def certify(params: RoundParams, state: PolicyState, metric: MetricState, contex
                 before = state.allowed[i, j]
                 direct(metric, contexts[i], contexts[j])
                 if metric.length[0] > 0.0:
-                    low, guess, high = certified(metric, pair_number(params, k, i, j))
-                    set_limit(params, state, metric, i, j, low, guess, high)
+                    least, guess, most = ends(metric, pair_number(params, k, i, j))
+                    set_limit(params, state, metric, i, j, rooted(metric, least), guess, rooted(metric, most))
                 state.undecided[i, j] += 2
                 moved = moved or abs(state.allowed[i, j] - before) > 1e-12
     return moved

@@ -13,7 +13,7 @@ from evenhand.data.contexts import feature_columns
 from evenhand.data.tables import numbers
 from evenhand.errors import ArgumentError, TableError, Wording, expected
 from evenhand.frames import as_pandas
-from evenhand.kernels.arrays import Floats, Ints
+from evenhand.kernels.arrays import Ints
 from evenhand.registry import register
 from evenhand.similarity import environment as environments
 from evenhand.similarity.individuals import Individuals
@@ -98,9 +98,8 @@ class LinearContexts(Individuals):
         if self.clusters.shape[1] != d:
             raise ArgumentError(expected("clusters", centres, Wording(f"an array of shape {self.clusters.shape}")))
         self.spread = real("spread", spread, low=0, high=LARGEST_FEATURE)
-
-    def population(self) -> tuple[int, Floats, Floats, Floats, float]:
-        return KINDS[self.contexts], self.theta, self.clusters, np.zeros(len(self.clusters)), self.spread
+        nothing = np.zeros(len(self.clusters))
+        self.population = KINDS[self.contexts], self.theta, self.clusters, nothing, self.spread
 
     @classmethod
     def _examples(cls) -> Iterator[LinearContexts]:
@@ -168,9 +167,7 @@ class TableIndividuals(Individuals):
         if self.truth.A.shape[1] != len(self.features):
             what = f"a matrix A with {len(self.features)} columns, one per feature"
             raise ArgumentError(expected("oracle", what, self.truth.A.shape))
-
-    def population(self) -> tuple[int, Floats, Floats, Floats, float]:
-        return environments.TABLE, np.zeros(len(self.features)), self.rows, self.rewards, 0.0
+        self.population = environments.TABLE, np.zeros(len(self.features)), self.rows, self.rewards, 0.0
 
     @property
     def shown(self) -> Ints:

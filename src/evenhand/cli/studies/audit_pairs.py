@@ -18,7 +18,7 @@ from evenhand.cli.output import format_row, print_text
 from evenhand.cli.refusals import as_typed, in_shell
 from evenhand.cli.studies.pair_audit import CONTRADICTS, PairAudit, answers_needed
 from evenhand.data.tables import column, numbers
-from evenhand.errors import ArgumentError, TableError, VerdictError, Wording, expected
+from evenhand.errors import ArgumentError, TableError, VerdictError, expected
 from evenhand.saving.state import load, save
 from evenhand.similarity import PairQueue
 from evenhand.similarity.verdicts import read_auditor
@@ -177,8 +177,6 @@ def _judged(queue: PairQueue, file: Path, gap: float, auditor: str | None) -> tu
     rows = {str(row + 1): row for row in range(len(queue.rewards))}
     words = {"unfair": True, "acceptable": False}
     allowed: dict[str, dict[str, Any]] = {"one": rows, "other": rows, "answer": words}
-    if not set(allowed) <= set(frame):
-        raise TableError(expected(str(file), "the columns one, other and answer", Wording(",".join(map(str, frame)))))
     judges = column(frame, "auditor") if "auditor" in frame else [auditor] * len(frame)
     try:
         cells = [column(frame, name) for name in allowed]
