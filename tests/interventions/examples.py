@@ -1,5 +1,7 @@
 """Small problems that the tests share."""
 
+import shlex
+
 import numpy as np
 import pandas as pd
 from hypothesis import strategies as st
@@ -97,9 +99,9 @@ def fitted_to(truth, rows, random):
     return sample, Problem(model, **ASKED, candidates=list(truth.tables))
 
 
-def call(*arguments):
-    """Return what `evenhand recommend` prints."""
-    result = CliRunner().invoke(app, ["recommend", *map(str, arguments)])
+def call(typed):
+    """Return what `evenhand recommend` prints, given its options as they are typed in a shell."""
+    result = CliRunner().invoke(app, ["recommend", *shlex.split(typed)])
     if isinstance(result.exception, EvenhandError):
         raise result.exception
     assert result.exit_code == 0, result.output

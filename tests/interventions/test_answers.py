@@ -1,6 +1,5 @@
 """Answers at a stated confidence: wrong no more often than said, never without trials, and never by default."""
 
-import itertools
 from itertools import product
 
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 from scipy.stats import binom
 
 from evenhand.errors import ArgumentError
-from evenhand.interventions import CSR, SRIS, CausalModel, OneShot, Problem, SimulatedTrial, TwoStageCSR
+from evenhand.interventions import CSR, SRIS, CausalModel, OneShot, Problem, SimulatedTrial
 from evenhand.interventions.bets import Bets, BettingLook, _gained, _mean, gap, lead, least, outcome
 from evenhand.interventions.cells import CellCounts
 from evenhand.interventions.csr import gaps_of
@@ -20,15 +19,13 @@ from evenhand.rng import generator
 from evenhand.saving import state
 from tests.fuzzing import many
 from tests.interventions.examples import drawn_world, fitted_to, mediated, two_attributes
-from tests.naming import long, spread
+from tests.naming import long
 from tests.reference import interventions as twin
 
 WORLD = next(SimulatedTrial._examples())
 CONTEXT = {
     "csr": lambda p: CSR(p, tolerance=0.1, budget=400),
     "csr of the paper": lambda p: CSR(p, tolerance=0.1, budget=400, pooled=False),
-    "csr without tests": lambda p: CSR(p, tolerance=0.1, budget=400, delta=None),
-    "two-stage": lambda p: TwoStageCSR(p, tolerance=0.1, budget=400),
     "sris": lambda p: SRIS(p, budget=400),
     "one-shot": lambda p: OneShot(p, tolerance=0.1, budget=400),
 }
@@ -65,11 +62,6 @@ def test_nothing_is_answered_without_trials(make):
     empty = pd.DataFrame(columns=["candidate", "sex", *WORLD.problem.nodes])
     search.tell(None, empty) if search.tickets.next == 1 else None
     assert search.recommend().candidate is None
-
-
-def test_only_csr_tests_and_only_in_its_pooled_form():
-    assert [make(WORLD.problem).tested for make in CONTEXT.values()] == [True, False, False, False, False, False]
-    assert CSR(WORLD.problem, tolerance=0.1, budget=400).pooled
 
 
 @pytest.mark.parametrize(("problem", "wrong"), [(TEMPTING, "certified"), (HARDLY_FAIR, "none_is_fair")])
@@ -137,12 +129,17 @@ GAPS = {"gap": gap(0, 0, 1), "the other way": gap(1, 1, 0)}
 
 PLACES = {"through V": TEMPTING, "mediator": mediator()}
 KNOWN, FITTED = (False, False), (True, False)
-CASES = itertools.product(PLACES, ("gap", "the other way"), (False, True), (KNOWN, FITTED))
-QUICK = (("gap", False, KNOWN), ("the other way", True, FITTED))
 
 
+@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize(
-    ("place", "contrast", "learned", "unknown"), [case if case[1:] in QUICK else long(*case) for case in CASES]
+    ("contrast", "learned", "unknown"),
+    [
+        ("gap", False, KNOWN),
+        ("the other way", False, FITTED),
+        long("gap", True, FITTED),
+        long("the other way", True, KNOWN),
+    ],
 )
 def test_no_bet_gains_on_average_where_the_limit_is_the_truth(place, contrast, learned, unknown):
     """The mean stake after a delivery of fixed numbers, over everything that can be seen: at most 1, exactly; whatever
@@ -170,7 +167,7 @@ def test_no_bet_gains_on_average_where_the_limit_is_the_truth(place, contrast, l
 
 @pytest.mark.parametrize(
     ("contrast", "unknown"),
-    spread(itertools.product([outcome(1), outcome(1, -1), lead(0, 1), lead(1, 0)], [KNOWN, FITTED]), 5),
+    [(outcome(1), KNOWN), long(outcome(1, -1), FITTED), long(lead(0, 1), FITTED), long(lead(1, 0), KNOWN)],
 )
 def test_no_bet_on_natural_rows_gains_where_the_limit_is_the_truth(contrast, unknown):
     """As above, S being drawn with each row."""
@@ -246,10 +243,10 @@ def test_what_a_candidate_alone_gives_is_not_said_by_trials_of_others():
 
 @pytest.mark.slow
 def test_answers_over_fitted_models_are_wrong_no_more_often_than_said():
-    """Worlds at each of three n; the gap of the candidate with the best outcome is 1.1 E or 0.9 E, or E is random.
+    """Worlds at each of two n; the gap of the candidate with the best outcome is 1.1 E or 0.9 E, or E is random.
     Where 0.05 were the rate, more pass once in 1,000 times."""
     wrong, answered = np.zeros(3), 0
-    for rows, number, kind in product((30, 300, 3000), range(many(10)), range(3)):
+    for rows, number, kind in product((30, 3000), range(many(10)), range(3)):
         random = generator(2026, rows, number)
         truth = drawn_world(random)
         sample, problem = fitted_to(truth, rows, random)
@@ -265,8 +262,8 @@ def test_answers_over_fitted_models_are_wrong_no_more_often_than_said():
             answered += 1
             label = None if chosen is None else problem.candidates[chosen]
             wrong[kind] += label != truth.best(tolerance)
-    assert wrong.max() <= binom.ppf(0.999, 3 * many(10), 0.05)
-    assert answered > 0.05 * 9 * many(10)
+    assert wrong.max() <= binom.ppf(0.999, 2 * many(10), 0.05)
+    assert answered > 0.05 * 6 * many(10)
 
 
 def test_a_wrong_table_of_the_model_does_not_make_answers_wrong():
@@ -293,7 +290,7 @@ def test_a_wrong_table_of_the_model_does_not_make_answers_wrong():
     assert wrong <= binom.ppf(0.999, many(20), 0.05)
 
 
-@pytest.mark.parametrize("budget", [2000, 40_000, 1_000_000])
+@pytest.mark.parametrize("budget", [2000, 1_000_000])
 def test_a_search_stops_as_soon_as_it_has_an_answer(budget):
     """Whatever the budget: looks come after max(5 K S, N/4) trials each."""
     problem = two_by_two((0.5, 0.5), (0.8, 0.4), (0.6, 0.2))
@@ -357,20 +354,6 @@ def test_estimates_agree_with_the_truth(problem):
         (a, b), gaps = next(iter(problem.gaps.items()))
         names = ["/".join(map(str, g)) if isinstance(g, tuple) else g for g in (a, b)]
         np.testing.assert_allclose(table[f"gap[{names[0]}, {names[1]}]"], gaps, atol=0.015 * problem.scale)
-
-
-def test_normal_intervals_of_the_table_cover_at_their_level():
-    """200 trials, 9 intervals each at 0.9; below 0.85 once in 10,000 times and less."""
-    problem = mediator()
-    draws, inside = EvidenceDraws(problem.cells), []
-    for run in range(200):
-        search = CSR(problem, tolerance=0.5, budget=10**6)
-        search.absorb(draws(np.full((3, 2), 150), generator(9, run)))
-        table = search.recommend(confidence=0.9).table
-        inside += list((table["outcome_low"] <= problem.outcomes) & (problem.outcomes <= table["outcome_high"]))
-        gaps = problem.gaps[0, 1]
-        inside += list((table["gap_low[0, 1]"] <= gaps) & (gaps <= table["gap_high[0, 1]"]))
-    assert 0.85 < np.mean(inside) < 0.95
 
 
 def test_normal_intervals_say_that_they_take_the_tables_as_exact():
@@ -465,13 +448,9 @@ def test_a_search_that_was_saved_goes_on_with_the_same_answer(tmp_path):
     ("given", "match"),
     [
         ({"delta": 0.0}, "delta"),
-        ({"delta": 1.0}, "delta"),
-        ({"delta": "0.05"}, "delta"),
-        ({"delta": True}, "delta"),
         ({"pooled": "no"}, "pooled"),
         ({"reuse": 2}, "reuse"),
         ({"slack": -0.1}, "slack"),
-        ({"slack": "0.1"}, "slack"),
         ({"slack": 0.1, "pooled": False}, "slack"),
         ({"slack": 0.1, "delta": None}, "slack"),
     ],

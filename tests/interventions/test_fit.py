@@ -436,16 +436,16 @@ def test_draws_lie_around_the_fitted_answer_and_narrow_with_data():
 
 @pytest.mark.slow
 def test_intervals_of_the_posterior_cover_at_their_level():
-    """Forty random worlds of 100 rows each: six intervals of 95 % hold the truth, up to five standard errors."""
+    """Twenty random worlds of 100 rows each: six intervals of 95 % hold the truth, up to five standard errors."""
     inside = []
-    for run in range(40):
+    for run in range(20):
         random = np.random.default_rng([2021, run])
         truth = drawn_world(random)
         posterior = fitted_to(truth, 100, random)[1].posterior(draws=200, seed=random)
         for exact, draws in ((truth.outcomes, posterior.outcomes), (truth.gaps[0, 1], posterior.gaps[0, 1])):
             low, high = np.quantile(draws, [0.025, 0.975], axis=0)
             inside.append((low <= exact) & (exact <= high))
-    assert np.mean(inside) > 0.95 - 5 * (0.05 * 0.95 / 40) ** 0.5
+    assert np.mean(inside) > 0.95 - 5 * (0.05 * 0.95 / 20) ** 0.5
 
 
 def test_a_single_table_is_drawn_from_its_beta_law():

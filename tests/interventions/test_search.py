@@ -18,9 +18,7 @@ SEARCHES = {
     "csr": lambda p: CSR(p, tolerance=0.1, budget=400),
     "csr-pooled": lambda p: CSR(p, tolerance=0.1, budget=400, delta=None),
     "csr-v1": lambda p: CSR(p, tolerance=0.1, budget=400, reuse=False, pooled=False),
-    "csr-v2": lambda p: CSR(p, tolerance=0.1, budget=400, pooled=False),
     "two-stage": lambda p: TwoStageCSR(p, tolerance=0.1, budget=400),
-    "two-stage-v1": lambda p: TwoStageCSR(p, tolerance=0.1, budget=400, reuse=False),
     "sris": lambda p: SRIS(p, budget=400),
     "one-shot": lambda p: OneShot(p, tolerance=0.1, budget=400),
 }
@@ -194,13 +192,6 @@ def test_a_log_counts_once(search):
     assert search.told.trials.sum() == 50
 
 
-def test_recommend_speaks_before_anything_was_told(search):
-    recommendation = search.recommend()
-    assert recommendation[:2] == (None, "not_shown" if search.tested else "uncertified")
-    assert recommendation.table["outcome"].isna().all()
-    assert (recommendation.table["verdict"] == "undecided").all()
-
-
 def test_a_finished_search_hands_out_nothing_more_and_still_learns(search):
     run(search, seed=7)
     allocation, before = search.ask(), search._all.trials.sum()
@@ -288,14 +279,11 @@ def test_every_status_of_the_papers_rules_comes_up():
         (lambda f: f.drop(columns="dose"), "columns.*'dose'"),
         (lambda f: f.drop(columns="candidate"), "column 'candidate'"),
         (lambda f: f.assign(ticket=7), "column 'ticket', row 1: expected 1, the allocation told, got 7"),
-        (lambda f: f.assign(ticket=None), "column 'ticket', row 1"),
         (lambda f: f.assign(cured=[9, *f["cured"][1:]]), "column 'cured', row 1.*9"),
         (lambda f: f.assign(candidate="who"), "column 'candidate', row 1.*'who'"),
         (lambda f: f.assign(weight=[None, *f["weight"][1:]]), "column 'weight', row 1.*leave such rows out"),
         (lambda f: f.assign(count=-1), "column 'count', row 1"),
-        (lambda f: f.assign(count=float("inf")), "column 'count', row 1"),
         (lambda f: f.assign(count=0.5), "column 'count', row 1"),
-        (lambda f: f.assign(count="many"), "'count'"),
         (lambda f: f.assign(**{"do(sex)": "f", "sex": "m"}), "column 'sex'.*held at, 'f'"),
         (lambda f: f.assign(**{"do(sex)": "x"}), "held at, 'x'"),
         (lambda f: pd.concat([f, f[["dose"]]], axis=1), r"each column once.*'dose'"),
@@ -348,13 +336,10 @@ def test_with_two_attributes_all_are_held_or_none():
     ("make", "names"),
     [
         (lambda p: CSR(p, tolerance=0.0, budget=400), "tolerance"),
-        (lambda p: CSR(p, tolerance=float("nan"), budget=400), "tolerance"),
         (lambda p: CSR(p, tolerance=0.1, budget=3, delta=None), "budget.*phases"),
         (lambda p: TwoStageCSR(p, tolerance=0.1, budget=1), "budget"),
-        (lambda p: CSR(p, tolerance=0.1, budget=40.5), "budget"),
         (lambda p: OneShot(p, tolerance=0.1, budget=0), "budget"),
         (lambda p: SRIS(p, budget=400, mean_cost=-1), "mean_cost"),
-        (lambda p: SRIS(p, budget=400, costs=[1, 2]), "costs"),
         (lambda p: SRIS(p, budget=400, costs=[1, 2, 3], mean_cost=0.5), "costs"),
         (lambda p: CSR("problem", tolerance=0.1, budget=400), "problem"),
         (lambda p: SimulatedTrial("problem"), "problem"),
