@@ -16,7 +16,7 @@ PROBLEM = next(SimulatedTrial._examples()).problem
 def test_the_same_seed_gives_the_same_frame():
     searches = {
         "csr": CSR(PROBLEM, tolerance=0.1, budget=500, pooled=False),
-        "shot": OneShot(PROBLEM, tolerance=0.1, budget=500, pooled=True),
+        "shot": OneShot(PROBLEM, tolerance=0.1, budget=500),
     }
     one, two = (simulated_searches(searches, replications=9, seed=4) for _ in range(2))
     pd.testing.assert_frame_equal(one, two)

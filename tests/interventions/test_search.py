@@ -277,15 +277,18 @@ def test_every_status_of_the_papers_rules_comes_up():
     ("change", "names"),
     [
         (lambda f: f.drop(columns="dose"), "columns.*'dose'"),
-        (lambda f: f.drop(columns="candidate"), "column 'candidate'"),
+        (lambda f: f.drop(columns="candidate"), "expected one of .* got 'candidate'"),
         (lambda f: f.assign(ticket=7), "column 'ticket', row 1: expected 1, the allocation told, got 7"),
         (lambda f: f.assign(cured=[9, *f["cured"][1:]]), "column 'cured', row 1.*9"),
         (lambda f: f.assign(candidate="who"), "column 'candidate', row 1.*'who'"),
-        (lambda f: f.assign(weight=[None, *f["weight"][1:]]), "column 'weight', row 1.*leave such rows out"),
+        (
+            lambda f: f.assign(weight=[None, *f["weight"][1:]]),
+            "column 'weight', row 1: the cell is empty; fill it or drop",
+        ),
         (lambda f: f.assign(count=-1), "column 'count', row 1"),
         (lambda f: f.assign(count=0.5), "column 'count', row 1"),
         (lambda f: f.assign(**{"do(sex)": "f", "sex": "m"}), "column 'sex'.*held at, 'f'"),
-        (lambda f: f.assign(**{"do(sex)": "x"}), "held at, 'x'"),
+        (lambda f: f.assign(**{"do(sex)": "x"}), r"column 'do\(sex\)', row 1.* got 'x'"),
         (lambda f: pd.concat([f, f[["dose"]]], axis=1), r"each column once.*'dose'"),
         (lambda f: f.to_dict(), "a data frame"),
     ],
@@ -328,7 +331,7 @@ def test_with_two_attributes_all_are_held_or_none():
     with pytest.raises(TableError, match=r"'do\(old\)'"):
         search.tell(allocation, samples.drop(columns="do(old)"))
     samples.loc[samples["do(sex)"].notna().idxmax(), "do(old)"] = None
-    with pytest.raises(TableError, match="column 'old'"):
+    with pytest.raises(TableError, match=r"column 'do\(old\)', row \d+: the cell is empty"):
         search.tell(allocation, samples)
 
 

@@ -59,6 +59,8 @@ class Search(AskTell, Parameters):
     """Whether there is a tolerance."""
     certifies: ClassVar[bool] = False
     """Whether only a candidate that was shown to be fair is named, and none where none was."""
+    pooled = False
+    """Whether estimates have mixture weights."""
     tested = False
     """Whether answers rest on tests at a stated level, `delta`."""
     delta: float | None = None
@@ -77,7 +79,6 @@ class Search(AskTell, Parameters):
         costs: Sequence[float] | Mapping[Any, float] | None = None,
         mean_cost: float | None = None,
         reuse: bool = True,
-        pooled: bool = False,
     ) -> None:
         super().__init__()
         if not isinstance(problem, Problem):
@@ -92,7 +93,7 @@ class Search(AskTell, Parameters):
             mean_cost = real("mean_cost", mean_cost, low=0)
         self.problem, self.tolerance, self.costs, self.mean_cost = problem, tolerance, costs, mean_cost
         self.budget = whole("budget", budget, low=1, high=2**53)
-        self.reuse, self.pooled = yes_or_no("reuse", reuse), yes_or_no("pooled", pooled)
+        self.reuse = yes_or_no("reuse", reuse)
         self._costs = problem.read_costs(costs)
         papers = costs is None and not any(problem.own)
         usual = 1.0 / math.sqrt(self.budget) if papers else float(self._costs.mean())
