@@ -192,13 +192,6 @@ def test_a_name_in_quotation_marks_holds_any_sign():
     assert model.latent == (("weight", "sex, at birth"),)
 
 
-def test_arcs_in_the_edges_are_latent_too():
-    model = CausalModel.fit(NODES, f"{GRAPH}, V <-> M")
-    assert model.latent == (("V", "M"),)
-    with pytest.raises(ArgumentError, match="not shown to be identified"):
-        Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=[None, 1])
-
-
 def test_an_unobserved_cause_of_v_and_its_ancestor_does_no_harm():
     """U -> A, U -> V, A -> V -> Y, S -> A: answers from tables without U are those of the graph with U."""
     random = np.random.default_rng(4)

@@ -125,23 +125,6 @@ def test_a_zero_where_another_value_of_s_has_mass_is_an_infinite_divergence_and_
     assert np.isfinite(shares).all()
 
 
-def test_a_log_stands_in_for_the_tables_above():
-    full = mediated(5)
-    model = full.model
-    parents = {node: model.parents[node] for node in ("S", "X", "V", "Y")}
-    partial = CausalModel.from_tables(model.states, parents, {"X": model.tables["X"], "V": full.tables[0]})
-    log = model.sample(50_000, tables={"V": full.tables[0]}, seed=1)
-    asked = {"intervene": "V", "sensitive": "S", "outcome": "Y", "candidates": list(full.tables)}
-    with pytest.raises(ArgumentError, match=r"log="):
-        Problem(partial, **asked)
-    problem = Problem(partial, **asked, log=log)
-    np.testing.assert_allclose(problem.outcome_divergence, full.outcome_divergence, rtol=0.05)
-    for pair in full.pairs:
-        np.testing.assert_allclose(problem.gap_divergence[pair], full.gap_divergence[pair], rtol=0.05)
-    with pytest.raises(ArgumentError, match="a log"):
-        _ = problem.outcomes
-
-
 def chain(table=((0.5, 0.5), (0.5, 0.5))):
     return CausalModel.from_tables(
         {"S": [0, 1], "V": [0, 1], "Y": [0, 1], "U": [0, 1]},

@@ -119,6 +119,7 @@ WORLD_ROWS = WORLD.respond(CSR(WORLD.problem, tolerance=0.1, budget=400).ask())
 
 
 def test_saved_and_loaded_between_ask_and_tell_it_continues_exactly(search, tmp_path):
+    search.tell(None, WORLD.problem.model.sample(300, seed=1))
     run(search, seed=4, rounds=3)
     if not search.finished:
         search.ask()
