@@ -68,27 +68,19 @@ def test_the_exact_table_is_that_of_the_problem(folder):
         problem.recommend(0)
 
 
-def test_none_stands_for_the_model_s_own_table_of_every_model_that_has_one():
-    whole = CausalModel.from_tables(
-        {"s": [0, 1], "v": [0, 1], "y": [0, 1]},
-        {"s": [], "v": ["s"], "y": ["v"]},
-        {"s": [0.5, 0.5], "v": [[0.8, 0.2], [0.4, 0.6]], "y": [[0.7, 0.3], [0.1, 0.9]]},
-    )
-    asked = {"intervene": "v", "sensitive": "s", "outcome": "y"}
-    said, named = (
-        Problem(whole, candidates={"now": now, "all": 1}, **asked) for now in (None, [[0.8, 0.2], [0.4, 0.6]])
-    )
-    np.testing.assert_array_equal(said.outcomes, named.outcomes)
-    assert said.own == named.own == (False, False)
-
-
 STATES = {"s": ["a", "b", "c"], "v": ["yes", "no"], "y": [0, 1]}
 TABLES = {"s": [0.5, 0.3, 0.2], "v": [[0.8, 0.2], [0.4, 0.6], [0.1, 0.9]], "y": [[0.7, 0.3], [0.1, 0.9]]}
 
 
-def asked_about(rule):
+def asked_about(rule, now=None):
     whole = CausalModel.from_tables(STATES, {"s": [], "v": ["s"], "y": ["v"]}, TABLES)
-    return Problem(whole, intervene="v", sensitive="s", outcome="y", candidates={"now": None, "rule": rule})
+    return Problem(whole, intervene="v", sensitive="s", outcome="y", candidates={"now": now, "rule": rule})
+
+
+def test_none_stands_for_the_model_s_own_table_of_every_model_that_has_one():
+    said, named = (asked_about("yes", now) for now in (None, TABLES["v"]))
+    np.testing.assert_array_equal(said.outcomes, named.outcomes)
+    assert said.own == named.own == (False, False)
 
 
 def test_a_rule_that_is_the_same_for_everybody_is_written_once():
