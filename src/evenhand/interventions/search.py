@@ -16,7 +16,6 @@ import numpy as np
 from evenhand.arguments import real, whole, yes_or_no
 from evenhand.display.html import Table
 from evenhand.errors import ArgumentError, TableError, UnknownTicketError, expected
-from evenhand.frames import frame_or_value, is_frame
 from evenhand.interventions.cells import Evidence
 from evenhand.interventions.estimators import Estimates
 from evenhand.interventions.problem import Problem
@@ -29,7 +28,6 @@ from evenhand.interventions.trial_tables import (
     evidence_of,
     plan_frame,
     validate_size,
-    validate_ticket,
 )
 from evenhand.interventions.worlds import SimulatedTrial
 from evenhand.kernels.arrays import Bools, Ints
@@ -167,9 +165,7 @@ class Search(AskTell, Parameters):
             self._take_log(samples, deployed=True)
             return
         ticket, (_, _, plan) = self.tickets.find(allocation)
-        samples = frame_or_value(samples, "samples")
-        validate_ticket(self.problem.structure, samples, ticket)
-        evidence = evidence_of(self.problem, samples)
+        evidence = evidence_of(self.problem, samples, ticket=ticket)
         validate_size(self.problem, evidence, plan)
         del self.tickets.open[ticket]
         self.absorb(evidence)
@@ -190,10 +186,9 @@ class Search(AskTell, Parameters):
         UnknownTicketError
             If it is called after the first ask.
         """
-        log = frame_or_value(log, "log")
-        self._take_log(log, deployed=not (is_frame(log) and "candidate" in log))
+        self._take_log(log, deployed=None)
 
-    def _take_log(self, log: Any, deployed: bool) -> None:
+    def _take_log(self, log: Any, deployed: bool | None) -> None:
         if self.tickets.next > 1:
             hint = "logged trials are told before the first ask"
             raise UnknownTicketError(expected("allocation", "an Allocation or its id", None, hint))

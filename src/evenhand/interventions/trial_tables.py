@@ -139,16 +139,9 @@ def forced(model: CausalModel, structure: Structure, samples: Any, s: Ints) -> I
     return np.asarray(~free, np.int64)
 
 
-def validate_ticket(structure: Structure, samples: Any, number: int) -> None:
-    """Refuse samples whose column `ticket` names another allocation than this one.
-
-    Raises
-    ------
-    TableError
-        If one does; the message names the row.
-    """
-    own = is_frame(samples) and TICKET not in (*structure.sensitive, *structure.nodes)
-    if not own or TICKET not in samples or not len(samples):
+def _check_ticket(structure: Structure, samples: Any, number: int) -> None:
+    """Refuse samples whose column `ticket` names another allocation than this one."""
+    if TICKET not in samples or TICKET in (*structure.sensitive, *structure.nodes):
         return
     other = np.flatnonzero(places_in(column(samples, TICKET), (number,)) < 0)
     if other.size:
@@ -194,21 +187,26 @@ def _held_at(structure: Structure, rows: Iterable[int]) -> dict[str, Any]:
     }
 
 
-def evidence_of(problem: Problem, samples: Any, deployed: bool = False) -> Evidence:
-    """Read a data frame of trials; with `deployed` all are of the deployed candidate, S as it came.
+def evidence_of(problem: Problem, samples: Any, deployed: bool | None = False, ticket: int | None = None) -> Evidence:
+    """Read a data frame of trials; with `deployed` all are of the deployed candidate, S as it came, and for None they
+    are where no column names their candidates.
 
     Raises
     ------
     TableError
-        If a column is missing, a value was never heard of, or S differs from what it was held at; the message names
-        row and column.
+        If a column is missing, a value was never heard of, S differs from what it was held at, or a row is of another
+        allocation than `ticket`; the message names row and column.
     """
     model, structure, cells = problem.model, problem.structure, problem.cells
     samples = frame_or_value(samples, "samples")
     s, cell, times = observed(model, structure, samples)
     if not s.size:
         return cells.nothing()
+    if ticket is not None:
+        _check_ticket(structure, samples, ticket)
     kind, candidate = np.zeros(len(s), np.int64), np.zeros(len(s), np.int64)
+    if deployed is None:
+        deployed = "candidate" not in samples
     if not deployed:
         candidate = coded(samples, "candidate", problem.candidates)
         kind = forced(model, structure, samples, s)
