@@ -4,7 +4,6 @@ import shlex
 
 import numpy as np
 import pandas as pd
-from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from evenhand.cli import app
@@ -59,18 +58,6 @@ def as_groups(problem):
     s = problem.structure
     groups = [g if len(s.sensitive) > 1 else (g,) for g in problem.groups]
     return [tuple(problem.model.states[a].index(v) for a, v in zip(s.sensitive, g, strict=True)) for g in groups]
-
-
-@st.composite
-def networks(draw):
-    """Random networks of two to five nodes of two or three states."""
-    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    size = draw(st.integers(2, 5))
-    names = [f"n{i}" for i in range(size)]
-    states = {name: tuple(range(draw(st.integers(2, 3)))) for name in names}
-    parents = {name: tuple(p for p in names[:i] if draw(st.booleans())) for i, name in enumerate(names)}
-    tables = {n: random.dirichlet(np.ones(len(states[n])), [len(states[p]) for p in parents[n]]) for n in names}
-    return CausalModel.from_tables(states, parents, tables)
 
 
 NODES = {"S": (0, 1), "X": (0, 1, 2), "V": (0, 1, 2), "Y": (0, 1, 2)}

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 from evenhand.errors import ArgumentError
 from evenhand.interventions import CausalModel
 from tests.fuzzing import many
-from tests.interventions.examples import networks
 from tests.reference import interventions as twin
 
 MODEL = CausalModel.from_tables(
@@ -18,6 +17,18 @@ MODEL = CausalModel.from_tables(
         "wet": [[[0.1, 0.2, 0.7], [0.0, 0.1, 0.9]], [[0.8, 0.1, 0.1], [0.6, 0.3, 0.1]]],
     },
 )
+
+
+@st.composite
+def networks(draw):
+    """Random networks of two to five nodes of two or three states."""
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    size = draw(st.integers(2, 5))
+    names = [f"n{i}" for i in range(size)]
+    states = {name: tuple(range(draw(st.integers(2, 3)))) for name in names}
+    parents = {name: tuple(p for p in names[:i] if draw(st.booleans())) for i, name in enumerate(names)}
+    tables = {n: random.dirichlet(np.ones(len(states[n])), [len(states[p]) for p in parents[n]]) for n in names}
+    return CausalModel.from_tables(states, parents, tables)
 
 
 @given(networks(), st.data())
