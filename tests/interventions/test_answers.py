@@ -124,6 +124,19 @@ def row_laws(problem):
     return law / law.sum((2, 3), keepdims=True)
 
 
+def mean_stakes(before, drawn, contrast, limits, through_v):
+    """The mean stakes against some limits after rows drawn each by its law, over everything that can be seen."""
+    total = np.zeros(len(limits))
+    for seen in product(*(range(law.size) for _, law in drawn)):
+        rows, chance = np.zeros_like(before.rows), 1.0
+        for (at, law), cell in zip(drawn, seen, strict=True):
+            rows[(0, *at)].reshape(-1)[cell] += 1
+            chance *= law.reshape(-1)[cell]
+        play = BettingLook(before, rows, through_v).play(contrast)
+        total += [chance * (1.0 if play is None else np.exp(_mean(_gained(play, limit)))) for limit in limits]
+    return total
+
+
 GAPS = {"gap": gap(0, 0, 1), "the other way": gap(1, 1, 0)}
 
 
@@ -149,20 +162,13 @@ def test_no_bet_gains_on_average_where_the_limit_is_the_truth(place, contrast, l
     before = CellCounts(problem.cells, (*unknown, *[False] * (len(problem.candidates) - 2)))
     if learned:
         before.rows += random.poisson(2.0, before.rows.shape)
-    drawn = [(0, 0), (1, 1), (1, 0), (0, 1)]
-    truth, total = at_truth(problem, contrast), dict.fromkeys((0.0, 0.15, -0.15), 0.0)
-    for seen in product(range(laws[0, 0].size), repeat=len(drawn)):
-        rows, chance = np.zeros_like(before.rows), 1.0
-        for (k, s), cell in zip(drawn, seen, strict=True):
-            rows[0, k, s].reshape(-1)[cell] += 1
-            chance *= laws[k, s].reshape(-1)[cell]
-        play = BettingLook(before, rows, problem is TEMPTING).play(contrast)
-        assert play is not None
-        for off in total:
-            total[off] += chance * np.exp(_mean(_gained(play, truth + off)))
-    assert total[0.0] <= 1 + 1e-12
-    assert total[0.15] < total[0.0]
-    assert total[-0.15] > 1
+    drawn = [(at, laws[at]) for at in ((0, 0), (1, 1), (1, 0), (0, 1))]
+    truth = at_truth(problem, contrast)
+    limits = truth, truth + 0.15, truth - 0.15
+    mean, above, below = mean_stakes(before, drawn, contrast, limits, problem is TEMPTING)
+    assert mean <= 1 + 1e-12
+    assert above < mean
+    assert below > 1
 
 
 @pytest.mark.parametrize(
@@ -173,17 +179,10 @@ def test_no_bet_on_natural_rows_gains_where_the_limit_is_the_truth(contrast, unk
     """As above, S being drawn with each row."""
     problem = mediator()
     law = row_laws(problem) * problem.cells.prior[:, None, None]
-    before, drawn, total = CellCounts(problem.cells, unknown), (0, 1, 1), 0.0
+    before, drawn = CellCounts(problem.cells, unknown), [((k,), law[k]) for k in (0, 1, 1)]
     before.rows += np.random.default_rng(3).poisson(2.0, before.rows.shape)
-    truth = at_truth(problem, contrast)
-    for seen in product(range(law[0].size), repeat=len(drawn)):
-        rows, chance = np.zeros_like(before.rows), 1.0
-        for k, cell in zip(drawn, seen, strict=True):
-            rows[0, k].reshape(-1)[cell] += 1
-            chance *= law[k].reshape(-1)[cell]
-        play = BettingLook(before, rows, False).play(contrast)
-        total += chance * (1.0 if play is None else np.exp(_mean(_gained(play, truth))))
-    assert total <= 1 + 1e-12
+    (mean,) = mean_stakes(before, drawn, contrast, [at_truth(problem, contrast)], False)
+    assert mean <= 1 + 1e-12
 
 
 @pytest.mark.parametrize(
