@@ -61,9 +61,11 @@ def test_what_is_registered_keeps_the_contract(name, number):
     entry = registry.get(name)
     example = examples(entry.cls)[number]
     if entry.kind == "policy":
-        checks = check_policy(*example, rounds=100 if number else 300)
+        room = name.split("/")[0]
+        # A search has fewer phases than this: in further rounds nothing is asked for.
+        checks = check_policy(*example, rounds=60 if room == "interventions" else 100 if number else 300)
         assert [check.name for check in checks] == CHECKS
-        stepped = name.split("/")[0] in ("interventions", "sampling", "similarity")
+        stepped = room in ("interventions", "sampling", "similarity")
         may_skip = {"promise", "reasons", "learns", "numbers"} | (OF_KERNELS if stepped else set())
         assert {check.name for check in checks if check.skipped} <= may_skip
     elif entry.kind == "world":

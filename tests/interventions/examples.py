@@ -1,8 +1,9 @@
 """Small problems that the tests share."""
 
+import shlex
+
 import numpy as np
 import pandas as pd
-from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from evenhand.cli import app
@@ -59,18 +60,6 @@ def as_groups(problem):
     return [tuple(problem.model.states[a].index(v) for a, v in zip(s.sensitive, g, strict=True)) for g in groups]
 
 
-@st.composite
-def networks(draw):
-    """Random networks of two to five nodes of two or three states."""
-    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    size = draw(st.integers(2, 5))
-    names = [f"n{i}" for i in range(size)]
-    states = {name: tuple(range(draw(st.integers(2, 3)))) for name in names}
-    parents = {name: tuple(p for p in names[:i] if draw(st.booleans())) for i, name in enumerate(names)}
-    tables = {n: random.dirichlet(np.ones(len(states[n])), [len(states[p]) for p in parents[n]]) for n in names}
-    return CausalModel.from_tables(states, parents, tables)
-
-
 NODES = {"S": (0, 1), "X": (0, 1, 2), "V": (0, 1, 2), "Y": (0, 1, 2)}
 EDGES = "S -> X, S -> V, X -> V, X -> Y, V -> Y"
 ASKED = {"intervene": "V", "sensitive": "S", "outcome": "Y"}
@@ -97,9 +86,9 @@ def fitted_to(truth, rows, random):
     return sample, Problem(model, **ASKED, candidates=list(truth.tables))
 
 
-def call(*arguments):
-    """Return what `evenhand recommend` prints."""
-    result = CliRunner().invoke(app, ["recommend", *map(str, arguments)])
+def call(typed):
+    """Return what `evenhand recommend` prints, given its options as they are typed in a shell."""
+    result = CliRunner().invoke(app, ["recommend", *shlex.split(typed)])
     if isinstance(result.exception, EvenhandError):
         raise result.exception
     assert result.exit_code == 0, result.output

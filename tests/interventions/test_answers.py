@@ -1,6 +1,5 @@
 """Answers at a stated confidence: wrong no more often than said, never without trials, and never by default."""
 
-import itertools
 from itertools import product
 
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 from scipy.stats import binom
 
 from evenhand.errors import ArgumentError
-from evenhand.interventions import CSR, SRIS, CausalModel, OneShot, Problem, SimulatedTrial, TwoStageCSR
+from evenhand.interventions import CSR, SRIS, CausalModel, OneShot, Problem, SimulatedTrial
 from evenhand.interventions.bets import Bets, BettingLook, _gained, _mean, gap, lead, least, outcome
 from evenhand.interventions.cells import CellCounts
 from evenhand.interventions.csr import gaps_of
@@ -20,15 +19,13 @@ from evenhand.rng import generator
 from evenhand.saving import state
 from tests.fuzzing import many
 from tests.interventions.examples import drawn_world, fitted_to, mediated, two_attributes
-from tests.naming import long, spread
+from tests.naming import long
 from tests.reference import interventions as twin
 
 WORLD = next(SimulatedTrial._examples())
 CONTEXT = {
     "csr": lambda p: CSR(p, tolerance=0.1, budget=400),
     "csr of the paper": lambda p: CSR(p, tolerance=0.1, budget=400, pooled=False),
-    "csr without tests": lambda p: CSR(p, tolerance=0.1, budget=400, delta=None),
-    "two-stage": lambda p: TwoStageCSR(p, tolerance=0.1, budget=400),
     "sris": lambda p: SRIS(p, budget=400),
     "one-shot": lambda p: OneShot(p, tolerance=0.1, budget=400),
 }
@@ -65,11 +62,6 @@ def test_nothing_is_answered_without_trials(make):
     empty = pd.DataFrame(columns=["candidate", "sex", *WORLD.problem.nodes])
     search.tell(None, empty) if search.tickets.next == 1 else None
     assert search.recommend().candidate is None
-
-
-def test_only_csr_tests_and_only_in_its_pooled_form():
-    assert [make(WORLD.problem).tested for make in CONTEXT.values()] == [True, False, False, False, False, False]
-    assert CSR(WORLD.problem, tolerance=0.1, budget=400).pooled
 
 
 @pytest.mark.parametrize(("problem", "wrong"), [(TEMPTING, "certified"), (HARDLY_FAIR, "none_is_fair")])
@@ -132,17 +124,35 @@ def row_laws(problem):
     return law / law.sum((2, 3), keepdims=True)
 
 
+def mean_stakes(before, drawn, contrast, limits, through_v):
+    """The mean stakes against some limits after rows drawn each by its law, over everything that can be seen."""
+    total = np.zeros(len(limits))
+    for seen in product(*(range(law.size) for _, law in drawn)):
+        rows, chance = np.zeros_like(before.rows), 1.0
+        for (at, law), cell in zip(drawn, seen, strict=True):
+            rows[(0, *at)].reshape(-1)[cell] += 1
+            chance *= law.reshape(-1)[cell]
+        play = BettingLook(before, rows, through_v).play(contrast)
+        total += [chance * (1.0 if play is None else np.exp(_mean(_gained(play, limit)))) for limit in limits]
+    return total
+
+
 GAPS = {"gap": gap(0, 0, 1), "the other way": gap(1, 1, 0)}
 
 
 PLACES = {"through V": TEMPTING, "mediator": mediator()}
 KNOWN, FITTED = (False, False), (True, False)
-CASES = itertools.product(PLACES, ("gap", "the other way"), (False, True), (KNOWN, FITTED))
-QUICK = (("gap", False, KNOWN), ("the other way", True, FITTED))
 
 
+@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize(
-    ("place", "contrast", "learned", "unknown"), [case if case[1:] in QUICK else long(*case) for case in CASES]
+    ("contrast", "learned", "unknown"),
+    [
+        ("gap", False, KNOWN),
+        ("the other way", False, FITTED),
+        long("gap", True, FITTED),
+        long("the other way", True, KNOWN),
+    ],
 )
 def test_no_bet_gains_on_average_where_the_limit_is_the_truth(place, contrast, learned, unknown):
     """The mean stake after a delivery of fixed numbers, over everything that can be seen: at most 1, exactly; whatever
@@ -152,41 +162,27 @@ def test_no_bet_gains_on_average_where_the_limit_is_the_truth(place, contrast, l
     before = CellCounts(problem.cells, (*unknown, *[False] * (len(problem.candidates) - 2)))
     if learned:
         before.rows += random.poisson(2.0, before.rows.shape)
-    drawn = [(0, 0), (1, 1), (1, 0), (0, 1)]
-    truth, total = at_truth(problem, contrast), dict.fromkeys((0.0, 0.15, -0.15), 0.0)
-    for seen in product(range(laws[0, 0].size), repeat=len(drawn)):
-        rows, chance = np.zeros_like(before.rows), 1.0
-        for (k, s), cell in zip(drawn, seen, strict=True):
-            rows[0, k, s].reshape(-1)[cell] += 1
-            chance *= laws[k, s].reshape(-1)[cell]
-        play = BettingLook(before, rows, problem is TEMPTING).play(contrast)
-        assert play is not None
-        for off in total:
-            total[off] += chance * np.exp(_mean(_gained(play, truth + off)))
-    assert total[0.0] <= 1 + 1e-12
-    assert total[0.15] < total[0.0]
-    assert total[-0.15] > 1
+    drawn = [(at, laws[at]) for at in ((0, 0), (1, 1), (1, 0), (0, 1))]
+    truth = at_truth(problem, contrast)
+    limits = truth, truth + 0.15, truth - 0.15
+    mean, above, below = mean_stakes(before, drawn, contrast, limits, problem is TEMPTING)
+    assert mean <= 1 + 1e-12
+    assert above < mean
+    assert below > 1
 
 
 @pytest.mark.parametrize(
     ("contrast", "unknown"),
-    spread(itertools.product([outcome(1), outcome(1, -1), lead(0, 1), lead(1, 0)], [KNOWN, FITTED]), 5),
+    [(outcome(1), KNOWN), long(outcome(1, -1), FITTED), long(lead(0, 1), FITTED), long(lead(1, 0), KNOWN)],
 )
 def test_no_bet_on_natural_rows_gains_where_the_limit_is_the_truth(contrast, unknown):
     """As above, S being drawn with each row."""
     problem = mediator()
     law = row_laws(problem) * problem.cells.prior[:, None, None]
-    before, drawn, total = CellCounts(problem.cells, unknown), (0, 1, 1), 0.0
+    before, drawn = CellCounts(problem.cells, unknown), [((k,), law[k]) for k in (0, 1, 1)]
     before.rows += np.random.default_rng(3).poisson(2.0, before.rows.shape)
-    truth = at_truth(problem, contrast)
-    for seen in product(range(law[0].size), repeat=len(drawn)):
-        rows, chance = np.zeros_like(before.rows), 1.0
-        for k, cell in zip(drawn, seen, strict=True):
-            rows[0, k].reshape(-1)[cell] += 1
-            chance *= law[k].reshape(-1)[cell]
-        play = BettingLook(before, rows, False).play(contrast)
-        total += chance * (1.0 if play is None else np.exp(_mean(_gained(play, truth))))
-    assert total <= 1 + 1e-12
+    (mean,) = mean_stakes(before, drawn, contrast, [at_truth(problem, contrast)], False)
+    assert mean <= 1 + 1e-12
 
 
 @pytest.mark.parametrize(
@@ -246,10 +242,10 @@ def test_what_a_candidate_alone_gives_is_not_said_by_trials_of_others():
 
 @pytest.mark.slow
 def test_answers_over_fitted_models_are_wrong_no_more_often_than_said():
-    """Worlds at each of three n; the gap of the candidate with the best outcome is 1.1 E or 0.9 E, or E is random.
+    """Worlds at each of two n; the gap of the candidate with the best outcome is 1.1 E or 0.9 E, or E is random.
     Where 0.05 were the rate, more pass once in 1,000 times."""
     wrong, answered = np.zeros(3), 0
-    for rows, number, kind in product((30, 300, 3000), range(many(10)), range(3)):
+    for rows, number, kind in product((30, 3000), range(many(10)), range(3)):
         random = generator(2026, rows, number)
         truth = drawn_world(random)
         sample, problem = fitted_to(truth, rows, random)
@@ -265,8 +261,8 @@ def test_answers_over_fitted_models_are_wrong_no_more_often_than_said():
             answered += 1
             label = None if chosen is None else problem.candidates[chosen]
             wrong[kind] += label != truth.best(tolerance)
-    assert wrong.max() <= binom.ppf(0.999, 3 * many(10), 0.05)
-    assert answered > 0.05 * 9 * many(10)
+    assert wrong.max() <= binom.ppf(0.999, 2 * many(10), 0.05)
+    assert answered > 0.05 * 6 * many(10)
 
 
 def test_a_wrong_table_of_the_model_does_not_make_answers_wrong():
@@ -293,7 +289,7 @@ def test_a_wrong_table_of_the_model_does_not_make_answers_wrong():
     assert wrong <= binom.ppf(0.999, many(20), 0.05)
 
 
-@pytest.mark.parametrize("budget", [2000, 40_000, 1_000_000])
+@pytest.mark.parametrize("budget", [2000, 1_000_000])
 def test_a_search_stops_as_soon_as_it_has_an_answer(budget):
     """Whatever the budget: looks come after max(5 K S, N/4) trials each."""
     problem = two_by_two((0.5, 0.5), (0.8, 0.4), (0.6, 0.2))
@@ -309,7 +305,7 @@ def test_a_search_stops_as_soon_as_it_has_an_answer(budget):
     assert [phase.size for phase in paper.phases()] == phase_sizes(budget, phase_count(budget))
 
 
-@pytest.mark.parametrize("problem", [TEMPTING, mediated(3, groups=3), two_attributes(4)], ids=["two", "three", "many"])
+@pytest.mark.parametrize("problem", [TEMPTING, two_attributes(4)], ids=["two", "many"])
 def test_the_intervals_of_the_table_hold_together(problem):
     """The bound is passed by a rate of 0.1 once in 1,000 times."""
     search = CSR(problem, tolerance=0.2 * problem.scale, budget=600, delta=0.1)
@@ -359,35 +355,12 @@ def test_estimates_agree_with_the_truth(problem):
         np.testing.assert_allclose(table[f"gap[{names[0]}, {names[1]}]"], gaps, atol=0.015 * problem.scale)
 
 
-def test_normal_intervals_of_the_table_cover_at_their_level():
-    """200 trials, 9 intervals each at 0.9; below 0.85 once in 10,000 times and less."""
-    problem = mediator()
-    draws, inside = EvidenceDraws(problem.cells), []
-    for run in range(200):
-        search = CSR(problem, tolerance=0.5, budget=10**6)
-        search.absorb(draws(np.full((3, 2), 150), generator(9, run)))
-        table = search.recommend(confidence=0.9).table
-        inside += list((table["outcome_low"] <= problem.outcomes) & (problem.outcomes <= table["outcome_high"]))
-        gaps = problem.gaps[0, 1]
-        inside += list((table["gap_low[0, 1]"] <= gaps) & (gaps <= table["gap_high[0, 1]"]))
-    assert 0.85 < np.mean(inside) < 0.95
-
-
 def test_normal_intervals_say_that_they_take_the_tables_as_exact():
     search = CSR(WORLD.problem, tolerance=0.1, budget=400)
     replay(search, EvidenceDraws(WORLD.problem.cells), generator(3))
     said = "each by itself, and take the model's tables as exact"
     assert said in " ".join(search.recommend(confidence=0.9).notes)
     assert said not in " ".join(search.recommend().notes)
-
-
-def test_what_was_never_drawn_is_not_known():
-    outcomes, gaps = [outcome(k) for k in range(3)], gaps_of(range(3), 2)
-    bets = bets_on(TEMPTING.cells, [])
-    assert np.isnan(bets.estimate([*outcomes, *gaps])).all()
-    assert (bets.lower(gaps, 0.05) == -1.0).all()
-    assert (bets.lower(outcomes, 0.05) == 0.0).all()
-    assert not bets.exceed(gaps, -0.5, 0.05).any()
 
 
 def test_an_answer_says_how_sure_it_is_and_unpacks_as_before():
@@ -431,47 +404,13 @@ def test_with_a_slack_answers_are_wrong_no_more_often_than_said():
     assert ((found["status"] == "certified") & ~found["correct"]).sum() <= binom.ppf(0.999, many(100), 0.1)
 
 
-def test_the_best_guess_stands_beside_not_shown():
-    search = CSR(WORLD.problem, tolerance=0.1, budget=400)
-    replay(search, EvidenceDraws(WORLD.problem.cells), generator(3))
-    found = search.recommend()
-    assert found[:2] == ("even", "not_shown")
-    assert found.confidence is None
-
-
-def test_a_search_that_was_saved_goes_on_with_the_same_answer(tmp_path):
-    WORLD.reset(5)
-    search = CSR(WORLD.problem, tolerance=0.1, budget=30_000)
-    search.tell(None, WORLD.problem.model.sample(300, seed=1))
-    for _ in range(3):
-        allocation = search.ask()
-        search.tell(allocation, *WORLD.respond(allocation))
-    search.ask()
-    state.save(search, tmp_path / "search")
-    loaded = state.load(tmp_path / "search")
-    assert (loaded.delta, len(loaded._delivered)) == (0.05, 4)
-    pd.testing.assert_frame_equal(loaded.recommend().table, search.recommend().table)
-    for one in (search, loaded):
-        WORLD.reset(6)
-        while one.open_tickets:
-            one.tell(one.open_tickets[0], *WORLD.respond(one.allocation(one.open_tickets[0])))
-            if not one.finished:
-                one.ask()
-    assert state.to_bytes(loaded) == state.to_bytes(search)
-    assert loaded.recommend()[:2] == search.recommend()[:2] == ("even", "certified")
-
-
 @pytest.mark.parametrize(
     ("given", "match"),
     [
         ({"delta": 0.0}, "delta"),
-        ({"delta": 1.0}, "delta"),
-        ({"delta": "0.05"}, "delta"),
-        ({"delta": True}, "delta"),
         ({"pooled": "no"}, "pooled"),
         ({"reuse": 2}, "reuse"),
         ({"slack": -0.1}, "slack"),
-        ({"slack": "0.1"}, "slack"),
         ({"slack": 0.1, "pooled": False}, "slack"),
         ({"slack": 0.1, "delta": None}, "slack"),
     ],

@@ -1,15 +1,16 @@
 """What a BIF file says is read once and whole, or refused with the line in which it goes wrong."""
 
+import contextlib
 import gzip
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from evenhand.errors import ArgumentError, TableError
+from evenhand.errors import ArgumentError, EvenhandError, TableError
 from evenhand.interventions import CausalModel
 from tests.fuzzing import many
-from tests.interventions.examples import networks
 
 BIF = """network n { property url http://example.org/a; }
 variable rain { type discrete [ 2 ] { yes, no }; }
@@ -44,22 +45,22 @@ def test_properties_comments_and_quotations_hide_nothing(read):
     assert model.states == {"rain": ("yes", "no"), "sun": ("yes", "no"), "wet": ("dry", "damp", "so aked")}
     assert model.tables["wet"].tolist() == [[[0.1, 0.2, 0.7], [0.0, 0.1, 0.9]], [[0.8, 0.1, 0.1], [0.6, 0.3, 0.1]]]
     assert read(b"\xef\xbb\xbf" + BIF.encode()).states == model.states
-    assert read(BIF.replace(", ", " ").replace("\n", "\r\n")).tables["sun"].tolist() == model.tables["sun"].tolist()
+    assert model.tables["sun"].tolist() == [[0.1, 0.9], [0.5, 0.5]]
+    flat = BIF.replace("(no) 0.5, 0.5; (yes) 0.1, 0.9;", "table 0.1, 0.5, 0.9, 0.5;")
+    default = BIF.replace("(no) 0.5", "default 0.5")
+    for other in (BIF.replace(", ", " ").replace("\n", "\r\n"), flat, default):
+        assert read(other).tables["sun"].tolist() == model.tables["sun"].tolist()
 
 
 @pytest.mark.parametrize(
     ("old", "new", "match"),
     [
         ("(no) 0.5, 0.5;", "(no) 0.5;", "line 6: probability of sun: expected 2 numbers, got 1"),
-        ("(no) 0.5, 0.5;", "default 0.5;", "line 6: probability of sun: expected 2 numbers, got 1"),
-        ("table 0.2, 0.8;", "table 0.5;", "line 5: probability of rain: expected 2 numbers, got 1"),
         ("0.1, 0.2, 0.7", "0.1, 0.2, 0.3, 0.4", "line 10: probability of wet: expected 3 numbers, got 4"),
-        ("0.1, 0.2, 0.7", "0.1, 0.9", "line 10: probability of wet: expected 3 numbers, got 2"),
         ("wet | rain, sun", "wet | rain, rain", "line 9: probability of wet: rain is a parent twice"),
         ("sun | rain", "sun | sun", "line 6: probability of sun: sun is its own parent"),
         ("wet | rain, sun", "wet | rain, son", "line 9: probability of wet: son is not declared before"),
         ("(no) 0.5", "(yes) 0.5", r"line 6: probability of sun: \( yes \) appears twice"),
-        ("0.8; }", "0.8; table 0.5, 0.5; }", "line 5: probability of rain: table appears twice"),
         ("(no) 0.5, 0.5;", "default 0.5, 0.5; default 0.4, 0.6;", "line 6: .*default appears twice"),
         ("(no) 0.5, 0.5;", "table 0.1, 0.5, 0.9, 0.5;", "line 6: .*`table` beside rows"),
         ("(no) 0.5, 0.5;", "", r"line 6: probability of sun: no row for \(no\)"),
@@ -71,13 +72,10 @@ def test_properties_comments_and_quotations_hide_nothing(read):
         ("variable sun", "variable rain { type discrete [1] { a }; }\nvariable sun", "line 3: variable rain is"),
         ("variable sun", "variable sun moon", "line 3: expected `variable NAME"),
         ("[2] {", "[3] {", r"line 3: variable sun: 2 states, where \[3\] were announced"),
-        ("[2] {", "[two] {", r"line 3: variable sun: 2 states, where \[two\] were"),
         ("[2] { yes, no }", "[2] { yes, yes }", "line 3: variable sun: expected distinct states"),
-        ("[2] { yes, no }", "[0] { }", "line 3: variable sun: expected distinct states"),
         ("[2] { yes, no };", "[2] { yes, no }; type discrete [1] { a };", "line 3: variable sun: expected one `type"),
         ("type discrete [2]", "type continuous", "line 3: variable sun: expected one `type"),
         ("(yes, yes) 0.1", "(yes, yes, no) 0.1", "line 10: .*rain in .*, sun in"),
-        ("(yes, yes) 0.1", "(yes) 0.1", "line 10: .*rain in .*, sun in"),
         ("(yes, yes) 0.1", "(yes, maybe) 0.1", "line 10: .*rain in .*, sun in"),
         ("(yes, yes) 0.1", "(yes, yes 0.1", "line 10: .*rain in .*, sun in"),
         ("table 0.2", "(yes) 0.2", "line 5: probability of rain: .*it has none"),
@@ -95,7 +93,6 @@ def test_properties_comments_and_quotations_hide_nothing(read):
             "varible sun",
             "line 3: not BIF: expected one of network, variable, probability, got 'varible'",
         ),
-        ("(no, no) 0.6, 0.3, 0.1;\n}", "(no, no) 0.6, 0.3, 0.1;\n} }", "line 14: not BIF: .*got '}'"),
         ("(no, no) 0.6, 0.3, 0.1;\n}", "(no, no) 0.6, 0.3, 0.1;", "line 9: .*'probability' has no end"),
         ("variable rain", "network m { }\nvariable rain", "line 2: a second network"),
         ("of two lines */", "of two lines", "line 7: .*a quotation or a comment has no end"),
@@ -111,9 +108,7 @@ def test_a_slip_is_refused_with_its_line(read, old, new, match):
 PACKED = gzip.compress(BIF.encode())
 BROKEN = {
     "cut off": PACKED[:-20],
-    "head alone": PACKED[:2],
     "another checksum": PACKED[:-8] + bytes(8),
-    "a flipped bit": PACKED[:40] + bytes([PACKED[40] ^ 255]) + PACKED[41:],
     "more behind": PACKED + b"more",
 }
 
@@ -139,47 +134,37 @@ def test_what_is_no_text_and_no_file_is_refused(read, tmp_path):
         CausalModel.from_bif(7)
 
 
-@given(networks())
-@settings(max_examples=many(15), suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_pyagrum_and_we_read_the_same(tmp_path, model):
+@given(st.data())
+@settings(max_examples=many(300), suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_happens_to_a_bif_file_it_is_read_or_refused(read, data):
+    at = data.draw(st.integers(0, len(BIF)))
+    until = data.draw(st.integers(at, min(len(BIF), at + 40)))
+    put = data.draw(
+        st.sampled_from(["", "{", "}", ";", "(", ")", "|", ",", '"', " 0.5 ", " nan ", " yes ", " table ", "/*"])
+    )
+    with contextlib.suppress(EvenhandError):
+        model = read(BIF[:at] + put + BIF[until:])
+        assert all(np.allclose(table.sum(-1), 1) for table in model.tables.values())
+
+
+def test_a_file_that_pyagrum_writes_is_read_as_pyagrum_has_it(tmp_path):
     gum = pytest.importorskip("pyagrum")
-    lines = ["network peer { }"]
-    for node, states in model.states.items():
-        names = ", ".join(f"s{state}" for state in states)
-        lines.append(f"variable {node} {{ type discrete [ {len(states)} ] {{ {names} }}; }}")
-    for node, above in model.parents.items():
-        lines.append(f"probability ( {node}{' | ' if above else ''}{', '.join(above)} ) {{")
-        for at in np.ndindex(*(len(model.states[parent]) for parent in above)):
-            head = (
-                f"({', '.join(f's{model.states[p][i]}' for p, i in zip(above, at, strict=True))})" if above else "table"
-            )
-            lines.append(f"  {head} {', '.join(f'{p:.12f}' for p in model.tables[node][at])};")
-        lines.append("}")
-    path = tmp_path / "peer.bif"
-    path.write_text("\n".join(lines))
-    network, ours = gum.loadBN(str(path)), CausalModel.from_bif(path)
-    for node in model.states:
-        table = network.cpt(node)
-        axes = [list(table.names).index(name) for name in (*ours.parents[node], node)]
-        np.testing.assert_allclose(np.transpose(table.toarray(), _ours(table, axes)), ours.tables[node], atol=1e-7)
+    gum.initRandom(1)
+    network = gum.fastBN("a{x|y}->c{r|s|t}<-b{u|v|w};a->b")
     gum.saveBN(network, str(tmp_path / "theirs.bif"))
-    theirs = CausalModel.from_bif(tmp_path / "theirs.bif")
-    for node in model.states:
-        order = [ours.parents[node].index(parent) for parent in theirs.parents[node]]
-        np.testing.assert_allclose(
-            np.transpose(ours.tables[node], [*order, len(order)]), theirs.tables[node], atol=1e-6
-        )
-
-
-def _ours(table, axes):
-    """Return the axes of pyagrum's array, which stand in reverse, in our order."""
-    return [len(axes) - 1 - axis for axis in axes]
+    ours = CausalModel.from_bif(tmp_path / "theirs.bif")
+    assert list(ours.states.values()) == [("x", "y"), ("r", "s", "t"), ("u", "v", "w")]
+    for node in ours.states:
+        table = network.cpt(node)
+        names = list(table.names)[::-1]  # the axes of its array stand in reverse
+        order = [names.index(name) for name in (*ours.parents[node], node)]
+        np.testing.assert_allclose(np.transpose(table.toarray(), order), ours.tables[node], atol=1e-6)
 
 
 LATIN = BIF.replace("dry, damp", "säure, böig").replace("// half", "// à moitié")
 
 
-@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16", "utf-8-sig"])
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])
 def test_another_encoding_is_given_or_shown_by_its_mark(read, encoding):
     whole = read(LATIN)
     assert whole.states["wet"] == ("säure", "böig", "so aked")
@@ -188,14 +173,7 @@ def test_another_encoding_is_given_or_shown_by_its_mark(read, encoding):
     assert read(gzip.compress(LATIN.encode(encoding)), given).states == whole.states
 
 
-@pytest.mark.parametrize(
-    ("encoding", "names"),
-    [
-        *(("latin-1", "säure, böig"), ("cp1250", "muž, žena")),
-        *(("gbk", "年轻, 年老"), ("gbk", "年, 老"), ("shift_jis", "若い, 老い")),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("encoding", "names"), [("latin-1", "säure, böig"), ("gbk", "年轻, 年老")], ids=str)
 def test_names_are_never_garbled(read, encoding, names):
     """Every text can be read as Latin-1: what it means there is nobody's guess."""
     text = BIF.replace("dry, damp", names)
@@ -207,25 +185,11 @@ def test_names_are_never_garbled(read, encoding, names):
 @pytest.mark.parametrize(
     ("text", "encoding", "error", "got"),
     [
-        (
-            LATIN.replace("ä", "\ufffd"),
-            None,
-            TableError,
-            r"line 4: expected text, got 'U.FFFD'; pass another "
-            r"encoding=",
-        ),
-        (LATIN.replace("ä", "日").encode("gbk", errors="ignore"), "utf-8", TableError, "line 4 is not UTF-8"),
-        (
-            BIF.replace("dry", "\u201cdry").encode("cp1252"),
-            "latin-1",
-            TableError,
-            r"line 4: expected text, got "
-            r"'U.0093'",
-        ),
+        (LATIN.replace("ä", "\ufffd"), None, TableError, "line 4: expected text, got 'U.FFFD'; pass another encoding="),
+        (BIF.replace("dry", "\u201cdry").encode("cp1252"), "latin-1", TableError, "line 4: .* text, got 'U.0093'"),
         (BIF, "utf9", ArgumentError, "encoding: expected the name of an encoding, got 'utf9'; did you mean 'utf"),
-        (BIF, 7, ArgumentError, "encoding: expected the name of an encoding, got 7"),
     ],
-    ids=["replaced before", "another", "quotes of Windows", "unknown", "number"],
+    ids=["replaced before", "quotes of Windows", "unknown"],
 )
 def test_other_encodings_are_refused_with_the_line(read, text, encoding, error, got):
     with pytest.raises(error, match=got):

@@ -84,17 +84,13 @@ def test_a_column_that_nothing_is_drawn_by_needs_an_arrow_or_a_lottery():
 def test_a_rule_that_can_be_read_in_two_ways_is_refused_with_both_spellings():
     model = CausalModel.fit(trial(), f"{GRAPH}, x -> t")
     asked = {"model": model, **ASKED}
-    spelled = r"write \{'x': \{'1': 1, '0': 0\}\} for a rule by 'x', or '1' for everybody"
-    with pytest.raises(ArgumentError, match=f"read in one way.*{spelled}"):
-        Problem(**asked, candidates=[1, {"1": 1, "0": 0}])
-    halves = {**trial().assign(t=lambda rows: np.where(rows["z"] == 1, "0.5", rows["t"].astype(str)))}
-    frame = pd.DataFrame(halves).assign(x=lambda rows: np.where(rows["s"] == 1, "0.5", rows["x"].astype(str)))
-    both = {"0": {"0": 0.5, "0.5": 0.5}, "0.5": {"0": 0.5, "0.5": 0.5}, "1": {"0": 0.5, "0.5": 0.5}}
-    third = CausalModel.fit(frame.astype(str), "s -> x -> y, s -> y, t -> y, x -> t")
-    with pytest.raises(ArgumentError) as refused:
-        Problem(third, **ASKED, candidates=["0", {"0": 0.5, "0.5": 0.5}])
-    assert f"or { {'x': both} } for one lottery for all" in str(refused.value)
-    assert Problem(third, **ASKED, candidates=["0", {"x": both}]).tables[1].tolist() == [[0.5, 0.5, 0]] * 3
+    rule = {"1": 1, "0": 0}
+    ways = {"x": rule}, {"x": {0: rule, 1: rule}}
+    with pytest.raises(ArgumentError, match="read in one way") as refused:
+        Problem(**asked, candidates=[1, rule])
+    assert f"write {ways[0]} for a rule by 'x', or {ways[1]} for one lottery for all" in str(refused.value)
+    read = Problem(**asked, candidates=[1, *ways]).tables[1:, :, 1].tolist()
+    assert read == [[0, 1], [1, 1]]
     clear = Problem(**asked, candidates=[{"x": {"1": 1, "0": 0}}, {"1": 0.5, "0": 0.5}, {"1": 0, "0": 0}])
     assert clear.tables[..., 1].tolist() == [[0, 1], [0.5, 0.5], [0, 0]]
 
@@ -147,29 +143,12 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-SHELL = [
-    "t.csv",
-    "--edges",
-    GRAPH.replace("z", "age"),
-    "--intervene",
-    "t",
-    "--sensitive",
-    "s",
-    "--outcome",
-    "y",
-    "--candidates",
-    "rules.json",
-    "--cut",
-    "age=30",
-    "--randomised",
-    "t",
-    "--seed",
-    "1",
-]
+GIVEN = "--intervene t --sensitive s --outcome y --candidates rules.json --randomised t"
+SHELL = f't.csv --edges "{GRAPH.replace("z", "age")}" {GIVEN} --cut age=30'
 
 
 def test_people_read_who_has_the_lower_chance_and_how_many_there_are(folder):
-    said = " ".join(call(*SHELL, "--tolerance", "0.3", "--out", "answer.html").split())
+    said = " ".join(call(f"{SHELL} --tolerance 0.3 --seed 1 --out answer.html").split())
     frame = trial()
     for s, size in frame["s"].value_counts().items():
         assert f"s = {s} ({size} people)" in said
@@ -182,7 +161,7 @@ def test_people_read_who_has_the_lower_chance_and_how_many_there_are(folder):
     assert page.count("data:image/png") == 2
     for words in ("The rules", "The trial by itself", "evenhand recommend t.csv", "--randomised t", "s = 1"):
         assert words in page
-    unfair = " ".join(call(*SHELL, "--tolerance", "0.001").split())
+    unfair = " ".join(call(f"{SHELL} --tolerance 0.001 --seed 1").split())
     assert "the nearest to fair is '" in unfair
     assert "With fairness set aside" in unfair
 
@@ -190,17 +169,17 @@ def test_people_read_who_has_the_lower_chance_and_how_many_there_are(folder):
 @pytest.mark.parametrize(
     ("options", "names"),
     [
-        (["--randomised", "x"], "--randomised: expected the column of --intervene, t, got 'x'"),
-        (["--cut", "age=5"], "--cut: expected limits that divide age, got 'age=5'; everybody is in '5 or more'"),
+        ("--randomised x", "--randomised: expected the column of --intervene, t, got 'x'"),
+        ("--cut age=5", "--cut: expected limits that divide age, got 'age=5'; everybody is in '5 or more'"),
     ],
 )
 def test_options_of_a_trial_that_cannot_be_are_refused(folder, options, names):
     with pytest.raises(EvenhandError, match=names):
-        call(*SHELL, "--tolerance", "0.1", *options)
+        call(f"{SHELL} --tolerance 0.1 {options}")
 
 
 def test_a_first_rule_that_never_plays_an_arm_is_named(folder):
-    said = " ".join(call(*SHELL[:-2], "--tolerance", "0.3", "--budget", "900", "--trial", "a.eh").split())
+    said = " ".join(call(f"{SHELL} --tolerance 0.3 --budget 900 --trial a.eh").split())
     assert "Trials of the first candidate, 'all', say nothing of t = 0, which it never gives" in said
 
 
@@ -273,18 +252,17 @@ def test_a_measured_outcome_is_tested_and_kept_and_its_searches_are_refused():
 
 def test_earnings_stand_in_dollars(folder):
     earnings().rename(columns={"z": "age"}).assign(age=lambda rows: 20 + 20 * rows["age"]).to_csv("t.csv", index=False)
-    body = json.loads(call(*SHELL, "--tolerance", "5000", "--json"))
+    body = json.loads(call(f"{SHELL} --tolerance 5000 --seed 1 --json"))
     arms = earnings().groupby("t")["y"].mean()
     assert [row["outcome"] for row in body["arms"]] == pytest.approx(arms.tolist())
     assert body["table"][0]["outcome"] == pytest.approx(arms[1], rel=0.05)
-    said = " ".join(call(*SHELL, "--tolerance", "5000").split())
-    assert "have a lower average y than people with s = 0, by " in said
+    assert "have a lower average y than people with s = 0, by " in body["answer"]
 
 
 # ---------------------------------------------------------------------- one answer
 
 
-@pytest.mark.parametrize("tolerance", [0.02, 0.06, 0.09, 0.1, 0.12, 0.3])
+@pytest.mark.parametrize("tolerance", [0.02, 0.09, 0.12, 0.3])
 def test_nothing_that_is_said_contradicts_the_table_beside_it(tmp_path, monkeypatch, tolerance):
     """The gap is 0.1, its interval -0.02 to 0.2: each sentence on fairness, against the printed estimates."""
     monkeypatch.chdir(tmp_path)
@@ -293,11 +271,10 @@ def test_nothing_that_is_said_contradicts_the_table_beside_it(tmp_path, monkeypa
     frame = cells.loc[np.repeat(range(4), size)].assign(y=np.concatenate([np.arange(150) < n for n in ones]) * 1)
     frame.to_csv("t.csv", index=False)
     (tmp_path / "rules.json").write_text(json.dumps({"all": "1", "nobody": "0"}))
-    asked = ["t.csv", "--edges", "s -> y, t -> y", *SHELL[3:11], "--randomised", "t", "--seed", "1"]
-    body = json.loads(call(*asked, "--tolerance", str(tolerance), "--json"))
-    said = " ".join(call(*asked, "--tolerance", str(tolerance), "--out", "a.html").split())
-    assert said.startswith(body["answer"])
-    assert body["answer"] in unescape((tmp_path / "a.html").read_text(encoding="utf-8"))
+    asked = f't.csv --edges "s -> y, t -> y" {GIVEN} --seed 1 --tolerance {tolerance}'
+    body = json.loads(call(f"{asked} --json --out a.html"))
+    page = unescape((tmp_path / "a.html").read_text(encoding="utf-8"))
+    assert body["answer"] in page
     rows = {row["candidate"]: row for row in body["table"]}
     gaps = {name: row["gap[0, 1]"] for name, row in rows.items()}
     assert gaps == pytest.approx(dict.fromkeys(rows, -0.1), abs=0.002)
@@ -312,7 +289,7 @@ def test_nothing_that_is_said_contradicts_the_table_beside_it(tmp_path, monkeypa
     exact = "No rule is fair" if best is None else f"{best!r} is the best fair rule"
     assert all(cause["words"].startswith(exact) for cause in body["sensitivity"])
     assert bool(body["sensitivity"]) == (best == body["candidate"])
-    assert ("If the estimates are exact, the answer is another" in said) == (best != body["candidate"])
+    assert ("If the estimates are exact, the answer is another" in page) == (best != body["candidate"])
 
 
 def test_the_estimates_are_those_of_the_tables_and_the_mean_of_the_draws():

@@ -20,14 +20,11 @@ NOW, SAME = [[0.8, 0.2], [0.4, 0.6]], [[0.5, 0.5], [0.5, 0.5]]
     ("states", "match"),
     [
         (["sex"], "states: expected a dict by node"),
-        (None, "states: expected a dict by node"),
         (STATES | {"dose": [1, "1"]}, r"states\['dose'\]: .*read differently"),
         (STATES | {"dose": [True, "True"]}, r"states\['dose'\]"),
         (STATES | {"dose": [None, 1]}, r"states\['dose'\]"),
-        (STATES | {"dose": [math.nan, 1]}, r"states\['dose'\]"),
         (STATES | {"dose": {"a", "b"}}, r"states\['dose'\]: expected a list of states"),
-        (STATES | {"dose": [["a"], ["b"]]}, r"states\['dose'\]"),
-        (STATES | {"dose": []}, r"states\['dose'\]"),
+        ({1: [0, 1]}, "states: expected nodes named by text"),
     ],
     ids=named,
 )
@@ -41,11 +38,7 @@ def test_states(states, match):
     [
         ([["sex"]], "parents: expected a dict by node"),
         ({"cured": ["dose", "dose"]}, r"parents\['cured'\]: expected each parent once"),
-        ({"cured": ["cured"]}, r"parents\['cured'\]: expected each parent once, and not the node itself"),
         ({"dose": "sex"}, r"parents\['dose'\]: expected a list of nodes"),
-        ({"dose": None}, r"parents\['dose'\]: expected a list of nodes"),
-        ({"dose": [["sex"]]}, r"parents\['dose'\]: expected nodes of the model"),
-        ({"cured": [{"a": 1}]}, r"parents\['cured'\]: expected nodes of the model"),
         ({"cured": ["dos"]}, r"parents\['cured'\]: expected nodes of the model, got 'dos'; near it: dose"),
         ({"sex": ["cured"]}, "without cycles"),
     ],
@@ -60,19 +53,12 @@ def test_parents(parents, match):
 
 BAD_TABLES = [
     ([[0.8, 0.2]], "a table of shape"),
-    ([0.8, 0.2], "a table of shape"),
-    (0.5, "a table of shape"),
     (None, "a table of shape|numbers"),
-    ([[0.8, 0.2], [0.4]], "numbers of shape"),
-    ([[math.nan, 0.2], [0.4, 0.6]], "probabilities >= 0"),
     ([[None, 0.2], [0.4, 0.6]], "numbers of shape"),
     ([[1.2, -0.2], [0.4, 0.6]], "probabilities >= 0"),
-    ([[10**400, 0.2], [0.4, 0.6]], "numbers of shape"),
-    ([[1j, 0.2], [0.4, 0.6]], "numbers of shape"),
     ([[0.8, 0.3], [0.4, 0.6]], "rows that sum to one, got 1.1; correct the row at"),
     ({"f": [0.8, 0.2], "m": [0.4, 0.6]}, "numbers of shape|one of the states"),
     (pd.DataFrame([[0.8, 0.2], [0.4, 0.6]], index=["m", "x"]), "one entry for each of"),
-    ("now", "numbers of shape|one of the states"),
 ]
 
 
@@ -90,6 +76,8 @@ def test_a_dict_of_tables_is_needed_and_only_of_nodes():
         CausalModel.from_tables(STATES, PARENTS, None)
     with pytest.raises(ArgumentError, match="tables: expected nodes of the model"):
         CausalModel.from_tables(STATES, PARENTS, {"height": [1.0]})
+    with pytest.raises(ArgumentError, match="expected the parents of 'sex', which has a table"):
+        CausalModel.from_tables(STATES, {}, {"sex": [0.5, 0.5]})
 
 
 def problem(candidates=None, **changed):
@@ -104,13 +92,10 @@ def problem(candidates=None, **changed):
     ("candidates", "match"),
     [
         ({1: NOW, "1": SAME}, "labels that read differently"),
-        ({0.5: NOW, "b": SAME}, "labels that are text or whole numbers"),
         ({("a", "b"): NOW, "b": SAME}, "labels that are text or whole numbers"),
         ({"a": NOW}, "at least two"),
         ({"a", "b"}, "a dict label -> table"),
         (pd.Series([NOW, SAME], index=["a", "a"]), "a dict label -> table"),
-        ("both", "a dict label -> table"),
-        (7, "a dict label -> table"),
         (np.zeros((2, 2)), r"candidates\[0\]: expected a table of shape"),
     ],
     ids=named,
@@ -124,18 +109,13 @@ def test_candidates(candidates, match):
     ("changed", "match"),
     [
         ({"model": "net.bif"}, "model: expected a CausalModel"),
-        ({"sensitive": None}, "sensitive: expected a node"),
         ({"sensitive": 3}, "sensitive: expected a node"),
         ({"sensitive": ["sex", "sex"]}, "distinct"),
         ({"intervene": ["dose"]}, "intervene: expected a node"),
-        ({"outcome": None}, "outcome: expected a node"),
         ({"values": [0, 1]}, "values: expected a number for each state"),
         ({"values": {0: 0, 1: 1, 2: 5}}, "values: expected a number for each state"),
         ({"values": {"00": 0, "1": 1}}, "values: expected a number for each state"),
-        ({"values": {0: 0, 1: 10**400}}, "values: expected a number for each state"),
-        ({"values": {0: 0, 1: None}}, "values: expected a number for each state"),
         ({"values": {0: -1e308, 1: 1e308}}, "values: expected finite numbers"),
-        ({"values": {0: 0, 1: math.nan}}, "values: expected finite numbers"),
     ],
     ids=named,
 )
@@ -147,24 +127,12 @@ def test_problems(changed, match):
 @pytest.mark.parametrize(
     ("ask", "match"),
     [
-        (lambda p: p.best("0.1"), "tolerance"),
-        (lambda p: p.best(math.nan), "tolerance"),
         (lambda p: p.best(-1), "tolerance"),
-        (lambda p: p.best(np.array([0.1, 0.2])), "tolerance"),
-        (lambda p: p.allocate([0, 1], "much"), "budget"),
         (lambda p: p.allocate([0, 1], math.nan), "budget"),
-        (lambda p: p.allocate([0, 10**400], 1.0), "costs"),
         (lambda p: p.model.sample(10**13), "count"),
-        (lambda p: p.model.sample(2.5), "count"),
         (lambda p: p.model.probabilities(["sex"], do={"dose": "01"}), r"do\['dose'\]"),
-        (lambda p: p.model.probabilities([["sex"]]), "nodes"),
-        (lambda p: CSR(p, tolerance=10**400, budget=400), "tolerance"),
         (lambda p: CSR(p, tolerance=None, budget=400), "tolerance"),
-        (lambda p: CSR(p, tolerance=np.array([0.1, 0.2]), budget=400), "tolerance"),
         (lambda p: CSR(p, tolerance=0.1, budget=10**400), "budget"),
-        (lambda p: CSR(p, tolerance=0.1, budget=400, mean_cost="much"), "mean_cost"),
-        (lambda p: CSR(p, tolerance=0.1, budget=400, pooled="no"), "pooled"),
-        (lambda p: CSR(p, tolerance=0.1, budget=400, reuse="no"), "reuse"),
     ],
 )
 def test_questions_about_a_problem(ask, match):
@@ -176,10 +144,7 @@ def test_questions_about_a_problem(ask, match):
     ("count", "match"),
     [
         (["2"] * 99 + ["x"], "row 100: expected .*, got 'x'"),
-        ([2] * 99 + [-1], "row 100: expected .*, got -1"),
         ([2.0] * 99 + [1.5], "row 100: expected a whole number >= 0, got 1.5"),
-        ([2.0] * 99 + [None], "row 100: the cell is empty"),
-        ([2.0] * 99 + [math.inf], "row 100: expected finite numbers|row 100: expected numbers"),
     ],
 )
 def test_a_bad_count_of_trials_is_named_by_its_row(count, match):
@@ -189,7 +154,7 @@ def test_a_bad_count_of_trials_is_named_by_its_row(count, match):
         problem(log=log.assign(count=count))
 
 
-@pytest.mark.parametrize("state", ["01", "1_0", "+1", " 1", "nan"])
+@pytest.mark.parametrize("state", ["01", "1_0", "nan"])
 def test_an_outcome_is_a_number_only_where_it_is_written_as_one(state):
     states = STATES | {"cured": ["0", state]}
     asked = {"intervene": "dose", "sensitive": "sex", "outcome": "cured", "candidates": {"now": NOW, "same": SAME}}

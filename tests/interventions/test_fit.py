@@ -4,15 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import minimize
-from scipy.special import expit, log_softmax
+from scipy.special import log_softmax
 from scipy.stats import beta, binom
 
 from evenhand.errors import ArgumentError, TableError
 from evenhand.interventions import CSR, CausalModel, Problem, SimulatedTrial
 from evenhand.interventions.posterior import _at_least, drawn_posterior, prior_shares
 from evenhand.saving import state
-from tests.interventions.examples import drawn_world, fitted_to, mediated, two_attributes
-from tests.reference import interventions as twin
+from tests.interventions.examples import drawn_world, fitted_to, two_attributes
 
 EDGES = "sex -> weight -> dose -> cured, weight -> cured"
 TRUTH = next(SimulatedTrial._examples()).problem
@@ -65,21 +64,6 @@ def test_the_prior_of_many_parents_is_a_ridge_logistic_regression(states):
     np.testing.assert_allclose(model.smoothed(2.0).tables["y"][1, 2], mean[1, 2], atol=1e-4)
 
 
-def test_the_prior_does_not_halve_a_gap():
-    """The trial's size and true gap: the rows' own rates are 0.17 apart, and a uniform prior makes 0.09 of that."""
-    columns, random = ["a", "b", "c", "d", "e"], np.random.default_rng(3)
-    found, raw = [], []
-    for _ in range(10):
-        frame = pd.DataFrame(random.integers(2, size=(445, 5)), columns=columns)
-        frame["s"] = (random.random(445) < 0.83) * 1
-        frame["y"] = (random.random(445) < expit(1.4 - 1.0 * frame["s"] + 0.4 * frame["a"] - 0.3 * frame["b"])) * 1
-        model = CausalModel.fit(frame, [(node, "y") for node in ("s", *columns)])
-        problem = Problem(model, intervene="a", sensitive="s", outcome="y", candidates=[None, 1])
-        found.append(problem.gaps[0, 1][0])
-        raw.append(-frame.groupby("s")["y"].mean().diff().iloc[1])
-    assert np.mean(found) == pytest.approx(np.mean(raw), abs=0.02)
-
-
 def test_edges_are_text_or_pairs_and_counts_stand_for_rows():
     pairs = [("sex", "weight"), ("weight", "dose"), ("dose", "cured"), ("weight", "cured")]
     counted = FRAME.groupby([*FRAME.columns], observed=True).size().rename("count").reset_index()
@@ -104,25 +88,6 @@ def test_edges_are_text_or_pairs_and_counts_stand_for_rows():
 )
 def test_a_graph_is_read_as_people_write_it(edges):
     assert fitted(edges=edges).parents == fitted().parents
-
-
-def test_columns_of_truth_values_and_fractions_are_those_of_whole_numbers():
-    frame = FRAME.assign(cured=FRAME["cured"].astype(bool), weight=FRAME["weight"].astype(float))
-    candidates = {"now": None, "high": "high", "low": "low"}
-    plain, other = (Problem(fitted(each), **ASKED, candidates=candidates) for each in (FRAME, frame))
-    assert other.model.states["cured"] == ("false", "true")
-    assert np.allclose(plain.outcomes, other.outcomes)
-    assert np.allclose(plain.gaps["f", "m"], other.gaps["f", "m"])
-    trial, told = SimulatedTrial(plain), []
-    trial.reset(1)
-    searches = [CSR(problem, tolerance=0.2, budget=300) for problem in (plain, other)]
-    asked = [search.ask() for search in searches]
-    seen, *rest = trial.respond(asked[0])
-    as_read = seen.assign(cured=seen["cured"].astype(bool), weight=seen["weight"].astype(float))
-    for search, allocation, rows in zip(searches, asked, (seen, as_read), strict=True):
-        search.tell(allocation, rows, *rest)
-        told.append(search.recommend().table["outcome"])
-    assert np.allclose(*told, equal_nan=True)
 
 
 def test_an_outcome_of_words_is_refused_with_an_example():
@@ -150,7 +115,6 @@ def test_states_are_whole_numbers_or_texts_in_natural_order():
     ("given", "names"),
     [
         ({"frame": 3}, "a pandas DataFrame"),
-        ({"frame": FRAME.head(0)}, "no rows"),
         ({"frame": FRAME.drop(columns="dose")}, "column.*'dose'"),
         ({"frame": FRAME.astype(object).assign(sex=[None, *FRAME["sex"][1:]])}, "'sex', row 1: the cell is empty"),
         ({"frame": FRAME.astype(object).assign(sex=["", *FRAME["sex"][1:]])}, "'sex', row 1: the cell is empty"),
@@ -159,35 +123,23 @@ def test_states_are_whole_numbers_or_texts_in_natural_order():
             "at most 100 different values, got 400; each takes a row of the table",
         ),
         ({"frame": FRAME.assign(count=-1)}, "'count', row 1"),
-        ({"frame": FRAME.assign(count="many")}, "'count', row 1"),
         ({"edges": "sex, dose"}, "edges: expected parent -> child"),
-        ({"edges": "sex ->"}, "edges"),
         ({"edges": "digraph { sex -> dose; }"}, "expected only arrows.* got 'digraph .*; leave out digraph, braces"),
-        ({"edges": "strict digraph G {\nsex -> dose\n}"}, "leave out digraph"),
-        ({"edges": "dag { sex -> dose }"}, "edges: expected only arrows"),
         ({"latent": "graph { sex <-> dose }"}, "only arrows"),
         ({"edges": "sex -> dose # an effect"}, "only names and arrows, got 'dose # an effect'; leave out comments"),
-        ({"edges": "sex -> dose // an effect"}, "only names and arrows, got 'dose // an effect'"),
         ({"edges": "sex -> dose [label=x]"}, r"got 'dose \[label=x\]'.*or put a name .* in quotation marks"),
-        ({"edges": "sex -> dose|dose -> cured"}, r"only names and arrows, got 'dose\|dose'"),
         ({"edges": "sex -- dose -> cured"}, "only names and arrows, got 'sex -- dose'"),
-        ({"edges": "sex => dose -> cured"}, "only names and arrows, got 'sex => dose'"),
         ({"edges": '"sex -> dose'}, "only names and arrows, got '\"sex'"),
         ({"edges": 'sex "at birth" -> dose'}, "only names and arrows, got 'sex at birth'"),
-        ({"edges": '"" -> dose'}, "edges: expected parent -> child"),
-        ({"edges": ""}, "edges"),
         ({"edges": []}, "at least one arrow"),
         ({"edges": 3}, "edges: expected pairs"),
         ({"edges": [("sex", "dose", "cured")]}, "edges: expected pairs"),
-        ({"edges": [("sex", 3)]}, "edges: expected pairs"),
         ({"edges": "sex -> sex"}, "two different nodes"),
         ({"edges": "sex -> dose, sex -> dose"}, "each pair once"),
         ({"edges": "sex -> dose -> weight -> sex"}, "without cycles"),
         ({"latent": [("sex", "height")]}, "column.*'height'"),
         ({"latent": "sex -> dose"}, "latent: expected pairs a <-> b"),
-        ({"latent": {"sex": "dose"}}, "latent: expected pairs"),
         ({"smoothing": 0}, "smoothing: expected a number > 0"),
-        ({"smoothing": "1"}, "smoothing"),
     ],
 )
 def test_what_cannot_be_fitted_is_refused_by_name(given, names):
@@ -238,13 +190,6 @@ def test_a_name_in_quotation_marks_holds_any_sign():
     model = CausalModel.fit(frame, '"sex, at birth" --> weight -> "dose [mg] # daily"; weight <--> \'sex, at birth\'')
     assert model.parents["dose [mg] # daily"] == ("weight",)
     assert model.latent == (("weight", "sex, at birth"),)
-
-
-def test_arcs_in_the_edges_are_latent_too():
-    model = CausalModel.fit(NODES, f"{GRAPH}, V <-> M")
-    assert model.latent == (("V", "M"),)
-    with pytest.raises(ArgumentError, match="not shown to be identified"):
-        Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=[None, 1])
 
 
 def test_an_unobserved_cause_of_v_and_its_ancestor_does_no_harm():
@@ -303,15 +248,12 @@ WRITTEN = {
 }
 FUNCTIONS = {
     "truth": lambda given: "high" if given["b"] else "low",
-    "equal": lambda given: "high" if given["b"] == True else "low",  # noqa: E712
     "is": lambda given: "high" if given["b"] is True else "low",
     "one": lambda given: "high" if given["b"] == 1 else "low",
     "text of one": lambda given: "high" if given["b"] == "1" else "low",
     "text of truth": lambda given: "high" if given["b"] in ("true", "True") else "low",
-    "sought": lambda given: {"1": "high", "true": "high", "True": "high"}.get(given["b"], "low"),
     "fraction": lambda given: "high" if given["b"] == 1.5 else "low",
     "larger": lambda given: "high" if given["b"] > 0.9 else "low",
-    "a number": lambda given: {1: "high"}.get(given["b"], "low"),
 }
 
 
@@ -330,10 +272,10 @@ def over(states, rule, parents=("b",)):
 @pytest.mark.parametrize(
     ("states", "rules"),
     [
-        ("truth values", ["truth", "equal", "is", "one", "text of truth", "sought", "larger", "a number"]),
-        ("their texts", ["truth", "equal", "is", "one", "text of truth", "sought", "larger", "a number"]),
-        ("numbers", ["truth", "equal", "one", "text of one", "sought", "larger", "a number"]),
-        ("texts of numbers", ["truth", "equal", "one", "text of one", "sought", "larger", "a number"]),
+        ("truth values", ["truth", "is", "one", "text of truth", "larger"]),
+        ("their texts", ["truth", "is", "one", "text of truth", "larger"]),
+        ("numbers", ["truth", "one", "text of one", "larger"]),
+        ("texts of numbers", ["truth", "one", "text of one", "larger"]),
         ("fractions", ["fraction", "larger"]),
     ],
 )
@@ -341,7 +283,7 @@ def test_a_function_sees_truth_values_and_numbers_or_compares_their_texts(states
     assert [over(WRITTEN[states], FUNCTIONS[rule]) for rule in rules] == [[0.0, 1.0]] * len(rules)
 
 
-@pytest.mark.parametrize("rule", ["one", "text of one", "a number"])
+@pytest.mark.parametrize("rule", ["one", "text of one"])
 def test_a_number_beside_words_is_a_number(rule):
     assert over(WRITTEN["beside words"], FUNCTIONS[rule]) == [0.0, 1.0, 0.0]
 
@@ -398,13 +340,9 @@ def test_rules_over_two_parents_are_nested_or_keyed_by_tuples():
         ({(0, 1): "low"}, r"every key a tuple of states of \['weight'\]"),
         ({(0,): "low"}, "an entry for every combination.*none for {'weight': 1}"),
         ({0: [0.2, 0.3, 0.5], 1: "low"}, "a whole table of numbers, .*; at {'weight': 0}"),
-        ({0: "low", 1: True}, "one of the states"),
         ({0: "low", 1: None}, "one of the states"),
         (lambda given: given["height"], r"the rule failed at {'weight': 0} with KeyError\('height'\)"),
         (lambda given: "tiny", "one of the states.*got \"the state 'tiny'\"; at {'weight': 0}"),
-        (lambda given: None, "one of the states.*got None"),
-        (lambda: "low", "the rule failed"),
-        (1, "one of the states"),
     ],
 )
 def test_rules_that_cannot_be_are_refused_by_name(rule, names):
@@ -431,21 +369,21 @@ def test_draws_lie_around_the_fitted_answer_and_narrow_with_data():
         wide = narrow
     again = problem.posterior(draws=2000, seed=1)
     np.testing.assert_array_equal(posterior.outcomes, again.outcomes)
-    assert len(problem.posterior(draws=301, seed=2).outcomes) == 301
+    assert len(problem.posterior(seed=2).outcomes) == 4000
 
 
 @pytest.mark.slow
 def test_intervals_of_the_posterior_cover_at_their_level():
-    """Forty random worlds of 100 rows each: six intervals of 95 % hold the truth, up to five standard errors."""
+    """Twenty random worlds of 100 rows each: six intervals of 95 % hold the truth, up to five standard errors."""
     inside = []
-    for run in range(40):
+    for run in range(20):
         random = np.random.default_rng([2021, run])
         truth = drawn_world(random)
         posterior = fitted_to(truth, 100, random)[1].posterior(draws=200, seed=random)
         for exact, draws in ((truth.outcomes, posterior.outcomes), (truth.gaps[0, 1], posterior.gaps[0, 1])):
             low, high = np.quantile(draws, [0.025, 0.975], axis=0)
             inside.append((low <= exact) & (exact <= high))
-    assert np.mean(inside) > 0.95 - 5 * (0.05 * 0.95 / 40) ** 0.5
+    assert np.mean(inside) > 0.95 - 5 * (0.05 * 0.95 / 20) ** 0.5
 
 
 def test_a_single_table_is_drawn_from_its_beta_law():
@@ -458,21 +396,6 @@ def test_a_single_table_is_drawn_from_its_beta_law():
     levels = np.arange(1, 20) / 20
     expected = beta(6.5, 2.5).ppf(levels)
     np.testing.assert_allclose(np.quantile(drawn, levels), expected, atol=0.01)
-
-
-def test_means_of_every_draw_are_those_of_its_tables():
-    """One draw, all tables of it against enumeration."""
-    full = mediated(3, groups=3)
-    model = CausalModel.fit(
-        full.model.sample(200, seed=1), [(p, n) for n, ps in full.model.parents.items() for p in ps]
-    )
-    problem = Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=[None, *full.tables])
-    from evenhand.interventions.group_means import group_means
-
-    means = group_means(model, problem.structure, problem.tables, model.tables, problem.scores)[0]
-    for k in range(4):
-        for s in range(3):
-            assert means[k, s] == pytest.approx(twin.mean_outcome(problem, k, (s,)))
 
 
 def test_two_sensitive_attributes_are_drawn_and_moved_as_one():
@@ -532,13 +455,10 @@ def test_rows_that_rest_on_the_prior_are_listed_where_a_candidate_puts_mass():
     [
         (lambda p: TRUTH.posterior(), "model: expected tables fitted to data"),
         (lambda p: p.posterior(draws=0), "draws"),
-        (lambda p: p.posterior(draws=2.5), "draws"),
-        (lambda p: p.posterior(seed="one"), "seed"),
         (lambda p: p.posterior(smoothing=0), "smoothing: expected a number > 0"),
         (lambda p: TRUTH.model.smoothed(1.0), "model: expected tables fitted to data"),
         (lambda p: p.posterior(draws=10, seed=1).best(0.0), "tolerance"),
         (lambda p: p.posterior(draws=10, seed=1).best(0.1, level=0.5), "level"),
-        (lambda p: p.posterior(draws=10, seed=1).best("0.1"), "tolerance"),
     ],
 )
 def test_questions_to_a_posterior_that_cannot_be_are_refused(call, names):
@@ -584,22 +504,20 @@ def test_a_rule_for_hepar2_is_found_from_patients(hepar2):
 @pytest.mark.parametrize(
     ("values", "named"),
     [
-        (np.linspace(0.1, 7.9, 79) + 0.01, "column 'dose': expected states: at most 12 different fractions or dates"),
+        (
+            np.linspace(0.1, 7.9, 79) + 0.01,
+            "column 'dose': expected states: at most 12 different .*group them first, --cut COLUMN=25,45 in the ",
+        ),
         ([f"{n}.5" for n in range(80)], r"such as '0\.5', got 80;"),
-        ([f"{n}e-3" for n in np.arange(80) + 0.5], "fractions or dates"),
         ([f"{n},5" for n in range(80)], "fractions or dates"),
         (pd.date_range("2024-01-01", periods=80), "such as '2024-01-01 00:00:00', got 80;"),
-        ([f"{1 + n % 28}.{1 + n // 28}.2024" for n in range(80)], "fractions or dates"),
-        ([f"2024/3/{n}" for n in range(1, 31)], "fractions or dates"),
         ([f"{n}:30" for n in range(24)], "fractions or dates"),
     ],
-    ids=["fractions", "texts", "powers", "commas", "dates", "days", "slashes", "times"],
+    ids=["fractions", "texts", "commas", "dates", "times"],
 )
 def test_measured_columns_are_no_states(values, named):
     frame = pd.DataFrame({"dose": values, "cured": np.arange(len(values)) % 2})
     with pytest.raises(TableError, match=named):
-        CausalModel.fit(frame, "dose -> cured")
-    with pytest.raises(TableError, match="group them first, --cut COLUMN=25,45 in the shell, pandas"):
         CausalModel.fit(frame, "dose -> cured")
 
 
@@ -613,7 +531,7 @@ def test_few_fractions_ages_and_words_are_states():
 
 @pytest.mark.parametrize(
     ("draws", "status"),
-    [(1, "not_shown"), (10, "not_shown"), (134, "not_shown"), (135, "certified"), (4000, "certified")],
+    [(1, "not_shown"), (134, "not_shown"), (135, "certified")],
 )
 def test_few_draws_certify_nothing(draws, status):
     """Every draw names one candidate, whose posterior probability is 1 but for 10^-20: what m draws show of it."""
@@ -638,11 +556,3 @@ def test_the_confidence_of_draws_is_the_bound_of_clopper_and_pearson():
         assert binom.sf(said - 1, draws, least) == pytest.approx(0.001)
     assert _at_least(0, 10) == 0.0
     assert _at_least(3842, 4000) >= 0.95 > _at_least(3841, 4000)
-
-
-def test_a_posterior_has_4000_draws_by_default():
-    frame = pd.DataFrame({"S": [0, 1] * 5, "Y": [0, 0, 1, 1, 1] * 2, "V": [0, 1] * 5})
-    problem = Problem(
-        CausalModel.fit(frame, "S -> V -> Y"), intervene="V", sensitive="S", outcome="Y", candidates=[None, 1]
-    )
-    assert problem.posterior(seed=1).outcomes.shape == (4000, 2)

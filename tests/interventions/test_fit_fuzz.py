@@ -58,20 +58,3 @@ def test_columns_of_any_kind(cells, smoothing):
         except EvenhandError:
             continue
         assert all(np.isfinite(table).all() for table in model.tables.values())
-
-
-@given(odd, odd, odd)
-@settings(max_examples=many(100))
-def test_questions_of_any_kind(tolerance, between, strength):
-    problem = Problem(MODEL, intervene="V", sensitive="S", outcome="Y", candidates=[None, "a"])
-    for ask in (
-        lambda: problem.posterior(draws=tolerance, seed=1),
-        lambda: problem.posterior(draws=5, seed=strength),
-        lambda: problem.posterior(draws=5, seed=1).best(tolerance, level=strength if strength is not None else 0.9),
-        lambda: problem.sensitivity(tolerance=tolerance, between=between),
-        lambda: problem.sensitivity(tolerance=0.1).range(strength),
-    ):
-        try:
-            ask()
-        except EvenhandError:
-            continue

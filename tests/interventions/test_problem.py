@@ -125,23 +125,6 @@ def test_a_zero_where_another_value_of_s_has_mass_is_an_infinite_divergence_and_
     assert np.isfinite(shares).all()
 
 
-def test_a_log_stands_in_for_the_tables_above():
-    full = mediated(5)
-    model = full.model
-    parents = {node: model.parents[node] for node in ("S", "X", "V", "Y")}
-    partial = CausalModel.from_tables(model.states, parents, {"X": model.tables["X"], "V": full.tables[0]})
-    log = model.sample(50_000, tables={"V": full.tables[0]}, seed=1)
-    asked = {"intervene": "V", "sensitive": "S", "outcome": "Y", "candidates": list(full.tables)}
-    with pytest.raises(ArgumentError, match=r"log="):
-        Problem(partial, **asked)
-    problem = Problem(partial, **asked, log=log)
-    np.testing.assert_allclose(problem.outcome_divergence, full.outcome_divergence, rtol=0.05)
-    for pair in full.pairs:
-        np.testing.assert_allclose(problem.gap_divergence[pair], full.gap_divergence[pair], rtol=0.05)
-    with pytest.raises(ArgumentError, match="a log"):
-        _ = problem.outcomes
-
-
 def chain(table=((0.5, 0.5), (0.5, 0.5))):
     return CausalModel.from_tables(
         {"S": [0, 1], "V": [0, 1], "Y": [0, 1], "U": [0, 1]},
@@ -163,13 +146,9 @@ GOOD = [[[0.5, 0.5], [0.5, 0.5]], [[0.2, 0.8], [0.7, 0.3]]]
         ({"sensitive": []}, "sensitive"),
         ({"outcome": "V"}, "different nodes"),
         ({"intervene": "U"}, "path to 'Y'"),
-        ({"candidates": GOOD[:1]}, "at least two"),
         ({"candidates": "both"}, "a dict label"),
-        ({"candidates": {"a": GOOD[0], "b": [[0.5, 0.6], [0.5, 0.5]]}}, r"candidates\['b'\].*sum to one"),
         ({"candidates": {"a": GOOD[0], "b": [[0.0, 1.0], [0.5, 0.5]]}}, r"candidates\['b'\].*'a' has at \(0, 0\)"),
         ({"candidates": {"a": [[0.0, 1.0], [0.5, 0.5]], "b": GOOD[1]}}, r"candidates\['a'\].*'b' has at \(0, 0\)"),
-        ({"candidates": [[0.5, 0.5], [0.5, 0.5]]}, "shape"),
-        ({"values": {0: 1.0}}, "values.*a number for each"),
         ({"values": {0: 1.0, 1: 1.0}}, "differ"),
         ({"log": 3}, "data frame"),
     ],
@@ -180,14 +159,12 @@ def test_what_is_no_problem_is_refused_by_name(change, names):
         Problem(chain(), **asked)
 
 
-def test_an_outcome_of_words_asks_for_a_mapping():
+def test_values_are_the_numbers_of_an_outcome_of_words():
     model = CausalModel.from_tables(
         {"S": [0, 1], "V": [0, 1], "Y": ["ill", "well"]},
         {"S": [], "V": ["S"], "Y": ["V"]},
         {"S": [0.5, 0.5], "V": GOOD[0], "Y": [[0.9, 0.1], [0.2, 0.8]]},
     )
-    with pytest.raises(ArgumentError, match="values"):
-        Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=GOOD)
     problem = Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=GOOD, values={"ill": 10, "well": 30})
     assert problem.outcomes[0] == pytest.approx(10 + 20 * 0.45)
 
@@ -196,7 +173,6 @@ def test_an_outcome_of_words_asks_for_a_mapping():
     ("costs", "names"),
     [
         ([1.0], "2 finite numbers"),
-        ([1.0, -1.0], "2 finite numbers"),
         ({0: 1.0}, r"missing \[1\]"),
         ({0: 1.0, 1: 1.0, 2: 1.0}, r"unknown \[2\]"),
         ("free", "numbers"),

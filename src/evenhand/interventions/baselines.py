@@ -25,7 +25,6 @@ class OneShot(Search):
     Parameters
     ----------
     problem, tolerance, budget, costs, mean_cost : as for `CSR`.
-    pooled : use mixture weights and pooled fairness rows instead of the paper's estimators.
 
     Raises
     ------
@@ -44,7 +43,7 @@ class OneShot(Search):
     Source: ours, on the estimators of Gao and Feng (2021).
     """
 
-    example = {"tolerance": 0.1, "budget": 4000, "pooled": True}  # noqa: RUF012
+    example = {"tolerance": 0.1, "budget": 4000}  # noqa: RUF012
 
     def __init__(
         self,
@@ -54,12 +53,11 @@ class OneShot(Search):
         budget: int,
         costs: Sequence[float] | Mapping[Any, float] | None = None,
         mean_cost: float | None = None,
-        pooled: bool = False,
     ) -> None:
-        super().__init__(problem, tolerance=tolerance, budget=budget, costs=costs, mean_cost=mean_cost, pooled=pooled)
+        super().__init__(problem, tolerance=tolerance, budget=budget, costs=costs, mean_cost=mean_cost)
 
     def phases(self) -> list[Phase]:
-        return [Phase(self.budget, phase_count(self.budget), TrialNeeds(pooled=self.pooled))]
+        return [Phase(self.budget, phase_count(self.budget), TrialNeeds())]
 
     def _judge(self, estimates: Estimates, radius: float) -> None:
         self.certified = fair(estimates, self.limit, radius)
@@ -76,7 +74,7 @@ class TwoStageCSR(Search):
 
     Parameters
     ----------
-    problem, tolerance, budget, costs, mean_cost, reuse, pooled : as for `CSR`.
+    problem, tolerance, budget, costs, mean_cost, reuse : as for `CSR`.
 
     Raises
     ------
@@ -97,13 +95,7 @@ class TwoStageCSR(Search):
 
     def phases(self) -> list[Phase]:
         first, second = self.budget // 2, self.budget - self.budget // 2
-        stages = []
-        for trials, rows in (
-            (first, TrialNeeds(False, True, self.pooled)),
-            (second, TrialNeeds(True, False, self.pooled)),
-        ):
-            stages += schedule(trials, rows)
-        return stages
+        return schedule(first, TrialNeeds(outcome=False)) + schedule(second, TrialNeeds(gap=False))
 
     def _judge(self, estimates: Estimates, radius: float) -> None:
         stage = self._phases[self.phase - 1].rows
@@ -124,7 +116,6 @@ class SRIS(Search):
     Parameters
     ----------
     problem, budget, costs, mean_cost, reuse : as for `CSR`.
-    pooled : use mixture weights instead of clipped ones.
 
     Raises
     ------
@@ -152,14 +143,11 @@ class SRIS(Search):
         costs: Sequence[float] | Mapping[Any, float] | None = None,
         mean_cost: float | None = None,
         reuse: bool = True,
-        pooled: bool = False,
     ) -> None:
-        super().__init__(
-            problem, tolerance=None, budget=budget, costs=costs, mean_cost=mean_cost, reuse=reuse, pooled=pooled
-        )
+        super().__init__(problem, tolerance=None, budget=budget, costs=costs, mean_cost=mean_cost, reuse=reuse)
 
     def phases(self) -> list[Phase]:
-        return schedule(self.budget, TrialNeeds(True, False, self.pooled))
+        return schedule(self.budget, TrialNeeds(gap=False))
 
     def _judge(self, estimates: Estimates, radius: float) -> None:
         self.drop(low(estimates, self.remaining, radius), OUTCOME_LOW)

@@ -11,7 +11,7 @@ import math
 import os
 import re
 from collections.abc import Iterator
-from itertools import islice, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -34,26 +34,27 @@ Table = Floats
 Network = tuple[States, dict[str, tuple[str, ...]], dict[str, Table]]
 
 
-class Statement(NamedTuple):
-    """The tokens of a statement, and the number of the first among those of the file."""
+class Token(str):
+    """A word, a sign, or what a quotation holds, with the line in which it stands."""
 
-    tokens: list[str]
-    place: int
+    line: int
+
+
+Tokens = list[Any]
+"""Of a list of `Token` a text would be no element for a checker of types."""
 
 
 class Block(NamedTuple):
-    """`kind head { statements }`, in the text of a file."""
+    """`kind head { statements }` of a file."""
 
     source: Path
-    text: str
-    kind: str
-    place: int
-    head: list[str]
-    statements: list[Statement]
+    kind: Token
+    head: Tokens
+    statements: list[Tokens]
 
-    def fail(self, message: str, at: Statement | None = None) -> NoReturn:
+    def fail(self, message: str, at: Tokens | None = None) -> NoReturn:
         """Refuse the file with the line of a statement, or of the block."""
-        _fail(self.source, self.text, self.place if at is None else at.place, message)
+        _fail(self.source, self.kind.line if at is None else at[0].line, message)
 
 
 def read_text(path: str | os.PathLike[str], encoding: str | None) -> tuple[Path, str]:
@@ -88,36 +89,36 @@ def read_blocks(text: str, source: Path) -> Iterator[Block]:
     TableError
         If there is anything else, or a block, a comment or a quotation has no end.
     """
-    found = _TOKEN.findall(text)
-    tokens = [sign or quoted for quoted, _, sign in found]
-    at = next((number for number, one in enumerate(found) if one[1]), -1)
-    if at >= 0:
-        _fail(source, text, at, f"{CUT}a quotation or a comment has no end")
+    tokens: Tokens = list(_tokens(text, source))
     at = 0
     while at < len(tokens):
         kind = tokens[at]
         if kind not in KINDS:
-            _fail(source, text, at, f"not BIF: expected one of {', '.join(KINDS)}, got {kind!r}")
+            _fail(source, kind.line, f"not BIF: expected one of {', '.join(KINDS)}, got {kind!r}")
         try:
             opened = closed = tokens.index("{", at)
             while not closed > opened or tokens[opened:closed].count("{") > tokens[opened : closed + 1].count("}"):
                 closed = tokens.index("}", closed + 1)
         except ValueError:
-            _fail(source, text, at, f"{CUT}{kind!r} has no end")
+            _fail(source, kind.line, f"{CUT}{kind!r} has no end")
         ends = [number for number in range(opened, closed) if tokens[number] == ";"]
-        statements = [
-            Statement(tokens[first + 1 : last], first + 1)
-            for first, last in pairwise([opened, *ends, closed])
-            if last > first + 1
-        ]
-        yield Block(source, text, kind, at, tokens[at + 1 : opened], statements)
+        parts = (tokens[first + 1 : last] for first, last in pairwise([opened, *ends, closed]))
+        yield Block(source, kind, tokens[at + 1 : opened], list(filter(None, parts)))
         at = closed + 1
 
 
-def _fail(source: Path, text: str, place: int, message: str) -> NoReturn:
-    """Refuse the file with the line of its token number `place`."""
-    token = next(islice(_TOKEN.finditer(text), place, None))
-    line = text.count("\n", 0, token.start()) + 1
+def _tokens(text: str, source: Path) -> Iterator[Token]:
+    line = at = 0
+    for found in _TOKEN.finditer(text):
+        line, at = line + text.count("\n", at, found.start()), found.start()
+        if found[2]:
+            _fail(source, line + 1, f"{CUT}a quotation or a comment has no end")
+        token = Token(found[3] or found[1])
+        token.line = line + 1
+        yield token
+
+
+def _fail(source: Path, line: int, message: str) -> NoReturn:
     raise TableError(f"{source}, line {line}: {message}")
 
 
@@ -142,7 +143,7 @@ def read_bif(path: str | os.PathLike[str], encoding: str | None = None) -> Netwo
         if block.kind == "variable":
             if len(block.head) != 1:
                 block.fail("expected `variable NAME { ... }`")
-            (name,) = block.head
+            name = str(block.head[0])
             if name in states:
                 block.fail(f"variable {name} is declared twice")
             states[name] = _states(block, name)
@@ -165,21 +166,21 @@ def _states(block: Block, name: str) -> tuple[str, ...]:
     expected = f"variable {name}: expected one `type discrete [n] {{ ... }};`"
     if len(block.statements) != 1:
         block.fail(expected)
-    tokens = block.statements[0].tokens
+    (tokens,) = block.statements
     if tokens[:2] != ["type", "discrete"] or "{" not in tokens or tokens[-1] != "}":
-        block.fail(expected, block.statements[0])
+        block.fail(expected, tokens)
     opened = tokens.index("{")
-    count, found = "".join(tokens[2:opened]), tuple(tokens[opened + 1 : -1])
+    count, found = "".join(tokens[2:opened]), tuple(map(str, tokens[opened + 1 : -1]))
     if count not in ("", f"[{len(found)}]"):
-        block.fail(f"variable {name}: {len(found)} states, where {count} were announced", block.statements[0])
+        block.fail(f"variable {name}: {len(found)} states, where {count} were announced", tokens)
     if not found or len(set(found)) < len(found):
-        block.fail(f"variable {name}: expected distinct states, got {list(found)}", block.statements[0])
+        block.fail(f"variable {name}: expected distinct states, got {list(found)}", tokens)
     return found
 
 
 def _names(block: Block, states: States) -> list[str]:
     """Return the variable that a probability block is of, and its parents."""
-    names = [token for token in block.head[1:-1] if token != "|"]
+    names = [str(token) for token in block.head[1:-1] if token != "|"]
     if block.head[:1] != ["("] or block.head[-1:] != [")"] or not names:
         block.fail(f"expected `probability ( NAME | PARENT, ... )`, got {' '.join(block.head)!r}")
     for name in names:
@@ -198,19 +199,19 @@ def _table(block: Block, names: list[str], states: States) -> Table:
     """By the numbers of the parents' states, or under "table" and "default"."""
     codes = [{state: code for code, state in enumerate(states[parent])} for parent in names[1:]]
     for statement in block.statements:
-        kind: Any = statement.tokens[0]
+        kind: Any = statement[0]
         size, first = (math.prod(shape) if kind == "table" else shape[-1]), 1
         if kind == "(":
             first += len(names)
-            kind = tuple(map(dict.get, codes, statement.tokens[1:]))
-            if statement.tokens[first - 1 : first] != [")"] or None in kind:
+            kind = tuple(map(dict.get, codes, statement[1:]))
+            if statement[first - 1 : first] != [")"] or None in kind:
                 known = ", ".join(f"{parent} in {list(states[parent])}" for parent in names[1:])
                 known = known or "it has none"
                 block.fail(f"{of}expected a row for states of its parents: {known}", statement)
         elif kind not in ("table", "default"):
             block.fail(f"{of}expected `table`, `default` or a row `(STATES) NUMBERS;`, got {kind!r}", statement)
         if kind in rows:
-            block.fail(f"{of}{' '.join(statement.tokens[:first])} appears twice", statement)
+            block.fail(f"{of}{' '.join(statement[:first])} appears twice", statement)
         rows[kind] = _numbers(block, statement, first, size, of)
     if "table" in rows:
         if len(rows) > 1:
@@ -230,8 +231,8 @@ def _table(block: Block, names: list[str], states: States) -> Table:
     return table
 
 
-def _numbers(block: Block, statement: Statement, first: int, size: int, of: str) -> list[float]:
-    tokens = statement.tokens[first:]
+def _numbers(block: Block, statement: Tokens, first: int, size: int, of: str) -> list[float]:
+    tokens = statement[first:]
     if len(tokens) != size:
         block.fail(f"{of}expected {size} numbers, got {len(tokens)}", statement)
     try:

@@ -31,14 +31,12 @@ class Evidence(NamedTuple):
     ----------
     trials : (2, K, S) how many.
     first, second : (2, K, S, profiles) sums of the outcome, scaled to [0, 1], and of its square.
-    seen : (profiles, Y states) how often each was seen, over all trials.
     rows : (2, K, S, places, Y states) how often each was seen.
     """
 
     trials: Floats
     first: Floats
     second: Floats
-    seen: Floats
     rows: Floats
 
     def __add__(self, other: object) -> Evidence:
@@ -112,7 +110,7 @@ class Cells:
         first = counts @ self.scores
         binary = bool(((self.scores == 0.0) | (self.scores == 1.0)).all())
         second = first if binary else counts @ self.scores**2
-        return Evidence(counts.sum((3, 4)), first, second, counts.sum((0, 1, 2)), rows)
+        return Evidence(counts.sum((3, 4)), first, second, rows)
 
     @cached_property
     def grains(self) -> tuple[Ints, Ints, Ints]:
@@ -139,7 +137,7 @@ class Cells:
         k, s, profiles = self.density.shape
         sums = np.zeros((2, k, s, profiles))
         rows = np.zeros((2, k, s, int(np.prod(self.rules.shape[2:])), self.scores.size))
-        return Evidence(np.zeros((2, k, s)), sums, sums.copy(), np.zeros(self.base.shape), rows)
+        return Evidence(np.zeros((2, k, s)), sums, sums.copy(), rows)
 
 
 class CellCounts:

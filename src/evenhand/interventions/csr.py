@@ -108,12 +108,11 @@ class CSR(Search):
     ) -> None:
         self.delta = None if delta is None else real("delta", delta, above=0, below=1)
         self.slack = real("slack", slack, low=0)
-        self.tested = yes_or_no("pooled", pooled) and delta is not None
+        self.pooled = yes_or_no("pooled", pooled)
+        self.tested = self.pooled and delta is not None
         if self.slack and not self.tested:
             raise ArgumentError(expected("slack", "0 without tests: the published rules have no slack", slack))
-        super().__init__(
-            problem, tolerance=tolerance, budget=budget, costs=costs, mean_cost=mean_cost, reuse=reuse, pooled=pooled
-        )
+        super().__init__(problem, tolerance=tolerance, budget=budget, costs=costs, mean_cost=mean_cost, reuse=reuse)
 
     def phases(self) -> list[Phase]:
         if self.tested:

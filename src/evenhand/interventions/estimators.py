@@ -30,16 +30,17 @@ from evenhand.interventions.cells import Cells, Evidence
 from evenhand.kernels.arrays import Bools, Floats, Ints
 
 
-def outcome_divergence(density: Floats, law: Floats, prior: Floats) -> Floats:
-    """Return M (K, K) from densities and laws (K, S, profiles) and the law of S (S,)."""
-    weights = _ratio(density[:, None], density[None, :])
+def outcome_divergence(density: Floats, law: Floats, prior: Floats, samples: int | None = None) -> Floats:
+    """Return M (K, K) from densities and laws (K, S, profiles) and the law of S (S,), for samples of the first few
+    candidates alone where their number is given."""
+    weights = _ratio(density[:, None], density[None, :samples])
     mass = np.broadcast_to((law * prior[:, None])[:, None], weights.shape)
     return _log_mean_exp(weights, mass, (2, 3))
 
 
-def gap_divergence(density: Floats, law: Floats, a: int, b: int) -> Floats:
-    """Return D^{a,b} (K, K) from densities and laws (K, S, profiles)."""
-    mine, other, given = density[:, None, a], density[:, None, b], density[None, :, b]
+def gap_divergence(density: Floats, law: Floats, a: int, b: int, samples: int | None = None) -> Floats:
+    """Return D^{a,b} (K, K) from densities and laws (K, S, profiles), as `outcome_divergence` does."""
+    mine, other, given = density[:, None, a], density[:, None, b], density[None, :samples, b]
     weights = np.where((given == 0) & ((mine > 0) | (other > 0)), np.inf, np.abs(_ratio(mine - other, given)))
     mass = np.broadcast_to((law[:, a] + law[:, b])[:, None], weights.shape)
     return _log_mean_exp(weights, mass, (2,))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.arguments import is_whole
+from evenhand.arguments import whole
 from evenhand.errors import ArgumentError, expected
 from evenhand.interventions.cells import Cells, Evidence
 from evenhand.interventions.search import Search
@@ -81,8 +81,7 @@ def simulated_searches(searches: Mapping[str, Search], *, replications: int = 10
     """
     import pandas as pd
 
-    if not is_whole(replications) or replications < 1:
-        raise ArgumentError(expected("replications", "a number >= 1", replications))
+    replications = whole("replications", replications, low=1)
     for name, search in searches.items():
         require_fresh(f"searches[{name!r}]", search, "pass search.fresh(): every replication starts without memory")
         if not search.problem.exact:

@@ -372,10 +372,8 @@ class Problem:
         return {
             "model": self.model.config(),
             "nodes": [self.structure.intervene, list(self.structure.sensitive), self.structure.outcome],
-            "candidates": dict(zip(self.candidates, self.tables, strict=True)),
-            "kinds": [list(self.ruled), list(self.own)],
-            "notes": list(self.notes),
-            "values": (self.low + self.scale * self.scores).tolist(),
+            "candidates": [list(self.candidates), self.tables, list(self.ruled), list(self.own), list(self.notes)],
+            "scores": [self.scores, self.low, self.high],
             "lot": self.lot,
             "exact": self.exact,
             "prior": self.cells.prior,
@@ -387,10 +385,8 @@ class Problem:
         """Return the problem that `snapshot` was taken of."""
         problem, model = cls.__new__(cls), CausalModel(**snapshot["model"])
         structure = read_structure(model, *snapshot["nodes"])
-        read = read_candidates(model, structure.intervene, snapshot["candidates"], snapshot["kinds"])
-        values = dict(zip(model.states[structure.outcome], snapshot["values"], strict=True))
-        scores = read_scores(model, structure.outcome, values)
-        problem._pose(model, structure, read._replace(notes=tuple(snapshot["notes"])), scores)
+        labels, tables, *more = snapshot["candidates"]
+        problem._pose(model, structure, Candidates(tuple(labels), tables, *map(tuple, more)), snapshot["scores"])
         problem.exact, problem.lot = snapshot["exact"], None if snapshot["lot"] is None else tuple(snapshot["lot"])
         problem._complete(snapshot["prior"], snapshot["base"])
         return problem

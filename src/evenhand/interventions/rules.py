@@ -181,12 +181,8 @@ def _column(name: str, rule: Mapping[Any, Any], left: Mapping[str, Any], model: 
         return parent
     if -1 in Labels(own).places(rule.values()):
         return None
-    always = next((state for state, share in zip(rule, numbers, strict=True) if share == 1.0), None)
-    lottery: Any = dict(rule)
-    for above in reversed(list(left)):
-        lottery = {above: dict.fromkeys(model.states[above], lottery)}
-    by_lot = f"{lottery} for one lottery for all" if always is None else f"{always!r} for everybody"
-    ways = f"{ {parent: dict(rule)} } for a rule by {parent!r}, or {by_lot}"
+    everywhere = {state: dict(rule) for state in model.states[parent]}
+    ways = f"{ {parent: dict(rule)} } for a rule by {parent!r}, or { {parent: everywhere} } for one lottery for all"
     raise ArgumentError(expected(name, "a rule that can be read in one way", dict(rule), f"write {ways}"))
 
 

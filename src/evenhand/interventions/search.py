@@ -16,7 +16,6 @@ import numpy as np
 from evenhand.arguments import real, whole, yes_or_no
 from evenhand.display.html import Table
 from evenhand.errors import ArgumentError, TableError, UnknownTicketError, expected
-from evenhand.frames import frame_or_value, is_frame
 from evenhand.interventions.cells import Evidence
 from evenhand.interventions.estimators import Estimates
 from evenhand.interventions.problem import Problem
@@ -29,7 +28,6 @@ from evenhand.interventions.trial_tables import (
     evidence_of,
     plan_frame,
     validate_size,
-    validate_ticket,
 )
 from evenhand.interventions.worlds import SimulatedTrial
 from evenhand.kernels.arrays import Bools, Ints
@@ -59,6 +57,8 @@ class Search(AskTell, Parameters):
     """Whether there is a tolerance."""
     certifies: ClassVar[bool] = False
     """Whether only a candidate that was shown to be fair is named, and none where none was."""
+    pooled = False
+    """Whether estimates have mixture weights."""
     tested = False
     """Whether answers rest on tests at a stated level, `delta`."""
     delta: float | None = None
@@ -77,7 +77,6 @@ class Search(AskTell, Parameters):
         costs: Sequence[float] | Mapping[Any, float] | None = None,
         mean_cost: float | None = None,
         reuse: bool = True,
-        pooled: bool = False,
     ) -> None:
         super().__init__()
         if not isinstance(problem, Problem):
@@ -92,7 +91,7 @@ class Search(AskTell, Parameters):
             mean_cost = real("mean_cost", mean_cost, low=0)
         self.problem, self.tolerance, self.costs, self.mean_cost = problem, tolerance, costs, mean_cost
         self.budget = whole("budget", budget, low=1, high=2**53)
-        self.reuse, self.pooled = yes_or_no("reuse", reuse), yes_or_no("pooled", pooled)
+        self.reuse = yes_or_no("reuse", reuse)
         self._costs = problem.read_costs(costs)
         papers = costs is None and not any(problem.own)
         usual = 1.0 / math.sqrt(self.budget) if papers else float(self._costs.mean())
@@ -166,9 +165,7 @@ class Search(AskTell, Parameters):
             self._take_log(samples, deployed=True)
             return
         ticket, (_, _, plan) = self.tickets.find(allocation)
-        samples = frame_or_value(samples, "samples")
-        validate_ticket(self.problem.structure, samples, ticket)
-        evidence = evidence_of(self.problem, samples)
+        evidence = evidence_of(self.problem, samples, ticket=ticket)
         validate_size(self.problem, evidence, plan)
         del self.tickets.open[ticket]
         self.absorb(evidence)
@@ -189,10 +186,9 @@ class Search(AskTell, Parameters):
         UnknownTicketError
             If it is called after the first ask.
         """
-        log = frame_or_value(log, "log")
-        self._take_log(log, deployed=not (is_frame(log) and "candidate" in log))
+        self._take_log(log, deployed=None)
 
-    def _take_log(self, log: Any, deployed: bool) -> None:
+    def _take_log(self, log: Any, deployed: bool | None) -> None:
         if self.tickets.next > 1:
             hint = "logged trials are told before the first ask"
             raise UnknownTicketError(expected("allocation", "an Allocation or its id", None, hint))

@@ -22,7 +22,7 @@ import numpy as np
 from evenhand.arguments import as_float
 from evenhand.errors import ArgumentError, Wording, argument, expected, expected_one_of, nearest
 from evenhand.interventions.inference import eliminate, placed
-from evenhand.interventions.model import CausalModel, read_conditional_table, rounded_tables
+from evenhand.interventions.model import CausalModel, rounded_tables
 from evenhand.interventions.rules import is_rule, rule_table
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.labels import Labels
@@ -49,8 +49,12 @@ class Structure(NamedTuple):
 
     def named(self, group: Any) -> str:
         """Return a value of S in words, such as "sex = f"."""
-        states = group if len(self.sensitive) > 1 else (group,)
-        return " & ".join(f"{name} = {state}" for name, state in zip(self.sensitive, states, strict=True))
+        states = zip(self.sensitive, self.states_of(group), strict=True)
+        return " & ".join(f"{name} = {state}" for name, state in states)
+
+    def states_of(self, group: Any) -> tuple[Any, ...]:
+        """Return a value of S as the states of the attributes."""
+        return group if len(self.sensitive) > 1 else (group,)
 
 
 def read_structure(model: CausalModel, intervene: str, sensitive: str | Sequence[str], outcome: str) -> Structure:
@@ -115,13 +119,10 @@ class Candidates(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def read_candidates(
-    model: CausalModel, intervene: str, candidates: Any, kinds: tuple[Sequence[bool], Sequence[bool]] | None = None
-) -> Candidates:
+def read_candidates(model: CausalModel, intervene: str, candidates: Any) -> Candidates:
     """Return the candidates, or refuse one by name.
 
-    A table with a zero where another table has mass is refused; a rule gives some values never on purpose. Of saved
-    candidates, which are tables, `kinds` says which were rules and which the model's own.
+    A table with a zero where another table has mass is refused; a rule gives some values never on purpose.
     """
     given = Labels().read(candidates, "candidates", "a dict label -> table, or a list of tables")
     named = given if isinstance(given, dict) else dict(enumerate(given))
@@ -131,14 +132,8 @@ def read_candidates(
         raise ArgumentError(expected("candidates", what, labels))
     if len(set(map(str, labels))) < len(labels):
         raise ArgumentError(expected("candidates", "labels that read differently", labels))
-    estimated = model.counts is not None
-    unknown = [estimated and table is None for table in tables]
-    found = ([is_rule(table) for table in tables], unknown) if kinds is None else kinds
-    ruled, own = tuple(found[0]), tuple(found[1])
-    read = [
-        _table(f"candidates[{label!r}]", table, model, intervene, kinds is None)
-        for label, table in zip(labels, tables, strict=True)
-    ]
+    ruled, own = tuple(map(is_rule, tables)), tuple(model.counts is not None and table is None for table in tables)
+    read = [_table(f"candidates[{label!r}]", table, model, intervene) for label, table in named.items()]
     stacked, missed = np.stack([table for table, _ in read]), [off for _, off in read]
     plain = np.flatnonzero(~np.array(ruled))
     differs = np.argwhere((stacked[plain] > 0) != (stacked[plain[:1]] > 0)) if plain.size else np.zeros((0, 0))
@@ -152,7 +147,7 @@ def read_candidates(
     return Candidates(labels, stacked, ruled, own, notes)
 
 
-def _table(name: str, candidate: Any, model: CausalModel, node: str, given: bool) -> tuple[Floats, float]:
+def _table(name: str, candidate: Any, model: CausalModel, node: str) -> tuple[Floats, float]:
     if candidate is None:
         if node not in model.tables:
             hint = f"None stands for the model's own table of {node!r}, which this model lacks"
@@ -160,9 +155,7 @@ def _table(name: str, candidate: Any, model: CausalModel, node: str, given: bool
         return model.tables[node], 0.0
     if is_rule(candidate):
         return rule_table(name, candidate, model, node)
-    return (
-        model.read_table(name, candidate, node) if given else read_conditional_table(name, candidate, model.axes(node))
-    )
+    return model.read_table(name, candidate, node)
 
 
 def read_scores(model: CausalModel, outcome: str, values: Mapping[Any, float] | None) -> tuple[Floats, float, float]:

@@ -4,20 +4,19 @@ observed, read back and checked: codes of values, and how often each row was see
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.data.tables import numbers
+from evenhand.data.tables import column, numbers, places_in
 from evenhand.errors import TableError, Wording, expected, expected_one_of
 from evenhand.frames import frame_or_value, is_frame
 from evenhand.interventions.cells import Evidence
 from evenhand.interventions.model import CausalModel
 from evenhand.interventions.structure import Structure, cell_density
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.labels import Labels
-from evenhand.protocol import label_of
 
 if TYPE_CHECKING:
     from evenhand.interventions import Problem
@@ -109,9 +108,7 @@ def _flat(model: CausalModel, samples: Any, nodes: tuple[str, ...]) -> Ints:
 
 def coded(samples: Any, name: str, states: tuple[Any, ...]) -> Ints:
     """Return the positions among `states` of the values in a column, whose labels they are."""
-    if name not in samples:
-        raise TableError(expected("samples", f"a column {name!r}", list(samples.columns)))
-    codes = _found(samples[name], states)
+    codes = places_in(column(samples, name), states)
     bad = np.flatnonzero(codes < 0)
     if bad.size:
         every = "no row has one of them; name the states in the log as in the model"
@@ -120,54 +117,33 @@ def coded(samples: Any, name: str, states: tuple[Any, ...]) -> Ints:
     return codes
 
 
-def _found(values: Any, states: tuple[Any, ...]) -> Ints:
-    """Return the position of each value among these states, -1 where it is none of them."""
-    if values.dtype == object:  # in which True would be taken for 1
-        values = values.map(_plain)
-    codes, met = values.factorize()
-    found = Labels(states).places([*met, ""])  # a gap is written as no text
-    return np.array(found, np.int64)[codes]
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as its label; of what is none and no number its type, which is no state."""
-    label = label_of(value)
-    if label is None:
-        return value if value is None or isinstance(value, float) else type(value)
-    return label
-
-
 def forced(model: CausalModel, structure: Structure, samples: Any, s: Ints) -> Ints:
     """Return 1 where S was held, 0 where it came as it was."""
     columns = [held(attribute) for attribute in structure.sensitive]
-    if not any(column in samples for column in columns):
+    if not any(name in samples for name in columns):
         return np.zeros(len(s), np.int64)
-    absent = [column for column in columns if column not in samples]
+    absent = [name for name in columns if name not in samples]
     if absent:
         what: str = Wording("the columns ", columns, ", or none of them")
         raise TableError(expected("samples", what, Wording("none for ", absent)))
-    empty = samples[columns].isna() | (samples[columns].astype(object) == "")
-    for attribute, column in zip(structure.sensitive, columns, strict=True):
-        here, states = ~empty[columns].all(axis=1).to_numpy(), model.states[attribute]
-        differs = np.flatnonzero(here & (_found(samples[column], states) != _found(samples[attribute], states)))
+    given = samples[columns].astype(object)
+    free = (given.isna() | (given == "")).all(axis=1)
+    for attribute, name in zip(structure.sensitive, columns, strict=True):
+        states = model.states[attribute]
+        at_value = coded(samples.assign(**{name: given[name].mask(free, samples[attribute])}), name, states)
+        differs = np.flatnonzero(at_value != coded(samples, attribute, states))
         if differs.size:
             at = int(differs[0])
-            what = f"the value it was held at, {samples[column].iloc[at]!r}"
+            what = f"the value it was held at, {samples[name].iloc[at]!r}"
             raise TableError(expected(_cell(at, attribute), what, samples[attribute].iloc[at]))
-    return np.asarray(~empty.all(axis=1), np.int64)
+    return np.asarray(~free, np.int64)
 
 
-def validate_ticket(structure: Structure, samples: Any, number: int) -> None:
-    """Refuse samples whose column `ticket` names another allocation than this one.
-
-    Raises
-    ------
-    TableError
-        If one does; the message names the row.
-    """
-    if not is_frame(samples) or TICKET not in samples or TICKET in (*structure.sensitive, *structure.nodes):
+def _check_ticket(structure: Structure, samples: Any, number: int) -> None:
+    """Refuse samples whose column `ticket` names another allocation than this one."""
+    if TICKET not in samples or TICKET in (*structure.sensitive, *structure.nodes):
         return
-    other = np.flatnonzero(_found(samples[TICKET], (number,)) < 0)
+    other = np.flatnonzero(places_in(column(samples, TICKET), (number,)) < 0)
     if other.size:
         got, hint = samples[TICKET].iloc[other[0]], "tell each allocation its own rows, once"
         raise TableError(expected(_cell(other[0], TICKET), f"{number}, the allocation told", got, hint))
@@ -183,8 +159,8 @@ def _times(samples: Any) -> Floats:
     return times
 
 
-def _cell(at: int, column: str) -> str:
-    return f"column {column!r}, row {at + 1}"
+def _cell(at: int, name: str) -> str:
+    return f"column {name!r}, row {at + 1}"
 
 
 def plan_frame(problem: Problem, ticket: int, plan: Ints, costs: Floats) -> Any:
@@ -192,32 +168,45 @@ def plan_frame(problem: Problem, ticket: int, plan: Ints, costs: Floats) -> Any:
     out."""
     import pandas as pd
 
-    attributes = problem.structure.sensitive
     cells = sorted(np.argwhere(plan > 0).tolist(), key=lambda cell: (cell[1], cell[0]))
-    groups = [(None,) * len(attributes), *(_values(group, len(attributes)) for group in problem.groups)]
     columns: dict[str, Any] = {TICKET: [ticket] * len(cells), "candidate": [problem.candidates[k] for _, k in cells]}
-    for n, attribute in enumerate(attributes):
-        columns[held(attribute)] = pd.Series([groups[row][n] for row, _ in cells], dtype=object)
+    columns |= _held_at(problem.structure, [row for row, _ in cells])
     columns[COUNT] = [int(plan[row, k]) for row, k in cells]
     columns["cost"] = [float(plan[row, k] * costs[k]) for row, k in cells]
     return pd.DataFrame(columns)
 
 
-def evidence_of(problem: Problem, samples: Any, deployed: bool = False) -> Evidence:
-    """Read a data frame of trials; with `deployed` all are of the deployed candidate, S as it came.
+def _held_at(structure: Structure, rows: Iterable[int]) -> dict[str, Any]:
+    """Return the columns do(S) for rows of a plan: None in row 0, else the values of S."""
+    import pandas as pd
+
+    at = [None if row == 0 else structure.states_of(structure.groups[row - 1]) for row in rows]
+    return {
+        held(attribute): pd.Series([None if states is None else states[n] for states in at], dtype=object)
+        for n, attribute in enumerate(structure.sensitive)
+    }
+
+
+def evidence_of(problem: Problem, samples: Any, deployed: bool | None = False, ticket: int | None = None) -> Evidence:
+    """Read a data frame of trials; with `deployed` all are of the deployed candidate, S as it came, and for None they
+    are where no column names their candidates.
 
     Raises
     ------
     TableError
-        If a column is missing, a value was never heard of, or S differs from what it was held at; the message names
-        row and column.
+        If a column is missing, a value was never heard of, S differs from what it was held at, or a row is of another
+        allocation than `ticket`; the message names row and column.
     """
     model, structure, cells = problem.model, problem.structure, problem.cells
     samples = frame_or_value(samples, "samples")
     s, cell, times = observed(model, structure, samples)
     if not s.size:
         return cells.nothing()
+    if ticket is not None:
+        _check_ticket(structure, samples, ticket)
     kind, candidate = np.zeros(len(s), np.int64), np.zeros(len(s), np.int64)
+    if deployed is None:
+        deployed = "candidate" not in samples
     if not deployed:
         candidate = coded(samples, "candidate", problem.candidates)
         kind = forced(model, structure, samples, s)
@@ -235,7 +224,6 @@ def evidence_of(problem: Problem, samples: Any, deployed: bool = False) -> Evide
     np.add.at(evidence.trials, (kind, candidate, s), times)
     np.add.at(evidence.first, (kind, candidate, s, profile), times * score)
     np.add.at(evidence.second, (kind, candidate, s, profile), times * score**2)
-    np.add.at(evidence.seen, (profile, level), times)
     np.add.at(evidence.rows, (kind, candidate, s, cells.place[cell], level), times)
     return evidence
 
@@ -270,15 +258,9 @@ def drawn(problem: Problem, plan: Ints, random: np.random.Generator) -> Any:
         rows.append(np.stack([np.full(s.size, row), np.full(s.size, k), s, cell, counts[s, cell]]))
     row, k, s, cell, times = np.concatenate([np.zeros((5, 0), np.int64), *rows], axis=1).astype(np.int64)
     frame: dict[str, Any] = {"candidate": [problem.candidates[i] for i in k]}
-    groups = [_values(group, len(structure.sensitive)) for group in problem.groups]
-    for n, attribute in enumerate(structure.sensitive):
-        frame[held(attribute)] = pd.Series([groups[i - 1][n] if i else None for i in row], dtype=object)
-    for n, attribute in enumerate(structure.sensitive):
-        frame[attribute] = [groups[i][n] for i in s]
+    frame |= _held_at(structure, row)
+    groups = [structure.states_of(group) for group in problem.groups]
+    frame |= {attribute: [groups[i][n] for i in s] for n, attribute in enumerate(structure.sensitive)}
     for node, codes in zip(problem.nodes, np.unravel_index(cell, cells.shape), strict=True):
         frame[node] = [model.states[node][i] for i in codes]
     return pd.DataFrame({**frame, COUNT: times})
-
-
-def _values(group: Any, size: int) -> tuple[Any, ...]:
-    return group if size > 1 else (group,)

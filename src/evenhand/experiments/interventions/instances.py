@@ -15,6 +15,7 @@ from scipy.stats import binom
 
 from evenhand.errors import ArgumentError, expected
 from evenhand.interventions import CausalModel, Problem
+from evenhand.interventions.estimators import gap_divergence, outcome_divergence
 from evenhand.kernels.arrays import Bools, Floats, Ints
 
 VALUES = 20
@@ -113,8 +114,9 @@ def _categorical(high: str, random: np.random.Generator) -> tuple[Floats, Floats
 def _admissible(conditions: Conditions, problem: Problem) -> Bools:
     """Return which candidates are within the divergence bounds and away from the tolerance, or the deployed one."""
     gaps = np.abs(problem.gaps[0, 1])
-    m = problem.outcome_divergence[:, 0]
-    d = np.max([divergence[:, 0] for divergence in problem.gap_divergence.values()], axis=0)
+    density, law = problem.cells.density, problem.cells.law
+    m = outcome_divergence(density, law, problem.cells.prior, samples=1)[:, 0]
+    d = np.max([gap_divergence(density, law, a, b, samples=1)[:, 0] for a, b in ((0, 1), (1, 0))], axis=0)
     (m_low, m_high), (d_low, d_high) = conditions.outcome_divergence, conditions.gap_divergence
     keep = (
         (m >= m_low)
