@@ -8,7 +8,7 @@ import numpy as np
 
 from evenhand.arguments import real
 from evenhand.plots.axes import axes_of, check_finding, panels_of
-from evenhand.plots.style import DASHED, SHADES, finish, looks, place_legend, style
+from evenhand.plots.style import BAND, DASHED, SHADES, finish, looks, place_legend, style
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,7 +119,8 @@ def plot_sensitivity(sensitivity: Sensitivity, *, ax: object = None) -> Figure:
 
 
 def plot_errors(errors: pd.DataFrame, *, title: str = "Wrong candidate named", ax: Axes | None = None) -> Axes:
-    """Draw the share of wrong answers over the budget: columns search, budget, error, error_low, error_high."""
+    """Draw the share of wrong answers over the budget: columns search, budget, error, and the ends
+    error_low, error_high of a 95 % interval."""
     axes = axes_of(ax)
     names = list(dict.fromkeys(errors["search"]))
     with style():
@@ -131,7 +132,7 @@ def plot_errors(errors: pd.DataFrame, *, title: str = "Wrong candidate named", a
             )
         highest = float(errors["error_high"].max())
         axes.set_ylim(-0.02, min(1.02, 1.1 * highest) if highest > 0 else 1.02)
-        return finish(axes, title, "trials", "share of runs")
+        return finish(axes, title, f"trials ({BAND})", "share of runs")
 
 
 def _table(recommendation: Any) -> pd.DataFrame:

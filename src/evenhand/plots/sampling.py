@@ -1,5 +1,5 @@
-"""Pictures of a collection: its mixture and its worst-off group over the rounds; means over trials, bands of two
-standard errors.
+"""Pictures of a collection: its mixture and its worst-off group over the rounds; means over trials, bands of their 95 %
+intervals.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import numpy as np
 
 from evenhand.labels import label_texts
 from evenhand.plots.axes import axes_of, panels_of, require_columns
-from evenhand.plots.style import DASHED, HATCHES, curve, finish, looks, plain, style
+from evenhand.plots.style import BAND, DASHED, HATCHES, curve, finish, looks, plain, style
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,12 +21,25 @@ SHOWN = 6
 """How many groups have a look of their own."""
 
 
-def _over_trials(axes: Axes, frame: pd.DataFrame, value: str) -> None:
-    names = list(dict.fromkeys(frame["scheme"]))
-    for name, look in looks(names).items():
-        grouped = frame[frame["scheme"] == name].groupby("round")[value]
-        mean, error = grouped.mean(), grouped.sem().fillna(0.0)
-        curve(axes, mean.index, mean, error, look, label=name, markevery=max(1, len(mean) // 8))
+def over_trials(frame: pd.DataFrame, value: str, by: str = "scheme") -> pd.DataFrame:
+    """Return the mean over trials in each round, with its standard error and its interval of the level beside it."""
+    from scipy.stats import t
+
+    grouped = frame.groupby([by, "round"], sort=False)[value]
+    found = grouped.agg(mean="mean", standard_error="sem", trials="size").reset_index()
+    half = t.ppf(0.975, np.maximum(1, found["trials"] - 1)) * found["standard_error"]
+    return found.assign(low=found["mean"] - half, high=found["mean"] + half, level=0.95)
+
+
+def _curves(axes: Axes, frame: pd.DataFrame, value: str, title: str, up: str, by: str = "scheme") -> Axes:
+    found = over_trials(frame, value, by)
+    for name, look in looks(list(dict.fromkeys(found[by]))).items():
+        own = found[found[by] == name]
+        half = (own["high"] - own["mean"]).fillna(0.0)
+        curve(axes, own["round"], own["mean"], half, look, label=name, markevery=max(1, len(own) // 8))
+    trials = found["trials"].max()
+    across = f"round (mean of {trials} trials, {BAND})" if trials > 1 else "round"
+    return finish(axes, title, across, up)
 
 
 def plot_mixture(frame: pd.DataFrame, *, group: object, fair: float | None = None, ax: Axes | None = None) -> Axes:
@@ -36,12 +49,11 @@ def plot_mixture(frame: pd.DataFrame, *, group: object, fair: float | None = Non
     """
     axes = axes_of(ax)
     with style():
-        _over_trials(axes, frame[frame["group"] == group], "share")
         if fair is not None:
             axes.axhline(fair, **DASHED, label="fair mixture")
         axes.set_ylim(0, 1)
         title = f"Share of group {group} in the training set"
-        return finish(axes, title, "round", f"share of group {group}")
+        return _curves(axes, frame[frame["group"] == group], "share", title, f"share of group {group}")
 
 
 def plot_shares(frame: pd.DataFrame, *, scheme: str, ax: Axes | None = None) -> Axes:
@@ -49,9 +61,8 @@ def plot_shares(frame: pd.DataFrame, *, scheme: str, ax: Axes | None = None) -> 
     axes = axes_of(ax)
     mine = frame[frame["scheme"] == scheme]
     with style():
-        _over_trials(axes, mine.assign(scheme=mine["group"]), "share")
         axes.set_ylim(0, 1)
-        return finish(axes, f"Mixture of the training set, {scheme}", "round", "share of the rows")
+        return _curves(axes, mine, "share", f"Mixture of the training set, {scheme}", "share of the rows", "group")
 
 
 def plot_worst_risk(
@@ -63,15 +74,20 @@ def plot_worst_risk(
     are small compared with those between trials.
     """
     axes = axes_of(ax)
-    worst: Any = frame.groupby(["scheme", "trial", "round"], sort=False, as_index=False)[value].max()
     title, up = "Risk of the worst-off group", "risk"
     if against is not None:
-        table = worst.pivot_table(index=["trial", "round"], columns="scheme", values=value, sort=False)
-        worst = table.sub(table[against], axis=0).stack().rename(value).reset_index()
         title, up = f"Risk above that of {against}", "difference of risks"
     with style():
-        _over_trials(axes, worst, value)
-        return finish(axes, title, "round", up)
+        return _curves(axes, worst_risks(frame, value, against), value, title, up)
+
+
+def worst_risks(frame: pd.DataFrame, value: str = "test_risk", against: str | None = None) -> pd.DataFrame:
+    """Return the worst group's risk for each scheme, trial and round, or how much it is above that of a scheme."""
+    worst: Any = frame.groupby(["scheme", "trial", "round"], sort=False, as_index=False)[value].max()
+    if against is None:
+        return worst  # type: ignore[no-any-return]
+    table = worst.pivot_table(index=["trial", "round"], columns="scheme", values=value, sort=False)
+    return table.sub(table[against], axis=0).stack().rename(value).reset_index()  # type: ignore[no-any-return]
 
 
 def plot_risk_curves(frame: pd.DataFrame, *, fair: float, title: str, ax: Axes | None = None) -> Axes:

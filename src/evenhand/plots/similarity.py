@@ -24,7 +24,8 @@ WIDE = 100.0
 
 
 def plot_total(history: Any, variable: str, *, log: bool = False, ax: Axes | None = None) -> Axes:
-    """Draw a cumulative variable over time for each policy: mean over replications, band of two standard errors.
+    """Draw a cumulative variable over time for each policy: mean over replications, band of its 95 %
+    interval.
 
     Lines are named at their ends, with their last means. With `log`, rounds are on a logarithmic axis, and so is the
     variable where it grows beyond 100.
@@ -37,9 +38,9 @@ def plot_total(history: Any, variable: str, *, log: bool = False, ax: Axes | Non
     rounds = history["round"].values
     with style():
         for name, look in looked.items():
-            middle, error = over_replications(history[variable].sel(policy=name))
+            middle, half = over_replications(history[variable].sel(policy=name))
             least = 0.0 if counts else -np.inf
-            curve(axes, rounds, middle, error, look, least=least, markevery=max(1, len(rounds) // 8))
+            curve(axes, rounds, middle, half, look, least=least, markevery=max(1, len(rounds) // 8))
         if log:
             axes.set_xscale("log")
             _widen(axes, means.values)
@@ -91,14 +92,14 @@ def plot_violations(histories: dict[tuple[int, int], Any], *, ax: object = None)
             sizes = sorted(k for own, k in histories if own == d)
             looked, ends = dict(zip(sizes, looks([str(k) for k in sizes]).values(), strict=True)), {}
             for k, look in looked.items():
-                counts = histories[d, k].violations.isel(policy=0).mean("replication")
+                counts, half = over_replications(histories[d, k].violations.isel(policy=0))
                 rounds = counts["round"].values
-                axes.plot(rounds, counts, markevery=max(1, len(rounds) // 6), **look)
+                curve(axes, rounds, counts, half, look, least=0.0, markevery=max(1, len(rounds) // 6))
                 ends[k] = float(counts[-1])
             axes.set_xscale("log")
             axes.set_ylim(bottom=0.0)
             texts = {k: f"k = {k}" for k in sizes}
             name_ends(axes, texts, ends, looked)
             up = "violations above epsilon (pairs)" if axes is panels[0] else ""
-            finish(axes, f"{d} features, k individuals", "round", up, legend=False)
+            finish(axes, f"{d} features, k individuals", rounds_label(histories[d, k]), up, legend=False)
     return panels[0].get_figure(root=True)  # type: ignore[return-value]

@@ -104,7 +104,7 @@ def real_data(settings: RealData, runner: Runner) -> Report:
                 where: dict[str, Any] = {"preset": preset, "delta": delta, "value": rounds}
                 tables.append(summary(history, world.sensitive).assign(**where))
     table = pd.concat(tables, ignore_index=True)
-    report = Report(data={"table": table})
+    report = Report()
     for preset in settings.presets:
         own = table[table["preset"] == preset]
         report.verdicts += _verdicts(own, preset, settings)
@@ -114,7 +114,7 @@ def real_data(settings: RealData, runner: Runner) -> Report:
             "The two-group form adds the groups' widths to the sensitive arms alone, which lifts them while data are "
             f"few; the pooled form adds them to all arms: its sensitive share is {pooled:.3f} ({preset})."
         )
-    report.figures[settings.data] = _draw(table, settings)
+    report.figures[settings.data] = _draw(table, settings), table
     return report
 
 
@@ -126,7 +126,7 @@ def _verdicts(table: pd.DataFrame, preset: str, settings: RealData) -> Iterator[
 
     def sure(slack: float, measure: str, weights: dict[str, float]) -> float:
         # The seed is the same at every delta, so that errors do not average out over them.
-        errors = [weight * panel(last, name, measure, "error").mean() for name, weight in weights.items()]
+        errors = [weight * panel(last, name, measure, "standard_error").mean() for name, weight in weights.items()]
         at_end = max(settings.multiples) >= 20
         return certainty(slack, float(np.linalg.norm(errors)), settings.replications) if at_end else 0.0
 

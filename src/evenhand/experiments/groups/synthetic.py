@@ -128,12 +128,13 @@ def _report(
     judge: Callable[[Sweep, pd.DataFrame, str], Iterator[ClaimVerdict]],
 ) -> Report:
     table = sweep(settings, runner)
-    report = Report(data={"table": table[table["measure"].isin(measures)]})
+    report = Report()
     panels = dict(_panels(settings, table))
     for title, own in panels.items():
         settled = own[own["value"] >= SETTLED] if settings.vary == "rounds" else own
         report.verdicts += judge(settings, settled, title)
-    report.figures[next(iter(measures)).replace(" ", "_")] = _draw(settings, panels, measures)
+    drawn = _draw(settings, panels, measures), table[table["measure"].isin(measures)]
+    report.figures[next(iter(measures)).replace(" ", "_")] = drawn
     return report
 
 
@@ -171,7 +172,7 @@ def _about_shares(settings: Sweep, table: pd.DataFrame, title: str) -> Iterator[
 
     def near(claim: Claim, policy: str, goal: Any, tolerance: float, more: str = "") -> ClaimVerdict:
         distance = np.abs(panel(table, policy, "share") - goal)
-        sure = certainty(tolerance - distance, panel(table, policy, "share", "error"), runs)
+        sure = certainty(tolerance - distance, panel(table, policy, "share", "standard_error"), runs)
         said = f"largest distance {distance.max():.3f} ({title}){more}"
         return claim.verdict(distance.max() <= tolerance, said, settings, certainty=sure)
 
@@ -193,14 +194,14 @@ def _about_shares(settings: Sweep, table: pd.DataFrame, title: str) -> Iterator[
         yield STARVED.verdict(starved, f"{told} ({title})", settings, certainty=sure)
     if settings.vary == "arms":
         gap = abs(panel(table, CHAINING, "share")[-1] - owed[-1])
-        sure = certainty(0.05 - gap, panel(table, CHAINING, "share", "error")[-1], runs)
+        sure = certainty(0.05 - gap, panel(table, CHAINING, "share", "standard_error")[-1], runs)
         said = f"distance {gap:.3f} at n = {max(settings.values)} ({title})"
         yield UNIFORM.verdict(gap <= 0.05, said, settings, certainty=sure)
 
 
 def _about_regrets(settings: Sweep, table: pd.DataFrame, title: str) -> Iterator[ClaimVerdict]:
     fair, blind, naive = (panel(table, *which) for which in TRIO)
-    errors = [panel(table, *which, "error") for which in TRIO]
+    errors = [panel(table, *which, "standard_error") for which in TRIO]
     ratio = fair / blind
     said = f"ratios {ratio.min():.2f} to {ratio.max():.2f} ({title})"
     if settings.vary == "dimension":
@@ -217,7 +218,7 @@ def _about_regrets(settings: Sweep, table: pd.DataFrame, title: str) -> Iterator
     yield NAIVE_LOSES.verdict(bool((naive > fair).all()), said, settings, certainty=sure)
     if settings.vary == "bias":
         ends = _ends(table, "true regret")
-        errors_of = {name: np.hypot(*_ends(table, "true regret", "error")[name]) for name in ends}
+        errors_of = {name: np.hypot(*_ends(table, "true regret", "standard_error")[name]) for name in ends}
         told = ", ".join(f"{name} {first:.2f} to {last:.2f}" for name, (first, last) in ends.items()) + f" ({title})"
         rises = all(last - first > 3 * errors_of[name] for name, (first, last) in ends.items())
         sure = _sure(table, "true regret", settings, first=-1.0, last=1.0)
@@ -233,5 +234,5 @@ def _sure(table: pd.DataFrame, measure: str, settings: Sweep, first: float, last
     """Return how certain the sign of first * (the smallest value's) + last * (the largest value's) is, in both."""
     weights = np.array([first, last])
     slacks = [weights @ ends for ends in _ends(table, measure).values()]
-    errors = [np.hypot(*(weights * ends)) for ends in _ends(table, measure, "error").values()]
+    errors = [np.hypot(*(weights * ends)) for ends in _ends(table, measure, "standard_error").values()]
     return certainty(slacks, errors, settings.replications)

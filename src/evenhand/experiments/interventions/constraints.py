@@ -101,7 +101,7 @@ def shown(curves: pd.DataFrame, names: tuple[str, ...], budget: int | None = Non
 
 def reported(curves: pd.DataFrame, title: str, verdicts: list[ClaimVerdict]) -> Report:
     """Return the report of one set of curves."""
-    return Report({"errors": curves}, verdicts, {"errors": drawn(curves, title)}, [REMARK])
+    return Report({}, verdicts, {"errors": drawn(curves, title)}, [REMARK])
 
 
 def _v1_behind(curves: pd.DataFrame, settings: dict[str, Any]) -> ClaimVerdict:
@@ -192,4 +192,4 @@ def ablation(settings: dict[str, Any], runner: Runner) -> Report:
     ]
     measured_ = ", ".join(f"{label} {error:.3f}" for label, error in mean.items())
     figure = drawn(ours.assign(search=ours["search"].replace(SHOWN)), "Wrong candidate named by CSR-V2")
-    return Report({"errors": frame}, [LOWER.verdict(kept, measured_, settings)], {"errors": figure}, remarks)
+    return Report({"pooled": pooled}, [LOWER.verdict(kept, measured_, settings)], {"errors": figure}, remarks)

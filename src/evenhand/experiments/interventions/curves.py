@@ -34,7 +34,7 @@ def error_curves(
     problems: Sequence[Problem], tolerance: float, settings: dict[str, Any], runner: Runner, *, names: Sequence[str]
 ) -> pd.DataFrame:
     """Return a data frame with one row a search and budget: columns search, budget, runs, error, error_low,
-    error_high, none.
+    error_high, level, none.
 
     `error` is the share of runs that did not name the exact answer, with a 95 % Wilson interval; `none` the share
     that said that no candidate is fair. Settings used: budgets, runs (of each instance), seed.
@@ -65,15 +65,16 @@ def error_curves(
     counts["error"] = counts["wrong"] / counts["runs"]
     counts["error_low"], counts["error_high"] = wilson(counts["wrong"], counts["runs"])
     counts["none"] /= counts["runs"]
-    return counts[["search", "budget", "runs", "error", "error_low", "error_high", "none"]]
+    counts["level"] = 0.95
+    return counts[["search", "budget", "runs", "error", "error_low", "error_high", "level", "none"]]
 
 
-def drawn(curves: pd.DataFrame, title: str) -> Any:
-    """Return the figure of a set of curves."""
+def drawn(curves: pd.DataFrame, title: str) -> tuple[Any, pd.DataFrame]:
+    """Return the figure of a set of curves, and these."""
     picture, axes = figure(8.0, 3.8)
     meanings = {name: f"{name} ({what})" for name, (what, _) in SEARCHES.items()}
     plot_errors(curves.assign(search=curves["search"].replace(meanings)), title=title, ax=axes)
-    return picture
+    return picture, curves
 
 
 def error_at(curves: pd.DataFrame, search: str, budget: int | None = None, column: str = "error") -> float:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.experiments.framework import Claim, ClaimVerdict, Report, Runner, experiment, growth, slower
-from evenhand.experiments.sampling.trials import Curves, Scheme, SyntheticTrials, run_trials, worst
+from evenhand.experiments.sampling.trials import Curves, Scheme, SyntheticTrials, run_trials
 from evenhand.jobs import run_all
-from evenhand.plots.sampling import plot_mixture, plot_risk_curves, plot_worst_risk
+from evenhand.plots.sampling import over_trials, plot_mixture, plot_risk_curves, plot_worst_risk, worst_risks
 from evenhand.plots.style import figure, one_legend
 from evenhand.rng import generator
 from evenhand.sampling import (
@@ -82,6 +82,7 @@ REWEIGHTED = Claim(
     "Section 6 leaves the last training step open",
     "worst risk of uniform collection with reweighting above that of A_opt by more than two standard errors",
     {"rounds": 1000, "trials": 100},
+    ours=True,
 )
 
 
@@ -103,30 +104,37 @@ def in_model_2(seed: int) -> tuple[Any, Any]:
 def fig1(settings: Curves, runner: Runner) -> Report:
     """Exact risks of the population's logistic classifier, and of classifiers trained on finite samples."""
     import pandas as pd
+    from scipy.stats import t
 
     report = Report()
     drawn, across = figure(9.5, 3.9, columns=2, share_y=True)
+    tables = []
     for axes, instance in zip(across, INSTANCES, strict=True):
         world = SyntheticModel1(instance=instance)
         rows = []
         for i, share in enumerate(np.linspace(0.02, 0.98, settings.shares)):
             exact = world.population_risk(*world.classifier([share, 1 - share]))
-            measured = np.mean(
-                [_trained(world, share, settings.rows, generator(settings.seed, i, t)) for t in range(settings.trials)],
-                axis=0,
+            found = np.array(
+                [
+                    _trained(world, share, settings.rows, generator(settings.seed, i, trial))
+                    for trial in range(settings.trials)
+                ]
             )
+            measured, error = found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(settings.trials)
+            half = t.ppf(0.975, settings.trials - 1) * error
             rows += [
                 {"instance": instance, "share": share, "group": g, "exact": exact[z], "measured": measured[z]}
+                | {"low": measured[z] - half[z], "high": measured[z] + half[z], "level": 0.95}
                 for z, g in enumerate(GROUPS)
             ]
         frame = pd.DataFrame(rows)
         fair = float(world.fair_mixture()[0])
-        report.data[f"curves_{instance}"] = frame
+        tables.append(frame)
         report.verdicts += _curve_verdicts(world, frame, instance, fair, settings)
         title = f"Risk of each group, instance {instance}\nfair mixture: share of u is {fair:.3f}"
         plot_risk_curves(frame, fair=fair, title=title, ax=axes)
     one_legend(drawn)
-    report.figures["fig1"] = drawn
+    report.figures["fig1"] = drawn, pd.concat(tables)
     return report
 
 
@@ -190,7 +198,7 @@ def fig2(settings: SyntheticTrials, runner: Runner) -> Report:
 def _rate(name: str, instance: Any, frame: pd.DataFrame, settings: SyntheticTrials) -> ClaimVerdict:
     world = SyntheticModel1(instance=instance)
     least = world.population_risk(*world.classifier(world.fair_mixture())).max()
-    risks = worst(frame[(frame["scheme"] == name) & (frame["round"] >= settings.rounds / 10)])
+    risks = worst_risks(frame[(frame["scheme"] == name) & (frame["round"] >= settings.rounds / 10)])
     excess = risks.assign(batch=risks["trial"] % 10).groupby(["batch", "round"])["test_risk"].mean().unstack() - least
     slope, wide = growth(excess.columns, excess)
     return slower(replace(RATE, says=RATE.says.format(name)), slope, wide, -0.5, instance, settings)
@@ -201,6 +209,8 @@ def _mixtures(
 ) -> tuple[Report, list[tuple[str, pd.DataFrame, float]]]:
     """Run schemes in both instances and draw their mixtures; return the report, and of each instance its history and
     the fair share of u."""
+    import pandas as pd
+
     report, found = Report(), []
     drawn, across = figure(9.5, 3.9, columns=2, share_y=True)
     for axes, instance in zip(across, INSTANCES, strict=True):
@@ -211,8 +221,13 @@ def _mixtures(
         axes.set_title(f"Share of group u in the training set, instance {instance}", loc="left", fontsize=10.5)
         found.append((instance, frame, fair))
     one_legend(drawn, 5)
-    report.figures[figure_name] = drawn
+    tables = [_shares(frame, "u").assign(instance=instance) for instance, frame, _ in found]
+    report.figures[figure_name] = drawn, pd.concat(tables)
     return report, found
+
+
+def _shares(frame: pd.DataFrame, group: str) -> pd.DataFrame:
+    return over_trials(frame[frame["group"] == group], "share").assign(group=group, measure="share")
 
 
 def _near(name: str, last: pd.DataFrame, fair: float, settings: SyntheticTrials, where: str) -> ClaimVerdict:
@@ -247,6 +262,8 @@ def fig10(settings: SyntheticTrials, runner: Runner) -> Report:
 @experiment("sampling/fig8", "The trend term, A_opt+", full=SyntheticTrials(), quick=SyntheticTrials(300, 8, 15))
 def fig8(settings: SyntheticTrials, runner: Runner) -> Report:
     """Run A_opt, A_opt+ and the baselines in SyntheticModel2, without forced exploration as the paper has it."""
+    import pandas as pd
+
     start: dict[str, Any] = {"forced": None, "warmup": 10}
     schemes: dict[str, Scheme] = {
         "A_opt": lambda seed: OptimisticSampler(GROUPS, exploration=0.1, seed=seed, **start),
@@ -259,10 +276,12 @@ def fig8(settings: SyntheticTrials, runner: Runner) -> Report:
     report = Report(data={"history": frame})
     drawn, (left, right) = figure(9.5, 3.9, columns=2)
     plot_mixture(frame, group="v", ax=left)
-    plot_worst_risk(frame[frame["group"] == "v"], ax=right)
+    of_v = frame[frame["group"] == "v"]
+    plot_worst_risk(of_v, ax=right)
     right.set_title("Risk of group v", loc="left", fontsize=10.5)
     one_legend(drawn, 5)
-    report.figures["fig8"] = drawn
+    risk = over_trials(worst_risks(of_v), "test_risk").assign(group="v", measure="test risk")
+    report.figures["fig8"] = drawn, pd.concat([_shares(frame, "v"), risk])
     last = frame[(frame["round"] == settings.rounds) & (frame["group"] == "v")]
     risks = {name: last[last["scheme"] == name].set_index("trial")["test_risk"] for name in schemes}
     said = ", ".join(f"{name} {risk.mean():.3f}" for name, risk in risks.items())

@@ -92,9 +92,3 @@ def run_trials(
 
     found = run_all(one, ((trial,) for trial in range(settings.trials)), jobs)
     return pd.concat(found, ignore_index=True)
-
-
-def worst(frame: pd.DataFrame, value: str = "test_risk") -> pd.DataFrame:
-    """Return the worst group's value for each scheme, trial and round."""
-    found: Any = frame.groupby(["scheme", "trial", "round"], sort=False, as_index=False)[value].max()
-    return found

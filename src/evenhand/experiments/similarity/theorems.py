@@ -29,6 +29,7 @@ from evenhand.similarity import (
 from evenhand.similarity.learner import DistanceLearner
 from evenhand.similarity.program import Select
 from evenhand.similarity.worlds import Appearance
+from evenhand.simulation.frames import frame
 
 FLAT = Claim(
     "Violations above epsilon stop: their number is flat or logarithmic in T",
@@ -121,7 +122,8 @@ def violations(settings: Settings, runner: Runner) -> Report:
     ]
     drawn, panels = figure(width=3.4 * len(settings.dimensions), height=3.4, columns=len(settings.dimensions))
     plot_violations(tails, ax=panels)
-    return Report({"table": table}, verdicts, {"violations": drawn})
+    curves = pd.concat([_drawn(own, "violations").assign(d=d, k=k) for (d, k), own in tails.items()])
+    return Report({"table": table}, verdicts, {"violations": (drawn, curves)})
 
 
 @experiment(
@@ -254,10 +256,14 @@ def _slope(rounds: Ints, means: Floats) -> float:
     return growth(rounds[kept], means[None, kept])[0] if kept.sum() > 2 else float("nan")
 
 
-def _draw(history: object, variable: str, *, log: bool = False) -> Any:
+def _draw(history: Any, variable: str, *, log: bool = False) -> tuple[Any, Any]:
     drawn, axes = figure()
     plot_total(history, variable, log=log, ax=axes)
-    return drawn
+    return drawn, _drawn(history, variable)
+
+
+def _drawn(history: Any, variable: str) -> Any:
+    return frame(history[[variable]], last=False)
 
 
 def _spread(values: Floats) -> str:
