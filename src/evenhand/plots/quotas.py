@@ -147,7 +147,7 @@ def plot_shortfall(
             axes.set_yscale("symlog", linthresh=highest)
         top = 2.0 * most if far else max(1.1 * most, highest * 1.4)
         axes.set_ylim(max(min(0.0, least), -highest / 2) - highest / 6, top)
-        _forbid(axes, _limits(shown), "from this line on the promise is broken" + " in the mean" * (not largest))
+        _forbid(axes, _limits(shown), "from this line on the promise is broken" if largest else "promise broken")
         what = "whole " * (largest and not now) + "plays behind the share" + f" (log above {highest:g})" * far
         axes.set(xlabel=rounds_label(history, over), ylabel=what)
 

@@ -23,7 +23,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 MOST = 2 * len(MARKERS)
 """Lines or bars that are told apart in one picture: filled, then hollow."""
 BAND = "band: 95 % interval"
-SIGNS = 13.5
+SIGNS = 14.5
 """Signs in an inch of a title."""
 WIDTH, HEIGHT = 7.2, 3.8
 """Inches of a picture with one panel."""
@@ -187,7 +187,9 @@ def _wrapped(text: str, axes: Axes) -> str:
     """Return a text in lines that are no longer than the axes are wide."""
     figure: Any = axes.get_figure(root=True)
     signs = max(16, int(SIGNS * axes.get_position().width * figure.get_figwidth()))
-    return "\n".join(fill(line, signs) for line in text.split("\n"))
+    return "\n".join(
+        fill(line, min(signs, len(line) // -(-len(line) // signs) + 8)) for line in text.split("\n") if line
+    )
 
 
 def log_counts(axes: Axes) -> None:
