@@ -32,7 +32,9 @@ COLLECTED = pd.DataFrame(
 )
 CURVES = pd.DataFrame({"share": [0.1, 0.9], "group": "u", "exact": [0.2, 0.1], "measured": [0.2, 0.1]})
 BIAS = pd.DataFrame([("a", "x", 0.1, 0.0, 0.2, "r")], columns=["group", "feature", "bias", "low", "high", "reference"])
-SWEEP = pd.DataFrame({"value": [1, 2], "policy": "p", "measure": "m", "mean": [0.1, 0.2], "error": 0.01})
+SWEEP = pd.DataFrame(
+    {"value": [1, 2], "policy": "p", "measure": "m", "mean": [0.1, 0.2], "high": 0.3, "replications": 5}
+)
 ERRORS = pd.DataFrame(
     {"search": "a", "budget": [1, 2], "error": [0.2, 0.1], "error_low": [0.1, 0.0], "error_high": [0.3, 0.2]}
 )

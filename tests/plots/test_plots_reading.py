@@ -13,7 +13,7 @@ from evenhand import plots
 from evenhand.plots.axes import GAP, name_ends
 from evenhand.plots.sampling import plot_worst_risk
 from evenhand.plots.similarity import plot_total
-from evenhand.plots.style import figure, log_counts, one_legend
+from evenhand.plots.style import figure, log_counts
 
 
 @pytest.fixture(autouse=True)
@@ -110,16 +110,25 @@ def test_a_legend_stands_beside_the_axes_where_the_layout_makes_room(layout):
     assert legend.x1 <= right.get_window_extent().x0
 
 
-def test_panels_share_one_legend_below():
-    drawn, panels = figure(9.0, 4.0, columns=2)
+def test_panels_with_the_same_names_share_one_legend_below():
+    drawn, panels = plt.subplots(1, 3, layout="constrained", figsize=(9, 3))
     for panel in panels:
         plots.plot_shares(many_arms(3), ax=panel)
-    one_legend(drawn)
     drawn.canvas.draw()
-    assert [panel.get_legend() for panel in panels] == [None, None]
+    assert [panel.get_legend() for panel in panels] == [None, None, None]
     (legend,) = drawn.legends
     assert sorted(text.get_text() for text in legend.get_texts()) == ["p0", "p1", "p2", "promised"]
     assert legend.get_window_extent().y1 <= min(panel.get_tightbbox().y0 for panel in panels)
+    assert min(panel.get_window_extent().width for panel in panels) > 200, "the legend takes no room beside"
+
+
+def test_titles_are_as_wide_as_their_panel():
+    drawn, panels = plt.subplots(1, 3, layout="constrained", figsize=(9, 3))
+    for panel in panels:
+        plots.plot_shares(many_arms(3), title="a title that is far too long for a panel of three inches", ax=panel)
+    drawn.canvas.draw()
+    boxes = [panel._left_title.get_window_extent() for panel in panels]
+    assert all(one.x1 <= other.x0 for one, other in pairwise(boxes))
 
 
 @pytest.mark.parametrize("arms", [34, 200])

@@ -267,6 +267,11 @@ class Experiment:
         size = "quick" if quick else "reduced" if reduced else "full"
         return replace(self, full=replace(settings, **changes) if changes else settings, size=size)
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What `full` says, by name."""
+        return self.full if isinstance(self.full, dict) else vars(self.full)
+
     def run(self, runner: Runner | None = None) -> Report:
         """Run with the full settings, or those that were chosen in their place."""
         return self.function(self.full, runner or Runner())
@@ -280,7 +285,7 @@ class Experiment:
         origin = in_a_line(about, self.id, f"{self.size} settings")
         for name, data in (report.data | {name: table for name, (_, table) in report.figures.items()}).items():
             if isinstance(data, (xr.Dataset, xr.DataArray)):
-                said = about | {"experiment": self.id, "settings": str(self.full)}
+                said = about | {"experiment": self.id, "settings": str(self.settings)}
                 data.assign_attrs(said).to_netcdf(folder / f"{name}.nc", engine="h5netcdf")
             else:
                 data.assign(made_with=origin).to_csv(folder / f"{name}.csv", index=False)
@@ -290,7 +295,7 @@ class Experiment:
         body = {
             "id": self.id,
             "title": self.title,
-            "settings": self.full if isinstance(self.full, dict) else vars(self.full),
+            "settings": self.settings,
             "verdicts": [verdict.as_dict() for verdict in report.verdicts],
             "remarks": report.remarks,
             "made_with": about,
@@ -302,12 +307,11 @@ class Experiment:
 
     def text(self, report: Report) -> str:
         """Return the report as Markdown."""
-        units = (
-            {} if isinstance(self.full, dict) else {one.name: one.metadata.get("unit", "") for one in fields(self.full)}
-        )
-        shown = self.full.items() if isinstance(self.full, dict) else vars(self.full).items()
+        units = {} if isinstance(self.full, dict) else {one.name: one.metadata.get("unit") for one in fields(self.full)}
         lines = [f"# {self.id}: {self.title}", "", f"Settings ({self.size}):", ""]
-        lines += [f"- {name}{f' ({units[name]})' * bool(units.get(name))}: {value}" for name, value in shown]
+        for name, value in self.settings.items():
+            unit = f" ({units[name]})" if units.get(name) else ""
+            lines.append(f"- {name}{unit}: {value}")
         lines += [
             "",
             "| claim | of | where | counts as reproduced if | measured | verdict |",

@@ -26,7 +26,7 @@ GAP = 0.06
 """Between two texts, in heights of the picture."""
 
 
-def axes_of(ax: Axes | None) -> Axes:
+def axes_of(ax: object) -> Axes:
     """Return the axes to draw in: `ax`, or the current axes.
 
     Raises

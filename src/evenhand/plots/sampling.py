@@ -85,9 +85,9 @@ def worst_risks(frame: pd.DataFrame, value: str = "test_risk", against: str | No
     """Return the worst group's risk for each scheme, trial and round, or how much it is above that of a scheme."""
     worst: Any = frame.groupby(["scheme", "trial", "round"], sort=False, as_index=False)[value].max()
     if against is None:
-        return worst  # type: ignore[no-any-return]
+        return worst
     table = worst.pivot_table(index=["trial", "round"], columns="scheme", values=value, sort=False)
-    return table.sub(table[against], axis=0).stack().rename(value).reset_index()  # type: ignore[no-any-return]
+    return table.sub(table[against], axis=0).stack().rename(value).reset_index()
 
 
 def plot_risk_curves(frame: pd.DataFrame, *, fair: float, title: str, ax: Axes | None = None) -> Axes:

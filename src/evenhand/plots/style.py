@@ -207,8 +207,8 @@ def place_legend(axes: Axes) -> None:
     the same, otherwise inside them."""
     if not (named := _named(axes)):
         return
-    figure = axes.get_figure(root=True)
-    beside = figure is not None and figure.get_layout_engine() is not None
+    figure: Any = axes.get_figure(root=True)
+    beside = figure.get_layout_engine() is not None
     if beside and sum(_named(one) == named for one in figure.axes) > 1:
         one_legend(figure)
         return
