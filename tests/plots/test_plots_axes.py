@@ -18,7 +18,7 @@ from evenhand import plots
 from evenhand.errors import ArgumentError
 from evenhand.interventions import CSR, SimulatedTrial
 from evenhand.learners import UCB1
-from evenhand.plots import evaluation, groups, interventions, quotas, sampling, similarity, studies
+from evenhand.plots import evaluation, groups, interventions, means, quotas, sampling, similarity, studies
 from evenhand.quotas import BernoulliArms, FairUCB
 
 TRIAL = next(SimulatedTrial._examples()).problem
@@ -32,12 +32,8 @@ COLLECTED = pd.DataFrame(
 )
 CURVES = pd.DataFrame({"share": [0.1, 0.9], "group": "u", "exact": [0.2, 0.1], "measured": [0.2, 0.1]})
 BIAS = pd.DataFrame([("a", "x", 0.1, 0.0, 0.2, "r")], columns=["group", "feature", "bias", "low", "high", "reference"])
-SWEEP = pd.DataFrame(
-    {"value": [1, 2], "policy": "p", "measure": "m", "mean": [0.1, 0.2], "high": 0.3, "replications": 5}
-)
-ERRORS = pd.DataFrame(
-    {"search": "a", "budget": [1, 2], "error": [0.2, 0.1], "error_low": [0.1, 0.0], "error_high": [0.3, 0.2]}
-)
+MEANS = pd.DataFrame({"round": [1, 2], "scheme": "a", "mean": [0.2, 0.1], "low": 0.0, "high": 0.3, "trials": 5})
+LABELS = {"of": "trials", "title": "t", "across": "x", "up": "y"}
 
 
 @pytest.fixture(scope="module")
@@ -78,21 +74,15 @@ ONE = {
     groups.plot_bias: lambda made, **on: plots.plot_bias(BIAS, **on),
     groups.plot_group_share: lambda made, **on: plots.plot_group_share(made["grouped"], **on),
     groups.plot_parity: lambda made, **on: plots.plot_parity(made["parity"], **on),
-    groups.plot_sweep: lambda made, **on: groups.plot_sweep(
-        SWEEP, measures={"m": "-"}, across="x", up="y", title="t", **on
-    ),
-    interventions.plot_errors: lambda made, **on: interventions.plot_errors(ERRORS, **on),
     interventions.plot_gaps: lambda made, **on: plots.plot_gaps(made["found"], tolerance=0.1, **on),
     interventions.plot_outcomes: lambda made, **on: plots.plot_outcomes(made["found"], **on),
+    means.plot_means: lambda made, **on: means.plot_means(MEANS, "round", "scheme", **LABELS, **on),
     quotas.plot_audit: lambda made, **on: plots.plot_audit(made["finding"], **on),
     quotas.plot_cost: lambda made, **on: plots.plot_cost(made["history"], **on),
     quotas.plot_regret: lambda made, **on: plots.plot_regret(made["history"], **on),
     quotas.plot_shares: lambda made, **on: plots.plot_shares(made["history"], **on),
     quotas.plot_shortfall: lambda made, **on: plots.plot_shortfall(made["history"], **on),
-    sampling.plot_mixture: lambda made, **on: sampling.plot_mixture(COLLECTED, group="u", **on),
     sampling.plot_risk_curves: lambda made, **on: sampling.plot_risk_curves(CURVES, fair=0.2, title="t", **on),
-    sampling.plot_shares: lambda made, **on: sampling.plot_shares(COLLECTED, scheme="one", **on),
-    sampling.plot_worst_risk: lambda made, **on: sampling.plot_worst_risk(COLLECTED, **on),
     similarity.plot_chances: lambda made, **on: similarity.plot_chances(
         np.arange(3.0), np.array([0.1, 0.2, 0.3]), "age", **on
     ),

@@ -11,7 +11,6 @@ import xarray as xr
 import evenhand as eh
 from evenhand import plots
 from evenhand.plots.axes import GAP, name_ends
-from evenhand.plots.sampling import plot_worst_risk
 from evenhand.plots.similarity import plot_total
 from evenhand.plots.style import figure, log_counts
 
@@ -157,19 +156,6 @@ def test_a_shortfall_that_goes_up_and_down_is_drawn_by_its_largest_values():
     assert line.get_xdata().tolist() == [8 * (i + 1) for i in range(50)]
     assert set(line.get_ydata()) == {0.5}
     assert -1.0 < axes.get_ylim()[0] <= 0.0
-
-
-def test_risks_against_a_scheme_are_differences_in_the_same_trial():
-    rows = [
-        {"scheme": scheme, "trial": trial, "round": 1, "group": group, "test_risk": trial + extra}
-        for trial in (0, 1)
-        for scheme, extra in (("one", 0.25), ("base", 0.125))
-        for group in ("u", "v")
-    ]
-    axes = plot_worst_risk(pd.DataFrame(rows), against="base", ax=figure()[1])
-    ends = {line.get_label(): line.get_ydata().tolist() for line in axes.lines}
-    assert ends == {"one": [0.125], "base": [0.0]}
-    assert axes.get_title(loc="left") == "Risk above that of base"
 
 
 @pytest.mark.parametrize("most", [350, 4000])

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from evenhand.labels import label_texts
 from evenhand.plots.axes import axes_of, check_finding, check_history, in_panels, require_columns
-from evenhand.plots.style import BAND, DASHED, SHADES, bars, curve, finish, looks, name_arms, plain, style
+from evenhand.plots.style import DASHED, SHADES, bars, finish, looks, name_arms, plain, style
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,34 +96,3 @@ def plot_group_share(
 
     title = "Shares of the plays against shares of the arms" if title is None else title
     return in_panels(history, "group_share", facet, draw, within="group", title=title, legend=legend, ax=ax)
-
-
-def plot_sweep(
-    table: pd.DataFrame, *, measures: Mapping[str, str], across: str, up: str, title: str = "", ax: Axes | None = None
-) -> Axes:
-    """Draw measures against what was varied: one line per policy, band of its 95 % interval.
-
-    Parameters
-    ----------
-    table : columns value, policy, measure, mean, high, replications.
-    measures : which measures, each with its dash; the first is named in the legend, the others share its colour.
-    across, up, title : labels.
-    """
-    axes = axes_of(ax)
-    names = list(dict.fromkeys(table["policy"]))
-    with style():
-        for measure, dash in measures.items():
-            for name, look in looks(names).items():
-                own = table[(table["policy"] == name) & (table["measure"] == measure)]
-                first = measure == next(iter(measures))
-                line = look["linestyle"] if len(measures) == 1 else dash
-                label = name if first else None
-                curve(axes, own["value"], own["mean"], own["high"] - own["mean"], look, linestyle=line, label=label)
-        if "arm_share" in table:
-            own = table.drop_duplicates("value")
-            axes.plot(own["value"], own["arm_share"], label="share of the arms", **DASHED)
-        if len(measures) > 1:
-            for measure, dash in measures.items():
-                axes.plot([], [], color=SHADES[-1], linestyle=dash, label=measure)
-        runs = f"mean of {table['replications'].max()} replications, {BAND}"
-        return finish(axes, title, f"{across}\n({runs})", up)

@@ -8,7 +8,7 @@ import numpy as np
 
 from evenhand.arguments import real
 from evenhand.plots.axes import axes_of, check_finding, panels_of
-from evenhand.plots.style import BAND, DASHED, SHADES, finish, looks, place_legend, style
+from evenhand.plots.style import DASHED, SHADES, finish, looks, place_legend, style
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -116,23 +116,6 @@ def plot_sensitivity(sensitivity: Sensitivity, *, ax: object = None) -> Figure:
             finish(axes, f"Lead of '{sensitivity.answer}', at least", across, "lead in the outcome", legend=False)
         finish(gap, f"Largest gap possible (fair below {sensitivity.tolerance:g})", across, "gap, in either direction")
     return gap.get_figure(root=True)  # type: ignore[return-value]
-
-
-def plot_errors(errors: pd.DataFrame, *, title: str = "Wrong candidate named", ax: Axes | None = None) -> Axes:
-    """Draw the share of wrong answers over the budget: columns search, budget, error, and the ends
-    error_low, error_high of a 95 % interval."""
-    axes = axes_of(ax)
-    names = list(dict.fromkeys(errors["search"]))
-    with style():
-        for name, look in looks(names).items():
-            curve = errors[errors["search"] == name].sort_values("budget")
-            axes.plot(curve["budget"], curve["error"], label=name, **look)
-            axes.fill_between(
-                curve["budget"], curve["error_low"], curve["error_high"], color=look["color"], alpha=0.12, linewidth=0
-            )
-        highest = float(errors["error_high"].max())
-        axes.set_ylim(-0.02, min(1.02, 1.1 * highest) if highest > 0 else 1.02)
-        return finish(axes, title, f"trials ({BAND})", "share of runs")
 
 
 def _table(recommendation: Any) -> pd.DataFrame:

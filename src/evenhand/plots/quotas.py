@@ -52,9 +52,9 @@ def _lines(history: xr.Dataset, variable: str, axes: Axes, *, over: str = "mean"
     for offset, (name, look) in enumerate(looks(names).items()):
         values = history[variable].sel(policy=name)
         label = f"{name}: no value" if bool(np.isnan(values).all()) else name
-        middle, half = over_replications(values) if over == "mean" else (values.max("replication"), None)
+        middle, ends = over_replications(values) if over == "mean" else (values.max("replication"), None)
         markers = offset * every // max(1, len(names)), every
-        curve(axes, rounds, middle, half, look, label=label, markevery=markers)
+        curve(axes, rounds, middle, ends, look, label=label, markevery=markers)
 
 
 def plot_regret(
@@ -136,8 +136,8 @@ def plot_shortfall(
     one_of("over", over, ("largest", "mean"))
     now, largest = variable != "worst_shortfall", over == "largest"
     drawn = _shown(history, variable) if largest else history
-    ends = drawn[variable] if largest else drawn[variable].mean("replication")
-    least, most = float(ends.min()), float(ends.max())
+    values = drawn[variable] if largest else drawn[variable].mean("replication")
+    least, most = float(values.min()), float(values.max())
     highest = max(_limits(history), default=1.0)
     far = most > 20 * highest
 

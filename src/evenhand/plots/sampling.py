@@ -1,16 +1,14 @@
-"""Pictures of a collection: its mixture and its worst-off group over the rounds; means over trials, bands of their 95 %
-intervals.
-"""
+"""Pictures of a collection: its mixture and its groups' risks over the rounds."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from evenhand.labels import label_texts
 from evenhand.plots.axes import axes_of, panels_of, require_columns
-from evenhand.plots.style import BAND, DASHED, HATCHES, curve, finish, looks, plain, style
+from evenhand.plots.style import DASHED, HATCHES, finish, looks, plain, style
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,75 +17,6 @@ if TYPE_CHECKING:
 
 SHOWN = 6
 """How many groups have a look of their own."""
-
-
-def over_trials(frame: pd.DataFrame, value: str, by: str = "scheme") -> pd.DataFrame:
-    """Return the mean over trials in each round, with its standard error and its interval of the level beside it."""
-    from scipy.stats import t
-
-    grouped = frame.groupby([by, "round"], sort=False)[value]
-    found = grouped.agg(mean="mean", standard_error="sem", trials="size").reset_index()
-    half = t.ppf(0.975, np.maximum(1, found["trials"] - 1)) * found["standard_error"]
-    return found.assign(low=found["mean"] - half, high=found["mean"] + half, level=0.95)
-
-
-def _curves(axes: Axes, frame: pd.DataFrame, value: str, title: str, up: str, by: str = "scheme") -> Axes:
-    found = over_trials(frame, value, by)
-    for name, look in looks(list(dict.fromkeys(found[by]))).items():
-        own = found[found[by] == name]
-        half = (own["high"] - own["mean"]).fillna(0.0)
-        curve(axes, own["round"], own["mean"], half, look, label=name, markevery=max(1, len(own) // 8))
-    trials = found["trials"].max()
-    across = f"round (mean of {trials} trials, {BAND})" if trials > 1 else "round"
-    return finish(axes, title, across, up)
-
-
-def plot_mixture(frame: pd.DataFrame, *, group: object, fair: float | None = None, ax: Axes | None = None) -> Axes:
-    """Draw a group's share of the training rows over the rounds, and the fair mixture's share as a line.
-
-    `frame` has the columns `scheme`, `trial`, `round`, `group`, `share`.
-    """
-    axes = axes_of(ax)
-    with style():
-        if fair is not None:
-            axes.axhline(fair, **DASHED, label="fair mixture")
-        axes.set_ylim(0, 1)
-        title = f"Share of group {group} in the training set"
-        return _curves(axes, frame[frame["group"] == group], "share", title, f"share of group {group}")
-
-
-def plot_shares(frame: pd.DataFrame, *, scheme: str, ax: Axes | None = None) -> Axes:
-    """Draw each group's share of the training rows over the rounds of one scheme; `frame` as of `plot_mixture`."""
-    axes = axes_of(ax)
-    mine = frame[frame["scheme"] == scheme]
-    with style():
-        axes.set_ylim(0, 1)
-        return _curves(axes, mine, "share", f"Mixture of the training set, {scheme}", "share of the rows", "group")
-
-
-def plot_worst_risk(
-    frame: pd.DataFrame, *, value: str = "test_risk", against: str | None = None, ax: Axes | None = None
-) -> Axes:
-    """Draw the worst-off group's risk over the rounds.
-
-    With `against`, draw by how much it is above the risk of that scheme in the same trial, which shows differences that
-    are small compared with those between trials.
-    """
-    axes = axes_of(ax)
-    title, up = "Risk of the worst-off group", "risk"
-    if against is not None:
-        title, up = f"Risk above that of {against}", "difference of risks"
-    with style():
-        return _curves(axes, worst_risks(frame, value, against), value, title, up)
-
-
-def worst_risks(frame: pd.DataFrame, value: str = "test_risk", against: str | None = None) -> pd.DataFrame:
-    """Return the worst group's risk for each scheme, trial and round, or how much it is above that of a scheme."""
-    worst: Any = frame.groupby(["scheme", "trial", "round"], sort=False, as_index=False)[value].max()
-    if against is None:
-        return worst
-    table = worst.pivot_table(index=["trial", "round"], columns="scheme", values=value, sort=False)
-    return table.sub(table[against], axis=0).stack().rename(value).reset_index()
 
 
 def plot_risk_curves(frame: pd.DataFrame, *, fair: float, title: str, ax: Axes | None = None) -> Axes:

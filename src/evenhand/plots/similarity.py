@@ -38,9 +38,9 @@ def plot_total(history: Any, variable: str, *, log: bool = False, ax: Axes | Non
     rounds = history["round"].values
     with style():
         for name, look in looked.items():
-            middle, half = over_replications(history[variable].sel(policy=name))
+            middle, band = over_replications(history[variable].sel(policy=name))
             least = 0.0 if counts else -np.inf
-            curve(axes, rounds, middle, half, look, least=least, markevery=max(1, len(rounds) // 8))
+            curve(axes, rounds, middle, band, look, least=least, markevery=max(1, len(rounds) // 8))
         if log:
             axes.set_xscale("log")
             _widen(axes, means.values)
@@ -92,9 +92,9 @@ def plot_violations(histories: dict[tuple[int, int], Any], *, ax: object = None)
             sizes = sorted(k for own, k in histories if own == d)
             looked, ends = dict(zip(sizes, looks([str(k) for k in sizes]).values(), strict=True)), {}
             for k, look in looked.items():
-                counts, half = over_replications(histories[d, k].violations.isel(policy=0))
+                counts, band = over_replications(histories[d, k].violations.isel(policy=0))
                 rounds = counts["round"].values
-                curve(axes, rounds, counts, half, look, least=0.0, markevery=max(1, len(rounds) // 6))
+                curve(axes, rounds, counts, band, look, least=0.0, markevery=max(1, len(rounds) // 6))
                 ends[k] = float(counts[-1])
             axes.set_xscale("log")
             axes.set_ylim(bottom=0.0)

@@ -95,24 +95,24 @@ def curve(
     axes: Axes,
     x: Any,
     middle: Any,
-    half: Any,
+    ends: Any,
     look: dict[str, Any],
     *,
     least: float = -np.inf,
     **line: Any,
 ) -> None:
-    """Draw a line, and a band of half a width to either side where this is known, cut off below `least`."""
+    """Draw a line, and the band between the two ends of its interval where they are known, cut off below `least`."""
     axes.plot(x, middle, **{**look, **line})
-    if half is not None:
-        low = np.maximum(middle - half, least)
-        axes.fill_between(x, low, middle + half, color=look["color"], alpha=0.15, linewidth=0)
+    if ends is not None:
+        axes.fill_between(x, np.maximum(ends[0], least), ends[1], color=look["color"], alpha=0.15, linewidth=0)
 
 
 def over_replications(values: xr.DataArray) -> tuple[Any, Any]:
-    """Return the mean over replications and half its 95 % interval's width, None where there is one replication."""
+    """Return the mean over replications and the ends of its 95 % interval, None where there is one replication."""
     from evenhand.simulation.measures import half_width
 
-    return values.mean("replication"), half_width(values) if values.sizes["replication"] > 1 else None
+    mean, half = values.mean("replication"), half_width(values)
+    return mean, (mean - half, mean + half) if values.sizes["replication"] > 1 else None
 
 
 def rounds_label(history: xr.Dataset, over: str = "mean") -> str:

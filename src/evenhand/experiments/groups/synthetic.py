@@ -148,8 +148,8 @@ def _panels(settings: Sweep, table: pd.DataFrame) -> Iterator[tuple[str, pd.Data
 
 def _draw(settings: Sweep, panels: dict[str, Any], measures: dict[str, str]) -> Figure:
     """Draw a row for each measure and a column for each panel; of one panel, its measures beside each other."""
-    from evenhand.plots.groups import plot_sweep
-    from evenhand.plots.style import figure, one_legend
+    from evenhand.plots.means import plot_means
+    from evenhand.plots.style import DASHED, figure, one_legend
 
     cells = [(measure, title) for measure in measures for title in panels]
     columns = max(len(panels), len(cells) // len(panels))
@@ -157,10 +157,11 @@ def _draw(settings: Sweep, panels: dict[str, Any], measures: dict[str, str]) -> 
     width = 4.75 * columns if columns > 1 else 8.0
     drawn, axes = figure(width, 0.9 + 3.2 * rows, columns, rows=rows, share_y="row")
     for axis, (measure, title) in zip(np.ravel(axes), cells, strict=True):
-        shown = panels[title] if measure == "share" else panels[title].drop(columns="arm_share")
-        up = measures[measure]
-        said = f"{up[0].upper()}{up[1:]}\n{title}"
-        plot_sweep(shown, measures={measure: "-"}, across=NAMES[settings.vary], up=up, title=said, ax=axis)
+        shown, up = panels[title][panels[title]["measure"] == measure], measures[measure]
+        labels = {"title": f"{up[0].upper()}{up[1:]}\n{title}", "across": NAMES[settings.vary], "up": up}
+        if measure == "share":
+            axis.plot("value", "arm_share", data=shown.drop_duplicates("value"), label="share of the arms", **DASHED)
+        plot_means(shown, "value", "policy", of="replications", **labels, ax=axis)
     if len(cells) > 1:
         one_legend(drawn, 3)
     return drawn

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.experiments.framework import Claim, ClaimVerdict, Report, Runner, experiment, growth, slower
-from evenhand.experiments.sampling.trials import Curves, Scheme, SyntheticTrials, run_trials
+from evenhand.experiments.sampling.trials import Curves, Scheme, SyntheticTrials, over_trials, run_trials, worst_risks
 from evenhand.jobs import run_all
-from evenhand.plots.sampling import over_trials, plot_mixture, plot_risk_curves, plot_worst_risk, worst_risks
-from evenhand.plots.style import figure, one_legend
+from evenhand.plots.means import plot_means
+from evenhand.plots.sampling import plot_risk_curves
+from evenhand.plots.style import DASHED, figure, one_legend
 from evenhand.rng import generator
 from evenhand.sampling import (
     EpsilonGreedySampler,
@@ -211,23 +212,27 @@ def _mixtures(
     the fair share of u."""
     import pandas as pd
 
-    report, found = Report(), []
+    report, found, tables = Report(), [], []
     drawn, across = figure(9.5, 3.9, columns=2, share_y=True)
     for axes, instance in zip(across, INSTANCES, strict=True):
         frame = run_trials(schemes, partial(in_model_1, instance), settings, runner.jobs)
         fair = float(SyntheticModel1(instance=instance).fair_mixture()[0])
         report.data[f"history_{instance}"] = frame
-        plot_mixture(frame, group="u", fair=fair, ax=axes)
-        axes.set_title(f"Share of group u in the training set, instance {instance}", loc="left", fontsize=10.5)
+        axes.axhline(fair, **DASHED, label="fair mixture")
+        tables.append(_drawn_share(axes, frame, "u", f", instance {instance}").assign(instance=instance))
         found.append((instance, frame, fair))
     one_legend(drawn, 5)
-    tables = [_shares(frame, "u").assign(instance=instance) for instance, frame, _ in found]
     report.figures[figure_name] = drawn, pd.concat(tables)
     return report, found
 
 
-def _shares(frame: pd.DataFrame, group: str) -> pd.DataFrame:
-    return over_trials(frame[frame["group"] == group], "share").assign(group=group, measure="share")
+def _drawn_share(axes: Any, frame: pd.DataFrame, group: str, where: str = "") -> pd.DataFrame:
+    """Draw a group's share of the training set over the rounds, and return what was drawn."""
+    table = over_trials(frame[frame["group"] == group], "share").assign(group=group, measure="share")
+    title, up = f"Share of group {group} in the training set{where}", f"share of group {group}"
+    plot_means(table, "round", "scheme", of="trials", title=title, across="round", up=up, ax=axes)
+    axes.set_ylim(0, 1)
+    return table
 
 
 def _near(name: str, last: pd.DataFrame, fair: float, settings: SyntheticTrials, where: str) -> ClaimVerdict:
@@ -275,13 +280,11 @@ def fig8(settings: SyntheticTrials, runner: Runner) -> Report:
     frame = run_trials(schemes, in_model_2, settings, runner.jobs)
     report = Report(data={"history": frame})
     drawn, (left, right) = figure(9.5, 3.9, columns=2)
-    plot_mixture(frame, group="v", ax=left)
-    of_v = frame[frame["group"] == "v"]
-    plot_worst_risk(of_v, ax=right)
-    right.set_title("Risk of group v", loc="left", fontsize=10.5)
+    share = _drawn_share(left, frame, "v")
+    risk = over_trials(frame[frame["group"] == "v"], "test_risk").assign(group="v", measure="test risk")
+    plot_means(risk, "round", "scheme", of="trials", title="Risk of group v", across="round", up="risk", ax=right)
     one_legend(drawn, 5)
-    risk = over_trials(worst_risks(of_v), "test_risk").assign(group="v", measure="test risk")
-    report.figures["fig8"] = drawn, pd.concat([_shares(frame, "v"), risk])
+    report.figures["fig8"] = drawn, pd.concat([share, risk])
     last = frame[(frame["round"] == settings.rounds) & (frame["group"] == "v")]
     risks = {name: last[last["scheme"] == name].set_index("trial")["test_risk"] for name in schemes}
     said = ", ".join(f"{name} {risk.mean():.3f}" for name, risk in risks.items())

@@ -9,8 +9,8 @@ import numpy as np
 
 from evenhand.datasets.tables import ADULT_FEATURES, GERMAN_FEATURES, load_adult, load_german
 from evenhand.experiments.framework import Claim, ClaimVerdict, Report, Runner, certainty, critical_value, experiment
-from evenhand.experiments.sampling.trials import ImageTrials, Scheme, Tables, run_trials
-from evenhand.plots.sampling import over_trials, plot_worst_risk, worst_risks
+from evenhand.experiments.sampling.trials import ImageTrials, Scheme, Tables, over_trials, run_trials, worst_risks
+from evenhand.plots.means import plot_means
 from evenhand.plots.style import figure, log_counts, one_legend
 from evenhand.rng import generator
 from evenhand.sampling import (
@@ -115,11 +115,13 @@ def _report(frame: pd.DataFrame, settings: Tables, full: Tables, where: str, ear
     curves = []
     for (risk, gain), (value, when) in zip(panels.T, refits, strict=True):
         for axes, against in ((risk, None), (gain, "Uniform")):
-            plot_worst_risk(frame, value=value, against=against, ax=axes)
-            axes.set_title(axes.get_title(loc="left") + when, loc="left", fontsize=10.5)
+            table = over_trials(worst_risks(frame, value, against), value).assign(measure=value, against=against)
+            title, up = f"Risk of the worst-off group{when}", "risk"
+            if against is not None:
+                title, up = f"Risk above that of {against}{when}", "difference of risks"
+            plot_means(table, "round", "scheme", of="trials", title=title, across="round", up=up, ax=axes)
             log_counts(axes)
-            found = over_trials(worst_risks(frame, value, against), value)
-            curves.append(found.assign(measure=value, against=against))
+            curves.append(table)
     one_legend(drawn, 5)
     figures = {"worst_risk": (drawn, pd.concat(curves))}
     report = Report(data={"history": frame, "table_1": table_1(frame)}, figures=figures)
