@@ -10,8 +10,7 @@ import xarray as xr
 
 import evenhand as eh
 from evenhand import plots
-from evenhand.plots.axes import GAP, name_ends
-from evenhand.plots.similarity import plot_total
+from evenhand.plots.axes import name_ends
 from evenhand.plots.style import figure, log_counts
 
 
@@ -41,44 +40,6 @@ def many_arms(arms, policies=3, rounds=120):
             "share": (("policy", "arm"), np.full((policies, arms), 0.5 / arms)),
         },
     )
-
-
-def test_the_band_around_a_count_ends_at_zero():
-    history = totals([[0, 0, 0], [10, 100, 400]])
-    axes = plot_total(history, "violations", ax=figure()[1])
-    assert [path.vertices[:, 1].min() for path in axes.collections[0].get_paths()] == [0.0]
-    assert axes.get_ylim()[0] == 0.0
-    signed = totals([[0, 0, 0], [10, 100, 400]], variable="regret")
-    axes = plot_total(signed, "regret", ax=figure()[1])
-    assert axes.collections[0].get_paths()[0].vertices[:, 1].min() < 0, "regret may be negative"
-
-
-SCALES = {
-    "far from zero": ([[100, 110, 120]], [[100, 3000, 120_000]], "log", (50.0, np.inf)),
-    "from zero": ([[0, 0, 0]], [[5, 3000, 120_000]], "symlog", (-10.0, np.inf)),
-    "small": ([[0, 1, 8]], [[0, 1, 7]], "linear", (-1.0, 9.0)),
-}
-
-
-@pytest.mark.parametrize("kind", SCALES)
-def test_no_decade_is_empty(kind):
-    one, other, scale, (least, most) = SCALES[kind]
-    axes = plot_total(totals(one, other), "violations", log=True, ax=figure()[1])
-    assert axes.get_yscale() == scale
-    low, high = axes.get_ylim()
-    assert least <= low <= 50
-    assert high <= most
-    assert axes.get_xscale() == "log"
-
-
-def test_coincident_lines_are_named_one_above_the_other():
-    same = [[1, 2, 3]]
-    axes = plot_total(totals(same, same, same, [[1, 5, 9]]), "violations", ax=figure()[1])
-    names = {text.get_text(): text.xyann[1] for text in axes.texts}
-    assert set(names) == {"policy 0: 3", "policy 1: 3", "policy 2: 3", "policy 3: 9"}
-    assert np.diff(sorted(names.values())).min() >= GAP - 1e-12
-    assert max(names, key=names.get) == "policy 3: 9"
-    assert axes.get_legend() is None
 
 
 def test_names_stand_where_lines_end_on_any_scale():

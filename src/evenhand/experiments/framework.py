@@ -16,6 +16,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -289,9 +290,8 @@ class Experiment:
                 data.assign_attrs(said).to_netcdf(folder / f"{name}.nc", engine="h5netcdf")
             else:
                 data.assign(made_with=origin).to_csv(folder / f"{name}.csv", index=False)
-        for name, (figure, _) in report.figures.items():
-            for kind in formats:
-                figure.savefig(folder / f"{name}.{kind}", dpi=150)
+        for (name, (figure, _)), kind in product(report.figures.items(), formats):
+            figure.savefig(folder / f"{name}.{kind}", dpi=150)
         body = {
             "id": self.id,
             "title": self.title,

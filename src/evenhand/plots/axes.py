@@ -14,7 +14,7 @@ import numpy as np
 from evenhand.errors import ArgumentError, expected, expected_one_of
 from evenhand.frames import as_pandas, is_frame
 from evenhand.labels import label_texts
-from evenhand.plots.style import HEIGHT, MOST, WIDTH, finish, one_legend, plain, style
+from evenhand.plots.style import DASHED, HEIGHT, MOST, WIDTH, finish, one_legend, plain, style
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -244,6 +244,14 @@ def name_ends(axes: Axes, texts: Mapping[Any, str], ends: Any, looked: Mapping[A
                 "linewidth": 0.6,
             },
         )
+
+
+def mark_limit(axes: Axes, limit: float, text: str = "from this line on the promise is broken") -> None:
+    """Draw a level, with what it means above its right end."""
+    axes.axhline(limit, **DASHED)
+    place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "xytext": (0, 3)}
+    white = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.6}
+    axes.annotate(text, (0.99, limit), ha="right", va="bottom", fontsize=8, bbox=white, **place)
 
 
 def short(value: float) -> str:

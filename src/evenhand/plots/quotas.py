@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.plots.axes import axes_of, check_finding, check_history, in_panels, one_of, short
+from evenhand.plots.axes import axes_of, check_finding, check_history, in_panels, mark_limit, one_of, short
 from evenhand.plots.style import (
     DASHED,
     HATCHES,
@@ -147,7 +147,9 @@ def plot_shortfall(
             axes.set_yscale("symlog", linthresh=highest)
         top = 2.0 * most if far else max(1.1 * most, highest * 1.4)
         axes.set_ylim(max(min(0.0, least), -highest / 2) - highest / 6, top)
-        _forbid(axes, _limits(shown), "from this line on the promise is broken" if largest else "promise broken")
+        for limit in (limits := _limits(shown)):
+            mark_limit(axes, limit, *([] if largest else ["promise broken"]))
+        axes.axhspan(max(limits, default=top), top, color=SHADES[1], alpha=0.12, linewidth=0)
         what = "whole " * (largest and not now) + "plays behind the share" + f" (log above {highest:g})" * far
         axes.set(xlabel=rounds_label(history, over), ylabel=what)
 
@@ -241,24 +243,6 @@ def _named(arm: object) -> str:
 def _limits(history: xr.Dataset) -> list[float]:
     """Return from how many plays behind on a share is broken, for each tolerance."""
     return sorted({float(np.floor(t)) + 1 for t in history.tolerance.values.ravel() if np.isfinite(t)})
-
-
-def _forbid(axes: Axes, limits: list[float], text: str) -> None:
-    if limits:
-        axes.axhspan(max(limits), axes.get_ylim()[1], color=SHADES[1], alpha=0.12, linewidth=0)
-    for limit in limits:
-        axes.axhline(limit, **DASHED)
-        axes.annotate(
-            text,
-            (0.99, limit),
-            xycoords=("axes fraction", "data"),
-            xytext=(0, 3),
-            textcoords="offset points",
-            ha="right",
-            va="bottom",
-            fontsize=8,
-            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.6},
-        )
 
 
 def plot_cost(history: xr.Dataset, *, against: Any = None, title: str | None = None, ax: Axes | None = None) -> Axes:

@@ -7,32 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evenhand.labels import label_texts
-from evenhand.plots.axes import axes_of, panels_of, require_columns
-from evenhand.plots.style import DASHED, HATCHES, finish, looks, plain, style
+from evenhand.plots.axes import panels_of, require_columns
+from evenhand.plots.style import HATCHES, finish, looks, plain, style
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 SHOWN = 6
 """How many groups have a look of their own."""
-
-
-def plot_risk_curves(frame: pd.DataFrame, *, fair: float, title: str, ax: Axes | None = None) -> Axes:
-    """Draw each group's risk against the first group's share of the training set, exact (lines) and measured (dots).
-
-    `frame` has the columns `share`, `group`, `exact`, `measured`.
-    """
-    axes = axes_of(ax)
-    names = list(dict.fromkeys(frame["group"]))
-    with style():
-        for name, look in looks(names).items():
-            part = frame[frame["group"] == name]
-            axes.plot(part["share"], part["exact"], label=f"group {name}", **{**look, "marker": ""})
-            axes.plot(part["share"], part["measured"], **{**look, "linestyle": ""})
-        axes.axvline(fair, **DASHED, label="fair mixture")
-        return finish(axes, title, f"share of group {names[0]} in the training set", "risk")
 
 
 def plot_collection(frame: pd.DataFrame, *, ax: object = None) -> Figure:

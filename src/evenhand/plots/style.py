@@ -91,20 +91,11 @@ def figure(
         return drawn, drawn.subplots(rows, columns, sharey=share_y)
 
 
-def curve(
-    axes: Axes,
-    x: Any,
-    middle: Any,
-    ends: Any,
-    look: dict[str, Any],
-    *,
-    least: float = -np.inf,
-    **line: Any,
-) -> None:
-    """Draw a line, and the band between the two ends of its interval where they are known, cut off below `least`."""
+def curve(axes: Axes, x: Any, middle: Any, ends: Any, look: dict[str, Any], **line: Any) -> None:
+    """Draw a line, and the band between the two ends of its interval where they are known."""
     axes.plot(x, middle, **{**look, **line})
     if ends is not None:
-        axes.fill_between(x, np.maximum(ends[0], least), ends[1], color=look["color"], alpha=0.15, linewidth=0)
+        axes.fill_between(x, *ends, color=look["color"], alpha=0.15, linewidth=0)
 
 
 def over_replications(values: xr.DataArray) -> tuple[Any, Any]:

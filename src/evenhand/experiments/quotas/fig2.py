@@ -28,6 +28,7 @@ INSTANCE_1 = {
     "counting from 0": (0.80, 0.79, 0.78, 0.77, 0.76, 0.75, 0.74, 0.73, 0.72, 0.71),
 }
 SHARES_1 = (0.05,) * 10
+REMARK_1 = f"Instance 1: ten arms, each with the share {SHARES_1[0]}; means {INSTANCE_1}."
 FALLS = Claim(
     "Conventional regret falls as the tolerance grows",
     "Figure 2, section 6",
@@ -90,14 +91,8 @@ def fig2(settings: Fig2, runner: Runner) -> Report:
         tables.append(table)
         report.verdicts += _verdicts_2(table, history, settings, reading)
     report.figures["fig2"] = _draw_2(tables, settings), pd.concat(tables)
-    report.remarks += instance_1()
+    report.remarks.append(REMARK_1)
     return report
-
-
-def instance_1() -> list[str]:
-    """Return the parameters of Instance 1 in words, in both readings."""
-    read = [f"{reading}, {', '.join(map(str, means))}" for reading, means in INSTANCE_1.items()]
-    return [f"Instance 1: ten arms, each with the share {SHARES_1[0]}; means {'; '.join(read)}."]
 
 
 def _table(history: Any, settings: Fig2, gaps: np.ndarray) -> pd.DataFrame:

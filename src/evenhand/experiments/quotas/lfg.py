@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.experiments.framework import Claim, ClaimVerdict, Report, Runner, experiment
-from evenhand.experiments.quotas.fig2 import INSTANCE_1, SHARES_1, instance_1
+from evenhand.experiments.quotas.fig2 import INSTANCE_1, REMARK_1, SHARES_1
 from evenhand.learners import UCB1, Thompson
 from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairLearn, FairUCB
 from evenhand.simulation.frames import frame
@@ -128,16 +128,9 @@ def fig3(settings: Fig3, runner: Runner) -> Report:
         )
         report.data[f"history {reading}".replace(" ", "_")] = history
         report.verdicts += _verdicts_3(history, np.max(means) - np.array(means), list(etas), settings, reading)
-        end = history.isel(round=-1).r_regret.mean("replication").to_series()
-        report.remarks.append(
-            f"r-regret at T of other learners under the same promise ({reading}): "
-            + ", ".join(
-                f"{name} {end[name]:.0f}" for name in ("Fair-UCB", "DeadlineLearn(UCB1)", "FairLearn(Thompson)")
-            )
-        )
     tables = [frame(own[["r_regret"]], last=False).assign(reading=reading) for reading, own in histories.items()]
     report.figures["fig3"] = _draw_3(histories), pd.concat(tables)
-    report.remarks += instance_1()
+    report.remarks.append(REMARK_1)
     report.remarks.append(
         "r-regret may rise, peak and fall: early exploration is paid back as the quotas catch up with it."
     )
@@ -165,14 +158,13 @@ def _verdicts_3(history: Any, gaps: np.ndarray, lfg: list[str], settings: Fig3, 
 
 def _draw_3(histories: dict[str, Any]) -> Figure:
     from evenhand.plots import plot_regret
-    from evenhand.plots.style import figure, one_legend
+    from evenhand.plots.style import figure
 
     drawn, panels = figure(width=9.5, height=4.4, columns=2, share_y=True)
     for panel, (reading, history) in zip(panels, histories.items(), strict=True):
         title = f"Regret under the promise, Instance 1,\n{reading}"
         plot_regret(history, ax=panel, variable="r_regret", log=True, title=title)
     panels[1].set_ylabel("")
-    one_legend(drawn, 3)
     return drawn
 
 

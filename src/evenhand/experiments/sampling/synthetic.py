@@ -12,7 +12,6 @@ from evenhand.experiments.framework import Claim, ClaimVerdict, Report, Runner, 
 from evenhand.experiments.sampling.trials import Curves, Scheme, SyntheticTrials, over_trials, run_trials, worst_risks
 from evenhand.jobs import run_all
 from evenhand.plots.means import plot_means
-from evenhand.plots.sampling import plot_risk_curves
 from evenhand.plots.style import DASHED, figure, one_legend
 from evenhand.rng import generator
 from evenhand.sampling import (
@@ -133,8 +132,11 @@ def fig1(settings: Curves, runner: Runner) -> Report:
         tables.append(frame)
         report.verdicts += _curve_verdicts(world, frame, instance, fair, settings)
         title = f"Risk of each group, instance {instance}\nfair mixture: share of u is {fair:.3f}"
-        plot_risk_curves(frame, fair=fair, title=title, ax=axes)
-    one_legend(drawn)
+        shown = frame.rename(columns={"measured": "mean"}).assign(trials=settings.trials)
+        axes.plot(frame["share"], frame["exact"], "k.", markersize=3, label="exact")
+        axes.axvline(fair, **DASHED, label="fair mixture")
+        across = "share of group u in the training set"
+        plot_means(shown, "share", "group", of="trials", title=title, across=across, up="risk", ax=axes)
     report.figures["fig1"] = drawn, pd.concat(tables)
     return report
 
@@ -221,7 +223,6 @@ def _mixtures(
         axes.axhline(fair, **DASHED, label="fair mixture")
         tables.append(_drawn_share(axes, frame, "u", f", instance {instance}").assign(instance=instance))
         found.append((instance, frame, fair))
-    one_legend(drawn, 5)
     report.figures[figure_name] = drawn, pd.concat(tables)
     return report, found
 

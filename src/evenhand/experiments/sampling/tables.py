@@ -11,7 +11,7 @@ from evenhand.datasets.tables import ADULT_FEATURES, GERMAN_FEATURES, load_adult
 from evenhand.experiments.framework import Claim, ClaimVerdict, Report, Runner, certainty, critical_value, experiment
 from evenhand.experiments.sampling.trials import ImageTrials, Scheme, Tables, over_trials, run_trials, worst_risks
 from evenhand.plots.means import plot_means
-from evenhand.plots.style import figure, log_counts, one_legend
+from evenhand.plots.style import figure, log_counts
 from evenhand.rng import generator
 from evenhand.sampling import (
     EpsilonGreedySampler,
@@ -122,7 +122,6 @@ def _report(frame: pd.DataFrame, settings: Tables, full: Tables, where: str, ear
             plot_means(table, "round", "scheme", of="trials", title=title, across="round", up=up, ax=axes)
             log_counts(axes)
             curves.append(table)
-    one_legend(drawn, 5)
     figures = {"worst_risk": (drawn, pd.concat(curves))}
     report = Report(data={"history": frame, "table_1": table_1(frame)}, figures=figures)
     ends = {name: at_last(frame, name) for name in (*ADAPTIVE, "Uniform", "Uncurated")}

@@ -13,7 +13,7 @@ import numpy as np
 
 from evenhand.experiments.framework import Claim, Report, Runner, experiment, growth
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.plots.similarity import plot_total, plot_violations
+from evenhand.plots.means import plot_means
 from evenhand.plots.style import figure
 from evenhand.similarity import (
     EllipsoidDistance,
@@ -72,6 +72,10 @@ MANY = Claim(
     "the second half of the rounds adds at most 5 % of all violations",
     {"rounds": 5_000},
 )
+TITLES = {
+    "regret": ("Regret to the best fair policy", "cumulative regret (expected reward)"),
+    "violations": ("Pairs treated more differently than distance + epsilon", "violations, cumulative (pairs)"),
+}
 
 
 @dataclass(frozen=True)
@@ -120,9 +124,15 @@ def violations(settings: Settings, runner: Runner) -> Report:
             settings,
         ),
     ]
-    drawn, panels = figure(width=3.4 * len(settings.dimensions), height=3.4, columns=len(settings.dimensions))
-    plot_violations(tails, ax=panels)
-    curves = pd.concat([_drawn(own, "violations").assign(d=d, k=k) for (d, k), own in tails.items()])
+    curves = pd.concat(
+        [frame(own[["violations"]], last=False).assign(d=d, k=f"k = {k}") for (d, k), own in tails.items()]
+    )
+    drawn, panels = figure(width=3.4 * len(settings.dimensions), height=3.8, columns=len(settings.dimensions))
+    for d, axes in zip(settings.dimensions, panels, strict=True):
+        labels = {"title": f"{d} features, k individuals", "across": "round", "up": "violations above epsilon (pairs)"}
+        plot_means(curves[curves["d"] == d], "round", "k", of="replications", **labels, ax=axes)
+        axes.set_xscale("log")
+        axes.set_ylim(bottom=0.0)
     return Report({"table": table}, verdicts, {"violations": (drawn, curves)})
 
 
@@ -258,12 +268,11 @@ def _slope(rounds: Ints, means: Floats) -> float:
 
 def _draw(history: Any, variable: str, *, log: bool = False) -> tuple[Any, Any]:
     drawn, axes = figure()
-    plot_total(history, variable, log=log, ax=axes)
-    return drawn, _drawn(history, variable)
-
-
-def _drawn(history: Any, variable: str) -> Any:
-    return frame(history[[variable]], last=False)
+    table, (title, up) = frame(history[[variable]], last=False), TITLES[variable]
+    plot_means(table, "round", "policy", of="replications", title=title, across="round", up=up, ax=axes)
+    axes.set_xscale("log" if log else "linear")
+    axes.set_ylim(bottom=0.0 if variable == "violations" else None)
+    return drawn, table
 
 
 def _spread(values: Floats) -> str:
