@@ -43,7 +43,7 @@ COUNTS = {
     "audit-pairs": "--features --reward --individuals --errors --check --auditor --store --auditors --seed",
     "choose": "--places --reward --group",
     "audit-parity": "--group --value --level --unit --rates",
-    "reproduce": "--quick --trials --rounds --device --finished-only --jobs --strict",
+    "reproduce": "--quick --trials --rounds --device --finished-only --pictures --jobs --strict",
     "demo": "--seed",
 }
 """The options that count whatever else is typed, or of which the command itself says by their values when they do."""

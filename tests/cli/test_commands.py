@@ -338,12 +338,12 @@ def test_simulate_writes_its_files(tmp_path, log):
     pd.read_csv(log).to_parquet(log_as_parquet)
     out = tmp_path / "out"
     arguments = ["--data", log_as_parquet, "--arm", "item", "--reward", "click", "--shares", "0.3"]
-    result = call("simulate", *arguments, "-p", "fair-ucb", "-p", "ucb1", *SMALL, "--out", out)
+    result = call("simulate", *arguments, "-p", "fair-ucb", "-p", "ucb1", *SMALL, "--out", out, "--pictures", "png,pdf")
     assert result.exit_code == 0, result.output
     written = {path.name for path in out.iterdir() if path.is_file()}
     assert written == {
-        *("history.nc", "summary.csv", "arms.csv", "about.json"),
-        *("regret.png", "shares.png", "cost.png", "shortfall.png"),
+        *("history.nc", "summary.csv", "arms.csv", "means.csv", "about.json"),
+        *(f"{name}.{kind}" for name in ("regret", "shares", "cost", "shortfall") for kind in ("png", "pdf")),
     }
     about = json.loads((out / "about.json").read_text())
     assert (about["seed"], about["evenhand"], about["numpy"]) == (4, eh.__version__, np.__version__)
@@ -353,6 +353,12 @@ def test_simulate_writes_its_files(tmp_path, log):
         assert list(history.policy.values) == ["fair-ucb", "ucb1"]
     assert pd.read_csv(out / "summary.csv")["policy"].tolist() == ["fair-ucb", "ucb1"]
     assert pd.read_csv(out / "arms.csv")["arm"].tolist() == ["a", "b"]
+    means = pd.read_csv(out / "means.csv")
+    regret = means[(means["variable"] == "regret") & (means["policy"] == "ucb1")]
+    np.testing.assert_allclose(regret["mean"], history.regret.sel(policy="ucb1").mean("replication"))
+    assert {*regret["level"]} == {0.95}
+    assert regret["made_with"].iloc[0].startswith(f"seed 4; evenhand {eh.__version__}; ")
+    refused("--pictures: expected one of", "simulate", *arguments, "--out", out, "--pictures", "jpg")
 
 
 def test_simulate_on_a_registered_world_prints_tables():

@@ -9,8 +9,9 @@ from evenhand.errors import ArgumentError, RegistryError
 from evenhand.experiments import framework
 from evenhand.experiments.framework import Claim, Report, Runner, catalogue, experiment, find
 from evenhand.plots.style import figure
+from evenhand.version import __version__
 
-CLAIM = Claim("it rises | falls", "Figure 0", "the slope is above 0")
+CLAIM = Claim("it rises | falls", "Figure 0", "the slope is above 0", ours=True)
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def trial(monkeypatch):
         drawn, axes = figure()
         axes.plot(frame["round"])
         verdicts = [CLAIM.verdict(settings["rounds"] > 50, f"{settings['rounds']} rounds")]
-        return Report({"rounds": frame}, verdicts, {"line": drawn}, [f"jobs {runner.jobs}"])
+        return Report({"rounds": frame}, verdicts, {"line": (drawn, frame.assign(level=0.95))}, [f"jobs {runner.jobs}"])
 
     return find("quotas/trial")[0]
 
@@ -40,18 +41,18 @@ def test_settings_are_data_and_decide(trial):
 
 
 def test_a_report_is_written_with_data_pictures_and_verdicts(trial, tmp_path):
-    trial.chosen(quick=True).write(trial.chosen(quick=True).run(), tmp_path / "out")
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {
-        "rounds.csv",
-        "line.png",
-        "report.json",
-        "report.md",
-    }
+    trial.chosen(quick=True).write(trial.chosen(quick=True).run(), tmp_path / "out", ["svg", "pdf"])
+    drawn = {"line.csv", "line.svg", "line.pdf"}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"rounds.csv", "report.json", "report.md"} | drawn
+    table = pd.read_csv(tmp_path / "out" / "line.csv")
+    assert table["made_with"][0].startswith(f"quotas/trial; quick settings; evenhand {__version__}; ")
+    assert table["level"].tolist() == [0.95] * 3
     body = json.loads((tmp_path / "out" / "report.json").read_text())
     assert (body["id"], body["settings"]) == ("quotas/trial", {"rounds": 3})
-    assert body["verdicts"][0]["measured"] == "3 rounds"
+    assert (body["verdicts"][0]["measured"], body["verdicts"][0]["kind"]) == ("3 rounds", "ours")
     text = (tmp_path / "out" / "report.md").read_text()
-    assert r"it rises \| falls" in text
+    assert r"| it rises \| falls | ours |" in text
+    assert "![line](line.svg)" in text
     assert "| not reproduced |" in text
 
 
@@ -81,6 +82,13 @@ def test_finished_trials_are_kept_by_picture_experiments_alone(tmp_path):
 
     said = CliRunner().invoke(app, ["reproduce", "sampling/fig8", "--finished-only", "--out", str(tmp_path)])
     assert "--finished-only: expected a picture experiment, got 'sampling/fig8'" in str(said.exception)
+
+
+def test_a_report_says_what_a_setting_is_a_part_of():
+    (one,) = find("quotas/fig2")
+    assert "- tolerances (alpha as a part of r T = 0.05 T, from the strict promise to none): (0.0," in one.text(
+        Report()
+    )
 
 
 def test_the_papers_figures_are_there():

@@ -1,9 +1,8 @@
 import numpy as np
-import pandas as pd
 import pytest
 
 from evenhand.interventions import CSR, SimulatedTrial
-from evenhand.plots.interventions import plot_candidates, plot_errors, plot_gaps, plot_outcomes
+from evenhand.plots.interventions import plot_candidates, plot_gaps, plot_outcomes
 from tests.interventions.examples import mediated
 
 WORLD = next(SimulatedTrial._examples())
@@ -54,19 +53,3 @@ def test_one_row_a_pair_of_values_and_nothing_for_what_is_unknown():
     search.tell(allocation, *world.respond(allocation))
     assert sum(len(at) for _, at in marks(plot_gaps(search.recommend(), tolerance=0.5))) == 9
     assert len(plot_candidates(search.recommend(), tolerance=0.5).axes) == 2
-
-
-def test_error_curves_are_drawn_in_the_order_of_the_budget():
-    errors = pd.DataFrame(
-        {
-            "search": ["a", "a", "b"],
-            "budget": [200, 100, 100],
-            "error": [0.1, 0.3, 0.2],
-            "error_low": 0.0,
-            "error_high": 1.0,
-        }
-    )
-    axes = plot_errors(errors)
-    assert [line.get_label() for line in axes.lines] == ["a", "b"]
-    assert axes.lines[0].get_xdata().tolist() == [100, 200]
-    assert axes.lines[0].get_ydata().tolist() == [0.3, 0.1]

@@ -9,7 +9,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -18,7 +17,7 @@ from evenhand import plots
 from evenhand.errors import ArgumentError
 from evenhand.interventions import CSR, SimulatedTrial
 from evenhand.learners import UCB1
-from evenhand.plots import evaluation, groups, interventions, quotas, sampling, similarity, studies
+from evenhand.plots import evaluation, groups, interventions, means, quotas, sampling, similarity, studies
 from evenhand.quotas import BernoulliArms, FairUCB
 
 TRIAL = next(SimulatedTrial._examples()).problem
@@ -30,12 +29,9 @@ COLLECTED = pd.DataFrame(
         for g in ("u", "v")
     ]
 )
-CURVES = pd.DataFrame({"share": [0.1, 0.9], "group": "u", "exact": [0.2, 0.1], "measured": [0.2, 0.1]})
 BIAS = pd.DataFrame([("a", "x", 0.1, 0.0, 0.2, "r")], columns=["group", "feature", "bias", "low", "high", "reference"])
-SWEEP = pd.DataFrame({"value": [1, 2], "policy": "p", "measure": "m", "mean": [0.1, 0.2], "error": 0.01})
-ERRORS = pd.DataFrame(
-    {"search": "a", "budget": [1, 2], "error": [0.2, 0.1], "error_low": [0.1, 0.0], "error_high": [0.3, 0.2]}
-)
+MEANS = pd.DataFrame({"round": [1, 2], "scheme": "a", "mean": [0.2, 0.1], "low": 0.0, "high": 0.3, "trials": 5})
+LABELS = {"of": "trials", "title": "t", "across": "x", "up": "y"}
 
 
 @pytest.fixture(scope="module")
@@ -45,8 +41,6 @@ def made():
     history = eh.simulate(
         {"fair": FairUCB({"a": 0.2, "b": 0.3, "c": 0.2}), "free": UCB1()}, world, rounds=60, replications=2, seed=1
     )
-    drawn = ("policy", "replication", "round"), np.arange(12.0).reshape(1, 2, 6)
-    alike = xr.Dataset({"regret": drawn, "violations": drawn}, {"policy": ["p"], "round": np.arange(1, 7)})
     search, trial = CSR(TRIAL, tolerance=0.1, budget=500, pooled=True), SimulatedTrial(TRIAL)
     trial.reset(1)
     allocation = search.ask()
@@ -58,7 +52,6 @@ def made():
     grouped = history.assign(group_share=(("policy", "replication", "round", "group"), np.full((2, 2, 60, 2), 0.5)))
     return {
         "history": history,
-        "alike": alike,
         "value": value,
         "effects": eh.effects(trial, control="a", propensity="p"),
         "parity": eh.audit.parity(log, group="arm", value="p"),
@@ -76,25 +69,17 @@ ONE = {
     groups.plot_bias: lambda made, **on: plots.plot_bias(BIAS, **on),
     groups.plot_group_share: lambda made, **on: plots.plot_group_share(made["grouped"], **on),
     groups.plot_parity: lambda made, **on: plots.plot_parity(made["parity"], **on),
-    groups.plot_sweep: lambda made, **on: groups.plot_sweep(
-        SWEEP, measures={"m": "-"}, across="x", up="y", title="t", **on
-    ),
-    interventions.plot_errors: lambda made, **on: interventions.plot_errors(ERRORS, **on),
     interventions.plot_gaps: lambda made, **on: plots.plot_gaps(made["found"], tolerance=0.1, **on),
     interventions.plot_outcomes: lambda made, **on: plots.plot_outcomes(made["found"], **on),
+    means.plot_means: lambda made, **on: means.plot_means(MEANS, "round", "scheme", **LABELS, **on),
     quotas.plot_audit: lambda made, **on: plots.plot_audit(made["finding"], **on),
     quotas.plot_cost: lambda made, **on: plots.plot_cost(made["history"], **on),
     quotas.plot_regret: lambda made, **on: plots.plot_regret(made["history"], **on),
     quotas.plot_shares: lambda made, **on: plots.plot_shares(made["history"], **on),
     quotas.plot_shortfall: lambda made, **on: plots.plot_shortfall(made["history"], **on),
-    sampling.plot_mixture: lambda made, **on: sampling.plot_mixture(COLLECTED, group="u", **on),
-    sampling.plot_risk_curves: lambda made, **on: sampling.plot_risk_curves(CURVES, fair=0.2, title="t", **on),
-    sampling.plot_shares: lambda made, **on: sampling.plot_shares(COLLECTED, scheme="one", **on),
-    sampling.plot_worst_risk: lambda made, **on: sampling.plot_worst_risk(COLLECTED, **on),
     similarity.plot_chances: lambda made, **on: similarity.plot_chances(
         np.arange(3.0), np.array([0.1, 0.2, 0.3]), "age", **on
     ),
-    similarity.plot_total: lambda made, **on: similarity.plot_total(made["alike"], "regret", **on),
     studies.plot_course: lambda made, **on: studies.plot_course([1, 2], made["counts"], ["a", "b"], **on),
     studies.plot_owed: lambda made, **on: studies.plot_owed([1, 2], made["counts"], ["a", "b"], 1.0, **on),
 }
@@ -103,7 +88,6 @@ SEVERAL = {
     interventions.plot_candidates: (2, lambda made, **on: plots.plot_candidates(made["found"], tolerance=0.1, **on)),
     interventions.plot_sensitivity: (2, lambda made, **on: plots.plot_sensitivity(made["sensitivity"], **on)),
     sampling.plot_collection: (2, lambda made, **on: plots.plot_collection(COLLECTED, **on)),
-    similarity.plot_violations: (1, lambda made, **on: similarity.plot_violations({(2, 3): made["alike"]}, **on)),
 }
 
 
@@ -199,8 +183,6 @@ def test_what_is_not_there_is_refused_before_a_figure_is_opened(made):
         plots.plot_regret(made["history"], variable="loss")
     with pytest.raises(ArgumentError, match=r"variable: expected one of .* got 'loss'"):
         plots.plot_shortfall(made["history"], variable="loss")
-    with pytest.raises(ArgumentError, match=r"variable: expected one of .* got 'loss'"):
-        similarity.plot_total(made["alike"], "loss")
     with pytest.raises(ArgumentError, match=r"against: expected one of .'fair', 'free'., got 'best'"):
         plots.plot_cost(made["history"], against="best")
     assert plt.get_fignums() == []

@@ -3,12 +3,15 @@
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from matplotlib.colors import to_rgb
+from scipy.stats import ttest_1samp
 
 import evenhand as eh
 from evenhand import plots
+from evenhand.errors import ArgumentError
 from evenhand.learners import UCB1, Thompson
-from evenhand.plots.style import DASHES, MARKERS, SHADES, figure, looks
+from evenhand.plots.style import MOST, SHADES, bars, figure, looks
 from evenhand.quotas import BernoulliArms, FairUCB
 
 WORLD = BernoulliArms({"a": 0.7, "b": 0.5, "c": 0.4})
@@ -52,7 +55,7 @@ def test_a_picture_says_what_it_shows(name, history, tmp_path):
 def test_a_picture_makes_its_own_axes_where_none_are_given(history):
     axes = plots.plot_regret(history)
     runs = history.sizes["replication"]
-    across = f"round (mean of {runs} replications, band of 2 standard errors)"
+    across = f"round (mean of {runs} replications, band: 95 % interval)"
     assert (axes.get_xlabel(), axes.get_ylabel()) == (across, "expected reward lost")
 
 
@@ -63,6 +66,76 @@ def test_lines_are_the_means_over_replications(history):
         assert line.get_label() == name
         np.testing.assert_allclose(line.get_ydata(), history.regret.sel(policy=name).mean("replication"))
         np.testing.assert_array_equal(line.get_xdata(), history["round"])
+    last = history.regret.sel(policy="free").isel(round=-1)
+    low, high = ttest_1samp(last, 0).confidence_interval(0.95)
+    heights = [y for x, y in axes.collections[1].get_paths()[0].vertices if x == 400]
+    np.testing.assert_allclose([min(heights), max(heights)], [low, high])
+
+
+def test_the_mean_shortfall_is_drawn_where_it_is_asked_for(history):
+    axes = plots.plot_shortfall(history, over="mean", ax=figure()[1])
+    mean = history.worst_shortfall.sel(policy="fair").mean("replication")
+    np.testing.assert_allclose(axes.get_lines()[0].get_ydata(), mean)
+    assert "mean of 3 replications" in axes.get_xlabel()
+    assert "whole" not in axes.get_ylabel()
+
+
+def test_a_policy_without_a_value_is_named_so(history):
+    nothing = history.assign(r_regret=history.r_regret.where(history.policy != "free"))
+    axes = plots.plot_regret(nothing, variable="r_regret", ax=figure()[1])
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["fair", "free: no value", "thompson"]
+
+
+def test_a_facet_has_a_panel_for_each_value_and_one_legend(history):
+    grid = xr.concat([history, 2 * history], pd.Index([0, 10], name="alpha"))
+    first = plots.plot_regret(grid, facet="alpha", title="two settings")
+    drawn = first.figure
+    drawn.canvas.draw()
+    assert [axes.get_title(loc="left") for axes in drawn.axes] == ["alpha 0", "alpha 10"]
+    assert drawn.get_suptitle() == "two settings"
+    assert len({axes.get_ylim() for axes in drawn.axes}) == 1
+    (legend,) = drawn.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["fair", "free", "thompson"]
+    assert legend.get_window_extent().y1 <= min(axes.get_tightbbox().y0 for axes in drawn.axes)
+    by_arm = plots.plot_regret(history, variable="pulls", facet="arm").figure
+    np.testing.assert_allclose(
+        by_arm.axes[1].get_lines()[0].get_ydata(), history.pulls.sel(policy="fair", arm="b").mean("replication")
+    )
+    each = plots.plot_shares(history, facet="policy").figure
+    assert [axes.get_title(loc="left") for axes in each.axes] == ["policy fair", "policy free", "policy thompson"]
+    assert [text.get_text() for text in each.legends[0].get_texts()] == ["promised"]
+    own = figure(columns=3)[1]
+    assert plots.plot_shortfall(history, facet="policy", legend=False, ax=own) is own[0]
+    assert not own[0].get_figure().legends
+
+
+@pytest.mark.parametrize(
+    ("variable", "facet", "says"),
+    [
+        ("pulls", None, "facet: expected 'arm', as pulls has a value for each, got None"),
+        ("regret", "arm", r"facet: expected one of \['policy'\], got 'arm'"),
+    ],
+    ids=["dimension left", "no dimension of it"],
+)
+def test_a_facet_that_the_variable_does_not_have_is_refused(history, variable, facet, says):
+    with pytest.raises(ArgumentError, match=says):
+        plots.plot_regret(history, variable=variable, facet=facet, ax=figure()[1])
+
+
+def test_more_policies_than_are_told_apart_are_refused_with_the_facet(history):
+    many = xr.concat([history.isel(policy=[0]).assign_coords(policy=[f"p{i}"]) for i in range(13)], "policy")
+    with pytest.raises(
+        ArgumentError, match=r"at most 12 policies in one picture, got 13; draw a panel .*facet='policy'"
+    ):
+        plots.plot_regret(many, ax=figure()[1])
+    assert len(plots.plot_regret(many, facet="policy").figure.axes) == 13
+
+
+def test_title_and_legend_are_the_callers(history):
+    for plot in (plots.plot_regret, plots.plot_shares, plots.plot_shortfall):
+        axes = plot(history, title="mine", legend=False, ax=figure()[1])
+        assert (axes.get_title(loc="left"), axes.get_legend()) == ("mine", None)
+    assert plots.plot_cost(history, title="mine", ax=figure()[1]).get_title(loc="left") == "mine"
 
 
 def test_the_shortfall_shown_is_the_largest_of_any_replication_and_the_limit_is_drawn(history):
@@ -134,24 +207,21 @@ def test_an_audit_is_drawn_with_its_verdict(finding, tmp_path):
     drawn.savefig(tmp_path / "audit.png")
 
 
-def test_lines_can_be_told_apart_without_colour():
-    """Up to six policies: every pair differs in dash and in marker, and so does every pair drawn next to another."""
-    drawn = list(looks([str(i) for i in range(6)]).values())
-    assert len({str(look["linestyle"]) for look in drawn}) == len(DASHES) == 6
-    assert len({look["marker"] for look in drawn}) == len(MARKERS) == 6
-    assert len({look["color"] for look in drawn}) == len(SHADES) == 6
+def test_lines_and_bars_can_be_told_apart_without_colour(history):
+    """Up to six differ in dash and in marker, up to twelve in the marker and its filling; bars in hatch and filling."""
+    drawn = list(looks([str(i) for i in range(MOST)]).values())
+    assert len({str(look["linestyle"]) for look in drawn[:6]}) == len({look["marker"] for look in drawn[:6]}) == 6
+    assert len({(look["marker"], look["markerfacecolor"] == "white") for look in drawn}) == MOST == 12
+    assert len({look["color"] for look in drawn[:6]}) == len(SHADES) == 6
+    axes = figure()[1]
+    bars(axes, {str(i): [1.0] for i in range(MOST)}, {})
+    assert len({(bar.get_hatch() or "", bar.get_facecolor() == (1, 1, 1, 1)) for bar in axes.patches}) == MOST
 
 
 def test_lines_are_dark_enough_for_print():
     for shade in SHADES:
         red, green, blue = to_rgb(shade)
         assert 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.55
-
-
-def test_bars_carry_different_hatches(history):
-    _, axes = figure()
-    plots.plot_shares(history, ax=axes)
-    assert len({bar.get_hatch() or "" for bar in axes.patches}) == 3
 
 
 LOG = pd.DataFrame(

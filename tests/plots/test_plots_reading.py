@@ -10,10 +10,8 @@ import xarray as xr
 
 import evenhand as eh
 from evenhand import plots
-from evenhand.plots.axes import GAP, name_ends
-from evenhand.plots.sampling import plot_worst_risk
-from evenhand.plots.similarity import plot_total
-from evenhand.plots.style import figure, log_counts, one_legend
+from evenhand.plots.axes import name_ends
+from evenhand.plots.style import figure, log_counts
 
 
 @pytest.fixture(autouse=True)
@@ -44,44 +42,6 @@ def many_arms(arms, policies=3, rounds=120):
     )
 
 
-def test_the_band_around_a_count_ends_at_zero():
-    history = totals([[0, 0, 0], [10, 100, 400]])
-    axes = plot_total(history, "violations", ax=figure()[1])
-    assert [path.vertices[:, 1].min() for path in axes.collections[0].get_paths()] == [0.0]
-    assert axes.get_ylim()[0] == 0.0
-    signed = totals([[0, 0, 0], [10, 100, 400]], variable="regret")
-    axes = plot_total(signed, "regret", ax=figure()[1])
-    assert axes.collections[0].get_paths()[0].vertices[:, 1].min() < 0, "regret may be negative"
-
-
-SCALES = {
-    "far from zero": ([[100, 110, 120]], [[100, 3000, 120_000]], "log", (50.0, np.inf)),
-    "from zero": ([[0, 0, 0]], [[5, 3000, 120_000]], "symlog", (-10.0, np.inf)),
-    "small": ([[0, 1, 8]], [[0, 1, 7]], "linear", (-1.0, 9.0)),
-}
-
-
-@pytest.mark.parametrize("kind", SCALES)
-def test_no_decade_is_empty(kind):
-    one, other, scale, (least, most) = SCALES[kind]
-    axes = plot_total(totals(one, other), "violations", log=True, ax=figure()[1])
-    assert axes.get_yscale() == scale
-    low, high = axes.get_ylim()
-    assert least <= low <= 50
-    assert high <= most
-    assert axes.get_xscale() == "log"
-
-
-def test_coincident_lines_are_named_one_above_the_other():
-    same = [[1, 2, 3]]
-    axes = plot_total(totals(same, same, same, [[1, 5, 9]]), "violations", ax=figure()[1])
-    names = {text.get_text(): text.xyann[1] for text in axes.texts}
-    assert set(names) == {"policy 0: 3", "policy 1: 3", "policy 2: 3", "policy 3: 9"}
-    assert np.diff(sorted(names.values())).min() >= GAP - 1e-12
-    assert max(names, key=names.get) == "policy 3: 9"
-    assert axes.get_legend() is None
-
-
 def test_names_stand_where_lines_end_on_any_scale():
     for scale, end in (("linear", 50.5), ("log", 10.0)):
         axes = figure()[1]
@@ -110,16 +70,25 @@ def test_a_legend_stands_beside_the_axes_where_the_layout_makes_room(layout):
     assert legend.x1 <= right.get_window_extent().x0
 
 
-def test_panels_share_one_legend_below():
-    drawn, panels = figure(9.0, 4.0, columns=2)
+def test_panels_with_the_same_names_share_one_legend_below():
+    drawn, panels = plt.subplots(1, 3, layout="constrained", figsize=(9, 3))
     for panel in panels:
         plots.plot_shares(many_arms(3), ax=panel)
-    one_legend(drawn)
     drawn.canvas.draw()
-    assert [panel.get_legend() for panel in panels] == [None, None]
+    assert [panel.get_legend() for panel in panels] == [None, None, None]
     (legend,) = drawn.legends
     assert sorted(text.get_text() for text in legend.get_texts()) == ["p0", "p1", "p2", "promised"]
     assert legend.get_window_extent().y1 <= min(panel.get_tightbbox().y0 for panel in panels)
+    assert min(panel.get_window_extent().width for panel in panels) > 200, "the legend takes no room beside"
+
+
+def test_titles_are_as_wide_as_their_panel():
+    drawn, panels = plt.subplots(1, 3, layout="constrained", figsize=(9, 3))
+    for panel in panels:
+        plots.plot_shares(many_arms(3), title="a title that is far too long for a panel of three inches", ax=panel)
+    drawn.canvas.draw()
+    boxes = [panel._left_title.get_window_extent() for panel in panels]
+    assert all(one.x1 <= other.x0 for one, other in pairwise(boxes))
 
 
 @pytest.mark.parametrize("arms", [34, 200])
@@ -148,19 +117,6 @@ def test_a_shortfall_that_goes_up_and_down_is_drawn_by_its_largest_values():
     assert line.get_xdata().tolist() == [8 * (i + 1) for i in range(50)]
     assert set(line.get_ydata()) == {0.5}
     assert -1.0 < axes.get_ylim()[0] <= 0.0
-
-
-def test_risks_against_a_scheme_are_differences_in_the_same_trial():
-    rows = [
-        {"scheme": scheme, "trial": trial, "round": 1, "group": group, "test_risk": trial + extra}
-        for trial in (0, 1)
-        for scheme, extra in (("one", 0.25), ("base", 0.125))
-        for group in ("u", "v")
-    ]
-    axes = plot_worst_risk(pd.DataFrame(rows), against="base", ax=figure()[1])
-    ends = {line.get_label(): line.get_ydata().tolist() for line in axes.lines}
-    assert ends == {"one": [0.125], "base": [0.0]}
-    assert axes.get_title(loc="left") == "Risk above that of base"
 
 
 @pytest.mark.parametrize("most", [350, 4000])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,7 +103,7 @@ def show_bias(found: pd.DataFrame, note: str, of_table: bool) -> None:
     records(title, rows)
 
 
-def write_bias(found: pd.DataFrame, note: str, out: Path) -> list[Path]:
+def write_bias(found: pd.DataFrame, note: str, out: Path, formats: Sequence[str] = ("png",)) -> list[Path]:
     """Write the bias, with what is to be known of its intervals, into a folder and return what was written."""
     from evenhand.plots import plot_bias
 
@@ -113,4 +114,4 @@ def write_bias(found: pd.DataFrame, note: str, out: Path) -> list[Path]:
 
     write_csv(found.assign(level=0.95, note=note), out / "bias.csv")
     height = max(3.8, 0.25 * found["feature"].nunique())
-    return [out / "bias.csv", draw(out, "bias", plot, height=height)]
+    return [out / "bias.csv", *draw(out, "bias", plot, height=height, formats=formats)]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand.cli.refusals import in_shell
 from evenhand.display.digits import number, plain_number, reads_as_number
-from evenhand.errors import ArgumentError, expected
+from evenhand.errors import ArgumentError, expected, expected_one_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,6 +38,7 @@ PROMISED = {"floor": "promised"}
 FAMILY = re.compile(r"(^|\+)[a-z]+/(?=[a-z][a-z0-9-]*(?:\+|$))")
 """What stands before the name of a registered policy."""
 MOST_NOTES = 10
+PICTURES = ("png", "pdf", "svg")
 """How many notes a terminal shows."""
 
 
@@ -240,29 +241,42 @@ def folder(out: Path) -> Path:
     return out
 
 
-def picture(figure: Figure, folder: Path, name: str) -> Path:
-    """Write a picture and return its path."""
-    path = folder / f"{name}.png"
-    path.write_bytes(png(figure))
-    return path
+def picture_formats(text: str) -> list[str]:
+    """Read what --pictures says, such as pdf,svg,png."""
+    kinds = [kind.strip() for kind in text.split(",")]
+    if odd := [kind for kind in kinds if kind not in PICTURES]:
+        raise ArgumentError(expected_one_of("--pictures", PICTURES, odd[0]))
+    return kinds
 
 
-def png(figure: Figure) -> bytes:
+def saved(figure: Figure, kind: str = "png") -> bytes:
     """Return a picture as the content of a file; a sign that the fonts lack is an empty box."""
     content = BytesIO()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from")
-        figure.savefig(content, dpi=150)
+        figure.savefig(content, format=kind, dpi=150)
     return content.getvalue()
 
 
 def draw(
-    folder: Path, name: str, plot: Callable[..., Any], *, width: float = 7.2, height: float = 3.8, columns: int = 1
-) -> Path:
-    """Write a picture that `plot` draws on empty axes, given as `ax`, and return its path."""
-    path = folder / f"{name}.png"
-    path.write_bytes(drawing(plot, width=width, height=height, columns=columns))
-    return path
+    folder: Path,
+    name: str,
+    plot: Callable[..., Any],
+    *,
+    width: float = 7.2,
+    height: float = 3.8,
+    columns: int = 1,
+    formats: Sequence[str] = ("png",),
+) -> list[Path]:
+    """Write a picture that `plot` draws on empty axes, given as `ax`, in these formats and return the paths."""
+    from evenhand.plots.style import figure
+
+    drawn, axes = figure(width, height, columns)
+    plot(ax=axes)
+    paths = [folder / f"{name}.{kind}" for kind in formats]
+    for path, kind in zip(paths, formats, strict=True):
+        path.write_bytes(saved(drawn, kind))
+    return paths
 
 
 def is_page(out: Path) -> bool:
@@ -291,7 +305,7 @@ def drawing(
         text.set_text(words(text.get_text()))
     said = ((one.get_title("left"), one.get_xlabel(), one.get_ylabel()) for one in drawn.axes)
     shows = "; ".join(": ".join(filter(None, texts)) for texts in said if any(texts))
-    return Png(png(drawn), " ".join(shows.split()))
+    return Png(saved(drawn), " ".join(shows.split()))
 
 
 def _console() -> Console:

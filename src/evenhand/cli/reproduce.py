@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from evenhand.cli.options import JSON, Options
-from evenhand.cli.output import as_json, folder, print_text, table
+from evenhand.cli.output import as_json, folder, picture_formats, print_text, table
 from evenhand.errors import ArgumentError, expected
 from evenhand.extras import optional
 
@@ -26,6 +26,7 @@ def reproduce(
     device: str | None = None,
     finished_only: bool = False,
     out: Path = Path("out"),
+    pictures: str = "png",
     jobs: int = -1,
     strict: bool = False,
     json: JSON = False,
@@ -42,12 +43,14 @@ def reproduce(
     device : Where to compute: cpu, cuda or cuda:1, for picture experiments.
     finished_only : Report the finished trials of a picture experiment; run nothing.
     out : Folder for data, pictures and reports.
+    pictures : Formats of the pictures: png, pdf, svg, or several, pdf,png.
     jobs : The number of processes; -1 for all cores.
     strict : Exit with code 1 if a conclusive claim is not reproduced.
     """
     from evenhand.experiments.framework import Runner, find
 
     optional("h5netcdf", "a reproduction")
+    formats = picture_formats(pictures)
     bodies = []
     missed = False
     given = {"trials": trials, "rounds": rounds, "device": device}
@@ -59,7 +62,7 @@ def reproduce(
         started = time.perf_counter()
         runner = Runner(jobs=jobs, progress=not json, store=place / "partial", finished_only=finished_only)
         report = one.run(runner)
-        one.write(report, place)
+        one.write(report, place, formats)
         if trials is None and not finished_only:
             shutil.rmtree(place / "partial", ignore_errors=True)
         verdicts = [verdict.as_dict() for verdict in report.verdicts]

@@ -28,7 +28,7 @@ from evenhand.cli.inputs.policies import check_kept, policies_of
 from evenhand.cli.inputs.promises import UNDER, with_and_without
 from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import FORM, JSON, Options
-from evenhand.cli.output import as_json, folder, print_text, say_notes, table
+from evenhand.cli.output import as_json, folder, picture_formats, print_text, say_notes, table
 from evenhand.cli.price import known_price, price_body, say_price
 from evenhand.cli.simulation_report import arms_table, policy_rows, show_policies, write_files
 from evenhand.cli.trial_plan import analysis_of, show_plan
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         "--group": "--data",
         "--sensitive --features": "--group",
         "--data": "not WORLD --means --control",
+        "--pictures": "--out",
         FORM: "--data --log --learn --shares --promise",
     },
     arguments={"learner": "--policy", "policies": "--policy", "learned": "--learn"},
@@ -87,6 +88,7 @@ def simulate(
     seed: int | None = None,
     jobs: int = -1,
     out: Path | None = None,
+    pictures: str = "png",
     json: JSON = False,
 ) -> None:
     """Simulate policies and show whether they kept their promises and what that cost.
@@ -116,8 +118,10 @@ def simulate(
     replications : The number of independent replications.
     seed : The seed; by default drawn and shown.
     jobs : The number of processes; -1 for all cores.
-    out : Folder for history.nc, summary.csv, arms.csv, about.json and pictures.
+    out : Folder for history.nc, summary.csv, arms.csv, means.csv, about.json and pictures.
+    pictures : Formats of the pictures: png, pdf, svg, or several, pdf,png.
     """
+    formats = picture_formats(pictures)
     arm, logged = arm or group or "arm", None
     if data is not None and group:
         played = _grouped(data, arm, group, reward, features, sensitive)
@@ -158,7 +162,7 @@ def simulate(
         bias = learned_bias(played, rounds, history.attrs["seed"])
     prices, long_run = ({}, {}) if offers is not None else _prices(policies, played, logged, arm, reward)
     plan = operating_characteristics(history, played.means.tolist(), control=control) if control else None
-    _report(history, policies, bias, out, json, prices, long_run, plan, of_table=of_table)
+    _report(history, policies, bias, out, json, prices, long_run, plan, of_table=of_table, formats=formats)
 
 
 def _offers_of(path: Path) -> list[Any]:
@@ -241,6 +245,7 @@ def _report(
     plan: pd.DataFrame | None,
     *,
     of_table: bool,
+    formats: list[str],
 ) -> None:
     costs = {free: cost_of(history, kept, free) for kept, free in _twins(policies).items()}
     every = [traits_of(policy) for policy in policies.values()]
@@ -249,9 +254,9 @@ def _report(
     summary, note = policy_rows(history, later), bias_note(history.attrs["rounds"], of_table)
     written: list[Path] = []
     if out is not None:
-        written = write_files(history, clauses, summary, out)
+        written = write_files(history, clauses, summary, out, formats)
         if bias is not None:
-            written += write_bias(bias, note, out)
+            written += write_bias(bias, note, out, formats)
         if plan is not None:
             written.append(out / "characteristics.csv")
             write_csv(plan, written[-1])

@@ -15,10 +15,12 @@ from evenhand.data.csv_files import write_csv
 from evenhand.errors import MissingExtraError
 from evenhand.extras import optional
 from evenhand.labels import label_texts
-from evenhand.saving.provenance import made_with
+from evenhand.saving.provenance import in_a_line, made_with
+from evenhand.simulation.frames import frame
 from evenhand.simulation.measures import half_width
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
 
     from evenhand.promises.clause import Clause
@@ -115,18 +117,32 @@ def _write_netcdf(history: xr.Dataset, path: Path) -> list[Path]:
     return [path]
 
 
-def write_files(history: xr.Dataset, clauses: list[Clause], summary: list[dict[str, Any]], out: Path) -> list[Path]:
+def _means(history: xr.Dataset) -> pd.DataFrame:
+    """Return all means over replications with their intervals: of each checkpoint, and by arm or group of the last."""
+    import pandas as pd
+
+    over = [name for name, values in history.data_vars.items() if {*values.dims} == {"policy", "replication", "round"}]
+    before = frame(history[over].isel(round=slice(-1)), last=False) if history.sizes["round"] > 1 else None
+    return pd.concat([before, frame(history)])
+
+
+def write_files(
+    history: xr.Dataset, clauses: list[Clause], summary: list[dict[str, Any]], out: Path, formats: list[str]
+) -> list[Path]:
     """Write the history, the tables, the pictures and what they were made with into a folder, and return what was
     written."""
     import pandas as pd
 
-    history = history.assign_attrs(made_with())
+    about = made_with()
+    history = history.assign_attrs(about)
     (out / "about.json").write_text(json.dumps(history.attrs, indent=2) + "\n")
     written = [*_write_netcdf(history, out / "history.nc"), out / "about.json"]
-    write_csv(pd.DataFrame(summary), out / "summary.csv")
+    origin = in_a_line(about, f"seed {history.attrs['seed']}")
+    write_csv(pd.DataFrame(summary).assign(level=0.95, made_with=origin), out / "summary.csv")
     columns, rows = arms_table(history, clauses, most=len(history.arm))
-    write_csv(pd.DataFrame(rows, columns=columns), out / "arms.csv")
-    written += [out / "summary.csv", out / "arms.csv"]
+    write_csv(pd.DataFrame(rows, columns=columns).assign(made_with=origin), out / "arms.csv")
+    write_csv(_means(history).assign(made_with=origin), out / "means.csv")
+    written += [out / "summary.csv", out / "arms.csv", out / "means.csv"]
     drawings: dict[str, Any] = {"shares": plots.plot_shares}
     if "regret" in history:
         drawings |= {"regret": plots.plot_regret, "cost": plots.plot_cost}
@@ -139,5 +155,5 @@ def write_files(history: xr.Dataset, clauses: list[Clause], summary: list[dict[s
         drawings["shortfall"] = plots.plot_shortfall
     for name, plot in drawings.items():
         width = max(7.2, 1.5 + 0.22 * min(60, history.sizes["arm"])) if name == "shares" else 7.2
-        written.append(draw(out, name, partial(plot, history), width=width))
+        written += draw(out, name, partial(plot, history), width=width, formats=formats)
     return written

@@ -15,7 +15,8 @@ import importlib
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -23,10 +24,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.errors import ArgumentError, RegistryError, expected
-from evenhand.saving.provenance import made_with
+from evenhand.saving.provenance import in_a_line, made_with
 from evenhand.simulation import simulate
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
     from matplotlib.figure import Figure
 
@@ -43,12 +45,19 @@ class Claim:
     ----------
     needs : the least settings by name, such as {"rounds": 1_000_000}; of a setting with several values the largest
         counts. Empty where the claim can be judged at any size.
+    ours : whether the statement is ours, about something that the paper words otherwise or does not say.
     """
 
     says: str
     where: str
     tolerance: str
     needs: Mapping[str, float] = field(default_factory=dict)
+    ours: bool = False
+
+    @property
+    def of(self) -> str:
+        """Whose statement it is."""
+        return "ours" if self.ours else "paper"
 
     def verdict(
         self, reproduced: bool, measured: str, settings: object = None, *, certainty: float = 0.0
@@ -95,6 +104,7 @@ class ClaimVerdict:
         """Return the verdict as plain data."""
         return {
             "claim": self.claim.says,
+            "kind": self.claim.of,
             "where": self.claim.where,
             "tolerance": self.claim.tolerance,
             "measured": self.measured,
@@ -216,12 +226,12 @@ class Runner:
 
 @dataclass
 class Report:
-    """What an experiment found: data by name (`xarray.Dataset` or `pandas.DataFrame`), verdicts, figures by name,
-    remarks."""
+    """What an experiment found: data by name (`xarray.Dataset` or `pandas.DataFrame`), verdicts, figures by name with
+    the table of all that each draws, remarks."""
 
     data: dict[str, Any] = field(default_factory=dict)
     verdicts: list[ClaimVerdict] = field(default_factory=list)
-    figures: dict[str, Figure] = field(default_factory=dict)
+    figures: dict[str, tuple[Figure, pd.DataFrame]] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
 
 
@@ -258,49 +268,61 @@ class Experiment:
         size = "quick" if quick else "reduced" if reduced else "full"
         return replace(self, full=replace(settings, **changes) if changes else settings, size=size)
 
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What `full` says, by name."""
+        return self.full if isinstance(self.full, dict) else vars(self.full)
+
     def run(self, runner: Runner | None = None) -> Report:
         """Run with the full settings, or those that were chosen in their place."""
         return self.function(self.full, runner or Runner())
 
-    def write(self, report: Report, folder: Path) -> None:
-        """Write the report's data, figures, verdicts (JSON) and text (Markdown) into a folder."""
+    def write(self, report: Report, folder: Path, formats: Sequence[str] = ("png",)) -> None:
+        """Write the report's data, figures with their tables, verdicts (JSON) and text (Markdown) into a folder."""
         import xarray as xr
 
         folder.mkdir(parents=True, exist_ok=True)
         about = made_with()
-        for name, data in report.data.items():
+        origin = in_a_line(about, self.id, f"{self.size} settings")
+        for name, data in (report.data | {name: table for name, (_, table) in report.figures.items()}).items():
             if isinstance(data, (xr.Dataset, xr.DataArray)):
-                said = about | {"experiment": self.id, "settings": str(self.full)}
+                said = about | {"experiment": self.id, "settings": str(self.settings)}
                 data.assign_attrs(said).to_netcdf(folder / f"{name}.nc", engine="h5netcdf")
             else:
-                data.to_csv(folder / f"{name}.csv", index=False)
-        for name, figure in report.figures.items():
-            figure.savefig(folder / f"{name}.png", dpi=150)
+                data.assign(made_with=origin).to_csv(folder / f"{name}.csv", index=False)
+        for (name, (figure, _)), kind in product(report.figures.items(), formats):
+            figure.savefig(folder / f"{name}.{kind}", dpi=150)
         body = {
             "id": self.id,
             "title": self.title,
-            "settings": self.full,
+            "settings": self.settings,
             "verdicts": [verdict.as_dict() for verdict in report.verdicts],
             "remarks": report.remarks,
             "made_with": about,
         }
         (folder / "report.json").write_text(json.dumps(body, indent=2, default=str) + "\n")
         with_what = ", ".join(f"{name} {value}" for name, value in about.items())
-        (folder / "report.md").write_text(f"{self.text(report)}\nMade with {with_what}.\n")
+        drawn = [f"![{name}]({name}.{formats[0]})" for name in report.figures]
+        (folder / "report.md").write_text("\n".join([self.text(report), *drawn, "", f"Made with {with_what}.", ""]))
 
     def text(self, report: Report) -> str:
         """Return the report as Markdown."""
-        shown = self.full.items() if isinstance(self.full, dict) else vars(self.full).items()
+        units = {} if isinstance(self.full, dict) else {one.name: one.metadata.get("unit") for one in fields(self.full)}
         lines = [f"# {self.id}: {self.title}", "", f"Settings ({self.size}):", ""]
-        lines += [f"- {name}: {value}" for name, value in shown]
-        lines += ["", "| claim | where | counts as reproduced if | measured | verdict |", "|---|---|---|---|---|"]
+        for name, value in self.settings.items():
+            unit = f" ({units[name]})" if units.get(name) else ""
+            lines.append(f"- {name}{unit}: {value}")
+        lines += [
+            "",
+            "| claim | of | where | counts as reproduced if | measured | verdict |",
+            "|---|---|---|---|---|---|",
+        ]
         for verdict in report.verdicts:
             claim = verdict.claim
-            cells = (claim.says, claim.where, claim.tolerance, verdict.measured, verdict.text)
+            cells = (claim.says, claim.of, claim.where, claim.tolerance, verdict.measured, verdict.text)
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
         lines += ["", *(f"- {remark}" for remark in report.remarks), ""] if report.remarks else [""]
-        lines += [f"![{name}]({name}.png)" for name in report.figures]
-        return "\n".join(lines) + "\n"
+        return "\n".join(lines)
 
 
 _experiments: dict[str, Experiment] = {}

@@ -6,17 +6,19 @@ A figure that evenhand opens in pyplot holds one picture: the next picture opens
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from evenhand.errors import ArgumentError, expected, expected_one_of
 from evenhand.frames import as_pandas, is_frame
-from evenhand.plots.style import HEIGHT, WIDTH, style
+from evenhand.labels import label_texts
+from evenhand.plots.style import DASHED, HEIGHT, MOST, WIDTH, finish, one_legend, plain, style
 
 if TYPE_CHECKING:
     import pandas as pd
+    import xarray as xr
     from matplotlib.axes import Axes
 
 DIMENSIONS = ("policy", "replication", "round")
@@ -24,7 +26,7 @@ GAP = 0.06
 """Between two texts, in heights of the picture."""
 
 
-def axes_of(ax: Axes | None) -> Axes:
+def axes_of(ax: object) -> Axes:
     """Return the axes to draw in: `ax`, or the current axes.
 
     Raises
@@ -35,8 +37,9 @@ def axes_of(ax: Axes | None) -> Axes:
     return _checked(_current() if ax is None else ax)
 
 
-def panels_of(ax: object, columns: int, *, width: float, height: float) -> list[Axes]:
-    """Return the axes of a picture of several panels: those given, otherwise those of a new figure.
+def panels_of(ax: object, count: int, *, width: float, height: float, columns: int | None = None) -> list[Axes]:
+    """Return the axes of a picture of several panels: those given, otherwise those of a new figure, with so many in a
+    row.
 
     Raises
     ------
@@ -44,12 +47,75 @@ def panels_of(ax: object, columns: int, *, width: float, height: float) -> list[
         If `ax` is not a sequence of that many axes.
     """
     if ax is None:
-        return list(np.ravel(_opened(width, height, columns)))
+        across = columns or count
+        opened = np.ravel(_opened(width, height, across, -(-count // across)))
+        for empty in opened[count:]:
+            empty.remove()
+        return list(opened[:count])
     given = list(np.ravel(np.asarray(ax, dtype=object)))
-    if len(given) != columns:
-        hint = f"draw into the axes of plt.subplots(1, {columns}), or leave out ax"
-        raise ArgumentError(expected("ax", f"a sequence of {columns} axes", ax, hint))
+    if len(given) != count:
+        hint = f"draw into the axes of plt.subplots(1, {count}), or leave out ax"
+        raise ArgumentError(expected("ax", f"a sequence of {count} axes", ax, hint))
     return [_checked(one) for one in given]
+
+
+def in_panels(
+    history: xr.Dataset,
+    variable: str,
+    facet: str | None,
+    draw: Callable[[xr.Dataset, Axes], object],
+    *,
+    within: str = "",
+    title: str,
+    legend: bool,
+    ax: object,
+) -> Axes:
+    """Draw a history into one picture, or into a panel for each value of the dimension `facet` of its variable, with
+    one legend; return the axes, of panels the first. The dimension `within` is drawn inside each.
+
+    Raises
+    ------
+    ArgumentError
+        If the variable has another dimension, lacks that of the facet, or has more policies than are told apart.
+    """
+    _check_dimensions(history, variable, facet, within)
+    if facet is None:
+        axes = axes_of(ax)
+        with style():
+            draw(history, axes)
+            return finish(axes, title, axes.get_xlabel(), axes.get_ylabel(), legend=legend)
+    count = history.sizes[facet]
+    columns = min(3, count)
+    size = {"width": 0.6 + 3.1 * columns, "height": 1.0 + 2.5 * -(-count // columns)}
+    panels = panels_of(ax, count, **size, columns=columns)
+    with style():
+        for place, (axes, text) in enumerate(zip(panels, label_texts(history[facet].values.tolist()), strict=True)):
+            draw(history.isel({facet: [place] if facet == "policy" else place}), axes)
+            last, first = ax is not None or place + columns >= count, ax is not None or place % columns == 0
+            labels = axes.get_xlabel() * last, axes.get_ylabel() * first
+            finish(axes, f"{facet} {plain(text, 24)}", *labels, legend=False)
+        lows, highs = zip(*(axes.get_ylim() for axes in panels), strict=True)
+        for axes in panels:
+            axes.set_ylim(min(lows), max(highs))
+        figure: Any = panels[0].get_figure(root=True)
+        if ax is None:
+            figure.suptitle(title, x=0.01, ha="left", fontsize=10.5)
+        if legend:
+            one_legend(figure, without=[str(name) for name in history.policy.values] if facet == "policy" else ())
+    return panels[0]
+
+
+def _check_dimensions(history: xr.Dataset, variable: str, facet: str | None, within: str) -> None:
+    beside = [str(name) for name in history[variable].dims if name not in ("replication", "round", within)]
+    if facet is not None:
+        one_of("facet", facet, beside)
+    if several := [name for name in beside if name not in ("policy", facet)]:
+        hint = "pick one of its values with history.isel"
+        raise ArgumentError(expected("facet", f"{several[0]!r}, as {variable} has a value for each", facet, hint))
+    if facet != "policy" and history.sizes["policy"] > MOST:
+        hint = "draw a panel for each with facet='policy', or pick some with history.sel(policy=[...])"
+        what = f"at most {MOST} policies in one picture"
+        raise ArgumentError(expected("history", what, history.sizes["policy"], hint))
 
 
 def one_of(name: str, given: object, known: Iterable[Any]) -> None:
@@ -89,7 +155,7 @@ def _current() -> Axes:
         return plt.gca()
 
 
-def _opened(width: float = WIDTH, height: float = HEIGHT, columns: int = 1) -> Any:
+def _opened(width: float = WIDTH, height: float = HEIGHT, columns: int = 1, rows: int = 1) -> Any:
     """Open a figure in pyplot and return its axes; where nothing can be shown, close the picture before it."""
     import matplotlib.pyplot as plt
 
@@ -99,7 +165,7 @@ def _opened(width: float = WIDTH, height: float = HEIGHT, columns: int = 1) -> A
         plt.close()
     figure = plt.figure(figsize=(width, height), dpi=110, layout="constrained", FigureClass=ShownFigure)
     with style():  # not around plt.figure, which sets up a notebook's display: leaving the style would undo that
-        return figure.subplots(1, columns)
+        return figure.subplots(rows, columns)
 
 
 def check_history(history: object, *variables: str) -> None:
@@ -178,6 +244,14 @@ def name_ends(axes: Axes, texts: Mapping[Any, str], ends: Any, looked: Mapping[A
                 "linewidth": 0.6,
             },
         )
+
+
+def mark_limit(axes: Axes, limit: float, text: str = "from this line on the promise is broken") -> None:
+    """Draw a level, with what it means above its right end."""
+    axes.axhline(limit, **DASHED)
+    place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "xytext": (0, 3)}
+    white = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.6}
+    axes.annotate(text, (0.99, limit), ha="right", va="bottom", fontsize=8, bbox=white, **place)
 
 
 def short(value: float) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.plots.axes import axes_of, check_finding, panels_of
+from evenhand.plots.axes import axes_of, check_finding, mark_limit, panels_of
 from evenhand.plots.studies import plot_course
 from evenhand.plots.style import DASHED, HEIGHT, SHADES, WIDTH, bars, finish, log_counts, looks, name_arms, plain, style
 
@@ -44,8 +44,7 @@ def plot_evaluation(found: Evaluation | Comparison, *, at_least: float | None = 
             for end in ("low", "high"):  # edges show two intervals where their areas cover each other
                 axes.plot(curve["round"], curve[end], **{**line, "linewidth": 0.8})
         if at_least is not None:
-            axes.axhline(at_least, **DASHED)
-            axes.annotate("wanted", (0.01, at_least), xycoords=("axes fraction", "data"), va="bottom", fontsize=8)
+            mark_limit(axes, at_least, "wanted")
         axes.set_ylim(0.0, ceiling)
         log_counts(axes)
         _from_where_something_is_known(axes, [each.curve for each in several.values()], ceiling)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from evenhand.labels import label_texts
-from evenhand.plots.axes import axes_of, check_finding, check_history, require_columns
-from evenhand.plots.style import DASHED, SHADES, bars, curve, finish, looks, name_arms, plain, style
+from evenhand.plots.axes import axes_of, check_finding, check_history, in_panels, require_columns
+from evenhand.plots.style import DASHED, SHADES, bars, finish, looks, name_arms, plain, style
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,43 +80,19 @@ def plot_parity(finding: Parity | Rates, *, ax: Axes | None = None) -> Axes:
         return finish(axes, title, f"{across}; lines: {100 * finding.level:g} % intervals", "", legend=False)
 
 
-def plot_group_share(history: xr.Dataset, *, ax: Axes | None = None) -> Axes:
-    """Draw each group's share of the plays at the end beside its share of the arms: mean over replications."""
-    check_history(history, "group_share", "arm_share")
-    axes = axes_of(ax)
-    last = history.isel(round=-1)
-    shares = {str(n): last.group_share.sel(policy=n).mean("replication").values for n in history.policy.values}
-    with style():
-        across = bars(axes, shares, {"share of the arms": history.arm_share.values})
-        name_arms(axes, across, history.group.values.tolist())
-        return finish(axes, "Shares of the plays against shares of the arms", "group", "share of the plays")
-
-
-def plot_sweep(
-    table: pd.DataFrame, *, measures: Mapping[str, str], across: str, up: str, title: str = "", ax: Axes | None = None
+def plot_group_share(
+    history: xr.Dataset, *, facet: str | None = None, legend: bool = True, title: str | None = None, ax: object = None
 ) -> Axes:
-    """Draw measures against what was varied: one line per policy, band of two standard errors.
+    """Draw each group's share of the plays at the end beside its share of the arms: mean over replications; with a
+    `facet` as in `plot_regret`."""
+    check_history(history, "group_share", "arm_share")
 
-    Parameters
-    ----------
-    table : columns value, policy, measure, mean, error.
-    measures : which measures, each with its dash; the first is named in the legend, the others share its colour.
-    across, up, title : labels.
-    """
-    axes = axes_of(ax)
-    names = list(dict.fromkeys(table["policy"]))
-    with style():
-        for measure, dash in measures.items():
-            for name, look in looks(names).items():
-                own = table[(table["policy"] == name) & (table["measure"] == measure)]
-                first = measure == next(iter(measures))
-                line = look["linestyle"] if len(measures) == 1 else dash
-                label = name if first else None
-                curve(axes, own["value"], own["mean"], own["error"], look, linestyle=line, label=label)
-        if "arm_share" in table:
-            own = table.drop_duplicates("value")
-            axes.plot(own["value"], own["arm_share"], label="share of the arms", **DASHED)
-        if len(measures) > 1:
-            for measure, dash in measures.items():
-                axes.plot([], [], color=SHADES[-1], linestyle=dash, label=measure)
-        return finish(axes, title, across, up)
+    def draw(shown: xr.Dataset, axes: Axes) -> None:
+        means = shown.group_share.isel(round=-1).mean("replication")
+        shares = {str(name): means.sel(policy=name).values for name in shown.policy.values}
+        across = bars(axes, shares, {"share of the arms": shown.arm_share.values})
+        name_arms(axes, across, shown.group.values.tolist())
+        axes.set(xlabel="group", ylabel="share of the plays")
+
+    title = "Shares of the plays against shares of the arms" if title is None else title
+    return in_panels(history, "group_share", facet, draw, within="group", title=title, legend=legend, ax=ax)

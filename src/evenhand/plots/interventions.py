@@ -118,22 +118,6 @@ def plot_sensitivity(sensitivity: Sensitivity, *, ax: object = None) -> Figure:
     return gap.get_figure(root=True)  # type: ignore[return-value]
 
 
-def plot_errors(errors: pd.DataFrame, *, title: str = "Wrong candidate named", ax: Axes | None = None) -> Axes:
-    """Draw the share of wrong answers over the budget: columns search, budget, error, error_low, error_high."""
-    axes = axes_of(ax)
-    names = list(dict.fromkeys(errors["search"]))
-    with style():
-        for name, look in looks(names).items():
-            curve = errors[errors["search"] == name].sort_values("budget")
-            axes.plot(curve["budget"], curve["error"], label=name, **look)
-            axes.fill_between(
-                curve["budget"], curve["error_low"], curve["error_high"], color=look["color"], alpha=0.12, linewidth=0
-            )
-        highest = float(errors["error_high"].max())
-        axes.set_ylim(-0.02, min(1.02, 1.1 * highest) if highest > 0 else 1.02)
-        return finish(axes, title, "trials", "share of runs")
-
-
 def _table(recommendation: Any) -> pd.DataFrame:
     check_finding("recommendation", recommendation, "table", "what recommend() or best() returns")
     table: pd.DataFrame = recommendation.table

@@ -4,12 +4,11 @@ replications and their intervals."""
 from __future__ import annotations
 
 from functools import partial
-from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.plots.axes import axes_of, check_finding, check_history, one_of, short
+from evenhand.plots.axes import axes_of, check_finding, check_history, in_panels, mark_limit, one_of, short
 from evenhand.plots.style import (
     DASHED,
     HATCHES,
@@ -34,10 +33,16 @@ if TYPE_CHECKING:
 
 KINDS = {"floor": "share"}
 """What a kind of promise is called in a picture, where that is not its name."""
-WIDE = 80
-"""Signs in a line of a title."""
 STRETCHES = 50
 """Points of a line that goes up and down from one round to the next: more of them are a pattern that nobody reads."""
+
+
+TITLES = {
+    "regret": "Regret against the best arm",
+    "r_regret": "Regret against the best policy that keeps the promise",
+    "true_regret": "True regret: rewards without bias",
+    "perceived_regret": "Perceived regret: rewards as observed",
+}
 
 
 def _lines(history: xr.Dataset, variable: str, axes: Axes, *, over: str = "mean") -> None:
@@ -46,83 +51,119 @@ def _lines(history: xr.Dataset, variable: str, axes: Axes, *, over: str = "mean"
     every = max(1, len(rounds) // 10)
     for offset, (name, look) in enumerate(looks(names).items()):
         values = history[variable].sel(policy=name)
-        if bool(np.isnan(values).all()):
-            continue
-        middle, error = over_replications(values) if over == "mean" else (values.max("replication"), None)
+        label = f"{name}: no value" if bool(np.isnan(values).all()) else name
+        middle, ends = over_replications(values) if over == "mean" else (values.max("replication"), None)
         markers = offset * every // max(1, len(names)), every
-        curve(axes, rounds, middle, error, look, label=name, markevery=markers)
+        curve(axes, rounds, middle, ends, look, label=label, markevery=markers)
 
 
-def plot_regret(history: xr.Dataset, *, variable: str = "regret", log: bool = False, ax: Axes | None = None) -> Axes:
-    """Draw regret (or `variable="r_regret"`) over time: mean over replications, band of two standard errors."""
+def plot_regret(
+    history: xr.Dataset,
+    *,
+    variable: str = "regret",
+    log: bool = False,
+    facet: str | None = None,
+    legend: bool = True,
+    title: str | None = None,
+    ax: object = None,
+) -> Axes:
+    """Draw regret (or `variable="r_regret"`) over time: mean over replications, band of its 95 % interval.
+
+    Parameters
+    ----------
+    facet : a panel for each value of this dimension, such as "policy", or one along which histories were concatenated;
+        the axes of the first are returned, and `ax` takes as many.
+    """
     check_history(history)
     one_of("variable", variable, history.data_vars)
-    axes = axes_of(ax)
-    with style():
-        _lines(history, variable, axes)
+
+    def draw(shown: xr.Dataset, axes: Axes) -> None:
+        _lines(shown, variable, axes)
         if log:
             axes.set_xscale("log")
-        titles = {
-            "regret": "Regret against the best arm",
-            "r_regret": "Regret against the best policy that keeps the promise",
-            "true_regret": "True regret: rewards without bias",
-            "perceived_regret": "Perceived regret: rewards as observed",
-        }
-        return finish(axes, titles.get(variable, variable), rounds_label(history), "expected reward lost")
+        axes.set(xlabel=rounds_label(history), ylabel="expected reward lost" if "regret" in variable else variable)
+
+    title = TITLES.get(variable, variable) if title is None else title
+    return in_panels(history, variable, facet, draw, title=title, legend=legend, ax=ax)
 
 
-def plot_shares(history: xr.Dataset, *, ax: Axes | None = None) -> Axes:
+def plot_shares(
+    history: xr.Dataset, *, facet: str | None = None, legend: bool = True, title: str | None = None, ax: object = None
+) -> Axes:
     """Draw each arm's share of the rounds in which it was on offer, at the end, beside the share that it is promised
-    and the cap that it has: bars, dots where the bars are many."""
+    and the cap that it has: bars, dots where the bars are many; with a `facet` as in `plot_regret`."""
     check_history(history, "pulls")
-    axes = axes_of(ax)
-    last = history.isel(round=-1)
-    on_offer = "offered" in history
-    pulls = (last.pulls / (last.offered if on_offer else float(last["round"]))).mean("replication")
-    limits = {}
-    if "share" in history.coords:
-        shares = history.share.max("policy").values
-        limits["promised"] = np.where(shares > 0, shares, np.nan)
-    if "cap" in history.coords:
-        limits["at most"] = history.cap.min("policy").values
-    with style():
-        across = bars(axes, {str(n): pulls.sel(policy=n).values for n in history.policy.values}, limits)
-        name_arms(axes, across, history.arm.values.tolist())
-        title = "Shares of the rounds" + (" on offer" if on_offer else "") + (" and promised shares" if limits else "")
-        return finish(axes, title, "arm", "share of the rounds" + " on offer" * on_offer)
+    rounds = " on offer" * ("offered" in history)
+
+    def draw(shown: xr.Dataset, axes: Axes) -> None:
+        last = shown.isel(round=-1)
+        pulls = (last.pulls / (last.offered if rounds else float(last["round"]))).mean("replication")
+        limits = {}
+        if "share" in shown.coords:
+            shares = shown.share.max("policy").values
+            limits["promised"] = np.where(shares > 0, shares, np.nan)
+        if "cap" in shown.coords:
+            limits["at most"] = shown.cap.min("policy").values
+        across = bars(axes, {str(n): pulls.sel(policy=n).values for n in shown.policy.values}, limits)
+        name_arms(axes, across, shown.arm.values.tolist())
+        axes.set(xlabel="arm", ylabel=f"share of the rounds{rounds}")
+
+    promised = " and promised shares" * bool({"share", "cap"} & {*history.coords})
+    title = f"Shares of the rounds{rounds}{promised}" if title is None else title
+    return in_panels(history, "pulls", facet, draw, within="arm", title=title, legend=legend, ax=ax)
 
 
-def plot_shortfall(history: xr.Dataset, *, variable: str = "worst_shortfall", ax: Axes | None = None) -> Axes:
-    """Draw the worst shortfall so far (or the present one, `variable="shortfall"`), the largest over replications.
+def plot_shortfall(
+    history: xr.Dataset,
+    *,
+    variable: str = "worst_shortfall",
+    over: str = "largest",
+    facet: str | None = None,
+    legend: bool = True,
+    title: str | None = None,
+    ax: object = None,
+) -> Axes:
+    """Draw the worst shortfall so far (or the present one, `variable="shortfall"`), the largest over replications, or
+    with `over="mean"` their mean and the band of its 95 % interval; with a `facet` as in `plot_regret`.
 
-    Where the promise would be broken, the picture is shaded. The worst shortfall so far is drawn in whole plays, so
-    that there is room between a promise kept at the last moment and a broken one. A present shortfall has at most 50
-    points, each the largest of a stretch of rounds; negative values, of arms that are ahead, are cut off.
+    Where the promise would be broken, the picture is shaded. The largest worst shortfall so far is drawn in whole
+    plays, so that there is room between a promise kept at the last moment and a broken one. The largest present
+    shortfall has at most 50 points, each the largest of a stretch of rounds; negative values, of arms that are ahead,
+    are cut off.
     """
     check_history(history, "tolerance")
     one_of("variable", variable, history.data_vars)
-    axes = axes_of(ax)
-    with style():
-        now = variable != "worst_shortfall"
-        shown = _stretched(history, variable) if now else history.assign({variable: np.floor(history[variable] + 1e-9)})
-        _lines(shown, variable, axes, over="max")
-        limits = sorted({float(np.floor(t)) + 1 for t in history.tolerance.values if np.isfinite(t)})
-        label, highest = "plays behind the share" if now else "whole plays behind the share", max(limits, default=1.0)
-        if float(history[variable].max()) > 20 * highest:
-            label += f" (log above {highest:g})"
+    one_of("over", over, ("largest", "mean"))
+    now, largest = variable != "worst_shortfall", over == "largest"
+    drawn = _shown(history, variable) if largest else history
+    values = drawn[variable] if largest else drawn[variable].mean("replication")
+    least, most = float(values.min()), float(values.max())
+    highest = max(_limits(history), default=1.0)
+    far = most > 20 * highest
+
+    def draw(shown: xr.Dataset, axes: Axes) -> None:
+        _lines(shown, variable, axes, over=over)
+        if far:
             axes.set_yscale("symlog", linthresh=highest)
-        least = float(shown[variable].min())
-        axes.set_ylim(max(min(0.0, least), -highest / 2) - highest / 6, max(axes.get_ylim()[1], highest * 1.4))
-        _forbid(axes, limits)
-        title = "Worst shortfall at any round so far"
-        if now:
-            several = shown.sizes["round"] < history.sizes["round"]
-            title = "Worst shortfall in each stretch of rounds" if several else "Worst shortfall now"
-        return finish(axes, title, rounds_label(history, "largest"), label)
+        top = 2.0 * most if far else max(1.1 * most, highest * 1.4)
+        axes.set_ylim(max(min(0.0, least), -highest / 2) - highest / 6, top)
+        for limit in (limits := _limits(shown)):
+            mark_limit(axes, limit, *([] if largest else ["promise broken"]))
+        axes.axhspan(max(limits, default=top), top, color=SHADES[1], alpha=0.12, linewidth=0)
+        what = "whole " * (largest and not now) + "plays behind the share" + f" (log above {highest:g})" * far
+        axes.set(xlabel=rounds_label(history, over), ylabel=what)
+
+    if title is None:
+        several = drawn.sizes["round"] < history.sizes["round"]
+        when = "in each stretch of rounds" if several else "now" if now else "at any round so far"
+        title = f"Worst shortfall {when}"
+    return in_panels(drawn, variable, facet, draw, title=title, legend=legend, ax=ax)
 
 
-def _stretched(history: xr.Dataset, variable: str) -> xr.Dataset:
-    """Return the largest value of each stretch of rounds, at its last round."""
+def _shown(history: xr.Dataset, variable: str) -> xr.Dataset:
+    """Return the worst shortfall in whole plays, or the largest present one of each stretch of rounds, at its end."""
+    if variable == "worst_shortfall":
+        return history.assign({variable: np.floor(history[variable] + 1e-9)})
     every = -(-history.sizes["round"] // STRETCHES)
     drawn = history[[variable]].coarsen(round=every, boundary="pad", coord_func="max").max()
     return drawn.assign_coords(tolerance=history.tolerance)
@@ -164,9 +205,7 @@ def plot_audit(finding: Audit, *, ax: Axes | None = None) -> Axes:
         if not drawn:
             axes.set_yticks([])
         shown = "round" if last - first + 1 == finding.rounds else f"round (only {first:,} to {last:,} are shown)"
-        return finish(
-            axes, fill(finding.verdict, WIDE), shown, f"{plain(finding.unit, 24)} behind or ahead" if drawn else ""
-        )
+        return finish(axes, finding.verdict, shown, f"{plain(finding.unit, 24)} behind or ahead" if drawn else "")
 
 
 def _round_and_time(finding: Audit, round: float, _place: int | None = None) -> str:
@@ -201,25 +240,12 @@ def _named(arm: object) -> str:
     return plain(", ".join(map(str, arm)) if isinstance(arm, tuple) else arm, 24)
 
 
-def _forbid(axes: Axes, limits: list[float]) -> None:
-    if limits:
-        axes.axhspan(max(limits), axes.get_ylim()[1], color=SHADES[1], alpha=0.12, linewidth=0)
-    for limit in limits:
-        axes.axhline(limit, **DASHED)
-        axes.annotate(
-            "from this line on the promise is broken",
-            (0.99, limit),
-            xycoords=("axes fraction", "data"),
-            xytext=(0, 3),
-            textcoords="offset points",
-            ha="right",
-            va="bottom",
-            fontsize=8,
-            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.6},
-        )
+def _limits(history: xr.Dataset) -> list[float]:
+    """Return from how many plays behind on a share is broken, for each tolerance."""
+    return sorted({float(np.floor(t)) + 1 for t in history.tolerance.values.ravel() if np.isfinite(t)})
 
 
-def plot_cost(history: xr.Dataset, *, against: Any = None, ax: Axes | None = None) -> Axes:
+def plot_cost(history: xr.Dataset, *, against: Any = None, title: str | None = None, ax: Axes | None = None) -> Axes:
     """Draw what the promise costs: the expected reward per round lost against the policy named `against`, with an
     interval of 95 %.
 
@@ -236,7 +262,7 @@ def plot_cost(history: xr.Dataset, *, against: Any = None, ax: Axes | None = Non
     with style():
         for i, (name, look) in enumerate(looks(names).items()):
             apart = losses[name] - losses[reference]
-            mean, wide = apart.mean().item(), half_width(apart)
+            mean, wide = apart.mean().item(), float(half_width(apart))
             dressed = {"color": look["color"], "alpha": 0.75, "hatch": HATCHES[i % 4], "height": 0.6}
             axes.barh(i, mean, xerr=None if np.isnan(wide) else wide, capsize=3.0, **dressed)
             axes.annotate(f"{mean:+.2g}", (mean, i), xytext=(4, 9), textcoords="offset points", fontsize=8.5)
@@ -244,5 +270,6 @@ def plot_cost(history: xr.Dataset, *, against: Any = None, ax: Axes | None = Non
         axes.invert_yaxis()
         axes.margins(x=0.18)
         what = "Expected reward lost per round" if against is None else "Cost of the promise"
+        title = f"{what}, against {reference}" if title is None else title
         unit = "expected reward lost per round" + (", 95 % interval" if history.sizes["replication"] > 1 else "")
-        return finish(axes, f"{what}, against {reference}", unit, "", legend=False)
+        return finish(axes, title, unit, "", legend=False)

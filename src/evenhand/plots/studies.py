@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evenhand.plots.axes import axes_of, name_ends
+from evenhand.plots.axes import axes_of, mark_limit, name_ends
 from evenhand.plots.style import DASHED, finish, looks, plain, style
 
 if TYPE_CHECKING:
@@ -89,14 +89,7 @@ def plot_owed(
         room = max(limit or 1.0, float(behind.max()))
         axes.set_ylim(-2.0 * room, 1.3 * room)
         if limit is not None:
-            axes.axhline(limit, **DASHED)
-            axes.annotate(
-                "from this line on the promise is broken",
-                (0.01, limit),
-                xycoords=("axes fraction", "data"),
-                va="bottom",
-                fontsize=8,
-            )
+            mark_limit(axes, limit)
         texts = {arm: f"{plain(labels[arm], LABEL)} {behind[-1, arm]:+.3g}" for arm in drawn}
         name_ends(axes, texts, behind[-1], drawn)
         return finish(

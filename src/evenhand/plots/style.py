@@ -3,8 +3,9 @@ and at a glance."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
 SHADES = ("#1b4f8f", "#c8651b", "#2f7d4f", "#7a3b8f", "#8a6d1d", "#555555")
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P")
+MOST = 2 * len(MARKERS)
+"""Lines or bars that are told apart in one picture: filled, then hollow."""
+BAND = "band: 95 % interval"
+SIGNS = 14.5
+"""Signs in an inch of a title."""
 WIDTH, HEIGHT = 7.2, 3.8
 """Inches of a picture with one panel."""
 HATCHES = ("", "///", "...", "xxx", "\\\\\\", "+++")
@@ -37,6 +43,7 @@ def looks(names: list[str]) -> dict[str, dict[str, Any]]:
             "color": SHADES[i % len(SHADES)],
             "linestyle": DASHES[(i + i // len(SHADES)) % len(DASHES)],  # one that this shade did not have
             "marker": MARKERS[i % len(MARKERS)],
+            "markerfacecolor": "white" if i % MOST >= len(MARKERS) else SHADES[i % len(SHADES)],
             "markersize": 3.5,
             "linewidth": 1.6,
         }
@@ -84,35 +91,26 @@ def figure(
         return drawn, drawn.subplots(rows, columns, sharey=share_y)
 
 
-def curve(
-    axes: Axes,
-    x: Any,
-    middle: Any,
-    error: Any,
-    look: dict[str, Any],
-    *,
-    least: float = -np.inf,
-    **line: Any,
-) -> None:
-    """Draw a line, and a band of two of its errors around it where these are known, cut off below `least`."""
+def curve(axes: Axes, x: Any, middle: Any, ends: Any, look: dict[str, Any], **line: Any) -> None:
+    """Draw a line, and the band between the two ends of its interval where they are known."""
     axes.plot(x, middle, **{**look, **line})
-    if error is not None:
-        low = np.maximum(middle - 2 * error, least)
-        axes.fill_between(x, low, middle + 2 * error, color=look["color"], alpha=0.15, linewidth=0)
+    if ends is not None:
+        axes.fill_between(x, *ends, color=look["color"], alpha=0.15, linewidth=0)
 
 
 def over_replications(values: xr.DataArray) -> tuple[Any, Any]:
-    """Return the mean over replications and its standard error, None where there is one replication."""
-    runs = values.sizes["replication"]
-    error = values.std("replication", ddof=1) / np.sqrt(runs) if runs > 1 else None
-    return values.mean("replication"), error
+    """Return the mean over replications and the ends of its 95 % interval, None where there is one replication."""
+    from evenhand.simulation.measures import half_width
+
+    mean, half = values.mean("replication"), half_width(values)
+    return mean, (mean - half, mean + half) if values.sizes["replication"] > 1 else None
 
 
 def rounds_label(history: xr.Dataset, over: str = "mean") -> str:
     """Return the name of the axis of rounds: what a line stands for where there are several replications, and what its
     band does."""
     runs = history.sizes["replication"]
-    band = ", band of 2 standard errors" if over == "mean" else ""
+    band = f", {BAND}" if over == "mean" else ""
     return "round" if runs == 1 else f"round ({over} of {runs} replications{band})"
 
 
@@ -130,7 +128,9 @@ def bars(axes: Axes, heights: dict[str, Any], marks: dict[str, Any]) -> Any:
         if thin:
             axes.plot(at, heights[name], label=name, **{**look, "linestyle": "", "markersize": 4.5})
         else:
-            dressed = {"color": look["color"], "alpha": 0.75, "hatch": HATCHES[i % 6], "edgecolor": "white"}
+            colors = {"facecolor": look["color"], "edgecolor": "white", "alpha": 0.75}
+            hollow = {"facecolor": "white", "edgecolor": look["color"]}
+            dressed = {"hatch": HATCHES[i % 6], **(hollow if i % MOST >= len(HATCHES) else colors)}
             axes.bar(at, heights[name], width, label=name, **dressed)
     for (name, levels), drawn in zip(marks.items(), ("solid", "dotted"), strict=False):
         order = 1.0 if thin else 2.0  # a dot on its mark is seen
@@ -166,12 +166,21 @@ def plain(label: object, most: int) -> str:
 
 def finish(axes: Axes, title: str, across: str, up: str, *, legend: bool = True) -> Axes:
     """Label the axes and return them."""
-    axes.set_title(title, loc="left", fontsize=10.5)
-    axes.set_xlabel(across)
+    axes.set_title(_wrapped(title, axes), loc="left", fontsize=10.5)
+    axes.set_xlabel(_wrapped(across, axes))
     axes.set_ylabel(up)
     if legend:
         place_legend(axes)
     return axes
+
+
+def _wrapped(text: str, axes: Axes) -> str:
+    """Return a text in lines that are no longer than the axes are wide."""
+    figure: Any = axes.get_figure(root=True)
+    signs = max(16, int(SIGNS * axes.get_position().width * figure.get_figwidth()))
+    return "\n".join(
+        fill(line, min(signs, len(line) // -(-len(line) // signs) + 8)) for line in text.split("\n") if line
+    )
 
 
 def log_counts(axes: Axes) -> None:
@@ -185,24 +194,35 @@ def log_counts(axes: Axes) -> None:
 
 
 def place_legend(axes: Axes) -> None:
-    """Put the legend beside the axes where the figure's layout makes room for it, otherwise inside them."""
-    if not axes.get_legend_handles_labels()[0]:
+    """Put the legend beside the axes where the figure's layout makes room for it, below them where other panels have
+    the same, otherwise inside them."""
+    if not (named := _named(axes)):
         return
-    figure = axes.get_figure(root=True)
-    beside = figure is not None and figure.get_layout_engine() is not None
+    figure: Any = axes.get_figure(root=True)
+    beside = figure.get_layout_engine() is not None
+    if beside and sum(_named(one) == named for one in figure.axes) > 1:
+        one_legend(figure)
+        return
     place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)} if beside else {"loc": "best"}
     with style():
         axes.legend(fontsize=8.5, handlelength=3.0, **place)
 
 
-def one_legend(figure: Figure, columns: int = 4) -> None:
-    """Put one legend below all panels in place of one in each."""
+def _named(axes: Axes) -> list[tuple[str, type]]:
+    handles, labels = axes.get_legend_handles_labels()
+    return [(label, type(handle)) for label, handle in zip(labels, handles, strict=True)]
+
+
+def one_legend(figure: Figure, columns: int = 4, *, without: Collection[str] = ()) -> None:
+    """Put one legend below all panels in place of one in each, without these labels."""
+    for old in [*figure.legends, *filter(None, (axes.get_legend() for axes in figure.axes))]:
+        old.remove()
     found: dict[str, Any] = {}
     for axes in figure.axes:
-        handles, labels = axes.get_legend_handles_labels()
-        found |= dict(zip(labels, handles, strict=True))
-        if (own := axes.get_legend()) is not None:
-            own.remove()
-    with style():
-        place: dict[str, Any] = {"loc": "outside lower center", "ncols": columns, "handlelength": 3.0}
-        figure.legend(found.values(), found.keys(), fontsize=8.5, **place)
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, handle)
+    shown = {label: handle for label, handle in found.items() if label not in without}
+    if shown:
+        with style():
+            place: dict[str, Any] = {"loc": "outside lower center", "ncols": columns, "handlelength": 3.0}
+            figure.legend(shown.values(), shown.keys(), fontsize=8.5, **place)

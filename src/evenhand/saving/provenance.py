@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import subprocess
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -26,6 +27,12 @@ def made_with() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found | {"date": f"{datetime.now(UTC):%Y-%m-%d}"}
+
+
+def in_a_line(about: Mapping[str, str], *more: str) -> str:
+    """Return what a table was made with as its column `made_with` says it: without commas, which divide cells."""
+    names = [f"{name} {about[name]}" for name in ("evenhand", "commit") if name in about]
+    return "; ".join([*more, *names, about["date"]]).replace(",", "")
 
 
 def _commit() -> str:

@@ -140,18 +140,19 @@ def cost_of(history: xr.Dataset, kept: str, free: str) -> Cost:
     last, runs = history.isel(round=-1), history.sizes["replication"]
     with_it, without = last.sel(policy=kept), last.sel(policy=free)
     apart = with_it.regret - without.regret if "regret" in last else without.reward - with_it.reward
-    cost, wide, rounds = float(apart.mean()), half_width(apart), int(last["round"])
+    cost, wide, rounds = float(apart.mean()), float(half_width(apart)), int(last["round"])
     broken = None if without.violations.isnull().any() else int((without.violations > 0).sum())
     bounds = (cost - wide) / rounds, (cost + wide) / rounds
     return Cost(cost / rounds, *bounds, float(without.reward.mean()) / rounds, broken, runs)
 
 
-def half_width(each: xr.DataArray) -> float:
-    """Return half the width of the 95 % interval of a mean over replications, NaN for one replication."""
+def half_width(each: xr.DataArray) -> Any:
+    """Return half the width of the 95 % intervals of means over replications, NaN for one replication."""
     from scipy.stats import t
 
-    runs = each.size
-    return float(t.ppf(0.975, runs - 1) * each.std(ddof=1)) / runs**0.5 if runs > 1 else math.nan
+    runs = each.sizes["replication"]
+    scale = float(t.ppf(0.975, runs - 1)) / runs**0.5 if runs > 1 else math.nan
+    return scale * each.std("replication", ddof=int(runs > 1))
 
 
 def shares_change(codes: Ints, arms: int) -> bool:

@@ -255,7 +255,9 @@ def _write(study: Study, found: dict[str, Any], out: Path) -> list[Path]:
     from evenhand.cli.groups import write_bias
 
     write_csv(pd.DataFrame(found["arms"]), out / "arms.csv")
-    written = [out / "arms.csv", *(draw(out, name, plot) for name, plot in pictures(study.statistics()).items())]
+    written = [out / "arms.csv"]
+    for name, plot in pictures(study.statistics()).items():
+        written += draw(out, name, plot)
     if found["bias"]:
         written += write_bias(pd.DataFrame(found["bias"]), LEARNED, out)
     return written

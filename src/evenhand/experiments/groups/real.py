@@ -104,7 +104,7 @@ def real_data(settings: RealData, runner: Runner) -> Report:
                 where: dict[str, Any] = {"preset": preset, "delta": delta, "value": rounds}
                 tables.append(summary(history, world.sensitive).assign(**where))
     table = pd.concat(tables, ignore_index=True)
-    report = Report(data={"table": table})
+    report = Report()
     for preset in settings.presets:
         own = table[table["preset"] == preset]
         report.verdicts += _verdicts(own, preset, settings)
@@ -114,7 +114,7 @@ def real_data(settings: RealData, runner: Runner) -> Report:
             "The two-group form adds the groups' widths to the sensitive arms alone, which lifts them while data are "
             f"few; the pooled form adds them to all arms: its sensitive share is {pooled:.3f} ({preset})."
         )
-    report.figures[settings.data] = _draw(table, settings)
+    report.figures[settings.data] = _draw(table, settings), table
     return report
 
 
@@ -126,7 +126,7 @@ def _verdicts(table: pd.DataFrame, preset: str, settings: RealData) -> Iterator[
 
     def sure(slack: float, measure: str, weights: dict[str, float]) -> float:
         # The seed is the same at every delta, so that errors do not average out over them.
-        errors = [weight * panel(last, name, measure, "error").mean() for name, weight in weights.items()]
+        errors = [weight * panel(last, name, measure, "standard_error").mean() for name, weight in weights.items()]
         at_end = max(settings.multiples) >= 20
         return certainty(slack, float(np.linalg.norm(errors)), settings.replications) if at_end else 0.0
 
@@ -143,16 +143,18 @@ def _verdicts(table: pd.DataFrame, preset: str, settings: RealData) -> Iterator[
 
 
 def _draw(table: pd.DataFrame, settings: RealData) -> Figure:
-    from evenhand.plots.groups import plot_sweep
-    from evenhand.plots.style import figure, one_legend
+    from evenhand.plots.means import plot_means
+    from evenhand.plots.style import DASHED, figure, one_legend
 
     drawn, (share, loss) = figure(width=9.5, height=4.4, columns=2)
     own = table[(table["preset"] == settings.presets[0]) & np.isclose(table["delta"], settings.deltas[0])]
-    title = f"{settings.data.replace('_', ' ')}, delta = {settings.deltas[0]}"
-    across, up, lost = "horizon T", "share of sensitive pulls", "perceived regret a round"
-    plot_sweep(own, measures={"share": "-"}, across=across, up=up, title=f"Share of sensitive plays\n{title}", ax=share)
-    own = own.drop(columns="arm_share")
-    measures, title = {"perceived regret": "-"}, f"Perceived regret a round\n{title}"
-    plot_sweep(own, measures=measures, across=across, up=lost, title=title, ax=loss)
+    share.axhline(own["arm_share"].iloc[0], label="share of the arms", **DASHED)
+    where = f"{settings.data.replace('_', ' ')}, delta = {settings.deltas[0]}"
+    for axes, measure, up in (
+        (share, "share", "share of sensitive pulls"),
+        (loss, "perceived regret", "perceived regret a round"),
+    ):
+        shown, title = own[own["measure"] == measure], f"{up[0].upper()}{up[1:]}\n{where}"
+        plot_means(shown, "value", "policy", of="replications", title=title, across="horizon T", up=up, ax=axes)
     one_legend(drawn, 3)
     return drawn

@@ -22,6 +22,7 @@ from evenhand.groups import (
     TopInterval,
 )
 from evenhand.kernels.arrays import Floats
+from evenhand.simulation.frames import frame
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,7 +114,7 @@ def policies(world: BiasedLinearArms, settings: Sweep, point: dict[str, Any], pr
 
 @functools.lru_cache(maxsize=32)
 def sweep(settings: Sweep, runner: Runner) -> pd.DataFrame:
-    """Return the table of a sweep: dimension, preset, value, policy, measure, mean, error and the share of arms.
+    """Return the table of a sweep: dimension, preset, value, policy, measure, mean, its interval, the share of arms.
 
     Figures of one sweep share it. Measures: the sensitive group's share of the pulls, and the regrets per round.
     """
@@ -136,25 +137,17 @@ def sweep(settings: Sweep, runner: Runner) -> pd.DataFrame:
 
 
 def summary(history: xr.Dataset, sensitive: object) -> pd.DataFrame:
-    """Return mean and standard error over replications, at the end, of the sensitive share and of the regrets a
+    """Return the means over replications at the end, with their intervals, of the sensitive share and of the regrets a
     round."""
-    import pandas as pd
-
-    last = history.isel(round=-1)
-    measures = {"share": last.group_share.sel(group=sensitive)}
+    measures = {"share": history.group_share.sel(group=sensitive, drop=True)}
     for name in ("biased_regret", "true_regret", "perceived_regret"):
-        if name in last:
-            measures[name.replace("_", " ")] = last[name] / float(last["round"])
-    rows = []
-    for measure, values in measures.items():
-        spread = values.std("replication", ddof=1) / np.sqrt(values.sizes["replication"])
-        for policy in history.policy.values:
-            mean, error = float(values.sel(policy=policy).mean()), float(spread.sel(policy=policy))
-            rows.append({"policy": str(policy), "measure": measure, "mean": mean, "error": error})
-    return pd.DataFrame(rows).assign(arm_share=float(history.arm_share.sel(group=sensitive)))
+        if name in history:
+            measures[name.replace("_", " ")] = history[name] / history.attrs["rounds"]
+    found = frame(history.drop_vars([*history.data_vars]).assign(measures)).rename(columns={"variable": "measure"})
+    return found.assign(arm_share=float(history.arm_share.sel(group=sensitive)))
 
 
 def panel(table: pd.DataFrame, policy: str, measure: str, column: str = "mean") -> Floats:
-    """Return the means (or the column "error") of one policy and measure, in the order of the values."""
+    """Return the means (or the column "standard_error") of one policy and measure, in the order of the values."""
     own = table[(table["policy"] == policy) & (table["measure"] == measure)]
     return np.asarray(own.sort_values("value")[column].to_numpy(dtype=np.float64))

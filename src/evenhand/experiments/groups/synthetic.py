@@ -128,12 +128,13 @@ def _report(
     judge: Callable[[Sweep, pd.DataFrame, str], Iterator[ClaimVerdict]],
 ) -> Report:
     table = sweep(settings, runner)
-    report = Report(data={"table": table[table["measure"].isin(measures)]})
+    report = Report()
     panels = dict(_panels(settings, table))
     for title, own in panels.items():
         settled = own[own["value"] >= SETTLED] if settings.vary == "rounds" else own
         report.verdicts += judge(settings, settled, title)
-    report.figures[next(iter(measures)).replace(" ", "_")] = _draw(settings, panels, measures)
+    drawn = _draw(settings, panels, measures), table[table["measure"].isin(measures)]
+    report.figures[next(iter(measures)).replace(" ", "_")] = drawn
     return report
 
 
@@ -147,8 +148,8 @@ def _panels(settings: Sweep, table: pd.DataFrame) -> Iterator[tuple[str, pd.Data
 
 def _draw(settings: Sweep, panels: dict[str, Any], measures: dict[str, str]) -> Figure:
     """Draw a row for each measure and a column for each panel; of one panel, its measures beside each other."""
-    from evenhand.plots.groups import plot_sweep
-    from evenhand.plots.style import figure, one_legend
+    from evenhand.plots.means import plot_means
+    from evenhand.plots.style import DASHED, figure, one_legend
 
     cells = [(measure, title) for measure in measures for title in panels]
     columns = max(len(panels), len(cells) // len(panels))
@@ -156,10 +157,11 @@ def _draw(settings: Sweep, panels: dict[str, Any], measures: dict[str, str]) -> 
     width = 4.75 * columns if columns > 1 else 8.0
     drawn, axes = figure(width, 0.9 + 3.2 * rows, columns, rows=rows, share_y="row")
     for axis, (measure, title) in zip(np.ravel(axes), cells, strict=True):
-        shown = panels[title] if measure == "share" else panels[title].drop(columns="arm_share")
-        up = measures[measure]
-        said = f"{up[0].upper()}{up[1:]}\n{title}"
-        plot_sweep(shown, measures={measure: "-"}, across=NAMES[settings.vary], up=up, title=said, ax=axis)
+        shown, up = panels[title][panels[title]["measure"] == measure], measures[measure]
+        labels = {"title": f"{up[0].upper()}{up[1:]}\n{title}", "across": NAMES[settings.vary], "up": up}
+        if measure == "share":
+            axis.plot("value", "arm_share", data=shown.drop_duplicates("value"), label="share of the arms", **DASHED)
+        plot_means(shown, "value", "policy", of="replications", **labels, ax=axis)
     if len(cells) > 1:
         one_legend(drawn, 3)
     return drawn
@@ -171,7 +173,7 @@ def _about_shares(settings: Sweep, table: pd.DataFrame, title: str) -> Iterator[
 
     def near(claim: Claim, policy: str, goal: Any, tolerance: float, more: str = "") -> ClaimVerdict:
         distance = np.abs(panel(table, policy, "share") - goal)
-        sure = certainty(tolerance - distance, panel(table, policy, "share", "error"), runs)
+        sure = certainty(tolerance - distance, panel(table, policy, "share", "standard_error"), runs)
         said = f"largest distance {distance.max():.3f} ({title}){more}"
         return claim.verdict(distance.max() <= tolerance, said, settings, certainty=sure)
 
@@ -193,14 +195,14 @@ def _about_shares(settings: Sweep, table: pd.DataFrame, title: str) -> Iterator[
         yield STARVED.verdict(starved, f"{told} ({title})", settings, certainty=sure)
     if settings.vary == "arms":
         gap = abs(panel(table, CHAINING, "share")[-1] - owed[-1])
-        sure = certainty(0.05 - gap, panel(table, CHAINING, "share", "error")[-1], runs)
+        sure = certainty(0.05 - gap, panel(table, CHAINING, "share", "standard_error")[-1], runs)
         said = f"distance {gap:.3f} at n = {max(settings.values)} ({title})"
         yield UNIFORM.verdict(gap <= 0.05, said, settings, certainty=sure)
 
 
 def _about_regrets(settings: Sweep, table: pd.DataFrame, title: str) -> Iterator[ClaimVerdict]:
     fair, blind, naive = (panel(table, *which) for which in TRIO)
-    errors = [panel(table, *which, "error") for which in TRIO]
+    errors = [panel(table, *which, "standard_error") for which in TRIO]
     ratio = fair / blind
     said = f"ratios {ratio.min():.2f} to {ratio.max():.2f} ({title})"
     if settings.vary == "dimension":
@@ -217,7 +219,7 @@ def _about_regrets(settings: Sweep, table: pd.DataFrame, title: str) -> Iterator
     yield NAIVE_LOSES.verdict(bool((naive > fair).all()), said, settings, certainty=sure)
     if settings.vary == "bias":
         ends = _ends(table, "true regret")
-        errors_of = {name: np.hypot(*_ends(table, "true regret", "error")[name]) for name in ends}
+        errors_of = {name: np.hypot(*_ends(table, "true regret", "standard_error")[name]) for name in ends}
         told = ", ".join(f"{name} {first:.2f} to {last:.2f}" for name, (first, last) in ends.items()) + f" ({title})"
         rises = all(last - first > 3 * errors_of[name] for name, (first, last) in ends.items())
         sure = _sure(table, "true regret", settings, first=-1.0, last=1.0)
@@ -233,5 +235,5 @@ def _sure(table: pd.DataFrame, measure: str, settings: Sweep, first: float, last
     """Return how certain the sign of first * (the smallest value's) + last * (the largest value's) is, in both."""
     weights = np.array([first, last])
     slacks = [weights @ ends for ends in _ends(table, measure).values()]
-    errors = [np.hypot(*(weights * ends)) for ends in _ends(table, measure, "error").values()]
+    errors = [np.hypot(*(weights * ends)) for ends in _ends(table, measure, "standard_error").values()]
     return certainty(slacks, errors, settings.replications)

@@ -7,14 +7,16 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from scipy.stats import binomtest
 
 from evenhand.experiments.framework import Runner
 from evenhand.interventions import CSR, SRIS, OneShot, Problem, TwoStageCSR
 from evenhand.interventions.measures import simulated_searches
 from evenhand.interventions.search import Search
 from evenhand.jobs import run_all
-from evenhand.plots.interventions import plot_errors
+from evenhand.plots.means import plot_means
 from evenhand.plots.style import figure
 from evenhand.rng import child
 
@@ -34,7 +36,7 @@ def error_curves(
     problems: Sequence[Problem], tolerance: float, settings: dict[str, Any], runner: Runner, *, names: Sequence[str]
 ) -> pd.DataFrame:
     """Return a data frame with one row a search and budget: columns search, budget, runs, error, error_low,
-    error_high, none.
+    error_high, level, none.
 
     `error` is the share of runs that did not name the exact answer, with a 95 % Wilson interval; `none` the share
     that said that no candidate is fair. Settings used: budgets, runs (of each instance), seed.
@@ -63,17 +65,23 @@ def error_curves(
     done = run_all(one, work, runner.jobs)
     counts = pd.concat(done).groupby(["search", "budget"], sort=False)[["runs", "wrong", "none"]].sum().reset_index()
     counts["error"] = counts["wrong"] / counts["runs"]
-    counts["error_low"], counts["error_high"] = wilson(counts["wrong"], counts["runs"])
+    found = [
+        binomtest(wrong, runs).proportion_ci(method="wilson") for wrong, runs in counts[["wrong", "runs"]].to_numpy()
+    ]
+    counts["error_low"], counts["error_high"] = np.transpose(found)
     counts["none"] /= counts["runs"]
-    return counts[["search", "budget", "runs", "error", "error_low", "error_high", "none"]]
+    counts["level"] = 0.95
+    return counts[["search", "budget", "runs", "error", "error_low", "error_high", "level", "none"]]
 
 
-def drawn(curves: pd.DataFrame, title: str) -> Any:
-    """Return the figure of a set of curves."""
+def drawn(curves: pd.DataFrame, title: str) -> tuple[Any, pd.DataFrame]:
+    """Return the figure of a set of curves, and these."""
     picture, axes = figure(8.0, 3.8)
     meanings = {name: f"{name} ({what})" for name, (what, _) in SEARCHES.items()}
-    plot_errors(curves.assign(search=curves["search"].replace(meanings)), title=title, ax=axes)
-    return picture
+    table = curves.assign(search=curves["search"].replace(meanings))
+    table = table.rename(columns={"error": "mean", "error_low": "low", "error_high": "high"})
+    plot_means(table, "budget", "search", of="runs", title=title, across="trials", up="share of runs", ax=axes)
+    return picture, curves
 
 
 def error_at(curves: pd.DataFrame, search: str, budget: int | None = None, column: str = "error") -> float:
@@ -89,12 +97,3 @@ def standard_error(curves: pd.DataFrame, one: str, other: str, budget: int | Non
         error, runs = (error_at(curves, search, budget, column) for column in ("error", "runs"))
         variance += error * (1 - error) / runs
     return float(variance**0.5)
-
-
-def wilson(wrong: Any, runs: Any) -> tuple[Any, Any]:
-    """Return the ends of 95 % Wilson intervals of the shares wrong / runs."""
-    z = 1.959964
-    share, scale = wrong / runs, 1 + z**2 / runs
-    middle = (share + z**2 / (2 * runs)) / scale
-    reach = z * (share * (1 - share) / runs + z**2 / (4 * runs**2)) ** 0.5 / scale
-    return (middle - reach).clip(lower=0.0), (middle + reach).clip(upper=1.0)

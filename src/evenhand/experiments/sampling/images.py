@@ -31,10 +31,10 @@ from evenhand.experiments.sampling.tables import (
     schemes_for,
     table_1,
 )
-from evenhand.experiments.sampling.trials import ImageTrials, Scheme, worst
+from evenhand.experiments.sampling.trials import ImageTrials, Scheme, over_trials, worst_risks
 from evenhand.extras import optional
 from evenhand.jobs import run_all
-from evenhand.plots.sampling import plot_shares, plot_worst_risk
+from evenhand.plots.means import plot_means
 from evenhand.plots.style import figure
 from evenhand.rng import child, generator
 from evenhand.sampling import ArrayPool, EstimatorModel, OptimisticSampler, collect, group_errors, label_pairs
@@ -84,15 +84,20 @@ SCHEMES = (*ADAPTIVE, "Uniform", "Uncurated", "A_opt+")
 
 def image_report(frame: pd.DataFrame, settings: ImageTrials) -> Report:
     """Return the verdicts, tables and pictures of the histories of all schemes and trials."""
+    import pandas as pd
+
     drawn, (shares, risks) = figure(11.0, 3.8, columns=2)
-    plot_shares(frame, scheme="A_opt", ax=shares)
-    plot_worst_risk(frame, ax=risks)
+    mixture = over_trials(frame[frame["scheme"] == "A_opt"], "share", "group").assign(scheme="A_opt", measure="share")
+    title, up = "Mixture of the training set, A_opt", "share of the rows"
+    plot_means(mixture, "round", "group", of="trials", title=title, across="round", up=up, ax=shares)
+    shares.set_ylim(0, 1)
+    worst, title = over_trials(worst_risks(frame), "test_risk"), "Risk of the worst-off group"
+    plot_means(worst, "round", "scheme", of="trials", title=title, across="round", up="risk", ax=risks)
     ends = table_1(frame.assign(final_risk=frame["test_risk"])).drop(
         columns=["accuracy_after_refit", "accuracy_after_refit_deviation"]
     )
-    report = Report(
-        data={"history": frame, "table_1": ends, "mixture": _mixture(frame)}, figures={"mixture_and_risk": drawn}
-    )
+    figures = {"mixture_and_risk": (drawn, pd.concat([mixture, worst.assign(measure="worst test risk")]))}
+    report = Report(data={"history": frame, "table_1": ends}, figures=figures)
     for name in (*ADAPTIVE, "A_opt+"):
         claim = Claim(BEATS_UNIFORM.says.format(name), "Table 1", BEATS_UNIFORM.tolerance, NEEDS)
         report.verdicts.append(_against_uniform(claim, frame, name, at_last, settings))
@@ -133,14 +138,8 @@ def _against_uniform(
 
 def _late(frame: pd.DataFrame, scheme: str) -> Any:
     """Return the worst-off group's mean test accuracy over the later rounds, by trial."""
-    mine = worst(frame[frame["scheme"] == scheme])
+    mine = worst_risks(frame[frame["scheme"] == scheme])
     return 1 - mine[mine["round"] >= LATE * mine["round"].max()].groupby("trial")["test_risk"].mean()
-
-
-def _mixture(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return each group's share of the training rows and its test risk at the end of each scheme, means over trials."""
-    last = frame[frame["round"] == frame.groupby(["scheme", "trial"])["round"].transform("max")]
-    return last.groupby(["scheme", "group"], sort=False)[["share", "test_risk"]].mean().reset_index()
 
 
 def _mixture_verdict(frame: pd.DataFrame, settings: ImageTrials) -> ClaimVerdict:

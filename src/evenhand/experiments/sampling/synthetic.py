@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.experiments.framework import Claim, ClaimVerdict, Report, Runner, experiment, growth, slower
-from evenhand.experiments.sampling.trials import Curves, Scheme, SyntheticTrials, run_trials, worst
+from evenhand.experiments.sampling.trials import Curves, Scheme, SyntheticTrials, over_trials, run_trials, worst_risks
 from evenhand.jobs import run_all
-from evenhand.plots.sampling import plot_mixture, plot_risk_curves, plot_worst_risk
-from evenhand.plots.style import figure, one_legend
+from evenhand.plots.means import plot_means
+from evenhand.plots.style import DASHED, figure, one_legend
 from evenhand.rng import generator
 from evenhand.sampling import (
     EpsilonGreedySampler,
@@ -82,6 +82,7 @@ REWEIGHTED = Claim(
     "Section 6 leaves the last training step open",
     "worst risk of uniform collection with reweighting above that of A_opt by more than two standard errors",
     {"rounds": 1000, "trials": 100},
+    ours=True,
 )
 
 
@@ -103,30 +104,40 @@ def in_model_2(seed: int) -> tuple[Any, Any]:
 def fig1(settings: Curves, runner: Runner) -> Report:
     """Exact risks of the population's logistic classifier, and of classifiers trained on finite samples."""
     import pandas as pd
+    from scipy.stats import t
 
     report = Report()
     drawn, across = figure(9.5, 3.9, columns=2, share_y=True)
+    tables = []
     for axes, instance in zip(across, INSTANCES, strict=True):
         world = SyntheticModel1(instance=instance)
         rows = []
         for i, share in enumerate(np.linspace(0.02, 0.98, settings.shares)):
             exact = world.population_risk(*world.classifier([share, 1 - share]))
-            measured = np.mean(
-                [_trained(world, share, settings.rows, generator(settings.seed, i, t)) for t in range(settings.trials)],
-                axis=0,
+            found = np.array(
+                [
+                    _trained(world, share, settings.rows, generator(settings.seed, i, trial))
+                    for trial in range(settings.trials)
+                ]
             )
+            measured, error = found.mean(axis=0), found.std(axis=0, ddof=1) / np.sqrt(settings.trials)
+            half = t.ppf(0.975, settings.trials - 1) * error
             rows += [
                 {"instance": instance, "share": share, "group": g, "exact": exact[z], "measured": measured[z]}
+                | {"low": measured[z] - half[z], "high": measured[z] + half[z], "level": 0.95}
                 for z, g in enumerate(GROUPS)
             ]
         frame = pd.DataFrame(rows)
         fair = float(world.fair_mixture()[0])
-        report.data[f"curves_{instance}"] = frame
+        tables.append(frame)
         report.verdicts += _curve_verdicts(world, frame, instance, fair, settings)
         title = f"Risk of each group, instance {instance}\nfair mixture: share of u is {fair:.3f}"
-        plot_risk_curves(frame, fair=fair, title=title, ax=axes)
-    one_legend(drawn)
-    report.figures["fig1"] = drawn
+        shown = frame.rename(columns={"measured": "mean"}).assign(trials=settings.trials)
+        axes.plot(frame["share"], frame["exact"], "k.", markersize=3, label="exact")
+        axes.axvline(fair, **DASHED, label="fair mixture")
+        across = "share of group u in the training set"
+        plot_means(shown, "share", "group", of="trials", title=title, across=across, up="risk", ax=axes)
+    report.figures["fig1"] = drawn, pd.concat(tables)
     return report
 
 
@@ -190,7 +201,7 @@ def fig2(settings: SyntheticTrials, runner: Runner) -> Report:
 def _rate(name: str, instance: Any, frame: pd.DataFrame, settings: SyntheticTrials) -> ClaimVerdict:
     world = SyntheticModel1(instance=instance)
     least = world.population_risk(*world.classifier(world.fair_mixture())).max()
-    risks = worst(frame[(frame["scheme"] == name) & (frame["round"] >= settings.rounds / 10)])
+    risks = worst_risks(frame[(frame["scheme"] == name) & (frame["round"] >= settings.rounds / 10)])
     excess = risks.assign(batch=risks["trial"] % 10).groupby(["batch", "round"])["test_risk"].mean().unstack() - least
     slope, wide = growth(excess.columns, excess)
     return slower(replace(RATE, says=RATE.says.format(name)), slope, wide, -0.5, instance, settings)
@@ -201,18 +212,28 @@ def _mixtures(
 ) -> tuple[Report, list[tuple[str, pd.DataFrame, float]]]:
     """Run schemes in both instances and draw their mixtures; return the report, and of each instance its history and
     the fair share of u."""
-    report, found = Report(), []
+    import pandas as pd
+
+    report, found, tables = Report(), [], []
     drawn, across = figure(9.5, 3.9, columns=2, share_y=True)
     for axes, instance in zip(across, INSTANCES, strict=True):
         frame = run_trials(schemes, partial(in_model_1, instance), settings, runner.jobs)
         fair = float(SyntheticModel1(instance=instance).fair_mixture()[0])
         report.data[f"history_{instance}"] = frame
-        plot_mixture(frame, group="u", fair=fair, ax=axes)
-        axes.set_title(f"Share of group u in the training set, instance {instance}", loc="left", fontsize=10.5)
+        axes.axhline(fair, **DASHED, label="fair mixture")
+        tables.append(_drawn_share(axes, frame, "u", f", instance {instance}").assign(instance=instance))
         found.append((instance, frame, fair))
-    one_legend(drawn, 5)
-    report.figures[figure_name] = drawn
+    report.figures[figure_name] = drawn, pd.concat(tables)
     return report, found
+
+
+def _drawn_share(axes: Any, frame: pd.DataFrame, group: str, where: str = "") -> pd.DataFrame:
+    """Draw a group's share of the training set over the rounds, and return what was drawn."""
+    table = over_trials(frame[frame["group"] == group], "share").assign(group=group, measure="share")
+    title, up = f"Share of group {group} in the training set{where}", f"share of group {group}"
+    plot_means(table, "round", "scheme", of="trials", title=title, across="round", up=up, ax=axes)
+    axes.set_ylim(0, 1)
+    return table
 
 
 def _near(name: str, last: pd.DataFrame, fair: float, settings: SyntheticTrials, where: str) -> ClaimVerdict:
@@ -247,6 +268,8 @@ def fig10(settings: SyntheticTrials, runner: Runner) -> Report:
 @experiment("sampling/fig8", "The trend term, A_opt+", full=SyntheticTrials(), quick=SyntheticTrials(300, 8, 15))
 def fig8(settings: SyntheticTrials, runner: Runner) -> Report:
     """Run A_opt, A_opt+ and the baselines in SyntheticModel2, without forced exploration as the paper has it."""
+    import pandas as pd
+
     start: dict[str, Any] = {"forced": None, "warmup": 10}
     schemes: dict[str, Scheme] = {
         "A_opt": lambda seed: OptimisticSampler(GROUPS, exploration=0.1, seed=seed, **start),
@@ -258,11 +281,11 @@ def fig8(settings: SyntheticTrials, runner: Runner) -> Report:
     frame = run_trials(schemes, in_model_2, settings, runner.jobs)
     report = Report(data={"history": frame})
     drawn, (left, right) = figure(9.5, 3.9, columns=2)
-    plot_mixture(frame, group="v", ax=left)
-    plot_worst_risk(frame[frame["group"] == "v"], ax=right)
-    right.set_title("Risk of group v", loc="left", fontsize=10.5)
+    share = _drawn_share(left, frame, "v")
+    risk = over_trials(frame[frame["group"] == "v"], "test_risk").assign(group="v", measure="test risk")
+    plot_means(risk, "round", "scheme", of="trials", title="Risk of group v", across="round", up="risk", ax=right)
     one_legend(drawn, 5)
-    report.figures["fig8"] = drawn
+    report.figures["fig8"] = drawn, pd.concat([share, risk])
     last = frame[(frame["round"] == settings.rounds) & (frame["group"] == "v")]
     risks = {name: last[last["scheme"] == name].set_index("trial")["test_risk"] for name in schemes}
     said = ", ".join(f"{name} {risk.mean():.3f}" for name, risk in risks.items())

@@ -9,9 +9,9 @@ import numpy as np
 
 from evenhand.datasets.tables import ADULT_FEATURES, GERMAN_FEATURES, load_adult, load_german
 from evenhand.experiments.framework import Claim, ClaimVerdict, Report, Runner, certainty, critical_value, experiment
-from evenhand.experiments.sampling.trials import ImageTrials, Scheme, Tables, run_trials, worst
-from evenhand.plots.sampling import plot_worst_risk
-from evenhand.plots.style import figure, log_counts, one_legend
+from evenhand.experiments.sampling.trials import ImageTrials, Scheme, Tables, over_trials, run_trials, worst_risks
+from evenhand.plots.means import plot_means
+from evenhand.plots.style import figure, log_counts
 from evenhand.rng import generator
 from evenhand.sampling import (
     EpsilonGreedySampler,
@@ -108,16 +108,22 @@ def german_experiment(settings: Tables, runner: Runner) -> Report:
 
 
 def _report(frame: pd.DataFrame, settings: Tables, full: Tables, where: str, early: int) -> Report:
+    import pandas as pd
+
     drawn, panels = figure(9.5, 6.4, columns=2, rows=2, share_y="row")
     refits = (("test_risk", ""), ("final_risk", ", after the final refit"))
+    curves = []
     for (risk, gain), (value, when) in zip(panels.T, refits, strict=True):
-        plot_worst_risk(frame, value=value, ax=risk)
-        plot_worst_risk(frame, value=value, against="Uniform", ax=gain)
-        for axes in (risk, gain):
-            axes.set_title(axes.get_title(loc="left") + when, loc="left", fontsize=10.5)
+        for axes, against in ((risk, None), (gain, "Uniform")):
+            table = over_trials(worst_risks(frame, value, against), value).assign(measure=value, against=against)
+            title, up = f"Risk of the worst-off group{when}", "risk"
+            if against is not None:
+                title, up = f"Risk above that of {against}{when}", "difference of risks"
+            plot_means(table, "round", "scheme", of="trials", title=title, across="round", up=up, ax=axes)
             log_counts(axes)
-    one_legend(drawn, 5)
-    report = Report(data={"history": frame, "table_1": table_1(frame)}, figures={"worst_risk": drawn})
+            curves.append(table)
+    figures = {"worst_risk": (drawn, pd.concat(curves))}
+    report = Report(data={"history": frame, "table_1": table_1(frame)}, figures=figures)
     ends = {name: at_last(frame, name) for name in (*ADAPTIVE, "Uniform", "Uncurated")}
     late = {"rounds": full.rounds, "trials": full.trials}
     for name in ADAPTIVE:
@@ -135,7 +141,7 @@ def _report(frame: pd.DataFrame, settings: Tables, full: Tables, where: str, ear
 
 def at_last(frame: pd.DataFrame, scheme: str) -> Any:
     """Return the worst group's test accuracy at the last round, by trial."""
-    mine = worst(frame[frame["scheme"] == scheme])
+    mine = worst_risks(frame[frame["scheme"] == scheme])
     return 1 - mine.groupby("trial")["test_risk"].last()
 
 
@@ -174,7 +180,7 @@ def table_1(frame: pd.DataFrame) -> pd.DataFrame:
         mine = frame[frame["scheme"] == name]
         values: dict[str, float] = {}
         for label, column in (("accuracy", "test_risk"), ("accuracy_after_refit", "final_risk")):
-            ends = 1 - worst(mine, column).groupby("trial")[column].last()
+            ends = 1 - worst_risks(mine, column).groupby("trial")[column].last()
             values |= {label: float(ends.mean()), f"{label}_deviation": float(np.std(ends, ddof=1))}
         rows.append({"scheme": name, **values, "rounds": int(mine["round"].max()), "labels": int(mine["labels"].max())})
     return pd.DataFrame(rows)

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from evenhand.jobs import run_all
 from evenhand.rng import child
 from evenhand.sampling.labelling.collection import Test, collect
@@ -94,7 +96,20 @@ def run_trials(
     return pd.concat(found, ignore_index=True)
 
 
-def worst(frame: pd.DataFrame, value: str = "test_risk") -> pd.DataFrame:
-    """Return the worst group's value for each scheme, trial and round."""
-    found: Any = frame.groupby(["scheme", "trial", "round"], sort=False, as_index=False)[value].max()
-    return found
+def over_trials(frame: pd.DataFrame, value: str, by: str = "scheme") -> pd.DataFrame:
+    """Return the mean over trials in each round, with its standard error and its interval of the level beside it."""
+    from scipy.stats import t
+
+    grouped = frame.groupby([by, "round"], sort=False)[value]
+    found = grouped.agg(mean="mean", standard_error="sem", trials="size").reset_index()
+    half = t.ppf(0.975, np.maximum(1, found["trials"] - 1)) * found["standard_error"]
+    return found.assign(low=found["mean"] - half, high=found["mean"] + half, level=0.95)
+
+
+def worst_risks(frame: pd.DataFrame, value: str = "test_risk", against: str | None = None) -> pd.DataFrame:
+    """Return the worst group's risk for each scheme, trial and round, or how much it is above that of a scheme."""
+    worst: Any = frame.groupby(["scheme", "trial", "round"], sort=False, as_index=False)[value].max()
+    if against is None:
+        return worst
+    table = worst.pivot_table(index=["trial", "round"], columns="scheme", values=value, sort=False)
+    return table.sub(table[against], axis=0).stack().rename(value).reset_index()

@@ -13,7 +13,7 @@ import numpy as np
 
 from evenhand.experiments.framework import Claim, Report, Runner, experiment, growth
 from evenhand.kernels.arrays import Floats, Ints
-from evenhand.plots.similarity import plot_total, plot_violations
+from evenhand.plots.means import plot_means
 from evenhand.plots.style import figure
 from evenhand.similarity import (
     EllipsoidDistance,
@@ -29,6 +29,7 @@ from evenhand.similarity import (
 from evenhand.similarity.learner import DistanceLearner
 from evenhand.similarity.program import Select
 from evenhand.similarity.worlds import Appearance
+from evenhand.simulation.frames import frame
 
 FLAT = Claim(
     "Violations above epsilon stop: their number is flat or logarithmic in T",
@@ -41,6 +42,7 @@ SHAPE = Claim(
     "Theorem 4, constant taken as one",
     "the mean of every cell with k >= 3 is below the bound",
     {"rounds": 100_000, "replications": 10},
+    ours=True,
 )
 ADVERSARY = Claim(
     "Against an adversary that shows the pairs the policy knows least, violations still stop",
@@ -53,6 +55,7 @@ CLOSE = Claim(
     "Theorem 3: the price of the metric is a term in log T and one in epsilon T",
     "mean regret at T within 5 % of that of the policy that knows the metric",
     {"rounds": 100_000},
+    ours=True,
 )
 SLOPE = Claim(
     "Regret grows no faster than sqrt(T)",
@@ -64,6 +67,7 @@ BELOW = Claim(
     "Regret stays below k^2 d^2 log(.) + k^3 epsilon T + d sqrt(T) log(T / delta)",
     "Theorem 3, constant taken as one",
     "mean regret below the bound at every checkpoint",
+    ours=True,
 )
 MANY = Claim(
     "With many choices a round violations stop as well",
@@ -71,6 +75,10 @@ MANY = Claim(
     "the second half of the rounds adds at most 5 % of all violations",
     {"rounds": 5_000},
 )
+TITLES = {
+    "regret": ("Regret to the best fair policy", "cumulative regret (expected reward)"),
+    "violations": ("Pairs treated more differently than distance + epsilon", "violations, cumulative (pairs)"),
+}
 
 
 @dataclass(frozen=True)
@@ -119,9 +127,16 @@ def violations(settings: Settings, runner: Runner) -> Report:
             settings,
         ),
     ]
-    drawn, panels = figure(width=3.4 * len(settings.dimensions), height=3.4, columns=len(settings.dimensions))
-    plot_violations(tails, ax=panels)
-    return Report({"table": table}, verdicts, {"violations": drawn})
+    curves = pd.concat(
+        [frame(own[["violations"]], last=False).assign(d=d, k=f"k = {k}") for (d, k), own in tails.items()]
+    )
+    drawn, panels = figure(width=3.4 * len(settings.dimensions), height=3.8, columns=len(settings.dimensions))
+    for d, axes in zip(settings.dimensions, panels, strict=True):
+        labels = {"title": f"{d} features, k individuals", "across": "round", "up": "violations above epsilon (pairs)"}
+        plot_means(curves[curves["d"] == d], "round", "k", of="replications", **labels, ax=axes)
+        axes.set_xscale("log")
+        axes.set_ylim(bottom=0.0)
+    return Report({"table": table}, verdicts, {"violations": (drawn, curves)})
 
 
 @experiment(
@@ -254,10 +269,13 @@ def _slope(rounds: Ints, means: Floats) -> float:
     return growth(rounds[kept], means[None, kept])[0] if kept.sum() > 2 else float("nan")
 
 
-def _draw(history: object, variable: str, *, log: bool = False) -> Any:
+def _draw(history: Any, variable: str, *, log: bool = False) -> tuple[Any, Any]:
     drawn, axes = figure()
-    plot_total(history, variable, log=log, ax=axes)
-    return drawn
+    table, (title, up) = frame(history[[variable]], last=False), TITLES[variable]
+    plot_means(table, "round", "policy", of="replications", title=title, across="round", up=up, ax=axes)
+    axes.set_xscale("log" if log else "linear")
+    axes.set_ylim(bottom=0.0 if variable == "violations" else None)
+    return drawn, table
 
 
 def _spread(values: Floats) -> str:
