@@ -25,6 +25,7 @@ from evenhand.evaluation.distributions import shares_in
 from evenhand.evaluation.logged import positions_in
 from evenhand.evaluation.refitted import best_by, logistic_by
 from evenhand.evaluation.replay import learns
+from evenhand.policy.traits import traits_of
 from evenhand.promises.promise import Promise
 from evenhand.protocol import Label
 from evenhand.quotas import LoggedArms
@@ -168,7 +169,8 @@ def evaluate(
     every = found.evaluations if isinstance(found, Comparison) else {next(iter(named)): found}
     if picture is not None:
         _draw(found, picture, at_least)
-    costs = _price(frame, arm, reward, shares, limits, promise) if promises and not position else None
+    sees = any(traits_of(one).contextual for one in learners)
+    costs = _price(frame, arm, reward, shares, limits, promise, sees) if promises and not position else None
     last = list(every.values())[-1]
     met = None if at_least is None else last.at_least(at_least)
     if json:
@@ -231,13 +233,19 @@ def _promised(owed: Any, limits: dict[str, Any], file: Path | None, arms: Sequen
 
 
 def _price(
-    frame: pd.DataFrame, arm: str, reward: str, shares: str, limits: dict[str, Any], file: Path | None
+    frame: pd.DataFrame,
+    arm: str,
+    reward: str,
+    shares: str,
+    limits: dict[str, Any],
+    file: Path | None,
+    contexts: bool,
 ) -> Price | str:
     """Return what the promise costs in the long run by the log, whatever the policies have learned from it."""
     arms = in_column_order(frame, [arm], column(frame, arm))
     promised = _promised(shares_of(shares, arms) if shares else None, limits, file, arms)
     assert promised is not None
-    return known_price(promised, frame, arm, reward)
+    return known_price(promised, frame, arm, reward, contexts=contexts)
 
 
 def _fitted(kind: str, columns: list[str], arm: str, reward: str, frame: pd.DataFrame) -> Refitted:
