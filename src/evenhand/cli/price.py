@@ -87,7 +87,7 @@ def price(
         named = named_shares(means, "--means")
         given = numbers_of(means, "--means") if named is None else numbers_by_name(named, "--means")
         arms = list(range(len(given))) if named is None else list(given)
-    promised = _promised(arms, shares, cap, window, promise).varied(offers="all")  # as the price supposes
+    promised = promise_of(arms, shares, cap, window, promise).varied(offers="all")  # as the price supposes
     found = quotas.price(promised, given, arm=arm, reward=reward)
     if json:
         as_json({"promise": str(promised)} | price_body(found), found)
@@ -96,7 +96,8 @@ def price(
     say_price(found)
 
 
-def _promised(arms: list[Label], shares: str, cap: str, window: str, file: Path | None) -> Promise:
+def promise_of(arms: list[Label], shares: str, cap: str, window: str, file: Path | None) -> Promise:
+    """Return what the options promise."""
     if file is not None:
         return promise_in(file, arms)
     if not (shares or cap or window):
