@@ -127,8 +127,7 @@ def cost_in_log(policy: Any, statistics: Statistics) -> list[str]:
     if not isinstance(policy, QuotaPolicy):
         return [f"The promise forced {statistics.forced:,} of {statistics.rounds:,} decisions."]
     own, *others = statistics.deciders.tolist()
-    known = {"the promise": True, "the lottery": policy._drawn, "prices": policy._priced}
-    counts = [(who, count) for who, count in zip(DECIDERS[1:], others, strict=True) if count or known.get(who)]
+    counts = [(who, count) for who, count in zip(DECIDERS[1:], others, strict=True) if count or who == DECIDERS[1]]
     counted = "; ".join(f"{who} decided {count:,}" for who, count in counts)
     said = f"Of {statistics.rounds:,} decisions {own:,} were the learner's first wish; {counted}."
     free = own == statistics.rounds and not policy._drawn and not policy._priced
@@ -155,10 +154,9 @@ def cost_of_study(policy: Any, statistics: Statistics, frame: pd.DataFrame) -> q
                 lost.append(sum(best) - sum(scores[one] for one in played))
     if not lost:
         return BY_CONTEXTS
-    each = sum(lost) / len(lost)
     return (
         f"By the model's own reckoning, its scores in {len(lost):,} decisions, the changes of its first wishes cost "
-        f"{number(sum(lost))} in all, {number(each)} a decision."
+        f"{number(sum(lost))} in all, {number(sum(lost) / len(lost))} a decision."
     )
 
 

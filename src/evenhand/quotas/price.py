@@ -166,8 +166,8 @@ def price(promise: Promise, means: object, *, arm: str = "arm", reward: str = "r
 def saw_contexts(log: pd.DataFrame) -> bool:
     """Return whether a log, as `Study.frame` or `Study.bandit_frame` writes it, says that its policy saw contexts."""
     given = log["given"].astype(str) if "given" in log else None
-    shown = any(str(name).startswith("context_") for name in log)
-    return shown or (given is not None and bool(given.str.contains("""['"](?:contexts|erased)['"]:""").any()))
+    named = given is not None and bool(given.str.contains("""['"](?:contexts|erased)['"]:""").any())
+    return named or any(str(name).startswith("context_") for name in log)
 
 
 def check_promise(given: object) -> None:
