@@ -54,6 +54,12 @@ def test_chances_are_said_written_and_drawn_by(audited):
     assert body["notes"]
 
 
+@pytest.mark.parametrize("how", [("--state", "pairs.evenhand"), ("--group", "age", "--reward", "repaid")])
+def test_a_file_is_written_in_the_form_that_its_name_says(audited, how):
+    done = run("choose", "people.csv", *how, "--places", 2, "--out", "who.xlsx")
+    assert "--out: expected a file that ends in .csv or .html, got 'who.xlsx'" in str(done.exception)
+
+
 def test_a_page_shows_the_chances_the_draw_and_close_people_who_differ_most(audited):
     usual = ["choose", "people.csv", "--state", "pairs.evenhand", "--places", 2, "--reward", "repaid"]
     done = run(*usual, "--out", "who.html", "--seed", 4)

@@ -20,6 +20,8 @@ def test_a_plan_states_each_arm_and_each_trial(tmp_path):
     means = [f"{one.mean:.4g} +- {one.standard_error:.2g}" for one in written.drop(columns="level").itertuples()]
     assert rows["plays"][1:] == means  # too wide for a screen, so it is turned
     assert rows["shown to differ"][1] == "-"
+    assert "\nucb1: no arm could be compared with the control. That takes" in printed
+    assert f"\n{LOTTERY[1]}: no arm could" not in printed
     body = json.loads(answer(*PLAN, *LOTTERY, *NAMED, "--json"))
     assert body["missing"] == 0.1
     found = pd.DataFrame(body["characteristics"])

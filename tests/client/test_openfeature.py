@@ -7,6 +7,7 @@ import subprocess
 import sys
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 from openfeature import api
@@ -17,7 +18,7 @@ from openfeature.track import TrackingEventDetails
 
 from evenhand.client import Client, openfeature
 from evenhand.client.openfeature import EvenhandProvider, _first
-from evenhand.errors import ArgumentError
+from evenhand.errors import ArgumentError, ServiceError
 
 ANN, BOB = EvaluationContext("ann"), EvaluationContext("bob")
 
@@ -244,6 +245,52 @@ def test_the_evaluation_context_says_what_the_round_shows(flags):
     refused = plain.client.get_string_details(plain.flag, "none", EvaluationContext("ann", {"available": ["green"]}))
     assert (refused.value, refused.error_code) == ("none", ErrorCode.INVALID_CONTEXT)
     assert "green" in refused.error_message
+
+
+def test_plain_attributes_are_the_features_that_the_policy_names(flags):
+    plain, seen = flags("red", "blue"), {"age": 31, "country": "SE", "email": "ann@example.org", "when": object()}
+    assert plain.client.get_string_value(plain.flag, "none", EvaluationContext("ann", seen)) != "none"
+    encoder = {"columns": {"country": ["SE", "NO"], "age": None}}
+    study = plain.provider._client.create("named", CONTEXTUAL | {"encoder": encoder})
+    assert details(plain.client, "named", seen).error_code is None
+    assert study.record(1)["given"] == {"contexts": {"country": "SE", "age": 31}}
+    missing = details(plain.client, "named", {"age": 31})
+    assert (missing.error_code, "country" in missing.error_message) == (ErrorCode.INVALID_CONTEXT, True)
+    assert details(plain.client, "named", {"contexts": [[1, 0, 5.0]] * 2, "age": 31}).error_code is None
+    assert study.record(2)["given"] == {"contexts": [[1, 0, 5.0]] * 2}
+
+
+class AtOnce:
+    """A thread that has ended when it was started."""
+
+    def __init__(self, target, **_):
+        self.start = target
+
+
+def test_of_a_service_that_is_away_nobody_waits_for_an_answer(flags, monkeypatch):
+    one, now, sent, there = flags("red", "blue", sticky=True), [1000.0], [], []
+
+    def send(client, call, real=Client._send):
+        sent.append(call.path)
+        if not there:
+            raise ServiceError("no answer")
+        return real(client, call)
+
+    monkeypatch.setattr(openfeature, "monotonic", lambda: now[0])
+    monkeypatch.setattr(openfeature, "threading", SimpleNamespace(Thread=AtOnce))
+    monkeypatch.setattr(Client, "_send", send)
+
+    def asked(later):
+        now[0] = 1000.0 + later
+        return one.client.get_string_details(one.flag, "none", ANN).error_code
+
+    assert [asked(0) for _ in range(3)] == [ErrorCode.GENERAL] * 3
+    assert sent == [f"/studies/{one.flag}/ask"] * 3
+    assert [asked(later) for later in (0, 1, 4.9, 5)] == [ErrorCode.GENERAL] * 4
+    assert sent[3:] == ["/studies"] * 2
+    there.append(True)
+    assert [asked(later) for later in (6, 10, 10)] == [ErrorCode.GENERAL, ErrorCode.GENERAL, None]
+    assert sent[5:] == ["/studies", f"/studies/{one.flag}/ask"]
 
 
 def test_what_fails_gives_the_default_and_says_why(flags):

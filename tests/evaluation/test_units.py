@@ -27,6 +27,12 @@ def people(seed, *, units=40, most=60):
     return frame.sample(frac=1, random_state=seed).reset_index(drop=True)
 
 
+@pytest.mark.parametrize("unit", ["arm", "y"])
+def test_an_arm_or_a_reward_is_no_unit(unit):
+    with pytest.raises(ArgumentError, match=f"unit: expected another column .*, got '{unit}'"):
+        eh.evaluate(people(1), POLICY, **NAMED, unit=unit)
+
+
 @pytest.mark.parametrize("estimator", ["ips", "snips", "dr"])
 @pytest.mark.parametrize("interval", ["anytime", "once", "normal"])
 def test_the_interval_holds_for_people_though_their_rows_are_alike(estimator, interval):

@@ -282,7 +282,7 @@ def test_a_store_is_no_file_of_answers_and_a_name_that_comes_twice_has_one_link(
         ("1,2,unfair", [], "--gap: expected a number together with --read, got nothing; 0.2 asks whether"),
         ("1,2,fair", ["--gap", 0.2], "judged.csv: column 'answer', row 2: expected unfair or acceptable, got 'fair'"),
         ("0,2,unfair", ["--gap", 0.2], "column 'one', row 2: expected a row of the people, from 1 to 5, got '0'"),
-        ("3,3,acceptable", ["--gap", 0.2], "column 'other', row 2: expected another row than in column 'one', got '3'"),
+        ("3,3,acceptable", ["--gap", 0.2], "row 2: other: expected another person than one, got the same"),
     ],
 )
 def test_an_answer_in_a_file_that_cannot_be_is_refused_and_none_is_taken(people, judged, row, more, says):

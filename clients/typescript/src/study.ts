@@ -13,7 +13,10 @@ export type Label = string | number;
 export type Shares = Record<string, number | string>;
 export type Told = "told" | "already told";
 /** What a round shows the policy. */
-export type Shown = Pick<Schemas["AskBody"], "contexts" | "groups" | "available" | "annotator" | "weight" | "scores">;
+export type Shown = Pick<
+  Schemas["AskBody"],
+  "contexts" | "attributes" | "groups" | "available" | "annotator" | "weight" | "scores"
+>;
 /** What happened beside the reward. */
 export type Happened = Pick<
   Schemas["TellBody"],

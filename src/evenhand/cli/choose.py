@@ -88,6 +88,8 @@ def choose(
         for FILE.html a page to hand over.
     seed : The seed of the draw; by default drawn and reported.
     """
+    if out is not None and not is_page(out) and out.suffix.lower() != ".csv":
+        raise ArgumentError(expected("--out", "a file that ends in .csv or .html", str(out)))
     if group:
         _by_record(context, table, applicants, out, json)
         return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -12,11 +11,11 @@ import typer
 
 from evenhand.cli.inputs.inputs import columns_of, limits_of, named_shares, names_of, numbers_by_name, shares_of
 from evenhand.cli.inputs.policies import check_kept, policies_of
-from evenhand.cli.inputs.promises import UNDER, promise_in, with_and_without
+from evenhand.cli.inputs.promises import UNDER, with_and_without
 from evenhand.cli.inputs.tables import is_table, read_table
 from evenhand.cli.options import JSON, Options
 from evenhand.cli.output import PROMISE_WORDS, as_json, draw, folder, print_text, records, say_notes
-from evenhand.cli.price import known_price, price_body, say_price
+from evenhand.cli.price import known_price, price_body, promise_of, say_price
 from evenhand.cli.refusals import typed_options
 from evenhand.data.tables import column, in_column_order, numbers
 from evenhand.errors import ArgumentError, TableError, Wording, expected
@@ -25,8 +24,8 @@ from evenhand.evaluation.distributions import shares_in
 from evenhand.evaluation.logged import positions_in
 from evenhand.evaluation.refitted import best_by, logistic_by
 from evenhand.evaluation.replay import learns
+from evenhand.policy.traits import traits_of
 from evenhand.promises.promise import Promise
-from evenhand.protocol import Label
 from evenhand.quotas import LoggedArms
 
 if TYPE_CHECKING:
@@ -134,8 +133,10 @@ def evaluate(
         raise ArgumentError(expected("--picture", "a file that ends in .png", str(picture)))
     frame = read_table(log, text=[name for name in (arm, position, unit, *columns) if name])
     named: dict[str, Any] = {}
+    arms = in_column_order(frame, [arm], column(frame, arm))
+    stated = promise_of(arms, shares, cap, window, promise) if promises else None
     if policy or not fit:
-        named = _policies(policy or [], shares, limits, promise, tolerance, seed, frame, arm, reward, position)
+        named = _policies(policy or [], shares, limits, promise, stated, tolerance, seed, frame, arm, reward, position)
     for kind in fit or ():
         named[" by ".join([kind, *([by] if by else [])])] = _fitted(kind, columns, arm, reward, frame)
     typed = typed_options(context)
@@ -168,7 +169,8 @@ def evaluate(
     every = found.evaluations if isinstance(found, Comparison) else {next(iter(named)): found}
     if picture is not None:
         _draw(found, picture, at_least)
-    costs = _price(frame, arm, reward, shares, limits, promise) if promises and not position else None
+    sees = any(traits_of(one).contextual for one in learners)
+    costs = None if stated is None or position else known_price(stated, frame, arm, reward, contexts=sees)
     last = list(every.values())[-1]
     met = None if at_least is None else last.at_least(at_least)
     if json:
@@ -190,18 +192,18 @@ def _policies(
     shares: str,
     limits: dict[str, Any],
     promise: Path | None,
+    stated: Promise | None,
     tolerance: float,
     seed: int,
     frame: pd.DataFrame,
     *columns: str,
 ) -> dict[str, Any]:
     """Return the policies by the words that name them; `columns` are those of the arm, the reward and the position."""
-    if not given and not shares and not limits and promise is None:
+    if not given and stated is None:
         raise ArgumentError(expected("--policy", "a policy to evaluate, or --shares or --promise", None))
     arm, reward, position = columns
     world = LoggedArms(frame, arm=arm, reward=reward)
     owed = shares_of(shares, world.arms) if shares else None
-    stated = _promised(owed, limits, promise, world.arms)
     found: dict[str, Any] = {}
     for spec in given or (UNDER_SHARES if promise is None else [""]):
         if spec.startswith("log:"):
@@ -221,23 +223,6 @@ def _policies(
             kept = {k: under(v) for k, v in read.items()} if by_position else under(read)
             found[spec + (" under the shares" if promise is None else UNDER)] = kept
     return found
-
-
-def _promised(owed: Any, limits: dict[str, Any], file: Path | None, arms: Sequence[Label]) -> Promise | None:
-    """Return what the options promise."""
-    if file is not None:
-        return promise_in(file, arms)
-    return Promise(owed or dict.fromkeys(arms, 0), **limits) if owed or limits else None
-
-
-def _price(
-    frame: pd.DataFrame, arm: str, reward: str, shares: str, limits: dict[str, Any], file: Path | None
-) -> Price | str:
-    """Return what the promise costs in the long run by the log, whatever the policies have learned from it."""
-    arms = in_column_order(frame, [arm], column(frame, arm))
-    promised = _promised(shares_of(shares, arms) if shares else None, limits, file, arms)
-    assert promised is not None
-    return known_price(promised, frame, arm, reward)
 
 
 def _fitted(kind: str, columns: list[str], arm: str, reward: str, frame: pd.DataFrame) -> Refitted:

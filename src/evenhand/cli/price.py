@@ -7,6 +7,8 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from evenhand import quotas
 from evenhand.cli.inputs.inputs import limits_of, named_shares, numbers_by_name, numbers_of, shares_of
 from evenhand.cli.inputs.promises import promise_in
@@ -14,15 +16,28 @@ from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import FORM, JSON, Options
 from evenhand.cli.output import as_json, cell, print_text, records, say_notes
 from evenhand.cli.refusals import in_shell
-from evenhand.data.tables import column, in_column_order
-from evenhand.display.digits import exact, with_signs
+from evenhand.data.tables import OFFERED, column, in_column_order
+from evenhand.display.digits import exact, number, with_signs
 from evenhand.errors import ArgumentError, expected
+from evenhand.frames import is_frame
+from evenhand.policy.traits import traits_of
 from evenhand.promises.clause import AT_MOST
 from evenhand.promises.promise import Promise, read_promise
+from evenhand.quotas.price import saw_contexts
+from evenhand.quotas.quota_policy import QuotaPolicy
+from evenhand.studies.log.codec import revive
+from evenhand.studies.statistics.statistics import DECIDERS, Statistics
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from evenhand.protocol import Label
 
+BY_CONTEXTS = (
+    "What the promise costs is not known: the policy sees contexts, and the mean rewards of arms do not say what it "
+    "would earn without the promise. `evenhand evaluate --contexts` replays a learner on a log with it and without."
+)
+COSTLESS = "So the promise has cost nothing."
 MOST_CLAUSES = 30
 """How many clauses a terminal shows, those that cost most."""
 
@@ -72,7 +87,7 @@ def price(
         named = named_shares(means, "--means")
         given = numbers_of(means, "--means") if named is None else numbers_by_name(named, "--means")
         arms = list(range(len(given))) if named is None else list(given)
-    promised = _promised(arms, shares, cap, window, promise).varied(offers="all")  # as the price supposes
+    promised = promise_of(arms, shares, cap, window, promise).varied(offers="all")  # as the price supposes
     found = quotas.price(promised, given, arm=arm, reward=reward)
     if json:
         as_json({"promise": str(promised)} | price_body(found), found)
@@ -81,7 +96,8 @@ def price(
     say_price(found)
 
 
-def _promised(arms: list[Label], shares: str, cap: str, window: str, file: Path | None) -> Promise:
+def promise_of(arms: list[Label], shares: str, cap: str, window: str, file: Path | None) -> Promise:
+    """Return what the options promise."""
     if file is not None:
         return promise_in(file, arms)
     if not (shares or cap or window):
@@ -90,12 +106,58 @@ def _promised(arms: list[Label], shares: str, cap: str, window: str, file: Path 
     return read_promise(owed, arms=arms, **limits_of(cap, window))
 
 
-def known_price(promise: Promise, means: Any, arm: str = "arm", reward: str = "reward") -> quotas.Price | str:
-    """Return what a promise costs in the long run, or a sentence that says why it is not known."""
+def known_price(
+    promise: Promise, means: Any, arm: str = "arm", reward: str = "reward", *, contexts: bool = False
+) -> quotas.Price | str:
+    """Return what a promise costs in the long run, or a sentence that says why it is not known, as where a policy sees
+    `contexts`."""
+    if contexts or (is_frame(means) and saw_contexts(means)):
+        return BY_CONTEXTS
     try:
         return quotas.price(promise, means, arm=arm, reward=reward)
     except ArgumentError as error:
         return f"What the promise costs in the long run is not known: {in_shell(error)}."
+
+
+def cost_in_log(policy: Any, statistics: Statistics) -> list[str]:
+    """Return who decided, counted from the log of a study, in sentences; and that the promise has cost nothing, if
+    nobody but the learner did."""
+    if statistics.when is None or not statistics.rounds:
+        return []
+    if not isinstance(policy, QuotaPolicy):
+        return [f"The promise forced {statistics.forced:,} of {statistics.rounds:,} decisions."]
+    own, *others = statistics.deciders.tolist()
+    counts = [(who, count) for who, count in zip(DECIDERS[1:], others, strict=True) if count or who == DECIDERS[1]]
+    counted = "; ".join(f"{who} decided {count:,}" for who, count in counts)
+    said = f"Of {statistics.rounds:,} decisions {own:,} were the learner's first wish; {counted}."
+    free = own == statistics.rounds and not policy._drawn and not policy._priced
+    return [said, *[COSTLESS] * free]
+
+
+def cost_of_study(policy: Any, statistics: Statistics, frame: pd.DataFrame) -> quotas.Price | str:
+    """Return what the promise of a study costs in the long run or, if the policy sees contexts, a sentence: what its
+    changes have cost by the learner's own scores, where these are expected rewards."""
+    import pandas as pd
+
+    traits, arm = traits_of(policy), "arms" if "arms" in frame else "arm"
+    if traits.contextual is False:
+        told = frame.loc[frame["reward"].notna(), [arm, "reward"]].explode([arm, "reward"]).astype({"reward": float})
+        return known_price(statistics.promise, pd.DataFrame({"arm": told[arm].to_numpy(), "reward": told["reward"]}))
+    lost = []
+    if traits.scored is not None and math.isfinite(traits.scored[0]):
+        offers = frame.get(OFFERED, pd.Series([statistics.labels] * len(frame)))
+        for given, decided, offer in zip(frame["given"], frame["decision"], offers, strict=True):
+            if "contexts" in given:  # else they were erased
+                scores = dict(zip(statistics.labels, np.ravel(revive(given["contexts"])).tolist(), strict=False))
+                played = decided.get("arms") or [decided["arm"]]
+                best = sorted((scores[one] for one in offer), reverse=True)[: len(played)]
+                lost.append(sum(best) - sum(scores[one] for one in played))
+    if not lost:
+        return BY_CONTEXTS
+    return (
+        f"By the model's own reckoning, its scores in {len(lost):,} decisions, the changes of its first wishes cost "
+        f"{number(sum(lost))} in all, {number(sum(lost) / len(lost))} a decision."
+    )
 
 
 def price_body(found: quotas.Price | str) -> dict[str, Any]:

@@ -19,20 +19,21 @@ from evenhand.cli.exit_codes import UNDECIDED
 from evenhand.cli.inputs.inputs import columns_of
 from evenhand.cli.options import JSON, STUDY, Options, is_store
 from evenhand.cli.output import answer, drawing, is_page, promise_verdict
-from evenhand.cli.price import clause_notes, clause_rows, known_price
+from evenhand.cli.price import COSTLESS, clause_notes, clause_rows, cost_in_log, cost_of_study, known_price
 from evenhand.cli.refusals import command_line, in_shell, typed_options
 from evenhand.data.tables import numbers
 from evenhand.display.html import Table, notes_of
 from evenhand.display.report import Aside, Part, Png, Typed, page
 from evenhand.errors import ArgumentError, expected
-from evenhand.policy.traits import traits_of
 from evenhand.promises.clause import in_words
+from evenhand.quotas.price import saw_contexts
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from evenhand.audit import Audit
     from evenhand.promises.promise import Promise
+    from evenhand.quotas.price import Price
 
 LATEST = 8
 COUNTED = (
@@ -48,7 +49,6 @@ WEIGHED = (
     "last digit; nothing is estimated."
 )
 """The same where decisions have weights."""
-BY_CONTEXTS = "What keeping it costs is not known: the learner sees contexts, and an arm does not earn the same in all."
 Words = Callable[[str], str]
 """What says a text in the words that the reader uses."""
 Found = tuple[str, bool | None, str, dict[str, Any]]
@@ -124,12 +124,13 @@ def log_report(audited: Audited, log: str, reward: str, again: str, call: Sequen
             known = frame.dropna(subset=reward) if reward in frame else frame
             earned, plays = numbers(known, reward), read_plays(known, named["arm"], dict.fromkeys(finding.promise.arms))
             alone = len(plays.labels) == len(known)
-            cost = _cost(finding.promise, plays.labels, earned) if alone else ["Not known: arms share rewards."]
-            cost = [f"Not known: the promise is about {by}, not about rounds."] if by else cost
+            cost = ["Not known: arms share rewards."]
             if alone:
                 told = pd.DataFrame({named["arm"]: plays.labels, reward: earned})
+                cost = _cost(known_price(finding.promise, told, named["arm"], reward, contexts=saw_contexts(frame)))
                 worth = reward, told.groupby(named["arm"])[reward].mean().to_dict()
                 totals = [_table(_totals(told, named["arm"], reward, finding), "_")]
+            cost = [f"Not known: the promise is about {by}, not about rounds."] if by else cost
     inside = f"value of {named['segment']}" if named["segment"] else ""
     if Path(log).is_file():
         with Path(log).open("rb") as file:
@@ -177,10 +178,9 @@ def _of_study(place: str, name: str | None, call: Sequence[str]) -> Found:
     said = _promised(promise) if promise is not None else []
     said += [f"changed {changes} times; each round was checked against the promise in force"] if changes > 0 else []
     if promise is not None:
-        told = frame.loc[frame["reward"].notna(), [arm, "reward"]].explode([arm, "reward"]).astype({"reward": float})
-        forced = f"The promise forced {statistics.forced:,} of {statistics.rounds:,} decisions."
-        priced = [BY_CONTEXTS] if traits_of(policy).contextual else _cost(promise, told[arm].to_numpy(), told["reward"])
-        cost = [forced, *statistics.certainty, *priced]
+        counted, found_cost = cost_in_log(policy, statistics), cost_of_study(policy, statistics, frame)
+        cost = [*counted, *statistics.certainty]
+        cost += [] if COSTLESS in counted and isinstance(found_cost, str) else _cost(found_cost)
     if found.promise_kept is False and found.first_violation:
         first = f"round {found.first_violation[0]:,}"
         verdict = f"The promise was broken {when_broken(found.rounds_in_violation, found.decisions, first)}"
@@ -227,11 +227,10 @@ def _promised(promise: Promise, inside: str = "") -> list[str]:
     return [*in_words(promise.clauses, len(promise.arms)), *plays, *where]
 
 
-def _cost(promise: Promise, labels: Any, rewards: Any) -> list[Part]:
+def _cost(price: Price | str) -> list[Part]:
     """Return what keeping the promise costs, each of its clauses, and what that supposes."""
     import pandas as pd
 
-    price = known_price(promise, pd.DataFrame({"arm": labels, "reward": rewards}))
     if isinstance(price, str):
         return [price]
     rows = pd.DataFrame(clause_rows(price))

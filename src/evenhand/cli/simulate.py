@@ -29,13 +29,14 @@ from evenhand.cli.inputs.promises import UNDER, with_and_without
 from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import FORM, JSON, Options
 from evenhand.cli.output import as_json, folder, picture_formats, print_text, say_notes, table
-from evenhand.cli.price import known_price, price_body, say_price
+from evenhand.cli.price import BY_CONTEXTS, known_price, price_body, say_price
 from evenhand.cli.simulation_report import arms_table, policy_rows, show_policies, write_files
 from evenhand.cli.trial_plan import analysis_of, show_plan
 from evenhand.data.csv_files import write_csv
 from evenhand.data.tables import column, numbers
 from evenhand.errors import ArgumentError, expected, expected_one_of
 from evenhand.policy.traits import traits_of
+from evenhand.quotas.price import saw_contexts
 from evenhand.simulation.measures import cost_of
 from evenhand.simulation.world import world_traits
 from evenhand.trials import operating_characteristics
@@ -160,7 +161,7 @@ def simulate(
     )
     if traits.groups is not None and not of_table:
         bias = learned_bias(played, rounds, history.attrs["seed"])
-    prices, long_run = ({}, {}) if offers is not None else _prices(policies, played, logged, arm, reward)
+    prices, long_run = _prices(policies, played, logged, arm, reward, varied=offers is not None)
     plan = operating_characteristics(history, played.means.tolist(), control=control) if control else None
     _report(history, policies, bias, out, json, prices, long_run, plan, of_table=of_table, formats=formats)
 
@@ -216,15 +217,19 @@ def _means(text: str) -> Any:
 
 
 def _prices(
-    policies: dict[str, Any], world: Any, logged: pd.DataFrame | None, arm: str, reward: str
+    policies: dict[str, Any], world: Any, logged: pd.DataFrame | None, arm: str, reward: str, *, varied: bool
 ) -> tuple[dict[str, Price | str], dict[str, float]]:
-    """Return what each promise, by its words, costs in the long run, where arms earn the same in every round, by the
-    rewards of a table if these are simulated; and what it costs at the simulated means, by the name of the learner that
-    is without it."""
+    """Return what each promise, by its words, costs in the long run, where arms earn the same in every round and the
+    offer is not `varied`, by the rewards of a table if these are simulated; and what it costs at the simulated means,
+    by the name of the learner that is without it."""
     if world_traits(world).gaps is None:
         return {}, {}
     made = (traits_of(policy).promise for policy in policies.values())
     promises = {str(promise): promise for promise in made if promise is not None and promise.clauses}
+    if logged is not None and saw_contexts(logged):
+        return dict.fromkeys(promises, BY_CONTEXTS), {}
+    if varied:
+        return {}, {}
     means = dict(zip(world.arms, world.means.tolist(), strict=True))
     exact = {words: known_price(promise, means) for words, promise in promises.items()}
     twins = {free: exact.get(str(traits_of(policies[kept]).promise)) for kept, free in _twins(policies).items()}
@@ -247,7 +252,8 @@ def _report(
     of_table: bool,
     formats: list[str],
 ) -> None:
-    costs = {free: cost_of(history, kept, free) for kept, free in _twins(policies).items()}
+    twins = {} if BY_CONTEXTS in prices.values() else _twins(policies)
+    costs = {free: cost_of(history, kept, free) for kept, free in twins.items()}
     every = [traits_of(policy) for policy in policies.values()]
     clauses = [clause for one in every if one.promise is not None for clause in one.promise.clauses]
     later = {name for name, one in zip(policies, every, strict=True) if one.holds_when not in (None, "at every round")}
@@ -301,7 +307,8 @@ def _report(
             print_text("The cost is the difference of the regrets, which are expected; the rewards also vary by luck.")
         if costs and history.attrs["world"] == "LoggedArms":
             print_text(
-                "The interval covers the randomness of the replications, not how well the table shows the rewards."
+                "The interval covers the randomness of the replications, not how well the table shows the rewards; "
+                "that an arm earns the same for everybody is supposed."
             )
         if written:
             print_text("Written: " + ", ".join(str(path) for path in written))

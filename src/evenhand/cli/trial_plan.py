@@ -30,6 +30,11 @@ NOTE = (
     "--replications lower."
 )
 
+COMPARED = (
+    "That takes outcomes of both, and a rule that draws every arm by chances that it states, such as "
+    "deadline-learn:lottery=0.5: one that is certain of its arm leaves nothing to compare."
+)
+
 
 def analysis_of(control: str, world: Any) -> Any:
     """Return what computes the effects of each simulated trial against a control, None where none is named.
@@ -62,4 +67,6 @@ def show_plan(found: pd.DataFrame, replications: int) -> None:
     trials = {(policy, name): said for (policy, _, name), said in shown.items() if name in OF_TRIALS}
     rows = [[of, *(trials.get((of, name)) for name in OF_TRIALS)] for of in dict.fromkeys(found["policy"])]
     table("Each trial", ["policy", *OF_TRIALS.values()], rows)
+    for of in [row[0] for row in rows if (row[0], "any_shown") not in trials]:
+        print_text(f"{of}: no arm could be compared with the control. {COMPARED}")
     print_text(NOTE)

@@ -127,6 +127,7 @@ class RemoteStudy:
         annotator: str | None = None,
         weight: float | str | None = None,
         scores: Mapping[Any, float] | None = None,
+        attributes: Mapping[str, Any] | None = None,
         key: str | None = None,
         sticky: bool = False,
         subject: str | None = None,
@@ -134,13 +135,15 @@ class RemoteStudy:
         """Return a decision; asking again with the same `key` returns the same one, or is refused with other arguments.
 
         With `sticky` the key alone counts: asking again returns its first decision, whatever else is given then.
-        `scores`, arm -> score, are those of your own model, for a policy over `Scores`. `subject` says whom contexts
-        are about: the service encrypts them, and can erase them.
+        `scores`, arm -> score, are those of your own model, for a policy over `Scores`. Instead of contexts there may
+        be `attributes`, of which the policy takes those that are its named features. `subject` says whom contexts are
+        about: the service encrypts them, and can erase them.
         """
         if calls.read_sticky(sticky) and key is None:
             raise ArgumentError(expected("sticky", "a key as well", "none"))
         shown = {"contexts": contexts, "groups": groups, "available": available, "weight": weight, "scores": scores}
-        body = calls.round_of({**shown, "annotator": annotator, "subject": subject, "sticky": sticky or None})
+        about = {"attributes": attributes, "annotator": annotator, "subject": subject, "sticky": sticky or None}
+        body = calls.round_of({**shown, **about})
         return self._post("ask", "decide", body, decision_of, calls.checked_key(key))
 
     def ask_many(

@@ -5,7 +5,7 @@
     banner = flags.get_string_value("banner", "plain", EvaluationContext("visitor-17"))
     flags.track("purchase", EvaluationContext("visitor-17"), TrackingEventDetails(1.0))
 
-It needs the official SDK: `pip install 'evenhand[openfeature]'`. The provider in TypeScript does the same.
+It needs the official SDK: `pip install 'evenhand[openfeature]'`.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from evenhand.errors import (
     ArgumentError,
     EvenhandError,
     MissingExtraError,
+    ServiceError,
     UnknownStudyError,
     UnknownTicketError,
     expected,
@@ -56,14 +57,20 @@ except ImportError as error:
 T = TypeVar("T")
 SWITCHES = {"true": True, "on": True, "false": False, "off": False}
 SHOWN = ("contexts", "groups", "available", "scores")
+"""The attributes of an evaluation context that `ask` takes under the same names."""
+FAILURES, PROBE = 3, 5.0
+"""After so many failures in a row the service is away; it is then asked every so many seconds whether it is back."""
 UNKNOWN = 60.0
 """Seconds for which the service is not asked again for a flag that it does not know: every page may send an event."""
 LOG = logging.getLogger(__name__)
 
 
 def _shown(flag: str, attributes: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what a round shows: the attributes of the evaluation context that `ask` takes."""
-    return {name: attributes[name] for name in SHOWN if name in attributes}
+    """Return what a round shows: the attributes of the evaluation context that `ask` takes by name, and the others,
+    among which the policy finds its named features."""
+    shown = {name: attributes[name] for name in SHOWN if name in attributes}
+    plain = {name: one for name, one in attributes.items() if name not in SHOWN and isinstance(one, (str, int, float))}
+    return shown | ({"attributes": plain} if plain and not {"contexts", "scores"} & {*shown} else {})
 
 
 class EvenhandProvider(AbstractProvider):
@@ -71,7 +78,8 @@ class EvenhandProvider(AbstractProvider):
 
     A text flag has the arm as its value; a boolean one, an arm called true, on, false or off; a numeric one, an arm
     that is a number; an object, the service's whole response. The variant is the arm, and the metadata hold the
-    `ticket`, the `reason` and, where the arm was drawn, its `propensity`. A failure gives the default and its code.
+    `ticket`, the `reason` and, where the arm was drawn, its `propensity`. A failure gives the default and its code;
+    after three without an answer the default is given at once, until the service is back.
 
     Parameters
     ----------
@@ -80,7 +88,8 @@ class EvenhandProvider(AbstractProvider):
         later: it becomes the idempotency key.
     events : the flag that each tracking event rewards; an event that is not named rewards the flag of its own name.
     observe : a function that makes the arguments of `ask` from the flag and the attributes of the evaluation context;
-        by default they are the attributes called contexts, groups, available and scores.
+        by default they are the attributes called contexts, groups, available and scores, and `attributes`: all plain
+        others, of which the policy takes those that are its named features.
     remember : how many tickets are remembered for tracking events; the oldest are forgotten first.
     """
 
@@ -106,6 +115,7 @@ class EvenhandProvider(AbstractProvider):
     def _begin(self) -> None:
         """Begin to take events, in this process: those that wait in a parent are sent there."""
         self._lock, self._reports = threading.Lock(), ThreadPoolExecutor(1, "evenhand-reports")
+        self._failures, self._next_probe = 0, 0.0
 
     def get_metadata(self) -> Metadata:
         return Metadata("evenhand")
@@ -180,16 +190,21 @@ class EvenhandProvider(AbstractProvider):
     def _decide(self, flag: str, context: EvaluationContext) -> ServiceDecision:
         if self._sticky and not context.targeting_key:
             raise TargetingKeyMissingError("a sticky flag needs a targeting key")
+        if self._is_away():
+            raise GeneralError(f"the service gave no answer; it is asked every {PROBE:g} seconds whether it is back")
         key = _key(context.targeting_key) if self._sticky and context.targeting_key else None
         try:
             study = self._client.study(flag)
             try:
                 shown = self._observe(flag, context.attributes)
-                return study.ask(**{name: shown.get(name) for name in SHOWN}, key=key, sticky=self._sticky)
+                asked = {name: shown.get(name) for name in (*SHOWN, "attributes")}
+                found = study.ask(**asked, key=key, sticky=self._sticky)
+                self._failures = 0
+                return found
             except UnknownStudyError:
                 raise
-            except Exception:  # also one that `observe` raises: a visitor who comes again has her decision
-                if key is None:
+            except Exception as error:  # also one that `observe` raises: a visitor who comes again has her decision
+                if key is None or _unanswered(error):
                     raise
                 with suppress(EvenhandError):
                     return _first(study, key)
@@ -199,7 +214,25 @@ class EvenhandProvider(AbstractProvider):
         except ArgumentError as error:
             raise InvalidContextError(str(error)) from error
         except EvenhandError as error:
+            self._failures += _unanswered(error)
             raise GeneralError(str(error)) from error
+
+    def _is_away(self) -> bool:
+        """Return whether the service is known to be away; now and then look in the background whether it is back."""
+        with self._lock:
+            away = self._failures >= FAILURES
+            if away and monotonic() >= self._next_probe:
+                self._next_probe = monotonic() + PROBE
+                threading.Thread(target=self._probe, name="evenhand-probe", daemon=True).start()
+        return away
+
+    def _probe(self) -> None:
+        try:
+            self._client.studies()
+        except EvenhandError as error:
+            if _unanswered(error):
+                return
+        self._failures = 0
 
     def _keep(self, place: tuple[str, str], ticket: str) -> None:
         with self._lock:
@@ -254,6 +287,11 @@ class EvenhandProvider(AbstractProvider):
 def _first(study: RemoteStudy, key: str) -> ServiceDecision:
     """Return the first decision under a key; without an offer none is taken where there is none yet."""
     return study.ask(available=(), key=key, sticky=True)
+
+
+def _unanswered(error: Exception) -> bool:
+    """Return whether no service answered, or only what stands before one."""
+    return isinstance(error, ServiceError) and error.status in (None, 502, 503, 504)
 
 
 def _number(kind: Callable[[str], T], arm: Any) -> T | None:

@@ -171,6 +171,11 @@ class Transformer:
             return None
 
     @property
+    def columns(self) -> Sequence[str]:
+        """The columns of a table that it was fitted to; none where they had no names."""
+        return columns_seen(self.transformer) or ()
+
+    @property
     def sources(self) -> list[str]:
         """The column (d,) that each number is of, in what `fitted` makes."""
         return [name for name, part in self.transformer.output_indices_.items() for _ in range(part.start, part.stop)]
@@ -186,7 +191,7 @@ class Transformer:
         from scipy.sparse import issparse
 
         table = row_frame(frame) if isinstance(frame, Mapping) else as_pandas(frame)
-        known = [name for name in columns_seen(self.transformer) or () if name in table.columns]
+        known = [name for name in self.columns if name in table.columns]
         table = self._as_fitted(table[known] if known else table)
         try:
             found = self.transformer.transform(table)

@@ -62,6 +62,11 @@ class ContextReader:
         """The name (d,) of each number of a context: its column's, or the encoder's; None where none are known."""
         return self.columns if self.encoder is None else self.encoder.names
 
+    @property
+    def named(self) -> list[str]:
+        """The columns of a table, or attributes of a person, that make up contexts; none where no names are known."""
+        return list((self.columns if self.encoder is None else self.encoder.columns) or ())
+
     def encode_with(self, encoder: object, owner: str) -> None:
         """Have tables and dicts turned into numbers, for a policy that has seen no contexts yet."""
         if not self.contextual:

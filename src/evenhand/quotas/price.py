@@ -35,6 +35,8 @@ POINT = 0.01
 """A percentage point."""
 NUMBERS = ("cost", "tighter", "looser")
 SUPPOSED = "This assumes that an arm earns the same in every round and for everybody, and that it is always on offer."
+IN_THE_MEAN = "means of arms do not say what a policy earns that sees them"
+ALIKE = ", supposing that an arm earns the same for everybody"
 KNOWN = (
     "It is the price once the best arms are known: while a learner still tries arms, some of what is promised would be "
     "played anyway, and costs nothing."
@@ -86,8 +88,8 @@ class Price(HasCard):
         )
         shown = "" if self.low > 0 else "; it is not shown to cost anything"
         between = "no interval is known" if math.isnan(self.low) else f"95 % interval {low} to {high}"
-        sure = f" ({between}{shown})" if self.rewards else ""
-        return f"In the long run the promise costs {value} a round{sure}{part}"
+        sure, alike = (f" ({between}{shown})", ALIKE) if self.rewards else ("", "")
+        return f"In the long run the promise costs {value} a round{sure}{part}{alike}"
 
     def _card(self) -> Card:
         best = ", ".join(f"{arm} {share:.4g}" for arm, share in self.shares.items())
@@ -112,8 +114,9 @@ def price(promise: Promise, means: object, *, arm: str = "arm", reward: str = "r
     Raises
     ------
     ArgumentError
-        If there is not one finite mean for each arm, a log has less than two rewards of an arm, or no shares of the
-        arms keep the promise.
+        If there is not one finite mean for each arm, a log has less than two rewards of an arm, its policy saw
+        contexts, so that no table of means says what another would have earned, or no shares of the arms keep the
+        promise.
     UnknownArmError
         If a mean is of an arm that the promise does not name, or a log has such an arm.
     SharesError
@@ -135,6 +138,10 @@ def price(promise: Promise, means: object, *, arm: str = "arm", reward: str = "r
     check_promise(promise)
     if is_frame(means):
         frame = as_pandas(means)
+        if saw_contexts(frame):
+            raise ArgumentError(
+                expected("log", "plays of a policy that sees no contexts", Wording("contexts"), IN_THE_MEAN)
+            )
         labels = column(frame, arm)
         places = places_in(labels, promise.arms)
         if (places < 0).any():
@@ -154,6 +161,13 @@ def price(promise: Promise, means: object, *, arm: str = "arm", reward: str = "r
     if read is None or read.shape != (len(promise.arms),) or not np.isfinite(read).all():
         raise ArgumentError(expected("means", what, means))
     return _priced(promise, read[None, :], np.zeros((1, len(read))), read, 0)
+
+
+def saw_contexts(log: pd.DataFrame) -> bool:
+    """Return whether a log, as `Study.frame` or `Study.bandit_frame` writes it, says that its policy saw contexts."""
+    given = log["given"].astype(str) if "given" in log else None
+    named = given is not None and bool(given.str.contains("""['"](?:contexts|erased)['"]:""").any())
+    return named or any(str(name).startswith("context_") for name in log)
 
 
 def check_promise(given: object) -> None:

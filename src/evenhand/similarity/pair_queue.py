@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from evenhand.arguments import array, real, whole
 from evenhand.data.rows import in_step
-from evenhand.errors import ArgumentError, ExhaustedError, expected
+from evenhand.errors import ArgumentError, ExhaustedError, Wording, expected
 from evenhand.frames import is_frame
 from evenhand.kernels.arrays import Floats
 from evenhand.parameters import Parameters, locked
@@ -233,6 +233,8 @@ class PairQueue(AskTell, Parameters):
         """
         last = len(self._rows) - 1
         one, other = whole("one", one, low=0, high=last), whole("other", other, low=0, high=last)
+        if one == other:
+            raise ArgumentError(expected("other", "another person than one", Wording("the same")))
         people = self._rows[one], self._rows[other]
         told, contradicted = self.policy.judge(*people, gap, unfair, auditor=read_auditor(auditor))
         self._answers[told] = Question(min(one, other), max(one, other), float(gap))

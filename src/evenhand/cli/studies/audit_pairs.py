@@ -18,7 +18,7 @@ from evenhand.cli.output import format_row, print_text
 from evenhand.cli.refusals import as_typed, in_shell
 from evenhand.cli.studies.pair_audit import CONTRADICTS, PairAudit, answers_needed
 from evenhand.data.tables import column, numbers
-from evenhand.errors import ArgumentError, TableError, VerdictError, expected
+from evenhand.errors import ArgumentError, TableError, expected
 from evenhand.saving.state import load, save
 from evenhand.similarity import PairQueue
 from evenhand.similarity.verdicts import read_auditor
@@ -188,13 +188,9 @@ def _judged(queue: PairQueue, file: Path, gap: float, auditor: str | None) -> tu
                 what = "unfair or acceptable" if among is words else f"a row of the people, from 1 to {len(rows)}"
                 raise TableError(expected(f"{file}: column {name!r}, row {number}", what, value))
         (one, other, word), trusted = answer, queue.policy.metric.error_rate == 0.0
-        if one == other:
-            raise TableError(
-                expected(f"{file}: column 'other', row {number}", "another row than in column 'one'", other)
-            )
         try:
             told = queue.judge(rows[one], rows[other], gap, words[word], auditor=read_auditor(who))
-        except VerdictError as error:
+        except ArgumentError as error:
             raise TableError(f"{file}: row {number}: {in_shell(error)}") from error
         if trusted and queue.policy.metric.error_rate > 0.0:
             which = f"Answer {told} ({one} and {other} {word}, row {number} of {file})"

@@ -25,6 +25,7 @@ from evenhand.cli.output import (
     records,
     table,
 )
+from evenhand.cli.price import cost_in_log
 from evenhand.cli.refusals import in_shell
 from evenhand.data.csv_files import write_csv
 from evenhand.display.digits import number
@@ -76,7 +77,7 @@ def show(
         policy = running.state.bare_copy()
         tables = _tables(policy)
         notes = [*found["notes"], *notes_of(policy), *tables.get("notes", ())]
-        found |= tables | {"notes": notes}
+        found |= tables | {"notes": notes, "cost": cost_in_log(policy, statistics)}
         written = [] if out is None else _write(running, found, folder(out))
     if json:
         as_json(found)
@@ -170,7 +171,7 @@ def _say(found: dict[str, Any], clauses: tuple[Clause, ...], written: list[Path]
         unit = (found["promise"] or {}).get("weight", "rounds")
         print_text(f"Share of the {unit} {blocks[0]} and promised share {blocks[1]}")
         print_text("\n".join(bars(rows, blocks, max(10, shutil.get_terminal_size().columns - 50))) + "\n")
-    for line in _sentences(found, every):
+    for line in [*_sentences(found, every), *found["cost"]]:
         print_text(line)
     for name, title in (
         ("bias", f"Learned bias by feature, 95 % intervals ({LEARNED})"),

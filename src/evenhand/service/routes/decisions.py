@@ -55,6 +55,12 @@ class AskBody(Body):
         "is a row that all arms share. Text needs a policy with an encoder.",
         examples=[[[0.1, 2.0], [0.4, 1.0]]],
     )
+    attributes: dict[str, Cell] | None = Field(
+        default=None,
+        description="What is known of whom the decision is about, instead of contexts: the policy's named features are "
+        "a row that all arms share, and others are left out.",
+        examples=[{"age": 31, "country": "SE"}],
+    )
     groups: Groups | None = Field(
         default=None,
         description="The groups of the arms in this round, where they differ; a list is several attributes together.",
@@ -164,8 +170,9 @@ async def ask(
     """
     state, actor = request.app.state, request.scope["key"]
     if isinstance(body, AskBody) and body.count is None:
-        one_row = body.contexts is not None and len(body.contexts) == 1  # the study may wait for a writer that hangs
-        operation = await off_loop(one_row, lambda: _ask_operation(session, body, headers, actor))
+        # the study may wait for a writer that hangs
+        reads = bool(body.attributes) or (body.contexts is not None and len(body.contexts) == 1)
+        operation = await off_loop(reads, lambda: _ask_operation(session, body, headers, actor))
         return await _alone(request, session, operation)
     rows = body.batch if isinstance(body, AskBatch) else [body]
     count = sum(row.count or 1 for row in rows)
@@ -215,6 +222,11 @@ def _operations(
 def _shown(study: Study, body: AskBody) -> dict[str, Any]:
     """Return what a policy is shown; refuse one row for several arms, which may have lost the others on its way."""
     contexts, shown = body.contexts, body.shown()
+    if contexts is None and body.attributes:
+        policy = study.state.bare_copy()
+        known = policy.contexts.named if isinstance(policy, KernelPolicy) else []
+        named = {name: body.attributes[name] for name in known if name in body.attributes}
+        return shown | ({"contexts": named} if named else {})
     if isinstance(contexts, list) and len(contexts) == 1:
         policy = study.state.bare_copy()
         arms = len(policy.arms or ()) if isinstance(policy, KernelPolicy) else 0

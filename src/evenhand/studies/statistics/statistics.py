@@ -17,8 +17,11 @@ import numpy as np
 from evenhand.audit.gaps import Gaps
 from evenhand.errors import EvenhandError, ReplayError
 from evenhand.kernels.arrays import Floats, Ints
+from evenhand.policy.kernel_set import REASONS
 from evenhand.policy.traits import traits_of
 from evenhand.protocol import Label
+from evenhand.quotas.prices import PRICED
+from evenhand.quotas.quota_kernels import LOT, UNRANKED
 from evenhand.quotas.quota_policy import QuotaPolicy
 from evenhand.studies.log.chain import Entry
 from evenhand.studies.log.codec import arguments_of, from_text, promise_arguments, revive, rewards_told
@@ -35,7 +38,12 @@ DRIFT = 1_000
 
 
 NUMBERS = ("sequence", "rounds", "told", "forgotten", "forced", "certain", "_every", "_at")
-ARRAYS = ("counts", "last_owed", "rewards", "rewarded", "group_counts")
+ARRAYS = ("counts", "last_owed", "rewards", "rewarded", "group_counts", "deciders")
+DECIDERS = ("the learner", "the promise", "the lottery", "prices", "the offer")
+"""Who may decide, in the order of `Statistics.deciders`."""
+BY_CODE = {"forced": 1, "capped": 1, "absent": 4}
+BY_WORDS = {REASONS[LOT]: 2, REASONS[PRICED]: 3, REASONS[UNRANKED]: 4}
+"""Whom of them the code of a reason names, or else its words; the learner where neither does."""
 LATEST = {"last_arms": np.int64, "last_groups": np.int64, "_recent": np.float64}
 """What a snapshot holds as it is, and the last few of something, with their type."""
 
@@ -79,6 +87,8 @@ class Statistics(PromiseCheck):
     counts : decisions for each label (n_labels,).
     forced : decisions so far that the promise forced; `last_owed` (n_labels,) the last such
         round, 0 for none, and where several arms are played in a round.
+    deciders : decisions so far (5,) by whom of `DECIDERS`: the learner, whose first wish was played, or what stood in
+        its place; the offer where the learner ranked no arm of it.
     certain : decisions so far that a lottery drew where an arm on offer had the chance 0 or 1.
     rewards, rewarded : sum of the rewards and how many there were, by label (n_labels,).
     groups : the groups of the arms where the policy knows any; `group_counts` (n_groups,) decisions for each.
@@ -93,6 +103,7 @@ class Statistics(PromiseCheck):
         self.labels: list[Label] = list(traits.labels)
         super().__init__(policy)
         self.sequence = self.rounds = self.told = self.forgotten = self.forced = self.certain = 0
+        self.deciders = np.zeros(len(DECIDERS), np.int64)
         self._by_lottery = isinstance(policy, QuotaPolicy) and policy._drawn
         k = len(self.labels)
         self.counts, self.last_owed = np.zeros(k, np.int64), np.zeros(k, np.int64)
@@ -204,7 +215,9 @@ class Statistics(PromiseCheck):
                 self.certain += any(chances[arm] in (0.0, 1.0) for arm in on)
         for index in indices:
             self._drawn(row, index)
-        if decision.get("reason_code") == "forced":
+        code, said = decision.get("reason_code") or "", decision.get("reason") or ""
+        self.deciders[BY_CODE.get(code) or BY_WORDS.get(said, 0)] += 1
+        if code == "forced":
             self.forced += 1
             if len(indices) == 1:  # the log of a slate does not say which of its arms was owed
                 self.last_owed[indices[0]] = self.rounds

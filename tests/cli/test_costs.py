@@ -1,0 +1,111 @@
+"""What a promise costs is not said by means of arms where the policy saw contexts: it is counted, or reckoned."""
+
+import html
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import evenhand as eh
+from evenhand.errors import ArgumentError
+from tests.cli.shell import answer, refused
+
+FREE = eh.Promise(dict.fromkeys("abcd", 0), caps=dict.fromkeys("abcd", 0.3))
+"""What the learner of `turns` keeps by itself."""
+OWED = dict.fromkeys("abcd", 0.2)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def turns(number):
+    """Scores of which each arm has the highest in turn."""
+    return {arm: 0.9 if place == number % 4 else 0.1 * place for place, arm in enumerate("abcd")}
+
+
+def shop(policy, shown=turns, rounds=40):
+    """The log of a study in shop.evenhand, and what a report and `show` say."""
+    with eh.Study.create("shop.evenhand", policy, name="shop") as study:
+        for number in range(rounds):
+            study.tell(study.ask(scores=shown(number)), 1.0 * (number % 3 > 0))
+        log = study.frame()
+    answer("report", "shop.evenhand")
+    page = re.sub(r"<style>.*?</style>|<[^>]+>", " ", Path("report.html").read_text(), flags=re.S)
+    return log, " ".join(html.unescape(page).split()), " ".join(answer("show", "shop.evenhand").split())
+
+
+def test_changes_are_counted_and_what_they_cost_is_not_known_by_means():
+    log, report, shown = shop(eh.quotas.DeadlineLearn(eh.learners.Scores(), OWED), lambda number: turns(0))
+    forced = int((log["reason"] == "owed its share").sum())
+    assert forced == 24  # the first arm alone is wished for, and the others are owed three fifths
+    said = f"Of 40 decisions {40 - forced} were the learner's first wish; the promise decided {forced}."
+    assert said in report
+    assert said in shown
+    assert "not known: the policy sees contexts" in report
+    assert "In the long run" not in report
+
+
+@pytest.mark.parametrize(
+    ("settings", "who"), [({"lottery": 0.5}, "the lottery decided"), ({"priced": True}, "prices decided")]
+)
+def test_lotteries_and_prices_are_counted_and_never_said_to_cost_nothing(settings, who):
+    learner = eh.learners.Scores(low=0, high=1)
+    promise = OWED if "lottery" in settings else dict.fromkeys("abcd", 0)
+    log, report, _ = shop(eh.quotas.DeadlineLearn(learner, promise, seed=1, **settings))
+    reasons = {"the lottery decided": "drawn by lottery", "prices decided": "the learner's choice with prices"}
+    assert f"{who} {log['reason'].str.startswith(reasons[who]).sum()}" in report
+    assert "cost nothing" not in report
+
+
+def test_scores_that_are_expected_rewards_reckon_what_the_changes_cost():
+    """Against the scores as they were given, of the arms on offer alone."""
+    random = np.random.default_rng(4)
+    rounds = [dict(zip("abcd", random.uniform(-1, -0.5, 4 - number % 2), strict=False)) for number in range(60)]
+    learner = eh.learners.Scores(low=-1, high=0)
+    log, report, _ = shop(eh.quotas.DeadlineLearn(learner, OWED), rounds.__getitem__, len(rounds))
+    lost = sum(max(scores.values()) - scores[arm] for scores, arm in zip(rounds, log["arm"], strict=True))
+    assert lost > 0
+    said = f"its scores in 60 decisions, the changes of its first wishes cost {lost:.4g} in all, {lost / 60:.4g} "
+    assert said in report
+
+
+def test_a_log_of_contexts_has_no_price_in_any_answer():
+    _, report, shown = shop(eh.quotas.DeadlineLearn(eh.learners.Scores(), FREE))
+    for said in (report, shown):
+        assert "40 were the learner's first wish; the promise decided 0. So the promise has cost nothing." in said
+        assert "not known" not in said
+    answer("export", "shop.evenhand", "--out", "log.csv")
+    answer("export", "shop.evenhand", "--form", "bandit", "--out", "bandit.csv")
+    for log in ("log.csv", "bandit.csv"):
+        ask = ("--data", log, "--cap", "0.3", "--rounds", 20, "--replications", 2)
+        _says_no_price("simulate", *ask)
+        assert "interval covers" not in answer("simulate", *ask)
+        answer("report", log, "--cap", "0.3", "--reward", "reward")
+        assert "the policy sees contexts" in Path("report.html").read_text()
+        refused(ArgumentError, "LOG: expected plays of a policy that sees no contexts", "price", log, "--cap", "0.3")
+    _says_no_price("evaluate", "log.csv", "--cap", "0.3", "--rounds", 5, "--replays", 2)
+
+
+def _says_no_price(*ask):
+    output = answer(*ask, "--json")
+    found = json.loads(output[output.index("{") :])
+    price = found["price"] if "price" in found else found["prices"][0]
+    assert "costs" not in found
+    assert price["cost"] is None
+    assert "the policy sees contexts" in price["notes"][0]
+
+
+def test_a_policy_of_contexts_is_evaluated_without_a_price():
+    arms = np.tile(list("ab"), 40)
+    log = pd.DataFrame({"arm": arms, "reward": (np.arange(80) % 3 > 0) * 1.0, "age": np.arange(80) % 5})
+    log.to_csv("log.csv", index=False)
+    ask = ("log.csv", "--shares", "0.3", "--rounds", 5, "--replays", 2, "--json")
+    plain = json.loads(answer("evaluate", *ask))["price"]
+    assert plain["cost"] is not None
+    _says_no_price("evaluate", *ask[:-1], "--contexts", "age", "-p", "deadline-learn+learners/lin-ucb")
+    assert "supposing that an arm earns the same for everybody" in answer("price", "log.csv", "--shares", "0.3")
