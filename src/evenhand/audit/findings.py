@@ -109,8 +109,10 @@ class Audit(HasCard):
         was on offer), `pulls`, `worst_shortfall`, `worst_round`, `rounds_in_violation`; with segments also
         `behind_over_segments`, the sum of r_i t - N_i over all segments at the end; with weights also `weight`, their
         sum.
-    promises : one row per promise: `promise` (floor, cap or window), `arm` (a tuple for a set), `segment`, `since` (its
-        first round), `limit`, `first_broken`, `last_broken` (rounds, 0 if it held), `stretches`, `broken_by` (the most
+    promises : one row per promise: `promise` (floor, cap or window), `arm` (a tuple for a set), `segment`, `limit`,
+        `since` and `until` (its first round, and its last one where it ended before the log), `had` and `of` (the plays
+        of its arms, and of how many rounds that offered one; of weights their sums), `share` (`had` of `of`), `behind`
+        (of a floor, r `of` - `had` at its end), `first_broken`, `last_broken` (rounds, 0 if it held), `stretches`, `broken_by` (the most
         plays), `worst_round`, `rounds_in_violation`, `excused` (plays that a cap does not count) with
         `first_excused` and `last_excused`, `worst_shortfall` (of a floor); with times also `first_broken_at`,
         `last_broken_at`, `worst_at`, `first_excused_at` and `last_excused_at`.
@@ -291,7 +293,8 @@ def finding(owed: AuditedPromise, counts: Counts, entered: Entered) -> Audit:
         for segment, key in entered.keys.items():
             at = key * len(owed.terms) + q
             shown = _extent(term.clause, counts, at, owed.scale)
-            rows.append(_row(term, counts, at, segment, shown))
+            until = term.end if term.end < entered.rounds else None
+            rows.append(promise_row(term.clause, counts, at, owed.scale, segment, until))
             began, worst, worst_at = int(counts.first[at]), shown.worst, shown.worst_at
             if began and (first is None or began < first.round):
                 first = Breach(kind, arms, rate, began, shown.first_by, segment, slack, weight)
@@ -400,11 +403,29 @@ def _extent(clause: Clause, counts: Counts, at: int, scale: int) -> Extent:
     return Extent(float(furthest), most_at, over, most_at if broken else 0, Fraction(first_by, whole))
 
 
-def _row(term: Term, counts: Counts, at: int, segment: Label | None, shown: Extent) -> dict[str, Any]:
-    """Return a clause's row in the table of promises."""
+def promise_row(
+    clause: Clause,
+    counts: Counts,
+    at: int,
+    scale: int,
+    segment: Label | None = None,
+    until: int | None = None,
+    before: tuple[int, int] = (0, 0),
+) -> dict[str, Any]:
+    """Return a clause's row in the table of promises, from books that were closed; it was in force up to a round, None
+    for the last. Of its plays and its clock so much came `before` what is looked at."""
+    shown, whole = _extent(clause, counts, at, scale), float if clause.weight else int
+    plays, clock = Fraction(int(counts.plays[at]), scale), Fraction(max(0, int(counts.clock[at])), scale)
+    had = Fraction(int(counts.plays[at] + counts.excused[at]) - before[0], scale)
+    of = Fraction(int(counts.clock[at]) - before[1], scale)
     return {
-        **row_of(term.clause, segment),
+        **row_of(clause, segment),
         "since": int(counts.begun[at]),
+        "until": until,
+        "had": whole(had),
+        "of": whole(of),
+        "share": float(had / of) if of else None,
+        "behind": float(clause.share * clock - plays) if clause.kind == "floor" else None,
         "first_broken": int(counts.first[at]),
         "last_broken": int(counts.last[at]),
         "stretches": int(counts.stretches[at]),
@@ -414,7 +435,7 @@ def _row(term: Term, counts: Counts, at: int, segment: Label | None, shown: Exte
         "excused": int(counts.excused[at]),
         "first_excused": int(counts.excused_first[at]),
         "last_excused": int(counts.excused_last[at]),
-        "worst_shortfall": shown.worst if term.clause.kind == "floor" else None,
+        "worst_shortfall": shown.worst if clause.kind == "floor" else None,
     }
 
 

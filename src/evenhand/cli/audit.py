@@ -6,19 +6,17 @@ import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
 from fractions import Fraction
 from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from evenhand.audit.audited_promise import check_named
-from evenhand.audit.decision_log import moments_of, read_plays, times_of
+from evenhand.audit.decision_log import read_plays, times_of
 from evenhand.audit.findings import Audit
-from evenhand.audit.period import PeriodOutlook
+from evenhand.audit.period import PeriodOutlook, between, read_time
 from evenhand.audit.separate_logs import ApartAudit
 from evenhand.cli.exit_codes import UNDECIDED
 from evenhand.cli.inputs.inputs import changing_shares, columns_of, limits_of, named_shares, one_each, shares_of
@@ -29,7 +27,7 @@ from evenhand.cli.output import as_json, cell, draw, folder, print_text, records
 from evenhand.data.csv_files import write_csv
 from evenhand.data.tables import in_natural_order
 from evenhand.display.digits import number, plain_number
-from evenhand.errors import ArgumentError, SharesError, TableError, Wording, expected
+from evenhand.errors import ArgumentError, SharesError, expected
 from evenhand.labels import Labels
 from evenhand.promises.clause import AT_MOST
 from evenhand.protocol import distinct
@@ -131,24 +129,9 @@ def audited_log(
         round=round or None,
         times=times or None,
         weight=weight or None,
-        by=None if not by else int(by) if by.isdecimal() else _moment(by, "by", to_end=True),
+        by=None if not by else int(by) if by.isdecimal() else read_time(by, "by", to_end=True),
     )
     return replace(finding, notes=(*finding.notes, *left_out)), given_logs.get("frame")
-
-
-def _moment(text: str, name: str, *, to_end: bool) -> datetime:
-    """Return a time in UTC; a date is its first moment, or the end of it."""
-    import pandas as pd
-
-    try:
-        found = moments_of(pd.Series([text]), name)
-    except TableError:
-        found = np.zeros(0)
-    if found.dtype.kind != "M":
-        what = "a date such as 2026-12-31, or a time such as 2026-12-31T08:00+01:00"
-        raise ArgumentError(expected(name, what, text))
-    whole = to_end and len(text.strip()) == len("2026-12-31")
-    return datetime.fromisoformat(str(found[0].astype("M8[us]"))) + timedelta(days=whole)
 
 
 def _between(frame: pd.DataFrame | str, name: str, since: str, until: str) -> tuple[Any, tuple[str, ...]]:
@@ -156,20 +139,8 @@ def _between(frame: pd.DataFrame | str, name: str, since: str, until: str) -> tu
     if isinstance(frame, str) or not name:
         hint = "--since and --until leave out rows by their times"
         raise ArgumentError(expected("--times", "a column of times of one table", name or None, hint))
-    at, inside, said = times_of(frame, name), np.ones(len(frame), bool), []
-    if since:
-        begins = _moment(since, "since", to_end=False)
-        inside &= at >= np.datetime64(begins)
-        said.append(f"from {begins} UTC on")
-    if until:
-        ends = _moment(until, "until", to_end=True)
-        inside &= at < np.datetime64(ends)
-        said.append(f"before {ends} UTC")
-    if not inside.any():
-        got = Wording(" to ".join(str(one.astype("M8[s]")).replace("T", " ") for one in (at.min(), at.max())))
-        raise ArgumentError(expected("since" if since else "until", "a time with rows of the log", got))
-    note = f"Only the {inside.sum():,} of {len(at):,} rows {' and '.join(said)} are counted, from the first of these."
-    return frame[inside].reset_index(drop=True), (note,)
+    inside, said = between(times_of(frame, name), since, until, "rows")
+    return frame[inside].reset_index(drop=True), (f"{said} are counted, from the first of these.",)
 
 
 def taking_audited(command: Callable[..., None]) -> Callable[..., None]:

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from evenhand.audit.findings import promise_row
 from evenhand.errors import ReplayError, expected
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.labels import Labels
@@ -31,6 +32,11 @@ BATCH = 2**16
 """Rounds times arms that are entered at once."""
 Subject = Label | tuple[Label, ...]
 """An arm or a set of arms."""
+Row = dict[str, Any]
+SUMS = ("stretches", "rounds_in_violation", "excused")
+FIRSTS = {"first_broken": "last_broken", "first_excused": "last_excused"}
+UNSEEN: Row = dict.fromkeys((*SUMS, *FIRSTS, *FIRSTS.values(), "broken_by", "worst_round", "worst_shortfall"), 0)
+"""What the row of a promise shows at its beginning."""
 
 
 class PromiseCheck:
@@ -66,6 +72,11 @@ class PromiseCheck:
         weighed = self.promise is not None and self.promise.weight is not None
         self._late = LateWeights(self.promise) if weighed else None
         self._books = ClauseCounts((), ()) if self.promise is None else self._opened()
+        self._ended: list[Row] = []
+        """The rows of the promises that are not in force any more."""
+        self._seen: list[Row] = []
+        """Of each clause of the books what was seen before these were opened."""
+        self._turn_page([], None)
 
     def decided(self, played: Sequence[Any], given: dict[str, Any] | None = None, ticket: int | None = None) -> None:
         """Count the next round's decision, by the positions of its arms, the arguments of its `ask`, and its ticket.
@@ -166,16 +177,18 @@ class PromiseCheck:
             return
         self.flush()
         self._violations, self._first, self._worst = self._in_books()
-        self._excused = self.excused
+        self._excused, rows, gone = self.excused, self._rows(), self.retired.copy()
         if kind == "change":
             self.promise = changed(self.promise, self.retired, given["shares"])
             self._books = self._opened()
+            self._turn_page(rows, None, gone)
             return
         (arm,) = self._places([given["arm"]]) or [len(self._labels)]
         if kind == "retire":
             self.promise = without(self.promise, self._labels[arm], self.retired)
             self.retired.append(self._labels[arm])
             self._books = self._opened(self._books)
+            self._turn_page(rows, self._labels[arm], gone)
             return
         if arm == len(self._labels):
             self._new_label(as_label(given["arm"]))
@@ -183,6 +196,7 @@ class PromiseCheck:
         self.promise = joined(self.promise, label, read_share(given.get("share", 0)))
         self.retired = [other for other in self.retired if other != label]
         self._books = self._opened(self._books, late=label, wait=int(returned))
+        self._turn_page(rows, label, gone)
 
     def _new_label(self, label: Label) -> None:
         """Make room for a new arm."""
@@ -219,7 +233,55 @@ class PromiseCheck:
         """Return books of what is promised now that stand there."""
         return ClauseCounts(self._clauses(), self._labels, standing=standing, rounds=self._rounds, scale=self._scale)
 
+    def _turn_page(self, rows: list[tuple[Clause, Row]], moved: Label | None, gone: Sequence[Label] = ()) -> None:
+        """Begin the rows of what is promised now. The rows so far end, or go on where one arm was `moved`, added or
+        retired, and they are not its own; arms that were `gone` before have none."""
+        after, now = self._rounds + len(self._ends), set(self._books.clauses)
+        stay = {clause: row for clause, row in rows if moved is not None and clause.arms != (moved,) and clause in now}
+        self._ended += [
+            row | {"until": after}
+            for clause, row in rows
+            if clause not in stay and row["since"] <= after and not set(clause.arms) <= set(gone)
+        ]
+        self._seen = [
+            stay.get(clause) or UNSEEN | {"since": after + 1, "before": before}
+            for clause, before in zip(self._books.clauses, self._stand(), strict=True)
+        ]
+
+    def _stand(self) -> list[tuple[int, int]]:
+        """Return the plays and the clock of each clause of the books."""
+        standing = self._books.standing
+        clock = standing.clock if self._late is None else standing.weight
+        return list(zip(standing.plays[0].tolist(), clock[0].tolist(), strict=True))
+
+    def look_anew(self) -> None:
+        """Forget what was seen so far; counts go on, and plays and rounds are those from here on."""
+        self.flush()
+        self._books = self._new_books(self._books.standing)
+        self._seen = [
+            UNSEEN | {"since": seen["since"], "before": before}
+            for seen, before in zip(self._seen, self._stand(), strict=True)
+        ]
+        self._violations, self._first, self._worst = 0, None, (0.0, None, 0)
+        self._ended, self._excused = [], Excused()
+
     # ------------------------------------------------------------------ what it shows
+
+    @property
+    def promises(self) -> list[Row]:
+        """A row for each promise that was in force so far, also of arms that were owed nothing, as `Audit.promises` has
+        it; those of weights without rounds whose weight is not told."""
+        return [*self._ended, *(row for clause, row in self._rows() if not set(clause.arms) <= set(self.retired))]
+
+    def _rows(self) -> list[tuple[Clause, Row]]:
+        """Return the clauses of the books with all that was seen of them."""
+        self.flush()
+        books = copy.deepcopy(self._books)
+        books.close()
+        return [
+            (clause, _joined(seen, promise_row(clause, books.counts, q, self._scale, before=seen["before"])))
+            for q, (clause, seen) in enumerate(zip(books.clauses, self._seen, strict=True))
+        ]
 
     def _in_books(self) -> tuple[int, tuple[int, Any] | None, tuple[float, Subject | None, int]]:
         """Return the rounds that broke the promise, the first of them, and the largest r A - N, of rounds in the
@@ -353,6 +415,7 @@ class PromiseCheck:
             "promise": promise,
             "retired": self.retired,
             "standing": [*self._books.standing],
+            "rows": [self._ended, [row for _, row in self._rows()]],
             "waiting": [*waiting, [[row, *offer] for row, offer in self._offers.items()]],
         }
 
@@ -369,12 +432,31 @@ class PromiseCheck:
         if self.promise is not None:
             standing = StretchCounts(*(np.array(values, np.int64) for values in snapshot["standing"]))
             self._books = self._new_books(standing)
+        self._ended, self._seen = ([*map(_restored, rows)] for rows in snapshot["rows"])
         played, weights, untold, offers = snapshot["waiting"]
         self._played, self._ends = [*played], [*range(1, len(played) + 1)]
         self._offers = {row: offer for row, *offer in offers}
         if self._late is not None:
             self._late.before, self._late.weights = self._rounds, [*weights]
             self._late.untold = dict(untold)
+
+
+def _joined(before: Row, row: Row) -> Row:
+    """Return the row of a clause with what was seen of it before its books were opened."""
+    found = row | {"since": before["since"], "before": (before["before"][0] - row["excused"], before["before"][1])}
+    found |= {name: before[name] + row[name] for name in SUMS}
+    for first, last in FIRSTS.items():
+        found |= {first: before[first] or row[first], last: row[last] or before[last]}
+    if before["broken_by"] >= row["broken_by"]:
+        found |= {name: before[name] for name in ("broken_by", "worst_round")}
+    if row["worst_shortfall"] is not None:
+        found["worst_shortfall"] = max(row["worst_shortfall"], before["worst_shortfall"])
+    return found
+
+
+def _restored(row: Row) -> Row:
+    """Return a row with a set of arms as a tuple, as JSON holds none."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
 
 
 def _whole(found: Any) -> Any:
