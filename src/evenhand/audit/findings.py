@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from evenhand.audit.audited_promise import AuditedPromise, Term
+from evenhand.audit.audited_promise import AuditedPromise
 from evenhand.audit.period import PeriodOutlook, moment
 from evenhand.data.groupings import Grouping
 from evenhand.display.digits import plain_number
@@ -110,11 +110,11 @@ class Audit(HasCard):
         `behind_over_segments`, the sum of r_i t - N_i over all segments at the end; with weights also `weight`, their
         sum.
     promises : one row per promise: `promise` (floor, cap or window), `arm` (a tuple for a set), `segment`, `limit`,
-        `since` and `until` (its first round, and its last one where it ended before the log), `had` and `of` (the plays
-        of its arms, and of how many rounds that offered one; of weights their sums), `share` (`had` of `of`), `behind`
-        (of a floor, r `of` - `had` at its end), `first_broken`, `last_broken` (rounds, 0 if it held), `stretches`, `broken_by` (the most
-        plays), `worst_round`, `rounds_in_violation`, `excused` (plays that a cap does not count) with
-        `first_excused` and `last_excused`, `worst_shortfall` (of a floor); with times also `first_broken_at`,
+        `since` and `until` (its first round, and its last one, 0 if it is in force at the end), `had` and `of` (the
+        plays of its arms, and of how many rounds that offered one; of weights their sums), `share` (`had` of `of`),
+        `behind` (of a floor, r A - N at its end), `first_broken`, `last_broken` (rounds, 0 if it held), `stretches`,
+        `broken_by` (the most plays), `worst_round`, `rounds_in_violation`, `excused` (plays that a cap does not count)
+        with `first_excused` and `last_excused`, `worst_shortfall` (of a floor); with times also `first_broken_at`,
         `last_broken_at`, `worst_at`, `first_excused_at` and `last_excused_at`.
     timeline : at up to 1,000 rounds, and as many of `view`: `round`, its time `at` where it is known, `shortfall` (the
         largest r_i t - N_i(t) then, of arms with a share), `excess` (the largest N_i(t) - c_i t then, of arms with a
@@ -126,6 +126,7 @@ class Audit(HasCard):
     notes : what to know before trusting the result.
     excused : the rounds in which every arm on offer was at its cap, whose plays no cap counts.
     times : the time of each round, as the log has it (n_rounds,), where it has times.
+    before : how many of the rounds came before those that are looked at.
     outlook : whether the promise can still be kept by the end of a period, where one was named.
     """
 
@@ -149,6 +150,7 @@ class Audit(HasCard):
     excused: Excused = Excused()
     times: pd.Series[Any] | None = None
     outlook: PeriodOutlook | None = None
+    before: int = 0
 
     @property
     def unit(self) -> str:
@@ -187,7 +189,7 @@ class Audit(HasCard):
 
     def _when(self, times: int, first: int, last: int, stretches: int, unit: str) -> str:
         names = (self.name_of(first, unit), self.name_of(last, unit))
-        return when_broken(times, self.rounds, *names, stretches, still=last == self.rounds)
+        return when_broken(times, self.rounds - self.before, *names, stretches, still=last == self.rounds)
 
     @property
     def never_seen(self) -> tuple[Label, ...]:
@@ -293,7 +295,7 @@ def finding(owed: AuditedPromise, counts: Counts, entered: Entered) -> Audit:
         for segment, key in entered.keys.items():
             at = key * len(owed.terms) + q
             shown = _extent(term.clause, counts, at, owed.scale)
-            until = term.end if term.end < entered.rounds else None
+            until = term.end if term.end < entered.rounds else 0
             rows.append(promise_row(term.clause, counts, at, owed.scale, segment, until))
             began, worst, worst_at = int(counts.first[at]), shown.worst, shown.worst_at
             if began and (first is None or began < first.round):
@@ -409,11 +411,11 @@ def promise_row(
     at: int,
     scale: int,
     segment: Label | None = None,
-    until: int | None = None,
+    until: int = 0,
     before: tuple[int, int] = (0, 0),
 ) -> dict[str, Any]:
-    """Return a clause's row in the table of promises, from books that were closed; it was in force up to a round, None
-    for the last. Of its plays and its clock so much came `before` what is looked at."""
+    """Return a clause's row in the table of promises, from books that were closed; it was in force up to a round, 0 for
+    the last. Of its plays and its clock so much came `before` what is looked at."""
     shown, whole = _extent(clause, counts, at, scale), float if clause.weight else int
     plays, clock = Fraction(int(counts.plays[at]), scale), Fraction(max(0, int(counts.clock[at])), scale)
     had = Fraction(int(counts.plays[at] + counts.excused[at]) - before[0], scale)

@@ -121,7 +121,7 @@ def between(at: NDArray[Any], since: str, until: str, what: str) -> tuple[Bools,
         inside &= at < np.datetime64(ends)
         said.append(f"before {ends} UTC")
     if said and not inside.any():
-        ends_of_log = (at.min(), at.max()) if len(at) else ()
-        got = Wording(" to ".join(str(one.astype("M8[s]")).replace("T", " ") for one in ends_of_log) or f"no {what} yet")
+        span = (at.min(), at.max()) if len(at) else ()
+        got = Wording(" to ".join(str(one.astype("M8[s]")).replace("T", " ") for one in span) or f"no {what} yet")
         raise ArgumentError(expected("since" if since else "until", f"a time with {what} of the log", got))
     return inside, f"Only the {inside.sum():,} of {len(at):,} {what} {' and '.join(said)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial, wraps
@@ -24,6 +24,7 @@ from evenhand.cli.inputs.promises import promise_in
 from evenhand.cli.inputs.tables import read_log, read_table
 from evenhand.cli.options import JSON, Options, with_options_of
 from evenhand.cli.output import as_json, cell, draw, folder, print_text, records, say_notes
+from evenhand.cli.promised import promised_rows
 from evenhand.data.csv_files import write_csv
 from evenhand.data.tables import in_natural_order
 from evenhand.display.digits import number, plain_number
@@ -298,33 +299,3 @@ def due_rows(ahead: PeriodOutlook) -> list[dict[str, Any]]:
             }
         )
     return rows
-
-
-def promised_rows(
-    finding: Audit, unit: str, segments: bool, worth: tuple[str, Mapping[Any, float]] | None = None
-) -> list[dict[str, Any]]:
-    """Return a row for each promise: to whom, how much, what they had of the decisions, how far they were behind at
-    most, also in the mean reward of an arm (what it is called, and by arm), and when it was broken."""
-    arms, found, ahead = finding.arms.set_index("arm"), [], finding.promise.ahead
-    counted, total = "pulls", float(finding.rounds)
-    if finding.promise.weight:
-        counted, total, worth = "weight", arms["weight"].sum(), None  # what a play earns says nothing of a weight
-    for one in finding.owed.sort_values(["rounds_in_violation", "worst_shortfall"], ascending=False).to_dict("records"):
-        within, most = " in " in one["limit"], one["promise"] in AT_MOST
-        named = [*one["arm"]] if isinstance(one["arm"], tuple) else [one["arm"]]
-        mine = arms.loc[named]
-        row = {"arm": " + ".join(map(str, named)), "segment": one["segment"]}
-        row["since"] = one["since"] if one["since"] > 1 and not segments else None
-        limit = one["limit"].replace("in", "in any") if within else number(float(Fraction(one["limit"])))
-        row["promised"] = f"at {'most' if most else 'least'} {limit}"
-        always = bool(np.isclose(mine["share"] * total, mine[counted], 1e-9).all())
-        known = not segments and (len(named) == 1 or always)  # the rounds that offered one of a set are not counted
-        row["share"] = mine["share"].sum(skipna=False) if known else None
-        row[finding.unit] = None if segments else mine[counted].sum()
-        row["behind"] = None if most else one["broken_by"] if within else one["worst_shortfall"]
-        if worth is not None and len(named) == 1:
-            row[f"behind, in {worth[0]}"] = None if most else max(0.0, row["behind"]) * worth[1].get(named[0], math.nan)
-        row["above"] = one["broken_by"] + ahead if most and (one["broken_by"] or not ahead) else None
-        row["broken"] = finding.when_one(one, unit)
-        found.append(row)
-    return found
