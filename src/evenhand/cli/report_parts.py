@@ -50,7 +50,7 @@ def got(finding: Audit, segments: bool, worth: tuple[str, Any] | None) -> list[P
 
     others = [] if segments else free_rows(finding)
     rows = [promised_rows(finding, "round", segments, worth), others]
-    captions = ("Who is promised something", "Who is promised nothing")
+    captions = ("Who is promised something (behind by less than 0: ahead)", "Who is promised nothing")
     return [
         replace(as_table(pd.DataFrame(some)), caption=caption * bool(others))
         for some, caption in zip(rows, captions, strict=True)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.plots.axes import axes_of, name_ends
-from evenhand.plots.style import DASHED, finish, looks, plain, style
+from evenhand.plots.style import DASHED, finish, looks, mark_changes, plain, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,6 +29,7 @@ def plot_course(
     caps: ArrayLike | None = None,
     *,
     changes: Sequence[int] = (),
+    first: int = 1,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw each arm's share of the decisions over time, what it was promised, and what it may have at most.
@@ -41,6 +42,7 @@ def plot_course(
     promised : the shares that are promised (n_arms,) or (n, n_arms), dashed in black where there are any.
     caps : the largest share that each arm may have, likewise, nan for none; dash-dotted in black.
     changes : the first rounds of other promises, dotted.
+    first : the first decision that counts.
 
     Shares in the first tenth of the moments, when they still jump, may exceed the top of the picture.
     """
@@ -52,13 +54,14 @@ def plot_course(
     )
     owed = np.where(owed > 0.0, owed, np.nan)
     with style():
-        ends, promised_last, most_last = map(_ends, (held, owed, most))
-        said = ~np.isnan(promised_last) | ~np.isnan(most_last)
+        at = _last(held)
+        ends, promised_last, most_last = (values[at] for values in (held, owed, most))
+        said = ~np.isnan(owed).all(axis=0) | ~np.isnan(most).all(axis=0)
         drawn = _lines(axes, times, held, np.abs(ends - np.nan_to_num(promised_last)) + 2.0 * said)
         for limits, dashes in ((owed, DASHED), (most, {**DASHED, "linestyle": "-."})):
             for line in np.unique(limits[:, list(drawn)], axis=1).T:
                 axes.plot(times, line, **dashes, zorder=1)
-        _mark(axes, changes)
+        mark_changes(axes, changes)
         settled = np.nanmax(np.concatenate([held[len(times) // 10 :], owed, most]), initial=0.0)
         axes.set_ylim(0.0, min(1.15 * settled, 1.02) or 1.0)
         texts = {}
@@ -75,8 +78,10 @@ def plot_course(
         named = "; ".join(words for words, drawn_so in levels.items() if drawn_so)
         title = "Share of the decisions by arm" + (f" ({named})" if named else "")
         title += _named(labels, "furthest from their promise" if said.any() else "with the largest shares")
-        since = "since each promise began" if len(changes) else "so far"
-        return finish(axes, title, "decision", f"share of the decisions {since}", legend=False)
+        since = [f"since decision {first:,}"] * (first > 1) + ["since each promise began"] * bool(len(changes))
+        return finish(
+            axes, title, "decision", f"share of the decisions {', or '.join(since) or 'so far'}", legend=False
+        )
 
 
 def plot_owed(
@@ -101,11 +106,11 @@ def plot_owed(
     axes = axes_of(ax)
     behind = np.asarray(owed, dtype=float)
     with style():
-        ends = _ends(behind)
+        ends = behind[_last(behind)]
         drawn = _lines(axes, np.asarray(rounds, dtype=float), behind, ends)
         room = max(limit or 1.0, float(np.nanmax(behind)))
         axes.set_ylim(-2.0 * room, 1.3 * room)
-        _mark(axes, changes)
+        mark_changes(axes, changes)
         if limit is not None:
             axes.axhline(limit, **DASHED)
             axes.annotate(
@@ -115,7 +120,8 @@ def plot_owed(
                 va="bottom",
                 fontsize=8,
             )
-        texts = {arm: f"{plain(labels[arm], LABEL)} {ends[arm]:+.3g}" for arm in drawn}
+        over = {arm: " at its end" * bool(np.isnan(behind[-1, arm])) for arm in drawn}
+        texts = {arm: f"{plain(labels[arm], LABEL)} {ends[arm]:+.3g}{over[arm]}" for arm in drawn}
         name_ends(axes, texts, ends, drawn)
         return finish(
             axes,
@@ -139,16 +145,10 @@ def _lines(axes: Axes, times: Any, values: Any, weight: Any) -> dict[int, dict[s
     return drawn
 
 
-def _ends(values: Any) -> Any:
-    """Return the last value of each column (n_arms,), nan for one without any."""
-    last = len(values) - 1 - np.argmax(~np.isnan(values[::-1]), axis=0)
-    return values[last, np.arange(values.shape[1])]
-
-
-def _mark(axes: Axes, changes: Sequence[int]) -> None:
-    """Mark the rounds with which other promises begin."""
-    for round in changes:
-        axes.axvline(round, color="#777777", linewidth=0.9, linestyle=":", zorder=0)
+def _last(values: Any) -> tuple[Any, Any]:
+    """Return where the last value of each column stands; in the last row of one without any."""
+    rows = np.where(np.isnan(values).all(axis=0), -1, len(values) - 1 - np.argmax(~np.isnan(values[::-1]), axis=0))
+    return rows, np.arange(values.shape[1])
 
 
 def _named(labels: Sequence[Any], which: str) -> str:

@@ -3,7 +3,7 @@ and at a glance."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -99,6 +99,12 @@ def curve(
     if error is not None:
         low = np.maximum(middle - 2 * error, least)
         axes.fill_between(x, low, middle + 2 * error, color=look["color"], alpha=0.15, linewidth=0)
+
+
+def mark_changes(axes: Axes, rounds: Iterable[int]) -> None:
+    """Mark the rounds with which other promises begin."""
+    for round in rounds:
+        axes.axvline(round, color="#777777", linewidth=0.9, linestyle=":", zorder=0)
 
 
 def over_replications(values: xr.DataArray) -> tuple[Any, Any]:

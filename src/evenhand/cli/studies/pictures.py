@@ -35,9 +35,10 @@ def pictures(statistics: Statistics, before: Statistics | None = None) -> dict[s
     shares, promised, caps, behind = np.stack(found, axis=2)
     weighed = promise is not None and promise.weight is not None  # shares of a weight are none of the decisions
     limits = {} if weighed or promise is None else {"promised": promised, "caps": caps}
+    begin = 1 if before is None else before.rounds + 1
     marks = [epoch.round for epoch in statistics.epochs[1:] if rounds[0] <= epoch.round <= rounds[-1]]
     drawn: dict[str, Callable[..., Any]] = {
-        "shares": partial(plot_course, rounds, shares, names, **limits, changes=marks)
+        "shares": partial(plot_course, rounds, shares, names, **limits, changes=marks, first=begin)
     }
     owed = np.flatnonzero(~np.isnan(behind).all(axis=0))
     if promise is not None and len(owed):

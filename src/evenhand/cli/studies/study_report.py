@@ -90,7 +90,9 @@ def study_report(place: str, name: str | None, call: Sequence[str], since: str, 
     known = ["--known", found.digest] if found.digest else []
     parts[AGAIN] = [Typed(f"evenhand verify {store} {shlex.join(['--study', of, *known])}")]
     if since or until:
-        notes = [f"{only} are counted, and each promise since it began. What the log shows is about all of it.", *notes]
+        notes = [f"{only} are counted. What the log shows is about all of it.", *notes]
+        rule = "Plays and shares are those of rounds {:,} to {:,}; behind is counted since each promise began."
+        parts[WHO] = [Aside(rule.format(first, last)), *parts[WHO]]
     kept, verdict = _verdict(found, seen, (first, last) if since or until else None)
     return f"Study {of}", kept, words(verdict), reworded(parts | {NOTES: [notes]}, words), told
 
