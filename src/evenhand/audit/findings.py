@@ -185,7 +185,10 @@ class Audit(HasCard):
 
     def when_one(self, row: Mapping[Any, Any], unit: str = "round") -> str:
         """Return in which rounds the promise of a row of `promises` was broken, in words."""
-        return self._when(row["rounds_in_violation"], row["first_broken"], row["last_broken"], row["stretches"], unit)
+        times = row["rounds_in_violation"]
+        if times and not row["first_broken"]:
+            return f"in {times:,} of {self.rounds - self.before:,} rounds"
+        return self._when(times, row["first_broken"], row["last_broken"], row["stretches"], unit)
 
     def _when(self, times: int, first: int, last: int, stretches: int, unit: str) -> str:
         names = (self.name_of(first, unit), self.name_of(last, unit))
@@ -295,8 +298,8 @@ def finding(owed: AuditedPromise, counts: Counts, entered: Entered) -> Audit:
         for segment, key in entered.keys.items():
             at = key * len(owed.terms) + q
             shown = _extent(term.clause, counts, at, owed.scale)
-            until = term.end if term.end < entered.rounds else 0
-            rows.append(promise_row(term.clause, counts, at, owed.scale, segment, until))
+            row = promise_row(term.clause, counts, at, owed.scale, segment, span=(int(counts.begun[at]), 0))
+            rows.append(row | {"until": term.end if term.end < entered.rounds else 0})
             began, worst, worst_at = int(counts.first[at]), shown.worst, shown.worst_at
             if began and (first is None or began < first.round):
                 first = Breach(kind, arms, rate, began, shown.first_by, segment, slack, weight)
@@ -406,28 +409,21 @@ def _extent(clause: Clause, counts: Counts, at: int, scale: int) -> Extent:
 
 
 def promise_row(
-    clause: Clause,
-    counts: Counts,
-    at: int,
-    scale: int,
-    segment: Label | None = None,
-    until: int = 0,
-    before: tuple[int, int] = (0, 0),
+    clause: Clause, counts: Counts, at: int, scale: int, segment: Label | None = None, *, span: tuple[int, int]
 ) -> dict[str, Any]:
-    """Return a clause's row in the table of promises, from books that were closed; it was in force up to a round, 0 for
-    the last. Of its plays and its clock so much came `before` what is looked at."""
+    """Return a clause's row in the table of promises, from books that were closed: `span` is the first round in which
+    it is in force, and for how many of these its clock waited."""
     shown, whole = _extent(clause, counts, at, scale), float if clause.weight else int
-    plays, clock = Fraction(int(counts.plays[at]), scale), Fraction(max(0, int(counts.clock[at])), scale)
-    had = Fraction(int(counts.plays[at] + counts.excused[at]) - before[0], scale)
-    of = Fraction(int(counts.clock[at]) - before[1], scale)
+    had, clock = Fraction(int(counts.plays[at]), scale), Fraction(int(counts.clock[at]), scale)
+    of = clock + span[1]
     return {
         **row_of(clause, segment),
-        "since": int(counts.begun[at]),
-        "until": until,
+        "since": span[0],
+        "until": 0,
         "had": whole(had),
         "of": whole(of),
         "share": float(had / of) if of else None,
-        "behind": float(clause.share * clock - plays) if clause.kind == "floor" else None,
+        "behind": float(clause.share * max(clock, Fraction(0)) - had) if clause.kind == "floor" else None,
         "first_broken": int(counts.first[at]),
         "last_broken": int(counts.last[at]),
         "stretches": int(counts.stretches[at]),

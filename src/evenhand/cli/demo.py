@@ -7,11 +7,11 @@ from functools import partial
 from pathlib import Path
 
 from evenhand.cli.audit import audited_log
+from evenhand.cli.log_report import log_report
 from evenhand.cli.options import JSON
 from evenhand.cli.output import as_json, cell, drawing, folder, print_text, records
 from evenhand.cli.price import known_price
 from evenhand.cli.promised import promised_rows
-from evenhand.cli.report import log_report
 from evenhand.data.csv_files import write_csv
 from evenhand.display.report import page
 from evenhand.experiments.quotas.contract import CONTRACT, TOLERANCE, made_log

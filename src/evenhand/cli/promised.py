@@ -42,10 +42,10 @@ def promised_rows(
 
 
 def free_rows(finding: Audit) -> list[Row]:
-    """Return a row for each arm that was promised nothing, or for its rounds without a promise."""
+    """Return a row for each arm of the rounds in which nothing was promised to it alone."""
     return [
-        {"arm": _name(row["name"]), **_span(finding, row), "share": row["share"], finding.unit: row["had"]}
-        for row in _free(finding)
+        {"arm": _name(one["arm"]), **_span(finding, one), "share": one["share"], finding.unit: one["had"]}
+        for one in _free(finding)
     ]
 
 
@@ -53,50 +53,45 @@ def who(finding: Audit) -> list[Row]:
     """Return for programs who is promised what from which round to which, and what they had of these rounds; then the
     others, nothing of whom is promised."""
     rows = []
-    for one in finding.owed.to_dict("records"):
-        limit = one["limit"] if " in " in one["limit"] else float(Fraction(one["limit"]))
+    for one in [*finding.owed.to_dict("records"), *_free(finding)]:
+        limit = one["limit"] if " in " in one["limit"] else float(Fraction(one["limit"])) or None
         row: Row = {"name": one["arm"], "promised": None, PROMISED.get(one["promise"], one["promise"]): limit}
         row |= {} if one["segment"] is None else {"segment": one["segment"]}
-        rows.append(row | {name: one[name] for name in ("since", "until", "had", "of", "share", "behind")})
-    rows += [row | {"promised": None, "behind": None} for row in _free(finding)]
-    for row in rows:
-        times = {f"{name}_at": finding.time_of(row[name]) for name in ("since", "until")}
-        row |= {name: time for name, time in times.items() if time is not None} | {"until": row["until"] or None}
+        row |= {name: one[name] for name in ("since", "until", "had", "of", "share")}
+        times = {f"{name}_at": finding.time_of(one[name]) for name in ("since", "until")}
+        row |= {name: time for name, time in times.items() if time is not None}
+        rows.append(row | {"until": one["until"] or None, "behind": one["behind"] if limit else None})
     return rows
 
 
 def changes(finding: Audit, events: Mapping[int, str] | None = None) -> list[Row]:
-    """Return the rounds with which another promise began: what was promised from then on, and what happened then, by
-    rounds."""
-    rows, said = finding.owed.to_dict("records"), events or {}
-    found = []
-    for round in sorted({*said, *(row["until"] + 1 for row in rows if row["until"])}):
-        time = finding.time_of(round) if round <= finding.rounds else None
-        begun = dict.fromkeys(f"{_name(row['arm'])} {_limit(row)}" for row in rows if row["since"] == round)
-        ended = [f"{_name(row['arm'])} {_limit(row)} ended" for row in rows if row["until"] == round - 1]
-        what = "; ".join([said[round]] * (round in said) + list(begun)) or "; ".join(dict.fromkeys(ended))
-        found.append({"round": round, **({} if time is None else {"at": time}), "what": what})
-    return found
+    """Return the rounds with which promises began and ended, and which; and what else happened then, by rounds."""
+    said = {round: [event] for round, event in (events or {}).items()}
+    rows = finding.owed.to_dict("records")
+    for one in rows:
+        if one["until"] and one["until"] + 1 not in said:
+            said[one["until"] + 1] = []
+    for round, events_then in said.items():
+        begun = [f"{_name(one['arm'])} {_limit(one)}" for one in rows if one["since"] == round]
+        ended = [f"no more {_name(one['arm'])} {_limit(one)}" for one in rows if one["until"] == round - 1]
+        events_then += dict.fromkeys(begun or ended * (not events_then))
+    times = {round: finding.time_of(round) if round <= finding.rounds else None for round in said}
+    at = {round: {} if time is None else {"at": time} for round, time in times.items()}
+    return [{"round": round, **at[round], "what": "; ".join(said[round])} for round in sorted(said)]
 
 
 def _free(finding: Audit) -> list[Row]:
-    """Return what each arm had in the rounds in which nothing was promised to it alone."""
-    free, owed = finding.promises.drop(finding.owed.index), dict[Any, list[Row]]()
+    """Return the rows of arms while nothing was promised to them alone."""
+    owed: dict[Any, list[Row]] = {}
     for one in finding.owed.to_dict("records"):
         owed.setdefault((one["arm"], one["segment"]), []).append(one)
-    place = {arm: i for i, arm in enumerate(finding.promise.arms)}
-    found: list[Row] = []
-    for one in sorted(free.to_dict("records"), key=lambda one: (place[one["arm"]], one["since"])):
-        own = owed.get((one["arm"], one["segment"]), ())
-        if any(other["since"] <= one["since"] <= (other["until"] or math.inf) for other in own):
-            continue
-        last = found[-1] if found else {"name": None}
-        if last["name"] == one["arm"] and (one["segment"] is not None or last["until"] == one["since"] - 1):
-            one |= {name: last[name] + one[name] for name in ("had", "of")} | {"since": last["since"]}
-            one["share"] = one["had"] / one["of"] if one["of"] else None
-            found.pop()
-        found.append({"name": one["arm"], **{name: one[name] for name in ("since", "until", "had", "of", "share")}})
-    return found
+    rows = finding.promises.drop(finding.owed.index).to_dict("records")
+    own = [owed.get((one["arm"], one["segment"]), ()) for one in rows]
+    return [
+        one
+        for one, others in zip(rows, own, strict=True)
+        if not any(other["since"] <= one["since"] <= (other["until"] or math.inf) for other in others)
+    ]
 
 
 def _span(finding: Audit, row: Mapping[Any, Any]) -> Row:

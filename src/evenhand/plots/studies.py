@@ -29,7 +29,6 @@ def plot_course(
     caps: ArrayLike | None = None,
     *,
     changes: Sequence[int] = (),
-    first: int = 1,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw each arm's share of the decisions over time, what it was promised, and what it may have at most.
@@ -42,7 +41,6 @@ def plot_course(
     promised : the shares that are promised (n_arms,) or (n, n_arms), dashed in black where there are any.
     caps : the largest share that each arm may have, likewise, nan for none; dash-dotted in black.
     changes : the first rounds of other promises, dotted.
-    first : the first decision that counts.
 
     Shares in the first tenth of the moments, when they still jump, may exceed the top of the picture.
     """
@@ -78,10 +76,8 @@ def plot_course(
         named = "; ".join(words for words, drawn_so in levels.items() if drawn_so)
         title = "Share of the decisions by arm" + (f" ({named})" if named else "")
         title += _named(labels, "furthest from their promise" if said.any() else "with the largest shares")
-        since = [f"since decision {first:,}"] * (first > 1) + ["since each promise began"] * bool(len(changes))
-        return finish(
-            axes, title, "decision", f"share of the decisions {', or '.join(since) or 'so far'}", legend=False
-        )
+        since = "since each promise began" if len(changes) else "so far"
+        return finish(axes, title, "decision", f"share of the decisions {since}", legend=False)
 
 
 def plot_owed(

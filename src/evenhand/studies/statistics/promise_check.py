@@ -32,11 +32,6 @@ BATCH = 2**16
 """Rounds times arms that are entered at once."""
 Subject = Label | tuple[Label, ...]
 """An arm or a set of arms."""
-Row = dict[str, Any]
-SUMS = ("stretches", "rounds_in_violation", "excused")
-FIRSTS = {"first_broken": "last_broken", "first_excused": "last_excused"}
-UNSEEN: Row = dict.fromkeys((*SUMS, *FIRSTS, *FIRSTS.values(), "broken_by", "worst_round", "worst_shortfall"), 0)
-"""What the row of a promise shows at its beginning."""
 
 
 class PromiseCheck:
@@ -72,11 +67,9 @@ class PromiseCheck:
         weighed = self.promise is not None and self.promise.weight is not None
         self._late = LateWeights(self.promise) if weighed else None
         self._books = ClauseCounts((), ()) if self.promise is None else self._opened()
-        self._ended: list[Row] = []
-        """The rows of the promises that are not in force any more."""
-        self._seen: list[Row] = []
-        """Of each clause of the books what was seen before these were opened."""
-        self._turn_page([], None)
+        self._since = [(1, 0)] * len(self._books.clauses)
+        """The round with which the promise of each clause began, and how many rounds its clock waited then."""
+        self._ended: list[dict[str, Any]] = []
 
     def decided(self, played: Sequence[Any], given: dict[str, Any] | None = None, ticket: int | None = None) -> None:
         """Count the next round's decision, by the positions of its arms, the arguments of its `ask`, and its ticket.
@@ -177,26 +170,23 @@ class PromiseCheck:
             return
         self.flush()
         self._violations, self._first, self._worst = self._in_books()
-        self._excused, rows, gone = self.excused, self._rows(), self.retired.copy()
+        self._excused, before, gone, label = self.excused, self._books.closed(), self.retired, None
+        if kind != "change":
+            (arm,) = self._places([given["arm"]]) or [len(self._labels)]
+            if arm == len(self._labels):
+                self._new_label(as_label(given["arm"]))
+            label = self._labels[arm]
         if kind == "change":
-            self.promise = changed(self.promise, self.retired, given["shares"])
-            self._books = self._opened()
-            self._turn_page(rows, None, gone)
-            return
-        (arm,) = self._places([given["arm"]]) or [len(self._labels)]
-        if kind == "retire":
-            self.promise = without(self.promise, self._labels[arm], self.retired)
-            self.retired.append(self._labels[arm])
-            self._books = self._opened(self._books)
-            self._turn_page(rows, self._labels[arm], gone)
-            return
-        if arm == len(self._labels):
-            self._new_label(as_label(given["arm"]))
-        label = self._labels[arm]
-        self.promise = joined(self.promise, label, read_share(given.get("share", 0)))
-        self.retired = [other for other in self.retired if other != label]
-        self._books = self._opened(self._books, late=label, wait=int(returned))
-        self._turn_page(rows, label, gone)
+            self.promise = changed(self.promise, gone, given["shares"])
+        elif kind == "retire":
+            self.promise, gone = without(self.promise, label, gone), [*gone, label]
+        else:
+            self.promise = joined(self.promise, label, read_share(given.get("share", 0)))
+            gone = [other for other in gone if other != label]
+        late, wait = (label, int(returned)) if kind == "add" else (None, 0)
+        self._books = self._opened(None if label is None else self._books, late, wait)
+        self._begin(before, label, wait)
+        self.retired = gone
 
     def _new_label(self, label: Label) -> None:
         """Make room for a new arm."""
@@ -233,55 +223,35 @@ class PromiseCheck:
         """Return books of what is promised now that stand there."""
         return ClauseCounts(self._clauses(), self._labels, standing=standing, rounds=self._rounds, scale=self._scale)
 
-    def _turn_page(self, rows: list[tuple[Clause, Row]], moved: Label | None, gone: Sequence[Label] = ()) -> None:
-        """Begin the rows of what is promised now. The rows so far end, or go on where one arm was `moved`, added or
-        retired, and they are not its own; arms that were `gone` before have none."""
-        after, now = self._rounds + len(self._ends), set(self._books.clauses)
-        stay = {clause: row for clause, row in rows if moved is not None and clause.arms != (moved,) and clause in now}
-        self._ended += [
-            row | {"until": after}
-            for clause, row in rows
-            if clause not in stay and row["since"] <= after and not set(clause.arms) <= set(gone)
-        ]
-        self._seen = [
-            stay.get(clause) or UNSEEN | {"since": after + 1, "before": before}
-            for clause, before in zip(self._books.clauses, self._stand(), strict=True)
-        ]
+    def _begin(self, before: ClauseCounts, moved: Label | None, wait: int) -> None:
+        """Note which promises end and which begin now: those of one arm that was `moved`, or all of them."""
+        after, now = self._rounds + len(self._ends), {clause: q for q, clause in enumerate(self._books.clauses)}
+        stay = enumerate(() if moved is None else before.clauses)
+        same = {clause: q for q, clause in stay if clause.arms != (moved,) and clause in now}
+        ended = [row for clause, row in self._rows(before).items() if clause not in same and row["since"] <= after]
+        self._ended = [*self._ended, *(row | {"until": after} for row in ended)]
+        self._books.go_on(before.seen, {now[clause]: q for clause, q in same.items()})
+        begun = {clause: self._since[q] for clause, q in same.items()}
+        fresh = {clause: (after + 1, wait * (clause.kind == "floor" and clause.arms == (moved,))) for clause in now}
+        self._since = [*(fresh | begun).values()]
 
-    def _stand(self) -> list[tuple[int, int]]:
-        """Return the plays and the clock of each clause of the books."""
-        standing = self._books.standing
-        clock = standing.clock if self._late is None else standing.weight
-        return list(zip(standing.plays[0].tolist(), clock[0].tolist(), strict=True))
-
-    def look_anew(self) -> None:
-        """Forget what was seen so far; counts go on, and plays and rounds are those from here on."""
-        self.flush()
-        self._books = self._new_books(self._books.standing)
-        self._seen = [
-            UNSEEN | {"since": seen["since"], "before": before}
-            for seen, before in zip(self._seen, self._stand(), strict=True)
-        ]
-        self._violations, self._first, self._worst = 0, None, (0.0, None, 0)
-        self._ended, self._excused = [], Excused()
+    def _rows(self, books: ClauseCounts) -> dict[Clause, dict[str, Any]]:
+        """Return the row of each clause of closed books as an audit has it, without those of retired arms."""
+        spans, gone = zip(books.clauses, self._since, strict=True), set(self.retired)
+        return {
+            clause: promise_row(clause, books.counts, q, self._scale, span=span)
+            for q, (clause, span) in enumerate(spans)
+            if not gone.issuperset(clause.arms)
+        }
 
     # ------------------------------------------------------------------ what it shows
 
     @property
-    def promises(self) -> list[Row]:
+    def promises(self) -> list[dict[str, Any]]:
         """A row for each promise that was in force so far, also of arms that were owed nothing, as `Audit.promises` has
         it; those of weights without rounds whose weight is not told."""
-        return [*self._ended, *(row for clause, row in self._rows() if not set(clause.arms) <= set(self.retired))]
-
-    def _rows(self) -> list[tuple[Clause, Row]]:
-        """Return the clauses of the books with all that was seen of them."""
         self.flush()
-        books = copy.deepcopy(self._books)
-        books.close()
-        return [
-            (clause, _joined(seen, promise_row(clause, books.counts, q, self._scale, before=seen["before"])))
-            for q, (clause, seen) in enumerate(zip(books.clauses, self._seen, strict=True))
-        ]
+        return [*self._ended, *self._rows(self._books.closed()).values()]
 
     def _in_books(self) -> tuple[int, tuple[int, Any] | None, tuple[float, Subject | None, int]]:
         """Return the rounds that broke the promise, the first of them, and the largest r A - N, of rounds in the
@@ -299,9 +269,8 @@ class PromiseCheck:
     def _further(self, found: Any, values: Floats, rounds: Ints) -> tuple[float, Subject | None, int]:
         """Return the largest r A - N found, or the first of these of several clauses if it is larger."""
         at = int(np.argmax(values)) if len(values) else 0
-        return (
-            (float(values[at]), self._subject(at), int(rounds[at])) if len(values) and values[at] > found[0] else found
-        )
+        larger = len(values) and values[at] > found[0]
+        return (float(values[at]), self._subject(at), int(rounds[at])) if larger else found
 
     def _so_far(self) -> tuple[int, tuple[int, Any] | None, tuple[float, Subject | None, int]]:
         """Return the same of all rounds, with weights that are not told at their worst."""
@@ -314,11 +283,8 @@ class PromiseCheck:
         if first is None and len(wrong):
             first = self._rounds + int(wrong[0]) + 1, self._subject(int(np.argmax(broken[wrong[0]])))
         values = (after / (rates.denominators * self._scale)).ravel()
-        return (
-            violations + len(wrong),
-            first,
-            self._further(worst, values, self._rounds + 1 + np.arange(len(values)) // n),
-        )
+        rounds = self._rounds + 1 + np.arange(len(values)) // n
+        return violations + len(wrong), first, self._further(worst, values, rounds)
 
     @property
     def _scale(self) -> int:
@@ -415,7 +381,8 @@ class PromiseCheck:
             "promise": promise,
             "retired": self.retired,
             "standing": [*self._books.standing],
-            "rows": [self._ended, [row for _, row in self._rows()]],
+            "seen": self._books.closed().seen,
+            "rows": [[list(one) for one in self._since], self._ended],
             "waiting": [*waiting, [[row, *offer] for row, offer in self._offers.items()]],
         }
 
@@ -432,7 +399,9 @@ class PromiseCheck:
         if self.promise is not None:
             standing = StretchCounts(*(np.array(values, np.int64) for values in snapshot["standing"]))
             self._books = self._new_books(standing)
-        self._ended, self._seen = ([*map(_restored, rows)] for rows in snapshot["rows"])
+            self._books.go_on(snapshot["seen"], {q: q for q in range(len(self._books.clauses))})
+            since, ended = snapshot["rows"]
+            self._since, self._ended = list(map(tuple, since)), [row | {"arm": _subject(row["arm"])} for row in ended]
         played, weights, untold, offers = snapshot["waiting"]
         self._played, self._ends = [*played], [*range(1, len(played) + 1)]
         self._offers = {row: offer for row, *offer in offers}
@@ -441,24 +410,10 @@ class PromiseCheck:
             self._late.untold = dict(untold)
 
 
-def _joined(before: Row, row: Row) -> Row:
-    """Return the row of a clause with what was seen of it before its books were opened."""
-    found = row | {"since": before["since"], "before": (before["before"][0] - row["excused"], before["before"][1])}
-    found |= {name: before[name] + row[name] for name in SUMS}
-    for first, last in FIRSTS.items():
-        found |= {first: before[first] or row[first], last: row[last] or before[last]}
-    if before["broken_by"] >= row["broken_by"]:
-        found |= {name: before[name] for name in ("broken_by", "worst_round")}
-    if row["worst_shortfall"] is not None:
-        found["worst_shortfall"] = max(row["worst_shortfall"], before["worst_shortfall"])
-    return found
-
-
-def _restored(row: Row) -> Row:
-    """Return a row with a set of arms as a tuple, as JSON holds none."""
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
-
-
 def _whole(found: Any) -> Any:
     """Return what was found with a set of arms as a tuple, as JSON holds none."""
-    return found and tuple(tuple(part) if isinstance(part, list) else part for part in found)
+    return found and tuple(map(_subject, found))
+
+
+def _subject(arm: Any) -> Any:
+    return tuple(arm) if isinstance(arm, list) else arm

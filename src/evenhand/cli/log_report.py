@@ -1,17 +1,27 @@
-"""The parts that the reports on logs and on studies have in common, and the words of their readers."""
+"""The report on a log, and what it has in common with that on a study: its parts, and the words of its reader."""
 
 from __future__ import annotations
 
+import hashlib
 import re
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evenhand.audit.decision_log import read_plays, read_rounds
 from evenhand.audit.findings import Audit
+from evenhand.cli.audit import Audited, due_rows
+from evenhand.cli.inputs.inputs import columns_of
+from evenhand.cli.output import drawing
 from evenhand.cli.price import clause_notes, clause_rows, known_price
-from evenhand.cli.promised import free_rows, promised_rows
+from evenhand.cli.promised import changes, free_rows, promised_rows, who
+from evenhand.cli.refusals import in_shell
+from evenhand.data.tables import numbers
 from evenhand.display.html import Table
-from evenhand.display.report import Part, Png, Typed
+from evenhand.display.report import Aside, Part, Png, Typed
 from evenhand.errors import ArgumentError, expected
 from evenhand.promises.clause import in_words
 
@@ -44,7 +54,67 @@ WORDS = ("arm", "round", "play", "decision", "reward")
 WHO, AGAIN, NOTES = "Who got what", "How to check it again", "Before you believe it"
 
 
-def got(finding: Audit, segments: bool, worth: tuple[str, Any] | None) -> list[Part]:
+def log_report(audited: Audited, log: str, reward: str, again: str, call: Sequence[str] = ()) -> Found:
+    """Return the report on a log, in the words of `call`."""
+    import pandas as pd
+
+    from evenhand.plots import plot_audit
+
+    finding, frame = audited(log=[Path(log)])
+    words = own_words(call, finding.promise.arms)
+    cost: list[Part] = ["Not known: the log was read in batches."]
+    named, last, worth, by = audited.keywords, [], None, finding.promise.weight
+    totals: list[Part] = []
+    if isinstance(frame, pd.DataFrame):
+        cost = ["Not known: name the column of rewards with --reward."]
+        order = columns_of(named["order"] or (), frame.columns)
+        rounds = read_rounds(frame, order or None, named["round"] or None)
+        rows = frame.assign(round=rounds.of_row + 1).sort_values("round", kind="stable").tail(LATEST)
+        kept = (named["arm"], named["segment"], named["available"], named["weight"])
+        shown = ("round", *order, *kept, "reason", reward)
+        last = [as_table(rows[[name for name in dict.fromkeys(shown) if name in rows]], "_")]
+        if reward:
+            known = frame.dropna(subset=reward) if reward in frame else frame
+            earned, plays = numbers(known, reward), read_plays(known, named["arm"], dict.fromkeys(finding.promise.arms))
+            alone = len(plays.labels) == len(known)
+            cost = cost_of(finding.promise, plays.labels, earned) if alone else ["Not known: arms share rewards."]
+            cost = [f"Not known: the promise is about {by}, not about rounds."] if by else cost
+            if alone:
+                told = pd.DataFrame({named["arm"]: plays.labels, reward: earned})
+                worth = reward, told.groupby(named["arm"])[reward].mean().to_dict()
+                totals = [as_table(totals_of(told, named["arm"], reward, finding), "_")]
+    inside = f"value of {named['segment']}" if named["segment"] else ""
+    if Path(log).is_file():
+        with Path(log).open("rb") as file:
+            again += f"\nsha256sum {shlex.quote(log)}    # {hashlib.file_digest(file, 'sha256').hexdigest()}"
+    breach, ahead = finding.first_breach, finding.outlook
+    first = [f"The first breach: {breach}."] if breach else []
+    parts = {
+        WHO: [*first, *got(finding, bool(named["segment"]), worth)],
+        "What changed": [as_table(pd.DataFrame(changed))] if (changed := changes(finding)) else [],
+        "What is promised": [promised_lines(finding.promise, inside), Aside(WEIGHED.format(by) if by else COUNTED)],
+        "By the end of the period": [f"{ahead.verdict}.", as_table(pd.DataFrame(due_rows(ahead)))] if ahead else [],
+        "The picture": [drawing(partial(plot_audit, finding), words)],
+        "Totals": totals,
+        "What it costs": cost,
+        "The last decisions": last,
+        AGAIN: [Typed(again)],
+        NOTES: [list(map(in_shell, finding.notes))],
+    }
+    kept_so_far = finding.kept if finding.enough else None
+    if ahead:
+        parts[NOTES] = [[f"{finding.verdict}, counted after each.", *map(in_shell, finding.notes)]]
+        kept_so_far = ahead.kept if not (ahead.kept and ahead.rest) else None
+    return (
+        log,
+        kept_so_far,
+        words((ahead or finding).verdict),
+        reworded(parts, words),
+        {"who": who(finding), "changes": changed},
+    )
+
+
+def got(finding: Audit, segments: bool = False, worth: tuple[str, Any] | None = None) -> list[Part]:
     """Return who is promised what and had how much, each by name, and then the others."""
     import pandas as pd
 
