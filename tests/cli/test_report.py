@@ -317,8 +317,9 @@ def test_a_report_has_totals_and_the_worth_of_plays_behind(log):
         assert re.search(rf" {item} {plays[item]} {share} {plays[item]} {mean}\d* {total}", words), words
     assert f" all {len(frame)} 1 {len(frame)} {frame['when'].mean():.4g} {frame['when'].sum()}" in words
     behind = max(0.6 * (t + 1) - played for t, played in enumerate((frame["item"] == "a").cumsum()))
-    told = re.search(r"a at least 0.6 0.4167 20 (\S+) (\S+) in", words)
-    assert [*map(float, told.groups())] == pytest.approx([behind, behind * worth.mean()["a"]], rel=1e-3)
+    told = re.search(r"a at least 0.6 0.4167 20 (\S+) (\S+) (\S+) in", words)
+    now = 0.6 * len(frame) - plays["a"]
+    assert [*map(float, told.groups())] == pytest.approx([now, now * worth.mean()["a"], behind], rel=1e-3)
 
 
 def test_a_report_uses_the_words_of_its_reader(log, monkeypatch):
@@ -348,7 +349,7 @@ def test_many_arms_are_all_named(tmp_path, monkeypatch):
 
 ROUNDS = 240
 PROMISED = [("a", 0.2, 1, 170), ("b", 0.1, 1, 110), ("e", 0.15, 61, 170), ("a", 0.3, 171, None), ("d", 0.1, 171, None)]
-FREE = [("c", None, 1, None), ("d", None, 1, 170), ("e", None, 171, None)]
+FREE = [("c", None, 1, 170), ("d", None, 1, 170), ("c", None, 171, None), ("e", None, 171, None)]
 CHANGES = {
     61: "e joined; e at least 0.15",
     111: "b was retired",
@@ -384,8 +385,8 @@ def by_pandas(log, name, promised, since, until, first=1, last=ROUNDS):
     at = {"since_at": log["at"][since - 1]} | ({} if until is None else {"until_at": log["at"][until - 1]})
     figures = {"had": had, "of": of, "share": had / of, "behind": behind.iloc[-1] if promised else None}
     whole = {"name": name, "promised": promised, "since": since, "until": until}
-    most = behind[part.index >= first - 1]  # the largest is just before a play, as at the end
-    return whole | figures | {key: time.floor("s").isoformat() for key, time in at.items()}, max(0.0, most.max())
+    row = whole | figures | {key: time.floor("s").isoformat() for key, time in at.items()}
+    return row, f"{max(0.0, behind.max()):.4g}" if since >= first else "-"
 
 
 @pytest.mark.parametrize(("first", "last"), [(1, ROUNDS), (101, 200), (171, 240)])
@@ -393,12 +394,14 @@ def test_everybody_who_is_promised_something_is_named_since_each_promise_began(c
     at = [changed["at"][first - 1].isoformat(), (changed["at"][last - 1] + pd.Timedelta("1us")).isoformat()]
     options = [] if (first, last) == (1, ROUNDS) else ["--since", at[0], "--until", at[1]]
     body = json.loads(call("report", "changed.evenhand", "--json", *options).stdout)
-    for promises, told in ((PROMISED, body["who"][: -len(FREE)]), (FREE, body["who"][-len(FREE) :])):
-        held = [one for one in promises if first <= (one[3] or last) and one[2] <= last]
-        found = {(row["name"], row["promised"], row["since"]): row for row in told}
-        for one in held:
-            assert found.pop(one[:3]) == pytest.approx(by_pandas(changed, *one, first, last)[0], abs=1e-9), one
-        assert not [key for key in found if key not in {one[:3] for one in PROMISED + FREE}]
+    held = [one for one in PROMISED + FREE if first <= (one[3] or last) and one[2] <= last]
+    for row in body["who"]:
+        one = next(one for one in held if one[:3] == (row["name"], row["promised"], row["since"]))
+        one = (*one[:3], None if (one[3] or 0) > last else one[3])
+        for name, value in by_pandas(changed, *one, first, last)[0].items():
+            assert row[name] == (pytest.approx(value, abs=1e-9) if isinstance(value, float) else value), (row, name)
+    assert len(body["who"]) == len(held)
+    assert [row["promised"] is None for row in body["who"]] == sorted(row["promised"] is None for row in body["who"])
     assert body["kept"] is True
     expected = {round: what for round, what in CHANGES.items() if first <= round <= last}
     assert {row["round"]: row["what"] for row in body["changes"]} == expected
@@ -407,17 +410,16 @@ def test_everybody_who_is_promised_something_is_named_since_each_promise_began(c
         words.index("Who is promised something") < words.index("Who is promised nothing") < words.index("What changed")
     )
     inner = changed[first - 1 : last]
-    for name, promised, *span in PROMISED:
-        if first <= (span[1] or last) and span[0] <= last:
-            row, most = by_pandas(changed, name, promised, *span, first, last)
-            cells = re.search(
-                rf" {name} {span[0]} \S+ \S+ .{{1,40}}? at least {promised} (\S+) {row['had']} (\S+) (\S+) never", words
-            )
-            assert [*map(float, cells.groups())] == pytest.approx(
-                [row["share"], row["behind"], most], rel=1e-3, abs=1e-3
-            )
-    for name, plays in inner["arm"].value_counts().items():
-        total = inner.loc[inner["arm"] == name, "reward"].sum()
-        assert re.search(rf" {name} {plays} {plays / len(inner):.4g} {plays} \S+ {total:g} ", words)
+    for name, promised, since, until in (one for one in held if one[1]):
+        row, most = by_pandas(changed, name, promised, since, until, first, last)
+        cells = re.search(
+            rf" {name} {since} \(.{{26,70}} at least {promised} (\S+) {row['had']} (\S+) (\S+) never", words
+        )
+        assert [*map(float, cells.groups()[:2])] == pytest.approx([row["share"], row["behind"]], rel=1e-3, abs=1e-9)
+        assert cells[3] in (most, "-")
+    for name, promised, since, until in (one for one in held if not one[1]):
+        row, _ = by_pandas(changed, name, promised, since, until, first, last)
+        mean = inner.loc[inner["arm"] == name, "reward"].mean()
+        assert re.search(rf" {name} {since} \(.{{26,70}} {row['share']:.4g} {row['had']} {mean:g} ", words)
     forced = int((inner["reason"] == "owed its share").sum())
     assert f"The promise forced {forced} of {len(inner)} decisions." in words

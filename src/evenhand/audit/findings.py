@@ -171,7 +171,7 @@ class Audit(HasCard):
 
     def time_of(self, round: int) -> Any:
         """Return the time of a round, counted from 1, None where it is not known."""
-        return None if self.times is None or not round else self.times.iloc[round - 1]
+        return None if self.times is None or not 0 < round <= len(self.times) else self.times.iloc[round - 1]
 
     def name_of(self, round: int, unit: str = "round") -> str:
         """Return what a round is called in words, with its time."""

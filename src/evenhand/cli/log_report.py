@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -114,28 +114,34 @@ def log_report(audited: Audited, log: str, reward: str, again: str, call: Sequen
     )
 
 
-def got(finding: Audit, segments: bool = False, worth: tuple[str, Any] | None = None) -> list[Part]:
-    """Return who is promised what and had how much, each by name, and then the others."""
+def got(
+    finding: Audit,
+    segments: bool = False,
+    worth: tuple[str, Any] | None = None,
+    means: Mapping[Any, float] | None = None,
+) -> list[Part]:
+    """Return who is promised what and had how much, each by name, and then the others, with their mean rewards."""
     import pandas as pd
 
-    others = [] if segments else free_rows(finding)
-    rows = [promised_rows(finding, "round", segments, worth), others]
-    captions = ("Who is promised something (behind by less than 0: ahead)", "Who is promised nothing")
-    return [
-        replace(as_table(pd.DataFrame(some)), caption=caption * bool(others))
-        for some, caption in zip(rows, captions, strict=True)
-        if some
-    ]
+    tables: list[Part] = []
+    named = {str(label): mean for label, mean in (means or {}).items()}
+    for caption, rows in {
+        "Who is promised something (behind by less than 0: ahead)": promised_rows(finding, "round", segments, worth),
+        "Who is promised nothing": [] if segments else free_rows(finding),
+    }.items():
+        known = [row | {"mean reward": named.get(row["arm"])} for row in rows]
+        tables += [replace(as_table(pd.DataFrame(known)), caption=caption)] if rows else []
+    return tables
 
 
 def totals_of(told: pd.DataFrame, arm: str, reward: str, finding: Audit) -> pd.DataFrame:
     """Return the plays of each arm in the log, and the mean and the sum of its rewards that are known; then of all."""
     import pandas as pd
 
-    rounds, plays = finding.rounds - finding.before, finding.arms.set_index("arm")["pulls"]
+    plays = finding.arms.set_index("arm")["pulls"]
     by_arm = told.groupby(arm)[reward].agg(["count", "mean", "sum"]).reindex(plays.index)
     rows = pd.concat([by_arm, told[reward].agg(["count", "mean", "sum"]).to_frame("all").T])
-    part = [*(plays / rounds), plays.sum() / rounds]
+    part = [*(plays / finding.rounds), plays.sum() / finding.rounds]
     known = rows["count"].fillna(0).astype(int)
     columns = {arm: rows.index, "plays": [*plays, plays.sum()], "share": part, "rewards": known}
     return pd.DataFrame(columns | {f"mean {reward}": rows["mean"], f"total {reward}": rows["sum"]})

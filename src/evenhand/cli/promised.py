@@ -75,7 +75,7 @@ def changes(finding: Audit, events: Mapping[int, str] | None = None) -> list[Row
         begun = [f"{_name(one['arm'])} {_limit(one)}" for one in rows if one["since"] == round]
         ended = [f"no more {_name(one['arm'])} {_limit(one)}" for one in rows if one["until"] == round - 1]
         events_then += dict.fromkeys(begun or ended * (not events_then))
-    times = {round: finding.time_of(round) if round <= finding.rounds else None for round in said}
+    times = {round: finding.time_of(round) for round in said}
     at = {round: {} if time is None else {"at": time} for round, time in times.items()}
     return [{"round": round, **at[round], "what": "; ".join(said[round])} for round in sorted(said)]
 

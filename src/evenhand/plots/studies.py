@@ -57,8 +57,9 @@ def plot_course(
         said = ~np.isnan(owed).all(axis=0) | ~np.isnan(most).all(axis=0)
         drawn = _lines(axes, times, held, np.abs(ends - np.nan_to_num(promised_last)) + 2.0 * said)
         for limits, dashes in ((owed, DASHED), (most, {**DASHED, "linestyle": "-."})):
-            for line in np.unique(limits[:, list(drawn)], axis=1).T:
-                axes.plot(times, line, **dashes, zorder=1)
+            for line in np.unique(np.nan_to_num(limits[:, list(drawn)], nan=-1.0), axis=1).T:
+                if (line >= 0.0).any():
+                    axes.plot(times, np.where(line >= 0.0, line, np.nan), **dashes, zorder=1)
         mark_changes(axes, changes)
         settled = np.nanmax(np.concatenate([held[len(times) // 10 :], owed, most]), initial=0.0)
         axes.set_ylim(0.0, min(1.15 * settled, 1.02) or 1.0)

@@ -58,14 +58,17 @@ def study_report(place: str, name: str | None, call: Sequence[str], since: str, 
         told = {"who": who(finding), "changes": changes(finding, _events(seen, first))}
         forced = f"The promise forced {seen.forced - before.forced:,} of {len(rows):,} decisions."
         earned = rows.loc[rows["reward"].notna(), [arm, "reward"]].explode([arm, "reward"]).astype({"reward": float})
+        means = earned.groupby(arm)["reward"].mean()
         contextual, labels = traits_of(policy).contextual, earned[arm].to_numpy()
         cost = [parts_of.BY_CONTEXTS] if contextual else parts_of.cost_of(promise, labels, earned["reward"])
         counted = parts_of.WEIGHED.format(promise.weight) if promise.weight else parts_of.COUNTED
         parts = {
-            parts_of.WHO: [*[Aside(RULE.format(first, last))] * bool(since or until), *parts_of.got(finding)],
+            parts_of.WHO: [
+                *[Aside(RULE.format(first, last))] * bool(since or until),
+                *parts_of.got(finding, means=means),
+            ],
             "What changed": [as_table(pd.DataFrame(told["changes"]))] if told["changes"] else [],
             "What is promised": [parts_of.promised_lines(promise), *[Aside(counted)] * (seen.when == "at every round")],
-            "Totals": [as_table(parts_of.totals_of(earned, arm, "reward", finding))],
             "What it costs": [forced, *seen.certainty, *cost],
         }
     parts |= {
@@ -113,15 +116,14 @@ def _as_audit(seen: Statistics, before: Statistics, times: Any) -> Audit:
         row["share"] = row["had"] / row["of"] if row["of"] else None
         if known:  # when it was worst, and first broken, may be before
             row |= {"worst_shortfall": None, "broken_by": 0, "first_broken": 0}
-    counts, worst = seen.counts.copy(), seen.worst_case()
-    counts[: len(before.counts)] -= before.counts
+    worst = seen.worst_case()
     return Audit(
         kept=not seen.violations,
         rounds=seen.rounds,
         **{name: worst[name] or 0 for name in ("worst_shortfall", "worst_arm", "worst_round")},
         rounds_in_violation=seen.violations,
         first_violation=seen.first_violation,
-        arms=pd.DataFrame({"arm": seen.labels, "pulls": counts}),
+        arms=pd.DataFrame(),
         timeline=pd.DataFrame(),
         promise=seen.promise,
         promises=pd.DataFrame(rows),
