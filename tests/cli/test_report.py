@@ -419,7 +419,7 @@ def test_everybody_who_is_promised_something_is_named_since_each_promise_began(c
         assert cells[3] in (most, "-")
     for name, promised, since, until in (one for one in held if not one[1]):
         row, _ = by_pandas(changed, name, promised, since, until, first, last)
-        mean = inner.loc[inner["arm"] == name, "reward"].mean()
-        assert re.search(rf" {name} {since} \(.{{26,70}} {row['share']:.4g} {row['had']} {mean:g} ", words)
+        mean = f"{inner.loc[inner['arm'] == name, 'reward'].mean():g}".replace("nan", "-")
+        assert re.search(rf" {name} {since} \(.{{26,70}} {row['share']:.4g} {row['had']} {mean} ", words)
     forced = int((inner["reason"] == "owed its share").sum())
     assert f"The promise forced {forced} of {len(inner)} decisions." in words

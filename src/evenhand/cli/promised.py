@@ -13,7 +13,7 @@ from evenhand.cli.output import PROMISED
 from evenhand.display.digits import number
 from evenhand.promises.clause import AT_MOST
 
-Row = dict[str, Any]
+Row = dict[Any, Any]
 
 
 def promised_rows(

@@ -37,7 +37,9 @@ def pictures(statistics: Statistics, first: int = 1) -> dict[str, Callable[..., 
     rounds, last = np.array([moment.round for moment in moments]), moments[-1].round
     changes = [epoch.round for epoch in statistics.epochs[1:] if first <= epoch.round <= last]
     limits = {} if promise is None or promise.weight else {"promised": promised, "caps": caps}
-    drawn = {"shares": partial(plot_course, rounds, shares, names, **limits, changes=changes)}
+    drawn: dict[str, Callable[..., Any]] = {
+        "shares": partial(plot_course, rounds, shares, names, **limits, changes=changes)
+    }
     owed = np.flatnonzero(~np.isnan(behind).all(axis=0))
     if len(owed):
         limit = promise.slack + 1.0 if statistics.when == "at every round" else None

@@ -58,7 +58,7 @@ def study_report(place: str, name: str | None, call: Sequence[str], since: str, 
         told = {"who": who(finding), "changes": changes(finding, _events(seen, first))}
         forced = f"The promise forced {seen.forced - before.forced:,} of {len(rows):,} decisions."
         earned = rows.loc[rows["reward"].notna(), [arm, "reward"]].explode([arm, "reward"]).astype({"reward": float})
-        means = earned.groupby(arm)["reward"].mean()
+        means = earned.groupby(arm)["reward"].mean().to_dict()
         contextual, labels = traits_of(policy).contextual, earned[arm].to_numpy()
         cost = [parts_of.BY_CONTEXTS] if contextual else parts_of.cost_of(promise, labels, earned["reward"])
         counted = parts_of.WEIGHED.format(promise.weight) if promise.weight else parts_of.COUNTED
@@ -116,11 +116,12 @@ def _as_audit(seen: Statistics, before: Statistics, times: Any) -> Audit:
         row["share"] = row["had"] / row["of"] if row["of"] else None
         if known:  # when it was worst, and first broken, may be before
             row |= {"worst_shortfall": None, "broken_by": 0, "first_broken": 0}
-    worst = seen.worst_case()
     return Audit(
         kept=not seen.violations,
         rounds=seen.rounds,
-        **{name: worst[name] or 0 for name in ("worst_shortfall", "worst_arm", "worst_round")},
+        worst_shortfall=0.0,
+        worst_arm=None,
+        worst_round=0,
         rounds_in_violation=seen.violations,
         first_violation=seen.first_violation,
         arms=pd.DataFrame(),

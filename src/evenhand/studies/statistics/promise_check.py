@@ -170,7 +170,8 @@ class PromiseCheck:
             return
         self.flush()
         self._violations, self._first, self._worst = self._in_books()
-        self._excused, before, gone, label = self.excused, self._books.closed(), self.retired, None
+        label: Any = None
+        self._excused, before, gone = self.excused, self._books.closed(), self.retired
         if kind != "change":
             (arm,) = self._places([given["arm"]]) or [len(self._labels)]
             if arm == len(self._labels):
