@@ -383,7 +383,8 @@ class PromiseCheck:
             "retired": self.retired,
             "standing": [*self._books.standing],
             "seen": self._books.closed().seen,
-            "rows": [[list(one) for one in self._since], self._ended],
+            "since": self._since,
+            "ended": self._ended,
             "waiting": [*waiting, [[row, *offer] for row, offer in self._offers.items()]],
         }
 
@@ -401,8 +402,8 @@ class PromiseCheck:
             standing = StretchCounts(*(np.array(values, np.int64) for values in snapshot["standing"]))
             self._books = self._new_books(standing)
             self._books.go_on(snapshot["seen"], {q: q for q in range(len(self._books.clauses))})
-            since, ended = snapshot["rows"]
-            self._since, self._ended = list(map(tuple, since)), [row | {"arm": _subject(row["arm"])} for row in ended]
+            self._since = [*map(tuple, snapshot["since"])]
+            self._ended = [row | {"arm": _whole([row["arm"]])[0]} for row in snapshot["ended"]]
         played, weights, untold, offers = snapshot["waiting"]
         self._played, self._ends = [*played], [*range(1, len(played) + 1)]
         self._offers = {row: offer for row, *offer in offers}
@@ -413,8 +414,4 @@ class PromiseCheck:
 
 def _whole(found: Any) -> Any:
     """Return what was found with a set of arms as a tuple, as JSON holds none."""
-    return found and tuple(map(_subject, found))
-
-
-def _subject(arm: Any) -> Any:
-    return tuple(arm) if isinstance(arm, list) else arm
+    return found and tuple(tuple(part) if isinstance(part, list) else part for part in found)
