@@ -304,8 +304,9 @@ def test_a_report_has_totals_and_the_worth_of_plays_behind(log):
         assert re.search(rf" {item} {plays[item]} {share} {plays[item]} {mean}\d* {total}", words), words
     assert f" all {len(frame)} 1 {len(frame)} {frame['when'].mean():.4g} {frame['when'].sum()}" in words
     behind = max(0.6 * (t + 1) - played for t, played in enumerate((frame["item"] == "a").cumsum()))
-    told = re.search(r"a at least 0.6 0.4167 20 (\S+) (\S+) in", words)
-    assert [*map(float, told.groups())] == pytest.approx([behind, behind * worth.mean()["a"]], rel=1e-3)
+    told = re.search(r"a at least 0.6 0.4167 20 (\S+) (\S+) (\S+) in", words)
+    now = 0.6 * len(frame) - plays["a"]
+    assert [*map(float, told.groups())] == pytest.approx([now, now * worth.mean()["a"], behind], rel=1e-3)
 
 
 def test_a_report_uses_the_words_of_its_reader(log, monkeypatch):
@@ -331,3 +332,81 @@ def test_many_arms_are_all_named(tmp_path, monkeypatch):
     text, words = reported("many.csv", "--shares", "0.05", code=0)
     assert ", ".join(names) in words
     assert "more ..." not in text
+
+
+ROUNDS = 240
+PROMISED = [("a", 0.2, 1, 170), ("b", 0.1, 1, 110), ("e", 0.15, 61, 170), ("a", 0.3, 171, None), ("d", 0.1, 171, None)]
+FREE = [("c", None, 1, 170), ("d", None, 1, 170), ("c", None, 171, None), ("e", None, 171, None)]
+CHANGES = {
+    61: "e joined; e at least 0.15",
+    111: "b was retired",
+    171: "another promise; a at least 0.3; d at least 0.1",
+}
+
+
+@pytest.fixture
+def changed(tmp_path, monkeypatch):
+    """The log of a study whose promise changed three times, and in which one arm was often away."""
+    monkeypatch.chdir(tmp_path)
+    policy = eh.quotas.DeadlineLearn(eh.learners.UCB1(), {"a": 0.2, "b": 0.1, "c": 0, "d": 0}, seed=3)
+    with eh.Study.create("changed.evenhand", policy) as study:
+        for number in range(ROUNDS):
+            if number == 60:
+                study.add("e", 0.15)
+            if number == 110:
+                study.retire("b")
+            if number == 170:
+                study.change({"a": 0.3, "c": 0, "d": 0.1, "e": 0})
+            there = [arm for arm in study.policy.arms if arm != ("b" if number > 109 else None)]
+            decision = study.ask(available=[arm for arm in there if arm != "a" or number % 7])
+            study.tell(decision, float(decision.arm == "c"))
+        return study.frame()
+
+
+def by_pandas(log, name, promised, since, until, first=1, last=ROUNDS):
+    """What an arm had of the rounds from `first` to `last` that offered it, and was behind at their end and at most."""
+    part = log[since - 1 : min(until or last, last)]
+    on, mine = part["available"].map(lambda arms: name in arms), part["arm"] == name
+    behind = (promised or 0) * on.cumsum() - mine.cumsum()
+    had, of = (int(each[part.index >= first - 1].sum()) for each in (mine, on))
+    at = {"since_at": log["at"][since - 1]} | ({} if until is None else {"until_at": log["at"][until - 1]})
+    figures = {"had": had, "of": of, "share": had / of, "behind": behind.iloc[-1] if promised else None}
+    whole = {"name": name, "promised": promised, "since": since, "until": until}
+    row = whole | figures | {key: time.floor("s").isoformat() for key, time in at.items()}
+    return row, f"{max(0.0, behind.max()):.4g}" if since >= first else "-"
+
+
+@pytest.mark.parametrize(("first", "last"), [(1, ROUNDS), (101, 200), (171, 240)])
+def test_everybody_who_is_promised_something_is_named_since_each_promise_began(changed, first, last):
+    at = [changed["at"][first - 1].isoformat(), (changed["at"][last - 1] + pd.Timedelta("1us")).isoformat()]
+    options = [] if (first, last) == (1, ROUNDS) else ["--since", at[0], "--until", at[1]]
+    body = json.loads(call("report", "changed.evenhand", "--json", *options).stdout)
+    held = [one for one in PROMISED + FREE if first <= (one[3] or last) and one[2] <= last]
+    for row in body["who"]:
+        one = next(one for one in held if one[:3] == (row["name"], row["promised"], row["since"]))
+        one = (*one[:3], None if (one[3] or 0) > last else one[3])
+        for name, value in by_pandas(changed, *one, first, last)[0].items():
+            assert row[name] == (pytest.approx(value, abs=1e-9) if isinstance(value, float) else value), (row, name)
+    assert len(body["who"]) == len(held)
+    assert [row["promised"] is None for row in body["who"]] == sorted(row["promised"] is None for row in body["who"])
+    assert body["kept"] is True
+    expected = {round: what for round, what in CHANGES.items() if first <= round <= last}
+    assert {row["round"]: row["what"] for row in body["changes"]} == expected
+    _, words = reported("changed.evenhand", *options, code=0)
+    assert (
+        words.index("Who is promised something") < words.index("Who is promised nothing") < words.index("What changed")
+    )
+    inner = changed[first - 1 : last]
+    for name, promised, since, until in (one for one in held if one[1]):
+        row, most = by_pandas(changed, name, promised, since, until, first, last)
+        cells = re.search(
+            rf" {name} {since} \(.{{26,70}} at least {promised} (\S+) {row['had']} (\S+) (\S+) never", words
+        )
+        assert [*map(float, cells.groups()[:2])] == pytest.approx([row["share"], row["behind"]], rel=1e-3, abs=1e-9)
+        assert cells[3] in (most, "-")
+    for name, promised, since, until in (one for one in held if not one[1]):
+        row, _ = by_pandas(changed, name, promised, since, until, first, last)
+        mean = f"{inner.loc[inner['arm'] == name, 'reward'].mean():g}".replace("nan", "-")
+        assert re.search(rf" {name} {since} \(.{{26,70}} {row['share']:.4g} {row['had']} {mean} ", words)
+    forced = int((inner["reason"] == "owed its share").sum())
+    assert f"The promise forced {forced} of {len(inner)} decisions." in words

@@ -19,13 +19,13 @@ def names(axes):
 
 @pytest.mark.parametrize("arms", [2, 6, 34])
 def test_shares_are_drawn_against_what_is_promised(arms):
-    counts = np.outer(ROUNDS, np.full(arms, 1.0 / arms))
+    shares = np.full((40, arms), 1.0 / arms)
     promised = np.full(arms, 0.5 / arms)
-    axes = plot_course(ROUNDS, counts, [f"arm {i}" for i in range(arms)], promised)
-    lines = [line for line in axes.lines if len(line.get_xdata()) == len(ROUNDS)]
+    axes = plot_course(ROUNDS, shares, [f"arm {i}" for i in range(arms)], promised)
+    *lines, limit = axes.lines
     assert len(lines) == arms
     np.testing.assert_allclose(lines[-1].get_ydata(), 1.0 / arms)
-    assert [line.get_ydata()[0] for line in axes.lines if len(line.get_xdata()) == 2] == [0.5 / arms]
+    np.testing.assert_allclose(limit.get_ydata(), 0.5 / arms)
     found = names(axes)
     assert len(found) == min(arms, SHOWN)
     assert all("promised" in text for text in found)
@@ -37,7 +37,7 @@ def test_shares_are_drawn_against_what_is_promised(arms):
 @pytest.mark.parametrize("promised", [None, np.linspace(0.0, 0.02, 34)], ids=["shares", "promises"])
 def test_of_many_arms_the_picture_says_how_many_are_named_and_which(promised):
     shares = np.linspace(0.1, 1.0, 34) / 18.7
-    axes = plot_course(ROUNDS, np.outer(ROUNDS, shares), range(34), promised)
+    axes = plot_course(ROUNDS, np.tile(shares, (40, 1)), range(34), promised)
     which = "with the largest shares" if promised is None else "furthest from their promise"
     assert f"named: the 6 of 34 {which}" in axes.get_title(loc="left")
     distance = shares - (0.0 if promised is None else promised)
@@ -50,9 +50,9 @@ def test_of_many_arms_the_picture_says_how_many_are_named_and_which(promised):
 
 
 def test_labels_are_one_line_and_no_formulas():
-    counts = np.outer(ROUNDS, [0.5, 0.5])
+    shares = np.full((40, 2), 0.5)
     drawn, axes = figure()
-    plot_course(ROUNDS, counts, ["two\n lines", r"$\frac$"], ax=axes)
+    plot_course(ROUNDS, shares, ["two\n lines", r"$\frac$"], ax=axes)
     assert set(names(axes)) == {"two lines 0.5", r"\$\frac\$ 0.5"}
     drawn.canvas.draw()
 
@@ -65,16 +65,16 @@ def test_each_group_is_once_in_the_legend_of_its_bias():
 
 
 def test_first_rounds_do_not_press_the_others_to_the_ground():
-    counts = np.outer(ROUNDS, np.full(50, 0.02))
-    counts[0] = np.eye(50)[0]
-    low, high = plot_course(ROUNDS, counts, range(50)).get_ylim()
+    shares = np.full((40, 50), 0.02)
+    shares[0] = np.eye(50)[0]
+    low, high = plot_course(ROUNDS, shares, range(50)).get_ylim()
     assert (low, high) == (0.0, pytest.approx(1.15 * 0.02))
-    assert plot_course(ROUNDS, counts[:, :1] / 0.02, ["one"]).get_ylim()[1] == 1.02
+    assert plot_course(ROUNDS, shares[:, :1] / 0.02, ["one"]).get_ylim()[1] == 1.02
 
 
 def test_lines_that_end_at_the_top_are_named_below_it():
-    counts = np.outer(ROUNDS, [0.5, 0.5])
-    heights = sorted(names(plot_course(ROUNDS, counts, ["a", "b"])).values())
+    shares = np.full((40, 2), 0.5)
+    heights = sorted(names(plot_course(ROUNDS, shares, ["a", "b"])).values())
     assert heights[1] <= 1.0 + 1e-12
     assert heights[1] - heights[0] >= GAP - 1e-12
 
@@ -87,3 +87,18 @@ def test_who_is_behind_is_drawn_up_to_where_the_promise_breaks():
     assert -3.0 <= low < 0.8 < 1.0 < high
     assert set(names(axes)) == {"short +0.8", "far ahead and with … -2e+03"}
     assert len(plot_owed(ROUNDS, owed, ["a", "b"], None).texts) == 2
+
+
+def test_promises_that_change_are_steps_and_changes_are_marked():
+    shares, promised = np.full((40, 3), 0.3), np.full((40, 3), np.nan)
+    promised[:10, 0], promised[10:, 0], promised[:20, 1] = 0.2, 0.25, 0.1
+    shares[20:, 1] = np.nan  # retired
+    axes = plot_course(ROUNDS, shares, ["kept", "gone", "free"], promised, changes=[11, 21])
+    drawn = [line.get_ydata() for line in axes.lines if line.get_color() == "black"]
+    for column in (promised[:, 0], promised[:, 1]):
+        assert any(np.array_equal(line, column, equal_nan=True) for line in drawn)
+    assert [line.get_xdata()[0] for line in axes.lines if line.get_linestyle() == ":"][-2:] == [11, 21]
+    assert set(names(axes)) == {"kept has 0.3, promised 0.25", "gone had 0.3, promised 0.1", "free 0.3"}
+    assert "since each promise began" in axes.get_ylabel()
+    owed = plot_owed(ROUNDS, np.where(np.isnan(promised), np.nan, -0.5), ["kept", "gone", "free"], 1.0, changes=[11])
+    assert set(names(owed)) == {"kept -0.5", "gone -0.5 at its end"}

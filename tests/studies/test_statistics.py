@@ -1,6 +1,7 @@
 """The statistics against its slow twin; what it remembers, for every kind of policy."""
 
 import threading
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -12,7 +13,9 @@ from evenhand.checks import examples
 from evenhand.errors import ArgumentError
 from evenhand.promises.promise import Promise
 from evenhand.protocol import Decision
+from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies import Ask, Forget, Study, Tell
+from evenhand.studies.statistics.promise_check import PromiseCheck
 from evenhand.studies.statistics.state import summarize
 from evenhand.studies.statistics.statistics import MOMENTS, Statistics
 from tests.reference.studies import shown
@@ -417,3 +420,38 @@ def test_whoever_reads_the_events_can_write_and_holds_nobody_up(kind, tmp_path):
     assert [event.sequence for event in study.log.events(5)] == [6, 7]
     assert list(study.log.events(7)) == []
     study.close()
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_the_rows_of_promises_are_those_of_numpy_through_changes(saved):
+    """Random plays break a share in many stretches; one arm is retired, one comes back, then all is promised anew."""
+    policy = eh.quotas.DeadlineLearn(eh.learners.UCB1(), {"a": 0.3, "b": 0.2, "c": 0})
+    check, plays = PromiseCheck(policy), np.random.default_rng(4).choice([0, 1], p=[0.29, 0.71], size=300)
+    for number, arm in enumerate(plays.tolist()):
+        if number == 100:
+            check.changed("retire", {"arm": "c"}, None)
+        if number == 180:
+            check.changed("add", {"arm": "c", "share": 0}, 0)
+        if number == 220:
+            check.changed("change", {"shares": {"a": 0.25, "b": 0.2, "c": 0}}, None)
+        if saved and number % 60 == 59:
+            other = PromiseCheck(policy)
+            other.restore(from_bytes(to_bytes(check.snapshot()), "check"))
+            check = other
+        check.decided((arm,))
+    rows = {(row["arm"], row["limit"], row["since"]): row for row in check.promises}
+    broken = np.zeros(300, bool)
+    for arm, share, start, end in ((0, "3/10", 0, 220), (0, "1/4", 220, 300), (1, "1/5", 0, 220), (1, "1/5", 220, 300)):
+        mine, ticks = np.cumsum(plays[start:end] == arm), np.arange(1, end - start + 1)
+        behind = float(Fraction(share)) * ticks - mine
+        broken[start:end] |= (wrong := np.floor(behind + mine + 1e-9) > mine)
+        row, at = rows.pop(("ab"[arm], share, start + 1)), np.flatnonzero(wrong) + start + 1
+        assert (row["had"], row["of"], row["share"]) == (mine[-1], ticks[-1], mine[-1] / ticks[-1])
+        assert (row["behind"], row["worst_shortfall"]) == pytest.approx((behind[-1], max(0.0, behind.max())))
+        assert row["rounds_in_violation"] == wrong.sum()
+        assert (row["first_broken"], row["last_broken"]) == ((at[0], at[-1]) if at.size else (0, 0))
+        assert row["stretches"] == (np.diff(at, prepend=-1) > 1).sum()
+        assert row["until"] == (end if end < 300 else 0)
+    assert {row["limit"] for row in rows.values()} == {"0"}
+    assert check.violations == broken.sum() > 3
+    assert check.first_violation[0] == np.flatnonzero(broken)[0] + 1

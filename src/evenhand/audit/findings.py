@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from evenhand.audit.audited_promise import AuditedPromise, Term
+from evenhand.audit.audited_promise import AuditedPromise
 from evenhand.audit.period import PeriodOutlook, moment
 from evenhand.data.groupings import Grouping
 from evenhand.display.digits import plain_number
@@ -109,10 +109,12 @@ class Audit(HasCard):
         was on offer), `pulls`, `worst_shortfall`, `worst_round`, `rounds_in_violation`; with segments also
         `behind_over_segments`, the sum of r_i t - N_i over all segments at the end; with weights also `weight`, their
         sum.
-    promises : one row per promise: `promise` (floor, cap or window), `arm` (a tuple for a set), `segment`, `since` (its
-        first round), `limit`, `first_broken`, `last_broken` (rounds, 0 if it held), `stretches`, `broken_by` (the most
-        plays), `worst_round`, `rounds_in_violation`, `excused` (plays that a cap does not count) with
-        `first_excused` and `last_excused`, `worst_shortfall` (of a floor); with times also `first_broken_at`,
+    promises : one row per promise: `promise` (floor, cap or window), `arm` (a tuple for a set), `segment`, `limit`,
+        `since` and `until` (its first round, and its last one, 0 if it is in force at the end), `had` and `of` (the
+        plays of its arms, and of how many rounds that offered one; of weights their sums), `share` (`had` of `of`),
+        `behind` (of a floor, r A - N at its end), `first_broken`, `last_broken` (rounds, 0 if it held), `stretches`,
+        `broken_by` (the most plays), `worst_round`, `rounds_in_violation`, `excused` (plays that a cap does not count)
+        with `first_excused` and `last_excused`, `worst_shortfall` (of a floor); with times also `first_broken_at`,
         `last_broken_at`, `worst_at`, `first_excused_at` and `last_excused_at`.
     timeline : at up to 1,000 rounds, and as many of `view`: `round`, its time `at` where it is known, `shortfall` (the
         largest r_i t - N_i(t) then, of arms with a share), `excess` (the largest N_i(t) - c_i t then, of arms with a
@@ -124,6 +126,7 @@ class Audit(HasCard):
     notes : what to know before trusting the result.
     excused : the rounds in which every arm on offer was at its cap, whose plays no cap counts.
     times : the time of each round, as the log has it (n_rounds,), where it has times.
+    before : how many of the rounds came before those that are looked at.
     outlook : whether the promise can still be kept by the end of a period, where one was named.
     """
 
@@ -147,6 +150,7 @@ class Audit(HasCard):
     excused: Excused = Excused()
     times: pd.Series[Any] | None = None
     outlook: PeriodOutlook | None = None
+    before: int = 0
 
     @property
     def unit(self) -> str:
@@ -167,7 +171,7 @@ class Audit(HasCard):
 
     def time_of(self, round: int) -> Any:
         """Return the time of a round, counted from 1, None where it is not known."""
-        return None if self.times is None or not round else self.times.iloc[round - 1]
+        return None if self.times is None or not 0 < round <= len(self.times) else self.times.iloc[round - 1]
 
     def name_of(self, round: int, unit: str = "round") -> str:
         """Return what a round is called in words, with its time."""
@@ -181,11 +185,14 @@ class Audit(HasCard):
 
     def when_one(self, row: Mapping[Any, Any], unit: str = "round") -> str:
         """Return in which rounds the promise of a row of `promises` was broken, in words."""
-        return self._when(row["rounds_in_violation"], row["first_broken"], row["last_broken"], row["stretches"], unit)
+        times = row["rounds_in_violation"]
+        if times and not row["first_broken"]:
+            return f"in {times:,} of {self.rounds - self.before:,} rounds"
+        return self._when(times, row["first_broken"], row["last_broken"], row["stretches"], unit)
 
     def _when(self, times: int, first: int, last: int, stretches: int, unit: str) -> str:
         names = (self.name_of(first, unit), self.name_of(last, unit))
-        return when_broken(times, self.rounds, *names, stretches, still=last == self.rounds)
+        return when_broken(times, self.rounds - self.before, *names, stretches, still=last == self.rounds)
 
     @property
     def never_seen(self) -> tuple[Label, ...]:
@@ -291,7 +298,8 @@ def finding(owed: AuditedPromise, counts: Counts, entered: Entered) -> Audit:
         for segment, key in entered.keys.items():
             at = key * len(owed.terms) + q
             shown = _extent(term.clause, counts, at, owed.scale)
-            rows.append(_row(term, counts, at, segment, shown))
+            row = promise_row(term.clause, counts, at, owed.scale, segment, span=(int(counts.begun[at]), 0))
+            rows.append(row | {"until": term.end if term.end < entered.rounds else 0})
             began, worst, worst_at = int(counts.first[at]), shown.worst, shown.worst_at
             if began and (first is None or began < first.round):
                 first = Breach(kind, arms, rate, began, shown.first_by, segment, slack, weight)
@@ -400,11 +408,22 @@ def _extent(clause: Clause, counts: Counts, at: int, scale: int) -> Extent:
     return Extent(float(furthest), most_at, over, most_at if broken else 0, Fraction(first_by, whole))
 
 
-def _row(term: Term, counts: Counts, at: int, segment: Label | None, shown: Extent) -> dict[str, Any]:
-    """Return a clause's row in the table of promises."""
+def promise_row(
+    clause: Clause, counts: Counts, at: int, scale: int, segment: Label | None = None, *, span: tuple[int, int]
+) -> dict[str, Any]:
+    """Return a clause's row in the table of promises, from books that were closed: `span` is the first round in which
+    it is in force, and for how many of these its clock waited."""
+    shown, whole = _extent(clause, counts, at, scale), float if clause.weight else int
+    had, clock = Fraction(int(counts.plays[at]), scale), Fraction(int(counts.clock[at]), scale)
+    of = clock + span[1]
     return {
-        **row_of(term.clause, segment),
-        "since": int(counts.begun[at]),
+        **row_of(clause, segment),
+        "since": span[0],
+        "until": 0,
+        "had": whole(had),
+        "of": whole(of),
+        "share": float(had / of) if of else None,
+        "behind": float(clause.share * max(clock, Fraction(0)) - had) if clause.kind == "floor" else None,
         "first_broken": int(counts.first[at]),
         "last_broken": int(counts.last[at]),
         "stretches": int(counts.stretches[at]),
@@ -414,7 +433,7 @@ def _row(term: Term, counts: Counts, at: int, segment: Label | None, shown: Exte
         "excused": int(counts.excused[at]),
         "first_excused": int(counts.excused_first[at]),
         "last_excused": int(counts.excused_last[at]),
-        "worst_shortfall": shown.worst if term.clause.kind == "floor" else None,
+        "worst_shortfall": shown.worst if clause.kind == "floor" else None,
     }
 
 

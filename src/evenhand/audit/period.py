@@ -1,13 +1,19 @@
-"""What can be said of the end of a period: whether a promise can still be kept by then."""
+"""A period between two times, and what can be said of its end: whether a promise can still be kept by then."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.audit.decision_log import moments_of
 from evenhand.display.digits import number, plain_number
+from evenhand.errors import ArgumentError, TableError, Wording, expected
+from evenhand.kernels.arrays import Bools
 from evenhand.promises.clause import AT_MOST
 
 if TYPE_CHECKING:
@@ -73,3 +79,49 @@ def moment(time: Any) -> str:
     ('2026-11-29 06:00', '2026-11-29T06:00:07Z')
     """
     return str(time).removesuffix(":00") if isinstance(time, datetime) and time.tzinfo is None else str(time)
+
+
+def read_time(text: str, name: str, *, to_end: bool) -> datetime:
+    """Return a time in UTC; a date is its first moment, or the end of it.
+
+    Raises
+    ------
+    ArgumentError
+        If it is neither.
+    """
+    import pandas as pd
+
+    try:
+        found = moments_of(pd.Series([text]), name)
+    except TableError:
+        found = np.zeros(0)
+    if found.dtype.kind != "M":
+        what = "a date such as 2026-12-31, or a time such as 2026-12-31T08:00+01:00"
+        raise ArgumentError(expected(name, what, text))
+    whole = to_end and len(text.strip()) == len("2026-12-31")
+    return datetime.fromisoformat(str(found[0].astype("M8[us]"))) + timedelta(days=whole)
+
+
+def between(at: NDArray[Any], since: str, until: str, what: str) -> tuple[Bools, str]:
+    """Return which of some times (n,) in UTC lie from one on and before another, each "" for any, and how a
+    sentence about these alone begins.
+
+    Raises
+    ------
+    ArgumentError
+        If these are no times, or none lies between them.
+    """
+    inside, said = np.ones(len(at), bool), []
+    if since:
+        begins = read_time(since, "since", to_end=False)
+        inside &= at >= np.datetime64(begins)
+        said.append(f"from {begins} UTC on")
+    if until:
+        ends = read_time(until, "until", to_end=True)
+        inside &= at < np.datetime64(ends)
+        said.append(f"before {ends} UTC")
+    if said and not inside.any():
+        span = (at.min(), at.max()) if len(at) else ()
+        got = Wording(" to ".join(str(one.astype("M8[s]")).replace("T", " ") for one in span) or f"no {what} yet")
+        raise ArgumentError(expected("since" if since else "until", f"a time with {what} of the log", got))
+    return inside, f"Only the {inside.sum():,} of {len(at):,} {what} {' and '.join(said)}"

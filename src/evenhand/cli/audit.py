@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime, timedelta
 from fractions import Fraction
 from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 
 from evenhand.audit.audited_promise import check_named
-from evenhand.audit.decision_log import moments_of, read_plays, times_of
+from evenhand.audit.decision_log import read_plays, times_of
 from evenhand.audit.findings import Audit
-from evenhand.audit.period import PeriodOutlook
+from evenhand.audit.period import PeriodOutlook, between, read_time
 from evenhand.audit.separate_logs import ApartAudit
 from evenhand.cli.exit_codes import UNDECIDED
 from evenhand.cli.inputs.inputs import changing_shares, columns_of, limits_of, named_shares, one_each, shares_of
@@ -26,10 +24,11 @@ from evenhand.cli.inputs.promises import promise_in
 from evenhand.cli.inputs.tables import read_log, read_table
 from evenhand.cli.options import JSON, Options, with_options_of
 from evenhand.cli.output import as_json, cell, draw, folder, print_text, records, say_notes
+from evenhand.cli.promised import promised_rows
 from evenhand.data.csv_files import write_csv
 from evenhand.data.tables import in_natural_order
 from evenhand.display.digits import number, plain_number
-from evenhand.errors import ArgumentError, SharesError, TableError, Wording, expected
+from evenhand.errors import ArgumentError, SharesError, expected
 from evenhand.labels import Labels
 from evenhand.promises.clause import AT_MOST
 from evenhand.protocol import distinct
@@ -131,24 +130,9 @@ def audited_log(
         round=round or None,
         times=times or None,
         weight=weight or None,
-        by=None if not by else int(by) if by.isdecimal() else _moment(by, "by", to_end=True),
+        by=None if not by else int(by) if by.isdecimal() else read_time(by, "by", to_end=True),
     )
     return replace(finding, notes=(*finding.notes, *left_out)), given_logs.get("frame")
-
-
-def _moment(text: str, name: str, *, to_end: bool) -> datetime:
-    """Return a time in UTC; a date is its first moment, or the end of it."""
-    import pandas as pd
-
-    try:
-        found = moments_of(pd.Series([text]), name)
-    except TableError:
-        found = np.zeros(0)
-    if found.dtype.kind != "M":
-        what = "a date such as 2026-12-31, or a time such as 2026-12-31T08:00+01:00"
-        raise ArgumentError(expected(name, what, text))
-    whole = to_end and len(text.strip()) == len("2026-12-31")
-    return datetime.fromisoformat(str(found[0].astype("M8[us]"))) + timedelta(days=whole)
 
 
 def _between(frame: pd.DataFrame | str, name: str, since: str, until: str) -> tuple[Any, tuple[str, ...]]:
@@ -156,20 +140,8 @@ def _between(frame: pd.DataFrame | str, name: str, since: str, until: str) -> tu
     if isinstance(frame, str) or not name:
         hint = "--since and --until leave out rows by their times"
         raise ArgumentError(expected("--times", "a column of times of one table", name or None, hint))
-    at, inside, said = times_of(frame, name), np.ones(len(frame), bool), []
-    if since:
-        begins = _moment(since, "since", to_end=False)
-        inside &= at >= np.datetime64(begins)
-        said.append(f"from {begins} UTC on")
-    if until:
-        ends = _moment(until, "until", to_end=True)
-        inside &= at < np.datetime64(ends)
-        said.append(f"before {ends} UTC")
-    if not inside.any():
-        got = Wording(" to ".join(str(one.astype("M8[s]")).replace("T", " ") for one in (at.min(), at.max())))
-        raise ArgumentError(expected("since" if since else "until", "a time with rows of the log", got))
-    note = f"Only the {inside.sum():,} of {len(at):,} rows {' and '.join(said)} are counted, from the first of these."
-    return frame[inside].reset_index(drop=True), (note,)
+    inside, said = between(times_of(frame, name), since, until, "rows")
+    return frame[inside].reset_index(drop=True), (f"{said} are counted, from the first of these.",)
 
 
 def taking_audited(command: Callable[..., None]) -> Callable[..., None]:
@@ -327,33 +299,3 @@ def due_rows(ahead: PeriodOutlook) -> list[dict[str, Any]]:
             }
         )
     return rows
-
-
-def promised_rows(
-    finding: Audit, unit: str, segments: bool, worth: tuple[str, Mapping[Any, float]] | None = None
-) -> list[dict[str, Any]]:
-    """Return a row for each promise: to whom, how much, what they had of the decisions, how far they were behind at
-    most, also in the mean reward of an arm (what it is called, and by arm), and when it was broken."""
-    arms, found, ahead = finding.arms.set_index("arm"), [], finding.promise.ahead
-    counted, total = "pulls", float(finding.rounds)
-    if finding.promise.weight:
-        counted, total, worth = "weight", arms["weight"].sum(), None  # what a play earns says nothing of a weight
-    for one in finding.owed.sort_values(["rounds_in_violation", "worst_shortfall"], ascending=False).to_dict("records"):
-        within, most = " in " in one["limit"], one["promise"] in AT_MOST
-        named = [*one["arm"]] if isinstance(one["arm"], tuple) else [one["arm"]]
-        mine = arms.loc[named]
-        row = {"arm": " + ".join(map(str, named)), "segment": one["segment"]}
-        row["since"] = one["since"] if one["since"] > 1 and not segments else None
-        limit = one["limit"].replace("in", "in any") if within else number(float(Fraction(one["limit"])))
-        row["promised"] = f"at {'most' if most else 'least'} {limit}"
-        always = bool(np.isclose(mine["share"] * total, mine[counted], 1e-9).all())
-        known = not segments and (len(named) == 1 or always)  # the rounds that offered one of a set are not counted
-        row["share"] = mine["share"].sum(skipna=False) if known else None
-        row[finding.unit] = None if segments else mine[counted].sum()
-        row["behind"] = None if most else one["broken_by"] if within else one["worst_shortfall"]
-        if worth is not None and len(named) == 1:
-            row[f"behind, in {worth[0]}"] = None if most else max(0.0, row["behind"]) * worth[1].get(named[0], math.nan)
-        row["above"] = one["broken_by"] + ahead if most and (one["broken_by"] or not ahead) else None
-        row["broken"] = finding.when_one(one, unit)
-        found.append(row)
-    return found

@@ -6,11 +6,12 @@ import shlex
 from functools import partial
 from pathlib import Path
 
-from evenhand.cli.audit import audited_log, promised_rows
+from evenhand.cli.audit import audited_log
+from evenhand.cli.log_report import log_report
 from evenhand.cli.options import JSON
 from evenhand.cli.output import as_json, cell, drawing, folder, print_text, records
 from evenhand.cli.price import known_price
-from evenhand.cli.report import log_report
+from evenhand.cli.promised import promised_rows
 from evenhand.data.csv_files import write_csv
 from evenhand.display.report import page
 from evenhand.experiments.quotas.contract import CONTRACT, TOLERANCE, made_log
@@ -49,7 +50,7 @@ def demo(*, out: Path = Path("out/demo"), seed: int = 2026, json: JSON = False) 
     )
     asked = f"--arm advertiser --shares {SHARES} --tolerance {TOLERANCE} --times at"
     audit = f"evenhand audit {shlex.quote(str(log))} {asked}"
-    of, kept, verdict, parts = log_report(audited, str(log), "price", audit)
+    of, kept, verdict, parts, _ = log_report(audited, str(log), "price", audit)
     (out / "report.html").write_text(page(f"Was the promise kept? {of}", kept, verdict, parts), encoding="utf-8")
     finding, _ = audited(log=[log])
     (out / "demo.png").write_bytes(drawing(partial(plot_audit, finding)))
@@ -65,7 +66,8 @@ def demo(*, out: Path = Path("out/demo"), seed: int = 2026, json: JSON = False) 
     print_text("and hand the other side a proof.\n")
     print_text(f"A made-up log (seed {seed}): {len(frame):,} impressions of a week, with their times and prices in")
     print_text(f"euros. {len(rows)} of {frame['advertiser'].nunique()} advertisers bought a share of them.")
-    named = [{"advertiser": row["arm"]} | {name: row[name] for name in row if name != "arm"} for row in rows]
+    shown = [name for name in rows[0] if name not in ("arm", "most behind")]
+    named = [{"advertiser": row["arm"]} | {name: row[name] for name in shown} for row in rows]
     records("What was promised, and what they got", named, empty=False)
     print_text(f"{verdict}.")
     for row in rows:

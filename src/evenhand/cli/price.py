@@ -119,18 +119,20 @@ def known_price(
         return f"What the promise costs in the long run is not known: {in_shell(error)}."
 
 
-def cost_in_log(policy: Any, statistics: Statistics) -> list[str]:
-    """Return who decided, counted from the log of a study, in sentences; and that the promise has cost nothing, if
-    nobody but the learner did."""
-    if statistics.when is None or not statistics.rounds:
+def cost_in_log(policy: Any, statistics: Statistics, before: Statistics | None = None) -> list[str]:
+    """Return who decided, counted from the log of a study after others, in sentences; and that the promise has cost
+    nothing, if nobody but the learner did."""
+    rounds = statistics.rounds - (before.rounds if before else 0)
+    if statistics.when is None or not rounds:
         return []
     if not isinstance(policy, QuotaPolicy):
-        return [f"The promise forced {statistics.forced:,} of {statistics.rounds:,} decisions."]
-    own, *others = statistics.deciders.tolist()
+        forced = statistics.forced - (before.forced if before else 0)
+        return [f"The promise forced {forced:,} of {rounds:,} decisions."]
+    own, *others = (statistics.deciders - (before.deciders if before else 0)).tolist()
     counts = [(who, count) for who, count in zip(DECIDERS[1:], others, strict=True) if count or who == DECIDERS[1]]
     counted = "; ".join(f"{who} decided {count:,}" for who, count in counts)
-    said = f"Of {statistics.rounds:,} decisions {own:,} were the learner's first wish; {counted}."
-    free = own == statistics.rounds and not policy._drawn and not policy._priced
+    said = f"Of {rounds:,} decisions {own:,} were the learner's first wish; {counted}."
+    free = own == rounds and not policy._drawn and not policy._priced
     return [said, *[COSTLESS] * free]
 
 

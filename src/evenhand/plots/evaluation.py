@@ -90,5 +90,5 @@ def plot_effects(found: Effects, *, ax: Any = None) -> Figure:
             left.set_xscale("log")
         what = "e-value" if found.anytime else f"difference in rate; lines: {level}, each for its arm alone"
         finish(left, f"Against {against}", what, "", legend=False)
-    plot_course(found.course.index, found.course, list(found.course.columns), ax=right)
+    plot_course(found.course.index, found.course.div(found.course.index, axis=0), list(found.course.columns), ax=right)
     return left.get_figure(root=True)  # type: ignore[return-value]

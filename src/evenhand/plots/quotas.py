@@ -17,6 +17,7 @@ from evenhand.plots.style import (
     curve,
     finish,
     looks,
+    mark_changes,
     name_arms,
     over_replications,
     plain,
@@ -197,6 +198,7 @@ def plot_audit(finding: Audit, *, ax: Axes | None = None) -> Axes:
             axes.plot(seen["round"], values, **look | {"marker": "", "linewidth": 1.4}, label=label)
             axes.axhline(limit, **DASHED, label=bound.format(limit, what))
         _mark_breaches(finding, axes)
+        mark_changes(axes, sorted({until + 1 for until in finding.promises["until"].tolist() if until}))
         axes.margins(x=0, y=0.1)
         axes.locator_params(axis="x", integer=True, nbins="auto" if finding.times is None else 4)
         axes.xaxis.set_major_formatter(partial(_round_and_time, finding))

@@ -3,7 +3,7 @@ and at a glance."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
@@ -96,6 +96,12 @@ def curve(axes: Axes, x: Any, middle: Any, ends: Any, look: dict[str, Any], **li
     axes.plot(x, middle, **{**look, **line})
     if ends is not None:
         axes.fill_between(x, *ends, color=look["color"], alpha=0.15, linewidth=0)
+
+
+def mark_changes(axes: Axes, rounds: Iterable[int]) -> None:
+    """Mark the rounds with which other promises begin."""
+    for round in rounds:
+        axes.axvline(round, color="#777777", linewidth=0.9, linestyle=":", zorder=0)
 
 
 def over_replications(values: xr.DataArray) -> tuple[Any, Any]:

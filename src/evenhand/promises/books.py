@@ -10,6 +10,7 @@ show is joined (`join`).
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Self
 
@@ -28,6 +29,7 @@ FIRSTS = {"begun": ("begun",), "first": ("first_by", "first")}
 LARGEST = {"most": "most_at", "worst": "worst_at"}
 LATEST = ("clock", "plays", "last")
 SHOWN = ("times", "stretches", "broken", *LATEST, "begun", "first", "first_by", "most", "most_at", "worst", "worst_at")
+SEEN = ("times", "stretches", "first", "first_by", "last", "most", "most_at", "worst", "worst_at")
 OF_ALL = ("offered", "absent", "broken")
 BY_KEY = ("tick", "next", "wrong", "round", "total")
 NONE = np.zeros(0, np.int64)
@@ -276,6 +278,22 @@ class ClauseCounts:
     def close(self) -> None:
         """Note what the rounds up to now have shown of every clause; no more rounds can be entered."""
         entry(close)(self.rates, self.counts, np.ones(len(self.clauses), np.bool_))
+
+    def closed(self) -> ClauseCounts:
+        """Return a closed copy."""
+        other = copy.deepcopy(self)
+        other.close()
+        return other
+
+    @property
+    def seen(self) -> list[Ints | Floats]:
+        """What was seen of each clause of books that are closed, which others go on with."""
+        return [self.counts._asdict()[name] for name in SEEN]
+
+    def go_on(self, seen: Sequence[Ints | Floats], places: Mapping[int, int]) -> None:
+        """Go on with what was seen before of some clauses, by their places here and there."""
+        for mine, theirs in zip(self.seen, seen, strict=True):
+            mine[list(places)] = theirs[list(places.values())]
 
     @property
     def behind(self) -> Floats:

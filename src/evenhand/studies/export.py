@@ -165,11 +165,16 @@ def bandit_frame(study: Study) -> pd.DataFrame:
         If decisions are not about one arm each, or the policy draws by chance without saying with which
         probabilities: an invented propensity would be worse than none.
     """
-    import pandas as pd
-
     if isinstance(study, type) or not hasattr(study, "frame"):
         raise ArgumentError(expected("study", "a study, such as Study.open(path)", study))
-    table, policy, name = study.frame(), study.state.bare_copy(), study.log.birth.policy
+    return feedback_of(study, study.frame())
+
+
+def feedback_of(study: Study, table: pd.DataFrame) -> pd.DataFrame:
+    """Return the logged bandit feedback of these rows of a study's log; see `bandit_frame`."""
+    import pandas as pd
+
+    policy, name = study.state.bare_copy(), study.log.birth.policy
     has_outcome = table["status"].eq("told") | table["reward"].notna()
     answered = table[has_outcome]
     told = answered[answered["index"].notna()]

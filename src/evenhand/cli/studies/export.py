@@ -5,26 +5,30 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from evenhand.audit.decision_log import moments_of
+from evenhand.audit.period import between
 from evenhand.cli.options import JSON, STORE, STUDY, Options
 from evenhand.cli.output import answer
 from evenhand.data.csv_files import write_csv
 from evenhand.errors import ArgumentError, expected
 from evenhand.extras import optional
 from evenhand.studies import Study
-from evenhand.studies.export import bandit_frame
+from evenhand.studies.export import feedback_of
 from evenhand.studies.files import flat
 from evenhand.studies.proofs.files import write_proof
 
 FORMS = ("log", "bandit")
 
 
-@Options(beside={"--form": "--out", "--proof": "not --out"})
+@Options(beside={"--form --since --until": "--out", "--proof": "not --out"})
 def export(
     store: STORE,
     *,
     out: str = "",
     form: str = "log",
     proof: Path | None = None,
+    since: str = "",
+    until: str = "",
     study: STUDY = None,
     json: JSON = False,
 ) -> None:
@@ -35,6 +39,8 @@ def export(
     out : The file: .csv, .csv.gz or .parquet; - for CSV on standard output.
     form : log: one row per decision; bandit: logged bandit feedback with propensities.
     proof : A .zip file for the log and the programs that check it, instead of --out.
+    since : Only the decisions from a time on, such as 2026-12-01 or 2026-12-01T09:00+01:00.
+    until : Only the decisions before a time; a date means to its end.
     """
     if proof is not None:
         if proof.suffix.lower() != ".zip":
@@ -51,10 +57,15 @@ def export(
     if out == "-" and json:
         raise ArgumentError(expected("--json", "a file as --out, since the decisions go to standard output", "-"))
     with Study.open(store, study) as running:
-        table = running.frame() if form == "log" else bandit_frame(running)
+        table, period = running.frame(), ""
+        if since or until:
+            inside, period = between(moments_of(table["at"], "at"), since, until, "decisions")
+            table = table[inside].reset_index(drop=True)
+        table = table if form == "log" else feedback_of(running, table)
     written, left_out = flat(table), table.attrs.get("left_out", {})
     lacking = ", ".join(f"{count} {status}" for status, count in left_out.items())
     lacking = f"; left out because they have no reward of a single arm: {lacking}" if lacking else ""
+    lacking += f". {period} are taken." if period else ""
     decisions = f"{len(written)} decision{'s' * (len(written) != 1)}"
     if out == "-":
         write_csv(written, sys.stdout)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,6 +26,7 @@ from evenhand.cli.output import (
 )
 from evenhand.cli.price import cost_in_log
 from evenhand.cli.refusals import in_shell
+from evenhand.cli.studies.pictures import pictures
 from evenhand.data.csv_files import write_csv
 from evenhand.display.digits import number
 from evenhand.display.html import notes_of
@@ -35,11 +35,8 @@ from evenhand.studies import Study
 from evenhand.studies.log.durations import duration, in_utc
 from evenhand.studies.log.log import Record
 from evenhand.studies.statistics.state import summarize
-from evenhand.studies.statistics.statistics import Statistics
 
 LATEST = 5
-STRETCHES = 60
-"""Points of the picture of shortfalls; each is the worst of a stretch of time."""
 MOST = 60
 """Arms in a table; of more, those that are furthest behind or were decided for most."""
 COLUMNS = {"label": "arm", "owed": "behind", "decisions": "plays"}
@@ -262,34 +259,3 @@ def _write(study: Study, found: dict[str, Any], out: Path) -> list[Path]:
     if found["bias"]:
         written += write_bias(pd.DataFrame(found["bias"]), LEARNED, out)
     return written
-
-
-def pictures(statistics: Statistics) -> dict[str, Callable[..., Any]]:
-    """Return what draws the shares of a study over time, and how far arms are behind theirs, by name."""
-    import numpy as np
-
-    from evenhand.plots.studies import plot_course, plot_owed
-
-    moments, promise, labels = statistics.moments, statistics.promise, statistics.labels
-    if not moments or not labels:
-        return {}
-    rounds, counts = [moment.round for moment in moments], np.array([moment.counts for moment in moments])
-    promised = caps = None
-    names, sets = [*labels], () if promise is None else promise.sets
-    if promise is not None:
-        promised = [*promise.floats(), *(float(share) for _, share in sets)]
-        caps = np.array([*(promise.caps or [None] * len(labels)), *[None for _ in sets]], np.float64)
-    for members, _ in sets:  # each is drawn as one more arm
-        mine = [labels.index(arm) for arm in members]
-        counts = np.column_stack([counts, counts[:, mine].sum(axis=1)])
-        names.append(" + ".join(map(str, members)))
-    drawn: dict[str, Callable[..., Any]] = {"shares": partial(plot_course, rounds, counts, names, promised, caps)}
-    owed = [] if promise is None else [arm for arm, share in enumerate(promise.shares) if share]
-    if promise is not None and owed:
-        limit = promise.slack + 1.0 if statistics.when == "at every round" else None
-        stretches = np.array_split(np.arange(len(moments)), min(STRETCHES, len(moments)))
-        behind = np.array([moment.owed for moment in moments])[:, owed]
-        ends = [rounds[stretch[-1]] for stretch in stretches]
-        worst = np.array([behind[stretch].max(axis=0) for stretch in stretches])
-        drawn["shortfall"] = partial(plot_owed, ends, worst, [labels[arm] for arm in owed], limit)
-    return drawn

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from evenhand.audit.findings import promise_row
 from evenhand.errors import ReplayError, expected
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.labels import Labels
@@ -66,6 +67,9 @@ class PromiseCheck:
         weighed = self.promise is not None and self.promise.weight is not None
         self._late = LateWeights(self.promise) if weighed else None
         self._books = ClauseCounts((), ()) if self.promise is None else self._opened()
+        self._since = [(1, 0)] * len(self._books.clauses)
+        """The round with which the promise of each clause began, and how many rounds its clock waited then."""
+        self._ended: list[dict[str, Any]] = []
 
     def decided(self, played: Sequence[Any], given: dict[str, Any] | None = None, ticket: int | None = None) -> None:
         """Count the next round's decision, by the positions of its arms, the arguments of its `ask`, and its ticket.
@@ -166,23 +170,24 @@ class PromiseCheck:
             return
         self.flush()
         self._violations, self._first, self._worst = self._in_books()
-        self._excused = self.excused
+        label: Any = None
+        self._excused, before, gone = self.excused, self._books.closed(), self.retired
+        if kind != "change":
+            (arm,) = self._places([given["arm"]]) or [len(self._labels)]
+            if arm == len(self._labels):
+                self._new_label(as_label(given["arm"]))
+            label = self._labels[arm]
         if kind == "change":
-            self.promise = changed(self.promise, self.retired, given["shares"])
-            self._books = self._opened()
-            return
-        (arm,) = self._places([given["arm"]]) or [len(self._labels)]
-        if kind == "retire":
-            self.promise = without(self.promise, self._labels[arm], self.retired)
-            self.retired.append(self._labels[arm])
-            self._books = self._opened(self._books)
-            return
-        if arm == len(self._labels):
-            self._new_label(as_label(given["arm"]))
-        label = self._labels[arm]
-        self.promise = joined(self.promise, label, read_share(given.get("share", 0)))
-        self.retired = [other for other in self.retired if other != label]
-        self._books = self._opened(self._books, late=label, wait=int(returned))
+            self.promise = changed(self.promise, gone, given["shares"])
+        elif kind == "retire":
+            self.promise, gone = without(self.promise, label, gone), [*gone, label]
+        else:
+            self.promise = joined(self.promise, label, read_share(given.get("share", 0)))
+            gone = [other for other in gone if other != label]
+        late, wait = (label, int(returned)) if kind == "add" else (None, 0)
+        self._books = self._opened(None if label is None else self._books, late, wait)
+        self._begin(before, label, wait)
+        self.retired = gone
 
     def _new_label(self, label: Label) -> None:
         """Make room for a new arm."""
@@ -219,7 +224,35 @@ class PromiseCheck:
         """Return books of what is promised now that stand there."""
         return ClauseCounts(self._clauses(), self._labels, standing=standing, rounds=self._rounds, scale=self._scale)
 
+    def _begin(self, before: ClauseCounts, moved: Label | None, wait: int) -> None:
+        """Note which promises end and which begin now: those of one arm that was `moved`, or all of them."""
+        after, now = self._rounds + len(self._ends), {clause: q for q, clause in enumerate(self._books.clauses)}
+        stay = enumerate(() if moved is None else before.clauses)
+        same = {clause: q for q, clause in stay if clause.arms != (moved,) and clause in now}
+        ended = [row for clause, row in self._rows(before).items() if clause not in same and row["since"] <= after]
+        self._ended = [*self._ended, *(row | {"until": after} for row in ended)]
+        self._books.go_on(before.seen, {now[clause]: q for clause, q in same.items()})
+        begun = {clause: self._since[q] for clause, q in same.items()}
+        fresh = {clause: (after + 1, wait * (clause.kind == "floor" and clause.arms == (moved,))) for clause in now}
+        self._since = [*(fresh | begun).values()]
+
+    def _rows(self, books: ClauseCounts) -> dict[Clause, dict[str, Any]]:
+        """Return the row of each clause of closed books as an audit has it, without those of retired arms."""
+        spans, gone = zip(books.clauses, self._since, strict=True), set(self.retired)
+        return {
+            clause: promise_row(clause, books.counts, q, self._scale, span=span)
+            for q, (clause, span) in enumerate(spans)
+            if not gone.issuperset(clause.arms)
+        }
+
     # ------------------------------------------------------------------ what it shows
+
+    @property
+    def promises(self) -> list[dict[str, Any]]:
+        """A row for each promise that was in force so far, also of arms that were owed nothing, as `Audit.promises` has
+        it; those of weights without rounds whose weight is not told."""
+        self.flush()
+        return [*self._ended, *self._rows(self._books.closed()).values()]
 
     def _in_books(self) -> tuple[int, tuple[int, Any] | None, tuple[float, Subject | None, int]]:
         """Return the rounds that broke the promise, the first of them, and the largest r A - N, of rounds in the
@@ -237,9 +270,8 @@ class PromiseCheck:
     def _further(self, found: Any, values: Floats, rounds: Ints) -> tuple[float, Subject | None, int]:
         """Return the largest r A - N found, or the first of these of several clauses if it is larger."""
         at = int(np.argmax(values)) if len(values) else 0
-        return (
-            (float(values[at]), self._subject(at), int(rounds[at])) if len(values) and values[at] > found[0] else found
-        )
+        larger = len(values) and values[at] > found[0]
+        return (float(values[at]), self._subject(at), int(rounds[at])) if larger else found
 
     def _so_far(self) -> tuple[int, tuple[int, Any] | None, tuple[float, Subject | None, int]]:
         """Return the same of all rounds, with weights that are not told at their worst."""
@@ -252,11 +284,8 @@ class PromiseCheck:
         if first is None and len(wrong):
             first = self._rounds + int(wrong[0]) + 1, self._subject(int(np.argmax(broken[wrong[0]])))
         values = (after / (rates.denominators * self._scale)).ravel()
-        return (
-            violations + len(wrong),
-            first,
-            self._further(worst, values, self._rounds + 1 + np.arange(len(values)) // n),
-        )
+        rounds = self._rounds + 1 + np.arange(len(values)) // n
+        return violations + len(wrong), first, self._further(worst, values, rounds)
 
     @property
     def _scale(self) -> int:
@@ -353,6 +382,9 @@ class PromiseCheck:
             "promise": promise,
             "retired": self.retired,
             "standing": [*self._books.standing],
+            "seen": self._books.closed().seen,
+            "since": self._since,
+            "ended": self._ended,
             "waiting": [*waiting, [[row, *offer] for row, offer in self._offers.items()]],
         }
 
@@ -369,6 +401,9 @@ class PromiseCheck:
         if self.promise is not None:
             standing = StretchCounts(*(np.array(values, np.int64) for values in snapshot["standing"]))
             self._books = self._new_books(standing)
+            self._books.go_on(snapshot["seen"], {q: q for q in range(len(self._books.clauses))})
+            self._since = [*map(tuple, snapshot["since"])]
+            self._ended = [row | {"arm": _whole([row["arm"]])[0]} for row in snapshot["ended"]]
         played, weights, untold, offers = snapshot["waiting"]
         self._played, self._ends = [*played], [*range(1, len(played) + 1)]
         self._offers = {row: offer for row, *offer in offers}

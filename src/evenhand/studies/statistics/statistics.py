@@ -64,12 +64,14 @@ class Moment(NamedTuple):
 
 class Epoch(NamedTuple):
     """The shares that are promised from a round on, by arm; since when, in microseconds since 1970, None for those from
-    the start; and by which change: "add", "retire" or "change", None for the start."""
+    the start; by which change: "add", "retire" or "change", None for the start; and the decisions for each label before
+    it (n_labels,)."""
 
     round: int
     at: int | None
     kind: str | None
     shares: dict[Label, float]
+    counts: list[int]
 
 
 class Statistics(PromiseCheck):
@@ -308,7 +310,7 @@ class Statistics(PromiseCheck):
         if self.promise is not None:
             owed = zip(self.promise.arms, self.promise.shares, strict=True)
             shares = {arm: float(share) for arm, share in owed if arm not in self.retired}
-            self.epochs.append(Epoch(self.rounds + 1, at, kind, shares))
+            self.epochs.append(Epoch(self.rounds + 1, at, kind, shares, self.counts.tolist()))
 
     def _new_label(self, label: Label) -> None:
         super()._new_label(label)

@@ -9,6 +9,7 @@ secret, so that a seal shows damage and mix-ups, not every forgery: verification
 from __future__ import annotations
 
 import hmac
+from collections.abc import Container
 from contextlib import suppress
 from typing import Any
 
@@ -16,6 +17,7 @@ from sqlalchemy import delete, insert, select
 
 from evenhand.errors import EvenhandError
 from evenhand.saving.state import from_bytes, to_bytes
+from evenhand.studies.log.operations import CHANGES
 from evenhand.studies.log.reader import Reader
 from evenhand.studies.log.versions import policy_version
 from evenhand.studies.statistics.statistics import Statistics
@@ -33,6 +35,18 @@ def begin(store: Store, log: Reader) -> tuple[Statistics, dict[str, Any]]:
             statistics.restore(summary["statistics"])
             return statistics, summary["parts"]
     return Statistics(log.first_policy), {}
+
+
+def statistics_up_to(log: Reader, rounds: int, chosen: Container[int] = ()) -> Statistics:
+    """Return the statistics after so many rounds of a log, with all that was told of these rounds later, and with the
+    moments of the chosen ones."""
+    found = Statistics(log.first_policy, chosen=chosen)
+    for row in log.entries():
+        decided = row.kind in ("ask", *CHANGES)
+        if found.rounds < rounds if decided else (row.ticket or 0) in found.open:
+            found.take(row)
+    found.flush()
+    return found
 
 
 def _stored(store: Store, log: Reader) -> dict[str, Any] | None:
