@@ -334,7 +334,7 @@ def promised_rows(
 ) -> list[dict[str, Any]]:
     """Return a row for each promise: to whom, how much, what they had of the decisions, how far they were behind at
     most, also in the mean reward of an arm (what it is called, and by arm), and when it was broken."""
-    arms, found, ahead = finding.arms.set_index("arm"), [], finding.promise.ahead
+    arms, found = finding.arms.set_index("arm"), []
     counted, total = "pulls", float(finding.rounds)
     if finding.promise.weight:
         counted, total, worth = "weight", arms["weight"].sum(), None  # what a play earns says nothing of a weight
@@ -353,7 +353,7 @@ def promised_rows(
         row["behind"] = None if most else one["broken_by"] if within else one["worst_shortfall"]
         if worth is not None and len(named) == 1:
             row[f"behind, in {worth[0]}"] = None if most else max(0.0, row["behind"]) * worth[1].get(named[0], math.nan)
-        row["above"] = one["broken_by"] + ahead if most and (one["broken_by"] or not ahead) else None
+        row["above"] = one["worst_excess"] if most else None
         row["broken"] = finding.when_one(one, unit)
         found.append(row)
     return found
