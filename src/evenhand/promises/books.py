@@ -293,5 +293,7 @@ class ClauseCounts:
         floor, of weights in their unit, and the rounds at whose end they were first reached."""
         counts, kinds = self.counts, np.tile(self.rates.kinds, len(self.counts.tick))
         weighed, whole = kinds == WEIGHED_FLOOR, np.resize(self.rates.denominators, len(kinds))
-        most = np.where(weighed, counts.most / (whole * self._scale), np.where(kinds == KINDS["floor"], counts.worst, 0))
+        most = np.where(
+            weighed, counts.most / (whole * self._scale), np.where(kinds == KINDS["floor"], counts.worst, 0)
+        )
         return most, np.where(weighed, counts.most_at, counts.worst_at)
