@@ -44,6 +44,12 @@ def test_what_is_due_by_a_time_is_that_of_pandas() -> None:
     assert found.due["rate"].tolist() == pytest.approx([one / rest for one in due])
     assert f"a, {due[0]} (" in found.verdict
     assert "as fast as so far" in found.verdict
+    given: Any = {"arm": "arm", "windows": {"a": 9}, "times": "at", "by": "2026-11-21"}
+    windowed = eh.audit.promise(LOG, shares=SHARES, **given).outlook
+    assert windowed is not None
+    assert windowed.verdict.endswith("; this leaves out windows, which hold for any rounds in a row")
+    with pytest.raises(ArgumentError, match=r"by: expected None without shares or caps, got .*; a window holds"):
+        eh.audit.promise(LOG, **given)
 
 
 @pytest.mark.parametrize("seed", range(20))

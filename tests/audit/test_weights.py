@@ -79,8 +79,7 @@ def check(finding: Any, known: dict[Any, dict[str, Any]], tolerance: str, ahead:
         worst, at = seen["worst"]
         assert row["broken_by"] == float(max(0, worst - slack))
         assert row["worst_round"] == (at if worst > slack else 0)
-        if key[0] == "floor":
-            assert row["worst_shortfall"] == float(worst)
+        assert row["worst_shortfall" if key[0] == "floor" else "worst_excess"] == float(worst)
     first = min((seen["first"], place) for place, seen in enumerate(known.values()) if seen["first"])
     assert finding.first_breach.round == first[0]
     by = {seen["by"] for seen in known.values() if seen["first"] == first[0]}

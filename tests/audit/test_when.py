@@ -118,7 +118,7 @@ def test_the_command_gives_times_in_words_json_and_tables(tmp_path: Path) -> Non
     said = result.output
     first = expected.first_violation
     assert first is not None
-    assert f"first after row {first[0]} ({log['at'][first[0] - 1]})" in " ".join(said.split())
+    assert f"first after row {first[0]} ({log['at'][first[0] - 1].replace('T', ' ')})" in " ".join(said.split())
     assert f"in {expected.stretches} stretches" in " ".join(said.split())
     told = pd.read_csv(tmp_path / "out" / "promises.csv")
     assert told["last_broken_at"][0] == log["at"][expected.last_violation - 1]

@@ -5,7 +5,9 @@ from fractions import Fraction
 
 import pytest
 
+from evenhand import Promise
 from evenhand.errors import ArgumentError, RewardError, SharesError, TableError, UnknownArmError
+from evenhand.promises.versions import with_parts
 from evenhand.studies import Study
 from tests.cli.shell import answer, asked, call, cells, refused
 
@@ -97,14 +99,43 @@ def test_another_promise_of_a_file_says_everything(tmp_path):
     asked(store, "--count", "20")
     assert "was kept at every round" in answer("verify", store)
     before = Study.open(store).log.sequence
-    refused(ArgumentError, "--shares: expected either --shares or --promise FILE", "change", store)
+    refused(ArgumentError, "--shares: expected either --shares, --cap,", "change", store)
     refused(ArgumentError, "--shares: expected either", "change", store, "--shares", "0=0.1", "--promise", file)
     file.write_text("[shares]\n0 = 0.9\n2 = 0.8\n")
     refused(SharesError, "sum to", "change", store, "--promise", file)
     assert Study.open(store).log.sequence == before
 
 
+def test_each_part_of_a_promise_changes_by_itself(tmp_path):
+    store = tmp_path / "pace.evenhand"
+    answer("new", store, "-p", "deadline-learn", "--arms", "0,b,c", "--shares", "0=0.2,b=0.2", "--seed", "1")
+    shares, steps = {"0": "1/5", "b": "1/5", "c": 0}, []
+    steps.append((["--cap", "c=0.5"], Promise(shares, caps={"c": 0.5}, offers="all")))
+    steps.append((["--window", "0=2/25"], Promise(shares, caps={"c": 0.5}, windows={"0": (2, 25)}, offers="all")))
+    shares |= {"b": "1/4"}
+    options = ["--shares", "0=0.2,b=0.25,c=0", "--cap", "b=0.4,c=0.6", "--tolerance", "2"]
+    caps = {"b": 0.4, "c": 0.6}
+    steps.append((options, Promise(shares, 2, caps, windows={"0": (2, 25)}, offers="all")))
+    for given, expected in steps:
+        asked(store, "--count", "30")
+        assert answer("change", store, *given).endswith(f"changed: {expected}\n")
+        assert Study.open(store).state.bare_copy().promise == expected
+    asked(store, "--count", "30")
+    assert "was kept at every round" in answer("verify", store)
+    answer("change", store, "--tolerance", "5", "--from", "2999-12-01")
+    assert len(Study.open(store).log.planned) == 1
+    refused(SharesError, "--cap: expected arms among", "change", store, "--cap", "x=0.5")
+    refused(ArgumentError, "nothing together with --promise", "change", store, "--cap", "0.5", "--promise", "p.toml")
+
+
+def test_excused_rounds_and_named_offers_outlast_a_change_of_the_caps():
+    for offers, kept in (("any", "any"), (["c"], ("c",))):
+        promise = Promise({"a": "1/5", "b": 0, "c": 0}, caps={"a": 0.5}, offers=offers)
+        assert with_parts(promise, ["a", "b", "c"], caps={"a": 0.6}).offers == kept
+
+
 def test_a_policy_that_cannot_change_says_so(store):
+    refused(ArgumentError, "whose promise can change", "change", store, "--cap", "a=0.5")
     refused(ArgumentError, "whose promise can change", "change", store, "--shares", "a=0.1,b=0.1")
     refused(ArgumentError, "available", "ask", store, "--available", "a")
 

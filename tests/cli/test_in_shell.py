@@ -90,7 +90,7 @@ def test_the_nearest_names_are_typed_names():
 ENDS = {
     "audit log.csv --shares 0.2 --window a=9/3": "or plays/rounds with 1 <= plays <= rounds <= 1,000,000, got 9/3",
     "simulate --data log.csv --shares a=0.1 --promise e.toml": "nothing together with --shares, got 'e.toml'",
-    "ask e.evenhand --available a": "for arms that come and go, say offers in the file of --promise",
+    "ask e.evenhand --available a": 'for arms that come and go, say offers = "any" in a promise file',
     "ask c.evenhand": "--contexts: expected 2 rows of 3 numbers, one row per arm, got nothing",
     "add e.evenhand c --share 0.9": "lower the others first with evenhand change",
     "tell e.evenhand 9 1": "ticket 9 was never handed out; none was so far",

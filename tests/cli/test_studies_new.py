@@ -86,6 +86,11 @@ def test_caps_and_windows_stand_beside_shares_and_a_promise_file_may_have_one_nu
     what = "--cap: expected a --policy that keeps caps and windows, such as deadline-learn, got 'quotas/fair-ucb'"
     refused(ArgumentError, what, "new", tmp_path / "u", "-p", "fair-ucb", *SHARES, "--cap", "0.5")
     refused(SharesError, "one number for all needs the names", "new", tmp_path / "u", "--promise", tmp_path / "p.toml")
+    (tmp_path / "log.csv").write_text("arm,reward\na,1\nb,0\nc,0\n")
+    learned = ("--promise", tmp_path / "p.toml", "--learn", tmp_path / "log.csv")
+    assert "a, b, c each at least 1/5 of the rounds" in answer("new", tmp_path / "v", *learned)
+    (tmp_path / "p.toml").write_text("arms = ['a', 'b', 'c', 'd']\nshares = '1/5'\n")
+    assert "a, b, c, d each at least 1/5 of the rounds" in answer("new", tmp_path / "w", *learned)
 
 
 @pytest.mark.parametrize(

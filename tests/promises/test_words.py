@@ -3,7 +3,9 @@
 import pytest
 
 from evenhand import Promise
-from evenhand.errors import SharesError
+from evenhand.errors import ArgumentError, SharesError
+from evenhand.learners import UCB1
+from evenhand.quotas import DeadlineLearn
 
 PLAIN = {"a": 0, "b": 0.2, "c": 0}
 
@@ -23,14 +25,28 @@ PLAIN = {"a": 0, "b": 0.2, "c": 0}
             "arm 'a' has a window and a cap, and no known rule",
         ),
         ({"shares": PLAIN, "caps": {"a": 0.5}, "offers": ["b"], "plays": 2}, "of which every offer contains 2, as"),
-        ({"shares": PLAIN, "caps": {"a": 0.5}, "offers": ["a"]}, "arms without caps, as an arm may be at its cap"),
         ({"caps": dict.fromkeys("abc", 0.5), "offers": ["a"]}, "got 'a'; say offers=\"any\""),
+        ({"shares": PLAIN, "caps": {"a": 0.5}, "offers": ["a"]}, "name some of .*'c'.*, say offers=\"any\", or"),
+        (
+            {"shares": [0.25] * 4, "caps": 0.25, "offers": [0]},
+            'got 0; say offers="all"; "any" is refused as well: cap_tolerance: expected at least 3',
+        ),
         ({"shares": {("a", "b"): 1.5, "c": 0}, "plays": 2, "offers": "any"}, "an offer may hold only one of them"),
     ],
 )
 def test_a_refusal_names_what_clashes_and_what_to_change(given, said):
     with pytest.raises(SharesError, match=said):
         Promise(**given)
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [(0.1, 'come and go, pass offers="any" to Promise'), (0.25, "come and go: cap_tolerance: expected at least 2")],
+)
+def test_a_refused_offer_says_at_once_what_is_possible(share, said):
+    policy = DeadlineLearn(UCB1(), Promise([share] * 4, caps=0.5))
+    with pytest.raises(ArgumentError, match=said):
+        policy.ask(available=[0, 1, 2])
 
 
 def test_no_mend_of_shares_is_offered_for_windows_and_none_of_windows_for_shares():

@@ -83,6 +83,9 @@ def test_caps_windows_and_sets_are_found_as_by_counting(seed, slack, ahead):
         windows=windows,
     )
     compare(finding, [((arm,), ARMS, None) for arm in codes], floors + limits)
+    found = finding.promises.set_index(["promise", "arm"])["worst_excess"].get("cap", {})
+    most = {arm: max(codes[:t].count(arm) - cap * t for t in range(end + 1)) for arm, cap in caps.items()}
+    assert dict(found) == pytest.approx({arm: float(by) for arm, by in most.items()})
 
 
 @settings(max_examples=many(60), deadline=None)

@@ -1,6 +1,6 @@
 """The slow, obvious twin of the books: every clause counted anew after every round, in fractions.
 
-Only r A - N is said in floating point, as all audits say it.
+Only r A - N, of a cap N - c A, is said in floating point, as audits say it.
 """
 
 import math
@@ -41,9 +41,10 @@ def counted(clauses, rounds, spans=None, arms=("a", "b", "c", "d")):
             own.append(0 if excused and clause.kind == "cap" else len(set(clause.arms) & set(played)))
             one["begun"] = one["begun"] or t
             by = missing(clause, own)
-            behind = float(clause.rate) * len(own) - sum(own) if clause.kind == "floor" else 0
-            if behind > one["worst"]:
-                one["worst"], one["worst_at"] = behind, t
+            behind = 0.0 if clause.kind == "window" else float(clause.rate) * len(own) - sum(own)
+            off = -behind if clause.kind == "cap" else behind
+            if off > one["worst"]:
+                one["worst"], one["worst_at"] = off, t
             if by > 0:
                 wrong = True
                 one["times"] += 1

@@ -87,6 +87,11 @@ def test_a_promise_gives_way_to_one_with_other_clauses(served):
     assert promise.tolerance == 2
     played = [served.ask("pace").json()["arm"] for _ in range(30)]
     assert played.count(2) <= 11
+    served.send("decide", "POST", "/studies/pace/retire", json={"arm": 2})
+    each = {"promise": {"shares": "1/5", "windows": {"1": 9}}}
+    assert served.send("decide", "POST", "/studies/pace/change", json=each).status_code == 200
+    clauses = Study.open(served.store, "pace").state.bare_copy().promise.clauses
+    assert {(one.kind, one.arms) for one in clauses} == {("floor", (0,)), ("floor", (1,)), ("window", (1,))}
     assert served.read("/studies/pace/audit")["promise_kept"] is True
 
 

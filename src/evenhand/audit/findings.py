@@ -114,8 +114,9 @@ class Audit(HasCard):
         plays of its arms, and of how many rounds that offered one; of weights their sums), `share` (`had` of `of`),
         `behind` (of a floor, r A - N at its end), `first_broken`, `last_broken` (rounds, 0 if it held), `stretches`,
         `broken_by` (the most plays), `worst_round`, `rounds_in_violation`, `excused` (plays that a cap does not count)
-        with `first_excused` and `last_excused`, `worst_shortfall` (of a floor); with times also `first_broken_at`,
-        `last_broken_at`, `worst_at`, `first_excused_at` and `last_excused_at`.
+        with `first_excused` and `last_excused`, `worst_shortfall` (of a floor), `worst_excess` (of a cap, the largest
+        N_i(t) - c_i t); with times also `first_broken_at`, `last_broken_at`, `worst_at`, `first_excused_at` and
+        `last_excused_at`.
     timeline : at up to 1,000 rounds, and as many of `view`: `round`, its time `at` where it is known, `shortfall` (the
         largest r_i t - N_i(t) then, of arms with a share), `excess` (the largest N_i(t) - c_i t then, of arms with a
         cap), `broken` (the number of rounds so far after which a promise was broken).
@@ -386,8 +387,8 @@ def row_of(clause: Clause, segment: Label | None) -> dict[str, Any]:
 
 
 class Extent(NamedTuple):
-    """How far a clause was missed: the largest r A - N and its round, the most plays, or weight, beyond what is
-    tolerated and its round, and how many when it was broken first."""
+    """How far a clause was missed: the largest r A - N, of a cap N - c A, and its round, the most plays, or weight,
+    beyond what is tolerated and its round, and how many when it was broken first."""
 
     worst: float
     worst_at: int
@@ -434,6 +435,7 @@ def promise_row(
         "first_excused": int(counts.excused_first[at]),
         "last_excused": int(counts.excused_last[at]),
         "worst_shortfall": shown.worst if clause.kind == "floor" else None,
+        "worst_excess": shown.worst if clause.kind in AT_MOST else None,
     }
 
 

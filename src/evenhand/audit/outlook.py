@@ -22,7 +22,7 @@ from evenhand.audit.decision_log import moments_of
 from evenhand.audit.findings import Audit
 from evenhand.audit.period import PeriodOutlook, moment
 from evenhand.display.digits import plain_number
-from evenhand.errors import ArgumentError, TableError, expected
+from evenhand.errors import NOTHING, ArgumentError, TableError, Wording, expected
 from evenhand.promises.best_counts import best_counts, limit_of
 from evenhand.promises.clause import AT_MOST, Clause
 from evenhand.promises.reading import overlap
@@ -50,6 +50,9 @@ def outlook(finding: Audit, by: object, scale: int) -> PeriodOutlook:
     else:
         end, rest = _paced(finding, by, so_far, scale)
     clauses = [clause for clause in promise.clauses if clause.kind != "window"]
+    if not clauses:
+        why = "a window holds for any rounds in a row, a share of 0 always"
+        raise ArgumentError(expected("by", Wording(NOTHING, " without shares or caps"), Wording(f"{by}"), why))
     limits = [_limit(clause, so_far + rest) - sum(had[arm] for arm in clause.arms) for clause in clauses]
     rows = [_row(*each, rest, promise.plays, had) for each in zip(clauses, limits, strict=True)]
     ahead: Any = np.array([limits], object), np.array([rest], object), promise.plays
@@ -57,7 +60,12 @@ def outlook(finding: Audit, by: object, scale: int) -> PeriodOutlook:
     found_none = None if overlap([members for members, _ in promise.sets]) else False
     kept = found_none if pd.isna(found).any() else True
     return PeriodOutlook(
-        end if isinstance(end, datetime) else int(end), rest, kept, pd.DataFrame(rows), promise.weight or "rounds"
+        end if isinstance(end, datetime) else int(end),
+        rest,
+        kept,
+        pd.DataFrame(rows),
+        promise.weight or "rounds",
+        bool(promise.windows),
     )
 
 

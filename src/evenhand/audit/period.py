@@ -38,10 +38,17 @@ class PeriodOutlook:
     kept: bool | None
     due: pd.DataFrame
     unit: str
+    windowed: bool = False
+    """Whether windows are promised too, which hold for any rounds in a row and so are not part of this."""
 
     @property
     def verdict(self) -> str:
         """Whether it can still be kept, as a sentence."""
+        return (
+            self._of_shares_and_caps() + "; this leaves out windows, which hold for any rounds in a row" * self.windowed
+        )
+
+    def _of_shares_and_caps(self) -> str:
         timed = isinstance(self.by, datetime)
         by = f"by {self.by:,} {self.unit}" if isinstance(self.by, int) else f"before {moment(self.by)} UTC"
         if self.rest:
@@ -72,13 +79,14 @@ def _needs(row: dict[Any, Any]) -> str:
 
 
 def moment(time: Any) -> str:
-    """Return a time as the log has it, to the minute where it has no seconds.
+    """Return a time as the log has it, to the minute where it has no seconds; a line may break between date and time.
 
     >>> from datetime import datetime
     >>> moment(datetime(2026, 11, 29, 6)), moment("2026-11-29T06:00:07Z")
-    ('2026-11-29 06:00', '2026-11-29T06:00:07Z')
+    ('2026-11-29 06:00', '2026-11-29 06:00:07Z')
     """
-    return str(time).removesuffix(":00") if isinstance(time, datetime) and time.tzinfo is None else str(time)
+    said = str(time).removesuffix(":00") if isinstance(time, datetime) and time.tzinfo is None else str(time)
+    return f"{said[:10]} {said[11:]}" if said[10:11] == "T" else said
 
 
 def read_time(text: str, name: str, *, to_end: bool) -> datetime:

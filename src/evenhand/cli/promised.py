@@ -22,7 +22,7 @@ def promised_rows(
     """Return a row for each promise: to whom, how much, in which rounds, what they had of these, how far they are
     behind at the end, also in the mean reward of an arm (what it is called, and by arm), and were at most, and when it
     was broken."""
-    found, ahead = [], finding.promise.ahead
+    found = []
     worth = None if finding.promise.weight else worth  # what a play earns says nothing of a weight
     owed = finding.owed.sort_values(["rounds_in_violation", "worst_shortfall"], ascending=False, kind="stable")
     for one in owed.to_dict("records"):
@@ -35,7 +35,7 @@ def promised_rows(
             mean = worth[1].get(one["arm"], math.nan)
             row[f"behind, in {worth[0]}"] = max(0.0, row["behind"]) * mean if floor else None
         row["most behind"] = one["worst_shortfall"] if floor else one["broken_by"] if within else None
-        row["above"] = one["broken_by"] + ahead if most and (one["broken_by"] or not ahead) else None
+        row["above"] = one["worst_excess"]
         row["broken"] = finding.when_one(one, unit)
         found.append(row)
     return found

@@ -9,12 +9,13 @@ from evenhand.descriptions.limits import check_sizes
 from evenhand.errors import ArgumentError, expected, nearest
 from evenhand.promises.plain_data import ARGUMENTS, TABLES
 from evenhand.promises.promise import Promise
+from evenhand.promises.reading import in_all
 from evenhand.promises.versions import named_as
 
 
 def promise_from(data: Any, labels: Any = None, where: str = "promise", *, bounded: bool = False) -> Promise:
-    """Return the promise of plain data, whose arms are among these labels where they are given; see
-    `eh.Promise.from_dict`.
+    """Return the promise of plain data, whose arms are among these labels where they are given: one number as shares is
+    then the share of each; see `eh.Promise.from_dict`.
 
     Raises
     ------
@@ -25,8 +26,10 @@ def promise_from(data: Any, labels: Any = None, where: str = "promise", *, bound
         raise ArgumentError(expected(where, f"an object with {', '.join(ARGUMENTS)}", data))
     for name in TABLES if bounded else ():
         check_sizes(name, {"shares": data.get(name)})
-    known = range(labels) if is_whole(labels) else labels or ()
-    return named_as(Promise.from_dict(data), list(known))
+    known = list(range(labels) if is_whole(labels) else labels or ())
+    if known and data.get("shares") is not None and in_all(data["shares"]):
+        data = data | {"shares": [{"arms": [arm], "value": data["shares"]} for arm in known]}
+    return named_as(Promise.from_dict(data), known)
 
 
 def with_sets(shares: object, sets: object, where: str) -> dict[Any, Any]:

@@ -9,9 +9,12 @@ import numpy as np
 from evenhand.errors import EvenhandError
 from evenhand.policy.kernel_policy import KernelPolicy
 
+DECISIONS = 30
+"""Decisions after which Python no longer speeds up the code that takes them."""
+
 
 def compile_ahead(policy: KernelPolicy) -> None:
-    """Compile a policy's decisions now, or load them from disk, and rehearse one on a copy; otherwise they are plain
+    """Compile a policy's decisions now, or load them from disk, and rehearse some on a copy; otherwise they are plain
     Python until compiling pays.
 
     Raises
@@ -31,7 +34,9 @@ def compile_ahead(policy: KernelPolicy) -> None:
         policy.engine.compile()
         if not policy._traits.compiled:
             return
+        policy.engine.inputs()  # it looks up by itself what a copy does not hand back
         twin, size = policy._twin(), policy.dimension or 0
         with suppress(EvenhandError):  # a reward of 1 may lie outside the policy's range
-            decision = twin.ask(np.zeros((len(twin.arms or ()), size)) if size else None)
-            twin.tell(decision, dict.fromkeys(decision.arms, 1.0) if twin.engine.plays > 1 else 1.0)
+            for _ in range(DECISIONS):
+                decision = twin.ask(np.zeros((len(twin.arms or ()), size)) if size else None)
+                twin.tell(decision, dict.fromkeys(decision.arms, 1.0) if twin.engine.plays > 1 else 1.0)

@@ -307,9 +307,11 @@ class ClauseCounts:
 
     @property
     def worst(self) -> tuple[Floats, Ints]:
-        """The largest r A - N of each key and clause (n_keys * n_clauses,) that was noted so far, of weights in their
-        unit, and the rounds at whose end they were first reached."""
-        counts, keys = self.counts, len(self.counts.tick)
-        weighed, whole = (np.tile(one, keys) for one in (self.rates.kinds == WEIGHED_FLOOR, self.rates.denominators))
-        most = np.where(weighed, counts.most / (whole * self._scale), counts.worst)
+        """The largest r A - N of each key and clause (n_keys * n_clauses,) that was noted so far, 0 of those without a
+        floor, of weights in their unit, and the rounds at whose end they were first reached."""
+        counts, kinds = self.counts, np.tile(self.rates.kinds, len(self.counts.tick))
+        weighed, whole = kinds == WEIGHED_FLOOR, np.resize(self.rates.denominators, len(kinds))
+        most = np.where(
+            weighed, counts.most / (whole * self._scale), np.where(kinds == KINDS["floor"], counts.worst, 0)
+        )
         return most, np.where(weighed, counts.most_at, counts.worst_at)

@@ -72,7 +72,7 @@ class Counts(NamedTuple):
     """How many times it began to be broken, and the last round after which it was."""
     last: Ints
     worst: Floats
-    """The largest r A - N, and the round at whose end it was first reached."""
+    """The largest r A - N, of a cap N - c A, and the round at whose end it was first reached."""
     worst_at: Ints
     clock: Ints
     """The ticks, or their weight, when it was closed."""

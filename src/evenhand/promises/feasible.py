@@ -340,6 +340,21 @@ def _refuse_varied(promise: Any, always: Sequence[Label]) -> str | None:
     return next(_reasons_against(promise, always), None)
 
 
+def why_not_any(promise: Any) -> str | None:
+    """Return why a promise is not known to be kept whatever is on offer; None where a rule is known that keeps it."""
+    return _refuse_varied(promise, ())
+
+
+def _possible(promise: Any, hint: str) -> Wording:
+    """Return what may be said of the offers of a promise with caps; why not more, where arms may not come and go."""
+    free = [arm for arm in promise.arms if arm not in limits_of(promise)]
+    named = ("name some of ", free, ", ") if free and _refuse_varied(promise, free) is None else ()
+    against = why_not_any(promise)
+    if against is None:
+        return Wording(*named, 'say offers="any", or ' if named else 'say offers="any" or ', hint.removeprefix("say "))
+    return Wording(*named, "or " * bool(named), hint, "" if named else f'; "any" is refused as well: {against}')
+
+
 def _reasons_against(promise: Any, always: Sequence[Label]) -> Iterator[str]:
     hint = 'say offers="all"'
     for members, share in promise.sets:
@@ -351,9 +366,7 @@ def _reasons_against(promise: Any, always: Sequence[Label]) -> Iterator[str]:
     caps = limits_of(promise)
     both = [arm for arm in always if arm in caps]
     if both:
-        free = [arm for arm in promise.arms if arm not in caps]
-        possible = Wording("name some of ", free, f", or {hint}") if free else 'say offers="any"'
-        yield expected("offers", "arms without caps, as an arm may be at its cap", both[0], possible)
+        yield expected("offers", "arms without caps, as an arm may be at its cap", both[0], _possible(promise, hint))
     if caps and not promise.windows:
         yield from _reasons_against_caps(promise, caps, hint, excused=not always)
     if not promise.windows:

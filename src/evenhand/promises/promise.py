@@ -215,10 +215,10 @@ class Promise(HasCard):
 
     def _card(self) -> Card:
         """Return what a notebook shows: a row for each clause."""
-        rows = [(c.kind, ", ".join(map(str, c.arms)), c.rate_as_text, str(c.slack)) for c in self.clauses]
+        rows = [(", ".join(map(str, c.arms)), c.what) for c in self.clauses]
         offers = self.offers if isinstance(self.offers, str) else ", ".join(map(str, self.offers))
         facts = {"plays a round": self.plays, "on offer": offers}
-        return Card("Promise", facts, [Table(("clause", "arms", "rate", "slack"), len(rows), rows.__getitem__)])
+        return Card("Promise", facts, [Table(("arms", "promised"), len(rows), rows.__getitem__)])
 
     def snapshot(self) -> dict[str, Any]:
         """Return plain data that `restored` reads."""

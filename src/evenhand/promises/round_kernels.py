@@ -11,7 +11,7 @@ is played, and else at one moment that is known beforehand:
 
 The first of the two positions is kept as whole + rest / p for a rate p / q, so that no product of a share and a round
 is formed, and moves by q / p. Between these moments a round costs one comparison. r A - N is the largest just before a
-play, and at the end.
+play, and at the end; N - c A at a play.
 
 Where rounds have weights, `evenhand.promises.weight_kernels` counts these.
 """
@@ -212,6 +212,10 @@ def play(rates: ClauseRates, counts: Counts, key: int, q: int, round: int) -> No
             ease(counts, key, at, own)
             sooner = True
     counts.plays[at] += 1
+    if rates.kinds[q] == CAP:
+        ahead = counts.plays[at] - rates.numerators[q] / rates.denominators[q] * own
+        if ahead > counts.worst[at]:
+            counts.worst[at], counts.worst_at[at] = ahead, round
     if sooner:
         counts.next[key] = min(counts.next[key], due(rates, counts, q, at) + counts.idle[at])
 

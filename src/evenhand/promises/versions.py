@@ -58,14 +58,30 @@ def changed(promise: Promise, retired: Sequence[Label], shares: object) -> Promi
         stated = named_as(shares, live)
         _check_alike(promise, live, stated)
         return _over(promise.arms, stated)
+    return _over(promise.arms, with_parts(promise, live, shares=shares))
+
+
+def with_parts(promise: Promise, live: list[Label], **parts: Any) -> Promise:
+    """Return what is promised of the arms that stay with other parts: shares, caps, windows or tolerances; the rest is
+    as before. With other caps or windows it is settled anew what may be on offer, unless offers were named or rounds
+    are excused.
+
+    Raises
+    ------
+    SharesError, ArgumentError
+        If it cannot be promised.
+    """
     now = among(promise, live)
     windows = {key_of(members): window for members, window in now.windows}
-    if len(windows) < len(now.windows):
+    if len(windows) < len(now.windows) and "windows" not in parts:
         what = "an eh.Promise, as two windows now cover the same arms after some were retired"
-        raise ArgumentError(expected("shares", what, shares))
-    said: dict[str, Any] = {"cap_tolerance": promise.cap_tolerance, "plays": promise.plays, "offers": promise.offers}
+        raise ArgumentError(expected("shares", what, parts.get("shares")))
+    anew = not parts.keys().isdisjoint({"caps", "windows"}) and isinstance(promise.offers, str) and not promise.excuses
+    said: dict[str, Any] = {name: getattr(promise, name) for name in ("tolerance", "cap_tolerance", "plays")}
+    said["shares"] = dict(zip(live, now.shares, strict=True)) | dict(now.sets)
     said["caps"] = None if now.caps is None else dict(zip(live, now.caps, strict=True))
-    return _over(promise.arms, read_promise(shares, promise.tolerance, **said, windows=windows or None, arms=live))
+    said |= {"windows": windows or None, "offers": None if anew else promise.offers}
+    return read_promise(**said | parts, arms=live)
 
 
 def named_as(promise: Promise, labels: Sequence[Label]) -> Promise:

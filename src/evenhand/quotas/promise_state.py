@@ -35,7 +35,7 @@ from evenhand.kernels.compose import entry, interpreted
 from evenhand.kernels.deadlines import NEVER
 from evenhand.labels import Labels
 from evenhand.promises.allowed import selection_kernels
-from evenhand.promises.feasible import forest_of, limits_of, settle_offers, tokens_of
+from evenhand.promises.feasible import forest_of, limits_of, settle_offers, tokens_of, why_not_any
 from evenhand.promises.laminar import look
 from evenhand.promises.promise import Promise, check_rounds
 from evenhand.promises.reading import Members, key_of, read_share
@@ -240,10 +240,10 @@ class PromiseState:
         arms, always = self.promise.arms, self.promise.offers
         offered = [arms[arm] for arm in available]
         if always == "all" and len(available) < len(arms) - len(self.retired):
-            hint = Wording(
-                "the promise holds only while all are on offer; for arms that come and go, ",
-                Wording("pass offers= to Promise", shell="say offers in the file of --promise"),
-            )
+            against = why_not_any(self.promise)
+            possible = Wording('pass offers="any" to Promise', shell='say offers = "any" in a promise file')
+            others = Wording(", ", possible) if against is None else f": {against}"
+            hint = Wording("the promise holds only while all are on offer; for arms that come and go", others)
             raise ArgumentError(expected("available", "every arm", offered, hint))
         if not isinstance(always, str):
             held, least = [arm for arm in offered if arm in always], min(self.promise.plays, len(offered))

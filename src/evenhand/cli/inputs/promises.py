@@ -16,7 +16,7 @@ from evenhand.labels import Labels
 from evenhand.policy.traits import traits_of
 from evenhand.promises.plain_data import ARGUMENTS
 from evenhand.promises.promise import Promise
-from evenhand.promises.reading import in_all, is_set
+from evenhand.promises.reading import is_set
 from evenhand.protocol import Label
 
 UNDER = " under the promise"
@@ -90,6 +90,11 @@ def with_and_without(path: Path, specs: Sequence[str], world: Any, horizon: int)
     return found
 
 
+def names_arms(path: Path) -> bool:
+    """Return whether a promise file lists the arms."""
+    return "arms" in _read(path)
+
+
 def promise_in(path: Path, labels: Sequence[Label]) -> Promise:
     """Return the promise in a file, to arms among these labels.
 
@@ -117,8 +122,6 @@ def _stated(given: dict[str, Any], arms: Any, path: Path) -> Any:
         owed = with_sets(stated.get("shares", {}), stated.pop("sets"), "sets")
         named = {key: list(map(str, key)) if is_set(key) else [key] for key in owed}  # the names of tables are text
         stated["shares"] = [{"arms": named[key], "value": owed[key]} for key in owed]
-    if isinstance(stated, dict) and arms and "shares" in stated and in_all(stated["shares"]):
-        stated["shares"] = {str(arm): stated["shares"] for arm in (range(arms) if isinstance(arms, int) else arms)}
     return _with_every_arm(stated, arms) if isinstance(stated, dict) else stated
 
 

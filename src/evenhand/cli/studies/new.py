@@ -20,7 +20,7 @@ from evenhand.cli.inputs.inputs import (
     shares_of,
 )
 from evenhand.cli.inputs.policies import check_limits, describe, lifted, put
-from evenhand.cli.inputs.promises import described_promises
+from evenhand.cli.inputs.promises import described_promises, names_arms
 from evenhand.cli.inputs.tables import read_log, read_table
 from evenhand.cli.options import FORM, JSON, Options
 from evenhand.cli.output import as_json, print_text, say_notes
@@ -91,7 +91,7 @@ def new(
     arms : Labels a,b,c, or the number of arms, or JSON such as ["a,b", 17].
     arms_from : A log whose arms, in the column --arm, are on offer.
     learn : A log of earlier decisions, from which the policy learns before its first; the promise counts none of them.
-        Its arms are on offer unless --arms, --arms-from, --spec or --promise name others.
+        Its arms are on offer unless --arms, --arms-from or --spec are given, or --promise has a list of arms.
     arm : The column of --arms-from and --learn with the arm of each decision.
     reward : The column of --learn with its reward, in [0, 1].
     cap : The most that an arm may have: 0.5, or a=0.5,b=1/3; a play that begins a further part of it is allowed.
@@ -107,7 +107,8 @@ def new(
     spec : JSON file with the policy, {"policy": "quotas/fair-ucb", ...}; options override it.
     promise : TOML or JSON file with a table promise and, next to it, learner, arms, lottery.
     """
-    named_by = learn if (spec, promise, arms_from) == (None, None, None) and not arms else arms_from
+    listed_in = arms or spec is not None or arms_from or (promise is not None and names_arms(promise))
+    named_by = arms_from if listed_in else learn
     labels, told = _arms(arms, named_by, arm)
     described = {} if spec is None else _described(spec)
     if promise is not None:

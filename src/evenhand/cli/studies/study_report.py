@@ -114,7 +114,7 @@ def _as_audit(seen: Statistics, before: Statistics, times: Any) -> Audit:
         row |= {name: row[name] - known.get(name, 0) for name in ("had", "of", "rounds_in_violation")}
         row["share"] = row["had"] / row["of"] if row["of"] else None
         if known:  # when it was worst, and first broken, may be before
-            row |= {"worst_shortfall": None, "broken_by": 0, "first_broken": 0}
+            row |= {"worst_shortfall": None, "worst_excess": None, "broken_by": 0, "first_broken": 0}
     return Audit(
         kept=not seen.violations,
         rounds=seen.rounds,

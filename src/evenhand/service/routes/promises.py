@@ -106,7 +106,8 @@ async def change(request: Request, session: Session, body: ChangeBody) -> dict[s
     if isinstance(shares, dict):
         shares = Labels(labels).read(shares, "shares", "an object arm -> share", refusal=SharesError)
     if body.promise is not None:
-        shares = promise_from(body.promise, labels, bounded=True)
+        offered = await session.reads.run(partial(_labels, session, retired=False))
+        shares = promise_from(body.promise, offered, bounded=True)
     operation = Change(kind="change", given={"shares": shares}, actor=request.scope["key"], begins=body.begins)
     dropped = await session.run(operation)
     due = operation.due
@@ -114,9 +115,9 @@ async def change(request: Request, session: Session, body: ChangeBody) -> dict[s
     return {"status": status, "dropped": rows_of(dropped), "begins": None if due is None else moment(due)}
 
 
-def _labels(session: Session) -> list[Any]:
+def _labels(session: Session, retired: bool = True) -> list[Any]:
     with session.reading() as (statistics, _):
-        return list(statistics.labels)
+        return [label for label in statistics.labels if retired or label not in statistics.retired]
 
 
 PROMISE_ENDPOINTS = (
