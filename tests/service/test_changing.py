@@ -100,6 +100,7 @@ def test_a_promise_gives_way_to_one_with_other_clauses(served):
         ("retire", {"arm": "z"}, "arm"),
         ("retire", {}, "arm"),
         ("add", {"arm": "d", "share": 0.9}, "share"),
+        ("add", {"arm": "d", "share": 0.1, "cap": 0.05}, "caps"),
         ("add", {"arm": 0}, "arm"),
         ("add", {"arm": None}, "arm"),
         ("change", {"shares": {"a": 1}}, "shares"),

@@ -303,20 +303,22 @@ class DeadlineLearn(WeighedPolicy):
         return self._now.memory(learner, self._stream())
 
     @locked
-    def add(self, arm: Label, share: object = 0) -> int:
+    def add(self, arm: Label, share: object = 0, *, cap: object = None) -> int:
         """Put a new arm on offer, or a retired one again, and return after how many rounds its promise begins.
 
-        All other clauses continue. The arm's own clause counts from then on, or w rounds later where plays owed to
-        others fill the next rounds: w is at most ceil(n_arms / share) with one play a round and floors alone.
+        All other clauses continue. The arm's cap counts from now on, and its share too, or w rounds later where plays
+        owed to others fill the next rounds: w is at most ceil(n_arms / share) with one play a round and floors alone.
 
         Raises
         ------
         SharesError
-            If the share is not a number from 0 to 1, or the promise cannot be kept with it.
+            If the share or the cap is not a number from 0 to 1, or the promise cannot be kept with them.
         ArgumentError
             If the arm is on offer already, or the learner cannot take a new arm.
         """
-        then, at, wait = self._now.add(arm, share, self._standing)
+        then, at, wait = self._now.add(arm, share, cap, self._standing)
+        if self._priced:
+            check_priceable(then.promise, None)
         if then.promise.arms != self.arms:
             self._grow(then.promise.arms)
         self._continue(then, at)

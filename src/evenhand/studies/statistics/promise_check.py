@@ -21,7 +21,6 @@ from evenhand.promises.books import NONE, ClauseCounts, StretchCounts
 from evenhand.promises.clause import Clause
 from evenhand.promises.clause_counts import Excused
 from evenhand.promises.promise import promise_of
-from evenhand.promises.reading import read_share
 from evenhand.promises.round_kernels import Rounds
 from evenhand.promises.versions import changed, joined, without
 from evenhand.protocol import Label, as_label
@@ -180,7 +179,7 @@ class PromiseCheck:
         if arm == len(self._labels):
             self._new_label(as_label(given["arm"]))
         label = self._labels[arm]
-        self.promise = joined(self.promise, label, read_share(given.get("share", 0)))
+        self.promise = joined(self.promise, label, given.get("share", 0), given.get("cap"))
         self.retired = [other for other in self.retired if other != label]
         self._books = self._opened(self._books, late=label, wait=int(returned))
 
