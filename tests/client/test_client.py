@@ -404,7 +404,7 @@ def test_items_and_their_labels(served, client):
 def test_promises_change(client):
     study = client.create("pace", POLICY)
     assert study.add("c", "1/10", cap=0.9) == 0
-    assert study.state()["arms"][2]["cap"] == 0.9
+    assert study.state()["promise"]["caps"] == [{"label": "c", "cap": 0.9}]
     assert study.retire("a") is None
     assert study.change({"b": 0.5, "c": 0.1}) == {}
     assert study.change(promise={"shares": {"b": 0.25}, "caps": {"c": 0.5}, "tolerance": 1}) == {}
