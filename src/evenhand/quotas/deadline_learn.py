@@ -62,7 +62,7 @@ from evenhand.quotas.prices import (
     with_prices,
 )
 from evenhand.quotas.promise_state import ClausePositions, PromiseState
-from evenhand.quotas.proposer import KernelProposer, PythonCalls
+from evenhand.quotas.proposer import KernelProposer, PythonCalls, name_of
 from evenhand.quotas.quota_kernels import rank_proposal, update_learner
 from evenhand.quotas.quota_policy import Shares, read_owed
 from evenhand.quotas.soft_caps import capped_arms, soft_rounds, why_hard
@@ -75,6 +75,7 @@ IN_VAIN = (
     "The learner sees no contexts, so no price can wait for a better one: in what was measured prices then lost "
     "rewards. Leave priced out."
 )
+CLOSED = "No arm can join later, as {} takes none: name a spare one now that is owed nothing."
 SOFT = "Caps are soft: an arm that nears its cap is drawn less often, so that its probability is hardly ever 0."
 HARD = (
     "Caps are hard: an arm at its cap has probability 0, which biases estimates that weight by probabilities. "
@@ -241,7 +242,8 @@ class DeadlineLearn(WeighedPolicy):
         vain = (IN_VAIN,) if self._priced and not self._traits.contextual else ()
         caps = {"": (), None: (SOFT,)}.get(self._why_hard, (HARD.format(self._why_hard),))
         worth = (f"{arm} {owed.format(figure(price, 3))}" for arm, price in prices if price)
-        return (*super().notes, *caps, *vain, *worth)
+        arms = () if self._proposer.takes_new_arms(self._labels) else (CLOSED.format(name_of(self.learner)),)
+        return (*super().notes, *caps, *vain, *arms, *worth)
 
     @property
     def _why_hard(self) -> str | None:
