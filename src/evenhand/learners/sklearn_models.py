@@ -72,9 +72,10 @@ def from_sklearn(
 ) -> Adapter:
     """Return a contextual learner that predicts the reward of each arm by a model of scikit-learn and plays the best.
 
-    Each arm has a model of its own, also one that joins, trained on the contexts in which the arm was played. Until an arm has `warmup`
-    rewards its mean reward is used as the prediction; an arm without any is played first. A model with `partial_fit` is
-    fed reward by reward; any other is fitted anew whenever its rows have grown by a tenth, and keeps them all.
+    Each arm has a model of its own, trained on the contexts in which the arm was played; one that joins later gets a
+    fresh one. Until an arm has `warmup` rewards its mean reward is used as the prediction; an arm without any is played
+    first. A model with `partial_fit` is fed reward by reward; any other is fitted anew whenever its rows have grown by
+    a tenth, and keeps them all.
 
     Parameters
     ----------

@@ -173,8 +173,8 @@ class PythonProposer:
             return
         self.warned = True
         warnings.warn(
-            f"learner: {name_of(self.learner)} names an arm that may not be played now, so the promise alone decides; let choose() "
-            "return a ranking of the arms, or say among=True and let it choose among the arms that it is given",
+            f"learner: {name_of(self.learner)} names an arm that may not be played now, so the promise alone decides; "
+            "let choose() return a ranking of the arms, or say among=True and let it choose among the arms that it is given",
             stacklevel=9,
         )
 
