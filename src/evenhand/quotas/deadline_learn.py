@@ -370,28 +370,23 @@ class DeadlineLearn(WeighedPolicy):
 
         Parameters
         ----------
-        contexts, available : as any policy takes them; arms that were retired are never on offer.
+        contexts, available, scores : as any policy takes them; arms that were retired are never on offer.
         weight : what the decision weighs, where the promise is of a weight that is known when asking.
-        scores : over `Scores`, in the place of contexts and offer: a dict arm -> score of the arms on offer; of equal
-            scores the first leads.
 
         Raises
         ------
         ArgumentError
-            If the promise does not hold among these arms, a score is no finite number or outside the range that
-            `Scores` declares, a weight is missing, not wanted or larger than promised, or too many decisions wait for
-            theirs.
+            If the promise does not hold among these arms, a score is refused, a weight is missing, not wanted or larger
+            than promised, or too many decisions wait for theirs.
         ContextError
             If contexts are missing, not wanted, of another shape, or not finite.
         """
         if available is None and weight is None and scores is None and self.promise.weight is None:
             return super().ask(contexts)
         with self._lock:
-            if scores is not None:
-                contexts, available = self._scored(scores, contexts, available)
             self._asked = self._weight_to_ask(weight)
             try:
-                decision = super().ask(contexts, available=available)
+                decision = super().ask(contexts, available=available, scores=scores)
             finally:
                 self._asked = None
             self._forget_the_gone()

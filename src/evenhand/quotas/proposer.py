@@ -174,7 +174,7 @@ class PythonProposer:
         self.warned = True
         warnings.warn(
             f"learner: {name_of(self.learner)} names an arm that may not be played now, so the promise alone decides; "
-            "let choose() return a ranking of the arms, or say among=True and let it choose among the arms that it gets",
+            "let choose() return a ranking of the arms, or say among=True and let it choose among those that it gets",
             stacklevel=9,
         )
 
