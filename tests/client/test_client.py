@@ -404,8 +404,8 @@ def test_items_and_their_labels(served, client):
 def test_scores_rank_the_arms_on_offer(client):
     owed = {"policy": "quotas/deadline-learn", "learner": "learners/scores", "shares": {"a": 0.2, "b": 0, "c": 0}}
     study = client.create("scored", owed)
-    first, *more = study.ask(scores={"b": 0.3, "a": 0.3}), *study.ask_many([{"scores": {"a": 0.1, "c": 0.2, "b": 0.1}}] * 2)
-    assert [one.arm for one in (first, *more)] == ["b", "c", "c"]
+    assert study.ask(scores={"b": 0.3, "a": 0.3}).arm == "b"
+    assert study.ask_many([{"scores": {"a": 0.1, "c": 0.2, "b": 0.1}}])[0].arm == "c"
     assert study.record(1)["given"]["available"] == ["b", "a"]
     with pytest.raises(ArgumentError, match="'d'"):
         study.ask(scores={"d": 1.0})
