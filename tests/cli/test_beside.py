@@ -16,7 +16,7 @@ COUNTS = {
     "--set --spec --promise",
     "ask": "--contexts --available --groups --annotator --weight --scores --count --key --subject",
     "tell": "--values --violations --acceptable --rows --samples --annotator --auditor --weight",
-    "add": "--share",
+    "add": "--share --cap",
     "change": "--shares --promise --from",
     "show": "--decision",
     "verify": "--known --mark --strict",

@@ -74,6 +74,9 @@ def test_arms_come_and_go_and_shares_change(tmp_path):
     refused(ArgumentError, "retired before", "retire", store, "1")
     refused(UnknownArmError, "one of", "retire", store, "z")
     refused(SharesError, "what the other shares leave", "add", store, "more", "--share", "0.9")
+    refused(SharesError, "cap: expected a cap above 0", "add", store, "more", "--cap", "0")
+    first = 'got 0.0; or say offers="all"; promise that first with evenhand change'
+    refused(SharesError, first, "add", store, "more", "--share", "0.3", "--cap", "0.3")
     refused(SharesError, "no arm 'z'", "change", store, "--shares", "z=1")
     refused(SharesError, "a share for each of the arms 0,2,new", "change", store, "--shares", "0.1,0.2")
     refused(ArgumentError, "labels of the arms", "ask", store, "--available", "0,z")
@@ -83,7 +86,10 @@ def test_arms_come_and_go_and_shares_change(tmp_path):
     answer("change", store, "--shares", "0.1,1/2,0.2")
     assert "change): 0 0.1, 2 0.5, new 0.2." in answer("show", store)
     answer("change", store, "--shares", "0.25")
-    assert "change): 0 0.25, 2 0.25, new 0.25." in answer("show", store)
+    answer("add", store, "last", "--cap", "0.3")
+    shown = answer("show", store)
+    assert "change): 0 0.25, 2 0.25, new 0.25." in shown
+    assert "│ last │     0 │      0 │        - │      - │ 0.3 │" in shown
 
 
 def test_another_promise_of_a_file_says_everything(tmp_path):

@@ -401,9 +401,20 @@ def test_items_and_their_labels(served, client):
     assert study.label(second, None, annotator="ann") == "told"
 
 
+def test_scores_rank_the_arms_on_offer(client):
+    owed = {"policy": "quotas/deadline-learn", "learner": "learners/scores", "shares": {"a": 0.2, "b": 0, "c": 0}}
+    study = client.create("scored", owed)
+    assert study.ask(scores={"b": 0.3, "a": 0.3}).arm == "b"
+    assert study.ask_many([{"scores": {"a": 0.1, "c": 0.2, "b": 0.1}}])[0].arm == "c"
+    assert study.record(1)["given"]["available"] == ["b", "a"]
+    with pytest.raises(ArgumentError, match="'d'"):
+        study.ask(scores={"d": 1.0})
+
+
 def test_promises_change(client):
     study = client.create("pace", POLICY)
-    assert study.add("c", "1/10") == 0
+    assert study.add("c", "1/10", cap=0.9) == 0
+    assert study.state()["promise"]["caps"] == [{"label": "c", "cap": 0.9}]
     assert study.retire("a") is None
     assert study.change({"b": 0.5, "c": 0.1}) == {}
     assert study.change(promise={"shares": {"b": 0.25}, "caps": {"c": 0.5}, "tolerance": 1}) == {}

@@ -55,6 +55,15 @@ def test_a_flag_is_a_decision_of_the_study_of_its_name(flags):
     assert one.study.record(1)["status"] == "open"
 
 
+def test_scores_among_the_attributes_rank_the_variants(flags):
+    one = flags("red", "blue")
+    policy = {"policy": "quotas/deadline-learn", "learner": "learners/scores", "shares": {"red": 0.2, "blue": 0}}
+    one.provider._client.create("scored", policy)
+    for name, high in (("ann", "blue"), ("bob", "red")):
+        shown = EvaluationContext(name, {"scores": {"red": 0.1, "blue": 0.1, high: 0.3}})
+        assert one.client.get_string_details("scored", "none", shown).value == high
+
+
 def test_a_drawn_arm_has_its_propensity(served, flags):
     one = flags("red", "blue")
     policy = {"policy": "quotas/deadline-learn", "learner": "learners/ucb1", "shares": {"red": 0.3, "blue": 0.2}}

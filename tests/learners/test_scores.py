@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 
 from evenhand.errors import ArgumentError, ContradictionError
+from evenhand.groups import TopInterval
 from evenhand.learners import Adapter, LinUCB, Scores
-from evenhand.quotas import DeadlineLearn
+from evenhand.quotas import DeadlineLearn, FairLearn, FairUCB
 from evenhand.studies import Study
 from tests.cli.shell import answer, asked
 
@@ -34,6 +35,17 @@ def rounds(number, *, all_of_them=False):
 def test_the_highest_score_is_played_and_of_equal_ones_the_first_that_was_given():
     policy = DeadlineLearn(Scores(), dict.fromkeys(ARMS, 0), seed=1)
     assert all(policy.ask(scores=scores).arm == max(scores, key=scores.get) for scores in rounds(200))
+
+
+def test_other_policies_over_scores_take_them_and_need_every_arm_on_offer():
+    fair, alone = FairLearn(Scores(), OWED, seed=1), Scores(arms=ARMS)
+    for scores in rounds(60, all_of_them=True):
+        decision = fair.ask(scores=scores)
+        assert decision.arm == alone.ask(scores=scores).arm or decision.reason_code == "forced"
+    assert fair.pulls["a"] >= 12
+    for policy in (fair, alone):
+        with pytest.raises(ArgumentError, match="every arm is on offer, got"):
+            policy.ask(scores={"a": 1.0})
 
 
 def ranking(learner, contexts, arms):
@@ -82,8 +94,9 @@ def test_nothing_stands_beside_scores_and_who_ranks_by_itself_takes_none():
     for beside in ({"available": ["a", "b"]}, {"contexts": [[1.0]] * 4}):
         with pytest.raises(ArgumentError, match=f"{next(iter(beside))}.*together with scores, whose keys are the arms"):
             policy.ask(scores={"a": 1.0, "b": 2.0}, **beside)
-    with pytest.raises(ArgumentError, match=r"scores: .*: this policy ranks the arms itself.*DeadlineLearn\(Scores"):
-        DeadlineLearn(LinUCB(), OWED).ask(scores={"a": 1.0})
+    for own in (DeadlineLearn(LinUCB(), OWED), FairUCB(OWED), TopInterval(dict.fromkeys(ARMS, "f") | {"a": "m"})):
+        with pytest.raises(ArgumentError, match=r"scores: .* ranks the arms itself.*DeadlineLearn\(Scores"):
+            own.ask(scores={"a": 1.0})
     policy.retire("d")
     with pytest.raises(ArgumentError, match="arms that were not retired"):
         policy.ask(scores=dict.fromkeys(ARMS, 1.0))

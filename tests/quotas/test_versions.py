@@ -138,11 +138,12 @@ class Run:
         if not gone:
             return
         arm, share = self.rng.choice(gone), F(self.rng.choice([0, 1, 1, 1]), self.rng.choice([2, 3, 4, 5]))
+        cap = self.rng.choice([None, F(1, 2), F(3, 4)])
         try:
-            wait = self.policy.add(arm, share)
+            wait = self.policy.add(arm, share, cap=cap)
         except (SharesError, ArgumentError):
             return
-        self.twin.add(arm, share, self.policy.promise.slack, wait)
+        self.twin.add(arm, share, self.policy.promise.slack, wait, cap, self.policy.promise.ahead)
 
     def save(self):
         saved = self.policy.snapshot()

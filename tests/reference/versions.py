@@ -105,8 +105,11 @@ class Versions:
             self.offers = stay if len(stay) >= self.plays else "any"
         self.books = [(clause, books) for clause, books in self.books if set(clause.members) & set(self.live)]
 
-    def add(self, arm, share, slack, wait):
+    def add(self, arm, share, slack, wait, cap=None, ahead=0):
         self.live.append(arm)
+        if cap is not None:
+            limit = Cap((arm,), Fraction(cap), ahead)
+            self.books = [*self.books, (limit, limit.begin())]
         if share:
             late = Owed((arm,), Fraction(share), slack, wait=wait)
             self.books = [*self.books, (late, late.begin())]

@@ -95,6 +95,14 @@ def test_a_promise_gives_way_to_one_with_other_clauses(served):
     assert served.read("/studies/pace/audit")["promise_kept"] is True
 
 
+def test_scores_are_sent_in_the_place_of_contexts(served):
+    served.create("scored", ONE | {"learner": "learners/scores"})
+    assert served.ask("scored", json={"scores": {"2": 0.3, "0": 0.3}}).json()["arm"] == 2
+    refused = served.ask("scored", json={"scores": {"2": 0.3}, "available": [2]})
+    assert refused.status_code == 422
+    assert "together with scores" in refused.json()["error"]["message"]
+
+
 @pytest.mark.parametrize(
     ("path", "body", "words"),
     [
@@ -105,6 +113,7 @@ def test_a_promise_gives_way_to_one_with_other_clauses(served):
         ("retire", {"arm": "z"}, "arm"),
         ("retire", {}, "arm"),
         ("add", {"arm": "d", "share": 0.9}, "share"),
+        ("add", {"arm": "d", "share": 0.1, "cap": 0.05}, "caps"),
         ("add", {"arm": 0}, "arm"),
         ("add", {"arm": None}, "arm"),
         ("change", {"shares": {"a": 1}}, "shares"),

@@ -22,7 +22,7 @@ def opened_anew(study):
 
 
 def changing(place=":memory:", **more):
-    return Study.create(place, DeadlineLearn(UCB1(), SHARES, 1.0, **more), name="ads")
+    return Study.create(place, DeadlineLearn(UCB1(), SHARES, 1.0, cap_tolerance=1, **more), name="ads")
 
 
 def three_changes(study, rounds=60):
@@ -30,7 +30,7 @@ def three_changes(study, rounds=60):
     rng, arms = random.Random(1), ["a", "b", "c"]
     for t in range(rounds):
         if t == rounds // 4:
-            assert study.add("d", "1/5") == 0
+            assert study.add("d", "1/5", cap="1/3") == 0
             arms.append("d")
         if t == rounds // 2:
             study.retire("b")
@@ -47,7 +47,7 @@ def test_changes_are_entries_of_the_log_and_replay(place):
     three_changes(study)
     changes = [event for event in study.log.events() if event.kind in ("add", "retire", "change")]
     assert [(event.kind, event.ticket, event.given) for event in changes] == [
-        ("add", None, {"arm": "d", "share": "1/5"}),
+        ("add", None, {"arm": "d", "share": "1/5", "cap": "1/3"}),
         ("retire", None, {"arm": "b"}),
         ("change", None, {"shares": {"a": "1/3", "c": "1/3", "d": 1 / 3}}),
     ]

@@ -84,19 +84,16 @@ def drawn_log(rng, policy, rounds, changes=()):
 
 def excused_in(entries, caps):
     """The tickets that no cap counts: those of rounds in which arms are away, and all others at their caps."""
-    found, asked = set(), [one for one in entries if one.kind == "ask"]
-    plays, clocks = Counter(), Counter()
-    for one in asked:
+    found, plays, clocks = set(), Counter(), Counter()
+    for one in (one for one in entries if one.kind == "ask"):
         offer, arm = json.loads(one.given).get("available", ARMS), json.loads(one.decision)["arm"]
-        for other in offer:
-            clocks[other] += 1
-        rates = {arms[0]: (p, q) for _, _, _, arms, p, q, _ in caps}
-        room = [other for other in offer if other not in rates]
-        room += [a for a, (p, q) in rates.items() if a in offer and plays[a] + 1 <= -(-p * clocks[a] // q) + SLACK]
-        if len(offer) < len(ARMS) and not room:
+        live = {cap[3][0]: cap for cap in caps if cap[0] < one.sequence <= (cap[1] or one.sequence)}
+        clocks.update(cap for other, cap in live.items() if other in offer)
+        limits = {other: -(-cap[4] * clocks[cap] // cap[5]) + SLACK for other, cap in live.items()}
+        if len(offer) < len(ARMS) and all(a in live and plays[live[a]] >= limits[a] for a in offer):
             found.add(one.ticket)
-        else:
-            plays[arm] += 1
+        elif arm in live:
+            plays[live[arm]] += 1
     return found
 
 
@@ -154,10 +151,10 @@ def test_the_books_state_the_worst_shortfall_of_all_prefixes(name, rounds):
 
 
 def test_clauses_go_on_over_changes_as_the_books_of_a_study_do():
-    policy = Anything(shares={"a": "1/4", "b": "1/5", "c": 0, ("a", "c"): "1/3"})
+    policy = Anything(shares={"a": "1/4", "b": "1/5", "c": 0, ("a", "c"): "1/3"}, cap_tolerance=SLACK)
     changes = [
         (10, "retire", {"arm": "b"}, None),
-        (15, "add", {"arm": "e", "share": "1/6"}, 7),
+        (15, "add", {"arm": "e", "share": "1/6", "cap": "1/5"}, 7),
         (40, "add", {"arm": "b", "share": "1/9"}, 3),
         (60, "change", {"shares": {"a": "1/3", "b": "1/8", "c": 0, "e": "1/7"}}, {}),
     ]
@@ -171,10 +168,12 @@ def test_clauses_go_on_over_changes_as_the_books_of_a_study_do():
         (0, retired, "floor", ("b",), 1, 5, 0),
         (0, other, "floor", ("a", "c"), 1, 3, 0),
         (first, other, "floor", ("e",), 1, 6, 7),
+        (first, other, "cap", ("e",), 1, 5, 0),
         (back, other, "floor", ("b",), 1, 9, 3),
         (other, None, "floor", ("a",), 1, 3, 0),
         (other, None, "floor", ("b",), 1, 8, 0),
         (other, None, "floor", ("e",), 1, 7, 0),
+        (other, None, "cap", ("e",), 1, 5, 0),
     ]
     assert stated(count.proof.log) == worst_of(entries, clauses)
     assert count.proof.log.kept() == count.check.kept

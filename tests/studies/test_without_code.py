@@ -51,6 +51,7 @@ def test_all_but_the_choices_is_checked(foreign):
     assert found.as_dict()["repeated"] == "none"
     assert found.mark is None
     assert foreign.verify(since=foreign.earlier.mark).repeated == "none"
+    assert foreign.frame()["arm"].value_counts().sum() == foreign.statistics().rounds == 6
     with pytest.raises(StateFileError, match=f"one that an Adapter of this process has, got '{__name__}:choose'"):
         foreign.ask()
 

@@ -117,9 +117,9 @@ export class Study {
     return sent.status as "forgotten" | "already forgotten";
   }
 
-  /** Put an arm on offer; return after how many rounds its promise begins. */
-  async add(arm: Label, share: number | string = 0): Promise<number> {
-    const given = { params: this.#path(), body: { arm, share } };
+  /** Put an arm on offer, owed a share and at most its cap; return after how many rounds its promise begins. */
+  async add(arm: Label, share: number | string = 0, cap: number | string | null = null): Promise<number> {
+    const given = { params: this.#path(), body: { arm, share, cap } };
     const sent = await this.#send("decide", { repeatable: false }, (routes, init) =>
       routes.POST("/studies/{name}/add", { ...init, ...given }),
     );

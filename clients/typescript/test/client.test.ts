@@ -58,7 +58,7 @@ test("batches", async () => {
 
 test("promises change, and what is read shows it", async () => {
   const study = await fresh();
-  assert.equal(await study.add("c", "1/10"), 0);
+  assert.equal(await study.add("c", "1/10", 0.9), 0);
   await study.retire("a");
   assert.equal((await study.change({ b: 0.5, c: 0.1 })).size, 0);
   assert.equal((await study.change({ promise: { shares: { b: 0.25 }, caps: { c: 0.5 }, tolerance: 1 } })).size, 0);

@@ -192,9 +192,9 @@ class RemoteStudy:
         """Close a ticket whose outcome will never be known."""
         return self._post("forget", "report", {"ticket": calls.ticket_of(ticket)}, _status)
 
-    def add(self, arm: Label, share: float | str = 0) -> int:
-        """Put an arm on offer; return the number of rounds after which its promise begins."""
-        body = {"arm": arm, "share": share}
+    def add(self, arm: Label, share: float | str = 0, *, cap: float | str | None = None) -> int:
+        """Put an arm on offer, owed a share and at most its cap; return after how many rounds its promise begins."""
+        body = {"arm": arm, "share": share, **calls.given({"cap": cap})}
         return self._post("add", "decide", body, lambda sent: sent["begins_after"], repeatable=False)
 
     def retire(self, arm: Label) -> None:

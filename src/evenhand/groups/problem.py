@@ -172,7 +172,14 @@ class Grouped(KernelPolicy):
         """The group of each arm."""
         return self.membership.as_dict()
 
-    def ask(self, contexts: object = None, groups: Membership | None = None, *, available: object = None) -> Decision:
+    def ask(
+        self,
+        contexts: object = None,
+        groups: Membership | None = None,
+        *,
+        available: object = None,
+        scores: object = None,
+    ) -> Decision:
         """Take the next decision and hand out its ticket.
 
         Parameters
@@ -180,7 +187,7 @@ class Grouped(KernelPolicy):
         contexts : the context of each arm, numbers (n_arms, d).
         groups : the arms' groups in this round, where they differ from the policy's: a list, or a dict of the arms
             that differ.
-        available : None; every arm is on offer.
+        available, scores : None; every arm is on offer, and ranked by the policy itself.
 
         Raises
         ------
@@ -191,7 +198,8 @@ class Grouped(KernelPolicy):
         ArgumentError
             If the policy's horizon is over; simulations go on, with t instead of the horizon.
         """
-        return super().ask(contexts if groups is None else ShownArms(contexts, groups), available=available)
+        shown = contexts if groups is None else ShownArms(contexts, groups)
+        return super().ask(shown, available=available, scores=scores)
 
     def _round_shown(
         self, contexts: object = None, groups: Membership | None = None, *, available: object = None

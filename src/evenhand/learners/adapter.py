@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -49,7 +49,9 @@ class Adapter(Parameters):
     reward_range : the lowest and the highest reward that the learner takes; None leaves it to the policy around it,
         [0, 1] under a quota. Either may be infinite.
     arms : how many arms the learner knows, or their labels; None where it does not say. A quota refuses one that knows
-        another number, other labels, or the same in another order.
+        another number, other labels, or the same in another order. "rows" if `choose` ranks the rows of whatever
+        contexts it is given, so that `DeadlineLearn.add` can put new arms on offer: rows are all arms that there ever
+        were, in the order in which they joined, retired ones too, and those of an older ticket are fewer.
     among : whether `choose` takes, last, the list of the indices to choose among. It is then asked about the arms on
         offer, and asked again among the others where its choice may not be played. Without it, the promise decides in
         such rounds, and a warning says so.
@@ -57,6 +59,8 @@ class Adapter(Parameters):
         probabilities must: `DeadlineLearn` then holds a proposal that it refuses.
     scores : takes what `choose` takes, and returns how much each of the arms is expected to earn, more for one that is
         worth trying, in the unit of the rewards: `DeadlineLearn(..., priced=True)` asks it in place of `choose`.
+    add : `add(learner, label)`, called when an arm joins, for a learner that must be told so: from then on it may
+        return the next index. Without it, and without `arms="rows"`, no arm can join.
 
     Raises
     ------
@@ -92,12 +96,13 @@ class Adapter(Parameters):
         contextual: bool | None = None,
         features: Sequence[str] | None = None,
         reward_range: Sequence[float] | None = None,
-        arms: int | Sequence[Label] | None = None,
+        arms: int | Sequence[Label] | Literal["rows"] | None = None,
         among: bool = False,
         own_choices: bool = False,
         scores: Callable[..., Any] | None = None,
+        add: Callable[[Any, Label], None] | None = None,
     ) -> None:
-        functions: dict[str, Any] = {"choose": choose, "update": update, "scores": scores}
+        functions: dict[str, Any] = {"choose": choose, "update": update, "scores": scores, "add": add}
         functions |= {"seed": seed, "dump": dump, "load": load}
         for name, function in functions.items():
             if not callable(function) and (function is not None or name in ("choose", "update")):
@@ -110,8 +115,12 @@ class Adapter(Parameters):
         self.contextual = None if contextual is None else yes_or_no("contextual", contextual)
         self.features = None if features is None else read_features(features, self.contextual)
         self.reward_range = None if reward_range is None else read_range(reward_range)
-        self.arms = None if arms is None or is_whole(arms) else arm_labels(arms)
-        self.known_arms = len(self.arms) if self.arms else None if arms is None else whole("arms", arms, low=2)
+        self.takes_rows = isinstance(arms, str) and arms == "rows"
+        if self.takes_rows and not self.contextual:
+            raise ArgumentError(expected("arms", "a number or labels, as rows need contextual=True", arms))
+        said = None if self.takes_rows else arms
+        self.arms = None if said is None or is_whole(said) else arm_labels(said)
+        self.known_arms = len(self.arms) if self.arms else None if said is None else whole("arms", said, low=2)
         self.among = yes_or_no("among", among)
         self.own_choices = yes_or_no("own_choices", own_choices)
         if dump is not None:
@@ -140,6 +149,18 @@ class Adapter(Parameters):
     def update(self, *contexts_index_reward: object) -> None:
         """Tell the wrapped learner a reward."""
         self._called("update", *contexts_index_reward)
+
+    @property
+    def takes_new_arms(self) -> bool:
+        """Whether arms can join."""
+        return self.takes_rows or self.functions["add"] is not None
+
+    def grow(self, arms: tuple[Label, ...]) -> None:
+        """Take one more arm, the last of these."""
+        if self.functions["add"] is not None:
+            self._called("add", arms[-1])
+        if self.known_arms is not None:
+            self.arms, self.known_arms = self.arms and arms, len(arms)
 
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments."""
@@ -181,7 +202,7 @@ class Adapter(Parameters):
     @property
     def _said(self) -> dict[str, Any]:
         """The arguments that are plain data."""
-        arms = self.known_arms if self.arms is None else list(self.arms)
+        arms = "rows" if self.takes_rows else self.known_arms if self.arms is None else list(self.arms)
         return {name: vars(self)[name] for name in PLAIN} | {"arms": arms}
 
     @classmethod

@@ -62,8 +62,8 @@ def from_river(
     ----------
     policy : an object of `river.bandit`, such as `UCB(delta=1.0)`. A contextual one, such as `LinUCBDisjoint`, sees one
         context in a round, which all arms share. The learner works on a copy, memory included.
-    arms : how many arms it chooses among; or their labels, under which it learns, and has learned if it has. What it
-        has learned under False, True or ("a", 1) has the label "false", "true" or "a & 1".
+    arms : how many arms it chooses among at first; or their labels, under which it learns, and has learned if it has.
+        What it has learned under False, True or ("a", 1) has the label "false", "true" or "a & 1".
     features : the names of the numbers in a context, in their order; under these a contextual bandit learns, and has
         learned if it has. A data frame or a dict is then read by these names. None for x0, x1, ...
     reward_range : the lowest and the highest reward; None for [0, 1] under a quota.
@@ -149,6 +149,12 @@ def update(learner: RiverBandit, *told: Any) -> None:
     learner.policy.update(learner.ids[index], *map(learner.seen, contexts), reward)
 
 
+def add(learner: RiverBandit, label: Label) -> None:
+    """Choose among one more arm, of which the bandit has learned nothing."""
+    numbered = learner.ids == [*range(len(learner.ids))]
+    learner.ids.append(len(learner.ids) if numbered else label)
+
+
 def reseed(learner: RiverBandit, number: int) -> None:
     """Start the bandit's choices anew."""
     stream = getattr(learner.policy, "_rng", None)
@@ -167,7 +173,8 @@ def load(dumped: dict[str, Any]) -> RiverBandit:
     return RiverBandit(**rebuilt(dumped, LIBRARIES))
 
 
-FUNCTIONS: dict[str, Any] = {"choose": choose, "update": update, "seed": reseed, "dump": dump, "load": load}
+FUNCTIONS: dict[str, Any] = {"choose": choose, "update": update, "add": add}
+FUNCTIONS |= {"seed": reseed, "dump": dump, "load": load}
 """What state files may name."""
 know(*FUNCTIONS.values(), scores)
 

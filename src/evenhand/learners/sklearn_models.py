@@ -72,9 +72,10 @@ def from_sklearn(
 ) -> Adapter:
     """Return a contextual learner that predicts the reward of each arm by a model of scikit-learn and plays the best.
 
-    Each arm has a model of its own, trained on the contexts in which the arm was played. Until an arm has `warmup`
-    rewards its mean reward is used as the prediction; an arm without any is played first. A model with `partial_fit` is
-    fed reward by reward; any other is fitted anew whenever its rows have grown by a tenth, and keeps them all.
+    Each arm has a model of its own, trained on the contexts in which the arm was played; one that joins later gets a
+    fresh one. Until an arm has `warmup` rewards its mean reward is used as the prediction; an arm without any is played
+    first. A model with `partial_fit` is fed reward by reward; any other is fitted anew whenever its rows have grown by
+    a tenth, and keeps them all.
 
     Parameters
     ----------
@@ -128,7 +129,7 @@ def from_sklearn(
     learner = SklearnLearner(own, features, explores, waits, classifies, random)
     own_range = None if reward_range is None else read_range(reward_range)
     pays = (0.0, 1.0) if classifies else own_range
-    return Adapter(learner, **FUNCTIONS, contextual=True, features=features, reward_range=pays, among=True)
+    return Adapter(learner, **FUNCTIONS, contextual=True, features=features, reward_range=pays, arms="rows", among=True)
 
 
 def choose(learner: SklearnLearner, contexts: Floats, arms: list[int]) -> list[int]:
@@ -151,7 +152,7 @@ def scores(learner: SklearnLearner, contexts: Floats, arms: list[int]) -> list[f
 
 def update(learner: SklearnLearner, contexts: Floats, index: int, reward: float) -> None:
     """Train the model of an arm on a reward."""
-    arm = _arms(learner, len(contexts))[index]
+    arm = _arms(learner, max(len(contexts), len(learner.arms)))[index]
     arm.told += 1
     arm.mean += (reward - arm.mean) / arm.told
     if learner.classifies and 0.0 < reward < 1.0:
@@ -216,12 +217,11 @@ def _untrained(learner: SklearnLearner) -> Any:
 
 
 def _arms(learner: SklearnLearner, count: int) -> list[ArmModel]:
-    learner.arms = learner.arms or [ArmModel() for _ in range(count)]
-    if len(learner.arms) != count:
-        raise ArgumentError(
-            expected("contexts", f"a row for each of the {len(learner.arms)} arms that it knows", count)
-        )
-    return learner.arms
+    known = learner.arms
+    known += [ArmModel() for _ in range(count - len(known))]
+    if len(known) > count:
+        raise ArgumentError(expected("contexts", f"a row for each of the {len(known)} arms that it knows", count))
+    return known
 
 
 def _predicted(learner: SklearnLearner, arm: ArmModel, row: Floats) -> float:

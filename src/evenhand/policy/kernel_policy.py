@@ -32,7 +32,7 @@ from evenhand.parameters import Parameters, locked
 from evenhand.policy.ask_tell import AskTell
 from evenhand.policy.context_reader import ContextReader
 from evenhand.policy.engine import NO_CONTEXTS, PLAIN_CALL, Calls, Engine, refuse_unready
-from evenhand.policy.given import checked_reward, paired, positions, rewards_of
+from evenhand.policy.given import checked_reward, paired, positions, rewards_of, scores_as_shown
 from evenhand.policy.kernel_set import Kernels, LazyProbabilities, deterministic, reason_of, unknown_probability
 from evenhand.policy.log_rows import rows_of
 from evenhand.policy.open_decision import OpenDecision
@@ -116,7 +116,7 @@ class KernelPolicy(AskTell, Parameters):
 
     # ------------------------------------------------------------------ the conversation
 
-    def ask(self, contexts: Any = None, *, available: Any = None) -> Decision:
+    def ask(self, contexts: Any = None, *, available: Any = None, scores: object = None) -> Decision:
         """Take the next decision and hand out its ticket.
 
         Parameters
@@ -126,16 +126,21 @@ class KernelPolicy(AskTell, Parameters):
             `encode_with`, tables and dicts may hold text.
         available : the labels of the arms that are on offer in this round, where not all are; order and repeats make no
             difference.
+        scores : for `Scores`, alone or as the learner of a policy, in the place of contexts and offer: a dict arm ->
+            score of the arms on offer; of equal scores the first leads.
 
         Raises
         ------
         ArgumentError
-            If no arm is available, one is unknown, or the policy needs every arm on offer.
+            If no arm is available, one is unknown, or the policy needs every arm on offer; if a score is not wanted, no
+            finite number or outside the range that `Scores` declares.
         ContextError
             If `contexts` are missing, not wanted, of another shape, or not finite, or a data frame whose rows are not
             the arms or whose columns are not those of earlier rounds.
         """
         with self._lock:
+            if scores is not None:
+                contexts, available = self._scored(scores, contexts, available)
             shown = self._read_contexts(contexts) if self._traits.contextual or contexts is not None else NO_CONTEXTS
             engine = self._engine or self.engine
             before = None if available is None else self._offer(self._positions(available))
@@ -529,6 +534,11 @@ class KernelPolicy(AskTell, Parameters):
         return OpenDecision.logged(decided, contexts, certain, self._traits.plays > 1)
 
     # ------------------------------------------------------------------ inside
+
+    def _scored(self, scores: object, contexts: object, available: object) -> tuple[Any, Any]:
+        """Return scores, contexts and an offer as contexts and an offer alone."""
+        known = Labels(self.arms or ()), self._on_offer(), self._traits.scored
+        return scores_as_shown(scores, contexts, available, *known)
 
     def _on_offer(self) -> list[int]:
         """Return the positions of the arms that are on offer where nothing else is said."""

@@ -335,9 +335,16 @@ def _read_rate(share: object, members: Members, plays: int) -> Fraction:
     return value
 
 
+def read_cap(cap: object, name: str, audited: bool = False) -> Fraction:
+    """Return a cap, exactly; one of 0 only for an audit."""
+    read = read_share(cap, name, "a cap is the largest fraction of the rounds that an arm may have")
+    if not (read or audited):
+        raise SharesError(expected(name, "a cap above 0", 0, "leave out an arm that is never played"))
+    return read
+
+
 def read_caps(caps: object, labels: tuple[Label, ...], audited: bool) -> tuple[Fraction | None, ...]:
     """Return the cap of each arm, None where it has none."""
-    what = "a cap is the largest fraction of the rounds that an arm may have"
     given = (
         dict.fromkeys(((a,) for a in labels), caps)
         if in_all(caps)
@@ -349,10 +356,7 @@ def read_caps(caps: object, labels: tuple[Label, ...], audited: bool) -> tuple[F
             hint = "promise the other arms a joint share instead: with one play per round it is the same"
             raise SharesError(expected(f"caps[{members!r}]", "a cap of one arm", cap, hint))
         if cap is not None:
-            read[members[0]] = read_share(cap, f"caps[{members[0]!r}]", what)
-    zero = next((arm for arm, cap in read.items() if cap == 0), None)
-    if zero is not None and not audited:
-        raise SharesError(expected(f"caps[{zero!r}]", "a cap above 0", 0, "leave out an arm that is never played"))
+            read[members[0]] = read_cap(cap, f"caps[{members[0]!r}]", audited)
     common_denominator([cap.denominator for cap in read.values()], 1 << 60)
     return tuple(read.get(arm) for arm in labels)
 

@@ -12,7 +12,7 @@ from typing import Any
 from evenhand.errors import ArgumentError, expected
 from evenhand.labels import Labels
 from evenhand.promises.promise import Promise, read_promise
-from evenhand.promises.reading import Members, is_set, key_of
+from evenhand.promises.reading import Members, common_denominator, is_set, key_of, read_cap, read_share
 from evenhand.protocol import Label
 
 
@@ -32,15 +32,25 @@ def without(promise: Promise, arm: Label, retired: Sequence[Label]) -> Promise:
     )
 
 
-def joined(promise: Promise, arm: Label, share: Fraction) -> Promise:
-    """Return what is promised with a new arm, or one that comes back, which is owed a share."""
+def joined(promise: Promise, arm: Label, share: object = 0, cap: object = None) -> Promise:
+    """Return what is promised with a new arm, or one that comes back, which is owed a share and has a cap, or None.
+
+    Raises
+    ------
+    SharesError
+        If they cannot be read, or have no common denominator with those of the other arms that kernels can count.
+    """
     known = arm in promise.arms
     place = promise.arms.index(arm) if known else len(promise.arms)
-    return promise.varied(
+    caps = promise.caps if cap is None or promise.caps else (None,) * len(promise.arms)
+    then = promise.varied(
         arms=promise.arms if known else (*promise.arms, arm),
-        shares=_put(promise.shares, place, share),
-        caps=_put(promise.caps, place, None),
+        shares=_put(promise.shares, place, read_share(share, "share")),
+        caps=_put(caps, place, None if cap is None else read_cap(cap, "cap")),
     )
+    for rates in (then.shares, then.caps or ()):
+        common_denominator([rate.denominator for rate in rates if rate is not None], 1 << 60)
+    return then
 
 
 def changed(promise: Promise, retired: Sequence[Label], shares: object) -> Promise:

@@ -62,7 +62,7 @@ from evenhand.quotas.prices import (
     with_prices,
 )
 from evenhand.quotas.promise_state import ClausePositions, PromiseState
-from evenhand.quotas.proposer import KernelProposer, PythonCalls
+from evenhand.quotas.proposer import KernelProposer, PythonCalls, name_of
 from evenhand.quotas.quota_kernels import rank_proposal, update_learner
 from evenhand.quotas.quota_policy import Shares, read_owed
 from evenhand.quotas.soft_caps import capped_arms, soft_rounds, why_hard
@@ -75,6 +75,7 @@ IN_VAIN = (
     "The learner sees no contexts, so no price can wait for a better one: in what was measured prices then lost "
     "rewards. Leave priced out."
 )
+CLOSED = "No arm can join later, as {} takes none: name a spare one now that is owed nothing."
 SOFT = "Caps are soft: an arm that nears its cap is drawn less often, so that its probability is hardly ever 0."
 HARD = (
     "Caps are hard: an arm at its cap has probability 0, which biases estimates that weight by probabilities. "
@@ -241,7 +242,8 @@ class DeadlineLearn(WeighedPolicy):
         vain = (IN_VAIN,) if self._priced and not self._traits.contextual else ()
         caps = {"": (), None: (SOFT,)}.get(self._why_hard, (HARD.format(self._why_hard),))
         worth = (f"{arm} {owed.format(figure(price, 3))}" for arm, price in prices if price)
-        return (*super().notes, *caps, *vain, *worth)
+        arms = () if self._proposer.takes_new_arms(self._labels) else (CLOSED.format(name_of(self.learner)),)
+        return (*super().notes, *caps, *vain, *arms, *worth)
 
     @property
     def _why_hard(self) -> str | None:
@@ -303,20 +305,22 @@ class DeadlineLearn(WeighedPolicy):
         return self._now.memory(learner, self._stream())
 
     @locked
-    def add(self, arm: Label, share: object = 0) -> int:
+    def add(self, arm: Label, share: object = 0, *, cap: object = None) -> int:
         """Put a new arm on offer, or a retired one again, and return after how many rounds its promise begins.
 
-        All other clauses continue. The arm's own clause counts from then on, or w rounds later where plays owed to
-        others fill the next rounds: w is at most ceil(n_arms / share) with one play a round and floors alone.
+        All other clauses continue. The arm's cap counts from now on, and its share too, or w rounds later where plays
+        owed to others fill the next rounds: w is at most ceil(n_arms / share) with one play a round and floors alone.
 
         Raises
         ------
         SharesError
-            If the share is not a number from 0 to 1, or the promise cannot be kept with it.
+            If the share or the cap is not a number from 0 to 1, or the promise cannot be kept with them.
         ArgumentError
             If the arm is on offer already, or the learner cannot take a new arm.
         """
-        then, at, wait = self._now.add(arm, share, self._standing)
+        then, at, wait = self._now.add(arm, share, cap, self._standing)
+        if self._priced:
+            check_priceable(then.promise, None)
         if then.promise.arms != self.arms:
             self._grow(then.promise.arms)
         self._continue(then, at)
@@ -366,28 +370,23 @@ class DeadlineLearn(WeighedPolicy):
 
         Parameters
         ----------
-        contexts, available : as any policy takes them; arms that were retired are never on offer.
+        contexts, available, scores : as any policy takes them; arms that were retired are never on offer.
         weight : what the decision weighs, where the promise is of a weight that is known when asking.
-        scores : over `Scores`, in the place of contexts and offer: a dict arm -> score of the arms on offer; of equal
-            scores the first leads.
 
         Raises
         ------
         ArgumentError
-            If the promise does not hold among these arms, a score is no finite number or outside the range that
-            `Scores` declares, a weight is missing, not wanted or larger than promised, or too many decisions wait for
-            theirs.
+            If the promise does not hold among these arms, a score is refused, a weight is missing, not wanted or larger
+            than promised, or too many decisions wait for theirs.
         ContextError
             If contexts are missing, not wanted, of another shape, or not finite.
         """
         if available is None and weight is None and scores is None and self.promise.weight is None:
             return super().ask(contexts)
         with self._lock:
-            if scores is not None:
-                contexts, available = self._scored(scores, contexts, available)
             self._asked = self._weight_to_ask(weight)
             try:
-                decision = super().ask(contexts, available=available)
+                decision = super().ask(contexts, available=available, scores=scores)
             finally:
                 self._asked = None
             self._forget_the_gone()

@@ -58,6 +58,7 @@ from evenhand.quotas.deadlines import (
 from evenhand.quotas.quota_kernels import QuotaRule, RankingRule
 
 FIXED = "one of a weight cannot change yet: make a new policy"
+CHANGE = Wording("change()", shell="evenhand change")
 PLAIN_WORK = 1_000_000
 """Array entries up to which a look ahead runs as plain Python."""
 LONGEST_WAIT = 1 << 40
@@ -184,10 +185,14 @@ class PromiseState:
         """
         if lottery is not None:
             check_rounds(promise, "no lottery is known that keeps shares of a weight")
-        if lottery is not None and promise.excuses:
+        return cls(promise, lottery, lottery is not None or not is_plain(promise))._checked()
+
+    def _checked(self) -> Self:
+        """Return this, where a lottery draws only what one can keep."""
+        if self.lottery is not None and self.promise.excuses:
             what = "a lottery without caps where any arms may be on offer, as none excuses rounds"
-            raise ArgumentError(expected("lottery", what, lottery, "name arms without caps in offers="))
-        return cls(promise, lottery, lottery is not None or not is_plain(promise))
+            raise ArgumentError(expected("lottery", what, self.lottery, "name arms without caps in offers="))
+        return self
 
     @property
     def rule(self) -> QuotaRule | RankingRule:
@@ -292,7 +297,7 @@ class PromiseState:
             raise ArgumentError(expected("arm", "one without which all clauses can be kept now", label, hint))
         return then, at
 
-    def add(self, label: Label, share: object, standing: Standing) -> tuple[Self, ClausePositions, int]:
+    def add(self, label: Label, share: object, cap: object, standing: Standing) -> tuple[Self, ClausePositions, int]:
         """Return what is promised with one more arm, where its clauses stand, and after how many
         rounds the arm's own begins."""
         check_rounds(before := self.promise, FIXED)
@@ -303,12 +308,21 @@ class PromiseState:
         left = before.plays - sum(before.shares)
         if part > left:
             what = f"at most {figure(float(left))}, what the other shares leave"
-            hint = Wording("lower the others first with ", Wording("change(shares)", shell="evenhand change"))
+            hint = Wording("lower the others first with ", CHANGE)
             raise SharesError(expected("share", what, float(part), hint))
         arm = arm_labels((*before.arms, label), "arm")[-1] if known is None else before.arms[known]
-        then = self._promising(joined(before, arm, part), [other for other in self.retired if other != arm])
+        stay = [other for other in self.retired if other != arm]
+        try:
+            then = self._promising(joined(before, arm, share, cap), stay)
+        except SharesError as error:
+            if cap is None or (said := error.refusal) is None:
+                raise
+            hint = Wording(said.hint, "; ", "promise that first with ", CHANGE)
+            raise SharesError(expected(said.name, said.expected, said.got, hint)) from error
         at, now = standing()
         at, wait = then._continued(at), 0
+        if cap is not None:
+            at.caps[arm] = fresh(then.promise, now).caps[arm]
         if part:
             first = now + (before.slack + 1) / part
             wait = then._wait(arm, at, first, now)
@@ -339,7 +353,7 @@ class PromiseState:
             If none is known.
         """
         settle_offers(among(promise, [arm for arm in promise.arms if arm not in retired]), promise.offers)
-        return replace(self, promise=promise, retired=tuple(retired), composed=True)
+        return replace(self, promise=promise, retired=tuple(retired), composed=True)._checked()
 
     def _is_feasible(self, at: ClausePositions, now: int) -> bool:
         """Return whether all clauses can be kept from there on after round `now`, as far as a look ahead sees."""

@@ -42,6 +42,15 @@ from evenhand.quotas.quota_kernels import (
     select_alone,
 )
 
+SPARE = "make a new policy with all arms, and a spare one that is owed nothing"
+ROWS = 'or wrap it in Adapter(..., arms="rows") if it can rank any rows of contexts, or with add= if it can be told'
+
+
+def name_of(learner: object) -> str:
+    """Return the name of a learner's class, or of what an adapter wraps."""
+    inner = learner_facts(learner).learner
+    return type(learner if inner is None else inner).__name__
+
 
 def grown(learner: KernelPolicy, arms: tuple[Label, ...]) -> KernelPolicy:
     """Return a copy of a learner with more arms after those that it has, which keeps what it has learned.
@@ -55,7 +64,7 @@ def grown(learner: KernelPolicy, arms: tuple[Label, ...]) -> KernelPolicy:
         more = learner._made_again(arms=arms)
     except (TypeError, ArgumentError) as error:
         what = f"one that {type(learner).__name__} knows"
-        raise ArgumentError(expected("arm", what, Wording("a new one"), "make a new policy")) from error
+        raise ArgumentError(expected("arm", what, Wording("a new one"), SPARE)) from error
     more._begin(learner.dimension or 0)
     more.engine.take_over(learner.engine)
     return more
@@ -78,6 +87,14 @@ class KernelProposer:
         )
         self.ranks, self.sees_ticket = learner._kernels.rank is not None, learner._sees_ticket
         self.scored = traits.scored
+
+    def takes_new_arms(self, arms: tuple[Label, ...]) -> bool:
+        """Return whether one more arm can join these."""
+        try:
+            self.given._made_again(arms=(*arms, max(map(str, arms), key=len) + "'"))
+        except (TypeError, ArgumentError):
+            return False
+        return True
 
     @property
     def arrays(self) -> tuple[Any, Any]:
@@ -137,21 +154,27 @@ class PythonProposer:
     def name_columns(self, columns: list[str] | None) -> None:
         """Do nothing: it is told no names."""
 
+    def takes_new_arms(self, arms: tuple[Label, ...]) -> bool:
+        """Return whether one more arm can join these."""
+        return isinstance(self.learner, Adapter) and self.learner.takes_new_arms
+
     def grow(self, arms: tuple[Label, ...]) -> None:
-        """Refuse: what it knows cannot be changed from here."""
-        hint = "make a new policy with all arms"
-        raise ArgumentError(expected("arm", "one that the learner knows", type(self.learner).__name__, hint))
+        """Take more arms behind those that there are, or refuse to."""
+        if not self.takes_new_arms(arms):
+            raise ArgumentError(
+                expected("arm", f"one that {name_of(self.learner)} knows", Wording("a new one"), f"{SPARE}; {ROWS}")
+            )
+        for one in (self.given, self.learner):
+            one.grow(arms)
 
     def warn(self) -> None:
         """Say once that it was not heard."""
         if self.warned:
             return
         self.warned = True
-        inner = learner_facts(self.learner).learner
-        name = type(self.learner if inner is None else inner).__name__
         warnings.warn(
-            f"learner: {name} names an arm that may not be played now, so the promise alone decides; let choose() "
-            "return a ranking of the arms, or say among=True and let it choose among the arms that it is given",
+            f"learner: {name_of(self.learner)} names an arm that may not be played now, so the promise alone decides; "
+            "let choose() return a ranking of the arms, or say among=True and let it choose among those that it gets",
             stacklevel=9,
         )
 

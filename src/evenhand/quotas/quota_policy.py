@@ -225,7 +225,7 @@ class QuotaPolicy(KernelPolicy):
         """
         raise self._fixed("change")
 
-    def add(self, arm: Label, share: object = 0) -> int:
+    def add(self, arm: Label, share: object = 0, *, cap: object = None) -> int:
         """Refuse a new arm, as `change` refuses another promise."""
         raise self._fixed("add")
 

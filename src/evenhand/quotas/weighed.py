@@ -10,9 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from evenhand.errors import NOTHING, ArgumentError, InFlightError, Wording, expected
-from evenhand.labels import Labels
 from evenhand.parameters import locked
-from evenhand.policy.given import scores_as_shown
 from evenhand.promises.amounts import amount_of
 from evenhand.promises.weighed import most_of, unit_of
 from evenhand.promises.weight_rule import enter_weight
@@ -61,11 +59,6 @@ class WeighedPolicy(QuotaPolicy):
 
     def _round_shown(self, contexts: object = None, *, available: object = None, weight: object = None) -> Any:
         return super()._round_shown(contexts, available=available), amount_of(weight)
-
-    def _scored(self, scores: object, contexts: object, available: object) -> tuple[Any, Any]:
-        """Return scores, contexts and an offer as contexts and an offer alone."""
-        known = Labels(self._labels), self._on_offer(), self._traits.scored
-        return scores_as_shown(scores, contexts, available, *known)
 
     def _weight_to_ask(self, weight: object) -> int | None:
         """Return the weight with which the next decision is taken; None for a promise of rounds."""

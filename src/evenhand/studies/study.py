@@ -211,15 +211,17 @@ class Study:
         """Close a ticket whose reward will never be known."""
         return self._run(Forget(ticket=ticket))
 
-    def add(self, arm: Label, share: Any = 0) -> int:
-        """Put a new arm on offer, or a retired one back; return the number of rounds after which its promise begins.
+    def add(self, arm: Label, share: Any = 0, *, cap: Any = None) -> int:
+        """Put a new arm on offer, or a retired one back, with the share that it is owed and the largest that it may
+        have; return the number of rounds after which its promise begins.
 
         Raises
         ------
         ArgumentError
-            If the policy's promise cannot change, or the policy refuses the arm or its share; nothing has changed.
+            If the policy's promise cannot change, or the policy refuses the arm, its share or its cap; nothing has
+            changed.
         """
-        return int(self._run(Change(kind="add", given={"arm": arm, "share": share})))
+        return int(self._run(Change(kind="add", given={"arm": arm, "share": share, "cap": cap})))
 
     def retire(self, arm: Label) -> None:
         """Retire an arm: it is no longer offered, but its open tickets can still be told.

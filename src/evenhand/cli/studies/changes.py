@@ -22,17 +22,20 @@ from evenhand.studies.log.codec import moment
 from evenhand.studies.log.durations import in_utc, read_moment
 
 
-def add(store: STORE, arm: str, *, share: str = "0", study: STUDY = None, json: JSON = False) -> None:
+def add(
+    store: STORE, arm: str, *, share: str = "0", cap: str | None = None, study: STUDY = None, json: JSON = False
+) -> None:
     """Add an arm, or bring back a retired one; the promises to all other arms continue.
 
     Parameters
     ----------
     arm : The label of the arm: a new one, or that of a retired arm.
     share : Its promised share, such as 0.1 or 1/5.
+    cap : The most that it may have, such as 0.3, counted from now on; by default no limit.
     """
     with Study.open(store, study) as running:
         label = labels_of([arm], running)[0]
-        wait = running.add(label, share)
+        wait = running.add(label, share, cap=cap)
         when = f"; its promise begins after {wait} rounds" if wait else ""
         answer({"status": "added", "arm": label, "begins_after": wait}, f"added {label}{when}", json)
 

@@ -25,6 +25,7 @@ class AddBody(Body):
 
     arm: Named = Field(description="Its label: a new one, or that of a retired arm.", examples=["d"])
     share: Share = Field(default=0, description="Its promised share.", examples=["1/5"])
+    cap: Share | None = Field(default=None, description="The most that it may have; null for no limit.")
 
 
 class AddedOut(BaseModel):
@@ -38,7 +39,8 @@ class AddedOut(BaseModel):
 async def add(request: Request, session: Session, body: AddBody) -> dict[str, Any]:
     """Put a new arm on offer, or a retired one again."""
     arm = Labels(await session.reads.run(partial(_labels, session))).typed(body.arm)
-    wait = await session.run(Change(kind="add", given={"arm": arm, "share": body.share}, actor=request.scope["key"]))
+    given = {"arm": arm, "share": body.share, "cap": body.cap}
+    wait = await session.run(Change(kind="add", given=given, actor=request.scope["key"]))
     return {"status": "added", "arm": arm, "begins_after": wait}
 
 

@@ -15,11 +15,11 @@ from evenhand.arguments import one_of
 from evenhand.errors import ArgumentError, ErasedError, EvenhandError, ReplayError, Wording, expected
 from evenhand.policy.answers import LearnerAnswers
 from evenhand.policy.ask_tell import AskTell
+from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
 from evenhand.promises.amounts import amount_of, plain_amount
 from evenhand.protocol import Changeable, Decision
 from evenhand.quotas.quota_policy import QuotaPolicy
-from evenhand.quotas.weighed import WeighedPolicy
 from evenhand.studies.log.chain import Entry
 from evenhand.studies.log.codec import arguments_of, as_decided, from_text, revive, to_plain, to_text
 from evenhand.studies.log.durations import read_moment
@@ -225,7 +225,7 @@ class Arguments:
         """Do what `validate` does for an ask, and put contexts and an offer, which every reader of a log knows, in the
         place of scores."""
         kept = self.validate("ask", given)
-        if "scores" not in kept or not isinstance(policy, WeighedPolicy):
+        if "scores" not in kept or not isinstance(policy, KernelPolicy):
             return kept
         contexts, available = policy._scored(revive(kept.pop("scores")), kept.get("contexts"), kept.get("available"))
         return kept | {"contexts": contexts} | ({} if available is None else {"available": to_plain(available)})

@@ -8,6 +8,7 @@ from typing import Any
 
 from evenhand.arguments import whole
 from evenhand.errors import ReplayError, UnknownTicketError
+from evenhand.learners.functions import stand_ins
 from evenhand.studies.log.chain import Birth, Entry
 from evenhand.studies.log.codec import Event, moment
 from evenhand.studies.log.log import LARGEST, Log, Record, as_event, record_of
@@ -58,8 +59,9 @@ class Reader:
 
     @property
     def first_policy(self) -> Any:
-        """The policy as it was when the study was created."""
-        with self._store.reading() as connection:
+        """The policy as it was when the study was created, which says what it promised: it can be asked nothing where
+        the functions of its learner are not here."""
+        with self._store.reading() as connection, stand_ins():
             return first_replay(connection, self._log).policy
 
     def entries(self, after: int = 0) -> Iterator[Entry]:

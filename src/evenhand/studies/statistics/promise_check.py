@@ -22,7 +22,6 @@ from evenhand.promises.books import NONE, ClauseCounts, StretchCounts
 from evenhand.promises.clause import Clause
 from evenhand.promises.clause_counts import Excused
 from evenhand.promises.promise import promise_of
-from evenhand.promises.reading import read_share
 from evenhand.promises.round_kernels import Rounds
 from evenhand.promises.versions import changed, joined, without
 from evenhand.protocol import Label, as_label
@@ -182,7 +181,7 @@ class PromiseCheck:
         elif kind == "retire":
             self.promise, gone = without(self.promise, label, gone), [*gone, label]
         else:
-            self.promise = joined(self.promise, label, read_share(given.get("share", 0)))
+            self.promise = joined(self.promise, label, given.get("share", 0), given.get("cap"))
             gone = [other for other in gone if other != label]
         late, wait = (label, int(returned)) if kind == "add" else (None, 0)
         self._books = self._opened(None if label is None else self._books, late, wait)
