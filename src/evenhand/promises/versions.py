@@ -64,6 +64,7 @@ def changed(promise: Promise, retired: Sequence[Label], shares: object) -> Promi
         what = "an eh.Promise, as two windows now cover the same arms after some were retired"
         raise ArgumentError(expected("shares", what, shares))
     said: dict[str, Any] = {"cap_tolerance": promise.cap_tolerance, "plays": promise.plays, "offers": promise.offers}
+    said["clock"] = promise.clock
     said["caps"] = None if now.caps is None else dict(zip(live, now.caps, strict=True))
     return _over(promise.arms, read_promise(shares, promise.tolerance, **said, windows=windows or None, arms=live))
 

@@ -24,12 +24,7 @@ def read_weighed(promise: Any, largest: object, in_flight: Any, offers: Any) -> 
     SharesError
         If the tolerance is less than is enough; the least that is, is named.
     """
-    beside = {"caps": promise.caps, "windows": promise.windows, "plays": promise.plays if promise.plays > 1 else None}
-    beside["shares of sets of arms"] = [members for members, _ in promise.sets]
-    for name, value in beside.items():
-        if value:
-            what = Wording(NOTHING, f" beside weight={promise.weight!r}: no rule is known that keeps it by weight")
-            raise ArgumentError(expected(name, what, value))
+    refuse_beside(promise, f"weight={promise.weight!r}", "keeps it by weight", caps=promise.caps)
     most = amount_of(largest)
     if not most:
         hint = "it is the most that one decision may weigh"
@@ -49,6 +44,21 @@ def read_weighed(promise: Any, largest: object, in_flight: Any, offers: Any) -> 
         hint = "take shares with a smaller common denominator, or fewer digits"
         raise ArgumentError(expected("largest, tolerance and shares", shown, Wording(f"{most} and {promise}"), hint))
     return fields
+
+
+def refuse_beside(promise: Any, stated: str, does: str, **more: object) -> None:
+    """Refuse windows, several plays, sets of arms and what else is named, beside which no rule is known.
+
+    Raises
+    ------
+    ArgumentError
+        If one is promised.
+    """
+    beside = more | {"windows": promise.windows, "plays": promise.plays if promise.plays > 1 else None}
+    for name, value in (beside | {"shares of sets of arms": [members for members, _ in promise.sets]}).items():
+        if value:
+            what = Wording(NOTHING, f" beside {stated}: no rule is known that {does}")
+            raise ArgumentError(expected(name, what, value))
 
 
 def _written(most: Decimal, given: object) -> Decimal:

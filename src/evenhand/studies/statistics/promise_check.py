@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections import deque
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
@@ -19,7 +20,7 @@ from evenhand.labels import Labels
 from evenhand.policy.traits import traits_of
 from evenhand.promises.books import NONE, ClauseCounts, StretchCounts
 from evenhand.promises.clause import Clause
-from evenhand.promises.clause_counts import Excused
+from evenhand.promises.clause_counts import Excused, Outage, note_outages
 from evenhand.promises.promise import promise_of
 from evenhand.promises.reading import read_share
 from evenhand.promises.round_kernels import Rounds
@@ -56,6 +57,7 @@ class PromiseCheck:
         self._worst: tuple[float, Subject | None, int] = 0.0, None, 0
         self._at_horizon: bool | None = None
         self._excused = Excused()
+        self._outages: dict[Label, list[int]] = {}
         # Rounds that are not in the books yet, in flat lists: a tuple for each would have Python collect garbage twice
         # as often, which takes a tenth of the time of a verification.
         self._played: list[int] = []
@@ -166,8 +168,9 @@ class PromiseCheck:
             return
         self.flush()
         self._violations, self._first, self._worst = self._in_books()
-        self._excused = self.excused
+        self._excused, self._outages = self.excused, self._away()
         if kind == "change":
+            self._outages = {}
             self.promise = changed(self.promise, self.retired, given["shares"])
             self._books = self._opened()
             return
@@ -180,6 +183,7 @@ class PromiseCheck:
         if arm == len(self._labels):
             self._new_label(as_label(given["arm"]))
         label = self._labels[arm]
+        self._outages.pop(label, None)
         self.promise = joined(self.promise, label, read_share(given.get("share", 0)))
         self.retired = [other for other in self.retired if other != label]
         self._books = self._opened(self._books, late=label, wait=int(returned))
@@ -325,6 +329,36 @@ class PromiseCheck:
         self.flush()
         return self._excused.then(Excused.of(self._books.counts, self._books.arms))
 
+    def _away(self) -> dict[Label, list[int]]:
+        """Return in how many rounds each arm was not on offer, and the first and the last of them."""
+        self.flush()
+        found = dict(self._outages)
+        for arm, (rounds, first, last) in zip(self._books.arms, self._books.counts.gone.tolist(), strict=True):
+            if rounds:
+                before = found.get(arm, [0, first, 0])
+                found[arm] = [before[0] + rounds, before[1], last]
+        return found
+
+    @property
+    def outages(self) -> dict[Label, Outage]:
+        """Of each arm with a share that was not always on offer since it was promised, when that was, and how far it is
+        behind by all rounds."""
+        away, behind = self._away(), self.behind
+        if behind is None or not away:
+            return {}
+        standing, found = self._books.standing, {}
+        for place, (arm, share) in enumerate(zip(self._labels, self.promise.shares, strict=True)):
+            if share and arm in away:
+                weight = Fraction(int(standing.total[0] - standing.weight[0, place]), self._scale)
+                missed = away[arm][0] if self._late is None else weight
+                found[arm] = Outage(*away[arm], float(behind[place]) + float(share * missed))
+        return found
+
+    @property
+    def outage_notes(self) -> tuple[str, ...]:
+        """What to know of rounds in which arms were away, in sentences."""
+        return (*note_outages(self.outages, "plays" if self._late is None else self.promise.weight), *self.excused.notes())
+
     # ------------------------------------------------------------------ copies and files
 
     def copy(self) -> Self:
@@ -348,6 +382,7 @@ class PromiseCheck:
             "violations": violations,
             "first": first,
             "worst": worst,
+            "outages": [*self._away().items()],
             "excused": [*self.excused[:3], *map(list, self.excused.away.items())],
             "labels": self._labels,
             "promise": promise,
@@ -361,6 +396,7 @@ class PromiseCheck:
         self._rounds, self._at_horizon = snapshot["rounds"], snapshot["at_horizon"]
         self._violations = snapshot["violations"]
         self._first, self._worst = _whole(snapshot["first"]), _whole(snapshot["worst"])
+        self._outages = {arm: list(outage) for arm, outage in snapshot["outages"]}
         plays, since, last, *away = snapshot["excused"]
         self._excused = Excused(plays, since, last, dict(away))
         self._labels, self.retired = list(snapshot["labels"]), list(snapshot["retired"])
