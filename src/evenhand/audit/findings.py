@@ -350,9 +350,9 @@ def _outages(owed: AuditedPromise, counts: Counts, entered: Entered) -> dict[Lab
     had, all_rounds = (entered.weights, int(counts.total.sum())) if owed.unit else (entered.pulls, entered.rounds)
     away = zip(owed.promise.arms, owed.promise.shares, had.tolist(), counts.gone.tolist(), strict=True)
     return {
-        arm: Outage(*gone, float((share * all_rounds - mine) / owed.scale))
-        for arm, share, mine, gone in away
-        if share and gone[0] and not any(term.start for term in owed.terms)
+        arm: Outage(rounds, first, last, float((share * all_rounds - mine) / owed.scale))
+        for arm, share, mine, (rounds, first, last) in away
+        if share and rounds and not any(term.start for term in owed.terms)
     }
 
 

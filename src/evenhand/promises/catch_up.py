@@ -1,18 +1,18 @@
-"""Let arms that were away catch up: shares of all rounds, as far as any rule can that keeps them on the arms' own clocks.
+"""Shares of all rounds: arms that were away catch up, as far as any rule can that keeps shares on their own clocks.
 
 x_i = r_i t - N_i counts all rounds, also those in which arm i was not on offer, which its own clock leaves out. Such an
 arm is *behind* until its clock may count them too: until all floors can be kept from there on whatever is on offer
 later. Then its clock is put forward. While arms on offer are behind, they are ranked alone, the furthest behind first;
-else the learner ranks. So the rules are as they were, with another learner in some rounds. Where arms have caps, which
-count the rounds on offer, no clock is put forward, and an arm is behind while it would be further behind than is
+else the learner ranks. So the rules are as they were, with another learner in some rounds. The clock of an arm with a
+cap, which counts the rounds on offer, is never put forward: it is behind while it would be further behind than is
 tolerated after a round without a play of it, and its cap has room.
 
 Theorem. (1) Every clause holds on the arms' own clocks, as for every learner: an outage costs the other arms nothing
-that they are promised. For shares alone, (2) from when its clock is put forward until it is away again, N_i >=
-floor(r_i t) - a, or r_i W - W_i <= a, counting everything. For shares of rounds alone, (3) while an arm is behind, a play
-goes to one that is not only where no rule could do otherwise that keeps (1) whatever is on offer later; and (4) while
-every arm is on offer and the same arms are behind, these have, together, the most plays that any such rule can give
-them. So one arm that is behind by itself catches up as soon as it can.
+that they are promised. For an arm without a cap, (2) from when its clock is put forward until it is away again, N_i
+>= floor(r_i t) - a, or r_i W - W_i <= a, counting everything. For shares of rounds alone, (3) while an arm is behind,
+a play goes to one that is not only where no rule could do otherwise that keeps (1) whatever is on offer later; and
+(4) while every arm is on offer and the same arms are behind, these have, together, the most plays that any such rule
+can give them. So one arm that is behind by itself catches up as soon as it can.
 
 Proof. (1) and (2) hold for every ranking, as the rules ask of a state only that it is safe. (3) By Theorem 1 of
 `evenhand.promises.laminar` a play is refused only where (1) could then be broken. (4) Let D(s) be the plays of the
@@ -39,23 +39,23 @@ import numpy as np
 from evenhand.kernels.compose import OPEN, bind, kernel
 from evenhand.kernels.deadlines import NEVER, deadline
 from evenhand.promises.laminar import look_uncapped
-from evenhand.promises.promise import Promise
 from evenhand.promises.rule_state import RuleParams, RuleState
 from evenhand.promises.weight_rule import AS_RANKED, BY_DEADLINE, WeightParams, WeightState, is_safe
 from evenhand.promises.windows import best_of
 
 LEVEL = -np.inf
 """How far behind an arm is that is not."""
-put_forward = lag = select_under = grant_under = note = OPEN
+put_forward = lag = furthest = select_under = grant_under = OPEN
 
 
 @kernel
 def forward_in_plays(params: RuleParams, state: RuleState, now: int) -> None:
-    """Let the clocks count the rounds away of the arms for which all floors can then be kept."""
+    """Count the rounds away, and let the clock of each arm on offer count them where all floors can then be kept."""
     state.chosen[:] = -1
     state.ticks[:] = 1
     for arm in range(state.gone.size):
-        if state.gone[arm] > 0 and state.whole[arm] < NEVER:
+        state.gone[arm] += 1 - state.offered[arm]
+        if state.offered[arm] == 1 and state.gone[arm] > 0 and params.cap_steps[arm] == 0 and state.whole[arm] < NEVER:
             state.whole[arm] -= state.gone[arm]
             if look_uncapped(params, state, now - 1)[0] >= 0:  # from a round before, in which nothing is played
                 state.gone[arm] = state.tight[0] = state.spare[0] = 0
@@ -65,39 +65,28 @@ def forward_in_plays(params: RuleParams, state: RuleState, now: int) -> None:
 
 @kernel
 def forward_in_weight(params: WeightParams, state: WeightState, now: int) -> None:
-    """Do the same with the weight of the rounds away."""
+    """Let the clock of each arm on offer count all weight where all shares can then be kept."""
     total = state.weights.sum()
     for arm in range(state.clocks.size):
         before = state.clocks[arm]
-        state.clocks[arm] = total
-        if before < total and not is_safe(params, state, -1, 0):
+        state.clocks[arm] = total if state.offered[arm] == 1 else before
+        if state.clocks[arm] > before and not is_safe(params, state, -1, 0):
             state.clocks[arm] = before
 
 
 @kernel
-def forward_never(params: RuleParams, state: RuleState, now: int) -> None:
-    """Stand for `forward_in_plays` where arms have caps."""
-
-
-@kernel
 def lag_in_plays(params: RuleParams, state: RuleState, now: int, arm: int) -> float:
-    """Return by how many plays the arm is behind by all rounds, less what is tolerated."""
-    if state.gone[arm] == 0 or state.whole[arm] >= NEVER:
+    """Return by how many plays an arm is behind by all rounds, less what is tolerated; `LEVEL` if it is not behind."""
+    late = deadline(state.whole, state.rest, arm) - state.gone[arm] <= now + 1 or params.cap_steps[arm] == 0
+    if state.gone[arm] == 0 or state.whole[arm] >= NEVER or not late:
         return LEVEL
-    late: float = params.rates[arm] * (now + state.gone[arm] - state.whole[arm])
-    return late - state.rest[arm] / params.denominator
-
-
-@kernel
-def lag_under_caps(params: RuleParams, state: RuleState, now: int, arm: int) -> float:
-    """Return the same where an arm has a share that it must be given now."""
-    due = deadline(state.whole, state.rest, arm) - state.gone[arm]
-    return LEVEL if due > now + 1 else lag_in_plays(params, state, now, arm)
+    rounds = now + state.gone[arm] - state.whole[arm]
+    return float(params.rates[arm] * rounds - state.rest[arm] / params.denominator)
 
 
 @kernel
 def lag_in_weight(params: WeightParams, state: WeightState, now: int, arm: int) -> float:
-    """Return by how much weight the arm is behind, times q."""
+    """Return by how much weight an arm is behind, times q; `LEVEL` if it is not behind."""
     total = state.weights.sum()
     if state.clocks[arm] == total or params.numerators[arm] == 0:
         return LEVEL
@@ -105,66 +94,38 @@ def lag_in_weight(params: WeightParams, state: WeightState, now: int, arm: int) 
 
 
 @kernel
-def rank_behind(params: Any, state: Any, now: int) -> bool:
-    """Rank the arms that are behind alone, the furthest first, if there are any; return whether there are."""
-    room, found = False, False
+def furthest_lag(params: Any, state: Any, now: int) -> float:
+    """Return by how much the arm is behind that is furthest so, of those that may be played."""
+    most = LEVEL
     for arm in range(state.offered.size):
-        room = room or (state.offered[arm] == 1 and state.cap_whole[arm] <= now)
-    for turn in range(2):
-        for arm in range(state.offered.size):
-            may = state.offered[arm] == 1 and (state.cap_whole[arm] <= now or not room)
-            behind = lag(params, state, now, arm) if may else LEVEL
-            if turn == 0:
-                found = found or behind > LEVEL
-            elif found:
-                state.scores[arm] = behind
-    return found
-
-
-@kernel
-def note_absent(state: RuleState) -> None:
-    """Count the rounds in which each arm was not on offer."""
-    for arm in range(state.offered.size):
-        state.gone[arm] += 1 - state.offered[arm]
-
-
-@kernel
-def note_nothing(state: WeightState) -> None:
-    """Stand for `note_absent` where all weights together say it."""
+        if state.offered[arm] == 1 and state.cap_whole[arm] <= now:
+            most = max(most, lag(params, state, now, arm))
+    return most
 
 
 @kernel
 def select_behind(params: Any, state: Any, now: int) -> int:
     """Choose the arm of the round after `now` among those that are behind, else as the learner ranks, and play it."""
-    first = best_of(state, state.offered)
     put_forward(params, state, now)
-    found = rank_behind(params, state, now)
-    why = select_under(params, state, now)
-    note(state)
-    if found:
-        why = AS_RANKED if state.chosen[0] == first else BY_DEADLINE
-    return why
+    if furthest(params, state, now) == LEVEL:
+        return int(select_under(params, state, now))
+    first = best_of(state, state.offered)
+    for arm in range(state.offered.size):
+        state.scores[arm] = lag(params, state, now, arm)
+    select_under(params, state, now)
+    return AS_RANKED if state.chosen[0] == first else BY_DEADLINE
 
 
 @kernel
 def grant_level(params: Any, state: Any, now: int, proposal: int) -> bool:
     """Play a proposal if it may be and no arm is behind; return whether it was."""
-    put_forward(params, state, now)
-    for arm in range(state.offered.size):
-        if state.offered[arm] == 1 and lag(params, state, now, arm) > LEVEL:
-            return False
-    granted: bool = grant_under(params, state, now, proposal)
-    return granted
+    return furthest(params, state, now) == LEVEL and bool(grant_under(params, state, now, proposal))
 
 
-def catching_up(promise: Promise, select: Any, is_grantable: Any) -> tuple[Any, Any]:
+def catching_up(select: Any, is_grantable: Any, *, weighed: bool) -> tuple[Any, Any]:
     """Return the kernels of a rule under which arms that were away catch up."""
-    forward, measure = forward_in_plays, lag_in_plays
-    if promise.weight is not None:
-        forward, measure = forward_in_weight, lag_in_weight
-    elif promise.caps is not None:
-        forward, measure = forward_never, lag_under_caps
-    ranked = bind(rank_behind, lag=measure)
-    noted = note_absent if promise.weight is None else note_nothing
-    chosen = bind(select_behind, put_forward=forward, rank_behind=ranked, select_under=select, note=noted)
-    return chosen, bind(grant_level, put_forward=forward, lag=measure, grant_under=is_grantable)
+    forward, measure = (forward_in_weight, lag_in_weight) if weighed else (forward_in_plays, lag_in_plays)
+    both = {"lag": measure, "furthest": bind(furthest_lag, lag=measure)}
+    return bind(select_behind, put_forward=forward, select_under=select, **both), bind(
+        grant_level, grant_under=is_grantable, furthest=both["furthest"]
+    )

@@ -110,7 +110,7 @@ def note_outages(
     >>> note_outages({"a": Outage(12, 5, 40, 2.5), "b": Outage(1, 7, 7, -3.0)})
     ('By all rounds a is 2.5 plays behind (away in 12, from round 5 to round 40), b 3 plays ahead (away in round 7).',)
     """
-    said = []
+    said: list[str] = []
     for arm, (rounds, first, last, behind) in outages.items():
         when = f"{rounds:,}, from {name_of(first)} to {name_of(last)}" if rounds > 1 else name_of(first)
         where = f"{number(abs(behind))} {unit} {'behind' if behind >= 0 else 'ahead'}"

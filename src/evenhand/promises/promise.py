@@ -76,9 +76,9 @@ class Promise(HasCard):
     offers : what may be on offer in a round: "any" arms, "all" of them always, or a list of arms, of which every offer
         contains at least m. None means "any" where the promise can then be kept, else "all". With caps and "any", a
         round in which every arm on offer is at its cap is excused: no cap counts the play in it.
-    clock : which rounds a share counts: those in which its arm was "offered", or "all". An arm that was away then catches
-        up when it is back: the arms that are furthest behind come first, wherever the shares on their own clocks, which
-        are kept as before, can be kept after it. Caps count the rounds on offer.
+    clock : which rounds a share counts: those in which its arm was "offered", or "all". An arm that was away then
+        catches up when it is back: the arms that are furthest behind come first, wherever the shares of the rounds on
+        offer, which are kept as before, can be kept after it. Caps count the rounds on offer.
     weight : the name of what is shared where it is not rounds, such as "tokens": r_i W - W_i <= alpha, with W the sum
         of the weights of the decisions and W_i that of the arm's, in the unit of the tolerance.
     largest : the most that one decision may weigh. As many digits after the point are counted as are written here:

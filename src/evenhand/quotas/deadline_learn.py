@@ -205,7 +205,8 @@ class DeadlineLearn(WeighedPolicy):
         """Return the constructor's arguments; the promise as a whole where they cannot express it."""
         config = super().config()
         said = ("windows" in config or self.windows is None) and ("cap_tolerance" in config or not self.cap_tolerance)
-        if said and not self.promise.weight and self.promise.offers == settle_offers(self.promise, None):
+        said = said and not self.promise.weight and self.promise.clock == "offered"
+        if said and self.promise.offers == settle_offers(self.promise, None):
             return config
         return {name: value for name, value in config.items() if name not in ARGUMENTS} | {"shares": self.promise}
 

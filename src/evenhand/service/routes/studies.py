@@ -189,6 +189,35 @@ class RefusedOut(BaseModel):
     why: str
 
 
+class AwayOut(BaseModel):
+    """In how many rounds an arm was not on offer."""
+
+    label: str | int
+    rounds: int
+
+
+class Dated(BaseModel):
+    """The first and the last of some rounds."""
+
+    first: int
+    last: int
+    first_at: datetime
+    last_at: datetime
+
+
+class OutageOut(AwayOut, Dated):
+    """When an arm with a share was not on offer."""
+
+    behind: float = Field(description="How far it is behind its share now by all rounds.")
+
+
+class ExcusedOut(Dated):
+    """The plays that no cap counts, as every arm on offer was at its cap."""
+
+    plays: int
+    away: list[AwayOut]
+
+
 class PromiseOut(WorstCase):
     """What is promised to the arms, and whether it is kept."""
 
@@ -205,6 +234,11 @@ class PromiseOut(WorstCase):
     caps: list[CapOut] | None = None
     sets: list[SetOut] | None = Field(None, description="Shares of sets of arms.")
     windows: list[WindowOut] | None = None
+    clock: Literal["offered", "all"] | None = Field(
+        None, description="Which rounds shares count: where all, this says so."
+    )
+    outages: list[OutageOut] | None = Field(None, description="When arms with a share were not on offer, if ever.")
+    excused: ExcusedOut | None = None
     retired: list[str | int] | None = Field(None, description="The arms that were taken off offer.")
     history: list[EpochOut] | None = Field(None, description="The shares from the start, and after each change.")
     planned: list[PlannedOut] | None = Field(None, description="Changes that are due later.")

@@ -26,8 +26,8 @@ from evenhand.studies.statistics.statistics import DRIFT, Statistics
 GAUGES = {
     "shortfall": "By how many plays the arm furthest behind its share is behind now.",
     "worst_shortfall": "By how many plays an arm was ever behind its share at most.",
-    "shortfall_of_all_rounds": "The same if the rounds count in which the arm was away; only where arms with a share were.",
-    "excused_plays": "Plays that no cap counts, as every arm on offer was at its cap; only where caps allow that.",
+    "shortfall_of_all_rounds": "The first of these if rounds count in which the arm was away.",
+    "excused_plays": "Plays that no cap counts, as every arm on offer was at its cap.",
     "promise_kept": "1 while the promise held at every round, 0 once it was broken.",
     "recent_reward": "The mean of the last rewards.",
     "share_drift": f"The largest change of a group's or arm's share, in the last {DRIFT:,} decisions against before.",

@@ -351,13 +351,15 @@ class PromiseCheck:
             if share and arm in away:
                 weight = Fraction(int(standing.total[0] - standing.weight[0, place]), self._scale)
                 missed = away[arm][0] if self._late is None else weight
-                found[arm] = Outage(*away[arm], float(behind[place]) + float(share * missed))
+                rounds, first, last = away[arm]
+                found[arm] = Outage(rounds, first, last, float(behind[place]) + float(share * missed))
         return found
 
     @property
     def outage_notes(self) -> tuple[str, ...]:
         """What to know of rounds in which arms were away, in sentences."""
-        return (*note_outages(self.outages, "plays" if self._late is None else self.promise.weight), *self.excused.notes())
+        unit = "plays" if self._late is None else self.promise.weight
+        return (*note_outages(self.outages, unit), *self.excused.notes())
 
     # ------------------------------------------------------------------ copies and files
 
