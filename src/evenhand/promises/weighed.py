@@ -11,7 +11,7 @@ from evenhand.arguments import whole
 from evenhand.display.digits import plain_number
 from evenhand.errors import NOTHING, ArgumentError, SharesError, Wording, expected
 from evenhand.promises.amounts import MOST, Unit, amount_of, digits_of
-from evenhand.promises.weight_rule import WeightParams, least_tolerance, weight_parameters
+from evenhand.promises.weight_rule import WeightParams, least_tolerance, weight_parameters, with_caps
 
 
 def read_weighed(promise: Any, largest: object, in_flight: Any, offers: Any) -> dict[str, Any]:
@@ -24,7 +24,10 @@ def read_weighed(promise: Any, largest: object, in_flight: Any, offers: Any) -> 
     SharesError
         If the tolerance is less than is enough; the least that is, is named.
     """
-    refuse_beside(promise, f"weight={promise.weight!r}", "keeps it by weight", caps=promise.caps)
+    refuse_beside(promise, f"weight={promise.weight!r}", "keeps it by weight")
+    if promise.caps and (in_flight is not None or offers not in (None, "all")):
+        what = Wording(NOTHING, " beside weights that are told later, or while arms come and go: no rule is known")
+        raise ArgumentError(expected("caps", what, promise.caps))
     most = amount_of(largest)
     if not most:
         hint = "it is the most that one decision may weigh"
@@ -39,6 +42,12 @@ def read_weighed(promise: Any, largest: object, in_flight: Any, offers: Any) -> 
         shown = f"at least {plain_number(enough)} {promise.weight}, within which these shares can be kept"
         hint = "or lower largest" + " or in_flight" * bool(flight)
         raise SharesError(expected("tolerance", shown, promise.tolerance, hint))
+    ahead = enough_ahead(stated)
+    if promise.caps and promise.ahead < ahead:
+        shown = (
+            f"at least {plain_number(ahead)} {promise.weight}, within which these caps can be kept beside the shares"
+        )
+        raise SharesError(expected("cap_tolerance", shown, promise.cap_tolerance, "or lower largest"))
     if most_of(stated) <= 0:
         shown = f"{promise.weight} and shares that 64 bits can count"
         hint = "take shares with a smaller common denominator, or fewer digits"
@@ -72,10 +81,17 @@ def enough_for(promise: Any) -> Fraction:
     return Fraction(math.ceil(least * unit_of(promise).scale), unit_of(promise).scale)
 
 
+def enough_ahead(promise: Any) -> Fraction:
+    """Return the least tolerance within which a rule keeps the caps beside the shares, likewise."""
+    largest, unit = Fraction(promise.largest), unit_of(promise)
+    least = max(largest - largest / len(promise.arms), largest + enough_for(promise) - promise.slack)
+    return Fraction(math.ceil(least * unit.scale), unit.scale)
+
+
 def unit_of(promise: Any) -> Unit:
-    """Return the unit in which weights are counted: with the digits of the largest one and of the tolerance."""
+    """Return the unit in which weights are counted: with the digits of the largest one and of the tolerances."""
     digits = max(0, -int(promise.largest.as_tuple().exponent))
-    return Unit.of(promise.weight, digits, tolerance=promise.tolerance)
+    return Unit.of(promise.weight, digits, tolerance=promise.tolerance, cap_tolerance=promise.cap_tolerance)
 
 
 def parameters_of(promise: Any, learner: Any) -> WeightParams:
@@ -83,11 +99,14 @@ def parameters_of(promise: Any, learner: Any) -> WeightParams:
     scale = unit_of(promise).scale
     numerators, denominator = promise.fixed_point
     tolerance, largest = int(promise.slack * scale), int(Fraction(promise.largest) * scale)
-    return weight_parameters(numerators, denominator, tolerance, largest, promise.in_flight or 0, learner)
+    caps = [Fraction(1) if cap is None else cap for cap in promise.caps or [None] * len(numerators)]
+    found = weight_parameters(numerators, denominator, tolerance, largest, promise.in_flight or 0, learner)
+    return with_caps(found, caps, int(promise.ahead * scale)) if promise.caps else found
 
 
 def most_of(promise: Any) -> int:
     """Return below which sum of all weights, as it is counted, no product that the rule forms leaves 64 bits."""
-    beside = promise.slack + ((promise.in_flight or 0) + 2) * Fraction(promise.largest)
-    products = 8 * len(promise.arms) * promise.fixed_point[1] ** 2
+    beside = promise.slack + promise.ahead + ((promise.in_flight or 0) + 2) * Fraction(promise.largest)
+    parts = max(promise.fixed_point[1], *(cap.denominator for cap in promise.caps or () if cap), 1)
+    products = 8 * len(promise.arms) * parts**2
     return MOST // products - math.ceil(beside * unit_of(promise).scale)
