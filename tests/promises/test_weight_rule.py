@@ -13,8 +13,8 @@ import pytest
 from evenhand.promises import weight_rule as rule
 
 
-def board(parts: tuple[int, ...], q: int, tolerance: int, largest: int, flight: int) -> tuple[Any, Any]:
-    shares = rule.weight_parameters(parts, q, tolerance, largest, flight, ())
+def board(parts: tuple[int, ...], q: int, tolerance: int, largest: int, flight: int, *caps: Any) -> tuple[Any, Any]:
+    shares = rule.weight_parameters(parts, q, tolerance, largest, flight, (), *caps)
     return shares, rule.weight_state(len(parts), ())
 
 
@@ -113,8 +113,8 @@ def test_no_learner_and_no_weights_break_caps_or_shares_beside_them(
     largest, everything = 3, (1,) * len(parts)
     least = rule.least_tolerance([Fraction(p, q) for p in parts], Fraction(largest), 0)[0]
     tolerance = max(math.ceil(least), math.ceil(largest + least - b))
-    params, start = board(parts, q, tolerance, largest, 0)
-    params, at = rule.with_caps(params, caps, b), read(params, start)[1]
+    params, start = board(parts, q, tolerance, largest, 0, caps, b)
+    at = read(params, start)[1]
     todo, seen, ahead = [at], {at[1]}, Fraction(0)
     while todo and len(seen) < most:
         at = todo.pop(0)

@@ -113,8 +113,8 @@ def test_caps_hold_beside_shares_whatever_the_weights() -> None:
     assert {"another arm is at its cap, or near it", "owed its share"} <= set(log["reason"])
     with pytest.raises(SharesError, match="caps: expected None by weight, to be split"):
         owed.split(2)
-    with pytest.raises(SharesError, match="cap_tolerance: expected at least 4,500 tokens"):
-        promise(1500, caps={"C": 0.9}, cap_tolerance=4000)
+    with pytest.raises(SharesError, match="cap_tolerance: expected at least 3,943 tokens"):
+        promise(900, caps={"C": 0.9}, cap_tolerance=3942)
 
 
 def test_too_small_a_tolerance_is_refused_with_the_one_that_is_enough() -> None:

@@ -11,7 +11,7 @@ from evenhand.arguments import whole
 from evenhand.display.digits import plain_number
 from evenhand.errors import NOTHING, ArgumentError, SharesError, Wording, expected
 from evenhand.promises.amounts import MOST, Unit, amount_of, digits_of
-from evenhand.promises.weight_rule import WeightParams, least_tolerance, weight_parameters, with_caps
+from evenhand.promises.weight_rule import WeightParams, least_tolerance, weight_parameters
 
 
 def read_weighed(promise: Any, largest: object, in_flight: Any, offers: Any) -> dict[str, Any]:
@@ -99,9 +99,8 @@ def parameters_of(promise: Any, learner: Any) -> WeightParams:
     scale = unit_of(promise).scale
     numerators, denominator = promise.fixed_point
     tolerance, largest = int(promise.slack * scale), int(Fraction(promise.largest) * scale)
-    caps = [Fraction(1) if cap is None else cap for cap in promise.caps or [None] * len(numerators)]
-    found = weight_parameters(numerators, denominator, tolerance, largest, promise.in_flight or 0, learner)
-    return with_caps(found, caps, int(promise.ahead * scale)) if promise.caps else found
+    limits = [Fraction(1) if cap is None else cap for cap in promise.caps or ()], int(promise.ahead * scale)
+    return weight_parameters(numerators, denominator, tolerance, largest, promise.in_flight or 0, learner, *limits)
 
 
 def most_of(promise: Any) -> int:

@@ -144,24 +144,24 @@ def _lags(shares: Sequence[Fraction], flight: int, halves: int) -> list[Fraction
 
 
 def weight_parameters(
-    numerators: Sequence[int], denominator: int, tolerance: int, largest: int, flight: int, learner: Any
+    numerators: Sequence[int],
+    denominator: int,
+    tolerance: int,
+    largest: int,
+    flight: int,
+    learner: Any,
+    caps: Sequence[Fraction] = (),
+    ahead: int = 0,
 ) -> WeightParams:
-    """Return the parameters of the rule that keeps the shares within this tolerance, which is at least the least."""
+    """Return the parameters of the rule that keeps the shares within this tolerance, which is at least the least, and
+    the caps, if there are any, within `ahead`."""
     shares = [Fraction(p, denominator) for p in numerators]
     halves = least_tolerance(shares, Fraction(largest), flight)[1]
     lags = _lags(shares, flight, halves) if flight else [Fraction(0)] * len(shares)
-    margins = [int(2 * denominator * (tolerance - largest * lag)) for lag in lags]
+    margins = np.array([int(2 * denominator * (tolerance - largest * lag)) for lag in lags], np.int64)
+    limits = np.array([cap.as_integer_ratio() for cap in caps or [Fraction(1)] * len(shares)], np.int64).T.copy()
     whole = np.array(numerators, np.int64)
-    capless = np.ones(len(shares), np.int64)
-    return WeightParams(
-        whole, denominator, largest, flight, np.array(margins, np.int64), halves, capless, capless, 0, learner
-    )
-
-
-def with_caps(params: WeightParams, caps: Sequence[Fraction], ahead: int) -> WeightParams:
-    """Return the parameters of the rule that keeps these caps, too."""
-    numerators, denominators = np.array([cap.as_integer_ratio() for cap in caps], np.int64).T.copy()
-    return params._replace(cap_numerators=numerators, cap_denominators=denominators, ahead=ahead)
+    return WeightParams(whole, denominator, largest, flight, margins, halves, *limits, ahead, learner)
 
 
 def weight_state(arms: int, learner: Any) -> WeightState:
@@ -206,10 +206,7 @@ def is_safe(params: WeightParams, state: WeightState, played: int, weight: int) 
 def is_within(params: WeightParams, state: WeightState, played: int, weight: int) -> bool:
     """Return whether every arm is within its margin of rule P, however heavy what is open turns out to be, once
     `played` has been asked; with its weight where that is known, else -1."""
-    total, open = max(weight, 0), 0
-    for k in range(params.numerators.size):
-        total += state.weights[k]
-        open += state.flying[k]
+    total, open = max(weight, 0) + state.weights.sum(), state.flying.sum()
     for k in range(params.numerators.size):
         others = open - state.flying[k] + (1 if weight < 0 and k != played else 0)
         got = state.weights[k] + (weight if k == played and weight >= 0 else 0)
@@ -222,11 +219,9 @@ def is_within(params: WeightParams, state: WeightState, played: int, weight: int
 @kernel
 def has_room(params: WeightParams, state: WeightState, arm: int) -> bool:
     """Return whether the arm's cap allows the weight to come."""
-    p, q, weight, total = params.cap_numerators[arm], params.cap_denominators[arm], state.weight[0], 0
-    for other in range(state.weights.size):
-        total += state.weights[other]
-    room: bool = p == q or q * (state.weights[arm] + weight) <= p * (total + weight) + q * params.ahead
-    return room
+    p, q, weight = params.cap_numerators[arm], params.cap_denominators[arm], state.weight[0]
+    total = state.weights.sum() + weight
+    return bool(p == q or q * (state.weights[arm] + weight) <= p * total + q * params.ahead)
 
 
 @kernel

@@ -189,33 +189,27 @@ class RefusedOut(BaseModel):
     why: str
 
 
-class AwayOut(BaseModel):
-    """In how many rounds an arm was not on offer."""
+class ExcusedOut(BaseModel):
+    """The plays that no cap counts, as every arm on offer was at its cap, and the first and last round with one."""
 
-    label: str | int
-    rounds: int
-
-
-class Dated(BaseModel):
-    """The first and the last of some rounds."""
-
+    plays: int
     first: int
     last: int
     first_at: datetime
     last_at: datetime
+    away: dict[str, int] = Field(description="In how many of these rounds each arm was not on offer.")
 
 
-class OutageOut(AwayOut, Dated):
-    """When an arm with a share was not on offer."""
+class OutageOut(BaseModel):
+    """When an arm with a share was not on offer, and how far it is behind its share now by all rounds."""
 
-    behind: float = Field(description="How far it is behind its share now by all rounds.")
-
-
-class ExcusedOut(Dated):
-    """The plays that no cap counts, as every arm on offer was at its cap."""
-
-    plays: int
-    away: list[AwayOut]
+    label: str | int
+    rounds: int
+    behind: float
+    first: int
+    last: int
+    first_at: datetime
+    last_at: datetime
 
 
 class PromiseOut(WorstCase):

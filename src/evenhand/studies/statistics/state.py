@@ -50,7 +50,7 @@ def summarize(study: Study, statistics: Statistics | None = None) -> dict[str, A
     `worst_round`, `rounds_in_violation`, and where there are any `plays` (above one), `caps` (`label`, `cap`), `sets`
     (`arms`, `share`), `windows` (`label`, or the `arms` of a set, `plays`, `rounds`), `retired`, `clock` ("all"),
     `outages` (of arms with a share: `label`, `rounds` away, `behind` now by all rounds, `first` and `last` such
-    round, `first_at`, `last_at`), `excused` (`plays` that no cap counts, `away`: `label`, `rounds`; and the same),
+    round, `first_at`, `last_at`), `excused` (`plays` that no cap counts, and the same),
     `history`: the shares from each change on (`round`, `at`, `kind`, `shares`: `label`, `share`), `planned`: the
     changes that are due later (`begins`, `promises` in words), and `refused`: those that could not be made (`begins`,
     `why`). `reward`: `mean`, `recent`, `window`. `bias`: rows of `group`, `reference`, `feature`, `bias`, `low`,
@@ -121,14 +121,11 @@ def _outages(statistics: Statistics, study: Study) -> dict[str, Any]:
         first, last = (
             study.log.record(round).at for round in (one.first, one.last)
         )  # a round's number is its ticket's
-        return {"first": one.first, "last": one.last, "first_at": first, "last_at": last}
+        return one._asdict() | {"first_at": first, "last_at": last}
 
-    away = statistics.outages.items()
-    outages = [{"label": arm, "rounds": one.rounds, "behind": one.behind} | dated(one) for arm, one in away]
-    one = statistics.excused
-    arms = [{"label": arm, "rounds": rounds} for arm, rounds in one.away.items()]
-    excused = {"plays": one.plays, "away": arms} | dated(one) if one.plays else None
-    return {name: value for name, value in {"outages": outages, "excused": excused}.items() if value}
+    outages = [{"label": arm} | dated(one) for arm, one in statistics.outages.items()]
+    found = {"outages": outages} if outages else {}
+    return found | ({"excused": dated(statistics.excused)} if statistics.excused.plays else {})
 
 
 def _planned(replay: Replay) -> dict[str, Any]:
