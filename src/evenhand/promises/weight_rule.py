@@ -159,7 +159,7 @@ def weight_parameters(
     halves = least_tolerance(shares, Fraction(largest), flight)[1]
     lags = _lags(shares, flight, halves) if flight else [Fraction(0)] * len(shares)
     margins = np.array([int(2 * denominator * (tolerance - largest * lag)) for lag in lags], np.int64)
-    limits = np.array([cap.as_integer_ratio() for cap in caps or [Fraction(1)] * len(shares)], np.int64).T.copy()
+    limits: Any = np.array([cap.as_integer_ratio() for cap in caps or [Fraction(1)] * len(shares)], np.int64).T.copy()
     whole = np.array(numerators, np.int64)
     return WeightParams(whole, denominator, largest, flight, margins, halves, *limits, ahead, learner)
 
