@@ -159,9 +159,9 @@ def weight_parameters(
     halves = least_tolerance(shares, Fraction(largest), flight)[1]
     lags = _lags(shares, flight, halves) if flight else [Fraction(0)] * len(shares)
     margins = np.array([int(2 * denominator * (tolerance - largest * lag)) for lag in lags], np.int64)
-    limits: Any = np.array([cap.as_integer_ratio() for cap in caps or [Fraction(1)] * len(shares)], np.int64).T.copy()
+    p, q = np.array([cap.as_integer_ratio() for cap in caps or [Fraction(1)] * len(shares)], np.int64).T.copy()
     whole = np.array(numerators, np.int64)
-    return WeightParams(whole, denominator, largest, flight, margins, halves, *limits, ahead, learner)
+    return WeightParams(whole, denominator, largest, flight, margins, halves, p, q, ahead, learner)
 
 
 def weight_state(arms: int, learner: Any) -> WeightState:
