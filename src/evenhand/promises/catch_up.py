@@ -45,7 +45,7 @@ from evenhand.promises.windows import best_of
 
 LEVEL = -np.inf
 """How far behind an arm is that is not."""
-put_forward = lag = furthest = select_under = grant_under = OPEN
+put_forward = lag = select_under = OPEN
 
 
 @kernel
@@ -94,22 +94,15 @@ def lag_in_weight(params: WeightParams, state: WeightState, now: int, arm: int) 
 
 
 @kernel
-def furthest_lag(params: Any, state: Any, now: int) -> float:
-    """Return by how much the arm is behind that is furthest so, of those that may be played."""
-    most = LEVEL
-    for arm in range(state.offered.size):
-        if state.offered[arm] == 1 and state.cap_whole[arm] <= now:
-            most = max(most, lag(params, state, now, arm))
-    return most
-
-
-@kernel
 def select_behind(params: Any, state: Any, now: int) -> int:
     """Choose the arm of the round after `now` among those that are behind, else as the learner ranks, and play it."""
     put_forward(params, state, now)
-    if furthest(params, state, now) == LEVEL:
+    first, behind = best_of(state, state.offered), False
+    for arm in range(state.offered.size):
+        may = state.offered[arm] == 1 and state.cap_whole[arm] <= now
+        behind = behind or (may and lag(params, state, now, arm) > LEVEL)
+    if not behind:
         return int(select_under(params, state, now))
-    first = best_of(state, state.offered)
     for arm in range(state.offered.size):
         state.scores[arm] = lag(params, state, now, arm)
     select_under(params, state, now)
@@ -117,15 +110,12 @@ def select_behind(params: Any, state: Any, now: int) -> int:
 
 
 @kernel
-def grant_level(params: Any, state: Any, now: int, proposal: int) -> bool:
-    """Play a proposal if it may be and no arm is behind; return whether it was."""
-    return furthest(params, state, now) == LEVEL and bool(grant_under(params, state, now, proposal))
+def grant_none(params: Any, state: Any, now: int, proposal: int) -> bool:
+    """Leave it to `select_behind`."""
+    return False
 
 
-def catching_up(select: Any, is_grantable: Any, *, weighed: bool) -> tuple[Any, Any]:
-    """Return the kernels of a rule under which arms that were away catch up."""
+def catching_up(select: Any, *, weighed: bool) -> tuple[Any, Any]:
+    """Return the kernels `select` and `is_grantable` of a rule under which arms that were away catch up."""
     forward, measure = (forward_in_weight, lag_in_weight) if weighed else (forward_in_plays, lag_in_plays)
-    both = {"lag": measure, "furthest": bind(furthest_lag, lag=measure)}
-    return bind(select_behind, put_forward=forward, select_under=select, **both), bind(
-        grant_level, grant_under=is_grantable, furthest=both["furthest"]
-    )
+    return bind(select_behind, put_forward=forward, lag=measure, select_under=select), grant_none

@@ -30,8 +30,8 @@ import numpy as np
 from evenhand.arguments import is_whole, whole
 from evenhand.display.html import Card, HasCard, Table
 from evenhand.errors import NOTHING, ArgumentError, SharesError, Wording, expected
-from evenhand.kernels.arrays import Floats, Ints
-from evenhand.kernels.deadlines import NEVER, Pace, pace, position
+from evenhand.kernels.arrays import Floats
+from evenhand.kernels.deadlines import NEVER
 from evenhand.labels import Labels
 from evenhand.promises.amounts import amount_of
 from evenhand.promises.clause import Clause, in_words, listed
@@ -350,14 +350,6 @@ class Promise(HasCard):
         """The shares of single arms, exactly, as numerators over one common denominator below 2^60."""
         denominator = math.lcm(*{share.denominator for share in self.shares})
         return [share.numerator * (denominator // share.denominator) for share in self.shares], denominator
-
-    def pace(self) -> Pace:
-        """Return the shares in the integers that kernels use."""
-        return pace(*self.fixed_point)
-
-    def position(self, enough: int) -> tuple[Ints, Ints]:
-        """Return, in the integers that kernels use, the times up to which `enough` plays satisfy each share."""
-        return position(*self.fixed_point, enough)
 
     def floats(self) -> Floats:
         """Return the shares (n_arms,) as floats."""

@@ -199,7 +199,7 @@ class PromiseState:
         if not weighed and not self.composed:
             return DEADLINE_RULE
         kernels = (select_weighed, grant_weighed) if weighed else selection_kernels(self.promise)
-        return RankingRule(*(catching_up(*kernels, weighed=weighed) if self.promise.clock == "all" else kernels))
+        return RankingRule(*(catching_up(kernels[0], weighed=weighed) if self.promise.clock == "all" else kernels))
 
     def parameters(self, learner: object, soft_rounds: Floats = NEVER_SOFT) -> Any:
         """Return the rule's parameters around those of a learner."""

@@ -47,7 +47,7 @@ def gauges_of(statistics: Statistics) -> dict[str, float]:
     found = {
         "shortfall": _shortfall(statistics),
         "worst_shortfall": None if worst is None else worst[0],
-        "shortfall_of_all_rounds": _shortfall_of_all(statistics),
+        "shortfall_of_all_rounds": max(statistics.behind_by_all) if statistics.outages else None,
         "excused_plays": statistics.excused.plays if statistics.promise and statistics.promise.excuses else None,
         "promise_kept": statistics.kept,
         "recent_reward": None if reward is None else reward[1],
@@ -68,14 +68,6 @@ def _shortfall(statistics: Statistics) -> float | None:
     if statistics.owed is None or statistics.promise is None or not statistics.rounds:
         return None
     return float(statistics.owed.max())
-
-
-def _shortfall_of_all(statistics: Statistics) -> float | None:
-    away, owed = statistics.outages, statistics.owed
-    if not away or owed is None:
-        return None
-    now = dict(zip(statistics.labels, owed.tolist(), strict=True))
-    return max((now | {arm: outage.behind for arm, outage in away.items()}).values())
 
 
 def _drift(statistics: Statistics) -> float | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 from collections import deque
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
@@ -340,19 +339,27 @@ class PromiseCheck:
         return found
 
     @property
+    def behind_by_all(self) -> list[float]:
+        """r_i t - N_i(t) for each arm (n_arms,) now, also by the rounds in which it was away; [] where no shares are
+        promised."""
+        away, behind, standing = self._away(), self.behind, self._books.standing
+        missed = [away.get(arm, [0])[0] for arm in self._labels]
+        if self._late is not None:
+            missed = ((standing.total - standing.weight[0]) / self._scale).tolist()
+        owed = () if behind is None else zip(self.promise.floats(), missed, behind, strict=False)
+        return [float(share * more + now) for share, more, now in owed]
+
+    @property
     def outages(self) -> dict[Label, Outage]:
         """Of each arm with a share that was not always on offer since it was promised, when that was, and how far it is
         behind by all rounds."""
-        away, behind = self._away(), self.behind
-        if behind is None or not away:
-            return {}
-        standing, found = self._books.standing, {}
-        for place, (arm, share) in enumerate(zip(self._labels, self.promise.shares, strict=True)):
+        found, away = {}, self._away()
+        for arm, share, behind in (
+            zip(self._labels, self.promise.shares, self.behind_by_all, strict=True) if away else ()
+        ):
             if share and arm in away:
-                weight = Fraction(int(standing.total[0] - standing.weight[0, place]), self._scale)
-                missed = away[arm][0] if self._late is None else weight
                 rounds, first, last = away[arm]
-                found[arm] = Outage(rounds, first, last, float(behind[place]) + float(share * missed))
+                found[arm] = Outage(rounds, first, last, behind)
         return found
 
     @property
