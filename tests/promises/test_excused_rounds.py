@@ -11,6 +11,8 @@ import evenhand as eh
 from evenhand import Promise
 from evenhand.errors import ArgumentError, SharesError
 from evenhand.quotas import DeadlineLearn
+from evenhand.studies import Study
+from tests.cli.shell import call
 from tests.reference.outages import Outages
 
 HALF, QUARTER, THIRD, ALL = Fraction(1, 2), Fraction(1, 4), Fraction(1, 3), Fraction(1)
@@ -169,3 +171,24 @@ def test_to_retire_the_last_arm_that_is_always_on_offer_is_refused_beside_caps()
     policy = DeadlineLearn(eh.learners.UCB1(), Promise({"a": 0, "b": 0, "c": 0}, caps={"a": 0.5}, offers=["b"]))
     with pytest.raises(SharesError, match="offers: expected"):
         policy.retire("b")
+
+
+@pytest.mark.filterwarnings("ignore:the shares sum to exactly 1")
+@pytest.mark.parametrize("seed", range(4))
+def test_verify_and_audits_of_the_log_and_of_its_export_say_the_same_of_floors_and_caps(seed, tmp_path):
+    rng = random.Random(seed)
+    promise, arms = promised(drawn(rng)), None
+    with Study.create(tmp_path / "one.evenhand", DeadlineLearn(eh.learners.UCB1(), promise, seed=1)) as study:
+        for _ in range(40):
+            arms = [arm for arm in promise.arms if rng.random() < 0.5] or arms or [0]
+            study.tell(study.ask(available=arms), rng.random())
+        verified, log = study.verify(), study.frame()
+    call("export", tmp_path / "one.evenhand", "--out", tmp_path / "log.csv")
+    exported = pd.read_csv(tmp_path / "log.csv")
+    found = [eh.audit.promise(one, arm="arm", promise=promise) for one in (log, exported, tmp_path / "log.csv")]
+    for one in found:
+        assert (one.kept, one.worst_shortfall) == (verified.promise_kept, verified.worst_shortfall)
+        assert set(one.notes[-1:]) <= {*verified.notes, *one.notes[: not one.excused.plays and not one.outages]}
+        assert one.excused == found[0].excused
+    apart = eh.audit.promise(frames=[log, log], arm="arm", promise=promise, available="available")
+    assert apart.kept or any("which rounds are excused depends on the order" in note for note in apart.notes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -12,8 +13,8 @@ import pytest
 from evenhand.promises import weight_rule as rule
 
 
-def board(parts: tuple[int, ...], q: int, tolerance: int, largest: int, flight: int) -> tuple[Any, Any]:
-    shares = rule.weight_parameters(parts, q, tolerance, largest, flight, ())
+def board(parts: tuple[int, ...], q: int, tolerance: int, largest: int, flight: int, *caps: Any) -> tuple[Any, Any]:
+    shares = rule.weight_parameters(parts, q, tolerance, largest, flight, (), *caps)
     return shares, rule.weight_state(len(parts), ())
 
 
@@ -48,6 +49,7 @@ def ask(params: Any, state: Any, wish: int, offered: tuple[int, ...], weight: in
     return int(state.chosen[0])
 
 
+HALF, QUARTER, THIRD, ALL = Fraction(1, 2), Fraction(1, 4), Fraction(1, 3), Fraction(1)
 SOME = [20, pytest.param(1_000, marks=pytest.mark.slow)]
 """Up to how many states are gone through; boards with every arm on offer have fewer than a thousand."""
 
@@ -91,6 +93,43 @@ def test_no_learner_and_no_weights_break_rule_h(parts: tuple[int, ...], q: int, 
                 todo.append(there)
     assert worst > 0
     assert most == 20 or worst > q * (least - 1)
+
+
+@pytest.mark.parametrize("most", SOME)
+@pytest.mark.parametrize(
+    ("parts", "q", "caps", "b"),
+    [
+        ((1, 1), 2, (HALF, HALF), 3),
+        ((1, 0), 4, (HALF, ALL), 3),
+        ((0, 1), 2, (HALF, HALF), 3),
+        ((2, 1, 1), 6, (HALF, QUARTER, QUARTER), 3),
+        ((1, 1, 0), 3, (QUARTER + THIRD, THIRD, THIRD), 3),
+        ((1, 1, 0), 4, (HALF, HALF, THIRD), 2),
+    ],
+)
+def test_no_learner_and_no_weights_break_caps_or_shares_beside_them(
+    parts: Any, q: int, caps: Any, b: int, most: int
+) -> None:
+    largest, everything = 3, (1,) * len(parts)
+    least = rule.least_tolerance([Fraction(p, q) for p in parts], Fraction(largest), 0)[0]
+    tolerance = max(math.ceil(least), math.ceil(largest + least - b))
+    params, start = board(parts, q, tolerance, largest, 0, caps, b)
+    at = read(params, start)[1]
+    todo, seen, ahead = [at], {at[1]}, Fraction(0)
+    while todo and len(seen) < most:
+        at = todo.pop(0)
+        for weight, wish in product(range(1, largest + 1), range(len(parts))):
+            state = put(at)
+            ask(params, state, wish, everything, weight)
+            after, there = read(params, state)
+            assert max(after) <= q * tolerance
+            over = [w - cap * sum(there[1]) for cap, w in zip(caps, there[1], strict=True)]
+            assert max(over) <= b
+            ahead = max(ahead, *over)
+            if there[1] not in seen:
+                seen.add(there[1])
+                todo.append(there)
+    assert ahead >= b - 1
 
 
 @pytest.mark.parametrize("most", SOME)

@@ -14,6 +14,7 @@ import evenhand as eh
 from evenhand.errors import ArgumentError, InFlightError, SharesError
 from evenhand.learners import UCB1, Thompson
 from evenhand.quotas import BernoulliArms, DeadlineLearn
+from evenhand.studies import Study
 
 SHARES = {"A": "1/4", "B": "1/5", "C": 0}
 
@@ -93,6 +94,29 @@ def test_arms_may_come_and_go_and_their_clocks_stand_still() -> None:
     assert 0 < found.worst_shortfall <= 2500
 
 
+def test_caps_hold_beside_shares_whatever_the_weights() -> None:
+    owed = promise(2000, caps={"B": "30%", "C": "50%"}, cap_tolerance=4000)
+    random = np.random.default_rng(8)
+    with Study.create(":memory:", DeadlineLearn(Thompson(), owed, seed=3), name="capped") as study:
+        for _ in range(150):
+            decision = study.ask(weight=int(random.integers(0, 4001)))
+            study.tell(decision, float(decision.arm == "C"))
+        verified, log = study.verify(), study.frame()
+    found = eh.audit.promise(log, arm="arm", promise=owed)
+    sums = log.groupby("arm")["tokens"].sum()
+    assert verified.ok
+    assert found.kept
+    assert found.worst_shortfall == verified.worst_shortfall <= 2000
+    assert sums["C"] <= 0.5 * sums.sum() + 4000
+    strict = eh.audit.promise(log, arm="arm", promise=owed.varied(cap_tolerance=0.0))
+    assert (strict.kept, strict.worst_shortfall) == (False, found.worst_shortfall)
+    assert {"another arm is at its cap, or near it", "owed its share"} <= set(log["reason"])
+    with pytest.raises(SharesError, match="caps: expected None by weight, to be split"):
+        owed.split(2)
+    with pytest.raises(SharesError, match="cap_tolerance: expected at least 3,943 tokens"):
+        promise(900, caps={"C": 0.9}, cap_tolerance=3942)
+
+
 def test_too_small_a_tolerance_is_refused_with_the_one_that_is_enough() -> None:
     quarters = dict.fromkeys("abcd", "1/4")
     for in_flight, least in ((0, "3,000"), (None, "3,000"), (4, "9,000")):
@@ -112,7 +136,15 @@ def test_too_small_a_tolerance_is_refused_with_the_one_that_is_enough() -> None:
         ({"largest": None}, "largest"),
         ({"weight": ""}, "weight: expected the name"),
         ({"weight": None}, "largest: expected None without weight="),
-        ({"caps": {"C": 0.9}}, "caps: expected None beside weight='tokens'"),
+        ({"caps": {"C": 0.9}, "in_flight": 0}, "caps: expected None beside weights that are told later, or while arms"),
+        (
+            {"caps": {"C": 0.9}, "offers": "any"},
+            "caps: expected None beside weights that are told later, or while arms",
+        ),
+        (
+            {"caps": {"C": 0.9}},
+            "cap_tolerance: expected at least 2666.67 tokens|cap_tolerance: expected at least 2,667",
+        ),
         ({"windows": {"C": 9}}, "windows: expected None beside weight"),
         ({"plays": 2}, "plays: expected None beside weight"),
         ({"shares": {("A", "B"): 0.2}}, "shares of sets of arms"),

@@ -1089,6 +1089,35 @@ export interface components {
             hint?: string | null;
         };
         /**
+         * ExcusedOut
+         * @description The plays that no cap counts, as every arm on offer was at its cap, and the first and last round with one.
+         */
+        ExcusedOut: {
+            /** Plays */
+            plays: number;
+            /** First */
+            first: number;
+            /** Last */
+            last: number;
+            /**
+             * First At
+             * Format: date-time
+             */
+            first_at: string;
+            /**
+             * Last At
+             * Format: date-time
+             */
+            last_at: string;
+            /**
+             * Away
+             * @description In how many of these rounds each arm was not on offer.
+             */
+            away: {
+                [key: string]: number;
+            };
+        };
+        /**
          * ForcedOut
          * @description The decisions that the promise forced, newest first.
          */
@@ -1179,6 +1208,32 @@ export interface components {
             version: string;
         };
         /**
+         * OutageOut
+         * @description When an arm with a share was not on offer, and how far it is behind its share now by all rounds.
+         */
+        OutageOut: {
+            /** Label */
+            label: string | number;
+            /** Rounds */
+            rounds: number;
+            /** Behind */
+            behind: number;
+            /** First */
+            first: number;
+            /** Last */
+            last: number;
+            /**
+             * First At
+             * Format: date-time
+             */
+            first_at: string;
+            /**
+             * Last At
+             * Format: date-time
+             */
+            last_at: string;
+        };
+        /**
          * PlannedOut
          * @description A change of the promise that is due later.
          */
@@ -1253,6 +1308,20 @@ export interface components {
              * @default null
              */
             windows?: components["schemas"]["WindowOut"][] | null;
+            /**
+             * Clock
+             * @description Which rounds shares count: where all, this says so.
+             * @default null
+             */
+            clock?: ("offered" | "all") | null;
+            /**
+             * Outages
+             * @description When arms with a share were not on offer, if ever.
+             * @default null
+             */
+            outages?: components["schemas"]["OutageOut"][] | null;
+            /** @default null */
+            excused?: components["schemas"]["ExcusedOut"] | null;
             /**
              * Retired
              * @description The arms that were taken off offer.

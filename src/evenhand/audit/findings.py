@@ -18,7 +18,7 @@ from evenhand.errors import figure
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.promises.books import ClauseCounts
 from evenhand.promises.clause import AT_MOST, Clause, Kind
-from evenhand.promises.clause_counts import Counts, Excused
+from evenhand.promises.clause_counts import Counts, Excused, Outage, note_outages
 from evenhand.promises.promise import Promise
 from evenhand.promises.round_kernels import excess_of, position_of
 from evenhand.protocol import Label
@@ -126,6 +126,8 @@ class Audit(HasCard):
         where each row has a segment of its own; `kept` then says nothing.
     notes : what to know before trusting the result.
     excused : the rounds in which every arm on offer was at its cap, whose plays no cap counts.
+    outages : of each arm with a share that was not always on offer, when that was, and how far it is behind at the end
+        by all rounds; not where shares change.
     times : the time of each round, as the log has it (n_rounds,), where it has times.
     before : how many of the rounds came before those that are looked at.
     outlook : whether the promise can still be kept by the end of a period, where one was named.
@@ -149,6 +151,7 @@ class Audit(HasCard):
     enough: bool = True
     notes: tuple[str, ...] = ()
     excused: Excused = Excused()
+    outages: Mapping[Label, Outage] = field(default_factory=dict)
     times: pd.Series[Any] | None = None
     outlook: PeriodOutlook | None = None
     before: int = 0
@@ -271,7 +274,8 @@ def with_times(finding: Audit, times: pd.Series[Any] | None) -> Audit:
     found = replace(finding, times=times)
     if times is not None:
         found = _with_columns_of_times(found)
-    return replace(found, notes=(*found.notes, *found.excused.notes(found.name_of)))
+    outages = note_outages(found.outages, found.unit, found.name_of)
+    return replace(found, notes=(*found.notes, *outages, *found.excused.notes(found.name_of)))
 
 
 def _with_columns_of_times(found: Audit) -> Audit:
@@ -346,7 +350,19 @@ def finding(owed: AuditedPromise, counts: Counts, entered: Entered) -> Audit:
         enough=enough,
         notes=notes,
         excused=Excused.of(counts, labels),
+        outages=_outages(owed, counts, entered),
     )
+
+
+def _outages(owed: AuditedPromise, counts: Counts, entered: Entered) -> dict[Label, Outage]:
+    """Return when the arms with a share were away, and how far they are behind by all rounds."""
+    had, all_rounds = (entered.weights, int(counts.total.sum())) if owed.unit else (entered.pulls, entered.rounds)
+    away = zip(owed.promise.arms, owed.promise.shares, had.tolist(), counts.gone.tolist(), strict=True)
+    return {
+        arm: Outage(rounds, first, last, float((share * all_rounds - mine) / owed.scale))
+        for arm, share, mine, (rounds, first, last) in away
+        if share and rounds and not any(term.start for term in owed.terms)
+    }
 
 
 def _tested(owed: AuditedPromise, counts: Counts, entered: Entered) -> tuple[bool, tuple[str, ...]]:

@@ -36,6 +36,11 @@ NOTE = (
     "order need not have been broken in the one that happened: audit one log in the order of time to know."
 )
 
+STRICT = (
+    "Caps count every play, also in rounds in which arms were away and every other was at its cap: which rounds are "
+    "excused depends on the order, so a cap that is broken here may have been kept. Audit one log to know."
+)
+
 
 @dataclass(frozen=True, repr=False)
 class ApartAudit(HasCard):
@@ -135,7 +140,9 @@ def judge_all_orders(owed: AuditedPromise, logs: Sequence[tuple[Rounds, tuple[La
             rows.append(row | ({"weight": int(weight) if owed.scale == 1 else float(weight)} if owed.unit else {}))
     table, rounds = pd.DataFrame(rows), tuple(log.size for log, _ in logs)
     kept = not table["broken_by"].any()
-    return ApartAudit(kept, rounds, table, owed.promise, () if kept else (NOTE,))
+    capped = any(row["promise"] == "cap" and row["broken_by"] for row in rows)
+    strict = (STRICT,) if capped and not all(log.offers.all() for log, _ in logs) else ()
+    return ApartAudit(kept, rounds, table, owed.promise, () if kept else (NOTE, *strict))
 
 
 def _rounds_of(segment: Label | None, log: Rounds, names: tuple[Label, ...]) -> Bools:

@@ -30,7 +30,7 @@ LARGEST = {"most": "most_at", "worst": "worst_at"}
 LATEST = ("clock", "plays", "last")
 SHOWN = ("times", "stretches", "broken", *LATEST, "begun", "first", "first_by", "most", "most_at", "worst", "worst_at")
 SEEN = ("times", "stretches", "first", "first_by", "last", "most", "most_at", "worst", "worst_at")
-OF_ALL = ("offered", "absent", "broken")
+OF_ALL = ("offered", "absent", "gone", "broken")
 BY_KEY = ("tick", "next", "wrong", "round", "total")
 NONE = np.zeros(0, np.int64)
 
@@ -169,7 +169,7 @@ class ClauseCounts:
         size |= {"recent": np.zeros((n * keys, int(self.windows.max(initial=1))), np.int64)}
         size |= {name: np.zeros(keys, np.int64) for name in BY_KEY}
         size |= {"offered": np.zeros(n, np.int64), "broken": np.zeros(5, np.int64)}
-        size["absent"] = np.zeros(len(arms), np.int64)
+        size |= {"absent": np.zeros(len(arms), np.int64), "gone": np.zeros((len(arms), 3), np.int64)}
         each = {name: np.zeros(n * keys, np.int64) for name in Counts._fields if name not in size}
         self.counts = Counts(**(size | each))
         self._worst, self._scale = worst, scale

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from evenhand.display.digits import number
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.promises.clause import listed
 from evenhand.protocol import Label
@@ -84,9 +85,37 @@ class Counts(NamedTuple):
     """(n_clauses,): the last round that offered one of its arms."""
     absent: Ints
     """(n_arms,): in how many rounds with such a play the arm was not on offer."""
+    gone: Ints
+    """(n_arms, 3): in how many rounds the arm was not on offer, and the first and the last of them."""
     broken: Ints
     """(5,): rounds after which one that ticked was broken; whether the last round was such a one; in how many stretches
     they lie, and the last of them; whether one is broken now, ticked or not."""
+
+
+class Outage(NamedTuple):
+    """In how many rounds an arm was not on offer, the first and the last of them, and by how many plays, or how much
+    weight, it is behind its share now if these count too."""
+
+    rounds: int
+    first: int
+    last: int
+    behind: float = 0.0
+
+
+def note_outages(
+    outages: Mapping[Label, Outage], unit: str = "plays", name_of: Callable[[int], str] = "round {:,}".format
+) -> tuple[str, ...]:
+    """Return a sentence about arms that were away, () where there are none.
+
+    >>> note_outages({"a": Outage(12, 5, 40, 2.5), "b": Outage(1, 7, 7, -3.0)})
+    ('By all rounds a is 2.5 plays behind (away in 12, from round 5 to round 40), b 3 plays ahead (away in round 7).',)
+    """
+    said: list[str] = []
+    for arm, (rounds, first, last, behind) in outages.items():
+        when = f"{rounds:,}, from {name_of(first)} to {name_of(last)}" if rounds > 1 else name_of(first)
+        where = f"{number(abs(behind))} {unit} {'behind' if behind >= 0 else 'ahead'}"
+        said.append(f"{arm}{' is' * (not said)} {where} (away in {when})")
+    return (f"By all rounds {listed(said)}.",) if said else ()
 
 
 class Excused(NamedTuple):

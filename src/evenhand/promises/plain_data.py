@@ -10,7 +10,7 @@ from evenhand.errors import SharesError, expected
 from evenhand.promises.reading import is_set, key_of
 
 WEIGHED = ("weight", "largest", "in_flight")
-ARGUMENTS = ("shares", "tolerance", "caps", "cap_tolerance", "windows", "plays", "offers", *WEIGHED)
+ARGUMENTS = ("shares", "tolerance", "caps", "cap_tolerance", "windows", "plays", "offers", "clock", *WEIGHED)
 TABLES = ("shares", "caps", "windows")
 """Arguments that are tables of arms."""
 
@@ -28,11 +28,12 @@ def promise_fields(promise: Any) -> dict[str, Any]:
         "windows": windows,
         "plays": promise.plays,
         "offers": promise.offers if isinstance(promise.offers, str) else list(promise.offers),
+        "clock": promise.clock,
         "weight": promise.weight,
         "largest": None if promise.largest is None else str(promise.largest),
         "in_flight": promise.in_flight,
     }
-    silent = {"tolerance": 0.0, "caps": {}, "cap_tolerance": 0.0, "windows": {}, "plays": 1}
+    silent = {"tolerance": 0.0, "caps": {}, "cap_tolerance": 0.0, "windows": {}, "plays": 1, "clock": "offered"}
     silent |= dict.fromkeys(WEIGHED)
     return {name: value for name, value in given.items() if name not in silent or value != silent[name]}
 

@@ -30,8 +30,8 @@ import numpy as np
 from evenhand.arguments import is_whole, whole
 from evenhand.display.html import Card, HasCard, Table
 from evenhand.errors import NOTHING, ArgumentError, SharesError, Wording, expected
-from evenhand.kernels.arrays import Floats, Ints
-from evenhand.kernels.deadlines import NEVER, Pace, pace, position
+from evenhand.kernels.arrays import Floats
+from evenhand.kernels.deadlines import NEVER
 from evenhand.labels import Labels
 from evenhand.promises.amounts import amount_of
 from evenhand.promises.clause import Clause, in_words, listed
@@ -49,7 +49,7 @@ from evenhand.promises.reading import (
 )
 from evenhand.promises.round_kernels import position_of
 from evenhand.promises.split import split
-from evenhand.promises.weighed import read_weighed
+from evenhand.promises.weighed import read_weighed, refuse_beside
 from evenhand.protocol import Label
 from evenhand.registry import register
 
@@ -76,6 +76,9 @@ class Promise(HasCard):
     offers : what may be on offer in a round: "any" arms, "all" of them always, or a list of arms, of which every offer
         contains at least m. None means "any" where the promise can then be kept, else "all". With caps and "any", a
         round in which every arm on offer is at its cap is excused: no cap counts the play in it.
+    clock : which rounds a share counts: those in which its arm was "offered", or "all". An arm that was away then
+        catches up when it is back: the arms that are furthest behind come first, wherever the shares of the rounds on
+        offer, which are kept as before, can be kept after it. Caps count the rounds on offer.
     weight : the name of what is shared where it is not rounds, such as "tokens": r_i W - W_i <= alpha, with W the sum
         of the weights of the decisions and W_i that of the arm's, in the unit of the tolerance.
     largest : the most that one decision may weigh. As many digits after the point are counted as are written here:
@@ -119,6 +122,7 @@ class Promise(HasCard):
     sets: tuple[tuple[Members, Fraction], ...]
     windows: tuple[tuple[Members, Window], ...]
     offers: Offers
+    clock: Literal["offered", "all"] = "offered"
     weight: str | None = None
     largest: Decimal | None = None
     in_flight: int | None = None
@@ -135,8 +139,9 @@ class Promise(HasCard):
         weight: object = None,
         largest: object = None,
         in_flight: object = None,
+        clock: object = "offered",
     ) -> None:
-        weighed: Any = {"weight": weight, "largest": largest, "in_flight": in_flight}
+        weighed: Any = {"weight": weight, "largest": largest, "in_flight": in_flight, "clock": clock}
         made = read_promise(shares, tolerance, caps, cap_tolerance, windows, plays, offers, **weighed)
         self.__dict__.update(made.__dict__)
 
@@ -207,6 +212,7 @@ class Promise(HasCard):
             named = ", ".join(map(str, self.offers))
             some = named if len(self.offers) == 1 else f"at least {'one' if self.plays == 1 else self.plays} of {named}"
             said.append(f"every offer contains {some}{', or only these' if self.plays > 1 else ''}")
+        said += ["by all rounds, arms that were away catch up as far as can be"] if self.clock == "all" else []
         return "; ".join(said)
 
     def __repr__(self) -> str:
@@ -262,7 +268,8 @@ class Promise(HasCard):
         clauses = frozenset((c.kind, frozenset(c.arms), c.rate, c.slack) for c in self.clauses)
         offers = self.offers if isinstance(self.offers, str) else frozenset(self.offers)
         weighed = self.weight, self.largest, self.in_flight
-        return frozenset(self.arms), clauses, self.plays, offers, self.tolerance, self.cap_tolerance, weighed
+        tolerances = self.tolerance, self.cap_tolerance
+        return frozenset(self.arms), clauses, self.plays, offers, self.clock, *tolerances, weighed
 
     def __eq__(self, other: object) -> bool:
         return self._value() == other._value() if isinstance(other, Promise) else NotImplemented
@@ -344,14 +351,6 @@ class Promise(HasCard):
         denominator = math.lcm(*{share.denominator for share in self.shares})
         return [share.numerator * (denominator // share.denominator) for share in self.shares], denominator
 
-    def pace(self) -> Pace:
-        """Return the shares in the integers that kernels use."""
-        return pace(*self.fixed_point)
-
-    def position(self, enough: int) -> tuple[Ints, Ints]:
-        """Return, in the integers that kernels use, the times up to which `enough` plays satisfy each share."""
-        return position(*self.fixed_point, enough)
-
     def floats(self) -> Floats:
         """Return the shares (n_arms,) as floats."""
         return np.array([float(share) for share in self.shares])
@@ -389,6 +388,7 @@ def read_promise(
     weight: str | None = None,
     largest: Any = None,
     in_flight: Any = None,
+    clock: Any = "offered",
 ) -> Promise:
     """Return the promise as `Promise` reads it; with `arms`, shares may be one number for each of them.
 
@@ -414,8 +414,13 @@ def read_promise(
         sets=sets,
         windows=read_windows(windows, labels),
         offers="all",
+        clock=clock,
         weight=weight,
     )
+    if clock not in ("offered", "all"):
+        raise ArgumentError(expected("clock", '"offered" or "all"', clock))
+    if clock == "all":
+        refuse_beside(made, "clock='all'", "lets arms catch up beside it")
     if weight is not None and (not isinstance(weight, str) or not weight):
         raise ArgumentError(expected("weight", "the name of what is shared, such as 'tokens'", weight))
     if windows and weight:

@@ -251,6 +251,10 @@ def pause(rates: ClauseRates, counts: Counts, key: int, offer: Bools, round: int
         if offer[arm]:
             for j in range(rates.first[arm], rates.first[arm + 1]):
                 counts.offered[rates.owners[j]] = round
+        else:
+            counts.gone[arm, 1] = round if counts.gone[arm, 0] == 0 else counts.gone[arm, 1]
+            counts.gone[arm, 0] += 1
+            counts.gone[arm, 2] = round
     for q in range(n):
         at = key * n + q
         if counts.offered[q] != round and rates.live[q]:

@@ -55,6 +55,8 @@ class RuleState(NamedTuple):
     cap_whole: Ints
     """cap_whole + cap_rest/C is the last round in which the arm's plays so far reach its cap."""
     cap_rest: Ints
+    gone: Ints
+    """(n_arms,): in how many rounds each was not on offer, where arms catch up that were away."""
     left: Ints
     """(n_tokens,): within how many rounds on its owner's clock a token must be served."""
     offered: Ints

@@ -44,7 +44,7 @@ from typing import Any
 
 from evenhand.arguments import whole
 from evenhand.display.digits import plain_number
-from evenhand.errors import SharesError, Wording, expected
+from evenhand.errors import NOTHING, SharesError, Wording, expected
 from evenhand.promises.feasible import check_kinds
 from evenhand.promises.plain_data import promise_fields
 from evenhand.promises.reading import LONGEST, Window
@@ -65,6 +65,8 @@ def split(promise: Any, workers: int) -> list[Any]:
         what = 'offers="all", or a list of arms without caps, as parts would excuse other rounds than the whole'
         raise SharesError(expected("offers", what, promise.offers))
     if promise.weight is not None:
+        if promise.caps:
+            raise SharesError(expected("caps", Wording(NOTHING, " by weight, to be split"), promise.caps))
         return [type(promise)(**given | {"tolerance": part}) for part in _parts_by_weight(promise, workers)]
     floors = _parts_of(promise, "floor", "tolerance", promise.tolerance, workers)
     caps = _parts_of(promise, "cap", "cap_tolerance", promise.cap_tolerance, workers)

@@ -87,7 +87,7 @@ def with_parts(promise: Promise, live: list[Label], **parts: Any) -> Promise:
         what = "an eh.Promise, as two windows now cover the same arms after some were retired"
         raise ArgumentError(expected("shares", what, parts.get("shares")))
     anew = not parts.keys().isdisjoint({"caps", "windows"}) and isinstance(promise.offers, str) and not promise.excuses
-    said: dict[str, Any] = {name: getattr(promise, name) for name in ("tolerance", "cap_tolerance", "plays")}
+    said: dict[str, Any] = {name: getattr(promise, name) for name in ("tolerance", "cap_tolerance", "plays", "clock")}
     said["shares"] = dict(zip(live, now.shares, strict=True)) | dict(now.sets)
     said["caps"] = None if now.caps is None else dict(zip(live, now.caps, strict=True))
     said |= {"windows": windows or None, "offers": None if anew else promise.offers}

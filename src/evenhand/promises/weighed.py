@@ -24,12 +24,10 @@ def read_weighed(promise: Any, largest: object, in_flight: Any, offers: Any) -> 
     SharesError
         If the tolerance is less than is enough; the least that is, is named.
     """
-    beside = {"caps": promise.caps, "windows": promise.windows, "plays": promise.plays if promise.plays > 1 else None}
-    beside["shares of sets of arms"] = [members for members, _ in promise.sets]
-    for name, value in beside.items():
-        if value:
-            what = Wording(NOTHING, f" beside weight={promise.weight!r}: no rule is known that keeps it by weight")
-            raise ArgumentError(expected(name, what, value))
+    refuse_beside(promise, f"weight={promise.weight!r}", "keeps it by weight")
+    if promise.caps and (in_flight is not None or offers not in (None, "all")):
+        what = Wording(NOTHING, " beside weights that are told later, or while arms come and go: no rule is known")
+        raise ArgumentError(expected("caps", what, promise.caps))
     most = amount_of(largest)
     if not most:
         hint = "it is the most that one decision may weigh"
@@ -44,11 +42,32 @@ def read_weighed(promise: Any, largest: object, in_flight: Any, offers: Any) -> 
         shown = f"at least {plain_number(enough)} {promise.weight}, within which these shares can be kept"
         hint = "or lower largest" + " or in_flight" * bool(flight)
         raise SharesError(expected("tolerance", shown, promise.tolerance, hint))
+    ahead = enough_ahead(stated)
+    if promise.caps and promise.ahead < ahead:
+        shown = (
+            f"at least {plain_number(ahead)} {promise.weight}, within which these caps can be kept beside the shares"
+        )
+        raise SharesError(expected("cap_tolerance", shown, promise.cap_tolerance, "or lower largest"))
     if most_of(stated) <= 0:
         shown = f"{promise.weight} and shares that 64 bits can count"
         hint = "take shares with a smaller common denominator, or fewer digits"
         raise ArgumentError(expected("largest, tolerance and shares", shown, Wording(f"{most} and {promise}"), hint))
     return fields
+
+
+def refuse_beside(promise: Any, stated: str, does: str, **more: object) -> None:
+    """Refuse windows, several plays, sets of arms and what else is named, beside which no rule is known.
+
+    Raises
+    ------
+    ArgumentError
+        If one is promised.
+    """
+    beside = more | {"windows": promise.windows, "plays": promise.plays if promise.plays > 1 else None}
+    for name, value in (beside | {"shares of sets of arms": [members for members, _ in promise.sets]}).items():
+        if value:
+            what = Wording(NOTHING, f" beside {stated}: no rule is known that {does}")
+            raise ArgumentError(expected(name, what, value))
 
 
 def _written(most: Decimal, given: object) -> Decimal:
@@ -62,10 +81,17 @@ def enough_for(promise: Any) -> Fraction:
     return Fraction(math.ceil(least * unit_of(promise).scale), unit_of(promise).scale)
 
 
+def enough_ahead(promise: Any) -> Fraction:
+    """Return the least tolerance within which a rule keeps the caps beside the shares, likewise."""
+    largest, unit = Fraction(promise.largest), unit_of(promise)
+    least = max(largest - largest / len(promise.arms), largest + enough_for(promise) - promise.slack)
+    return Fraction(math.ceil(least * unit.scale), unit.scale)
+
+
 def unit_of(promise: Any) -> Unit:
-    """Return the unit in which weights are counted: with the digits of the largest one and of the tolerance."""
+    """Return the unit in which weights are counted: with the digits of the largest one and of the tolerances."""
     digits = max(0, -int(promise.largest.as_tuple().exponent))
-    return Unit.of(promise.weight, digits, tolerance=promise.tolerance)
+    return Unit.of(promise.weight, digits, tolerance=promise.tolerance, cap_tolerance=promise.cap_tolerance)
 
 
 def parameters_of(promise: Any, learner: Any) -> WeightParams:
@@ -73,11 +99,13 @@ def parameters_of(promise: Any, learner: Any) -> WeightParams:
     scale = unit_of(promise).scale
     numerators, denominator = promise.fixed_point
     tolerance, largest = int(promise.slack * scale), int(Fraction(promise.largest) * scale)
-    return weight_parameters(numerators, denominator, tolerance, largest, promise.in_flight or 0, learner)
+    limits = [Fraction(1) if cap is None else cap for cap in promise.caps or ()], int(promise.ahead * scale)
+    return weight_parameters(numerators, denominator, tolerance, largest, promise.in_flight or 0, learner, *limits)
 
 
 def most_of(promise: Any) -> int:
     """Return below which sum of all weights, as it is counted, no product that the rule forms leaves 64 bits."""
-    beside = promise.slack + ((promise.in_flight or 0) + 2) * Fraction(promise.largest)
-    products = 8 * len(promise.arms) * promise.fixed_point[1] ** 2
+    beside = promise.slack + promise.ahead + ((promise.in_flight or 0) + 2) * Fraction(promise.largest)
+    parts = max(promise.fixed_point[1], *(cap.denominator for cap in promise.caps or () if cap), 1)
+    products = 8 * len(promise.arms) * parts**2
     return MOST // products - math.ceil(beside * unit_of(promise).scale)

@@ -39,6 +39,18 @@ last at t_k, V_k + A_k <= (r_k / r_i)(V_i + A_i) there, hence U_k(T) + A_k <= r_
 c) r_i)). All other arms but i together have at most (1 - R_Z) D + A_Z, where Z is i and the arms forced after t0. The
 sum is U(T) <= D + (w / r_i) sum over k of beta_k, so r_i W - W_i - A_i = r_i (U(T) - D) <= w b_i.
 
+**Caps** W_i <= c_i W + b of K arms beside rule H, each weight known when asking, every arm on offer, r_i <= c_i, sum
+c_i >= 1 (1 where there is none). Arm i has room for a weight u iff W_i + u <= c_i (W + u) + b. A proposal is granted
+iff it has room and the state after it is safe; otherwise the arm with room that has the least d_k is played. Theorem:
+both clauses always hold if a >= a*, the least of rule H, b >= (1 - 1/K) w, and a + b >= w + a*: with b = w caps cost
+nothing.
+
+Proof. Some arm has room: else sum W_i + K u > sum c_i (W + u) + K b, so (K - 1) u > K b. Only arms with room are
+played, and c_i W grows otherwise. The floors as before; new is that the served i may have y_i <= 0 while arms without
+room have y_k > 0. For these W_k > c_k (W + u) + b - u, so y_k < r_k (s - w) - g with g = a + b - w, and H'(s) is at
+most the sum of r_k (s - w) - g + w over those with r_k (s - w) > g, and (s - w) + w = s: it is the inequality of the
+start with g for a, and g >= a*.
+
 Source: ours; the promise of rule H is that of packets against fluid shares, where one largest packet is known to be the
 lag (A. K. Parekh, R. G. Gallager, IEEE/ACM Transactions on Networking 1, 1993), one-sided.
 """
@@ -55,7 +67,7 @@ from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
 from evenhand.promises.windows import best_of
 
-AS_RANKED, BY_DEADLINE = range(2)
+AS_RANKED, BY_DEADLINE, BY_CAP = range(3)
 """As `evenhand.promises.allowed` has them."""
 
 
@@ -73,6 +85,11 @@ class WeightParams(NamedTuple):
     """(n_arms,): 2 q a for rule H, 2 q A_i for rule P."""
     halves: int
     """2 c."""
+    cap_numerators: Ints
+    cap_denominators: Ints
+    """(n_arms,); 1/1 of an arm without a cap."""
+    ahead: int
+    """b."""
     learner: Any
 
 
@@ -127,15 +144,24 @@ def _lags(shares: Sequence[Fraction], flight: int, halves: int) -> list[Fraction
 
 
 def weight_parameters(
-    numerators: Sequence[int], denominator: int, tolerance: int, largest: int, flight: int, learner: Any
+    numerators: Sequence[int],
+    denominator: int,
+    tolerance: int,
+    largest: int,
+    flight: int,
+    learner: Any,
+    caps: Sequence[Fraction] = (),
+    ahead: int = 0,
 ) -> WeightParams:
-    """Return the parameters of the rule that keeps the shares within this tolerance, which is at least the least."""
+    """Return the parameters of the rule that keeps the shares within this tolerance, which is at least the least, and
+    the caps, if there are any, within `ahead`."""
     shares = [Fraction(p, denominator) for p in numerators]
     halves = least_tolerance(shares, Fraction(largest), flight)[1]
     lags = _lags(shares, flight, halves) if flight else [Fraction(0)] * len(shares)
-    margins = [int(2 * denominator * (tolerance - largest * lag)) for lag in lags]
+    margins = np.array([int(2 * denominator * (tolerance - largest * lag)) for lag in lags], np.int64)
+    p, q = np.array([cap.as_integer_ratio() for cap in caps or [Fraction(1)] * len(shares)], np.int64).T.copy()
     whole = np.array(numerators, np.int64)
-    return WeightParams(whole, denominator, largest, flight, np.array(margins, np.int64), halves, learner)
+    return WeightParams(whole, denominator, largest, flight, margins, halves, p, q, ahead, learner)
 
 
 def weight_state(arms: int, learner: Any) -> WeightState:
@@ -180,10 +206,7 @@ def is_safe(params: WeightParams, state: WeightState, played: int, weight: int) 
 def is_within(params: WeightParams, state: WeightState, played: int, weight: int) -> bool:
     """Return whether every arm is within its margin of rule P, however heavy what is open turns out to be, once
     `played` has been asked; with its weight where that is known, else -1."""
-    total, open = max(weight, 0), 0
-    for k in range(params.numerators.size):
-        total += state.weights[k]
-        open += state.flying[k]
+    total, open = max(weight, 0) + state.weights.sum(), state.flying.sum()
     for k in range(params.numerators.size):
         others = open - state.flying[k] + (1 if weight < 0 and k != played else 0)
         got = state.weights[k] + (weight if k == played and weight >= 0 else 0)
@@ -194,29 +217,38 @@ def is_within(params: WeightParams, state: WeightState, played: int, weight: int
 
 
 @kernel
+def has_room(params: WeightParams, state: WeightState, arm: int) -> bool:
+    """Return whether the arm's cap allows the weight to come."""
+    p, q, weight = params.cap_numerators[arm], params.cap_denominators[arm], state.weight[0]
+    total = state.weights.sum() + weight
+    return bool(p == q or q * (state.weights[arm] + weight) <= p * total + q * params.ahead)
+
+
+@kernel
 def is_allowed(params: WeightParams, state: WeightState, arm: int) -> bool:
     """Return whether an arm may be played, as the learner wishes."""
     weight = state.weight[0]
     if params.flight > 0:
         return is_within(params, state, arm, weight)
-    return is_safe(params, state, arm, weight if weight >= 0 else params.largest)
+    return has_room(params, state, arm) and is_safe(params, state, arm, weight if weight >= 0 else params.largest)
 
 
 @kernel
 def earliest(params: WeightParams, state: WeightState) -> int:
-    """Return the arm on offer that needs weight first, the best ranked one where none is owed any."""
+    """Return the arm on offer, with room, that needs weight first, the best ranked one where none is owed any."""
     found, least = -1, 0
     for arm in range(params.numerators.size):
         p = params.numerators[arm]
-        if p > 0 and state.offered[arm] == 1:
+        state.open[arm] = state.offered[arm] == 1 and has_room(params, state, arm)
+        if p > 0 and state.open[arm] == 1:
             due = 2 * (params.denominator * state.weights[arm] - p * state.clocks[arm]) + params.margins[arm]
             due += params.denominator * params.halves * params.largest * state.flying[arm]
             if found < 0 or due * params.numerators[found] < least * p:
                 found, least = arm, due
     if found < 0:
-        found = best_of(state, state.offered)
-    for arm in range(state.offered.size):
-        if found < 0 and state.offered[arm] == 1:
+        found = best_of(state, state.open)
+    for arm in range(state.open.size):
+        if found < 0 and state.open[arm] == 1:
             found = arm
     return found
 
@@ -262,5 +294,6 @@ def select_weighed(params: WeightParams, state: WeightState, now: int) -> int:
         arm = best_of(state, state.open)
     if arm < 0:
         arm = earliest(params, state)
+    barred = first >= 0 and not has_room(params, state, first)
     _play(state, arm)
-    return AS_RANKED if arm == first else BY_DEADLINE
+    return AS_RANKED if arm == first else BY_CAP if barred else BY_DEADLINE

@@ -37,6 +37,7 @@ from evenhand.arguments import real, yes_or_no
 from evenhand.errors import ArgumentError, expected, figure
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import bind
+from evenhand.labels import Labels
 from evenhand.learners.adapter import learner_facts, read_range
 from evenhand.learners.indices import UCB1
 from evenhand.learners.random import Thompson
@@ -205,7 +206,8 @@ class DeadlineLearn(WeighedPolicy):
         """Return the constructor's arguments; the promise as a whole where they cannot express it."""
         config = super().config()
         said = ("windows" in config or self.windows is None) and ("cap_tolerance" in config or not self.cap_tolerance)
-        if said and not self.promise.weight and self.promise.offers == settle_offers(self.promise, None):
+        said = said and not self.promise.weight and self.promise.clock == "offered"
+        if said and self.promise.offers == settle_offers(self.promise, None):
             return config
         return {name: value for name, value in config.items() if name not in ARGUMENTS} | {"shares": self.promise}
 
@@ -324,6 +326,7 @@ class DeadlineLearn(WeighedPolicy):
         if then.promise.arms != self.arms:
             self._grow(then.promise.arms)
         self._continue(then, at)
+        self.engine.state.gone[Labels(then.promise.arms).place(arm)] = 0
         return wait
 
     @locked
@@ -361,6 +364,7 @@ class DeadlineLearn(WeighedPolicy):
         if self._priced:
             check_priceable(then.promise, None)
         self._continue(then, at)
+        self.engine.state.gone[:] = 0
         return dropped
 
     def ask(
@@ -427,6 +431,8 @@ class DeadlineLearn(WeighedPolicy):
         before = self.engine.state
         then, state = then.written(at)
         state.pulls[: before.pulls.size] = before.pulls
+        if self._now.composed:
+            state.gone[: before.gone.size] = before.gone
         kept = {} if self.lottery is None else {"stream": before.stream}
         self._go_on(then, state._replace(learner=before.learner, **kept))
         state.offered[:] = 1

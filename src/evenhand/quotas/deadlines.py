@@ -14,7 +14,18 @@ import numpy as np
 from evenhand.errors import ArgumentError, expected
 from evenhand.kernels.arrays import Ints
 from evenhand.kernels.compose import kernel
-from evenhand.kernels.deadlines import EARLIEST, NEVER, PATIENCE, deadline, may_play, only_one, outlook, played
+from evenhand.kernels.deadlines import (
+    EARLIEST,
+    NEVER,
+    PATIENCE,
+    deadline,
+    may_play,
+    only_one,
+    outlook,
+    pace,
+    played,
+    position,
+)
 from evenhand.promises.clause import Clause
 from evenhand.promises.feasible import need_of
 from evenhand.promises.promise import Promise
@@ -73,14 +84,14 @@ def is_plain(promise: Promise) -> bool:
 
 def deadline_parameters(promise: Promise, learner: object) -> DeadlineParams:
     """Return the parameters of the rule."""
-    return DeadlineParams(*promise.pace(), promise.fixed_point[1], learner)
+    return DeadlineParams(*pace(*promise.fixed_point), promise.fixed_point[1], learner)
 
 
 def deadline_state(promise: Promise, learner: object) -> DeadlineState:
     """Return the state of the rule before the first round."""
     arms = len(promise.arms)
-    position = promise.position(promise.slack + 1)
-    return DeadlineState(np.zeros(arms, np.int64), *position, *outlook(arms), learner)
+    begun = position(*promise.fixed_point, promise.slack + 1)
+    return DeadlineState(np.zeros(arms, np.int64), *begun, *outlook(arms), learner)
 
 
 def look_work(promise: Promise) -> int:

@@ -107,12 +107,12 @@ FAIR_RULE = QuotaRule(owed, accept_proposal, count, ("whole", "rest"))
 
 
 def fair_parameters(policy: QuotaPolicy, learner: object) -> FairParams:
-    return FairParams(*policy.promise.pace(), learner)
+    return FairParams(*pace(*policy.promise.fixed_point), learner)
 
 
 def fair_memory(policy: QuotaPolicy, learner: object) -> FairState:
-    pulls, position = np.zeros(len(policy.promise.arms), np.int64), policy.promise.position(policy.promise.slack)
-    return FairState(pulls, *position, np.zeros(1, np.int64), learner)
+    pulls, promise = np.zeros(len(policy.promise.arms), np.int64), policy.promise
+    return FairState(pulls, *position(*promise.fixed_point, promise.slack), np.zeros(1, np.int64), learner)
 
 
 @register("quotas/fair-learn")

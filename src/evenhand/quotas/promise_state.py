@@ -35,6 +35,7 @@ from evenhand.kernels.compose import entry, interpreted
 from evenhand.kernels.deadlines import NEVER
 from evenhand.labels import Labels
 from evenhand.promises.allowed import selection_kernels
+from evenhand.promises.catch_up import catching_up
 from evenhand.promises.feasible import forest_of, limits_of, settle_offers, tokens_of, why_not_any
 from evenhand.promises.laminar import look
 from evenhand.promises.promise import Promise, check_rounds
@@ -189,6 +190,9 @@ class PromiseState:
 
     def _checked(self) -> Self:
         """Return this, where a lottery draws only what one can keep."""
+        if self.lottery is not None and self.promise.clock == "all":
+            what = "None beside clock='all', as none lets arms catch up"
+            raise ArgumentError(expected("lottery", what, self.lottery))
         if self.lottery is not None and self.promise.excuses:
             what = "a lottery without caps where any arms may be on offer, as none excuses rounds"
             raise ArgumentError(expected("lottery", what, self.lottery, "name arms without caps in offers="))
@@ -197,9 +201,11 @@ class PromiseState:
     @property
     def rule(self) -> QuotaRule | RankingRule:
         """The kernels that keep the promise."""
-        if self.promise.weight is not None:
-            return RankingRule(select_weighed, grant_weighed)
-        return RankingRule(*selection_kernels(self.promise)) if self.composed else DEADLINE_RULE
+        weighed = self.promise.weight is not None
+        if not weighed and not self.composed:
+            return DEADLINE_RULE
+        kernels = (select_weighed, grant_weighed) if weighed else selection_kernels(self.promise)
+        return RankingRule(*(catching_up(kernels[0], weighed=weighed) if self.promise.clock == "all" else kernels))
 
     def parameters(self, learner: object, soft_rounds: Floats = NEVER_SOFT) -> Any:
         """Return the rule's parameters around those of a learner."""

@@ -189,6 +189,29 @@ class RefusedOut(BaseModel):
     why: str
 
 
+class ExcusedOut(BaseModel):
+    """The plays that no cap counts, as every arm on offer was at its cap, and the first and last round with one."""
+
+    plays: int
+    first: int
+    last: int
+    first_at: datetime
+    last_at: datetime
+    away: dict[str, int] = Field(description="In how many of these rounds each arm was not on offer.")
+
+
+class OutageOut(BaseModel):
+    """When an arm with a share was not on offer, and how far it is behind its share now by all rounds."""
+
+    label: str | int
+    rounds: int
+    behind: float
+    first: int
+    last: int
+    first_at: datetime
+    last_at: datetime
+
+
 class PromiseOut(WorstCase):
     """What is promised to the arms, and whether it is kept."""
 
@@ -205,6 +228,11 @@ class PromiseOut(WorstCase):
     caps: list[CapOut] | None = None
     sets: list[SetOut] | None = Field(None, description="Shares of sets of arms.")
     windows: list[WindowOut] | None = None
+    clock: Literal["offered", "all"] | None = Field(
+        None, description="Which rounds shares count: where all, this says so."
+    )
+    outages: list[OutageOut] | None = Field(None, description="When arms with a share were not on offer, if ever.")
+    excused: ExcusedOut | None = None
     retired: list[str | int] | None = Field(None, description="The arms that were taken off offer.")
     history: list[EpochOut] | None = Field(None, description="The shares from the start, and after each change.")
     planned: list[PlannedOut] | None = Field(None, description="Changes that are due later.")

@@ -78,7 +78,7 @@ class Count:
 
     def notes(self) -> tuple[str, ...]:
         """Return what to know before believing the rewards, and which rounds no cap counts."""
-        return (*self.outcomes.notes(self.decisions, self.forgotten, self.open), *self.check.excused.notes())
+        return (*self.outcomes.notes(self.decisions, self.forgotten, self.open), *self.check.outage_notes)
 
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restore` needs to continue exactly here."""

@@ -1,7 +1,9 @@
 """Gauges of a study: numbers for a monitoring program such as Prometheus.
 
     shortfall        plays by which the arm furthest behind its share is behind now
+    shortfall_of_all_rounds  the same if the rounds count in which the arm was away; only where arms with a share were
     worst_shortfall  the most plays by which any arm was ever behind
+    excused_plays    plays that no cap counts, as every arm on offer was at its cap; only where caps allow that
     promise_kept     1 while the promise held at every round, 0 once it was broken
     recent_reward    the mean of the last rewards
     share_drift      the largest change of a group's part of the decisions, of an arm's where there are no groups, in
@@ -24,6 +26,8 @@ from evenhand.studies.statistics.statistics import DRIFT, Statistics
 GAUGES = {
     "shortfall": "By how many plays the arm furthest behind its share is behind now.",
     "worst_shortfall": "By how many plays an arm was ever behind its share at most.",
+    "shortfall_of_all_rounds": "The first of these if rounds count in which the arm was away.",
+    "excused_plays": "Plays that no cap counts, as every arm on offer was at its cap.",
     "promise_kept": "1 while the promise held at every round, 0 once it was broken.",
     "recent_reward": "The mean of the last rewards.",
     "share_drift": f"The largest change of a group's or arm's share, in the last {DRIFT:,} decisions against before.",
@@ -43,6 +47,8 @@ def gauges_of(statistics: Statistics) -> dict[str, float]:
     found = {
         "shortfall": _shortfall(statistics),
         "worst_shortfall": None if worst is None else worst[0],
+        "shortfall_of_all_rounds": max(statistics.behind_by_all) if statistics.outages else None,
+        "excused_plays": statistics.excused.plays if statistics.promise and statistics.promise.excuses else None,
         "promise_kept": statistics.kept,
         "recent_reward": None if reward is None else reward[1],
         "share_drift": _drift(statistics),

@@ -20,7 +20,7 @@ from evenhand.labels import Labels
 from evenhand.policy.traits import traits_of
 from evenhand.promises.books import NONE, ClauseCounts, StretchCounts
 from evenhand.promises.clause import Clause
-from evenhand.promises.clause_counts import Excused
+from evenhand.promises.clause_counts import Excused, Outage, note_outages
 from evenhand.promises.promise import promise_of
 from evenhand.promises.round_kernels import Rounds
 from evenhand.promises.versions import changed, joined, without
@@ -56,6 +56,7 @@ class PromiseCheck:
         self._worst: tuple[float, Subject | None, int] = 0.0, None, 0
         self._at_horizon: bool | None = None
         self._excused = Excused()
+        self._outages: dict[Label, list[int]] = {}
         # Rounds that are not in the books yet, in flat lists: a tuple for each would have Python collect garbage twice
         # as often, which takes a tenth of the time of a verification.
         self._played: list[int] = []
@@ -171,16 +172,19 @@ class PromiseCheck:
         self._violations, self._first, self._worst = self._in_books()
         label: Any = None
         self._excused, before, gone = self.excused, self._books.closed(), self.retired
+        self._outages = self._away()
         if kind != "change":
             (arm,) = self._places([given["arm"]]) or [len(self._labels)]
             if arm == len(self._labels):
                 self._new_label(as_label(given["arm"]))
             label = self._labels[arm]
         if kind == "change":
+            self._outages = {}
             self.promise = changed(self.promise, gone, given["shares"])
         elif kind == "retire":
             self.promise, gone = without(self.promise, label, gone), [*gone, label]
         else:
+            self._outages.pop(label, None)
             self.promise = joined(self.promise, label, given.get("share", 0), given.get("cap"))
             gone = [other for other in gone if other != label]
         late, wait = (label, int(returned)) if kind == "add" else (None, 0)
@@ -353,6 +357,46 @@ class PromiseCheck:
         self.flush()
         return self._excused.then(Excused.of(self._books.counts, self._books.arms))
 
+    def _away(self) -> dict[Label, list[int]]:
+        """Return in how many rounds each arm was not on offer, and the first and the last of them."""
+        self.flush()
+        found = dict(self._outages)
+        for arm, (rounds, first, last) in zip(self._books.arms, self._books.counts.gone.tolist(), strict=True):
+            if rounds:
+                before = found.get(arm, [0, first, 0])
+                found[arm] = [before[0] + rounds, before[1], last]
+        return found
+
+    @property
+    def behind_by_all(self) -> list[float]:
+        """r_i t - N_i(t) for each arm (n_arms,) now, also by the rounds in which it was away; [] where no shares are
+        promised."""
+        away, behind, standing = self._away(), self.behind, self._books.standing
+        missed = [away.get(arm, [0])[0] for arm in self._labels]
+        if self._late is not None:
+            missed = ((standing.total - standing.weight[0]) / self._scale).tolist()
+        owed = () if behind is None else zip(self.promise.floats(), missed, behind, strict=False)
+        return [float(share * more + now) for share, more, now in owed]
+
+    @property
+    def outages(self) -> dict[Label, Outage]:
+        """Of each arm with a share that was not always on offer since it was promised, when that was, and how far it is
+        behind by all rounds."""
+        found, away = {}, self._away()
+        for arm, share, behind in (
+            zip(self._labels, self.promise.shares, self.behind_by_all, strict=True) if away else ()
+        ):
+            if share and arm in away:
+                rounds, first, last = away[arm]
+                found[arm] = Outage(rounds, first, last, behind)
+        return found
+
+    @property
+    def outage_notes(self) -> tuple[str, ...]:
+        """What to know of rounds in which arms were away, in sentences."""
+        unit = "plays" if self._late is None else self.promise.weight
+        return (*note_outages(self.outages, unit), *self.excused.notes())
+
     # ------------------------------------------------------------------ copies and files
 
     def copy(self) -> Self:
@@ -376,6 +420,7 @@ class PromiseCheck:
             "violations": violations,
             "first": first,
             "worst": worst,
+            "outages": [*self._away().items()],
             "excused": [*self.excused[:3], *map(list, self.excused.away.items())],
             "labels": self._labels,
             "promise": promise,
@@ -392,6 +437,7 @@ class PromiseCheck:
         self._rounds, self._at_horizon = snapshot["rounds"], snapshot["at_horizon"]
         self._violations = snapshot["violations"]
         self._first, self._worst = _whole(snapshot["first"]), _whole(snapshot["worst"])
+        self._outages = {arm: list(outage) for arm, outage in snapshot["outages"]}
         plays, since, last, *away = snapshot["excused"]
         self._excused = Excused(plays, since, last, dict(away))
         self._labels, self.retired = list(snapshot["labels"]), list(snapshot["retired"])

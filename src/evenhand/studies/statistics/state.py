@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from evenhand.errors import ArgumentError, EvenhandError
 from evenhand.policy.traits import traits_of
 from evenhand.promises.clause import AT_MOST, in_words
+from evenhand.promises.clause_counts import Excused, Outage
 from evenhand.studies.log.codec import moment, revive
 from evenhand.studies.log.operations import apply
 from evenhand.studies.log.replay import Replay
@@ -47,11 +48,13 @@ def summarize(study: Study, statistics: Statistics | None = None) -> dict[str, A
     (the shortfall that breaks it; both None where no shares are promised, and this where a weight is: there more than
     `tolerance` does), `weight` (what is shared, where it is not rounds), `worst_shortfall`, `worst_arm`,
     `worst_round`, `rounds_in_violation`, and where there are any `plays` (above one), `caps` (`label`, `cap`), `sets`
-    (`arms`, `share`), `windows` (`label`, or the `arms` of a set, `plays`, `rounds`), `retired`, and `history`: the
-    shares from each change on (`round`, `at`, `kind`, `shares`: `label`, `share`), `planned`: the changes that are due
-    later (`begins`, `promises` in words), and `refused`: those that could not be made (`begins`, `why`). `reward`:
-    `mean`, `recent`, `window`. `bias`: rows of `group`, `reference`, `feature`, `bias`, `low`, `high`. `groups`:
-    `label`, `share`. `notes`: what to know before believing the rewards, in sentences.
+    (`arms`, `share`), `windows` (`label`, or the `arms` of a set, `plays`, `rounds`), `retired`, `clock` ("all"),
+    `outages` (of arms with a share: `label`, `rounds` away, `behind` now by all rounds, `first` and `last` such
+    round, `first_at`, `last_at`), `excused` (`plays` that no cap counts, and the same),
+    `history`: the shares from each change on (`round`, `at`, `kind`, `shares`: `label`, `share`), `planned`: the
+    changes that are due later (`begins`, `promises` in words), and `refused`: those that could not be made (`begins`,
+    `why`). `reward`: `mean`, `recent`, `window`. `bias`: rows of `group`, `reference`, `feature`, `bias`, `low`,
+    `high`. `groups`: `label`, `share`. `notes`: what to know before believing the rewards, in sentences.
     """
     statistics = study.statistics() if statistics is None else statistics
     traits = traits_of(study.state.bare_copy())
@@ -61,7 +64,7 @@ def summarize(study: Study, statistics: Statistics | None = None) -> dict[str, A
         "forgotten": statistics.forgotten,
         "feedback": traits.feedback,
         "arms": _arms(statistics, traits.membership),
-        "promise": _promise(statistics, study.state.now()),
+        "promise": _promise(statistics, study),
         "reward": None
         if statistics.reward is None
         else {"mean": statistics.reward[0], "recent": statistics.reward[1], "window": RECENT},
@@ -96,7 +99,7 @@ def _arms(statistics: Statistics, membership: Any) -> list[dict[str, Any]]:
     return rows
 
 
-def _promise(statistics: Statistics, replay: Replay) -> dict[str, Any] | None:
+def _promise(statistics: Statistics, study: Study) -> dict[str, Any] | None:
     if statistics.when is None:
         return None
     promise = statistics.promise
@@ -106,7 +109,23 @@ def _promise(statistics: Statistics, replay: Replay) -> dict[str, Any] | None:
     weighed = promise is not None and promise.weight is not None
     stated["broken_from"] = promise.slack + 1.0 if owed and not weighed else None
     stated |= {"weight": promise.weight} if weighed else {}
-    return stated | statistics.worst_case() | _beyond_shares(statistics) | _planned(replay)
+    stated |= {"clock": promise.clock} if promise is not None and promise.clock != "offered" else {}
+    beside = _beyond_shares(statistics) | _outages(statistics, study)
+    return stated | statistics.worst_case() | beside | _planned(study.state.now())
+
+
+def _outages(statistics: Statistics, study: Study) -> dict[str, Any]:
+    """Return when arms were away, and the plays that no cap counts."""
+
+    def dated(one: Outage | Excused) -> dict[str, Any]:
+        first, last = (
+            study.log.record(round).at for round in (one.first, one.last)
+        )  # a round's number is its ticket's
+        return one._asdict() | {"first_at": first, "last_at": last}
+
+    outages = [{"label": arm} | dated(one) for arm, one in statistics.outages.items()]
+    found = {"outages": outages} if outages else {}
+    return found | ({"excused": dated(statistics.excused)} if statistics.excused.plays else {})
 
 
 def _planned(replay: Replay) -> dict[str, Any]:

@@ -188,7 +188,7 @@ class Statistics(PromiseCheck):
     def notes(self) -> tuple[str, ...]:
         """What a reader must know before believing the rewards and the shares, in sentences."""
         about = self._outcomes.notes(self.rounds, self.forgotten, len(self.open))
-        return (*about, *self.certainty, *self.excused.notes())
+        return (*about, *self.certainty, *self.outage_notes)
 
     @property
     def certainty(self) -> tuple[str, ...]:
