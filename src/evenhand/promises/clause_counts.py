@@ -102,6 +102,16 @@ class Outage(NamedTuple):
     behind: float = 0.0
 
 
+def away_of(counts: Counts, arms: Sequence[Label], before: Mapping[Label, Outage]) -> dict[Label, Outage]:
+    """Return when each arm was not on offer, also in earlier rounds."""
+    found, never = dict(before), Outage(0, 0, 0)
+    for arm, (rounds, first, last) in zip(arms, counts.gone.tolist(), strict=True):
+        if rounds:
+            earlier = found.get(arm, never)
+            found[arm] = Outage(earlier.rounds + rounds, earlier.first or first, last)
+    return found
+
+
 def note_outages(
     outages: Mapping[Label, Outage], unit: str = "plays", name_of: Callable[[int], str] = "round {:,}".format
 ) -> tuple[str, ...]:

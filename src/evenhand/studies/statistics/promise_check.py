@@ -20,7 +20,7 @@ from evenhand.labels import Labels
 from evenhand.policy.traits import traits_of
 from evenhand.promises.books import NONE, ClauseCounts, StretchCounts
 from evenhand.promises.clause import Clause
-from evenhand.promises.clause_counts import Excused, Outage, note_outages
+from evenhand.promises.clause_counts import Excused, Outage, away_of, note_outages
 from evenhand.promises.promise import promise_of
 from evenhand.promises.round_kernels import Rounds
 from evenhand.promises.versions import changed, joined, without
@@ -56,7 +56,7 @@ class PromiseCheck:
         self._worst: tuple[float, Subject | None, int] = 0.0, None, 0
         self._at_horizon: bool | None = None
         self._excused = Excused()
-        self._outages: dict[Label, list[int]] = {}
+        self._outages: dict[Label, Outage] = {}
         # Rounds that are not in the books yet, in flat lists: a tuple for each would have Python collect garbage twice
         # as often, which takes a tenth of the time of a verification.
         self._played: list[int] = []
@@ -357,22 +357,17 @@ class PromiseCheck:
         self.flush()
         return self._excused.then(Excused.of(self._books.counts, self._books.arms))
 
-    def _away(self) -> dict[Label, list[int]]:
-        """Return in how many rounds each arm was not on offer, and the first and the last of them."""
+    def _away(self) -> dict[Label, Outage]:
+        """Return when each arm was not on offer since it was promised its share."""
         self.flush()
-        found = dict(self._outages)
-        for arm, (rounds, first, last) in zip(self._books.arms, self._books.counts.gone.tolist(), strict=True):
-            if rounds:
-                before = found.get(arm, [0, first, 0])
-                found[arm] = [before[0] + rounds, before[1], last]
-        return found
+        return away_of(self._books.counts, self._books.arms, self._outages)
 
     @property
     def behind_by_all(self) -> list[float]:
         """r_i t - N_i(t) for each arm (n_arms,) now, also by the rounds in which it was away; [] where no shares are
         promised."""
         away, behind, standing = self._away(), self.behind, self._books.standing
-        missed = [away.get(arm, [0])[0] for arm in self._labels]
+        missed = [away[arm].rounds if arm in away else 0 for arm in self._labels]
         if self._late is not None:
             missed = ((standing.total - standing.weight[0]) / self._scale).tolist()
         owed = () if behind is None else zip(self.promise.floats(), missed, behind, strict=False)
@@ -382,14 +377,9 @@ class PromiseCheck:
     def outages(self) -> dict[Label, Outage]:
         """Of each arm with a share that was not always on offer since it was promised, when that was, and how far it is
         behind by all rounds."""
-        found, away = {}, self._away()
-        for arm, share, behind in (
-            zip(self._labels, self.promise.shares, self.behind_by_all, strict=True) if away else ()
-        ):
-            if share and arm in away:
-                rounds, first, last = away[arm]
-                found[arm] = Outage(rounds, first, last, behind)
-        return found
+        away = self._away()
+        each = zip(self._labels, self.promise.shares, self.behind_by_all, strict=True) if away else ()
+        return {arm: away[arm]._replace(behind=behind) for arm, share, behind in each if share and arm in away}
 
     @property
     def outage_notes(self) -> tuple[str, ...]:
@@ -420,7 +410,7 @@ class PromiseCheck:
             "violations": violations,
             "first": first,
             "worst": worst,
-            "outages": [*self._away().items()],
+            "outages": [[arm, [*outage]] for arm, outage in self._away().items()],
             "excused": [*self.excused[:3], *map(list, self.excused.away.items())],
             "labels": self._labels,
             "promise": promise,
@@ -437,7 +427,7 @@ class PromiseCheck:
         self._rounds, self._at_horizon = snapshot["rounds"], snapshot["at_horizon"]
         self._violations = snapshot["violations"]
         self._first, self._worst = _whole(snapshot["first"]), _whole(snapshot["worst"])
-        self._outages = {arm: list(outage) for arm, outage in snapshot["outages"]}
+        self._outages = {arm: Outage._make(outage) for arm, outage in snapshot["outages"]}
         plays, since, last, *away = snapshot["excused"]
         self._excused = Excused(plays, since, last, dict(away))
         self._labels, self.retired = list(snapshot["labels"]), list(snapshot["retired"])
