@@ -48,7 +48,7 @@ def test_what_is_due_by_a_time_is_that_of_pandas() -> None:
     windowed = eh.audit.promise(LOG, shares=SHARES, **given).outlook
     assert windowed is not None
     assert windowed.verdict.endswith("; this leaves out windows, which hold for any rounds in a row")
-    with pytest.raises(ArgumentError, match="by: expected None without shares or caps, got .*; a window holds"):
+    with pytest.raises(ArgumentError, match=r"by: expected None without shares or caps, got .*; a window holds"):
         eh.audit.promise(LOG, **given)
 
 

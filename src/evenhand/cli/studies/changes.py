@@ -97,8 +97,8 @@ def change(
         elif shares:
             owed = shares_of(shares, offered)
         if parts and (held := traits_of(policy).promise) is not None:
-            said = {name: _by_label(part, running) for name, part in parts.items()}
-            owed = with_parts(held, offered, **said | ({"shares": owed} if shares else {}))
+            named_parts = {name: _by_label(part, running) for name, part in parts.items()}
+            owed = with_parts(held, offered, **named_parts | ({"shares": owed} if shares else {}))
         rows = rows_of(running.change(owed, begins=at))
         if at is not None:
             said = f"planned: the promise changes right before the first decision after {in_utc(at)}"
