@@ -80,6 +80,11 @@ def test_caps_and_windows_stand_beside_shares_and_a_promise_file_may_have_one_nu
     assert "a at least 1/10 of the rounds (behind by less than 3)" in said
     assert "a, b each at most 1/2 of the rounds" in said
     assert "c at least twice in any 25 rounds" in said
+    assert "--tolerance is for shares" in said
+    ahead = ("--shares", "0.1", "--cap", "0.5", "--tolerance", "2", "--set", "cap_tolerance=2", "--name", "ahead")
+    said = answer(*new, *ahead)
+    assert "(ahead by less than 3)" in said
+    assert "--tolerance is for shares" not in said
     (tmp_path / "p.toml").write_text("shares = '1/5'\ncaps = 0.5\n")
     said = answer("new", tmp_path / "t", "--promise", tmp_path / "p.toml", "--arms", "3")
     assert "0, 1, 2 each at least 1/5 of the rounds; 0, 1, 2 each at most 1/2 of the rounds" in said

@@ -231,7 +231,7 @@ def test_a_notebook_shows_every_clause(promise, lottery):
     shown = promise._repr_html_() + DeadlineLearn(UCB1(), promise, lottery=lottery)._repr_html_()
     for clause in promise.clauses:
         assert ", ".join(clause.arms) in shown
-        assert clause.rate_as_text in shown
+        assert clause.what in shown
 
 
 def test_the_search_for_broken_promises_tries_it(promise, lottery):

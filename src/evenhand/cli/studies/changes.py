@@ -81,7 +81,7 @@ def change(
         show lists it is replaced; with nothing else, it is withdrawn.
     """
     at = moment(read_moment(begins, "begins", of_date=time())) if begins else None
-    parts = limits_of(cap, window, tolerance) | ({} if tolerance is None else {"tolerance": tolerance})
+    parts = limits_of(cap, window) | ({} if tolerance is None else {"tolerance": tolerance})
     if at is not None and not shares and not parts and promise is None:
         with Study.open(store, study) as running:
             running.change(None, begins=at)

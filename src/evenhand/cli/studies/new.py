@@ -124,7 +124,8 @@ def new(
         raise ArgumentError("--policy: name a policy, such as fair-ucb, or pass --spec FILE or --promise FILE")
     given = {"tolerance": tolerance, "seed": seed} | _labels(labels, shares, groups)
     given["sensitive"] = lifted(policy, sensitive or None)
-    limits = limits_of(cap, window, tolerance)
+    set_too = _settings(settings or [])
+    limits = limits_of(cap, window, None if "cap_tolerance" in set_too else tolerance)
     check_limits(limits, described)
     if limits and not shares:
         given["shares"] = {str(arm): 0 for arm in (range(labels) if isinstance(labels, int) else labels or ())} or None
@@ -132,7 +133,7 @@ def new(
     for option, value in given.items():
         if value is not None:
             put(described, option, value)
-    described |= _settings(settings or [])
+    described |= set_too
     made = policy_from(described, bounded=False)
     learned = 0 if learn is None else _learn(made, learn, arm, reward)
     study = Study.create(store, made, name=name, expire_after=expire_after, expire_reward=expire_reward)
