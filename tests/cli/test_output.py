@@ -8,16 +8,16 @@ import pytest
 
 import evenhand as eh
 from evenhand.cli import main
-from evenhand.cli.output import picture, records, visible
+from evenhand.cli.output import records, saved, visible
 from evenhand.plots.style import figure
 from evenhand.studies import Ask
 from tests.cli.shell import answer, evenhand
 
 
-def test_signs_that_the_fonts_lack_are_empty_boxes_in_a_picture_and_no_warning(tmp_path):
+def test_signs_that_the_fonts_lack_are_empty_boxes_in_a_picture_and_no_warning():
     drawn, axes = figure()
     axes.set_title("日本 🙂")
-    assert picture(drawn, tmp_path, "signs").read_bytes().startswith(b"\x89PNG")
+    assert saved(drawn).startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(

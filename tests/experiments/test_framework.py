@@ -11,7 +11,7 @@ from evenhand.experiments.framework import Claim, Report, Runner, catalogue, exp
 from evenhand.plots.style import figure
 from evenhand.version import __version__
 
-CLAIM = Claim("it rises | falls", "Figure 0", "the slope is above 0", ours=True)
+CLAIM = Claim("it rises | falls", "Figure 0", "the slope is above 0", kind="ours")
 
 
 @pytest.fixture

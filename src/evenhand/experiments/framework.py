@@ -45,19 +45,14 @@ class Claim:
     ----------
     needs : the least settings by name, such as {"rounds": 1_000_000}; of a setting with several values the largest
         counts. Empty where the claim can be judged at any size.
-    ours : whether the statement is ours, about something that the paper words otherwise or does not say.
+    kind : "ours" where the paper says it in another way, or not at all.
     """
 
     says: str
     where: str
     tolerance: str
     needs: Mapping[str, float] = field(default_factory=dict)
-    ours: bool = False
-
-    @property
-    def of(self) -> str:
-        """Whose statement it is."""
-        return "ours" if self.ours else "paper"
+    kind: Literal["paper", "ours"] = "paper"
 
     def verdict(
         self, reproduced: bool, measured: str, settings: object = None, *, certainty: float = 0.0
@@ -104,7 +99,7 @@ class ClaimVerdict:
         """Return the verdict as plain data."""
         return {
             "claim": self.claim.says,
-            "kind": self.claim.of,
+            "kind": self.claim.kind,
             "where": self.claim.where,
             "tolerance": self.claim.tolerance,
             "measured": self.measured,
@@ -210,18 +205,9 @@ class Runner:
         rounds : how many instead of those of the settings.
         checkpoints, spacing : as for `eh.simulate`.
         """
-        return simulate(
-            policies,
-            world,
-            rounds=settings.rounds if rounds is None else rounds,
-            replications=settings.replications,
-            seed=settings.seed,
-            checkpoints=checkpoints,
-            spacing=spacing,
-            jobs=self.jobs,
-            progress=self.progress,
-            store=self.store,
-        )
+        what = {"rounds": rounds or settings.rounds, "replications": settings.replications, "seed": settings.seed}
+        how: dict[str, Any] = {"jobs": self.jobs, "progress": self.progress, "store": self.store}
+        return simulate(policies, world, **what, **how, checkpoints=checkpoints, spacing=spacing)
 
 
 @dataclass
@@ -314,12 +300,12 @@ class Experiment:
             lines.append(f"- {name}{unit}: {value}")
         lines += [
             "",
-            "| claim | of | where | counts as reproduced if | measured | verdict |",
+            "| claim | kind | where | counts as reproduced if | measured | verdict |",
             "|---|---|---|---|---|---|",
         ]
         for verdict in report.verdicts:
             claim = verdict.claim
-            cells = (claim.says, claim.of, claim.where, claim.tolerance, verdict.measured, verdict.text)
+            cells = (claim.says, claim.kind, claim.where, claim.tolerance, verdict.measured, verdict.text)
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
         lines += ["", *(f"- {remark}" for remark in report.remarks), ""] if report.remarks else [""]
         return "\n".join(lines)

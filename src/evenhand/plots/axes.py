@@ -110,12 +110,11 @@ def _check_dimensions(history: xr.Dataset, variable: str, facet: str | None, wit
     if facet is not None:
         one_of("facet", facet, beside)
     if several := [name for name in beside if name not in ("policy", facet)]:
-        hint = "pick one of its values with history.isel"
-        raise ArgumentError(expected("facet", f"{several[0]!r}, as {variable} has a value for each", facet, hint))
-    if facet != "policy" and history.sizes["policy"] > MOST:
+        what = f"{several[0]!r}, as {variable} has a value for each"
+        raise ArgumentError(expected("facet", what, facet, "or pick one of its values with history.isel"))
+    if facet != "policy" and (many := history.sizes["policy"]) > MOST:
         hint = "draw a panel for each with facet='policy', or pick some with history.sel(policy=[...])"
-        what = f"at most {MOST} policies in one picture"
-        raise ArgumentError(expected("history", what, history.sizes["policy"], hint))
+        raise ArgumentError(expected("history", f"at most {MOST} policies in one picture", many, hint))
 
 
 def one_of(name: str, given: object, known: Iterable[Any]) -> None:

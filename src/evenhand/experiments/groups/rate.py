@@ -58,6 +58,6 @@ def rate(settings: Rate, runner: Runner) -> Report:
             ends.append(history.true_regret.isel(round=-1))
         for name in (FAIR, POOLED):
             slope, wide = growth(horizons, np.transpose([end.sel(policy=name) for end in ends]))
-            claim = replace(RATE, ours=name == POOLED or spread > 0)
+            claim = replace(RATE, kind="ours" if name == POOLED or spread > 0 else "paper")
             report.verdicts.append(slower(claim, slope, wide, allowed, f"{name}, c = {spread:g}", settings))
     return report

@@ -140,9 +140,8 @@ def summary(history: xr.Dataset, sensitive: object) -> pd.DataFrame:
     """Return the means over replications at the end, with their intervals, of the sensitive share and of the regrets a
     round."""
     measures = {"share": history.group_share.sel(group=sensitive, drop=True)}
-    for name in ("biased_regret", "true_regret", "perceived_regret"):
-        if name in history:
-            measures[name.replace("_", " ")] = history[name] / history.attrs["rounds"]
+    losses = [name for name in ("biased_regret", "true_regret", "perceived_regret") if name in history]
+    measures |= {name.replace("_", " "): history[name] / history.attrs["rounds"] for name in losses}
     found = frame(history.drop_vars([*history.data_vars]).assign(measures)).rename(columns={"variable": "measure"})
     return found.assign(arm_share=float(history.arm_share.sel(group=sensitive)))
 

@@ -50,7 +50,7 @@ LINEAR = Claim(
     "Theorem 4",
     "mean regret within 5 % of sum_i Delta_i max(N_i of UCB1, r_i T - alpha) all over the grid",
     {"rounds": 1_000_000},
-    ours=True,
+    kind="ours",
 )
 
 

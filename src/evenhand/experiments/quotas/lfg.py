@@ -61,7 +61,7 @@ VANISHES = Claim(
     "section 6",
     "mean shortfall/t at T at most a fifth of its value at T/10, for every eta",
     {"rounds": 10_000, "replications": 20},
-    ours=True,
+    kind="ours",
 )
 MULTIPLES = {"unit": "of LFG, as multiples of sqrt(T)"}
 

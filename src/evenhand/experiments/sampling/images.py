@@ -88,11 +88,11 @@ def image_report(frame: pd.DataFrame, settings: ImageTrials) -> Report:
 
     drawn, (shares, risks) = figure(11.0, 3.8, columns=2)
     mixture = over_trials(frame[frame["scheme"] == "A_opt"], "share", "group").assign(scheme="A_opt", measure="share")
-    title, up = "Mixture of the training set, A_opt", "share of the rows"
-    plot_means(mixture, "round", "group", of="trials", title=title, across="round", up=up, ax=shares)
+    labels = {"across": "round", "title": "Mixture of the training set, A_opt", "up": "share of the rows"}
+    plot_means(mixture, "round", "group", of="trials", **labels, ax=shares)
     shares.set_ylim(0, 1)
-    worst, title = over_trials(worst_risks(frame), "test_risk"), "Risk of the worst-off group"
-    plot_means(worst, "round", "scheme", of="trials", title=title, across="round", up="risk", ax=risks)
+    worst, labels = over_trials(worst_risks(frame), "test_risk"), {"title": "Risk of the worst-off group", "up": "risk"}
+    plot_means(worst, "round", "scheme", of="trials", **labels, across="round", ax=risks)
     ends = table_1(frame.assign(final_risk=frame["test_risk"])).drop(
         columns=["accuracy_after_refit", "accuracy_after_refit_deviation"]
     )

@@ -82,7 +82,7 @@ REWEIGHTED = Claim(
     "Section 6 leaves the last training step open",
     "worst risk of uniform collection with reweighting above that of A_opt by more than two standard errors",
     {"rounds": 1000, "trials": 100},
-    ours=True,
+    kind="ours",
 )
 
 

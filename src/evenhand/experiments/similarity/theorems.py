@@ -42,7 +42,7 @@ SHAPE = Claim(
     "Theorem 4, constant taken as one",
     "the mean of every cell with k >= 3 is below the bound",
     {"rounds": 100_000, "replications": 10},
-    ours=True,
+    kind="ours",
 )
 ADVERSARY = Claim(
     "Against an adversary that shows the pairs the policy knows least, violations still stop",
@@ -55,7 +55,7 @@ CLOSE = Claim(
     "Theorem 3: the price of the metric is a term in log T and one in epsilon T",
     "mean regret at T within 5 % of that of the policy that knows the metric",
     {"rounds": 100_000},
-    ours=True,
+    kind="ours",
 )
 SLOPE = Claim(
     "Regret grows no faster than sqrt(T)",
@@ -67,7 +67,7 @@ BELOW = Claim(
     "Regret stays below k^2 d^2 log(.) + k^3 epsilon T + d sqrt(T) log(T / delta)",
     "Theorem 3, constant taken as one",
     "mean regret below the bound at every checkpoint",
-    ours=True,
+    kind="ours",
 )
 MANY = Claim(
     "With many choices a round violations stop as well",
