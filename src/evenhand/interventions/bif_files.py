@@ -34,25 +34,25 @@ Table = Floats
 Network = tuple[States, dict[str, tuple[str, ...]], dict[str, Table]]
 
 
-class Token(str):
-    """A word, a sign, or what a quotation holds, with the line in which it stands."""
+class Word(str):
+    """A word or a sign, or what a quotation holds, with the line in which it stands."""
 
     line: int
 
 
-Tokens = list[Any]
-"""Of a list of `Token` a text would be no element for a checker of types."""
+Words = list[Any]
+"""Of `Word`, in which a checker of types would look for no text."""
 
 
 class Block(NamedTuple):
     """`kind head { statements }` of a file."""
 
     source: Path
-    kind: Token
-    head: Tokens
-    statements: list[Tokens]
+    kind: Word
+    head: Words
+    statements: list[Words]
 
-    def fail(self, message: str, at: Tokens | None = None) -> NoReturn:
+    def fail(self, message: str, at: Words | None = None) -> NoReturn:
         """Refuse the file with the line of a statement, or of the block."""
         _fail(self.source, self.kind.line if at is None else at[0].line, message)
 
@@ -89,7 +89,7 @@ def read_blocks(text: str, source: Path) -> Iterator[Block]:
     TableError
         If there is anything else, or a block, a comment or a quotation has no end.
     """
-    tokens: Tokens = list(_tokens(text, source))
+    tokens: Words = list(_words_of(text, source))
     at = 0
     while at < len(tokens):
         kind = tokens[at]
@@ -107,13 +107,13 @@ def read_blocks(text: str, source: Path) -> Iterator[Block]:
         at = closed + 1
 
 
-def _tokens(text: str, source: Path) -> Iterator[Token]:
+def _words_of(text: str, source: Path) -> Iterator[Word]:
     line = at = 0
     for found in _TOKEN.finditer(text):
         line, at = line + text.count("\n", at, found.start()), found.start()
         if found[2]:
             _fail(source, line + 1, f"{CUT}a quotation or a comment has no end")
-        token = Token(found[3] or found[1])
+        token = Word(found[3] or found[1])
         token.line = line + 1
         yield token
 
@@ -231,7 +231,7 @@ def _table(block: Block, names: list[str], states: States) -> Table:
     return table
 
 
-def _numbers(block: Block, statement: Tokens, first: int, size: int, of: str) -> list[float]:
+def _numbers(block: Block, statement: Words, first: int, size: int, of: str) -> list[float]:
     tokens = statement[first:]
     if len(tokens) != size:
         block.fail(f"{of}expected {size} numbers, got {len(tokens)}", statement)

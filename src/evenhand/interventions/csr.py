@@ -108,7 +108,7 @@ class CSR(Search):
     ) -> None:
         self.delta = None if delta is None else real("delta", delta, above=0, below=1)
         self.slack = real("slack", slack, low=0)
-        self.pooled = yes_or_no("pooled", pooled)
+        self._pooled = self.pooled = yes_or_no("pooled", pooled)
         self.tested = self.pooled and delta is not None
         if self.slack and not self.tested:
             raise ArgumentError(expected("slack", "0 without tests: the published rules have no slack", slack))
@@ -129,9 +129,8 @@ class CSR(Search):
 
     def deliver(self, evidence: Evidence, *, logged: bool) -> None:
         if self.tested:
-            rows = evidence.rows.reshape(-1)
-            at = np.flatnonzero(rows)
-            self._take_in(at, rows[at], logged)
+            at = np.flatnonzero(evidence.rows)
+            self._take_in(at, evidence.rows.reshape(-1)[at], logged)
 
     def _take_in(self, at: Ints, times: Floats, logged: bool) -> None:
         """Learn from trials that were told together: which of the (2, K, S, places, Y states) were seen, how often

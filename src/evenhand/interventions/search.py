@@ -57,7 +57,7 @@ class Search(AskTell, Parameters):
     """Whether there is a tolerance."""
     certifies: ClassVar[bool] = False
     """Whether only a candidate that was shown to be fair is named, and none where none was."""
-    pooled = False
+    _pooled = False
     """Whether estimates have mixture weights."""
     tested = False
     """Whether answers rest on tests at a stated level, `delta`."""
@@ -97,7 +97,7 @@ class Search(AskTell, Parameters):
         usual = 1.0 / math.sqrt(self.budget) if papers else float(self._costs.mean())
         self._allowance = usual if mean_cost is None else mean_cost
         self._phases = self.phases()
-        problem.check_support(gaps=self.constrained, pooled=self.pooled)
+        problem.check_support(gaps=self.constrained, pooled=self._pooled)
         if min(phase.size for phase in self._phases) < 1:
             hint = "raise it until each phase has a trial"
             raise ArgumentError(expected("budget", f"trials for {len(self._phases)} phases", budget, hint))
@@ -327,7 +327,7 @@ class Search(AskTell, Parameters):
         """Return the estimates that the last phase was judged by, on the scale [0, 1]."""
         used = self._used if self.phase else self._recent
         level = self._phases[max(self.phase, 1) - 1].level
-        return (self.problem.mixture if self.pooled else self.problem.clipped)(used, level)
+        return (self.problem.mixture if self._pooled else self.problem.clipped)(used, level)
 
     @locked
     def _choice(self) -> tuple[int | None, Status]:
