@@ -79,7 +79,7 @@ class Forms:
             if metric.error_rate == 0.0:
                 rival: DistanceLearner | None = agreeing(metric.verdicts, structure)
             else:
-                rival = self._learner(metric).taught_as(metric) if self._worse(metric) <= 1 else None
+                rival = self._learner(metric)._taught_as(metric) if self._worse(metric) <= 1 else None
             self._tried = told, rival
         return [metric] if self._tried[1] is None else [metric, self._tried[1]]
 

@@ -265,7 +265,7 @@ class DistanceLearner(Parameters):
         for v in self.log.entries:
             self._take(v)
 
-    def taught_as(self, other: DistanceLearner) -> Self:
+    def _taught_as(self, other: DistanceLearner) -> Self:
         """Take the verdicts of another learner's log in place of everything, and return the learner."""
         assert other.dimension is not None
         self.begin(other.dimension, other.copies)

@@ -112,7 +112,7 @@ def switch_to_robust_belief(policy: LipschitzUCB) -> None:
 def believe_anew(policy: LipschitzUCB, belief: DistanceLearner) -> None:
     """Let another learner take the place of the policy's, and tell it the whole log."""
     exact = policy.metric
-    belief.taught_as(exact)
+    belief._taught_as(exact)
     # Whoever waits for the old learner's lock must not run beside whoever takes the new one's.
     belief._lock = exact._lock
     policy.adopt(belief)
