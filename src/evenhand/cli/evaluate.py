@@ -171,13 +171,9 @@ def evaluate(
         _draw(found, picture, at_least)
     sees = any(traits_of(one).contextual for one in learners)
     costs = None if stated is None or position else known_price(stated, frame, arm, reward, contexts=sees)
-    last = list(every.values())[-1]
-    met = None if at_least is None else last.at_least(at_least)
+    met = None if at_least is None else list(every.values())[-1].at_least(at_least)
     if json:
-        differences = found.differences.to_dict("records") if isinstance(found, Comparison) else []
-        policies = [_body(name, one) for name, one in every.items()]
-        side_by_side = [] if found.estimates is None else found.estimates.to_dict("records")
-        body = {"policies": policies, "differences": differences, "estimates": side_by_side, "met": met}
+        body = _bodies(every, found) | {"met": met}
         as_json(body if costs is None else body | {"price": price_body(costs)}, found)
     else:
         _say(log, every, found, at_least, costs)
@@ -280,6 +276,14 @@ def _draw(found: Evaluation | Comparison, picture: Path, at_least: float | None)
     from evenhand.plots import plot_evaluation
 
     draw(folder(picture.parent), picture.stem, partial(plot_evaluation, found, at_least=at_least))
+
+
+def _bodies(every: dict[str, Evaluation], found: Evaluation | Comparison) -> dict[str, Any]:
+    """Return evaluations, their differences and what other estimators say, for programs."""
+    differences = found.differences.to_dict("records") if isinstance(found, Comparison) else []
+    side_by_side = [] if found.estimates is None else found.estimates.to_dict("records")
+    policies = [_body(name, one) for name, one in every.items()]
+    return {"policies": policies, "differences": differences, "estimates": side_by_side}
 
 
 def _body(name: str, found: Evaluation) -> dict[str, Any]:

@@ -133,8 +133,7 @@ class PairQueue(AskTell, Parameters):
         who, waiting = read_auditor(annotator) or "", self._waiting
         if self.ended:
             raise ExhaustedError(f"{self.form}; no further answer would help until some are withdrawn")
-        question = self._most_telling(who)
-        if question is None:
+        if (question := self._most_telling(who)) is None:
             self._waiting = waiting
             copy.deepcopy(self)._sought(who)  # that nothing is left is known only after decisions
             question = self._sought(who)
@@ -231,12 +230,11 @@ class PairQueue(AskTell, Parameters):
         ArgumentError, VerdictError
             If there are no such two people, or no metric could agree with the answer.
         """
-        last = len(self._rows) - 1
-        one, other = whole("one", one, low=0, high=last), whole("other", other, low=0, high=last)
+        rows = self._rows
+        one, other = (whole(name, row, low=0, high=len(rows) - 1) for name, row in (("one", one), ("other", other)))
         if one == other:
             raise ArgumentError(expected("other", "another person than one", Wording("the same")))
-        people = self._rows[one], self._rows[other]
-        told, contradicted = self.policy.judge(*people, gap, unfair, auditor=read_auditor(auditor))
+        told, contradicted = self.policy.judge(rows[one], rows[other], gap, unfair, auditor=read_auditor(auditor))
         self._answers[told] = Question(min(one, other), max(one, other), float(gap))
         self._take_form(contradicted)
         return told

@@ -23,9 +23,9 @@ from evenhand.service.routes.fields import (
     TICKET,
     Body,
     Cell,
-    Envelope,
+    DecisionBatch,
+    DecisionOut,
     ErrorOut,
-    Label,
     Name,
     Scalar,
     Ticket,
@@ -123,38 +123,6 @@ class AskHeaders(BaseModel):
         description="Your own name for this decision: asking again with the same key returns the same decision. In a "
         "batch the i-th decision has the name KEY#i.",
     )
-
-
-class DecisionOut(BaseModel):
-    """A decision; which fields it has beside the ticket depends on the policy."""
-
-    ticket: str = Field(examples=[TICKET])
-    id: int = Field(examples=[17])
-    round: int | None = Field(None, description="The round, 1, 2, ...")
-    phase: int | None = Field(None, description="The phase of a search.")
-    arm: Label | None = Field(None, description="The arm to play.", examples=["a"])
-    group: Label | None = Field(None, description="The group to sample from.")
-    index: int | None = Field(None, description="The arm's or group's position, from 0; -1 for none.")
-    arms: list[str | int] | None = Field(None, description="All arms to play, the best first, where there are several.")
-    indexes: list[int] | None = Field(None, description="Their positions, from 0.")
-    count: int | None = Field(None, description="How many rows to sample.")
-    probabilities: list[float] | None = Field(None, description="What the arm was drawn from; null if not drawn.")
-    reason: str | None = Field(None, description="Why.", examples=["owed its share"])
-    reason_code: str | None = Field(None, description="The kind of the reason, for programs.", examples=["forced"])
-    frame: dict[str, list[Any]] | None = Field(None, description="A table, by columns: what to try how often.")
-    plan: list[list[int]] | None = None
-    item: Label | None = Field(None, description="The id of the item to label.")
-    purpose: str | None = Field(None, description="Whether the item's label trains or validates the model.")
-    content: str | None = Field(None, description="What people see of the item: a text, or a picture's address.")
-    choices: list[str | int] | None = Field(None, description="All labels, where they are known.")
-    gap: float | None = Field(None, description="How much the probabilities of the two people of a pair differ.")
-    people: dict[str, list[str]] | None = Field(None, description="What is shown of the two people, by feature.")
-
-
-class DecisionBatch(BaseModel):
-    """Decisions in the order of the request; a row that was refused is an error, and the others were taken."""
-
-    decisions: list[DecisionOut | Envelope]
 
 
 async def ask(
