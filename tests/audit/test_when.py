@@ -125,3 +125,31 @@ def test_the_command_gives_times_in_words_json_and_tables(tmp_path: Path) -> Non
     body = json.loads(call(*asked, "--json").output)
     assert (body["stretches"], body["last_violation"]) == (expected.stretches, expected.last_violation)
     assert body["first_violation_at"] == log["at"][first[0] - 1]
+
+
+def test_a_share_that_changes_is_counted_in_its_own_rounds(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    log = _log(2_000)
+    log.to_csv("log.csv", index=False)
+    shares = pd.DataFrame({"from": [1, 1, 1, 801], "arm": list("abca"), "share": [0.4, 0.0, 0.1, 0.45]})
+    shares.to_csv("shares.csv", index=False)
+    asked = ("report", "log.csv", "--shares", "shares.csv", "--tolerance", "60", "--times", "at", "--json")
+    body = json.loads(call(*asked).stdout)
+    expected = []
+    for arm, share, since, until in (
+        ("a", 0.4, 1, 800),
+        ("c", 0.1, 1, None),
+        ("a", 0.45, 801, None),
+        ("b", None, 1, None),
+    ):
+        part = log["arm"][since - 1 : until]
+        had, of = int((part == arm).sum()), len(part)
+        row = {"name": arm, "promised": share, "since": since, "until": until, "had": had, "of": of, "share": had / of}
+        expected.append(row | {"behind": share and pytest.approx(share * of - had)})
+    told = [{name: value for name, value in row.items() if not name.endswith("_at")} for row in body["who"]]
+    assert told == expected
+    assert body["who"][2]["since_at"] == str(log["at"][800])
+    assert body["changes"] == [{"round": 801, "at": str(log["at"][800]), "what": "a at least 0.45"}]
+    found = eh.audit.promise(log, arm="arm", shares=shares, tolerance=60)
+    marks = [line for line in eh.plots.plot_audit(found).lines if line.get_linestyle() == ":"]
+    assert [line.get_xdata()[0] for line in marks] == [801]  # type: ignore[index]

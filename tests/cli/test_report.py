@@ -410,3 +410,15 @@ def test_everybody_who_is_promised_something_is_named_since_each_promise_began(c
         assert re.search(rf" {name} {since} \(.{{26,70}} {row['share']:.4g} {row['had']} {mean} ", words)
     forced = int((inner["reason"] == "owed its share").sum())
     assert f"The promise forced {forced} of {len(inner)} decisions." in words
+
+
+def test_weights_that_are_not_told_yet_are_left_out_and_said_to_be(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    promise = eh.Promise({"a": 0.3, "b": 0}, weight="tokens", largest=10, tolerance=40, in_flight=5)
+    with eh.Study.create("s.evenhand", eh.quotas.DeadlineLearn(eh.learners.UCB1(), promise)) as study:
+        for _ in range(8):
+            study.tell(study.ask(), 1.0, weight=4)
+        study.tell(study.ask(count=2)[1], 1.0, weight=9)
+    body = json.loads(call("report", "s.evenhand", "--json").stdout)
+    assert {row["of"] for row in body["who"]} == {32}
+    assert "leaves out the decisions from the first on whose tokens is not told yet" in " ".join(body["notes"])

@@ -7,7 +7,8 @@ import pandas as pd
 from sqlalchemy import create_engine, text
 
 import evenhand as eh
-from evenhand.cli.studies.show import bars, pictures
+from evenhand.cli.studies.pictures import pictures
+from evenhand.cli.studies.show import bars
 from evenhand.errors import ArgumentError, StateFileError
 from evenhand.plots.style import figure
 from evenhand.studies import Ask, Study, Tell
@@ -135,6 +136,32 @@ def test_an_export_is_a_row_a_decision(played, tmp_path):
     printed = answer("export", played, "--out", "-")
     assert printed == (tmp_path / "log.csv").read_text()
     assert eh.audit.promise(log, arm="arm", shares={"a": 0.2, "b": 0.3}).kept
+
+
+def test_an_export_holds_the_decisions_of_a_period(played, tmp_path):
+    out = tmp_path / "log.csv"
+    answer("export", played, "--out", out)
+    log = pd.read_csv(out)
+    at = pd.to_datetime(log["at"])
+    inside = log[(at >= at[20]) & (at < at[45])]
+    period = ("--since", at[20].isoformat(), "--until", at[45].isoformat())
+    said = answer("export", played, "--out", out, *period)
+    assert f"Only the {len(inside)} of 60 decisions from " in said
+    pd.testing.assert_frame_equal(pd.read_csv(out), inside.reset_index(drop=True))
+    answer("export", played, "--form", "bandit", "--out", out, *period)
+    told = pd.read_csv(out)
+    assert told["ticket"].tolist() == inside["ticket"][inside["status"] == "told"].tolist()
+    assert len(told) + told["decisions_left_out"].sum() == len(inside)
+    refused(
+        ArgumentError,
+        "--since: expected a time with decisions of the log",
+        "export",
+        played,
+        "--out",
+        out,
+        "--since",
+        "2999-01-01",
+    )
 
 
 def test_labels_of_several_kinds_are_exported_as_text(tmp_path):

@@ -309,7 +309,7 @@ def finding(owed: AuditedPromise, counts: Counts, entered: Entered) -> Audit:
             if began and (first is None or began < first.round):
                 first = Breach(kind, arms, rate, began, shown.first_by, segment, slack, weight)
             if kind == "floor":
-                furthest = max(furthest, (worst, worst_at, _named(arms)), key=lambda one: one[0])
+                furthest = (worst, worst_at, _named(arms)) if worst > furthest[0] else furthest
                 if len(arms) == 1:
                     i = place[arms[0]]
                     if worst > largest[i]:

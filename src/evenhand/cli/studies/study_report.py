@@ -78,6 +78,8 @@ def study_report(place: str, name: str | None, call: Sequence[str], since: str, 
         parts = {heading: parts[heading] for heading in ("What is promised",) if heading in parts}
     notes = [f"{only} are counted. What the log shows is about all of it."] * bool(since or until)
     notes += [in_shell(note) for note in (*notes_of(policy), *found.notes)]
+    if promise is not None and promise.in_flight is not None and seen.open:
+        notes += [f"Who got what leaves out the decisions from the first on whose {promise.weight} is not told yet."]
     lines = [line for line in in_sentences(of, found) if line.removeprefix("note: ") not in notes]
     parts["What the log shows"] = [f"The study began on {created:%Y-%m-%d at %H:%M} UTC.", lines]
     known = ["--known", found.digest] if found.digest else []
