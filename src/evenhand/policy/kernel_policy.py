@@ -139,8 +139,7 @@ class KernelPolicy(AskTell, Parameters):
             the arms or whose columns are not those of earlier rounds.
         """
         with self._lock:
-            if scores is not None:
-                contexts, available = self._scored(scores, contexts, available)
+            contexts, available = scores_as_shown(self, scores, contexts, available)
             shown = self._read_contexts(contexts) if self._traits.contextual or contexts is not None else NO_CONTEXTS
             engine = self._engine or self.engine
             before = None if available is None else self._offer(self._positions(available))
@@ -535,11 +534,6 @@ class KernelPolicy(AskTell, Parameters):
 
     # ------------------------------------------------------------------ inside
 
-    def _scored(self, scores: object, contexts: object, available: object) -> tuple[Any, Any]:
-        """Return scores, contexts and an offer as contexts and an offer alone."""
-        known = Labels(self.arms or ()), self._on_offer(), self._traits.scored
-        return scores_as_shown(scores, contexts, available, *known)
-
     def _on_offer(self) -> list[int]:
         """Return the positions of the arms that are on offer where nothing else is said."""
         return list(range(len(self.arms or ())))
@@ -553,8 +547,9 @@ class KernelPolicy(AskTell, Parameters):
     def _offer(self, available: list[int]) -> Ints:
         """Have decisions taken among these arms alone; return which were on offer before."""
         what = Wording(NOTHING, f": {type(self).__name__} assumes that every arm is on offer")
-        offered = [self._labels[arm] for arm in available]
-        raise ArgumentError(expected("available", what, offered, "DeadlineLearn supports it"))
+        raise ArgumentError(
+            expected("available", what, [self._labels[i] for i in available], "DeadlineLearn supports it")
+        )
 
     def _restore_variant(self, snapshot: dict[str, Any]) -> None:
         """Take the form that the state of a snapshot has, where there are several."""
