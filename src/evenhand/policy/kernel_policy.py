@@ -165,8 +165,7 @@ class KernelPolicy(AskTell, Parameters):
         probability: float | LazyProbabilities = drawn
         distribution = self._distribution(why)
         if kept is not None:
-            probability = engine.lazy_probabilities(shown, kept)
-            chance = Chance(probability)
+            chance = Chance(probability := engine.lazy_probabilities(shown, kept))
         elif distribution is not None:
             probability, chance = float(distribution[index]), Chance(distribution)
         else:
@@ -547,9 +546,8 @@ class KernelPolicy(AskTell, Parameters):
     def _offer(self, available: list[int]) -> Ints:
         """Have decisions taken among these arms alone; return which were on offer before."""
         what = Wording(NOTHING, f": {type(self).__name__} assumes that every arm is on offer")
-        raise ArgumentError(
-            expected("available", what, [self._labels[i] for i in available], "DeadlineLearn supports it")
-        )
+        offered = [self._labels[arm] for arm in available]
+        raise ArgumentError(expected("available", what, offered, "DeadlineLearn supports it"))
 
     def _restore_variant(self, snapshot: dict[str, Any]) -> None:
         """Take the form that the state of a snapshot has, where there are several."""
