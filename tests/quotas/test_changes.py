@@ -282,6 +282,22 @@ def test_lotteries_and_windows_change(made, more, tmp_path):
     assert promise.owes
 
 
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [({"lottery": 0.5}, "lottery: expected a lottery without caps"), ({"priced": True}, "priced: expected shares of")],
+)
+def test_neither_a_lottery_nor_prices_take_a_cap_that_they_cannot_keep(more, says):
+    policy = DeadlineLearn(UCB1(), {"a": 0.1, "b": 0}, **more)
+    for change in (
+        lambda: policy.add("c", cap=0.5),
+        lambda: policy.change(Promise({"a": 0.1, "b": 0}, caps={"b": 0.5}, offers="any")),
+    ):
+        with pytest.raises(ArgumentError, match=says):
+            change()
+    assert policy.arms == ("a", "b")
+    assert policy.promise.caps is None
+
+
 def test_a_promise_of_another_kind_is_kept_from_its_change_on():
     policy = DeadlineLearn(UCB1(), Promise({"a": 0, "b": 0, "c": 0}, caps={"c": "1/2"}, offers=["a", "b"]))
     played = []

@@ -50,23 +50,19 @@ def _places_of(labels: list[Any], arms: Labels) -> list[int] | None:
         return None if -1 in found else found
 
 
-def scores_as_shown(
-    scores: object,
-    contexts: object,
-    available: object,
-    arms: Labels,
-    on_offer: list[int],
-    ends: tuple[float, float] | None,
-) -> tuple[list[list[float]], list[Label] | None]:
-    """Return scores as what a log has of them: contexts (n_arms, 1), 0 for arms that are not on offer, and the arms on
-    offer, None where these are all of `on_offer`. Of equal scores each after the first is the next lower number, so
-    that the first that is given leads.
+def scores_as_shown(policy: Any, scores: object, contexts: object, available: object) -> tuple[Any, Any]:
+    """Return contexts and an offer as they are given, or scores as what a log has of them: contexts (n_arms, 1), 0 for
+    arms that are not on offer, and the arms on offer, None where these are all. Of equal scores each after the first is
+    the next lower number, so that the first that is given leads.
 
     Raises
     ------
     ArgumentError
-        If the policy takes none, where `ends` is None, anything is given beside them, or one is no number within them.
+        If the policy takes none, anything is given beside them, or one is no number in the range that is declared.
     """
+    if scores is None:
+        return contexts, available
+    arms, ends = Labels(policy.arms or ()), policy._traits.scored
     if ends is None:
         hint = "DeadlineLearn(Scores(), ...) takes them"
         raise ArgumentError(expected("scores", Wording(NOTHING, ": this policy ranks the arms itself"), scores, hint))
@@ -83,7 +79,7 @@ def scores_as_shown(
     for place in sorted(range(len(numbers)), key=numbers.__getitem__, reverse=True):
         before = min(numbers[place], math.nextafter(before, -math.inf))
         shown[offered[place]] = [before]
-    return shown, None if sorted(offered) == on_offer else list(given)
+    return shown, None if sorted(offered) == policy._on_offer() else list(given)
 
 
 def checked_reward(reward: object, low: float, high: float, name: str = "reward") -> float:

@@ -139,8 +139,7 @@ class KernelPolicy(AskTell, Parameters):
             the arms or whose columns are not those of earlier rounds.
         """
         with self._lock:
-            if scores is not None:
-                contexts, available = self._scored(scores, contexts, available)
+            contexts, available = scores_as_shown(self, scores, contexts, available)
             shown = self._read_contexts(contexts) if self._traits.contextual or contexts is not None else NO_CONTEXTS
             engine = self._engine or self.engine
             before = None if available is None else self._offer(self._positions(available))
@@ -166,8 +165,7 @@ class KernelPolicy(AskTell, Parameters):
         probability: float | LazyProbabilities = drawn
         distribution = self._distribution(why)
         if kept is not None:
-            probability = engine.lazy_probabilities(shown, kept)
-            chance = Chance(probability)
+            chance = Chance(probability := engine.lazy_probabilities(shown, kept))
         elif distribution is not None:
             probability, chance = float(distribution[index]), Chance(distribution)
         else:
@@ -534,11 +532,6 @@ class KernelPolicy(AskTell, Parameters):
         return OpenDecision.logged(decided, contexts, certain, self._traits.plays > 1)
 
     # ------------------------------------------------------------------ inside
-
-    def _scored(self, scores: object, contexts: object, available: object) -> tuple[Any, Any]:
-        """Return scores, contexts and an offer as contexts and an offer alone."""
-        known = Labels(self.arms or ()), self._on_offer(), self._traits.scored
-        return scores_as_shown(scores, contexts, available, *known)
 
     def _on_offer(self) -> list[int]:
         """Return the positions of the arms that are on offer where nothing else is said."""

@@ -15,6 +15,7 @@ from evenhand.arguments import one_of
 from evenhand.errors import ArgumentError, ErasedError, EvenhandError, ReplayError, Wording, expected
 from evenhand.policy.answers import LearnerAnswers
 from evenhand.policy.ask_tell import AskTell
+from evenhand.policy.given import scores_as_shown
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
 from evenhand.promises.amounts import amount_of, plain_amount
@@ -227,7 +228,9 @@ class Arguments:
         kept = self.validate("ask", given)
         if "scores" not in kept or not isinstance(policy, KernelPolicy):
             return kept
-        contexts, available = policy._scored(revive(kept.pop("scores")), kept.get("contexts"), kept.get("available"))
+        contexts, available = scores_as_shown(
+            policy, revive(kept.pop("scores")), kept.get("contexts"), kept.get("available")
+        )
         return kept | {"contexts": contexts} | ({} if available is None else {"available": to_plain(available)})
 
 
