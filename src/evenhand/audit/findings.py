@@ -312,8 +312,9 @@ def finding(owed: AuditedPromise, counts: Counts, entered: Entered) -> Audit:
                 furthest = (worst, worst_at, _named(arms)) if worst > furthest[0] else furthest
                 if len(arms) == 1:
                     i = place[arms[0]]
-                    if worst > largest[i]:
-                        largest[i], worst_rounds[i] = worst, worst_at
+                    largest[i], worst_rounds[i] = (
+                        (worst, worst_at) if worst > largest[i] else (largest[i], worst_rounds[i])
+                    )
                     in_violation[i] += counts.times[at]
                     left[i] += float((term.clause.share * int(counts.clock[at]) - int(counts.plays[at])) / owed.scale)
     enough, notes = _tested(owed, counts, entered) if first is None else (True, ())

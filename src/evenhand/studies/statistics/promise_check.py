@@ -13,7 +13,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from evenhand.audit.findings import promise_row
 from evenhand.errors import ReplayError, expected
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.labels import Labels
@@ -26,6 +25,7 @@ from evenhand.promises.round_kernels import Rounds
 from evenhand.promises.versions import changed, joined, without
 from evenhand.protocol import Label, as_label
 from evenhand.studies.statistics.late_weights import LateWeights
+from evenhand.studies.statistics.promise_history import PromiseHistory, carried_over
 
 BATCH = 2**16
 """Rounds times arms that are entered at once."""
@@ -67,9 +67,7 @@ class PromiseCheck:
         weighed = self.promise is not None and self.promise.weight is not None
         self._late = LateWeights(self.promise) if weighed else None
         self._books = ClauseCounts((), ()) if self.promise is None else self._opened()
-        self._since = [(1, 0)] * len(self._books.clauses)
-        """The round with which the promise of each clause began, and how many rounds its clock waited then."""
-        self._ended: list[dict[str, Any]] = []
+        self._history = PromiseHistory(len(self._books.clauses), self._scale)
 
     def decided(self, played: Sequence[Any], given: dict[str, Any] | None = None, ticket: int | None = None) -> None:
         """Count the next round's decision, by the positions of its arms, the arguments of its `ask`, and its ticket.
@@ -189,7 +187,8 @@ class PromiseCheck:
             gone = [other for other in gone if other != label]
         late, wait = (label, int(returned)) if kind == "add" else (None, 0)
         self._books = self._opened(None if label is None else self._books, late, wait)
-        self._begin(before, label, wait)
+        after = self._rounds + len(self._ends)
+        self._history.go_on(before, self._books, after, label, retired=self.retired, wait=wait)
         self.retired = gone
 
     def _new_label(self, label: Label) -> None:
@@ -204,49 +203,12 @@ class PromiseCheck:
     def _opened(self, before: ClauseCounts | None = None, late: Label | None = None, wait: int = 0) -> ClauseCounts:
         """Return books of what is promised now, whose clauses stand where they stood before; those of an arm that comes
         late start anew, its floor after so many rounds."""
-        clauses = self._clauses()
         empty = self._new_books()
-        if before is None:
-            return empty
-        stand, old = empty.standing, before.standing
-        place = {(clause.kind, clause.arms): q for q, clause in enumerate(before.clauses)}
-        stand.tick[:], stand.round[:] = old.tick, old.round
-        for q, clause in enumerate(clauses):
-            fresh = late is not None and clause.arms == (late,)
-            at = None if fresh else place.get((clause.kind, clause.arms))
-            if at is not None:
-                for new, known in ((stand.clock, old.clock), (stand.seen, old.seen), (stand.plays, old.plays)):
-                    new[:, q] = known[:, at]
-                n = min(stand.recent.shape[2], old.recent.shape[2])
-                stand.recent[:, q, :n] = old.recent[:, at, :n]
-            elif fresh and clause.kind == "floor":
-                stand.clock[:, q] = -wait
-        return self._new_books(stand)
+        return empty if before is None else self._new_books(carried_over(before, empty, late, wait))
 
     def _new_books(self, standing: StretchCounts | None = None) -> ClauseCounts:
         """Return books of what is promised now that stand there."""
         return ClauseCounts(self._clauses(), self._labels, standing=standing, rounds=self._rounds, scale=self._scale)
-
-    def _begin(self, before: ClauseCounts, moved: Label | None, wait: int) -> None:
-        """Note which promises end and which begin now: those of one arm that was `moved`, or all of them."""
-        after, now = self._rounds + len(self._ends), {clause: q for q, clause in enumerate(self._books.clauses)}
-        stay = enumerate(() if moved is None else before.clauses)
-        same = {clause: q for q, clause in stay if clause.arms != (moved,) and clause in now}
-        ended = [row for clause, row in self._rows(before).items() if clause not in same and row["since"] <= after]
-        self._ended = [*self._ended, *(row | {"until": after} for row in ended)]
-        self._books.go_on(before.seen, {now[clause]: q for clause, q in same.items()})
-        begun = {clause: self._since[q] for clause, q in same.items()}
-        fresh = {clause: (after + 1, wait * (clause.kind == "floor" and clause.arms == (moved,))) for clause in now}
-        self._since = [*(fresh | begun).values()]
-
-    def _rows(self, books: ClauseCounts) -> dict[Clause, dict[str, Any]]:
-        """Return the row of each clause of closed books as an audit has it, without those of retired arms."""
-        spans, gone = zip(books.clauses, self._since, strict=True), set(self.retired)
-        return {
-            clause: promise_row(clause, books.counts, q, self._scale, span=span)
-            for q, (clause, span) in enumerate(spans)
-            if not gone.issuperset(clause.arms)
-        }
 
     # ------------------------------------------------------------------ what it shows
 
@@ -255,7 +217,7 @@ class PromiseCheck:
         """A row for each promise that was in force so far, also of arms that were owed nothing, as `Audit.promises` has
         it; those of weights without rounds whose weight is not told."""
         self.flush()
-        return [*self._ended, *self._rows(self._books.closed()).values()]
+        return [*self._history.ended, *self._history.rows(self._books.closed(), self.retired).values()]
 
     def _in_books(self) -> tuple[int, tuple[int, Any] | None, tuple[float, Subject | None, int]]:
         """Return the rounds that broke the promise, the first of them, and the largest r A - N, of rounds in the
@@ -397,6 +359,7 @@ class PromiseCheck:
             if isinstance(value, (np.ndarray, deque, dict, list, set)):
                 setattr(other, name, value.copy())
         other._books, other._late = copy.deepcopy((self._books, self._late))
+        other._history = copy.copy(self._history)
         return other
 
     def snapshot(self) -> dict[str, Any]:
@@ -417,8 +380,8 @@ class PromiseCheck:
             "retired": self.retired,
             "standing": [*self._books.standing],
             "seen": self._books.closed().seen,
-            "since": self._since,
-            "ended": self._ended,
+            "since": self._history.since,
+            "ended": self._history.ended,
             "waiting": [*waiting, [[row, *offer] for row, offer in self._offers.items()]],
         }
 
@@ -437,8 +400,8 @@ class PromiseCheck:
             standing = StretchCounts(*(np.array(values, np.int64) for values in snapshot["standing"]))
             self._books = self._new_books(standing)
             self._books.go_on(snapshot["seen"], {q: q for q in range(len(self._books.clauses))})
-            self._since = [*map(tuple, snapshot["since"])]
-            self._ended = [row | {"arm": _whole([row["arm"]])[0]} for row in snapshot["ended"]]
+            self._history.since = [*map(tuple, snapshot["since"])]
+            self._history.ended = [row | {"arm": _whole([row["arm"]])[0]} for row in snapshot["ended"]]
         played, weights, untold, offers = snapshot["waiting"]
         self._played, self._ends = [*played], [*range(1, len(played) + 1)]
         self._offers = {row: offer for row, *offer in offers}
