@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -293,7 +294,7 @@ def finding(owed: AuditedPromise, counts: Counts, entered: Entered) -> Audit:
 
     promise, labels = owed.promise, owed.promise.arms
     place = {label: i for i, label in enumerate(labels)}
-    largest, worst_rounds = np.zeros(len(labels)), np.zeros(len(labels), np.int64)
+    largest = [(0.0, 0)] * len(labels)
     in_violation, left = np.zeros(len(labels), np.int64), np.zeros(len(labels))
     rows: list[dict[str, Any]] = []
     first: Breach | None = None
@@ -312,9 +313,7 @@ def finding(owed: AuditedPromise, counts: Counts, entered: Entered) -> Audit:
                 furthest = (worst, worst_at, _named(arms)) if worst > furthest[0] else furthest
                 if len(arms) == 1:
                     i = place[arms[0]]
-                    largest[i], worst_rounds[i] = (
-                        (worst, worst_at) if worst > largest[i] else (largest[i], worst_rounds[i])
-                    )
+                    largest[i] = max(largest[i], (worst, worst_at), key=itemgetter(0))
                     in_violation[i] += counts.times[at]
                     left[i] += float((term.clause.share * int(counts.clock[at]) - int(counts.plays[at])) / owed.scale)
     enough, notes = _tested(owed, counts, entered) if first is None else (True, ())
@@ -327,8 +326,8 @@ def finding(owed: AuditedPromise, counts: Counts, entered: Entered) -> Audit:
         "share": np.divide(got, on_offer, out=np.full(len(labels), np.nan), where=on_offer > 0),
         "pulls": entered.pulls,
         **({"weight": got / owed.scale if owed.scale > 1 else got} if owed.unit else {}),
-        "worst_shortfall": largest,
-        "worst_round": worst_rounds,
+        "worst_shortfall": [float(behind) for behind, _ in largest],
+        "worst_round": [round for _, round in largest],
         "rounds_in_violation": in_violation,
     }
     return Audit(
