@@ -107,8 +107,8 @@ def test_an_audit_of_a_broken_promise_is_exit_code_1_with_the_finding(log, share
     words = "The promise was BROKEN in 3 of 24 rounds, from row 22 on, beginning with arm b"
     assert f"{words}; furthest behind was arm b, by 2 after row 24." in said.output
     assert cells(said.output) == [
-        ["b", "at least 0.5", "0.4167", "10", "2", "in 3 of 24 rounds, from row 22 on"],
-        ["a", "at least 0.45", "0.5833", "14", "0", "never"],
+        ["b", "at least 0.5", "0.4167", "10", "2", "2", "in 3 of 24 rounds, from row 22 on"],
+        ["a", "at least 0.45", "0.5833", "14", "-3.2", "0", "never"],
     ]
     some = call("audit", log, "--arm", "item", "--shares", "b=0.4").output
     assert [row[0] for row in cells(some)] == ["b"]

@@ -311,7 +311,7 @@ def test_a_report_has_totals_and_the_worth_of_plays_behind(log):
 
 def test_a_report_uses_the_words_of_its_reader(log, monkeypatch):
     drawn = []
-    monkeypatch.setattr("evenhand.cli.output.png", lambda figure: drawn.append(figure) or b"")
+    monkeypatch.setattr("evenhand.cli.output.saved", lambda figure: drawn.append(figure) or b"")
     _, words = reported(log, "--arm", "item", "--shares", "a=0.25,c=0.2", "--call", "arm=offer,round=visit", code=1)
     assert "after every visit t an offer has had at least r t plays" in words
     assert "arm " not in words.partition("How to check it again")[0].replace("--arm ", "")
@@ -409,7 +409,9 @@ def test_everybody_who_is_promised_something_is_named_since_each_promise_began(c
         mean = f"{inner.loc[inner['arm'] == name, 'reward'].mean():g}".replace("nan", "-")
         assert re.search(rf" {name} {since} \(.{{26,70}} {row['share']:.4g} {row['had']} {mean} ", words)
     forced = int((inner["reason"] == "owed its share").sum())
-    assert f"The promise forced {forced} of {len(inner)} decisions." in words
+    own = int(inner["reason"].str.startswith("the learner's choice").sum())
+    said = f"Of {len(inner)} decisions {own} were the learner's first wish; the promise decided {forced}"
+    assert said in words
 
 
 def test_weights_that_are_not_told_yet_are_left_out_and_said_to_be(tmp_path, monkeypatch):

@@ -67,7 +67,7 @@ def test_a_parameter_that_a_route_does_not_take_is_refused_with_those_it_takes(a
 def test_the_refusal_of_a_key_in_the_address_says_where_it_belongs(asked):
     (ask,) = (one for one in ENDPOINTS if one.path.endswith("/ask"))
     said = refused(asked, ask, "key=order-7", json={})
-    assert "the body takes contexts, groups, available" in said
+    assert "the body takes contexts, attributes, groups, available" in said
     assert said.endswith("count, batch; send the header Idempotency-Key")
 
 

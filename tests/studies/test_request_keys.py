@@ -182,7 +182,7 @@ def test_of_sticky_asks_at_the_same_moment_one_decides(shown):
 
 def test_a_new_sticky_key_is_refused_for_what_could_not_be_read(shown):
     study, _ = shown
-    with pytest.raises(ArgumentError, match="ask: expected contexts, groups, available, got 'colour'"):
+    with pytest.raises(ArgumentError, match="ask: expected contexts, groups, available, scores, got 'colour'"):
         study.ask(ONES, key="bob", sticky=True, colour="red")
     assert study.log.sequence == 1
 

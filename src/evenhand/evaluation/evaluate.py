@@ -143,7 +143,7 @@ def evaluate(
     whole("replays", replays, low=1)
     largest_weight = None if largest_weight is None else real("largest_weight", largest_weight, low=1)
     first = draw_seed(seed)
-    if unit is not None and unit in (arm, reward):
+    if isinstance(unit, str) and unit in (arm, reward):
         raise ArgumentError(expected("unit", "another column than those of the arm and the reward", unit))
     columns: dict[str, Any] = {"arm": arm, "reward": reward, "position": position, "order": order, "unit": unit}
     logged = read_logged(log, **columns, propensity=propensity, contexts=contexts)

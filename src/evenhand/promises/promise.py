@@ -27,7 +27,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from evenhand.arguments import is_whole, whole
+from evenhand.arguments import is_whole, one_of, whole
 from evenhand.display.html import Card, HasCard, Table
 from evenhand.errors import NOTHING, ArgumentError, SharesError, Wording, expected
 from evenhand.kernels.arrays import Floats
@@ -417,9 +417,7 @@ def read_promise(
         clock=clock,
         weight=weight,
     )
-    if clock not in ("offered", "all"):
-        raise ArgumentError(expected("clock", '"offered" or "all"', clock))
-    if clock == "all":
+    if one_of("clock", clock, ("offered", "all")) == "all":
         refuse_beside(made, "clock='all'", "lets arms catch up beside it")
     if weight is not None and (not isinstance(weight, str) or not weight):
         raise ArgumentError(expected("weight", "the name of what is shared, such as 'tokens'", weight))
