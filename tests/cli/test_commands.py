@@ -107,8 +107,8 @@ def test_an_audit_of_a_broken_promise_is_exit_code_1_with_the_finding(log, share
     words = "The promise was BROKEN in 3 of 24 rounds, from row 22 on, beginning with arm b"
     assert f"{words}; furthest behind was arm b, by 2 after row 24." in said.output
     assert cells(said.output) == [
-        ["b", "at least 0.5", "0.4167", "10", "2", "in 3 of 24 rounds, from row 22 on"],
-        ["a", "at least 0.45", "0.5833", "14", "0", "never"],
+        ["b", "at least 0.5", "0.4167", "10", "2", "2", "in 3 of 24 rounds, from row 22 on"],
+        ["a", "at least 0.45", "0.5833", "14", "-3.2", "0", "never"],
     ]
     some = call("audit", log, "--arm", "item", "--shares", "b=0.4").output
     assert [row[0] for row in cells(some)] == ["b"]
@@ -237,8 +237,8 @@ def test_an_audit_says_one_number_of_a_shortfall_and_who_was_behind_where_a_shar
     log = written(tmp_path / "log.csv", "arm\nb\nb\nb\nb\na\nb\n")
     owed = "tolerance = 1\n[shares]\na = 0.5\n[[sets]]\narms = ['a', 'b']\nshare = 0.9\n"
     said = " ".join(call("audit", log, "--promise", written(tmp_path / "p.toml", owed)).output.split())
-    assert "│ a + b │ at least 0.9 │ 1 │ 6 │ 0 │ never │" in said
-    assert "│ a │ at least 0.5 │ 0.1667 │ 1 │ 2 │ in 2 of 6 rounds, in" in said
+    assert "│ a + b │ at least 0.9 │ 1 │ 6 │ -0.6 │ 0 │ never │" in said
+    assert "│ a │ at least 0.5 │ 0.1667 │ 1 │ 2 │ 2 │ in 2 of 6 rounds, in" in said
     assert "furthest behind was arm a, by 2 after row 4." in said
     assert "after round 4, the plays of arm 'a' were 2 fewer than the share 1/2 owes" in said
     capped = " ".join(call("audit", log, "--shares", "a=0.1", "--cap", "b=0.5").output.split())
