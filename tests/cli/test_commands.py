@@ -245,7 +245,7 @@ def test_an_audit_says_one_number_of_a_shortfall_and_who_was_behind_where_a_shar
     assert "beginning with arm b. The first breach: after round 2, the plays of arm 'b' were 1 more" in capped
     alone = written(tmp_path / "alone.csv", "arm,on\nb,b\nb,b\n")
     never = " ".join(call("audit", alone, "--available", "on", "--shares", "a=0.1,b=0.1").output.split())
-    assert "│ a │ at least 0.1 │ - │ 0 │ 0 │ never │" in never
+    assert "│ a │ at least 0.1 │ - │ 0 │ 0 │ 0 │ never │" in never
 
 
 def test_an_audit_checks_every_promise_that_is_named_where_an_option_is_repeated(tmp_path):
