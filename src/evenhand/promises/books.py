@@ -293,7 +293,7 @@ class ClauseCounts:
     def go_on(self, seen: Sequence[Ints | Floats], places: Mapping[int, int]) -> None:
         """Go on with what was seen before of some clauses, by their places here and there."""
         for mine, theirs in zip(self.seen, seen, strict=True):
-            mine[list(places)] = theirs[list(places.values())]
+            mine[list(places)] = np.asarray(theirs)[list(places.values())]
 
     @property
     def behind(self) -> Floats:
