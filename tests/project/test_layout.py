@@ -131,12 +131,12 @@ def test_a_user_is_offered_what_a_user_needs():
 
 
 def test_a_class_is_read_with_few_others():
-    """A chain of classes, from a registered one up to a root, has at most five."""
+    """A chain of classes, from a registered one up to a root, has at most four."""
 
     def depth(cls):
         return 1 + max((depth(base) for base in cls.__bases__ if base.__module__.startswith("evenhand.")), default=0)
 
-    assert max(depth(cls) for kind in KINDS for cls in registered(kind)) <= 5
+    assert max(depth(cls) for kind in KINDS for cls in registered(kind)) <= 4
 
 
 def arguments_of(rooms):

@@ -38,13 +38,12 @@ from evenhand.errors import ArgumentError, expected, figure
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import bind
 from evenhand.labels import Labels
-from evenhand.learners.adapter import learner_facts, read_range
+from evenhand.learners.adapter import read_range
 from evenhand.learners.indices import UCB1
 from evenhand.learners.random import Thompson
 from evenhand.parameters import locked, replaceable
 from evenhand.policy.kernel_set import Kernels, unknown_probability
-from evenhand.promises.feasible import settle_offers
-from evenhand.promises.plain_data import ARGUMENTS
+from evenhand.promises.amounts import amount_of
 from evenhand.promises.promise import Promise
 from evenhand.promises.reading import key_of
 from evenhand.promises.rule_arrays import NEVER_SOFT
@@ -52,7 +51,7 @@ from evenhand.promises.rule_state import RuleState
 from evenhand.protocol import Decision, Label
 from evenhand.quotas.composed import draw_for, hears_among
 from evenhand.quotas.deadlines import check_tolerance, warn_of_idle_arms
-from evenhand.quotas.pending_proposal import always, has_room, with_pending_proposal
+from evenhand.quotas.pending_proposal import always, has_room, holds_proposals, with_pending_proposal
 from evenhand.quotas.prices import (
     RANGE,
     SUCH_AS,
@@ -65,13 +64,14 @@ from evenhand.quotas.prices import (
 from evenhand.quotas.promise_state import ClausePositions, PromiseState
 from evenhand.quotas.proposer import KernelProposer, PythonCalls, name_of
 from evenhand.quotas.quota_kernels import rank_proposal, update_learner
-from evenhand.quotas.quota_policy import Shares, read_owed
-from evenhand.quotas.soft_caps import capped_arms, soft_rounds, why_hard
-from evenhand.quotas.weighed import WeighedPolicy
+from evenhand.quotas.quota_policy import QuotaPolicy, Shares, read_owed
+from evenhand.quotas.soft_caps import soft_rounds, why_hard
+from evenhand.quotas.weighed import DecisionWeights
 from evenhand.quotas.worlds import BernoulliArms
 from evenhand.registry import register
 from evenhand.rng import Seed
 
+WORTH = "{} is worth {} more than it earns, because it is owed its share."
 IN_VAIN = (
     "The learner sees no contexts, so no price can wait for a better one: in what was measured prices then lost "
     "rewards. Leave priced out."
@@ -85,7 +85,7 @@ HARD = (
 
 
 @register("quotas/deadline-learn")
-class DeadlineLearn(WeighedPolicy):
+class DeadlineLearn(QuotaPolicy):
     """Play any learner under any guaranteed shares with sum at most one, or at most m with m arms a round, forcing a
     pull only when a deadline would be missed.
 
@@ -158,9 +158,11 @@ class DeadlineLearn(WeighedPolicy):
     Source: the head of this module.
     """
 
-    _traits = replace(WeighedPolicy._traits, conditional_arguments=("hard_caps",))
+    _traits = replace(QuotaPolicy._traits, conditional_arguments=("hard_caps",))
     _now: PromiseState
     """What is promised now."""
+    _asked: int | None = None
+    """The weight of the decision that is being taken, -1 for one that is told later; None where none is."""
 
     def __init__(
         self,
@@ -204,28 +206,15 @@ class DeadlineLearn(WeighedPolicy):
 
     def config(self) -> dict[str, Any]:
         """Return the constructor's arguments; the promise as a whole where they cannot express it."""
-        config = super().config()
-        said = ("windows" in config or self.windows is None) and ("cap_tolerance" in config or not self.cap_tolerance)
-        said = said and not self.promise.weight and self.promise.clock == "offered"
-        if said and self.promise.offers == settle_offers(self.promise, None):
-            return config
-        return {name: value for name, value in config.items() if name not in ARGUMENTS} | {"shares": self.promise}
+        return self._now.as_arguments(super().config())
 
     def _must_hold(self) -> bool:
-        learner = self.learner
         if self._priced:
             self._largest_price = largest_price(self._proposer.given, self.priced)
         if self.plays > 1 and not self._proposer.ranks:
             what = "a learner that ranks the arms, as several are played"
-            raise ArgumentError(expected("learner", what, type(learner).__name__, "UCB1 and Thompson do"))
-        if self.lottery is not None or not learner_facts(learner).own_choices:
-            return False
-        cases = (self.plays > 1, "several are played"), (self._traits.contextual, "it sees contexts")
-        for so, why in (*cases, (self.promise.weight is not None, "shares are of a weight")):
-            if so:
-                what = f"one without own_choices, as {why}"
-                raise ArgumentError(expected("learner", what, type(learner).__name__, "draw by lottery="))
-        return True
+            raise ArgumentError(expected("learner", what, type(self.learner).__name__, "UCB1 and Thompson do"))
+        return self.lottery is None and holds_proposals(self.learner, self.promise, bool(self._traits.contextual))
 
     @property
     @locked
@@ -239,24 +228,18 @@ class DeadlineLearn(WeighedPolicy):
     @property
     def notes(self) -> tuple[str, ...]:
         """What to know before trusting its numbers, and what each price means, in sentences."""
-        owed = "is worth {} more than it earns, because it is owed its share."
-        prices = (self.prices or {}).items()
         vain = (IN_VAIN,) if self._priced and not self._traits.contextual else ()
         caps = {"": (), None: (SOFT,)}.get(self._why_hard, (HARD.format(self._why_hard),))
-        worth = (f"{arm} {owed.format(figure(price, 3))}" for arm, price in prices if price)
+        worth = (WORTH.format(arm, figure(price, 3)) for arm, price in (self.prices or {}).items() if price)
         arms = () if self._proposer.takes_new_arms(self._labels) else (CLOSED.format(name_of(self.learner)),)
         return (*super().notes, *caps, *vain, *arms, *worth)
 
     @property
     def _why_hard(self) -> str | None:
         """What a lottery lacks for soft caps, None where it has them; "" where there are no lottery or no caps."""
-        if self.lottery is None or not capped_arms(self.promise):
-            return ""
-        if self.hard_caps:
-            return "hard_caps=False"
-        if not (isinstance(self._proposer, KernelProposer) and hears_among(self._proposer.learner._kernels)):
-            return "a learner of evenhand that can choose among some of the arms, such as Thompson"
-        return why_hard(self.promise, self.lottery)
+        under, floor = self._proposer, self.lottery
+        among = isinstance(under, KernelProposer) and hears_among(under.learner._kernels)
+        return "" if floor is None else why_hard(self.promise, floor, hard_caps=self.hard_caps, among=among)
 
     def _around(self, learner: Any) -> Any:
         return priced_state(len(self._labels), learner) if self._priced else super()._around(learner)
@@ -289,8 +272,7 @@ class DeadlineLearn(WeighedPolicy):
     @property
     def windows(self) -> dict[Any, tuple[int, int]] | None:
         """The window of each arm, or tuple of arms, that has one, as (plays, rounds); None where none has."""
-        found = {key_of(members): window for members, window in self.promise.windows}
-        return found or None
+        return {key_of(members): window for members, window in self.promise.windows} or None
 
     @replaceable
     def shares(self) -> dict[Any, Fraction]:
@@ -388,13 +370,66 @@ class DeadlineLearn(WeighedPolicy):
         if available is None and weight is None and scores is None and self.promise.weight is None:
             return super().ask(contexts)
         with self._lock:
-            self._asked = self._weight_to_ask(weight)
+            self._asked = self._weights.to_ask(weight)
             try:
                 decision = super().ask(contexts, available=available, scores=scores)
             finally:
                 self._asked = None
             self._forget_the_gone()
             return decision
+
+    @locked
+    def tell(self, decision: Decision | int, reward: Any, *, weight: object = None) -> None:
+        """Record the reward of a ticket, and its weight where the promise is about weights that are told later.
+
+        Raises
+        ------
+        ArgumentError
+            If a weight is missing, not wanted, or not from 0 to the largest.
+        RewardError, UnknownTicketError, ClosedTicketError, ForeignTicketError
+            As without weights.
+        """
+        weights = self._weights
+        if not weights.told_later:
+            weights.refuse(weight)
+            super().tell(decision, reward)
+            return
+        index = self.tickets.find(decision)[1].said[2]
+        whole = weights.counted(weight)
+        super().tell(decision, reward)
+        weights.close(index, whole)
+
+    @locked
+    def forget(self, decision: Decision | int) -> None:
+        """Close a ticket that will never be told, also not its weight: that counts as 0 for good."""
+        index = self.tickets.find(decision)[1].said[2]
+        super().forget(decision)
+        if self._weights.told_later:
+            self._weights.close(index)
+
+    @locked
+    def choose(self, contexts: object = None) -> int:
+        """Take the next decision without a ticket and return the arm's index.
+
+        Raises
+        ------
+        ArgumentError
+            If the promise is about weights, which need a ticket.
+        """
+        self._weights.refuse_without_ticket("choose")
+        return super().choose(contexts)
+
+    @property
+    def _weights(self) -> DecisionWeights:
+        return DecisionWeights(self.promise, None if self._engine is None else self._engine.state)
+
+    def _round_shown(self, contexts: object = None, *, available: object = None, weight: object = None) -> Any:
+        return super()._round_shown(contexts, available=available), amount_of(weight)
+
+    def _inputs(self) -> dict[str, Any] | None:
+        if self._asked is not None:
+            self.engine.state.weight[0] = self._asked
+        return super()._inputs()
 
     def _on_offer(self) -> list[int]:
         return [place for place in super()._on_offer() if place not in self._now.gone]
@@ -447,11 +482,8 @@ class DeadlineLearn(WeighedPolicy):
             for array in state.learner[:2]:
                 array[params.learner.shares == 0] = 0
         self._bind_kernels()
-        self._replace(params, state)
-
-    def _replace(self, params: object, state: object) -> None:
-        arms = len(self._labels)
-        self.engine.replace(self._kernels, params, state, arms=arms, work=self._call_work(params))
+        arms, work = len(self._labels), self._call_work(params)
+        self.engine.replace(self._kernels, params, state, arms=arms, work=work)
 
     def _grow(self, arms: tuple[Label, ...]) -> None:
         """Give the learner, the labels and the counts of open tickets room for one more arm."""
@@ -472,10 +504,7 @@ class DeadlineLearn(WeighedPolicy):
     @locked
     def snapshot(self) -> dict[str, Any]:
         """Return everything that `restored` needs to continue exactly here."""
-        retired: dict[str, Any] = {"retired": list(self.retired)} if self.retired else {}
-        if any(self._now.rounded):
-            retired["rounded"] = list(self._now.rounded)
-        return super().snapshot() | {"composed": self._now.composed} | retired
+        return super().snapshot() | self._now.saved()
 
     def _call_work(self, params: object) -> int:
         return super()._call_work(params) + self._now.look_work(params)
@@ -495,12 +524,8 @@ class DeadlineLearn(WeighedPolicy):
         yield capped, BernoulliArms({"a": 0.3, "b": 0.8, "c": 0.5})
         together = cls(Thompson(), {("a", "b"): "1/2", ("a", "b", "c"): "2/3", "c": "1/10"})
         yield together, BernoulliArms({"a": 0.3, "b": 0.4, "c": 0.9})
-        slates = cls(UCB1(), {"a": 0.7, "b": 0.4, "c": 0.3, "d": 0.1}, plays=2)
-        yield slates, BernoulliArms({"a": 0.3, "b": 0.8, "c": 0.5, "d": 0.9})
         drawn = cls(UCB1(), Promise({"a": 0.3, "b": 0.0, "c": 0.1}, caps={"b": 0.4}), lottery=0.5)
         yield drawn, BernoulliArms({"a": 0.3, "b": 0.8, "c": 0.5})
-        spaced = cls(Thompson(), {"a": 0.25, "b": 0.0, "c": 0.0}, windows={"c": 4})
-        yield spaced, BernoulliArms({"a": 0.3, "b": 0.8, "c": 0.5})
         rotating = cls(Thompson(), Promise(windows={0: 7, 1: 50, 2: 60, 3: 70}, offers="all"))
         yield rotating, BernoulliArms([0.2, 0.9, 0.4, 0.3])
         of_sets = cls(UCB1(), {("a", "b"): 1.2, "c": 0.4, "d": 0.0}, plays=2)

@@ -25,9 +25,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from evenhand.errors import ArgumentError, expected
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import OPEN, Kernel, bind, kernel
+from evenhand.learners.adapter import learner_facts
 from evenhand.policy.kernel_set import Kernels, RewardContext, deterministic, sampled
+from evenhand.promises.promise import Promise
 from evenhand.promises.rule_state import RuleState
 from evenhand.quotas.quota_kernels import Around, rank_proposal
 
@@ -48,6 +51,24 @@ class PendingProposal(NamedTuple):
     granted: Ints
     """(1,): how many proposals were granted."""
     learner: Any
+
+
+def holds_proposals(learner: object, promise: Promise, contextual: bool) -> bool:
+    """Return whether a learner's refused proposals are held under a promise.
+
+    Raises
+    ------
+    ArgumentError
+        If they would have to be, and cannot.
+    """
+    if not learner_facts(learner).own_choices:
+        return False
+    cases = (promise.plays > 1, "several are played"), (contextual, "it sees contexts")
+    for so, why in (*cases, (promise.weight is not None, "shares are of a weight")):
+        if so:
+            what = f"one without own_choices, as {why}"
+            raise ArgumentError(expected("learner", what, type(learner).__name__, "draw by lottery="))
+    return True
 
 
 def no_proposal(learner: object) -> PendingProposal:

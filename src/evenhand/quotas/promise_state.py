@@ -38,6 +38,7 @@ from evenhand.promises.allowed import selection_kernels
 from evenhand.promises.catch_up import catching_up
 from evenhand.promises.feasible import forest_of, limits_of, settle_offers, tokens_of, why_not_any
 from evenhand.promises.laminar import look
+from evenhand.promises.plain_data import ARGUMENTS
 from evenhand.promises.promise import Promise, check_rounds
 from evenhand.promises.reading import Members, key_of, read_share
 from evenhand.promises.rule_arrays import NEVER_SOFT, rule_parameters, rule_state
@@ -197,6 +198,19 @@ class PromiseState:
             what = "a lottery without caps where any arms may be on offer, as none excuses rounds"
             raise ArgumentError(expected("lottery", what, self.lottery, "name arms without caps in offers="))
         return self
+
+    def as_arguments(self, config: dict[str, Any]) -> dict[str, Any]:
+        """Return a policy's arguments, with the promise as a whole where they cannot express it."""
+        promise, unsaid = self.promise, {name for name in ("windows", "cap_tolerance") if name not in config}
+        plain = promise.weight is None and promise.clock == "offered" and not any(getattr(promise, n) for n in unsaid)
+        if plain and promise.offers == settle_offers(promise, None):
+            return config
+        return {name: value for name, value in config.items() if name not in ARGUMENTS} | {"shares": promise}
+
+    def saved(self) -> dict[str, Any]:
+        """Return what a snapshot of its policy keeps of it beside the arguments."""
+        retired: dict[str, Any] = {"retired": list(self.retired)} if self.retired else {}
+        return {"composed": self.composed} | retired | ({"rounded": list(self.rounded)} if any(self.rounded) else {})
 
     @property
     def rule(self) -> QuotaRule | RankingRule:

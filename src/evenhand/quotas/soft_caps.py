@@ -29,8 +29,20 @@ def capped_arms(promise: Promise) -> dict[int, float]:
     return {arm: float(cap) for arm, cap in enumerate(promise.caps or ()) if cap is not None and cap < 1}
 
 
-def why_hard(promise: Promise, floor: float) -> str | None:
-    """Return what a promise with caps lacks for soft caps under a lottery, None where it lacks nothing."""
+def why_hard(promise: Promise, floor: float, *, hard_caps: bool, among: bool) -> str | None:
+    """Return what a promise lacks for soft caps under a lottery, None where it lacks nothing, "" without caps.
+
+    Parameters
+    ----------
+    hard_caps : whether caps are to be hard.
+    among : whether the learner can choose among some of the arms.
+    """
+    if not capped_arms(promise):
+        return ""
+    if hard_caps:
+        return "hard_caps=False"
+    if not among:
+        return "a learner of evenhand that can choose among some of the arms, such as Thompson"
     if promise.plays > 1 or promise.sets or promise.windows:
         return "one play a round, and no sets or windows"
     if promise.cap_tolerance < LEAST_TOLERANCE:
