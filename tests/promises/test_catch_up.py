@@ -152,7 +152,7 @@ def test_a_promise_says_so_and_what_cannot_catch_up_is_refused_by_name():
     assert Promise.from_dict(promise.to_dict()) == promise != Promise(SHARES, offers="any")
     assert [part.clock for part in Promise(SHARES, 4, clock="all").split(2)] == ["all", "all"]
     for given, words in (
-        ({"clock": "some"}, 'clock: expected "offered" or "all"'),
+        ({"clock": "some"}, "clock: expected one of 'offered', 'all'"),
         ({"windows": {"c": 9}}, "windows: expected None beside clock='all'"),
         ({"plays": 2}, "plays: expected None beside clock='all'"),
         ({"shares": {("a", "b"): 0.2}}, "shares of sets of arms"),
