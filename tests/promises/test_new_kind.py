@@ -31,21 +31,21 @@ EDITS = {
         ),
     ],
     "plain_data.py": [
-        ('"offers", *WEIGHED)', '"offers", *WEIGHED, "starts")'),
+        ('"clock", *WEIGHED)', '"clock", *WEIGHED, "starts")'),
         ('TABLES = ("shares", "caps", "windows")', 'TABLES = ("shares", "caps", "windows", "starts")'),
         ('        "windows": windows,\n', '        "windows": windows,\n        "starts": dict(promise.starts),\n'),
-        ('"windows": {}, "plays": 1}', '"windows": {}, "starts": {}, "plays": 1}'),
+        ('"windows": {}, "plays": 1,', '"windows": {}, "starts": {}, "plays": 1,'),
     ],
     "promise.py": [
         ("in_flight: int | None = None\n\n", "in_flight: int | None = None\n    starts: tuple = ()\n\n"),
-        ("in_flight: object = None,\n    ) ->", "in_flight: object = None,\n        starts: Any = None,\n    ) ->"),
+        ('clock: object = "offered",\n    ) ->', 'clock: object = "offered",\n        starts: Any = None,\n    ) ->'),
         ("offers, **weighed)\n        self", "offers, **weighed, starts=starts)\n        self"),
         (
             "return (*floors, *limits, *(",
             'starts = [Clause("start", members, start) for members, start in self.starts]\n'
             "        return (*floors, *limits, *starts, *(",
         ),
-        ("in_flight: Any = None,\n) ->", "in_flight: Any = None,\n    starts: Any = None,\n) ->"),
+        ('clock: Any = "offered",\n) ->', 'clock: Any = "offered",\n    starts: Any = None,\n) ->'),
         (
             "        windows=read_windows(windows, labels),\n",
             "        windows=read_windows(windows, labels),\n        starts=read_windows(starts, labels),\n",

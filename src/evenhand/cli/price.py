@@ -7,8 +7,6 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from evenhand import quotas
 from evenhand.cli.inputs.inputs import limits_of, named_shares, numbers_by_name, numbers_of, shares_of
 from evenhand.cli.inputs.promises import promise_in
@@ -16,28 +14,21 @@ from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import FORM, JSON, Options
 from evenhand.cli.output import as_json, cell, print_text, records, say_notes
 from evenhand.cli.refusals import in_shell
-from evenhand.data.tables import OFFERED, column, in_column_order
-from evenhand.display.digits import exact, number, with_signs
+from evenhand.data.tables import column, in_column_order
+from evenhand.display.digits import exact, with_signs
 from evenhand.errors import ArgumentError, expected
 from evenhand.frames import is_frame
-from evenhand.policy.traits import traits_of
 from evenhand.promises.clause import AT_MOST
 from evenhand.promises.promise import Promise, read_promise
 from evenhand.quotas.price import saw_contexts
-from evenhand.quotas.quota_policy import QuotaPolicy
-from evenhand.studies.log.codec import revive
-from evenhand.studies.statistics.statistics import DECIDERS, Statistics
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from evenhand.protocol import Label
 
 BY_CONTEXTS = (
     "What the promise costs is not known: the policy sees contexts, and the mean rewards of arms do not say what it "
     "would earn without the promise. `evenhand evaluate --contexts` replays a learner on a log with it and without."
 )
-COSTLESS = "So the promise has cost nothing."
 MOST_CLAUSES = 30
 """How many clauses a terminal shows, those that cost most."""
 
@@ -117,49 +108,6 @@ def known_price(
         return quotas.price(promise, means, arm=arm, reward=reward)
     except ArgumentError as error:
         return f"What the promise costs in the long run is not known: {in_shell(error)}."
-
-
-def cost_in_log(policy: Any, statistics: Statistics, before: Statistics | None = None) -> list[str]:
-    """Return who decided, counted from the log of a study after others, in sentences; and that the promise has cost
-    nothing, if nobody but the learner did."""
-    rounds = statistics.rounds - (before.rounds if before else 0)
-    if statistics.when is None or not rounds:
-        return []
-    if not isinstance(policy, QuotaPolicy):
-        forced = statistics.forced - (before.forced if before else 0)
-        return [f"The promise forced {forced:,} of {rounds:,} decisions."]
-    own, *others = (statistics.deciders - (before.deciders if before else 0)).tolist()
-    counts = [(who, count) for who, count in zip(DECIDERS[1:], others, strict=True) if count or who == DECIDERS[1]]
-    counted = "; ".join(f"{who} decided {count:,}" for who, count in counts)
-    said = f"Of {rounds:,} decisions {own:,} were the learner's first wish; {counted}."
-    free = own == rounds and not policy._drawn and not policy._priced
-    return [said, *[COSTLESS] * free]
-
-
-def cost_of_study(policy: Any, statistics: Statistics, frame: pd.DataFrame) -> quotas.Price | str:
-    """Return what the promise of a study costs in the long run or, if the policy sees contexts, a sentence: what its
-    changes have cost by the learner's own scores, where these are expected rewards."""
-    import pandas as pd
-
-    traits, arm = traits_of(policy), "arms" if "arms" in frame else "arm"
-    if traits.contextual is False:
-        told = frame.loc[frame["reward"].notna(), [arm, "reward"]].explode([arm, "reward"]).astype({"reward": float})
-        return known_price(statistics.promise, pd.DataFrame({"arm": told[arm].to_numpy(), "reward": told["reward"]}))
-    lost = []
-    if traits.scored is not None and math.isfinite(traits.scored[0]):
-        offers = frame.get(OFFERED, pd.Series([statistics.labels] * len(frame)))
-        for given, decided, offer in zip(frame["given"], frame["decision"], offers, strict=True):
-            if "contexts" in given:  # else they were erased
-                scores = dict(zip(statistics.labels, np.ravel(revive(given["contexts"])).tolist(), strict=False))
-                played = decided.get("arms") or [decided["arm"]]
-                best = sorted((scores[one] for one in offer), reverse=True)[: len(played)]
-                lost.append(sum(best) - sum(scores[one] for one in played))
-    if not lost:
-        return BY_CONTEXTS
-    return (
-        f"By the model's own reckoning, its scores in {len(lost):,} decisions, the changes of its first wishes cost "
-        f"{number(sum(lost))} in all, {number(sum(lost) / len(lost))} a decision."
-    )
 
 
 def price_body(found: quotas.Price | str) -> dict[str, Any]:

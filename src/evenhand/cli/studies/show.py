@@ -24,8 +24,8 @@ from evenhand.cli.output import (
     records,
     table,
 )
-from evenhand.cli.price import cost_in_log
 from evenhand.cli.refusals import in_shell
+from evenhand.cli.studies.cost import cost_in_log
 from evenhand.cli.studies.pictures import pictures
 from evenhand.data.csv_files import write_csv
 from evenhand.display.digits import number

@@ -15,9 +15,9 @@ from evenhand.audit.findings import Audit, when_broken
 from evenhand.audit.period import between
 from evenhand.cli import log_report as parts_of
 from evenhand.cli.output import drawing, promise_verdict
-from evenhand.cli.price import COSTLESS, cost_in_log, cost_of_study
 from evenhand.cli.promised import changes, who
 from evenhand.cli.refusals import in_shell
+from evenhand.cli.studies.cost import COSTLESS, cost_in_log, cost_of_study
 from evenhand.cli.studies.pictures import pictures
 from evenhand.cli.studies.show import COLUMNS, arm_rows
 from evenhand.cli.studies.verify import in_words as in_sentences

@@ -131,7 +131,7 @@ def violations(settings: Settings, runner: Runner) -> Report:
         [frame(own[["violations"]], last=False).assign(d=d, k=f"k = {k}") for (d, k), own in tails.items()]
     )
     drawn, panels = figure(width=3.4 * len(settings.dimensions), height=3.8, columns=len(settings.dimensions))
-    for d, axes in zip(settings.dimensions, panels, strict=True):
+    for d, axes in zip(settings.dimensions, np.atleast_1d(panels), strict=True):
         labels = {"title": f"{d} features, k individuals", "across": "round", "up": "violations above epsilon (pairs)"}
         plot_means(curves[curves["d"] == d], "round", "k", of="replications", **labels, ax=axes)
         axes.set_xscale("log")
