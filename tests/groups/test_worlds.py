@@ -264,5 +264,5 @@ def test_experiments_are_listed_and_run():
     assert ids == [*(f"groups/fig{n}" for n in figures), "groups/rate"]
     report = find("groups/fig1d")[0].chosen(quick=True).run()
     assert all(verdict.reproduced for verdict in report.verdicts)
-    assert set(report.data["table"]["value"]) == {1, 5, 9}
+    assert set(report.figures["share"][1]["value"]) == {1, 5, 9}
     assert report.figures.keys() == {"share"}
