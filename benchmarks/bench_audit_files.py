@@ -5,8 +5,6 @@ python -m benchmarks.bench_audit_files [--out DIR] [--quick] [--rows 100000000 -
 
 from __future__ import annotations
 
-import argparse
-import os
 import resource
 import tempfile
 import time
@@ -18,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import evenhand as eh
-from benchmarks.timing import Measure, interleaved, ratio, report, seconds
+from benchmarks.timing import Measure, interleaved, options, ratio, report, seconds
 
 ARMS, SHARE = 100, 0.005
 WANTED = 20.0
@@ -78,14 +76,7 @@ def turns(folder: Path, rows: int, repetitions: int) -> list[Measure]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, help="folder for the figures as JSON")
-    parser.add_argument("--quick", action="store_true", help="fewer rows and repetitions")
-    parser.add_argument("--rows", type=int, default=0, help="rows of one large file, audited once")
-    parser.add_argument("--folder", type=Path, help="folder for the files")
-    arguments = parser.parse_args()
-    if arguments.out is not None:
-        os.environ["BENCHMARKS_OUT"] = str(arguments.out)
+    arguments = options(__doc__, {"rows": int, "folder": Path})
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
         measures = turns(Path(folder), 200_000 if arguments.quick else 1_000_000, 3 if arguments.quick else 5)
         if arguments.rows:

@@ -7,7 +7,6 @@ obp needs older libraries, so it runs in an interpreter of its own, in turns wit
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import resource
@@ -21,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 import evenhand as eh
-from benchmarks.timing import Measure, report
+from benchmarks.timing import Measure, options, report
 from evenhand.evaluation.estimators import read_candidate, read_estimates
 from evenhand.evaluation.logged import Logged, read_logged
 from evenhand.evaluation.value_curve import ValueCurve
@@ -70,13 +69,7 @@ def estimated(logged: Logged, policy: Any, model: Any, estimator: Any) -> tuple[
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, help="folder for the figures as JSON")
-    parser.add_argument("--quick", action="store_true", help="fewer rows and repetitions")
-    parser.add_argument("--obp", help="an interpreter in which obp is installed")
-    arguments = parser.parse_args()
-    if arguments.out is not None:
-        os.environ["BENCHMARKS_OUT"] = str(arguments.out)
+    arguments = options(__doc__, {"obp": str})
     rows, turns = (100_000, 3) if arguments.quick else (1_000_000, 10)
     log, policy, model = drawn(rows)
     columns: dict[str, Any] = {"arm": "arm", "reward": "reward", "propensity": "p"}

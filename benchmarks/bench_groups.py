@@ -7,19 +7,16 @@ n = 10 arms, d = 5 features, contexts drawn in the loop.
 
 from __future__ import annotations
 
-import argparse
 import math
-import os
 import statistics
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 from numba import njit
 from river import bandit
 
-from benchmarks.timing import Measure, interleaved, ratio, report, seconds
+from benchmarks.timing import Measure, interleaved, options, ratio, report, seconds
 from evenhand.groups import BiasedLinearArms, GroupFairTopInterval, IntervalChaining, LinearThompson, TopInterval
 from evenhand.kernels.compose import OPTIONS
 from evenhand.kernels.random import normal, uniform
@@ -142,12 +139,7 @@ def online(repetitions: int, quick: bool) -> list[Measure]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, help="folder for the figures as JSON")
-    parser.add_argument("--quick", action="store_true", help="fewer rounds and repetitions")
-    arguments = parser.parse_args()
-    if arguments.out is not None:
-        os.environ["BENCHMARKS_OUT"] = str(arguments.out)
+    arguments = options(__doc__)
     repetitions = 3 if arguments.quick else 10
     measures = [m for section in (compiled, online) for m in section(repetitions, arguments.quick)]
     report("groups", "Groups", measures)

@@ -8,17 +8,14 @@ candidates computed in numpy, as one would write it from formulas (3) and (4).
 
 from __future__ import annotations
 
-import argparse
-import os
 import statistics
 import time
 from itertools import permutations
-from pathlib import Path
 
 import numpy as np
 from scipy.optimize import linprog
 
-from benchmarks.timing import Measure, interleaved, ratio, report, seconds
+from benchmarks.timing import Measure, interleaved, options, ratio, report, seconds
 from evenhand.errors import DatasetError
 from evenhand.experiments.interventions.constraints import LOOSE
 from evenhand.experiments.interventions.curves import SEARCHES
@@ -173,12 +170,7 @@ def hepar2(repetitions: int) -> list[Measure]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, help="folder for the figures as JSON")
-    parser.add_argument("--quick", action="store_true", help="fewer repetitions")
-    arguments = parser.parse_args()
-    if arguments.out is not None:
-        os.environ["BENCHMARKS_OUT"] = str(arguments.out)
+    arguments = options(__doc__)
     repetitions = 3 if arguments.quick else 10
     measures = [measure for section in (searches, programs, hepar2) for measure in section(repetitions)]
     report("interventions", "interventions", measures)

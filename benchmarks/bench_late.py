@@ -8,30 +8,22 @@ on old and on new tickets take turns, each in its own transaction, by the clock.
 
 from __future__ import annotations
 
-import argparse
-import os
 import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 from tests.studies.postgres import server
 
 import evenhand as eh
-from benchmarks.timing import Measure, interleaved, report
+from benchmarks.timing import Measure, interleaved, options, report
 from evenhand.studies import Ask, Study
 
 SHARES = {"ads": 0.2, "news": 0.3, "sports": 0.1}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--out", type=Path)
-    arguments = parser.parse_args()
-    if arguments.out is not None:
-        os.environ["BENCHMARKS_OUT"] = str(arguments.out)
+    arguments = options(__doc__)
     decisions, each, turns = (10_000, 10, 5) if arguments.quick else (1_000_000, 50, 20)
     with tempfile.TemporaryDirectory() as folder, server() as url:
         measures = []

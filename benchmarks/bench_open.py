@@ -8,15 +8,13 @@ included: what is measured are all asks between two sizes' marks, the slowest on
 
 from __future__ import annotations
 
-import argparse
-import os
 import statistics
 import tempfile
 import time
 from pathlib import Path
 
 import evenhand as eh
-from benchmarks.timing import Measure, report
+from benchmarks.timing import Measure, options, report
 from evenhand.studies import Study
 
 SHARES = {"ads": 0.2, "news": 0.3, "sports": 0.1}
@@ -25,12 +23,7 @@ ASKS = 3_000
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--out", type=Path)
-    arguments = parser.parse_args()
-    if arguments.out is not None:
-        os.environ["BENCHMARKS_OUT"] = str(arguments.out)
+    arguments = options(__doc__)
     sizes = (1_000, 10_000) if arguments.quick else (1_000, 40_000, 1_000_000)
     with tempfile.TemporaryDirectory() as folder:
         report("open", "Studies with many open tickets", measures(Path(folder) / "ads.evenhand", sizes))

@@ -8,8 +8,6 @@ checkout of evenhand takes turns with this one.
 
 from __future__ import annotations
 
-import argparse
-import os
 import statistics
 import time
 from functools import partial
@@ -19,20 +17,14 @@ import psycopg
 from tests.studies.postgres import server
 
 from benchmarks.converse import Talker
-from benchmarks.timing import Measure, interleaved, ratio, report
+from benchmarks.timing import Measure, interleaved, options, ratio, report
 
 ROW = "x" * 330
 """As long as the entries of a decision and of its report are on average."""
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--against", type=Path)
-    arguments = parser.parse_args()
-    if arguments.out is not None:
-        os.environ["BENCHMARKS_OUT"] = str(arguments.out)
+    arguments = options(__doc__, {"against": Path})
     size, turns = (30, 3) if arguments.quick else (100, 20)
     with server("") as url:
         report("postgresql", "Studies on PostgreSQL", measures(url, size, turns, arguments.against))

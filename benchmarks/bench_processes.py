@@ -8,8 +8,6 @@ another checkout take turns with these. The file, and the server's files, are in
 
 from __future__ import annotations
 
-import argparse
-import os
 import statistics
 import tempfile
 from pathlib import Path
@@ -18,21 +16,14 @@ import psycopg
 from tests.studies import postgres
 
 from benchmarks.converse import Talker, converse
-from benchmarks.timing import Measure, report
+from benchmarks.timing import Measure, options, report
 
 PROCESSES = 4
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--against", type=Path)
-    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()))
-    arguments = parser.parse_args()
-    if arguments.out is not None:
-        os.environ["BENCHMARKS_OUT"] = str(arguments.out)
-    postgres.PLACE = str(arguments.folder)
+    arguments = options(__doc__, {"against": Path, "folder": Path})
+    postgres.PLACE = str(arguments.folder or tempfile.gettempdir())
     checkouts = {"": None} if arguments.against is None else {"": None, "other: ": arguments.against}
     size, turns = (50, 1) if arguments.quick else (300, 5)
     measures: list[Measure] = []

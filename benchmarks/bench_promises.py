@@ -5,13 +5,10 @@ python -m benchmarks.bench_promises [--out DIR] [--quick]
 
 from __future__ import annotations
 
-import argparse
-import os
-from pathlib import Path
 from typing import Any
 
 import evenhand as eh
-from benchmarks.timing import Measure, interleaved, ratio, report, seconds
+from benchmarks.timing import Measure, interleaved, options, ratio, report, seconds
 from evenhand.learners import UCB1
 from evenhand.quotas import BernoulliArms, DeadlineLearn, Promise
 
@@ -56,12 +53,7 @@ def rounds_of(repetitions: int, quick: bool) -> list[Measure]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, help="folder for the figures as JSON")
-    parser.add_argument("--quick", action="store_true", help="fewer rounds and repetitions")
-    arguments = parser.parse_args()
-    if arguments.out is not None:
-        os.environ["BENCHMARKS_OUT"] = str(arguments.out)
+    arguments = options(__doc__)
     measures = rounds_of(3 if arguments.quick else 10, arguments.quick)
     report("promises", "Promises in a changing world", measures)
 

@@ -5,8 +5,6 @@ python -m benchmarks.bench_propensities [--out DIR] [--quick]
 
 from __future__ import annotations
 
-import argparse
-import os
 import statistics
 import time
 from collections.abc import Callable
@@ -15,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import evenhand as eh
-from benchmarks.timing import Measure, interleaved, ratio, report, seconds
+from benchmarks.timing import Measure, interleaved, options, ratio, report, seconds
 from evenhand.cli.output import table
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.kernels.compose import kernel
@@ -171,12 +169,7 @@ def forced(rounds: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", help="folder for the figures as JSON")
-    parser.add_argument("--quick", action="store_true", help="fewer rounds")
-    given = parser.parse_args()
-    if given.out:
-        os.environ["BENCHMARKS_OUT"] = given.out
+    given = options(__doc__)
     begun = time.perf_counter()
     repetitions, rounds = (3, 200_000) if given.quick else (10, 2_000_000)
     report("propensities", "Probabilities", [*probabilities(repetitions), *lotteries(repetitions, rounds)])

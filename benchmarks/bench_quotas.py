@@ -5,7 +5,6 @@ python -m benchmarks.bench_quotas [--out DIR] [--quick]
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import os
 import statistics
@@ -22,7 +21,7 @@ from mabwiser.mab import MAB, LearningPolicy
 from river import bandit
 
 import evenhand as eh
-from benchmarks.timing import Measure, child, interleaved, ratio, report, seconds
+from benchmarks.timing import Measure, child, interleaved, options, ratio, report, seconds
 from evenhand.quotas import BernoulliArms, FairUCB
 from evenhand.rng import child as seed_of
 from evenhand.rng import stream
@@ -203,12 +202,7 @@ def memory(repetitions: int, quick: bool) -> list[Measure]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, help="folder for the figures as JSON")
-    parser.add_argument("--quick", action="store_true", help="fewer rounds and repetitions")
-    arguments = parser.parse_args()
-    if arguments.out is not None:
-        os.environ["BENCHMARKS_OUT"] = str(arguments.out)
+    arguments = options(__doc__)
     repetitions = 3 if arguments.quick else 10
     measures = [
         measure

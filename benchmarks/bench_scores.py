@@ -8,19 +8,16 @@ each arm has a model, which every worker trains on every reward; outside there i
 
 from __future__ import annotations
 
-import argparse
 import multiprocessing
-import os
 import statistics
 import tempfile
 import time
-from pathlib import Path
 
 import numpy as np
 from sklearn.linear_model import Ridge, SGDRegressor
 
 import evenhand as eh
-from benchmarks.timing import Measure, report
+from benchmarks.timing import Measure, options, report
 from evenhand.learners import Scores, from_sklearn
 
 ARMS = [f"arm {place}" for place in range(12)]
@@ -50,12 +47,7 @@ def work(store: str, outside: bool, seed: int, rounds: int) -> tuple[list[float]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--out", type=Path)
-    arguments = parser.parse_args()
-    if arguments.out is not None:
-        os.environ["BENCHMARKS_OUT"] = str(arguments.out)
+    arguments = options(__doc__)
     rounds = 50 if arguments.quick else 500
     measures: list[Measure] = []
     with tempfile.TemporaryDirectory() as folder, multiprocessing.get_context("spawn").Pool(3) as pool:

@@ -10,7 +10,6 @@ conversations each holds in a second of its own processor time.
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import subprocess
@@ -26,7 +25,7 @@ from typing import Any
 import orjson
 
 import evenhand as eh
-from benchmarks.timing import Measure, child, interleaved, ratio, report
+from benchmarks.timing import Measure, child, interleaved, options, ratio, report
 from evenhand.studies import Study
 
 SHARES = {"ads": 0.2, "news": 0.3, "sports": 0.1}
@@ -35,13 +34,7 @@ CREATE = {"name": "ads", "policy": {"policy": "quotas/fair-ucb", "shares": SHARE
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--against", type=Path)
-    arguments = parser.parse_args()
-    if arguments.out is not None:
-        os.environ["BENCHMARKS_OUT"] = str(arguments.out)
+    arguments = options(__doc__, {"against": Path})
     scale, turns = (1, 1) if arguments.quick else (5, 5)
     if arguments.against is not None:
         report("service-against", f"Against {arguments.against}", against(arguments.against, 400 * scale, turns))

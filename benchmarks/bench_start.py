@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
-import os
 import statistics
 import tempfile
 from pathlib import Path
 
-from benchmarks.timing import Measure, child, interleaved, ratio, report
+from benchmarks.timing import Measure, child, interleaved, options, ratio, report
 
 DECISIONS = 10_000
 COMMAND = ("-m", "evenhand")
@@ -44,12 +42,7 @@ with eh.Study.create(sys.argv[1], eh.quotas.FairUCB([0.3, 0.3, 0.3]), name="open
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, help="folder for the figures as JSON")
-    parser.add_argument("--quick", action="store_true", help="fewer repetitions")
-    arguments = parser.parse_args()
-    if arguments.out is not None:
-        os.environ["BENCHMARKS_OUT"] = str(arguments.out)
+    arguments = options(__doc__)
     with tempfile.TemporaryDirectory() as folder:
         store = str(Path(folder) / "open.evenhand")
         child("-c", NEW_STUDY, store)

@@ -10,8 +10,6 @@ checkout of evenhand takes turns with this one. The files are in `--folder`.
 
 from __future__ import annotations
 
-import argparse
-import os
 import sqlite3
 import statistics
 import tempfile
@@ -27,7 +25,7 @@ from optuna.storages.journal import JournalFileBackend
 
 import evenhand as eh
 from benchmarks.converse import SHARES, Talker
-from benchmarks.timing import Measure, interleaved, ratio, report
+from benchmarks.timing import Measure, interleaved, options, ratio, report
 from evenhand.studies import Ask, Study, Tell
 
 ROW = "x" * 330
@@ -35,14 +33,7 @@ ROW = "x" * 330
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--against", type=Path)
-    parser.add_argument("--folder", type=Path)
-    arguments = parser.parse_args()
-    if arguments.out is not None:
-        os.environ["BENCHMARKS_OUT"] = str(arguments.out)
+    arguments = options(__doc__, {"against": Path, "folder": Path})
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     size, turns = (100, 3) if arguments.quick else (400, 10)
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:

@@ -9,8 +9,6 @@ outcome after a geometric number of further patients, 31 on average, and of one 
 
 from __future__ import annotations
 
-import argparse
-import os
 import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -18,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.bench_propensities import Stubborn
-from benchmarks.timing import Measure, report
+from benchmarks.timing import Measure, options, report
 from evenhand.cli.output import table
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.kernels.compose import OPEN, entry, flat, kernel
@@ -150,12 +148,7 @@ def capped(times: int) -> list[Measure]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", help="folder for the figures as JSON")
-    parser.add_argument("--quick", action="store_true", help="fewer trials")
-    given = parser.parse_args()
-    if given.out:
-        os.environ["BENCHMARKS_OUT"] = given.out
+    given = options(__doc__)
     begun = time.perf_counter()
     report("trials", "Trials", capped(200 if given.quick else 4_000))
     certain(200 if given.quick else 4_000)

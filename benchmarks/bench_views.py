@@ -7,8 +7,6 @@ Each is measured in a process of its own, by its processor time and its largest 
 
 from __future__ import annotations
 
-import argparse
-import os
 import tempfile
 import time
 from collections.abc import Callable
@@ -18,7 +16,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import evenhand as eh
-from benchmarks.timing import Measure, report
+from benchmarks.timing import Measure, options, report
 from evenhand.service.sessions import Session
 from evenhand.studies import Ask, Study, Tell
 
@@ -27,12 +25,7 @@ BATCH = 500
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--out", type=Path)
-    arguments = parser.parse_args()
-    if arguments.out is not None:
-        os.environ["BENCHMARKS_OUT"] = str(arguments.out)
+    arguments = options(__doc__)
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "ads.evenhand"
         report("views", "The first view of a long log", measures(place, 10_000 if arguments.quick else 500_000))

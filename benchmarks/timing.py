@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from evenhand.cli.output import table
 
-__all__ = ["Child", "Measure", "child", "interleaved", "ratio", "report", "seconds"]
+__all__ = ["Child", "Measure", "child", "interleaved", "options", "ratio", "report", "seconds"]
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,19 @@ class Child:
     wall: float
     processor: float
     output: str
+
+
+def options(description: str | None, more: Mapping[str, type] | None = None) -> argparse.Namespace:
+    """Return what was typed after a benchmark's name, read by these types; `report` finds the folder of --out."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, help="folder for the figures as JSON")
+    parser.add_argument("--quick", action="store_true", help="fewer repetitions of less work; its figures are rough")
+    for option, kind in (more or {}).items():
+        parser.add_argument(f"--{option}", type=kind)
+    given = parser.parse_args()
+    if given.out:
+        os.environ["BENCHMARKS_OUT"] = str(given.out)
+    return given
 
 
 def seconds(work: Callable[[], object], clock: Callable[[], float] = time.process_time) -> float:
