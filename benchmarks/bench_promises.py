@@ -10,7 +10,8 @@ from typing import Any
 import evenhand as eh
 from benchmarks.timing import Measure, interleaved, options, ratio, report, seconds
 from evenhand.learners import UCB1
-from evenhand.quotas import BernoulliArms, DeadlineLearn, Promise
+from evenhand.promises.promise import Promise
+from evenhand.quotas import BernoulliArms, DeadlineLearn
 
 ARMS = 10
 FLOOR = 0.05
