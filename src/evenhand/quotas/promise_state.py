@@ -59,7 +59,7 @@ from evenhand.quotas.deadlines import (
 )
 from evenhand.quotas.quota_kernels import QuotaRule, RankingRule
 
-FIXED = "one of a weight cannot change", Wording("make a new policy", shell="create a new study with `evenhand new`")
+FIXED = "weights allow no changes", Wording("make a new policy", shell="create a new study with `evenhand new`")
 CHANGE = Wording("change()", shell="evenhand change")
 PLAIN_WORK = 1_000_000
 """Array entries up to which a look ahead runs as plain Python."""
