@@ -1,11 +1,13 @@
 """Shares of tokens from the shell: a promise file, weights with the ask or the reward, and what they come to."""
 
+import json
 from pathlib import Path
 
 import pytest
 
+from evenhand.cli.refusals import in_shell
 from evenhand.errors import ArgumentError, ContradictionError, InFlightError, SharesError
-from tests.cli.shell import answer, asked, refused
+from tests.cli.shell import answer, asked, call, refused
 
 PROMISE = """
 learner = "ucb1"
@@ -27,6 +29,7 @@ def made(folder: Path, later: str) -> tuple[Path, Path]:
     promise.write_text(PROMISE.format(later))
     said = answer("new", store, "--promise", promise)
     assert "Promised: A at least 1/4 of the tokens (behind by at most 9,000)" in said
+    assert "A decision weighs at most 4000 tokens" in said
     return store, promise
 
 
@@ -64,3 +67,23 @@ def test_a_promise_file_that_no_rule_keeps_is_refused_by_name(later: str, words:
     promise = tmp_path / "promise.toml"
     promise.write_text(PROMISE.format(later))
     refused((ArgumentError, SharesError), words, "new", tmp_path / "calls.evenhand", "--promise", promise)
+
+
+def test_what_is_counted_is_said_where_it_is_not_rounds_on_offer(tmp_path: Path) -> None:
+    store, promise = made(tmp_path, 'clock = "all"')
+    other = json.loads(answer("new", tmp_path / "other.evenhand", "--promise", promise, "--json"))
+    assert (other["weight"], other["clock"]) == ("tokens", "all")
+    said = answer("new", tmp_path / "third.evenhand", "--promise", promise)
+    assert "By all rounds, arms that were away catch up as far as can be." in said
+    means = ("--means", "A=0.5,B=0.4", "--promise", promise)
+    for words, way in (
+        (("change", store, "--shares", "A=0.1,B=0"), "; create a new study with `evenhand new`"),
+        (("change", store, "--shares", "A=0.1,B=0", "--from", "12h"), "; create a new study"),
+        (("add", store, "C"), "; create a new study with `evenhand new`"),
+        (("retire", store, "B"), "; create a new study with `evenhand new`"),
+        (("price", *means), "; for shares of the rounds leave weight, largest and in_flight out"),
+        (("simulate", *means, "--rounds", "10"), "; for shares of the rounds leave weight, largest and in_flight out"),
+    ):
+        refusal = in_shell(call(*words).exception)
+        assert "expected a promise of rounds" in refusal
+        assert way in refusal

@@ -12,7 +12,7 @@ import evenhand as eh
 from evenhand import Promise
 from evenhand.errors import ArgumentError
 from evenhand.learners import UCB1
-from evenhand.quotas import DeadlineLearn
+from evenhand.quotas import BernoulliArms, DeadlineLearn
 from evenhand.studies import Study
 from evenhand.studies.statistics.gauges import gauges_of
 from evenhand.studies.statistics.state import summarize
@@ -161,3 +161,34 @@ def test_a_promise_says_so_and_what_cannot_catch_up_is_refused_by_name():
             Promise(**{"shares": SHARES, "clock": "all"} | given)
     with pytest.raises(ArgumentError, match="lottery: expected None beside clock='all'"):
         DeadlineLearn(UCB1(), promise, lottery=0.5)
+
+
+def test_simulations_catch_up_and_the_price_is_that_of_the_shares():
+    offers = np.ones((70, 3), bool)
+    offers[20:60, 0] = False
+    promises = {clock: Promise(SHARES, offers="any", clock=clock) for clock in ("offered", "all")}
+    policies = {clock: DeadlineLearn(UCB1(), promise) for clock, promise in promises.items()}
+    world = BernoulliArms({"a": 0.1, "b": 0.2, "c": 0.9})
+    history = eh.simulate(policies, world, offers=offers, rounds=70, replications=1, seed=1, jobs=1)
+    pulls = history.pulls.isel(round=-1, replication=0).sel(arm="a")
+    assert pulls.sel(policy="offered") == 7
+    assert pulls.sel(policy="all") > 10
+    assert not history.violations.any()
+    assert len({eh.quotas.price(promise, [0.1, 0.2, 0.9]).cost for promise in promises.values()}) == 1
+
+
+def test_an_arm_still_catches_up_when_others_come_and_go():
+    with Study.create(":memory:", DeadlineLearn(UCB1(), Promise(SHARES, offers="any", clock="all"), seed=1)) as study:
+        for t in range(1, 121):
+            if t == 42:
+                study.add("d", 0.2)
+                study.retire("b")
+            decision = study.ask(available=["b", "c"] if 20 < t <= 40 else None)
+            study.tell(decision, float(decision.arm == "c"))
+            if t == 42:
+                assert study.statistics().outages["a"].behind > 1
+        statistics, frame = study.statistics(), study.frame()
+        (away, first, last, behind) = statistics.outages["a"]
+        assert (away, first, last) == (20, 21, 40)
+        assert behind == 0.25 * 120 - (frame["arm"] == "a").sum() < 1
+        assert study.verify().ok

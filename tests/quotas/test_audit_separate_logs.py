@@ -144,3 +144,18 @@ def test_what_is_no_list_of_logs_or_no_promise_of_them_is_refused(given, kind, w
 
 def test_it_is_a_name_of_the_library():
     assert isinstance(audit.promise(frames=[LOG], arm="arm", shares={"a": 1}), eh.audit.ApartAudit)
+
+
+def test_of_logs_without_a_column_of_offers_it_is_said_that_caps_count_every_play():
+    log, said = pd.DataFrame({"arm": ["a", "a", "b"]}), "A log without a column of offers counts as one in which every"
+    given = {"arm": "arm", "shares": {"a": 0, "b": 0}, "caps": {"a": 0.4}}
+    found = audit.promise(frames=[log, log], **given)
+    assert not found.kept
+    assert found.notes[-1].startswith(said)
+    of_study = log.assign(given="{}", told_at=pd.NaT)
+    away = of_study.assign(available=["a", "a", "b"])
+    for frames, notes in (([away, away], {False}), ([of_study, away], {True, False})):
+        found = audit.promise(frames=frames, **given)
+        assert {note.startswith(said) for note in found.notes[1:]} == notes
+    weighed = audit.promise(frames=[log.assign(cost=1)] * 2, weight="cost", **given)
+    assert len(weighed.notes) == 1

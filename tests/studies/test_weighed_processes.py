@@ -12,12 +12,13 @@ from tests.cli.shell import answer
 from tests.studies.weighed_calls import SHARES, behind_in_sql, converse, nursery
 
 PATIENCE = 600
+LONG = pytest.mark.timeout(2 * PATIENCE)
 DIES = (5, 9, *[0] * 6)
 """After how many decisions each process is killed, 0 for never."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("asks", [250, pytest.param(10_000, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("asks", [250, pytest.param(10_000, marks=[pytest.mark.nightly, LONG])])
 def test_verify_audit_and_sql_agree_where_two_of_eight_processes_are_killed(asks: int, tmp_path: Path) -> None:
     place, log = tmp_path / "calls.evenhand", tmp_path / "log.csv"
     owed = eh.Promise(SHARES, 12_000, weight="tokens", largest=4000, in_flight=10)

@@ -183,7 +183,6 @@ def promise(
         found = audit_files(file, arm=arm, available=available, segment=segment, jobs=jobs, **promised)
         return with_times(found, None if times is None else _times_in_files(file, times))
     tables = [as_pandas(one) for one in ([frame] if frames is None else frames)]
-    available = offers_in(tables[0].columns) if available is None else available
     named = promised["shares"] if promise is None else dict.fromkeys(promise.arms, 0)
     plays = [read_plays(table, arm, named) for table in tables]
     rounds = [read_rounds(table, order, round) for table in tables]
@@ -193,9 +192,10 @@ def promise(
     promised["digits"] = digits = max(one.digits for one in weights)
     owed = read_audited(kinds, rounds[0] if frames is None else None, plays=most, **promised)
     owed.check(sum(int(one.whole.sum()) * 10 ** (digits - one.digits) for one in weights), digits)
+    named_in = [offers_in(table.columns) if available is None else available for table in tables]
     logs = [
-        read_log(*each, owed.promise.arms, arm=arm, available=available, segment=segment, weights=owed.scaled(own))
-        for each, own in zip(zip(tables, plays, rounds, strict=True), weights, strict=True)
+        read_log(table, one, of, owed.promise.arms, arm=arm, available=on, segment=segment, weights=owed.scaled(own))
+        for table, one, of, on, own in zip(tables, plays, rounds, named_in, weights, strict=True)
     ]
     sure = ""
     finding: Audit | ApartAudit

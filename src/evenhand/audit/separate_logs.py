@@ -40,6 +40,10 @@ STRICT = (
     "Caps count every play, also in rounds in which arms were away and every other was at its cap: which rounds are "
     "excused depends on the order, so a cap that is broken here may have been kept. Audit one log to know."
 )
+UNSAID = (
+    "A log without a column of offers counts as one in which every arm always was on offer, so caps count every play. "
+    "Where arms were away and every other was at its cap, a cap that is broken here may have been kept."
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -140,9 +144,11 @@ def judge_all_orders(owed: AuditedPromise, logs: Sequence[tuple[Rounds, tuple[La
             rows.append(row | ({"weight": int(weight) if owed.scale == 1 else float(weight)} if owed.unit else {}))
     table, rounds = pd.DataFrame(rows), tuple(log.size for log, _ in logs)
     kept = not table["broken_by"].any()
-    capped = any(row["promise"] == "cap" and row["broken_by"] for row in rows)
-    strict = (STRICT,) if capped and not all(log.offers.all() for log, _ in logs) else ()
-    return ApartAudit(kept, rounds, table, owed.promise, () if kept else (NOTE, *strict))
+    notes: tuple[str, ...] = () if kept else (NOTE,)
+    if owed.unit is None and any(row["promise"] == "cap" and row["broken_by"] for row in rows):
+        notes += (STRICT,) if not all(log.offers.all() for log, _ in logs) else ()
+        notes += (UNSAID,) if not all(len(log.offers) for log, _ in logs) else ()
+    return ApartAudit(kept, rounds, table, owed.promise, notes)
 
 
 def _rounds_of(segment: Label | None, log: Rounds, names: tuple[Label, ...]) -> Bools:

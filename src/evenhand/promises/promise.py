@@ -55,6 +55,7 @@ from evenhand.registry import register
 
 DEADLINE_LEARN = Wording("DeadlineLearn", shell="--policy deadline-learn")
 ONLY_THERE = Wording("only ", DEADLINE_LEARN, " and audits count weights")
+OF_ROUNDS = "for shares of the rounds leave weight, largest and in_flight out, and state tolerances in plays"
 WINDOWS_COUNT = "a window counts plays in consecutive rounds, whatever these weigh"
 Offers = Literal["any", "all"] | tuple[Label, ...]
 
@@ -201,9 +202,7 @@ class Promise(HasCard):
     def __str__(self) -> str:
         said = in_words(self.clauses) or [f"nothing is owed to {listed(self.arms)}"]
         said += [f"{self.plays} plays per round"] if self.plays > 1 else []
-        if self.largest is not None:
-            told = "" if self.in_flight is None else f", told later with up to {self.in_flight} decisions in flight"
-            said.append(f"a decision weighs at most {self.largest} {self.weight}{told}")
+        said += how_counted(self)
         if self.offers == "all":
             said.append("every arm is always on offer")
         elif self.excuses:
@@ -212,7 +211,6 @@ class Promise(HasCard):
             named = ", ".join(map(str, self.offers))
             some = named if len(self.offers) == 1 else f"at least {'one' if self.plays == 1 else self.plays} of {named}"
             said.append(f"every offer contains {some}{', or only these' if self.plays > 1 else ''}")
-        said += ["by all rounds, arms that were away catch up as far as can be"] if self.clock == "all" else []
         return "; ".join(said)
 
     def __repr__(self) -> str:
@@ -356,8 +354,19 @@ class Promise(HasCard):
         return np.array([float(share) for share in self.shares])
 
 
-def check_rounds(promise: Promise, why: str = ONLY_THERE) -> None:
-    """Refuse a promise of a weight, where only rounds are counted; `why` says why.
+def how_counted(promise: Promise) -> list[str]:
+    """Return in words what a decision weighs, where shares are of a weight, and that all rounds count, if they do."""
+    said = []
+    if promise.largest is not None:
+        flight = promise.in_flight
+        told = "" if flight is None else f", told later with up to {flight} decisions in flight"
+        said.append(f"a decision weighs at most {promise.largest} {promise.weight}{told}")
+    said += ["by all rounds, arms that were away catch up as far as can be"] if promise.clock == "all" else []
+    return said
+
+
+def check_rounds(promise: Promise, why: str = ONLY_THERE, hint: str = OF_ROUNDS) -> None:
+    """Refuse a promise of a weight, where only rounds are counted; `why` says why, and `hint` what else can be done.
 
     Raises
     ------
@@ -365,7 +374,7 @@ def check_rounds(promise: Promise, why: str = ONLY_THERE) -> None:
         If it is one.
     """
     if promise.weight is not None:
-        raise ArgumentError(expected("promise", Wording("a promise of rounds, as ", why), str(promise)))
+        raise ArgumentError(expected("promise", Wording("a promise of rounds, as ", why), str(promise), hint))
 
 
 def promise_of(data: Mapping[str, Any]) -> Promise:
@@ -418,7 +427,7 @@ def read_promise(
         weight=weight,
     )
     if one_of("clock", clock, ("offered", "all")) == "all":
-        refuse_beside(made, "clock='all'", "lets arms catch up beside it")
+        refuse_beside(made, "clock='all'", "lets arms catch up beside it", "leave clock out")
     if weight is not None and (not isinstance(weight, str) or not weight):
         raise ArgumentError(expected("weight", "the name of what is shared, such as 'tokens'", weight))
     if windows and weight:

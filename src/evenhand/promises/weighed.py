@@ -13,6 +13,11 @@ from evenhand.errors import NOTHING, ArgumentError, SharesError, Wording, expect
 from evenhand.promises.amounts import MOST, Unit, amount_of, digits_of
 from evenhand.promises.weight_rule import WeightParams, least_tolerance, weight_parameters
 
+PLACE_BY_PLACE = (
+    "ask for each place of a slate in turn, with its weight and without the arms that are in it already: a share then "
+    "counts the places for which its arm was on offer"
+)
+
 
 def read_weighed(promise: Any, largest: object, in_flight: Any, offers: Any) -> dict[str, Any]:
     """Return the fields `largest`, `in_flight` and `offers` of a promise of a weight that was read so far.
@@ -24,7 +29,7 @@ def read_weighed(promise: Any, largest: object, in_flight: Any, offers: Any) -> 
     SharesError
         If the tolerance is less than is enough; the least that is, is named.
     """
-    refuse_beside(promise, f"weight={promise.weight!r}", "keeps it by weight")
+    refuse_beside(promise, f"weight={promise.weight!r}", "keeps it by weight", "leave weight out", PLACE_BY_PLACE)
     if promise.caps and (in_flight is not None or offers not in (None, "all")):
         what = Wording(NOTHING, " beside weights that are told later, or while arms come and go: no rule is known")
         raise ArgumentError(expected("caps", what, promise.caps))
@@ -55,19 +60,20 @@ def read_weighed(promise: Any, largest: object, in_flight: Any, offers: Any) -> 
     return fields
 
 
-def refuse_beside(promise: Any, stated: str, does: str, **more: object) -> None:
-    """Refuse windows, several plays, sets of arms and what else is named, beside which no rule is known.
+def refuse_beside(promise: Any, stated: str, does: str, hint: str, slates: str = "") -> None:
+    """Refuse windows, several plays and sets of arms, beside which no rule is known; `hint` says what else can be done,
+    and `slates` for several plays.
 
     Raises
     ------
     ArgumentError
         If one is promised.
     """
-    beside = more | {"windows": promise.windows, "plays": promise.plays if promise.plays > 1 else None}
+    beside = {"windows": promise.windows, "plays": promise.plays if promise.plays > 1 else None}
     for name, value in (beside | {"shares of sets of arms": [members for members, _ in promise.sets]}).items():
         if value:
             what = Wording(NOTHING, f" beside {stated}: no rule is known that {does}")
-            raise ArgumentError(expected(name, what, value))
+            raise ArgumentError(expected(name, what, value, slates if slates and name == "plays" else hint))
 
 
 def _written(most: Decimal, given: object) -> Decimal:

@@ -59,7 +59,7 @@ from evenhand.quotas.deadlines import (
 )
 from evenhand.quotas.quota_kernels import QuotaRule, RankingRule
 
-FIXED = "one of a weight cannot change yet: make a new policy"
+FIXED = "weights allow no changes", Wording("make a new policy", shell="create a new study with `evenhand new`")
 CHANGE = Wording("change()", shell="evenhand change")
 PLAIN_WORK = 1_000_000
 """Array entries up to which a look ahead runs as plain Python."""
@@ -186,7 +186,7 @@ class PromiseState:
             If a lottery is to keep shares of a weight, or caps for which rounds are excused.
         """
         if lottery is not None:
-            check_rounds(promise, "no lottery is known that keeps shares of a weight")
+            check_rounds(promise, "no lottery is known that keeps shares of a weight", "leave lottery out")
         return cls(promise, lottery, lottery is not None or not is_plain(promise))._checked()
 
     def _checked(self) -> Self:
@@ -293,7 +293,7 @@ class PromiseState:
     def retire(self, label: Label, standing: Standing) -> tuple[Self, ClausePositions]:
         """Return what is promised without an arm, and where its clauses stand; the arm's share is
         released."""
-        check_rounds(before := self.promise, FIXED)
+        check_rounds(before := self.promise, *FIXED)
         place = Labels(before.arms).place(label)
         if place is None:
             raise UnknownArmError(expected_one_of("arm", before.arms, label))
@@ -320,7 +320,7 @@ class PromiseState:
     def add(self, label: Label, share: object, cap: object, standing: Standing) -> tuple[Self, ClausePositions, int]:
         """Return what is promised with one more arm, where its clauses stand, and after how many
         rounds the arm's own begins."""
-        check_rounds(before := self.promise, FIXED)
+        check_rounds(before := self.promise, *FIXED)
         known = Labels(before.arms).place(label)
         if known is not None and before.arms[known] not in self.retired:
             raise ArgumentError(expected("arm", "a new label, or that of a retired arm", label, "use change(shares)"))
@@ -352,9 +352,9 @@ class PromiseState:
     def change(self, shares: object, standing: Standing) -> tuple[Self, ClausePositions, dict[Any, float]]:
         """Return another promise, where its clauses stand, and by how many plays floors were behind
         that cannot be carried over."""
-        check_rounds(self.promise, FIXED)
+        check_rounds(self.promise, *FIXED)
         then = self._promising(changed(self.promise, self.retired, shares), self.retired)
-        check_rounds(then.promise, FIXED)
+        check_rounds(then.promise, *FIXED)
         check_tolerance(then.promise)
         at, now = standing()
         begun = fresh(then.promise, now)

@@ -31,6 +31,7 @@ from evenhand.policy import deterministic
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
 from evenhand.promises.clause import in_words, listed
+from evenhand.promises.promise import how_counted
 from evenhand.studies import Study
 from evenhand.studies.store.address import typed_address
 
@@ -142,7 +143,10 @@ def new(
         policy_name, labels = study.log.birth.policy, list(traits_of(made).labels)
         if json:
             seeded = getattr(made, "seed", None)
-            as_json({"name": study.name, "policy": policy_name, "arms": labels, "seed": seeded})
+            stated = study.statistics().promise
+            counted = {} if stated is None else stated.to_dict()
+            body = {"name": study.name, "policy": policy_name, "arms": labels, "seed": seeded}
+            as_json(body | {name: counted[name] for name in ("weight", "clock") if name in counted})
             return
         other = "" if len(study.store.names()) == 1 else f" --study {study.name}"
         print_text(f"Created study {study.name!r} ({policy_name}) in {study.store.url}")
@@ -179,6 +183,7 @@ def _about(study: Study, policy: Any, known: bool) -> list[str]:
         others = len(arms) - len({arm for clause in clauses for arm in clause.arms})
         rest = f"; nothing to {'the other' if others == 1 else f'the {others} others'}" if others else ""
         lines.append(f"Promised: {'; '.join(in_words(clauses))}{rest}.")
+        lines += [f"{said[0].upper()}{said[1:]}." for said in how_counted(statistics.promise)]
         lines += [] if known else [ALONE]
     from evenhand.quotas.quota_policy import QuotaPolicy
 

@@ -27,6 +27,8 @@ EXPIRED = 100
 LARGEST = 2**63
 SHOWN = 5
 """The most open tickets that a refusal names."""
+NEAR = 100
+"""Among how many tickets from the first open one on it looks for them."""
 
 
 class OpenTickets:
@@ -102,7 +104,10 @@ class OpenTickets:
             yield
         except InFlightError as error:
             write()
-            asks = self._log.open_asks(connection, self.lower_bound, LARGEST - 1, SHOWN)
+            for first in self._log.open_asks(connection, self.lower_bound, LARGEST - 1, 1):
+                self.lower_bound = (first.ticket or 0) - 1
+            # Not to the end of the log: where few are open, every refusal would read all of it while others wait.
+            asks = self._log.open_asks(connection, self.lower_bound, self.lower_bound + NEAR, SHOWN)
             since = ", ".join(f"{ask.ticket} since {moment(ask.at):%Y-%m-%d %H:%M:%S} UTC" for ask in asks)
             raise InFlightError(Wording(error.args[0], f"; the first are {since}")) from error
 
