@@ -32,7 +32,6 @@ from evenhand.cli.output import as_json, folder, picture_formats, print_text, sa
 from evenhand.cli.price import BY_CONTEXTS, known_price, price_body, say_price
 from evenhand.cli.simulation_report import arms_table, policy_rows, show_policies, write_files
 from evenhand.cli.trial_plan import analysis_of, show_plan
-from evenhand.data.csv_files import write_csv
 from evenhand.data.tables import column, numbers
 from evenhand.errors import ArgumentError, expected, expected_one_of
 from evenhand.policy.traits import traits_of
@@ -261,14 +260,11 @@ def _report(
     summary, note = policy_rows(history, later), bias_note(history.attrs["rounds"], of_table)
     written: list[Path] = []
     if out is not None:
-        about = made_with()
-        origin = in_a_line(about, f"seed {history.attrs['seed']}")
-        written = write_files(history.assign_attrs(about), clauses, summary, origin, out, formats)
+        history = history.assign_attrs(made_with())
+        origin = in_a_line(history.attrs, f"seed {history.attrs['seed']}")
+        written = write_files(history, clauses, summary, plan, origin, out, formats)
         if bias is not None:
             written += write_bias(bias, note, origin, out, formats)
-        if plan is not None:
-            written.append(out / "characteristics.csv")
-            write_csv(plan.assign(made_with=origin), written[-1])
         shutil.rmtree(out / "partial", ignore_errors=True)
     if json:
         body = {

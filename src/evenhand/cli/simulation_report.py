@@ -129,19 +129,20 @@ def write_files(
     history: xr.Dataset,
     clauses: list[Clause],
     summary: list[dict[str, Any]],
+    plan: pd.DataFrame | None,
     origin: str,
     out: Path,
     formats: list[str],
 ) -> list[Path]:
-    """Write the history, the tables, the pictures and what they were made with, `origin` in the tables, into a folder,
-    and return what was written."""
+    """Write the history, tables, pictures and what they were made with, `origin` in the tables, into a folder, and
+    return what was written."""
     import pandas as pd
 
     (out / "about.json").write_text(json.dumps(history.attrs, indent=2) + "\n")
     written = [*_write_netcdf(history, out / "history.nc"), out / "about.json"]
     columns, rows = arms_table(history, clauses, most=len(history.arm))
     tables = {"summary": pd.DataFrame(summary).assign(level=0.95), "arms": pd.DataFrame(rows, columns=columns)}
-    tables["means"] = _means(history)
+    tables |= {"means": _means(history)} | ({} if plan is None else {"characteristics": plan})
     drawings: dict[str, Any] = {"shares": plots.plot_shares}
     if "regret" in history:
         drawings |= {"regret": plots.plot_regret, "cost": plots.plot_cost}

@@ -233,5 +233,5 @@ def one_legend(figure: Figure, columns: int = 4, *, without: Collection[str] = (
     if shown:
         with style():
             rows = -(-len(shown) // columns)
-            place = {"loc": "outside lower center", "ncols": -(-len(shown) // rows), "handlelength": 3.0}
-            figure.legend(shown.values(), shown.keys(), fontsize=8.5, **place)
+            place: dict[str, Any] = {"loc": "outside lower center", "ncols": -(-len(shown) // rows)}
+            figure.legend(shown.values(), shown.keys(), fontsize=8.5, handlelength=3.0, **place)
