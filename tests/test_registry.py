@@ -8,8 +8,8 @@ import pytest
 
 import evenhand as eh
 from evenhand import registry
-from evenhand.cli.inputs.policies import find_policy
-from evenhand.errors import RegistryError
+from evenhand.cli.inputs.policies import find_policy, policies_of
+from evenhand.errors import ArgumentError, RegistryError
 from evenhand.studies import Study
 
 MODULE = '''
@@ -20,6 +20,8 @@ class First:
     """Play the first arm."""
     round = 0
     open_tickets = ()
+    def __init__(self, rates: list = (), patience: int = 1):
+        self.rates, self.patience = rates, patience
     def ask(self):
         self.round += 1
         return eh.Decision(self.round, self.round, "a", 0, None, "always")
@@ -46,6 +48,22 @@ def own(tmp_path, monkeypatch, scratch_registry):
 def test_a_module_that_the_environment_names_is_imported_when_a_name_is_unknown(own):
     assert registry.get("mine/always-first").cls.__name__ == "First"
     assert "mine/always-first" in [entry.name for entry in registry.entries("policy")]
+
+
+def test_it_takes_arguments_by_name_in_the_shell(own):
+    world = eh.quotas.BernoulliArms({"a": 0.7, "b": 0.5})
+
+    def made(arguments):
+        return next(iter(policies_of([f"always-first:{arguments}"], world, None, 0.0, 10).values()))
+
+    policy = made("rates=.1,.2,patience=3")
+    assert (policy.rates, policy.patience) == ([0.1, 0.2], 3)
+    with pytest.raises(ArgumentError, match=r"--policy always-first: expected one of its settings .*, got 'rate'"):
+        made("rate=1")
+    with pytest.raises(ArgumentError, match="patience: expected a whole number, got "):
+        made("patience=1.5")
+    type(policy).__init__.__annotations__["rates"] = "OnlyForTypeCheckers"
+    assert made("rates=.1,.2").rates == [0.1, 0.2]
 
 
 def test_a_study_of_it_opens_in_a_process_that_did_not_import_it(own, tmp_path, monkeypatch):

@@ -9,6 +9,7 @@ import threading
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 import xarray as xr
 from typer.testing import CliRunner
 
@@ -342,7 +343,7 @@ def test_simulate_writes_its_files(tmp_path, log):
     assert result.exit_code == 0, result.output
     written = {path.name for path in out.iterdir() if path.is_file()}
     assert written == {
-        *("history.nc", "summary.csv", "arms.csv", "means.csv", "about.json"),
+        *("history.nc", "summary.csv", "arms.csv", "means.csv", "cost.csv", "about.json"),
         *(f"{name}.{kind}" for name in ("regret", "shares", "cost", "shortfall") for kind in ("png", "pdf")),
     }
     about = json.loads((out / "about.json").read_text())
@@ -358,6 +359,13 @@ def test_simulate_writes_its_files(tmp_path, log):
     np.testing.assert_allclose(regret["mean"], history.regret.sel(policy="ucb1").mean("replication"))
     assert {*regret["level"]} == {0.95}
     assert regret["made_with"].iloc[0].startswith(f"seed 4; evenhand {eh.__version__}; ")
+    cost, each = pd.read_csv(out / "cost.csv"), history.regret.isel(round=-1) / 300
+    apart = (each.sel(policy="fair-ucb") - each.sel(policy="ucb1")).values
+    wide = scipy.stats.t.ppf(0.975, 1) * scipy.stats.sem(apart)
+    assert cost[["policy", "against"]].to_numpy().tolist() == [["fair-ucb", "ucb1"], ["ucb1", "ucb1"]]
+    ends = [apart.mean(), apart.mean() - wide, apart.mean() + wide]
+    np.testing.assert_allclose(cost[["mean", "low", "high"]].to_numpy(), [ends, [0, 0, 0]], atol=1e-12)
+    assert {*cost["made_with"]} == {*means["made_with"]}
     refused("--pictures: expected one of", "simulate", *arguments, "--out", out, "--pictures", "jpg")
 
 

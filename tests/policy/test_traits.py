@@ -42,6 +42,15 @@ def test_what_is_stated_is_read():
     assert traits.promise is traits.holds_when is traits.bias is None
 
 
+def test_what_is_of_another_kind_is_its_own_affair():
+    policy = OnSale()
+    policy.plays, policy.work, policy.learns = [0, 0], 3, True
+    assert traits_of(policy) == traits_of(OnSale())
+    world = eh.quotas.BernoulliArms({"a": 0.2, "b": 0.3})
+    policy.contextual = False
+    assert eh.simulate(policy, world, rounds=9, seed=1, jobs=1).pulls[0, 0, -1].values.tolist() == [9, 0]
+
+
 @pytest.mark.parametrize("shares", [{"b": "1/2", "a": 0}, {"b": "1/2"}])
 def test_a_promise_has_the_arms_of_the_policy_in_their_order(shares):
     policy = OnSale()

@@ -103,8 +103,9 @@ def show_bias(found: pd.DataFrame, note: str, of_table: bool) -> None:
     records(title, rows)
 
 
-def write_bias(found: pd.DataFrame, note: str, out: Path, formats: Sequence[str] = ("png",)) -> list[Path]:
-    """Write the bias, with what is to be known of its intervals, into a folder and return what was written."""
+def write_bias(found: pd.DataFrame, note: str, origin: str, out: Path, formats: Sequence[str] = ("png",)) -> list[Path]:
+    """Write the bias, with what is to be known of its intervals and what it was made with, into a folder and return
+    what was written."""
     from evenhand.plots import plot_bias
 
     def plot(ax: Axes) -> None:
@@ -112,6 +113,6 @@ def write_bias(found: pd.DataFrame, note: str, out: Path, formats: Sequence[str]
         said = f"95 % intervals {note}".replace("; ", ";\n")
         axes.set_xlabel(f"{axes.get_xlabel()}\n{said}")
 
-    write_csv(found.assign(level=0.95, note=note), out / "bias.csv")
+    write_csv(found.assign(level=0.95, note=note, made_with=origin), out / "bias.csv")
     height = max(3.8, 0.25 * found["feature"].nunique())
     return [out / "bias.csv", *draw(out, "bias", plot, height=height, formats=formats)]

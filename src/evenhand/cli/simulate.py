@@ -32,11 +32,11 @@ from evenhand.cli.output import as_json, folder, picture_formats, print_text, sa
 from evenhand.cli.price import BY_CONTEXTS, known_price, price_body, say_price
 from evenhand.cli.simulation_report import arms_table, policy_rows, show_policies, write_files
 from evenhand.cli.trial_plan import analysis_of, show_plan
-from evenhand.data.csv_files import write_csv
 from evenhand.data.tables import column, numbers
 from evenhand.errors import ArgumentError, expected, expected_one_of
 from evenhand.policy.traits import traits_of
 from evenhand.quotas.price import saw_contexts
+from evenhand.saving.provenance import in_a_line, made_with
 from evenhand.simulation.measures import cost_of
 from evenhand.simulation.world import world_traits
 from evenhand.trials import operating_characteristics
@@ -119,7 +119,7 @@ def simulate(
     replications : The number of independent replications.
     seed : The seed; by default drawn and shown.
     jobs : The number of processes; -1 for all cores.
-    out : Folder for history.nc, summary.csv, arms.csv, means.csv, about.json and pictures.
+    out : Folder for history.nc, tables (summary.csv, arms.csv, means.csv, ...), about.json and pictures.
     pictures : Formats of the pictures: png, pdf, svg, or several, pdf,png.
     """
     formats = picture_formats(pictures)
@@ -260,12 +260,11 @@ def _report(
     summary, note = policy_rows(history, later), bias_note(history.attrs["rounds"], of_table)
     written: list[Path] = []
     if out is not None:
-        written = write_files(history, clauses, summary, out, formats)
+        history = history.assign_attrs(made_with())
+        origin = in_a_line(history.attrs, f"seed {history.attrs['seed']}")
+        written = write_files(history, clauses, summary, plan, origin, out, formats)
         if bias is not None:
-            written += write_bias(bias, note, out, formats)
-        if plan is not None:
-            written.append(out / "characteristics.csv")
-            write_csv(plan, written[-1])
+            written += write_bias(bias, note, origin, out, formats)
         shutil.rmtree(out / "partial", ignore_errors=True)
     if json:
         body = {

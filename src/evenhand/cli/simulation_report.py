@@ -15,9 +15,8 @@ from evenhand.data.csv_files import write_csv
 from evenhand.errors import MissingExtraError
 from evenhand.extras import optional
 from evenhand.labels import label_texts
-from evenhand.saving.provenance import in_a_line, made_with
 from evenhand.simulation.frames import frame
-from evenhand.simulation.measures import half_width
+from evenhand.simulation.measures import half_width, losses_a_round
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -127,25 +126,30 @@ def _means(history: xr.Dataset) -> pd.DataFrame:
 
 
 def write_files(
-    history: xr.Dataset, clauses: list[Clause], summary: list[dict[str, Any]], out: Path, formats: list[str]
+    history: xr.Dataset,
+    clauses: list[Clause],
+    summary: list[dict[str, Any]],
+    plan: pd.DataFrame | None,
+    origin: str,
+    out: Path,
+    formats: list[str],
 ) -> list[Path]:
-    """Write the history, the tables, the pictures and what they were made with into a folder, and return what was
-    written."""
+    """Write the history, tables, pictures and what they were made with, `origin` in the tables, into a folder, and
+    return what was written."""
     import pandas as pd
 
-    about = made_with()
-    history = history.assign_attrs(about)
     (out / "about.json").write_text(json.dumps(history.attrs, indent=2) + "\n")
     written = [*_write_netcdf(history, out / "history.nc"), out / "about.json"]
-    origin = in_a_line(about, f"seed {history.attrs['seed']}")
-    write_csv(pd.DataFrame(summary).assign(level=0.95, made_with=origin), out / "summary.csv")
     columns, rows = arms_table(history, clauses, most=len(history.arm))
-    write_csv(pd.DataFrame(rows, columns=columns).assign(made_with=origin), out / "arms.csv")
-    write_csv(_means(history).assign(made_with=origin), out / "means.csv")
-    written += [out / "summary.csv", out / "arms.csv", out / "means.csv"]
+    tables = {"summary": pd.DataFrame(summary).assign(level=0.95), "arms": pd.DataFrame(rows, columns=columns)}
+    tables |= {"means": _means(history)} | ({} if plan is None else {"characteristics": plan})
     drawings: dict[str, Any] = {"shares": plots.plot_shares}
     if "regret" in history:
         drawings |= {"regret": plots.plot_regret, "cost": plots.plot_cost}
+        tables["cost"] = losses_a_round(history)
+    for name, found in tables.items():
+        written.append(out / f"{name}.csv")
+        write_csv(found.assign(made_with=origin), written[-1])
     if "group_share" in history:
         drawings["groups"] = plots.plot_group_share
     for loss in ("true_regret", "perceived_regret"):

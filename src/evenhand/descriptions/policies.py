@@ -12,7 +12,8 @@ import inspect
 import math
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -126,7 +127,9 @@ def _arguments(
         lacks = ", ".join(missing)
         lacks = Wording(lacks, shell=f"--{lacks}") if lacks == "groups" else lacks
         raise ArgumentError(Wording(f"{where or 'policy'}: {entry.name} needs ", lacks))
-    hints = typing.get_type_hints(entry.cls.__init__)
+    hints: dict[str, Any] = {}
+    with suppress(NameError):  # of what was imported for type checkers alone
+        hints = typing.get_type_hints(entry.cls.__init__)
     arguments: dict[str, Any] = {}
     for name, value in given.items():
         own = f"{where}.{name}" if where else name
@@ -189,7 +192,9 @@ def _of_kind(value: object, hint: object, where: str) -> Any:
 
 
 def _collection(hint: object) -> bool:
-    return typing.get_origin(hint) not in (None, Callable)
+    """Return whether an annotation takes a list or an object: dict[str, float], or plain list."""
+    origin = typing.get_origin(hint)
+    return origin not in (None, Callable) or (isinstance(hint, type) and issubclass(hint, Collection))
 
 
 def _plain(value: object, where: str, depth: int = 0) -> Any:

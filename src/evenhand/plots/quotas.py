@@ -24,7 +24,7 @@ from evenhand.plots.style import (
     rounds_label,
     style,
 )
-from evenhand.simulation.measures import half_width
+from evenhand.simulation.measures import losses_a_round
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -257,21 +257,16 @@ def plot_cost(history: xr.Dataset, *, against: Any = None, title: str | None = N
     names = [str(name) for name in history.policy.values]
     if against is not None:
         one_of("against", against, names)
-    axes = axes_of(ax)
-    last = history.isel(round=-1)
-    losses = {n: last.regret.sel(policy=n) / float(last["round"]) for n in names}
-    reference = min(losses, key=lambda name: losses[name].mean().item()) if against is None else against
+    axes, losses = axes_of(ax), losses_a_round(history, against)
     with style():
-        for i, (name, look) in enumerate(looks(names).items()):
-            apart = losses[name] - losses[reference]
-            mean, wide = apart.mean().item(), float(half_width(apart))
+        for i, (look, mean, high) in enumerate(zip(looks(names).values(), losses["mean"], losses["high"], strict=True)):
             dressed = {"color": look["color"], "alpha": 0.75, "hatch": HATCHES[i % 4], "height": 0.6}
-            axes.barh(i, mean, xerr=None if np.isnan(wide) else wide, capsize=3.0, **dressed)
+            axes.barh(i, mean, xerr=None if np.isnan(high) else high - mean, capsize=3.0, **dressed)
             axes.annotate(f"{mean:+.2g}", (mean, i), xytext=(4, 9), textcoords="offset points", fontsize=8.5)
         axes.set_yticks(range(len(names)), names)
         axes.invert_yaxis()
         axes.margins(x=0.18)
         what = "Expected reward lost per round" if against is None else "Cost of the promise"
-        title = f"{what}, against {reference}" if title is None else title
+        title = f"{what}, against {losses['against'][0]}" if title is None else title
         unit = "expected reward lost per round" + (", 95 % interval" if history.sizes["replication"] > 1 else "")
         return finish(axes, title, unit, "", legend=False)

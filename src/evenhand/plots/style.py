@@ -92,9 +92,11 @@ def figure(
 
 
 def curve(axes: Axes, x: Any, middle: Any, ends: Any, look: dict[str, Any], **line: Any) -> None:
-    """Draw a line, and the band between the two ends of its interval where they are known."""
+    """Draw a line, and the band between the two ends of its interval where they are known; of one point a bar."""
     axes.plot(x, middle, **{**look, **line})
-    if ends is not None:
+    if ends is not None and len(x) == 1:
+        axes.vlines(x, *ends, color=look["color"], linewidth=0.8)
+    elif ends is not None:
         axes.fill_between(x, *ends, color=look["color"], alpha=0.15, linewidth=0)
 
 
@@ -172,7 +174,7 @@ def plain(label: object, most: int) -> str:
 
 def finish(axes: Axes, title: str, across: str, up: str, *, legend: bool = True) -> Axes:
     """Label the axes and return them."""
-    axes.set_title(_wrapped(title, axes), loc="left", fontsize=10.5)
+    axes.set_title(_wrapped(title, axes), loc="left", fontsize=10.5, wrap=True)
     axes.set_xlabel(_wrapped(across, axes))
     axes.set_ylabel(up)
     if legend:
@@ -220,7 +222,7 @@ def _named(axes: Axes) -> list[tuple[str, type]]:
 
 
 def one_legend(figure: Figure, columns: int = 4, *, without: Collection[str] = ()) -> None:
-    """Put one legend below all panels in place of one in each, without these labels."""
+    """Put one legend below all panels in place of one in each, without these labels, in rows of equal length."""
     for old in [*figure.legends, *filter(None, (axes.get_legend() for axes in figure.axes))]:
         old.remove()
     found: dict[str, Any] = {}
@@ -230,5 +232,6 @@ def one_legend(figure: Figure, columns: int = 4, *, without: Collection[str] = (
     shown = {label: handle for label, handle in found.items() if label not in without}
     if shown:
         with style():
-            place: dict[str, Any] = {"loc": "outside lower center", "ncols": columns, "handlelength": 3.0}
-            figure.legend(shown.values(), shown.keys(), fontsize=8.5, **place)
+            rows = -(-len(shown) // columns)
+            place: dict[str, Any] = {"loc": "outside lower center", "ncols": -(-len(shown) // rows)}
+            figure.legend(shown.values(), shown.keys(), fontsize=8.5, handlelength=3.0, **place)

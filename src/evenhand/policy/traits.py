@@ -1,7 +1,8 @@
 """What a policy states about itself, read at one place: nobody else asks an object for names that it may lack.
 
 evenhand's own classes declare their traits once, as `_traits = Traits(...)`. A policy of another origin writes them as
-attributes, under the names that they have here; what it leaves out has the default. So both are described alike.
+attributes, under the names that they have here; what it leaves out has the default, and so has a number, a word, yes or
+no that it has as something else, such as a list `plays` of its own. So both are described alike.
 
 The table of a policy's arms that a notebook shows: groups, promises, decisions.
 """
@@ -94,6 +95,9 @@ UNSAID: Any = object()
 AT_HAND = ("arms", "promise", "horizon", "learner", "membership", "bias", "groups", "dimension", "retired")
 """The traits that an object of evenhand's has as attributes, beside those that it declares."""
 STATED = tuple(name for name in Traits.__dataclass_fields__ if name != "labels")
+KINDS = {
+    name: type(one.default) for name, one in Traits.__dataclass_fields__.items() if isinstance(one.default, (int, str))
+}
 
 
 def traits_of(policy: object) -> Traits:
@@ -106,6 +110,7 @@ def traits_of(policy: object) -> Traits:
     """
     declared: Traits | None = getattr(policy, "_traits", None)
     said = ((name, getattr(policy, name, UNSAID)) for name in (STATED if declared is None else AT_HAND))
+    said = ((name, value) for name, value in said if isinstance(value, KINDS.get(name, object)))
     stated = {name: value for name, value in said if value is not UNSAID and not isinstance(value, property)}
     learner = stated.get("learner")
     for name in ("membership", "bias"):

@@ -14,6 +14,7 @@ from evenhand.promises.best_counts import best_counts, limit_of
 from evenhand.promises.promise import Promise
 
 if TYPE_CHECKING:
+    import pandas as pd
     import xarray as xr
 
 REFUTED = 1e-6
@@ -144,6 +145,20 @@ def cost_of(history: xr.Dataset, kept: str, free: str) -> Cost:
     broken = None if without.violations.isnull().any() else int((without.violations > 0).sum())
     bounds = (cost - wide) / rounds, (cost + wide) / rounds
     return Cost(cost / rounds, *bounds, float(without.reward.mean()) / rounds, broken, runs)
+
+
+def losses_a_round(history: xr.Dataset, against: Any = None) -> pd.DataFrame:
+    """Return the expected reward a round that each policy loses against one of them, by default the best: a table with
+    columns policy, against, mean, low, high, level; NaN bounds for one replication."""
+    import pandas as pd
+
+    last = history.isel(round=-1)
+    regret = last.regret / float(last["round"])
+    best = history.policy.values[int(regret.mean("replication").argmin("policy"))] if against is None else against
+    apart = regret - regret.sel(policy=best, drop=True)
+    mean, wide = apart.mean("replication").values, half_width(apart).values
+    ends = {"mean": mean, "low": mean - wide, "high": mean + wide, "level": 0.95}
+    return pd.DataFrame({"policy": history.policy.values, "against": str(best), **ends})
 
 
 def half_width(each: xr.DataArray) -> Any:

@@ -31,6 +31,7 @@ from evenhand.data.csv_files import write_csv
 from evenhand.display.digits import number
 from evenhand.display.html import notes_of
 from evenhand.promises.clause import Clause
+from evenhand.saving.provenance import in_a_line, made_with
 from evenhand.studies import Study
 from evenhand.studies.log.durations import duration, in_utc
 from evenhand.studies.log.log import Record
@@ -252,10 +253,11 @@ def _write(study: Study, found: dict[str, Any], out: Path) -> list[Path]:
 
     from evenhand.cli.groups import write_bias
 
-    write_csv(pd.DataFrame(found["arms"]), out / "arms.csv")
+    origin = in_a_line(made_with())
+    write_csv(pd.DataFrame(found["arms"]).assign(made_with=origin), out / "arms.csv")
     written = [out / "arms.csv"]
     for name, plot in pictures(study.statistics()).items():
         written += draw(out, name, plot)
     if found["bias"]:
-        written += write_bias(pd.DataFrame(found["bias"]), LEARNED, out)
+        written += write_bias(pd.DataFrame(found["bias"]), LEARNED, origin, out)
     return written

@@ -91,8 +91,9 @@ def image_report(frame: pd.DataFrame, settings: ImageTrials) -> Report:
     labels = {"across": "round", "title": "Mixture of the training set, A_opt", "up": "share of the rows"}
     plot_means(mixture, "round", "group", of="trials", **labels, ax=shares)
     shares.set_ylim(0, 1)
-    worst, labels = over_trials(worst_risks(frame), "test_risk"), {"title": "Risk of the worst-off group", "up": "risk"}
-    plot_means(worst, "round", "scheme", of="trials", **labels, across="round", ax=risks)
+    worst = over_trials(worst_risks(frame), "test_risk")
+    labels |= {"title": f"Risk of the worst-off group, {settings.data}", "up": "risk (1 - accuracy)"}
+    plot_means(worst, "round", "scheme", of="trials", **labels, ax=risks)
     ends = table_1(frame.assign(final_risk=frame["test_risk"])).drop(
         columns=["accuracy_after_refit", "accuracy_after_refit_deviation"]
     )

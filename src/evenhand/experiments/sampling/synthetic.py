@@ -230,7 +230,7 @@ def _mixtures(
 def _drawn_share(axes: Any, frame: pd.DataFrame, group: str, where: str = "") -> pd.DataFrame:
     """Draw a group's share of the training set over the rounds, and return what was drawn."""
     table = over_trials(frame[frame["group"] == group], "share").assign(group=group, measure="share")
-    title, up = f"Share of group {group} in the training set{where}", f"share of group {group}"
+    title, up = f"Share of group {group} in training{where}", f"share of group {group}"
     plot_means(table, "round", "scheme", of="trials", title=title, across="round", up=up, ax=axes)
     axes.set_ylim(0, 1)
     return table

@@ -11,7 +11,7 @@ from evenhand.datasets.tables import ADULT_FEATURES, GERMAN_FEATURES, load_adult
 from evenhand.experiments.framework import Claim, ClaimVerdict, Report, Runner, certainty, critical_value, experiment
 from evenhand.experiments.sampling.trials import ImageTrials, Scheme, Tables, over_trials, run_trials, worst_risks
 from evenhand.plots.means import plot_means
-from evenhand.plots.style import figure, log_counts
+from evenhand.plots.style import figure, log_counts, one_legend
 from evenhand.rng import generator
 from evenhand.sampling import (
     EpsilonGreedySampler,
@@ -111,17 +111,18 @@ def _report(frame: pd.DataFrame, settings: Tables, full: Tables, where: str, ear
     import pandas as pd
 
     drawn, panels = figure(9.5, 6.4, columns=2, rows=2, share_y="row")
-    refits = (("test_risk", ""), ("final_risk", ", after the final refit"))
+    refits = (("test_risk", ""), ("final_risk", ", refitted"))
     curves = []
     for (risk, gain), (value, when) in zip(panels.T, refits, strict=True):
         for axes, against in ((risk, None), (gain, "Uniform")):
             table = over_trials(worst_risks(frame, value, against), value).assign(measure=value, against=against)
-            title, up = f"Risk of the worst-off group{when}", "risk"
+            title, up = f"Risk of the worst-off group{when}", "risk (1 - accuracy)"
             if against is not None:
                 title, up = f"Risk above that of {against}{when}", "difference of risks"
             plot_means(table, "round", "scheme", of="trials", title=title, across="round", up=up, ax=axes)
             log_counts(axes)
             curves.append(table)
+    one_legend(drawn, 5)
     figures = {"worst_risk": (drawn, pd.concat(curves))}
     report = Report(data={"history": frame, "table_1": table_1(frame)}, figures=figures)
     ends = {name: at_last(frame, name) for name in (*ADAPTIVE, "Uniform", "Uncurated")}
