@@ -161,3 +161,17 @@ def test_a_key_of_some_studies_sees_no_others(serving):
     message = "this key is limited to the studies ads, later; this needs a key for all studies"
     assert (answer.status_code, answer.json()["error"]["message"]) == (403, message)
     assert served.store.names() == ["ads", "news", "later"]
+
+
+def test_a_key_with_both_roles_asks_and_tells_and_reads_nothing(serving):
+    store = Store.at(":memory:", create=True)
+    both = add_key(store, "both")
+    served = serving(store)
+    served.create()
+    served.keys["both"] = both
+    ticket = served.send("both", "POST", "/studies/ads/ask", json={}).json()["ticket"]
+    told = served.send("both", "POST", "/studies/ads/tell", json={"ticket": ticket, "reward": 1})
+    assert told.status_code == 200
+    refused = served.send("both", "GET", "/studies")
+    assert refused.status_code == 403
+    assert "this key may decide and report" in refused.json()["error"]["message"]
