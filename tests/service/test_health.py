@@ -15,7 +15,7 @@ from sqlalchemy import event
 from evenhand.errors import StoreError
 from evenhand.quotas import FairUCB
 from evenhand.service.errors import HttpRefusal
-from evenhand.service.jobs import Lane, Recent, run_detached
+from evenhand.service.jobs import Lane, Recent
 from evenhand.service.routes import system
 from evenhand.studies import Store, Study
 from tests.waiting import until, until_async
@@ -136,23 +136,6 @@ def test_a_trial_leaves_nothing_behind(where, tmp_path):
 # ---------------------------------------------------------------------- long reading
 
 
-def test_a_lane_takes_so_many_at_once_and_tells_the_others_to_wait():
-    free, lane = threading.Event(), Lane("audits", 2, 60, queues=False)
-
-    async def together():
-        running = [asyncio.create_task(lane.run(free.wait)) for _ in range(2)]
-        await asyncio.sleep(0)
-        with pytest.raises(HttpRefusal, match="2 audits are running already; try again later") as refused:
-            await lane.run(free.wait)
-        free.set()
-        await asyncio.gather(*running)
-        return refused.value, await lane.run(lambda: "room again")
-
-    refusal, then = asyncio.run(together())
-    assert (refusal.status, refusal.name, refusal.headers["Retry-After"]) == (503, "BusyError", "5")
-    assert then == "room again"
-
-
 def test_a_job_that_fails_or_is_left_gives_its_place_back_when_it_ends():
     free, lane = threading.Event(), Lane("audits", 1, 60, queues=False)
 
@@ -170,21 +153,6 @@ def test_a_job_that_fails_or_is_left_gives_its_place_back_when_it_ends():
         return await lane.run(lambda: "done")
 
     assert asyncio.run(left()) == "done"
-
-
-def test_nobody_waits_for_a_job_when_the_loop_ends():
-    free = threading.Event()
-
-    async def left():
-        asyncio.get_running_loop().call_later(0.05, task.cancel) if (task := asyncio.current_task()) else None
-        await run_detached(lambda: free.wait(60))
-
-    with pytest.raises(asyncio.CancelledError):
-        asyncio.run(left())
-    jobs = [thread for thread in threading.enumerate() if thread.name == "evenhand job"]
-    assert jobs, "the job goes on after the loop has ended"
-    assert all(thread.daemon for thread in jobs)
-    free.set()
 
 
 @pytest.mark.parametrize("path", ["/audit", "/history?format=json"])
