@@ -2,14 +2,18 @@
 
 import os
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from unittest.mock import patch
 
 import pytest
 
+from evenhand.errors import StoreError
+from evenhand.kernels.compose import flat
 from evenhand.service import jobs, writer
 from evenhand.service.writer import Writer
-from evenhand.studies.log import snapshots, transaction
+from evenhand.studies import signing
+from evenhand.studies.log import replay, snapshots, transaction
+from evenhand.studies.log.log import Log
 from evenhand.studies.log.request_keys import text_of
 from evenhand.studies.log.state import LivePolicy
 from evenhand.studies.log.transaction import Transaction
@@ -34,6 +38,10 @@ FOUND = {
     "all_wait_for_the_one_that_reads_the_keys": 3,
     "a_wake_up_is_lost": 8,
     "answered_before_it_is_saved": 31,
+    "a_commit_is_lost": 52,
+    "what_others_decided_does_not_count": 0,
+    "each_process_signs_for_itself": 1,
+    "a_ticket_that_another_process_closed_is_open": 12,
 }
 """Seeds that found a bug before (2026-11-27): the search begins there, so that it is short until the worlds change."""
 
@@ -106,6 +114,17 @@ def all_wait_for_the_one_that_reads_the_keys():
     return [patch.object(jobs.Recent, "result", result)]
 
 
+def a_commit_is_lost():
+    """What a store refused is answered as if it had been done."""
+    honest = Transaction.write
+
+    def write(self):
+        with suppress(StoreError):
+            honest(self)
+
+    return [patch.object(Transaction, "write", write)]
+
+
 def a_decision_twice_under_one_key():
     """Each process looks for a key among its own decisions alone."""
     return [patch.object(transaction, "text_of", lambda key, number: f"{text_of(key, number)} {process()}")]
@@ -136,13 +155,47 @@ def a_report_overtakes_its_ask():
     return [patch.object(LivePolicy, "run", run), patch.object(LivePolicy, "_follow", following)]
 
 
+def what_others_decided_does_not_count():
+    """The policy takes over the tickets of other processes, and counts none of their plays."""
+    honest = replay.replay_entry
+
+    def replayed(policy, entry, version):
+        before = [array.copy() for array in flat(policy.engine.state)]
+        reworded = honest(policy, entry, version)
+        if process():
+            for array, one in zip(flat(policy.engine.state), before, strict=True):
+                array[...] = one
+        return reworded
+
+    return [patch.object(replay, "replay_entry", replayed)]
+
+
+def each_process_signs_for_itself():
+    honest = signing._mark
+    return [patch.object(signing, "_mark", lambda study, secret, number: honest(f"{study}{process()}", secret, number))]
+
+
+def a_ticket_that_another_process_closed_is_open():
+    """A ticket is taken up again from the entry of its ask alone."""
+    honest = Log.of_tickets
+
+    def of_tickets(self, connection, tickets, up_to):
+        return {number: entries[:1] for number, entries in honest(self, connection, tickets, up_to).items()}
+
+    return [patch.object(Log, "of_tickets", of_tickets)]
+
+
 PLANTED = [
     answered_before_it_is_saved,
     a_wake_up_is_lost,
     all_wait_for_the_one_that_reads_the_keys,
+    a_commit_is_lost,
     a_decision_twice_under_one_key,
     a_promise_counted_from_a_stale_snapshot,
     a_report_overtakes_its_ask,
+    what_others_decided_does_not_count,
+    each_process_signs_for_itself,
+    a_ticket_that_another_process_closed_is_open,
 ]
 
 
