@@ -9,7 +9,6 @@ PLAIN := NUMBA_DISABLE_JIT=1 $(TESTS)
 COMPILED = $$(grep -rl 'mark\.compiled' tests --include='test_*.py')
 SEEDS ?= 1000
 FIRST ?= 0
-STORE ?= memory
 LOWEST_TESTS := tests/service tests/client/test_client.py tests/studies/test_study.py tests/studies/test_store.py
 EXTRAS := all dask docs peers ray test
 BUILD := editables hatchling hatch-fancy-pypi-readme uv
@@ -111,7 +110,7 @@ durability: .venv/ready
 	EVENHAND_KILLS=200 EVENHAND_CONVERSATIONS=10000 $(BIN)/python -m pytest tests/studies/test_processes.py --limits 30 --durations=0
 
 simulate: .venv/ready
-	$(BIN)/python -m tests.service.simulated_seeds --seeds $(SEEDS) --first $(FIRST) --store $(STORE)
+	$(BIN)/python -m tests.service.simulated_seeds --seeds $(SEEDS) --first $(FIRST)
 
 coverage: .venv/ready
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest -n 3 --dist loadfile --limits 5 -m "not nightly"

@@ -9,6 +9,12 @@ from evenhand.studies import Ask, Study, Tell
 from tests.cli.shell import answer
 
 
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path, monkeypatch):
+    """Each test types its commands in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture
 def store(tmp_path):
     """A store with one study, FairUCB over the arms a and b."""

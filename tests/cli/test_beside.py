@@ -111,8 +111,7 @@ LABEL = ("--id", "a", "--group", "a", "--features", "a", "--labels", "x,y")
         (("label", "log.csv", *LABEL, "--tasks", "log.csv"), "--tasks: expected another place than that of"),
     ],
 )
-def test_no_input_is_written_over(tmp_path, monkeypatch, words, says):
-    monkeypatch.chdir(tmp_path)
+def test_no_input_is_written_over(words, says):
     Path("out").mkdir()
     for file in ("log.csv", "out/groups.csv"):
         Path(file).write_text("a\n1\n")

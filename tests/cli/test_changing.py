@@ -193,6 +193,7 @@ def test_a_file_of_promises_stands_alone(tmp_path, file):
     refused(ArgumentError, "--promise", *new, "--policy", "fair-ucb")
     refused(ArgumentError, "--promise", *new, "--shares", "a=0.1")
     refused(TableError, "no such file", "new", tmp_path / "one.evenhand", "--promise", tmp_path / "none.toml")
+    refused(TableError, f"{tmp_path}: cannot be read: is a directory", *new[:-1], tmp_path)
 
 
 def test_each_learner_is_simulated_with_the_promise_of_a_file_and_without(tmp_path):
@@ -307,26 +308,5 @@ def test_rewards_come_late_in_a_simulation():
 
 @pytest.mark.parametrize("text", ["", "x", "1.5", "-1", "geometric", "geometric:x", "geometric:0", "9" * 30, "3,,4"])
 def test_a_delay_that_cannot_be_is_refused(text):
-    refused(
-        ArgumentError,
-        "--delay",
-        "simulate",
-        "quotas/bernoulli-arms",
-        "-p",
-        "ucb1",
-        "--rounds",
-        "10",
-        f"--delay={text}",
-    )
-
-
-def test_a_file_of_promises_that_is_none_is_named(tmp_path):
-    refused(
-        TableError,
-        "none.toml: no such file",
-        "new",
-        tmp_path / "s",
-        "--promise",
-        tmp_path / "none.toml",
-    )
-    refused(TableError, f"{tmp_path}: cannot be read: is a directory", "new", tmp_path / "s", "--promise", tmp_path)
+    small = ("simulate", "quotas/bernoulli-arms", "-p", "ucb1", "--rounds", "10")
+    refused(ArgumentError, "--delay", *small, f"--delay={text}")

@@ -9,33 +9,27 @@ from urllib.parse import parse_qs
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 import evenhand as eh
-from evenhand.cli import app
 from evenhand.cli.choose import _page
 from evenhand.errors import StateFileError
 from evenhand.studies import Study
+from tests.cli.shell import call
 
 PEOPLE = pd.DataFrame({"age": [30, 40, 50, 35, 61], "income": [1.0, 2.0, 4.0, 3.0, 0.5], "repaid": [0, 1, 1, 0, 1]})
 AUDIT = ["audit-pairs", "people.csv", "--features", "age,income", "--reward", "repaid"]
 
 
-def run(*words, typed=""):
-    return CliRunner().invoke(app, [*map(str, words)], input=typed)
-
-
 @pytest.fixture
-def audited(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def audited():
     PEOPLE.to_csv("people.csv", index=False)
-    done = run(*AUDIT, typed="a\na\nq\n")
+    done = call(*AUDIT, stdin="a\na\nq\n")
     assert done.exit_code == 0, done.output
 
 
 def test_chances_are_said_written_and_drawn_by(audited):
     usual = ["choose", "people.csv", "--state", "pairs.evenhand", "--places", 2, "--reward", "repaid"]
-    done = run(*usual, "--out", "chances.csv", "--seed", 4)
+    done = call(*usual, "--out", "chances.csv", "--seed", 4)
     assert done.exit_code == 0, done.output
     assert "2 places for 5 people: draws by these chances have repaid 0." in done.output
     assert "the best 2 would have 1, a draw by lot 0.6." in done.output
@@ -48,7 +42,7 @@ def test_chances_are_said_written_and_drawn_by(audited):
     assert written[list(PEOPLE)].equals(PEOPLE)
     assert written.chance.sum() == pytest.approx(2)
     assert (written.chosen == "yes").sum() == 2
-    body = json.loads(run(*usual, "--json").stdout)
+    body = json.loads(call(*usual, "--json").stdout)
     assert "seed" not in body, "nobody was drawn"
     assert body["unknown"][0].keys() == {"one", "other", "low", "high"}
     assert body["notes"]
@@ -56,17 +50,17 @@ def test_chances_are_said_written_and_drawn_by(audited):
 
 @pytest.mark.parametrize("how", [("--state", "pairs.evenhand"), ("--group", "age", "--reward", "repaid")])
 def test_a_file_is_written_in_the_form_that_its_name_says(audited, how):
-    done = run("choose", "people.csv", *how, "--places", 2, "--out", "who.xlsx")
+    done = call("choose", "people.csv", *how, "--places", 2, "--out", "who.xlsx")
     assert "--out: expected a file that ends in .csv or .html, got 'who.xlsx'" in str(done.exception)
 
 
 def test_a_page_shows_the_chances_the_draw_and_close_people_who_differ_most(audited):
     usual = ["choose", "people.csv", "--state", "pairs.evenhand", "--places", 2, "--reward", "repaid"]
-    done = run(*usual, "--out", "who.html", "--seed", 4)
+    done = call(*usual, "--out", "who.html", "--seed", 4)
     assert done.exit_code == 0, done.output
     text = Path("who.html").read_text()
     assert text.count("data:image/png;base64,") == 1
-    assert run(*usual, "--out", "who.csv", "--seed", 4).exit_code == 0
+    assert call(*usual, "--out", "who.csv", "--seed", 4).exit_code == 0
     written = pd.read_csv("who.csv")
     rows = written.index[written.chosen == "yes"] + 1
     assert f"Drawn with --seed 4: rows {rows[0]}, {rows[1]}." in text
@@ -88,13 +82,13 @@ def test_rewards_are_predicted_unless_a_column_is_named(audited):
     """Whoever chooses does not know yet who repays, although the table of the audit does."""
     PEOPLE.assign(merit=[5, 4, 3, 2, 1]).to_csv("new.csv", index=False)
     usual = ["choose", "new.csv", "--state", "pairs.evenhand", "--places", 1, "--against", "income"]
-    done = run(*usual)
+    done = call(*usual)
     assert "draws by these chances have predicted repaid" in done.output
     X = np.column_stack([np.ones(5), PEOPLE[["age", "income"]]])
     predicted = X @ np.linalg.lstsq(X, PEOPLE["repaid"], rcond=None)[0]
     assert f"a draw by lot {predicted.mean():.3g}." in done.output
-    assert json.loads(run(*usual, "--json").stdout)["against"] == pytest.approx(predicted[2])
-    named = run(*usual, "--reward", "merit", "--out", "out.csv", "--seed", 1)
+    assert json.loads(call(*usual, "--json").stdout)["against"] == pytest.approx(predicted[2])
+    named = call(*usual, "--reward", "merit", "--out", "out.csv", "--seed", 1)
     assert "draws by these chances have merit" in named.output
     assert "a draw by lot 3." in named.output
     assert "The 1 with the highest income would have 3." in named.output
@@ -102,25 +96,25 @@ def test_rewards_are_predicted_unless_a_column_is_named(audited):
 
 
 def test_the_answers_of_a_browser_are_taken_from_the_store(audited):
-    assert run(*AUDIT, "--store", "audit.evenhand").exit_code == 0
+    assert call(*AUDIT, "--store", "audit.evenhand").exit_code == 0
     with Study.open("audit.evenhand", "audit") as study:
         study.tell(study.ask().id, "acceptable")
-    done = run("choose", "people.csv", "--state", "audit.evenhand", "--places", 1)
+    done = call("choose", "people.csv", "--state", "audit.evenhand", "--places", 1)
     assert done.exit_code == 0, done.output
     assert "as far apart as 1 answer allows" in done.output
-    assert "compared on one scale: (age - 43.2) / " in run("show", "audit.evenhand").output
+    assert "compared on one scale: (age - 43.2) / " in call("show", "audit.evenhand").output
     with pytest.raises(StateFileError, match="it does not begin like a state file"):
         eh.load("audit.evenhand")  # the file ends like an archive, with the queue as it was at the beginning
 
 
 def test_of_a_store_with_several_studies_one_is_named(audited):
     for name in ("first", "second"):
-        assert run(*AUDIT, "--store", "audit.evenhand", "--study", name).exit_code == 0
+        assert call(*AUDIT, "--store", "audit.evenhand", "--study", name).exit_code == 0
     with Study.open("audit.evenhand", "second") as study:
         study.tell(study.ask().id, "acceptable")
     chosen = ["choose", "people.csv", "--state", "audit.evenhand", "--places", 1]
-    assert "as far apart as 1 answer allows" in run(*chosen, "--study", "second").output
-    assert "as far apart as 0 answers allow" in run(*chosen, "--study", "first").output
+    assert "as far apart as 1 answer allows" in call(*chosen, "--study", "second").output
+    assert "as far apart as 0 answers allow" in call(*chosen, "--study", "first").output
 
 
 @pytest.mark.parametrize(
@@ -133,19 +127,19 @@ def test_of_a_store_with_several_studies_one_is_named(audited):
     ],
 )
 def test_what_cannot_be_chosen_from_is_refused(audited, words, says):
-    refused = run("choose", "people.csv", "--places", 2, *words)
+    refused = call("choose", "people.csv", "--places", 2, *words)
     assert refused.exit_code != 0
     assert says in str(refused.exception)
 
 
 def test_a_table_that_has_chances_already_is_not_written_over(audited):
     PEOPLE.assign(chance=0.1).to_csv("again.csv", index=False)
-    refused = run("choose", "again.csv", "--state", "pairs.evenhand", "--places", 2, "--out", "out.csv")
+    refused = call("choose", "again.csv", "--state", "pairs.evenhand", "--places", 2, "--out", "out.csv")
     assert "--out: expected a TABLE without the columns chance and chosen, got 'chance'" in str(refused.exception)
 
 
 def test_each_auditor_gets_a_link_with_a_key_of_its_own(audited):
-    said = run(*AUDIT, "--store", "audit.evenhand", "--auditor", "ann,bob")
+    said = call(*AUDIT, "--store", "audit.evenhand", "--auditor", "ann,bob")
     assert said.exit_code == 0, said.output
     assert "evenhand serve --store audit.evenhand" in said.output
     assert "Behind a proxy, put its address in place of http://127.0.0.1:8000; the page is /audit there." in said.output
@@ -157,9 +151,9 @@ def test_each_auditor_gets_a_link_with_a_key_of_its_own(audited):
         assert (asked["study"], asked["annotator"], asked["about"]) == (["audit"], [who], ["34 to 56"])
         keys.add(asked["key"][0])
     assert len(keys) == 2
-    listed = json.loads(run("keys", "audit.evenhand", "--json").stdout)
+    listed = json.loads(call("keys", "audit.evenhand", "--json").stdout)
     assert [one["note"] for one in listed] == ["audits audit, ann", "audits audit, bob"]
     assert all("audit" in str(one["studies"]) for one in listed)
-    alone = json.loads(run(*AUDIT, "--store", "audit.evenhand", "--study", "second", "--json").stdout)
+    alone = json.loads(call(*AUDIT, "--store", "audit.evenhand", "--study", "second", "--json").stdout)
     assert [one["auditor"] for one in alone["links"]] == [None]
     assert parse_qs(alone["links"][0]["link"].partition("#")[2]).keys() == {"study", "key", "about"}

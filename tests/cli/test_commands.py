@@ -5,33 +5,25 @@ import os
 import subprocess
 import sys
 import threading
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
 import xarray as xr
-from typer.testing import CliRunner
 
 import evenhand as eh
-from evenhand import registry
-from evenhand.cli import app, main
+from evenhand.cli import main
 from evenhand.errors import EvenhandError
-from tests.cli.shell import cells
+from tests.cli import shell
+from tests.cli.shell import call, cells
 from tests.naming import named
 
 SMALL = ["--rounds", "300", "--replications", "2", "--seed", "4", "--jobs", "1"]
 
 
-def call(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
-def refused(words, *arguments):
-    """The command raises what `main` turns into exit code 2 and one line."""
-    result = call(*arguments)
-    assert isinstance(result.exception, EvenhandError), result.output
-    assert words in str(result.exception)
+refused = partial(shell.refused, EvenhandError)
 
 
 @pytest.fixture
@@ -50,17 +42,6 @@ def shares(tmp_path):
 
 def test_the_version_is_the_packages():
     assert call("--version").output.strip() == eh.__version__
-
-
-def test_list_names_everything_that_is_registered():
-    body = json.loads(call("list", "--json").output)
-    assert {row["name"] for row in body} >= {entry.name for entry in registry.entries() if not entry.baseline}
-    assert {row["kind"] for row in body} >= {"policy", "world"}
-    assert all(row["summary"] for row in body)
-    narrowed = json.loads(call("list", "learners/", "--json").output)
-    assert [row["name"] for row in narrowed] == sorted(e.name for e in registry.entries(prefix="learners/"))
-    assert len(narrowed) >= 5
-    assert "learners/ucb1" in call("list", "learners").output
 
 
 def test_check_passes_and_its_exit_code_says_so():
@@ -132,64 +113,26 @@ def test_an_audit_writes_its_files(log, tmp_path):
     assert pd.read_csv(tmp_path / "out" / "audit.csv")["pulls"].tolist() == [14, 10]
 
 
-def test_an_audit_reads_parquet_gzip_and_json_shares(log, tmp_path):
-    frame = pd.read_csv(log)
-    frame.to_parquet(tmp_path / "log.parquet")
-    frame.to_csv(tmp_path / "log.csv.gz", index=False)
-    (tmp_path / "shares.json").write_text('{"a": 0.5, "b": "1/3", "never": 0.1}')
-    outputs = [
-        call("audit", tmp_path / name, "--arm", "item", "--shares", tmp_path / "shares.json", "--json").output
-        for name in ("log.csv", "log.parquet", "log.csv.gz")
-    ]
-    assert outputs[0] == outputs[1] == outputs[2]
-    assert json.loads(outputs[0])["worst_arm"] == "never"
-
-
 @pytest.mark.parametrize(
     ("text", "arguments", "words"),
     [
-        (None, ["--shares", "0.1"], "no such file"),
-        ("", ["--shares", "0.1"], "the file is empty"),
-        ("item\n", ["--shares", "0.1"], "no rows"),
-        ("item\na\nb,c\n", ["--shares", "0.1"], "row 2 has 2 cells, more cells than the header (1)"),
         ("item,x\na,1\n,2\n", ["--shares", "0.1"], "column 'item', row 2: the cell is empty"),
         ("thing\na\nb\n", ["--shares", "0.1"], "--arm: expected one of the columns thing, got 'item'"),
         ("item\na\nb\n", ["--shares", "a=0.5,z=0.1,"], "--shares: expected ARM=SHARE"),
         ("item\na\nb\n", ["--shares", "a=0.9,b=0.9"], "sum to 1.8"),
         ("item\na\nb\n", ["--shares", "much"], "expected numbers from 0 to 1"),
         ("item\na\nb\n", ["--shares", "0.1", "--tolerance", "-1"], "tolerance: expected"),
-        ("item\na\nb\n", ["--shares", "nowhere.csv"], "nowhere.csv: no such file"),
-        ("item\na\nb\n", ["--shares", "nowhere.json"], "nowhere.json: no such file"),
         ("item\na\nb\n", ["--shares", "0.1", "--order", "when"], "order: expected one of"),
     ],
     ids=lambda value: None if isinstance(value, list) else str(value)[:30],
 )
 def test_input_that_cannot_be_audited_is_refused(text, arguments, words, tmp_path):
-    path = tmp_path / "bad.csv"
-    if text is not None:
-        path.write_text(text)
-    refused(words, "audit", path, "--arm", "item", *arguments)
-
-
-def test_a_file_that_is_not_parquet_is_refused(tmp_path):
-    (tmp_path / "bad.parquet").write_text("item\na\n")
-    refused("cannot be read as Parquet", "audit", tmp_path / "bad.parquet", "--arm", "item", "--shares", "0.1")
+    refused(words, "audit", written(tmp_path / "bad.csv", text), "--arm", "item", *arguments)
 
 
 def written(path, text):
     path.write_text(text)
     return path
-
-
-def test_arms_are_read_as_they_are_written(tmp_path):
-    log = written(tmp_path / "log.csv", "arm,x\n01,1\n02,1\n01,1\n007,1\n07,1\nNA,1\n")
-    shares = written(tmp_path / "shares.csv", "arm,share\n01,1/6\n02,0.1\n007,0\n07,0\nNA,0.1\n")
-    for given in (shares, "01=1/6,02=0.1,007=0,07=0,NA=0.1"):
-        result = call("audit", log, "--shares", given, "--json")
-        assert result.exit_code == 0, result.output
-        body = json.loads(result.output)
-        assert {row["arm"]: row["pulls"] for row in body["arms"]} == {"01": 2, "02": 1, "007": 1, "07": 1, "NA": 1}
-        assert body["never_seen"] == []
 
 
 def test_an_arm_that_is_promised_and_never_appears_is_said_loudly(tmp_path):
@@ -262,22 +205,6 @@ def test_an_audit_checks_every_promise_that_is_named_where_an_option_is_repeated
     broken = ["in 1 of 5 rounds, after row 4", "in 1 of 5 rounds, from row 5 on", "never", "never"]
     assert [row[-1] for row in rows] == broken
     assert "behind" not in call("audit", log, "--window", "a=3").output.splitlines()[-1]
-
-
-def test_an_audit_reads_the_slates_of_an_export(tmp_path):
-    store = tmp_path / "slates.evenhand"
-    study = eh.Study.create(store, eh.quotas.DeadlineLearn(eh.learners.UCB1(), {"a": 0.5, "b": 0.5, "c": 0}, plays=2))
-    for _ in range(6):
-        study.ask()
-    study.close()
-    for name in ("log.csv", "log.parquet"):
-        assert call("export", store, "--out", tmp_path / name).exit_code == 0
-        result = call("audit", tmp_path / name, "--arm", "arms", "--shares", "a=0.5,b=0.5,c=0", "--json")
-        found = json.loads(result.output)
-        assert found["kept"]
-        assert found["rounds"] == 6
-        assert sum(row["pulls"] for row in found["arms"]) == 12
-    refused("is a store of studies", "audit", store, "--shares", "0.1")
 
 
 def test_a_table_is_read_from_a_pipe(tmp_path):
@@ -369,15 +296,6 @@ def test_simulate_writes_its_files(tmp_path, log):
     refused("--pictures: expected one of", "simulate", *arguments, "--out", out, "--pictures", "jpg")
 
 
-def test_simulate_on_a_registered_world_prints_tables():
-    result = call(
-        "simulate", "quotas/bernoulli-arms", "--means", "0.6,0.4", "--shares", "0.4", "-p", "fair-ucb", *SMALL
-    )
-    assert result.exit_code == 0, result.output
-    for words in ("seed 4, 300 rounds, 2 replications", "fair-ucb", "yes", "Share of the rounds by arm", "0.4000"):
-        assert words in result.output
-
-
 def test_worlds_and_policies_take_settings_by_name():
     policy = "deadline-learn+epsilon-greedy:epsilon=0,tolerance=2"
     shown = call("simulate", "quotas/bernoulli-arms:means=1,0", "--shares", "0.1", "-p", policy, *SMALL, "--json")
@@ -401,9 +319,7 @@ def test_worlds_and_policies_take_settings_by_name():
         (["quotas/bernoulli-arms", "-p", "ucb1+thompson"], "only 'ucb1', which takes no learner"),
         (["quotas/bernoulli-arms", "--shares", "0.6"], "sum to 1.8"),
         (["quotas/bernoulli-arms", "--rounds", "0"], "rounds: expected a whole number >= 1"),
-        (["quotas/bernoulli-arms", "--replications", "0"], "replications: expected a whole number >= 1"),
         (["quotas/bernoulli-arms", "--shares", "nan"], "--shares, 0: expected numbers from 0 to 1, got 'nan'"),
-        (["quotas/bernoulli-arms", "--shares", "0.1", "--tolerance", "nan"], "tolerance: expected a finite number"),
         (["quotas/bernoulli-arms", "--shares", "0.1", "-p", "ucb1"], "--shares: expected a --policy that keeps shares"),
         (["groups/biased-linear-arms", "--means", "0.5,0.4"], "--means: expected nothing together with a world"),
         (["quotas/bernoulli-arms", "--data", "x.csv"], "--data: expected nothing together with WORLD"),
@@ -428,26 +344,6 @@ def test_a_bad_reward_in_the_users_log_names_row_and_column(tmp_path):
 # ---------------------------------------------------------------------------- the real thing
 
 
-def process(*arguments):
-    command = [sys.executable, "-m", "evenhand", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-
-
-@pytest.mark.slow
-def test_exit_codes_of_the_real_command(log, tmp_path):
-    audited = ["audit", log, "--arm", "item", "--shares"]
-    kept, broken = process(*audited, "0.3"), process(*audited, "0.5", "--json")
-    assert kept.returncode == 0, kept.stderr
-    assert broken.returncode == 1
-    assert json.loads(broken.stdout)["kept"] is False
-    wrong = process(*audited, "0.9")
-    assert (wrong.returncode, wrong.stdout) == (2, "")
-    assert wrong.stderr.startswith("evenhand: --shares: they sum to 1.8")
-    assert len(wrong.stderr.strip().splitlines()) == 1
-    assert process("audit").returncode == 2
-    assert process("no-such-command").returncode == 2
-
-
 @pytest.mark.parametrize(("raised", "code"), [(ZeroDivisionError(), 70), (KeyboardInterrupt(), 130)], ids=named)
 def test_a_crash_and_an_interruption_are_no_answer(raised, code, monkeypatch, capsys):
     def fails():
@@ -467,28 +363,15 @@ def test_leaving_at_a_question_is_130(tmp_path):
 
 
 @pytest.mark.parametrize(("share", "code"), [("0.3", 0), ("0.5", 1)])
-@pytest.mark.parametrize("form", [[], ["--json"]], ids=named)
-def test_a_reader_who_leaves_changes_nothing(share, code, form, log, tmp_path):
+def test_a_reader_who_leaves_changes_nothing(share, code, log, tmp_path):
     out = tmp_path / "out"
-    audited = ["audit", log, "--arm", "item", "--shares", share, "--out", out, *form]
+    audited = ["audit", log, "--arm", "item", "--shares", share, "--out", out]
     command = [sys.executable, "-m", "evenhand", *map(str, audited)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
         running.stdout.close()
         said = running.stderr.read()
         assert (running.wait(120), said) == (code, b"")
     assert (out / "audit.csv").is_file()
-
-
-@pytest.mark.data
-@pytest.mark.parametrize("campaign", ["men", "women"])
-def test_real_logs_run_through_simulate_and_audit(campaign, data_folder):
-    log = data_folder / "open_bandit" / "random" / campaign / f"{campaign}.csv.gz"
-    audited = call("audit", log, "--arm", "item_id", "--shares", "0.001", "--json")
-    assert audited.exit_code in (0, 1), audited.output
-    assert json.loads(audited.output)["rounds"] > 1000
-    arguments = ["--data", log, "--arm", "item_id", "--reward", "click", "--shares", "0.01", "-p", "fair-ucb"]
-    simulated = call("simulate", *arguments, *SMALL, "--json")
-    assert json.loads(simulated.output)["policies"][0]["promise_kept"] is True
 
 
 @pytest.mark.parametrize(
@@ -516,22 +399,6 @@ def test_shares_for_nobody_are_refused(shares, tmp_path):
     file = written(tmp_path / "none.json", "{}")
     given = shares.replace("SHARES", str(file))
     refused("expected at least one name with its value", "simulate", "quotas/bernoulli-arms", "--shares", given)
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["audit", "HERE", "--shares", "0.1"],
-        ["audit", "LOG", "--arm", "item", "--shares", "HERE/deep.csv"],
-        ["simulate", "--data", "HERE"],
-        ["sample", "HERE", "--group", "g", "--label", "y", "--budget", "9"],
-    ],
-    ids=lambda arguments: " ".join(arguments[:1]),
-)
-def test_a_folder_in_the_place_of_a_table_is_called_a_folder(arguments, log, tmp_path):
-    (tmp_path / "deep.csv").mkdir()
-    given = [argument.replace("HERE", str(tmp_path)).replace("LOG", str(log)) for argument in arguments]
-    refused("is a folder; name a file in it", *given)
 
 
 def test_one_share_for_all_is_owed_to_the_levels_of_a_parquet_column_that_never_appear(tmp_path):

@@ -18,11 +18,6 @@ FREE = eh.Promise(dict.fromkeys("abcd", 0), caps=dict.fromkeys("abcd", 0.3))
 OWED = dict.fromkeys("abcd", 0.2)
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
 def turns(number):
     """Scores of which each arm has the highest in turn."""
     return {arm: 0.9 if place == number % 4 else 0.1 * place for place, arm in enumerate("abcd")}

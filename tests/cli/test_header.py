@@ -10,8 +10,7 @@ from tests.cli.shell import call
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def here(tmp_path):
     (tmp_path / "log.csv").write_text("a,1\nb,0\n" * 20)
     (tmp_path / "shares.csv").write_text("arm,share\na,0.2\nb,0.1\n")
 

@@ -2,16 +2,13 @@
 
 import json
 import pickle
-import re
-from pathlib import Path
 
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import evenhand as eh
-from evenhand.cli.output import short, table
+from evenhand.cli.output import table
 from evenhand.cli.refusals import in_shell, written
 from evenhand.data.tables import numbers
 from evenhand.errors import ArgumentError, EvenhandError, Wording, argument, expected, expected_one_of
@@ -103,8 +100,7 @@ ENDS = {
 
 
 @pytest.mark.parametrize("arguments", ENDS)
-def test_a_refusal_advises_what_can_be_typed(arguments, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_refusal_advises_what_can_be_typed(arguments, tmp_path):
     (tmp_path / "log.csv").write_text("arm,reward\na,1\nb,0\n")
     (tmp_path / "e.toml").write_text("arms = ['a', 'b']\nshares = {a = 0.2}\noffers = 'all'")
     assert call("new", "e.evenhand", "--promise", "e.toml").exit_code == 0
@@ -125,27 +121,6 @@ def test_a_warning_is_a_note_without_the_place_in_the_source(tmp_path):
     assert ".py" not in said
 
 
-def test_json_that_was_written_in_python_is_told_how_json_writes_it(tmp_path):
-    (tmp_path / "c.json").write_text('{"now": None}')
-    asked = ["--intervene", "v", "--sensitive", "s", "--outcome", "y", "--candidates", tmp_path / "c.json"]
-    (tmp_path / "d.csv").write_text("s,v,y\na,b,0\nb,c,1\n")
-    result = call("recommend", tmp_path / "d.csv", "--edges", "s->v->y", *asked, "--tolerance", "0.1")
-    assert isinstance(result.exception, ArgumentError)
-    assert str(result.exception).endswith("line 1 column 9; JSON writes null for None")
-
-
-def test_a_table_has_short_names_of_policies_and_sets_as_one_label(capsys):
-    even = ",".join(f"item-{arm}=0.1" for arm in range(10))
-    assert short("quotas/deadline-learn+learners/thompson") == "deadline-learn+thompson"
-    assert short("tables/chances.csv") == "tables/chances.csv"
-    table("t", ["policy", "learners/ucb1", "arm"], [["quotas/fair-ucb", 1, ("gloves", "scarves")], [even, 2, "a"]])
-    said = capsys.readouterr().out
-    for name in ("fair-ucb", "item-0=0.1,...,item-9=0.1", " ucb1 ", "gloves + scarves"):
-        assert name in said
-    assert "quotas/" not in said
-    assert "learners/" not in said
-
-
 def test_a_table_too_wide_for_the_terminal_has_a_row_for_each_column(capsys):
     names = [f"a-long-name-{place}" for place in range(9)]
     table("t", names, [range(9), range(1, 10)])
@@ -156,10 +131,3 @@ def test_a_table_too_wide_for_the_terminal_has_a_row_for_each_column(capsys):
 def test_labels_that_are_printed_as_json_stay_what_they_are():
     assert json.loads(written("a,b")) == "a,b"
     assert written({"a": 1, ("b", "c"): 0.5}) == "a=1,b,c=0.5"
-
-
-def test_words_of_the_library_do_not_name_an_option_beside_its_argument():
-    """Each reader is told what they can write: `Wording` says the one in Python and the other in the shell."""
-    folder = Path(eh.__file__).parent
-    library = [path for path in folder.rglob("*.py") if "cli" not in path.relative_to(folder).parts]
-    assert not [path for path in library if re.search(r"\w= \(--|=True \(--|\(--[a-z-]+[^)]*\)", path.read_text())]

@@ -33,8 +33,7 @@ share = 0.25
 
 
 @pytest.fixture
-def log(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def log(tmp_path):
     rows = {"item": list(ARMS), "click": [int(arm == "a") for arm in ARMS], "when": range(len(ARMS), 0, -1)}
     pd.DataFrame(rows).to_csv("log.csv", index=False)
     (tmp_path / "promise.toml").write_text(PROMISE)
@@ -42,8 +41,7 @@ def log(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def store(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def store():
     promise = eh.Promise({"a": 0.25, "b": 0, "c": 0}, caps={"b": 0.5}, windows={"c": 9})
     with eh.Study.create("ads.evenhand", eh.quotas.DeadlineLearn(eh.learners.UCB1(), promise), name="ads") as study:
         for _ in range(80):
@@ -161,8 +159,7 @@ COSTS = {
 }
 
 
-def test_a_promise_never_earns_anything(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_promise_never_earns_anything():
     drawn = np.random.default_rng(2).random(400) < 0.5
     pd.DataFrame({"arm": ["a", "b"] * 200, "won": drawn * 1}).to_csv("log.csv", index=False)
     _, words = reported("log.csv", "--shares", "0.4", "--reward", "won", code=0)
@@ -170,16 +167,14 @@ def test_a_promise_never_earns_anything(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", COSTS)
-def test_the_cost_is_said_where_the_log_shows_it(kind, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_the_cost_is_said_where_the_log_shows_it(kind):
     rows, said = COSTS[kind]
     Path("log.csv").write_text("\n".join(["arm,won", *rows]))
     _, words = reported("log.csv", "--shares", "b=0.4", "--reward", "won", code=0)
     assert said in words
 
 
-def test_files_that_are_read_in_batches_have_no_cost(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_files_that_are_read_in_batches_have_no_cost():
     for part in "12":
         Path(f"log{part}.csv").write_text("arm,won\n" + "a,1\nb,0\n" * 9)
     _, words = reported("log*.csv", "--shares", "0.4", "--reward", "won", code=0)
@@ -187,31 +182,27 @@ def test_files_that_are_read_in_batches_have_no_cost(tmp_path, monkeypatch):
     assert "The promise was kept in each of 36 rounds" in words
 
 
-def test_segments_that_are_too_short_are_exit_code_3(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_segments_that_are_too_short_are_exit_code_3():
     Path("log.csv").write_text("arm,person\n" + "".join(f"{'ab'[i % 2]},{i}\n" for i in range(9)))
     _, words = reported("log.csv", "--shares", "0.4", "--segment", "person", code=3)
     assert "The promise was not put to the test" in words
 
 
-def test_labels_in_a_report_are_text(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_labels_in_a_report_are_text():
     pd.DataFrame({"arm": ["<b>x</b>", "y"] * 9}).to_csv("log.csv", index=False)
     text, words = reported("log.csv", "--shares", "0.4", code=0)
     assert "<b>x" not in text
     assert "<b>x</b>" in words
 
 
-def test_a_study_that_promises_nothing_has_a_report(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_study_that_promises_nothing_has_a_report():
     with eh.Study.create("s.evenhand", eh.sampling.UniformSampler(["x", "y"]), name="s") as study:
         study.ask()
     _, words = reported("s.evenhand", code=0)
     assert "The log is sound; the policy makes no promise that it can show" in words
 
 
-def test_a_study_without_a_decision_has_a_report(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_study_without_a_decision_has_a_report():
     answer("new", "s.evenhand", *NEW)
     text, words = reported("s.evenhand", code=0)
     assert "evenhand verify s.evenhand --study s" in words
@@ -235,16 +226,14 @@ def _study(promise=None, policy=None):
     return "s.evenhand"
 
 
-def test_a_report_says_how_many_arms_are_played_and_how_it_counted(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_report_says_how_many_arms_are_played_and_how_it_counted():
     _, words = reported(_study(eh.Promise({"a": 0.2, "b": 0.2, "c": 0}, plays=2)), code=0)
     assert "2 arms are played per round" in words
     assert "segment" not in words
     assert COUNTED in words
 
 
-def test_what_is_promised_for_the_long_run_is_not_said_to_be_counted_every_round(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_what_is_promised_for_the_long_run_is_not_said_to_be_counted_every_round():
     _, words = reported(_study(policy=eh.quotas.LFG({"a": 0.2, "b": 0.3}, eta=10)), code=0)
     assert "a at least 1/5 of the rounds" in words
     assert COUNTED not in words
@@ -325,8 +314,7 @@ def test_a_report_uses_the_words_of_its_reader(log, monkeypatch):
     refused(ArgumentError, "no arm's label", "report", log, "--arm", "item", "--shares", "b=0.1", "--call", "arm=x")
 
 
-def test_many_arms_are_all_named(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_many_arms_are_all_named():
     names = [f"seller{n:02}" for n in range(20)]
     pd.DataFrame({"arm": names * 3}).to_csv("many.csv", index=False)
     text, words = reported("many.csv", "--shares", "0.05", code=0)
@@ -345,9 +333,8 @@ CHANGES = {
 
 
 @pytest.fixture
-def changed(tmp_path, monkeypatch):
+def changed():
     """The log of a study whose promise changed three times, and in which one arm was often away."""
-    monkeypatch.chdir(tmp_path)
     policy = eh.quotas.DeadlineLearn(eh.learners.UCB1(), {"a": 0.2, "b": 0.1, "c": 0, "d": 0}, seed=3)
     with eh.Study.create("changed.evenhand", policy) as study:
         for number in range(ROUNDS):
@@ -414,8 +401,7 @@ def test_everybody_who_is_promised_something_is_named_since_each_promise_began(c
     )
 
 
-def test_weights_that_are_not_told_yet_are_left_out_and_said_to_be(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_weights_that_are_not_told_yet_are_left_out_and_said_to_be():
     promise = eh.Promise({"a": 0.3, "b": 0}, weight="tokens", largest=10, tolerance=40, in_flight=5)
     with eh.Study.create("s.evenhand", eh.quotas.DeadlineLearn(eh.learners.UCB1(), promise)) as study:
         for _ in range(8):

@@ -9,7 +9,7 @@ from sqlalchemy import create_engine, text
 import evenhand as eh
 from evenhand.cli.studies.pictures import pictures
 from evenhand.cli.studies.show import bars
-from evenhand.errors import ArgumentError, StateFileError
+from evenhand.errors import ArgumentError, StateFileError, TableError
 from evenhand.plots.style import figure
 from evenhand.studies import Ask, Study, Tell
 from tests.cli.shell import answer, asked, call, cells, refused
@@ -136,6 +136,7 @@ def test_an_export_is_a_row_a_decision(played, tmp_path):
     printed = answer("export", played, "--out", "-")
     assert printed == (tmp_path / "log.csv").read_text()
     assert eh.audit.promise(log, arm="arm", shares={"a": 0.2, "b": 0.3}).kept
+    refused(TableError, "is a store of studies", "audit", played, "--shares", "0.1")
 
 
 def test_an_export_holds_the_decisions_of_a_period(played, tmp_path):
@@ -178,42 +179,6 @@ def test_the_bandit_form_holds_propensities(played, tmp_path):
     assert len(table) == 57
     assert (table["propensity"] == 1.0).all()
     assert (table["n_actions"] == 2).all()
-    drawn = tmp_path / "drawn.evenhand"
-    answer("new", drawn, "-p", "lipschitz-ucb", "--set", "theta=[0.5, 0.1]", "--seed", "1")
-    rows = asked(drawn, "--contexts", "[[0.5, 0.0], [0.0, 1.0]]", "--count", "5")
-    for row in rows:
-        answer("tell", drawn, row["id"], "0.5")
-    answer("export", drawn, "--form", "bandit", "--out", tmp_path / "d.csv")
-    table = pd.read_csv(tmp_path / "d.csv")
-    assert table["propensity"].tolist() == [row["probabilities"][row["index"]] for row in rows]
-    assert table["context_1_1"].tolist() == [1.0] * 5
-    chance = tmp_path / "chance.evenhand"
-    answer("new", chance, "-p", "thompson", "--arms", "a,b")
-    asked(chance)
-    answer("tell", chance, "1", "1")
-    answer("export", chance, "--form", "bandit", "--out", tmp_path / "c.csv")
-    assert pd.read_csv(tmp_path / "c.csv")["propensity"].tolist() == [0.5]
-
-
-def test_a_search_is_shown_before_its_first_report(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    problem = {
-        "model": {
-            "states": {"S": ["f", "m"], "W": ["0", "1"], "Y": ["0", "1"]},
-            "parents": {"S": [], "W": ["S"], "Y": ["W"]},
-            "tables": {"S": [0.5, 0.5], "W": [[0.9, 0.1], [0.2, 0.8]], "Y": [[0.7, 0.3], [0.4, 0.6]]},
-        },
-        "intervene": "W",
-        "sensitive": "S",
-        "outcome": "Y",
-        "candidates": {"as it is": None, "even": [[0.5, 0.5], [0.5, 0.5]]},
-    }
-    spec = {"policy": "interventions/csr", "problem": problem, "tolerance": 0.1, "budget": 200}
-    (tmp_path / "spec.json").write_text(json.dumps(spec))
-    answer("new", "search.evenhand", "--spec", "spec.json")
-    assert "unknown" in answer("show", "search.evenhand")
-    asked("search.evenhand")
-    assert "unknown" in answer("show", "search.evenhand", "--out", "seen")
 
 
 def test_a_digest_that_was_printed_is_looked_for(played):

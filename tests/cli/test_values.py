@@ -12,55 +12,17 @@ from tests.cli.shell import answer, refused
 
 WORDS = ["--values", "nein=0,ja=1"]
 PARITY = ["audit-parity", "log.csv", "--group", "sex", "--value", "paid"]
+SMALL = "--rounds 20 --replications 1 --jobs 1 --seed 1"
 COMMANDS = {
     "audit-parity": PARITY,
-    "simulate": [
-        "simulate",
-        "--data",
-        "log.csv",
-        "--arm",
-        "sex",
-        "--reward",
-        "paid",
-        "--rounds",
-        "20",
-        "--replications",
-        "1",
-        "--jobs",
-        "1",
-        "--seed",
-        "1",
-        "-p",
-        "ucb1",
-    ],
-    "simulate groups": [
-        "simulate",
-        "--data",
-        "log.csv",
-        "--group",
-        "sex",
-        "--features",
-        "x",
-        "--reward",
-        "paid",
-        "--rounds",
-        "20",
-        "--replications",
-        "1",
-        "--jobs",
-        "1",
-        "--seed",
-        "1",
-        "-p",
-        "top-interval",
-    ],
+    "simulate": f"simulate --data log.csv --arm sex --reward paid -p ucb1 {SMALL}".split(),
+    "groups": f"simulate --data log.csv --group sex --features x --reward paid -p top-interval {SMALL}".split(),
     "evaluate": ["evaluate", "log.csv", "--arm", "sex", "--reward", "paid", "--propensity", "p", "-p", "f=0.5,m=0.5"],
 }
 
 
 @pytest.fixture
-def table(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def table():
     random = np.random.default_rng(1)
     frame = pd.DataFrame({"sex": random.choice(["f", "m"], 400), "x": random.random(400), "p": 0.5})
     frame["paid"] = np.where(random.random(400) < 0.5, "ja", "nein")
@@ -101,8 +63,7 @@ def test_many_words_are_no_numbers(table):
     refused(EvenhandError, "expected finite numbers, got 'word 0'", *PARITY)
 
 
-def test_rewards_may_be_words_one_by_one_and_in_files(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_rewards_may_be_words_one_by_one_and_in_files():
     answer("new", "s.evenhand", "--policy", "ucb1", "--arms", "a,b")
     for _ in range(2):
         answer("ask", "s.evenhand")

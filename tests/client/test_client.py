@@ -25,7 +25,7 @@ import pytest
 
 import evenhand as eh
 from evenhand import errors
-from evenhand.client import AsyncClient, AsyncRemoteStudy, Client, ServiceDecision
+from evenhand.client import AsyncClient, Client, ServiceDecision
 from evenhand.errors import (
     ArgumentError,
     ContextError,
@@ -40,7 +40,7 @@ from evenhand.errors import (
     UnknownStudyError,
     UnknownTicketError,
 )
-from evenhand.sampling import LabelQueue, OptimisticSampler
+from evenhand.sampling import LabelQueue, OptimisticSampler, annotations_table, progress_table
 from evenhand.service.errors import LATER
 from evenhand.studies import Study
 from tests.sampling.labelled_items import LabelledItems
@@ -49,35 +49,10 @@ ROOT = Path(__file__).parents[2]
 POLICY = {"policy": "quotas/deadline-learn", "learner": "learners/ucb1", "shares": {"a": 0.2, "b": 0.3}, "seed": 1}
 
 
-class Awaited:
-    """A client of asyncio, or a study of one, whose methods are awaited where they are called."""
-
-    def __init__(self, one, runner):
-        self._one, self._runner = one, runner
-
-    def __getattr__(self, name):
-        value = getattr(self._one, name)
-        if not callable(value):
-            return value
-
-        def called(*given, **named):
-            found = value(*given, **named)
-            found = self._runner.run(found) if asyncio.iscoroutine(found) else found
-            return Awaited(found, self._runner) if isinstance(found, AsyncRemoteStudy) else found
-
-        return called
-
-
-@pytest.fixture(params=["plain", pytest.param("asyncio", marks=pytest.mark.slow)])
-def client(served, request):
-    if request.param == "plain":
-        with Client(served.url, key=served.key, seed=1) as one:
-            yield one
-        return
-    with asyncio.Runner() as runner:
-        one = Awaited(AsyncClient(served.url, key=served.key, seed=1), runner)
+@pytest.fixture
+def client(served):
+    with Client(served.url, key=served.key, seed=1) as one:
         yield one
-        one.close()
 
 
 @pytest.fixture
@@ -355,13 +330,6 @@ def test_fractions_and_decimals_are_numbers_in_rewards_and_exact_texts_in_shares
         asks(contexts=[[Fraction(10**400)]])
 
 
-def test_a_series_of_the_numbers_of_arms_keeps_its_labels(client):
-    study = client.create("numbers", POLICY | {"shares": {"1": 0.1, "0": 0.2}})
-    study.change(pd.Series({0: 0.6, 1: 0.1}))
-    study.ask_many(20)
-    assert study.shares()["0"] >= 0.5
-
-
 @pytest.mark.parametrize("sticky", ["no", 0, None])
 def test_sticky_is_true_or_false(sticky):
     with pytest.raises(ArgumentError, match="sticky: expected True or False"):
@@ -375,11 +343,7 @@ def test_whom_contexts_are_about_can_be_erased(served, client):
     assert study.ask(contexts=shown, subject="ann", key="one") == first
     study.ask_many([{"contexts": shown, "subject": "bob"}])
 
-    async def again():
-        async with AsyncClient(served.url, key=served.key) as more:
-            return (await more.study("seen").ask(contexts=shown, subject="ann")).id
-
-    assert asyncio.run(again()) == 3
+    assert study.ask(contexts=shown, subject="ann").id == 3
     own = Study.open(served.store, "seen")
     assert own.erase("ann")[:2] == (1, 2)
     assert [own.log.record(ticket).given for ticket in (1, 2, 3)] == [
@@ -399,6 +363,10 @@ def test_items_and_their_labels(served, client):
     assert first.fields["item"] != second.fields["item"]
     assert study.label(first, 1, annotator="ann") == "told"
     assert study.label(second, None, annotator="ann") == "told"
+    with Study.open(served.store, "labels") as own:
+        assert progress_table(own.policy).sum()[["labelled", "rejected"]].tolist() == [1, 1]
+        assert annotations_table(own.policy)["annotator"].tolist() == ["ann"]
+        assert own.verify().ok
 
 
 def test_scores_rank_the_arms_on_offer(client):
@@ -483,9 +451,10 @@ def test_what_is_read(client, study):
     assert study.download(format="parquet")[:4] == b"PAR1"
 
 
-def test_async(served):
+def test_async_where_replies_get_lost_too(served, flaky, unhurried):
     async def talk():
-        async with AsyncClient(served.url, key=served.key) as client:
+        network = flaky(words_of(7, 20))
+        async with AsyncClient(served.url, key=served.key, retries=20, transport=network) as client:
             study = client.study("ads")
             decisions = await asyncio.gather(*(study.ask() for _ in range(20)))
             told = await study.tell_many([(one, 1.0) for one in decisions])
@@ -503,14 +472,10 @@ def test_async(served):
 
 
 def test_a_sticky_key_gives_its_first_decision_whatever_else_is_sent(served):
-    async def again(name):
-        async with AsyncClient(served.url, key=served.key) as client:
-            return await client.study(name).ask(available=["b"], key="ann", sticky=True)
-
     with Client(served.url, key=served.key) as client:
         study = client.create("pace", POLICY)
         first = study.ask(available=["a"], key="ann", sticky=True)
-        assert study.ask(key="ann", sticky=True) == first == asyncio.run(again("pace"))
+        assert study.ask(key="ann", sticky=True) == first == study.ask(available=["b"], key="ann", sticky=True)
         with pytest.raises(ContradictionError, match="pass sticky"):
             study.ask(available=["b"], key="ann")
         with pytest.raises(ArgumentError, match="sticky: expected a key as well"):
@@ -642,21 +607,6 @@ def test_where_replies_get_lost_no_decision_is_made_twice_and_no_report_counts_t
     assert kept.verify().ok
 
 
-def test_where_replies_get_lost_async(served, flaky, unhurried):
-    async def talk():
-        network = flaky(words_of(7, 200))
-        async with AsyncClient(served.url, key=served.key, retries=20, transport=network) as client:
-            study = client.study("ads")
-            decisions = [await study.ask() for _ in range(10)]
-            for one in decisions:
-                await study.tell(one, 1.0)
-            return network.carried
-
-    assert asyncio.run(talk()) > 20
-    state = served.read("/studies/ads")
-    assert (state["decisions"], state["told"]) == (10, 10)
-
-
 def test_what_would_be_done_twice_is_repeated_only_if_it_was_not_sent(served, flaky, unhurried):
     with Client(served.url, key=served.key, transport=flaky(["lost request", "lost reply"])) as client:
         with pytest.raises(ServiceError, match=r"no answer from the service at .* after 2 attempts"):
@@ -698,18 +648,6 @@ def test_at_last_the_error_is_that_of_the_service(unhurried):
         unplugged(BUSY, retries=2).ask(key="mine")
     assert len(unhurried) == 2
     assert "key='mine'" in failed.value.__notes__[0]
-
-
-def test_nobody_waits_for_hours(unhurried):
-    with pytest.raises(ServiceError, match="too many"):
-        unplugged(httpx.Response(429, json=error("TooFastError", "too many"), headers={"Retry-After": "3600"})).ask()
-    assert unhurried == []
-
-
-def test_defects_are_not_repeated(unhurried):
-    with pytest.raises(ServiceError, match="internal error"):
-        unplugged(httpx.Response(500, json=error("DefectError", "internal error"))).ask()
-    assert unhurried == []
 
 
 @pytest.mark.parametrize("status", [200, 301, 404, 599])

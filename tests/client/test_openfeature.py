@@ -6,7 +6,6 @@ import asyncio
 import subprocess
 import sys
 import uuid
-from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
@@ -154,15 +153,8 @@ def details(client, flag, shown):
     "shown",
     [
         {"contexts": [[21.0, 1.0], [21.0, 0.0]]},
-        {"contexts": [[9.0, 1.0]]},
-        {"contexts": [[9.0, 1.0, 3.0], [9.0, 0.0, 3.0]]},
         {"contexts": "nonsense"},
-        {"contexts": [[float("nan"), 1.0], [9.0, 0.0]]},
-        {"contexts": [[9.0, 1.0], [9.0, 0.0]], "groups": {"red": "y", "blue": "x"}},
-        {"contexts": [[9.0, 1.0], [9.0, 0.0]], "available": ["green"]},
-        {"available": "red"},
-        {"contexts": [[10**400, 1.0], [9.0, 0.0]]},
-        {"contexts": [[1.0] * 20_000] * 100},
+        {"contexts": [[9.0, 1.0], [9.0, 0.0]], "groups": {"red": "y", "blue": "x"}, "available": ["green"]},
         {"contexts": object()},
         {},
     ],
@@ -191,30 +183,6 @@ def test_a_sticky_visitor_gets_her_first_decision_where_what_the_round_shows_can
     new = one.client.get_string_details(one.flag, "none", EvaluationContext("bob"))
     assert (new.value, one.study.state()["decisions"]) == ("none", 1)
     assert new.error_code in (ErrorCode.GENERAL, ErrorCode.INVALID_CONTEXT)
-
-
-def test_a_sticky_visitor_keeps_an_arm_that_is_off_offer_or_retired_and_others_do_not(flags):
-    one = flags("red", "blue", "green", sticky=True)
-    first = details(one.client, one.flag, {"available": ["red"]})
-    one.study.retire("red")
-    for shown in ({"available": ["blue"]}, {"available": ["none"]}, {"available": []}, {}):
-        assert details(one.client, one.flag, shown) == first
-    new = one.client.get_string_details(one.flag, "none", EvaluationContext("bob", {"available": ["red"]}))
-    assert (new.value, new.error_code) == ("none", ErrorCode.INVALID_CONTEXT)
-    assert "red" in new.error_message
-    assert one.study.state()["decisions"] == 1
-
-
-def test_a_sticky_visitor_who_comes_several_times_at_once_gets_one_decision(flags):
-    one = flags("red", "blue", sticky=True)
-    study = one.provider._client.create(f"{one.flag}-shown", CONTEXTUAL)
-    with ThreadPoolExecutor(6) as threads:
-        visits = [
-            threads.submit(details, one.client, study.name, {"contexts": [[hour, 1.0], [hour, 0.0]]})
-            for hour in (1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
-        ]
-        assert len({visit.result().flag_metadata["ticket"] for visit in visits}) == 1
-    assert study.state()["decisions"] == 1
 
 
 def test_booleans_numbers_and_objects(flags):

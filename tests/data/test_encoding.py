@@ -272,13 +272,6 @@ def test_one_row_stands_for_all_arms(name, form):
     assert talk(one, ONE_ROW[form](), 4) == talk(every, [ROW] * 3, 4)
 
 
-def test_a_study_is_shown_one_row():
-    with eh.Study.create(":memory:", linear()) as study:
-        talk(study, {"x": 0.2, "y": 0.4})
-        talk(study, {"y": 0.2, "x": 0.4})
-        assert study.verify().ok
-
-
 def test_a_dict_is_read_by_its_names():
     one, other = linear(), linear()
     assert talk(one, {"x": 0.2, "y": 0.4}) == talk(other, {"x": 0.2, "y": 0.4})

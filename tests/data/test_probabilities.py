@@ -52,16 +52,6 @@ def test_a_row_that_is_further_off_than_rounding_explains_is_wrong(seed, arms, d
     assert (summed(np.array([row])).wrong is None) == (off < allowed(row))
 
 
-@settings(max_examples=many(100), deadline=None)
-@given(seed=st.integers(0, 2**32 - 1), arms=st.integers(2, 8), digits=st.integers(2, 6), single=st.booleans())
-def test_probabilities_with_few_significant_digits_are_read(seed, arms, digits, single):
-    exact = np.random.default_rng(seed).dirichlet(np.ones(arms), 20)
-    written = np.array([[float(f"{number:.{digits}g}") for number in row] for row in exact])
-    read = summed(written.astype(np.float32 if single else np.float64).astype(np.float64))
-    assert read.wrong is None
-    assert np.abs(read.rows - exact).max() <= (arms + 1) * 0.5 * 10.0**-digits + 1e-7
-
-
 @pytest.mark.parametrize(
     ("row", "wrong"),
     [

@@ -63,23 +63,6 @@ def test_what_has_no_labels_or_the_very_same_is_read_by_position(first, other):
     assert in_step(("X", first), ("y", other))[1] is other
 
 
-@pytest.mark.parametrize("make", [lambda rows: rows, pd.Series.to_frame], ids=["Series", "DataFrame"])
-@pytest.mark.parametrize(
-    "labels",
-    [
-        ["a", "b", "c"],
-        [7, 3, 5],
-        pd.date_range("2026-01-01", periods=3),
-        pd.MultiIndex.from_tuples([("f", 1), ("f", 2), ("m", 1)]),
-    ],
-    ids=["texts", "numbers", "days", "pairs"],
-)
-def test_the_same_labels_in_another_order_are_matched(labels, make):
-    first, other = make(NAMED.set_axis(labels)), make(NAMED.set_axis(labels).iloc[[2, 0, 1]])
-    assert in_step(("X", first), ("y", other))[1].equals(first)
-    assert in_step(("ids", list(labels)), ("y", other), labels=list(labels))[1].equals(first)
-
-
 def test_labels_in_two_forms_of_unicode_are_the_same():
     one, other = NAMED.set_axis(["caf\u00e9", "b", "c"]), NAMED.set_axis(["cafe\u0301", "b", "c"])
     assert in_step(("X", one), ("y", other.iloc[::-1]))[1].tolist() == [1, 2, 3]
@@ -369,16 +352,6 @@ def test_rows_that_name_their_columns_follow_the_names():
     assert rows(pd.Series({1: 0.0, 0: 1.0}), pd.Series([1.0, 5.0]))[1] == [[0.0, 1.0], [5.0, 1.0]]
     with pytest.raises(ContextError, match=r"contexts, row 2: expected the columns \['x', 'z'\], as in row 1, got"):
         rows(pd.Series(first), pd.Series({"x": 1.0, "y": 5.0}))
-
-
-def test_a_ledger_takes_expected_rewards_by_arm():
-    ledger = Ledger({1: "F", 2: "M"})
-    ledger.add(1, 1.0, biased={"2": 3.0, 1.0: 1.0}, true=pd.Series({2: 3.0, 1: 1.0}))
-    assert (ledger.biased_regret, ledger.true_regret) == (2.0, 2.0)
-    for wrong in ({1: 1.0}, {1: 1.0, 3: 2.0}):
-        with pytest.raises(ArgumentError, match=r"biased: expected an expected reward for each of the arms \[1, 2\]"):
-            ledger.add(1, 1.0, biased=wrong)
-    assert ledger.pulls.tolist() == [1, 0]
 
 
 @pytest.mark.parametrize("name", ["policy", "model"])

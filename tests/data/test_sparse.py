@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.linear_model import LogisticRegression
 
 import evenhand as eh
 from evenhand.errors import ArgumentError
-from evenhand.sampling import ArrayPool, LabelQueue, LogisticModel, OptimisticSampler, label_pairs, minimax_reweighting
+from evenhand.sampling import ArrayPool, OptimisticSampler, label_pairs
+from tests.data.test_categories import FEATURES
 
 DENSE = np.random.default_rng(0).normal(size=(40, 2))
 GROUPS, LABELS = ["f", "m"] * 20, [0, 1] * 20
@@ -31,26 +31,16 @@ def in_study(X):
         study.ask(X[:2])
 
 
-DOORS = {
-    "queue": lambda X: LabelQueue(range(40), X, groups=GROUPS),
-    "pool": lambda X: ArrayPool(X, LABELS, group=GROUPS),
-    "reweighting": lambda X: minimax_reweighting(X, LABELS, group=GROUPS),
+DOORS = FEATURES | {
     "pairs": lambda X: label_pairs(X, LABELS, GROUPS),
-    "sampler": lambda X: told(X, lambda sampler, draw, X: sampler.tell(draw, X[:1], [1])),
     "rows of a sampler": lambda X: told(X, lambda sampler, draw, X: sampler.tell_rows(draw, X, LABELS, trains=3)),
-    "fit": lambda X: LogisticModel().fit(X, LABELS),
-    "predict": lambda X: LogisticModel().fit(DENSE, LABELS).predict(X),
     "labels": lambda X: ArrayPool(DENSE, X, group=GROUPS),
-    "learner": lambda X: eh.learners.LinUCB(arms=3).ask(X[:3]),
     "rule": lambda X: promised(eh.learners.LinUCB()).ask(X[:2]),
-    "scikit-learn": lambda X: promised(eh.learners.from_sklearn(LogisticRegression())).ask(X[:2]),
     "study": in_study,
     "groups": lambda X: eh.groups.TopInterval({"a": "f", "b": "m"}).ask(X[:2]),
     "individuals": lambda X: eh.similarity.LipschitzUCB(2, seed=1).ask(X),
     "people": lambda X: eh.similarity.PairQueue(X, LABELS),
-    "scale": eh.similarity.Scale.of,
     "distances": lambda X: eh.similarity.fair_distribution(LABELS, X),
-    "contexts of a log": lambda X: eh.evaluate(LOG, {"x": 0.5, "y": 0.5}, **COLUMNS, contexts=X),
     "probabilities": lambda X: eh.evaluate(LOG, X, **COLUMNS),
     "probabilities of a function": lambda X: eh.evaluate(LOG, lambda log: X, **COLUMNS),
     "expected rewards": lambda X: eh.evaluate(LOG, {"x": 0.5, "y": 0.5}, **COLUMNS, model=X),

@@ -1,6 +1,5 @@
 """One reader of tables: what other people's files mean is read, or refused for what it is, at every door."""
 
-import gzip
 import io
 import json
 
@@ -276,26 +275,6 @@ def test_endings_in_upper_case_are_known(tmp_path):
     assert column(read_table(path), "arm").tolist() == [1, 2]
 
 
-LOG = [("a", 1), ("b", 0), ("a", 0), ("=1", 1)] * 3
-FORMS = {
-    "log.csv": "arm,reward\n" + "".join(f"{'' if arm != '=1' else chr(39)}{arm},{reward},\n" for arm, reward in LOG),
-    "log.tsv": "# of May\narm\t reward\n" + "".join(f"{arm}\t{reward}\n" for arm, reward in LOG),
-    "log.txt.gz": gzip.compress(("arm; reward;\n" + "".join(f"{arm}; {reward};\n" for arm, reward in LOG)).encode()),
-}
-
-
-@pytest.mark.parametrize("name", FORMS)
-def test_an_audit_in_batches_reads_what_one_of_the_whole_reads(name, write):
-    path = write(FORMS[name], name=name)
-    found = eh.audit.promise(str(path), arm="arm", shares=0.2, tolerance=1)
-    expected = eh.audit.promise(read_table(path, text=["arm"]), arm="arm", shares=0.2, tolerance=1)
-    pd.testing.assert_frame_equal(found.arms, expected.arms)
-    assert found.arms["arm"].tolist() == ["=1", "a", "b"]
-    wide = write(b"arm,reward\na,1\nb,0\na,1,z\n", name="wide.csv")
-    with pytest.raises(TableError, match=r"wide\.csv: row 3 has 3 cells, more cells than the header"):
-        eh.audit.promise(str(wide), arm="arm", shares=0.2)
-
-
 LOGS = {
     "log.csv": MEANT["a comma at the end of each row"],
     "array.json": MEANT["an array of objects"].replace('"0"', "0").replace('"1"', "1").replace('"0.5"', "0.5"),
@@ -378,14 +357,6 @@ def test_shares_and_contexts_are_tables_in_json_too(tmp_path, write):
         table = {"$table": {"x": [1.0, 0.0], "y": [0.5, 1.0]}}
         assert [event.given["contexts"] for event in study.log.events()] == [table] * 2
     refused(ArgumentError, "--contexts", "ask", store, "--contexts", '{"x": 1, "x": 2}')
-
-
-def test_rewards_come_with_a_comma_at_the_end_of_each_row(tmp_path, write):
-    store = tmp_path / "ads.evenhand"
-    answer("new", store, "-p", "deadline-learn", "--shares", "a=0.25,b=0.25")
-    tickets = [one["id"] for one in asked(store, "--count", "2")]
-    told = write(f"ticket,reward\n{tickets[0]},0.5,\n{tickets[1]},1,\n", name="rewards.csv")
-    assert json.loads(call("tell", store, "--file", told, "--json").stdout)["told"] == 2
 
 
 @pytest.mark.parametrize("door", AT_EVERY_DOOR)

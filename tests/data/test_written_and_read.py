@@ -1,21 +1,16 @@
 """What evenhand writes it can read: awkward texts come back as they were, through every kind of file."""
 
-import json
 from itertools import product
 
-import numpy as np
 import pandas as pd
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import evenhand as eh
 from evenhand.cli.inputs.tables import read_texts
-from evenhand.data.csv_files import EVERY, write_csv
+from evenhand.data.csv_files import write_csv
 from evenhand.data.files import read_table
-from evenhand.interventions import CausalModel, Problem
 from evenhand.protocol import composed
-from evenhand.sampling import LabelQueue, OptimisticSampler
 from evenhand.service.routes.views import export_log
 from evenhand.studies.export import bandit_frame
 from evenhand.studies.files import read_csv
@@ -89,61 +84,3 @@ def test_an_export_is_read_and_audited_in_every_format(tmp_path, arms, keys):
                 assert list(again.columns) == list(frame.columns if form == "log" else bandit.columns)
             if form == "log":
                 assert read["key"].tolist() == frame["key"].tolist()
-
-
-@settings(parent=common, max_examples=many(8))
-@given(ids=st.lists(LABELS, min_size=4, max_size=6, unique_by=composed), texts=st.data())
-@pytest.mark.parametrize("ending", ["csv", "jsonl", "json"])
-def test_tasks_come_back_with_their_labels(tmp_path, ending, ids, texts):
-    content = texts.draw(st.lists(TEXTS, min_size=len(ids), max_size=len(ids)))
-    sampler = OptimisticSampler(["u", "v"], classes=["neg", "pos"], seed=1)
-    features = np.random.default_rng(0).random((len(ids), 2))
-    groups = [("u", "v")[place % 2] for place in range(len(ids))]
-    queue = LabelQueue(ids, features, groups=groups, sampler=sampler, seed=1, content=content)
-    open_items = queue.ask(2)
-    path = tmp_path / f"tasks.{ending}"
-    queue.write_tasks(path)
-    shown = dict(zip(queue.ids, content, strict=True))
-    if ending == "csv":
-        tasks = read_table(path, text=EVERY)
-        assert tasks["text"].fillna("").tolist() == [shown[one] for one in open_items]
-        write_csv(tasks.assign(label="pos"), path)
-    else:
-        raw = path.read_text(encoding="utf-8")
-        tasks = json.loads(raw) if ending == "json" else [json.loads(line) for line in raw.split("\n") if line]
-        plain = [task["data"] if ending == "json" else task for task in tasks]
-        assert [task["text"] for task in plain] == [shown[one] for one in open_items]
-        found = [{"id": task["id"], "label": "pos"} for task in plain]
-        end = json.dumps(found, ensure_ascii=False)
-        if ending == "jsonl":
-            end = "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in found)
-        path.write_text(end, encoding="utf-8")
-    assert queue.read_labels(path) == {"told": 2, "rejected": 0, "left": 0}
-
-
-STATES = {"sex": ("=f", "'m"), "dose": ("-", "+", "1,5"), "cured": ("\u2028", "007")}
-
-
-def test_a_plan_with_awkward_states_is_read_as_it_was(tmp_path):
-    tables = {"sex": [0.5, 0.5], "dose": [[0.2, 0.3, 0.5]] * 2, "cured": [[[0.5, 0.5]] * 3] * 2}
-    model = CausalModel.from_tables(STATES, {"sex": (), "dose": ("sex",), "cured": ("sex", "dose")}, tables)
-    problem = Problem(
-        model,
-        intervene="dose",
-        sensitive="sex",
-        outcome="cured",
-        candidates={"=now": "-", "@all": "+"},
-        values={"\u2028": 0, "007": 1},
-    )
-    plan = eh.interventions.OneShot(problem, tolerance=0.5, budget=40).ask().frame
-    write_csv(plan, tmp_path / "plan.csv")
-    assert read_texts(tmp_path / "plan.csv").to_dict("list") == plan.fillna("").astype(str).to_dict("list")
-
-
-def test_the_log_of_the_demonstration_is_read_as_it_was(tmp_path):
-    from evenhand.experiments.quotas.contract import made_log
-
-    log = made_log(40)
-    write_csv(log, tmp_path / "log.csv")
-    read = read_table(tmp_path / "log.csv")
-    pd.testing.assert_frame_equal(read.assign(at=pd.to_datetime(read["at"])), log, check_dtype=False)

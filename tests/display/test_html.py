@@ -2,7 +2,6 @@
 
 import copy
 import re
-import sys
 from html.parser import HTMLParser
 
 import numpy as np
@@ -21,7 +20,6 @@ from evenhand.similarity import LipschitzUCB, PairQueue
 
 EVIL = "<script>alert('x')</script>"
 POLICIES = {entry.name: entry.cls for entry in registry.entries("policy")}
-MOST = 10_000
 OPEN = {"br", "hr", "img", "input"}
 
 
@@ -62,22 +60,6 @@ def read(thing):
     return reader.text
 
 
-def calls(thing):
-    """Return how many functions are called to show something: a quick look is what a notebook takes for granted."""
-    thing._repr_html_()  # what is done once, such as imports
-    made, before = [0], sys.getprofile()
-
-    def count(frame, event, argument):
-        made[0] += event in ("call", "c_call")
-
-    sys.setprofile(count)
-    try:
-        thing._repr_html_()
-    finally:
-        sys.setprofile(before)
-    return made[0]
-
-
 def played(policy, world, rounds=3):
     world.reset(1)
     for _ in range(rounds):
@@ -92,7 +74,6 @@ def test_every_policy_is_shown_before_its_first_decision(name):
         text = read(policy)
         assert type(policy).__name__ in text
         assert "none yet" in text
-        assert calls(policy) < MOST
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -103,7 +84,6 @@ def test_every_policy_is_shown_with_its_last_decision(name):
     text = read(policy)
     assert ticket.reason in text
     assert "open tickets 1" in text
-    assert calls(policy) < MOST
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -203,7 +183,6 @@ def test_of_500_arms_the_first_and_last_are_shown_and_how_many_there_are(kind):
     text = read(policy)
     assert "... 491 more ..." in text
     assert [number for number in range(500) if f" arm {number} " in f" {text} "] == [*range(6), 497, 498, 499]
-    assert calls(policy) < MOST
     assert len(repr(policy)) < 1500
     assert "... 488 more" in repr(policy)
 
@@ -266,7 +245,6 @@ def test_everything_is_shown_and_labels_are_escaped(what):
     text = read(thing)
     assert re.search(expected, text)
     assert EVIL in text  # as text, not as an element
-    assert calls(thing) < MOST
 
 
 @pytest.mark.parametrize(

@@ -128,54 +128,25 @@ def files(tmp_path, monkeypatch):
     answer("ask", "s.evenhand")
 
 
-CAUSES = [
-    "--edges",
-    "sex->dose,dose->cured,sex->cured",
-    "--intervene",
-    "dose",
-    "--sensitive",
-    "sex",
-    "--outcome",
-    "cured",
-]
+CAUSES = "--edges sex->dose,dose->cured,sex->cured --intervene dose --sensitive sex --outcome cured"
 COMMANDS = {
-    "audit": (eh.audit.Audit, ["log.csv", "--shares", "0.1"]),
-    "report": (eh.audit.Audit, ["log.csv", "--shares", "0.1"]),
-    "audit-parity": (eh.audit.Parity, ["log.csv", "--group", "sex"]),
-    "evaluate": (eh.evaluation.Evaluation, ["log.csv", "-p", "a=0.5,b=0.5"]),
-    "effects": (eh.evaluation.Effects, ["drawn.csv", "--control", "a", "--propensity", "p"]),
+    "audit": (eh.audit.Audit, "log.csv --shares 0.1"),
+    "report": (eh.audit.Audit, "log.csv --shares 0.1"),
+    "audit-parity": (eh.audit.Parity, "log.csv --group sex"),
+    "evaluate": (eh.evaluation.Evaluation, "log.csv -p a=0.5,b=0.5"),
+    "effects": (eh.evaluation.Effects, "drawn.csv --control a --propensity p"),
     "recommend": (
         eh.interventions.Recommendation,
-        ["seen.csv", *CAUSES, "--candidates", "candidates.json", "--tolerance", "0.1", "--seed", "1"],
+        f"seen.csv {CAUSES} --candidates candidates.json --tolerance 0.1 --seed 1",
     ),
-    "sample": (
-        eh.sampling.Sampler,
-        ["log.csv", "--group", "sex", "--label", "label", "--features", "x", "--budget", "20", "--seed", "1"],
-    ),
+    "sample": (eh.sampling.Sampler, "log.csv --group sex --label label --features x --budget 20 --seed 1"),
     "label": (
         eh.sampling.LabelQueue,
-        [
-            "log.csv",
-            "--id",
-            "id",
-            "--group",
-            "sex",
-            "--features",
-            "x",
-            "--labels",
-            "0,1",
-            "--out",
-            "labels.csv",
-            "--seed",
-            "1",
-        ],
+        "log.csv --id id --group sex --features x --labels 0,1 --out labels.csv --seed 1",
     ),
-    "show": (eh.quotas.FairUCB, ["s.evenhand"]),
-    "verify": (Verification, ["s.evenhand"]),
-    "simulate": (
-        eh.learners.UCB1,
-        ["--means", "0.5,0.4", "-p", "ucb1", "--rounds", "50", "--replications", "1", "--jobs", "1", "--seed", "1"],
-    ),
+    "show": (eh.quotas.FairUCB, "s.evenhand"),
+    "verify": (Verification, "s.evenhand"),
+    "simulate": (eh.learners.UCB1, "--means 0.5,0.4 -p ucb1 --rounds 50 --replications 1 --jobs 1 --seed 1"),
 }
 
 
@@ -183,9 +154,9 @@ COMMANDS = {
 def test_every_command_prints_the_notes_of_what_it_found(command, files, monkeypatch):
     cls, arguments = COMMANDS[command]
     monkeypatch.setattr(cls, "notes", KEPT, raising=False)
-    words = call(command, *arguments)
+    words = call(command, *arguments.split())
     assert words.exit_code in (0, 1), words.output
     assert NOTE in " ".join(words.output.split())
-    plain = call(command, *arguments, "--json")
+    plain = call(command, *arguments.split(), "--json")
     body = json.loads(plain.stdout)
     assert any(NOTE in note for note in body["notes"]), body.keys()

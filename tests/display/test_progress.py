@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import threading
 
 import pandas as pd
 import pytest
@@ -14,16 +13,6 @@ from evenhand.errors import ArgumentError
 LOG = pd.DataFrame({"item": ["a", "b"] * 50, "click": [1.0, 0.0, 0.0, 0.0] * 25, "p": 0.5})
 
 
-def test_threads_may_advance_a_bar(capsys):
-    with ProgressBar("rounds", 800) as bar:
-        threads = [threading.Thread(target=lambda: [bar.advance() for _ in range(100)]) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert "50%" in capsys.readouterr().err
-
-
 def test_a_terminal_shows_it_on_standard_error(capsys):
     with ProgressBar("rounds", 10) as bar:
         bar.reach(10, "all [bold]rounds")
@@ -31,16 +20,6 @@ def test_a_terminal_shows_it_on_standard_error(capsys):
     assert said.out == ""
     assert "all [bold]rounds" in said.err
     assert "100%" in said.err
-
-
-def test_a_failure_ends_the_bar(capsys):
-    def halfway():
-        yield from range(5)
-        raise RuntimeError("halfway")
-
-    with pytest.raises(RuntimeError, match="halfway"):
-        list(tracked(halfway(), "items", 10))
-    assert "50%" in capsys.readouterr().err
 
 
 def test_items_are_tracked_as_they_come(capsys):
@@ -97,13 +76,3 @@ def test_no_bar_imports_nothing_to_draw_one():
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "[]"
-
-
-@pytest.mark.parametrize("quiet", [True, False])
-def test_a_search_at_the_shell_shows_its_trials(quiet, capsys):
-    from evenhand.cli.recommend import _simulate
-
-    search = next(eh.interventions.SRIS._examples())[0]
-    _simulate(search, 1, quiet=quiet)
-    assert capsys.readouterr().err.count("trials") == (0 if quiet else 1)
-    assert search.finished

@@ -28,37 +28,6 @@ def finding():
     return eh.audit.promise(pd.DataFrame({"arm": list("aaabab")}), arm="arm", shares=0.5)
 
 
-DRAWINGS = {
-    "regret": plots.plot_regret,
-    "r-regret": lambda history, ax: plots.plot_regret(history, ax=ax, variable="r_regret", log=True),
-    "shares": plots.plot_shares,
-    "worst shortfall": plots.plot_shortfall,
-    "shortfall now": lambda history, ax: plots.plot_shortfall(history, ax=ax, variable="shortfall"),
-    "cost": plots.plot_cost,
-    "cost against": lambda history, ax: plots.plot_cost(history, ax=ax, against="free"),
-}
-
-
-@pytest.mark.parametrize("name", DRAWINGS)
-def test_a_picture_says_what_it_shows(name, history, tmp_path):
-    drawn, axes = figure()
-    assert DRAWINGS[name](history, ax=axes) is axes
-    assert axes.get_title(loc="left")
-    assert axes.get_xlabel()
-    texts = [text.get_text() for text in axes.get_legend().get_texts()] if axes.get_legend() else []
-    shown = {*texts, *(label.get_text() for label in axes.get_yticklabels())}
-    assert {"fair", "free", "thompson"} <= shown
-    drawn.savefig(tmp_path / "picture.png")
-    assert (tmp_path / "picture.png").stat().st_size > 5000
-
-
-def test_a_picture_makes_its_own_axes_where_none_are_given(history):
-    axes = plots.plot_regret(history)
-    runs = history.sizes["replication"]
-    across = f"round (mean of {runs} replications, band: 95 % interval)"
-    assert (axes.get_xlabel(), axes.get_ylabel()) == (across, "expected reward lost")
-
-
 def test_lines_are_the_means_over_replications(history):
     _, axes = figure()
     plots.plot_regret(history, ax=axes)
@@ -147,16 +116,6 @@ def test_the_shortfall_shown_is_the_largest_of_any_replication_and_the_limit_is_
     limits = [line for line in axes.get_lines() if list(line.get_ydata()) == [1.0, 1.0]]
     assert len(limits) == 1
     assert any("from this line on the promise is broken" in text.get_text() for text in axes.texts)
-
-
-def test_an_axis_that_is_logarithmic_says_so(history):
-    _, axes = figure()
-    assert plots.plot_shortfall(history, ax=axes).get_ylabel() == "whole plays behind the share (log above 1)"
-    assert axes.get_yscale() == "symlog"
-    _, axes = figure()
-    kept = history.sel(policy=["fair"])
-    assert plots.plot_shortfall(kept, ax=axes).get_ylabel() == "whole plays behind the share"
-    assert axes.get_yscale() == "linear"
 
 
 def test_bars_are_the_shares_and_the_lines_what_is_owed(history):

@@ -64,21 +64,6 @@ def test_each_group_is_once_in_the_legend_of_its_bias():
     assert sorted(legend) == ["a", "b c", "no interval"]
 
 
-def test_first_rounds_do_not_press_the_others_to_the_ground():
-    shares = np.full((40, 50), 0.02)
-    shares[0] = np.eye(50)[0]
-    low, high = plot_course(ROUNDS, shares, range(50)).get_ylim()
-    assert (low, high) == (0.0, pytest.approx(1.15 * 0.02))
-    assert plot_course(ROUNDS, shares[:, :1] / 0.02, ["one"]).get_ylim()[1] == 1.02
-
-
-def test_lines_that_end_at_the_top_are_named_below_it():
-    shares = np.full((40, 2), 0.5)
-    heights = sorted(names(plot_course(ROUNDS, shares, ["a", "b"])).values())
-    assert heights[1] <= 1.0 + 1e-12
-    assert heights[1] - heights[0] >= GAP - 1e-12
-
-
 def test_who_is_behind_is_drawn_up_to_where_the_promise_breaks():
     owed = np.column_stack([np.linspace(0.0, 0.8, 40), -50.0 * ROUNDS])
     axes = plot_owed(ROUNDS, owed, ["short", "far ahead and with a long name"], 1.0)

@@ -13,7 +13,6 @@ MAY = {
     "test_threads.py": "other threads get their turn at points that are chosen",
     "service/simulated.py": "time of the simulated world",
     "service/simulated_requests.py": "time of the simulated world",
-    "service/simulated_seeds.py": "a command that says how long it ran",
     "service/test_health.py": "a store that takes its time, shorter or longer than the patience under test",
     "service/test_writer.py": "a turn of the loop for other tasks: sleep(0)",
 }

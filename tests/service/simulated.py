@@ -19,7 +19,6 @@ from evenhand.service.app import create_app
 from evenhand.studies import Store, Study
 from evenhand.studies.keys import add_key
 from tests.service.simulated_clients import Client
-from tests.service.simulated_databases import MEMORY
 from tests.service.simulated_judge import judge
 from tests.service.simulated_loop import Loop
 from tests.service.simulated_requests import Book, Broken, Call, Delivery
@@ -115,7 +114,7 @@ class Defects:
 class Service:
     """One run of one seed; `log` says what happened, line by line."""
 
-    def __init__(self, seed: int, place: str = MEMORY) -> None:
+    def __init__(self, seed: int) -> None:
         self.chance = random.Random(f"service {seed}")
         self.log: list[str] = []
         large = self.chance.random() < 0.1
@@ -123,7 +122,7 @@ class Service:
         self.shares, self.tolerance = SETTINGS[self.setting]
         self.expires = self.chance.random() < 0.3
         server, small = self.chance.random() < 0.5, self.chance.random() < 0.3
-        self.world = World(self.chance, self.log, server=server, small=small, place=place)
+        self.world = World(self.chance, self.log, server=server, small=small)
         self.scheduler = self.world.scheduler
         self.book = Book(self.log)
         self.instances: list[Instance] = []
@@ -314,15 +313,15 @@ def created(setting: int, learner: int, expires: bool) -> tuple[bytes, str, str]
     return saved, *keys
 
 
-def run(seed: int, place: str = MEMORY) -> list[str]:
-    """Run a seed, with the store in memory, in a file, or at a URL of PostgreSQL; return what happened, line by line.
+def run(seed: int) -> list[str]:
+    """Run a seed; return what happened, line by line.
 
     Raises
     ------
     Broken
         If the judge finds anything.
     """
-    service = Service(seed, place)
+    service = Service(seed)
     try:
         service.run()
     except (Broken, EvenhandError) as broken:

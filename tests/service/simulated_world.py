@@ -1,9 +1,8 @@
 """The world of a simulated service: one store, the clock, and the faults that processes meet.
 
 A process may be passed by others, or be killed, at every edge of a transaction, where it waits for a lock, and at every
-await. In most runs the store lies in memory; one process at a time is inside it, which is what a file's lock and a
-server's lock on the study's row come to, and in some worlds it fails as a file does, in others as a server. A store in
-a file or in PostgreSQL has its own locks.
+await. The store lies in memory; one process at a time is inside it, which is what a file's lock and a server's
+lock on the study's row come to. In some worlds it fails as a file does, in others as a server.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
@@ -24,8 +23,8 @@ from evenhand.service.writer import Writer
 from evenhand.studies import Store
 from evenhand.studies.log.log import Log
 from evenhand.studies.log.replay import Replay
-from evenhand.studies.store.engine import PATIENCE
-from tests.service.simulated_databases import MEMORY, NAP, free, taken
+from evenhand.studies.store.address import read_address
+from evenhand.studies.store.engine import PATIENCE, ways_of
 from tests.service.simulated_threads import Killed, Lock, Process, Scheduler, Threading
 
 __all__ = ["DAY", "Host", "World", "process"]
@@ -41,6 +40,10 @@ SLOW = 0.04
 PASSED = 0.3
 """How often others go on at an edge of a transaction."""
 DAY = 86_400_000_000
+NAP = 0.2
+"""Simulated seconds between two tries."""
+FREE: list[Store] = []
+"""Stores that no world uses: a new one would prepare each of its statements anew."""
 
 
 class Host(Process):
@@ -58,14 +61,10 @@ class World:
     ----------
     server : whether the store fails as a server does, or as a file.
     small : whether queues and transactions have room for a few operations.
-    place : where the store lies: in memory, in a file, or at a URL of PostgreSQL.
     """
 
-    def __init__(
-        self, chance: random.Random, log: list[str], *, server: bool, small: bool, place: str = MEMORY
-    ) -> None:
-        self.chance, self.log, self.small, self.place = chance, log, small, place
-        self.server = server if place == MEMORY else "://" in place
+    def __init__(self, chance: random.Random, log: list[str], *, server: bool, small: bool) -> None:
+        self.chance, self.log, self.server, self.small = chance, log, server, small
         self.clock, self.faults, self.out_until = 1_600_000_000_000_000, False, 0.0
         self.scheduler = Scheduler(chance, self._passed)
         self.hosts: list[Host] = []
@@ -135,7 +134,7 @@ class World:
     def _writing(self, honest: Callable[..., Any], store: Store) -> Iterator[Any]:
         self._reach()
         self._edge("before a transaction")
-        with self._alone(store), honest(store) as connection:
+        with self._lock, honest(store) as connection:
             yield connection
             self._edge("before a transaction ends")
         self._edge("after a transaction ended", over=True)
@@ -146,11 +145,8 @@ class World:
         if self.faults and self.host is not None and self.chance.random() < UNREADABLE:
             self.log.append("  disk I/O error")
             raise UnreachableError("disk I/O error")
-        with self._alone(store), honest(store) as connection:
+        with self._lock, honest(store) as connection:
             yield connection
-
-    def _alone(self, store: Store) -> Any:
-        return self._lock if store.in_memory else nullcontext()
 
     @contextmanager
     def around(self) -> Iterator[None]:
@@ -202,7 +198,10 @@ class World:
 
     def begin_with(self, saved: bytes) -> Store:
         """Return a store with these contents; one of an earlier world is taken again."""
-        self._store = taken(self.place, saved, lambda: WORLDS[-1].scheduler)
+        self._store = FREE.pop() if FREE else Store(ways_of(read_address(":memory:")))
+        connection = self._store._engine.raw_connection()
+        connection.driver_connection.deserialize(saved)
+        connection.close()
         return self._store
 
     def end(self) -> None:
@@ -211,7 +210,7 @@ class World:
         self.scheduler.end()
         WORLDS.remove(self)
         if self._store is not None:
-            free(self.place, self._store)
+            FREE.append(self._store)
             self._store = None
 
 

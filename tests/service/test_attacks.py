@@ -194,30 +194,6 @@ def suppressing(work):
 # ---------------------------------------------------------------------- requests that are sent ahead, or broken off
 
 
-def test_requests_sent_ahead_are_answered_in_their_order(served):
-    ids = [b"n%d" % i for i in range(200)]
-    with connected(served.url) as one:
-        request = authorized(served.keys) + b"Content-Length: 2\r\nX-Request-Id: %s\r\n\r\n{}"
-        one.sendall(b"".join(request % id for id in ids))
-        received = answers(one, len(ids), b'"ticket"')
-    assert re.findall(rb"x-request-id: (\w+)", received) == ids
-    assert served.read("/studies/ads")["decisions"] == len(ids)
-
-
-@pytest.mark.parametrize("last", [b"Connection: close\r\n", b"X: a\r\n"])
-def test_a_connection_is_closed_where_the_client_wishes_it_alone(served, last):
-    request = authorized(served.keys) + last + b"Content-Length: 2\r\n\r\n"
-    with connected(served.url) as one:
-        one.sendall(request)
-        one.sendall(b"{}")
-        assert b"200 OK" in answers(one, 1, b'"ticket"')
-        if last.startswith(b"Connection"):
-            assert one.recv(100) == b""
-        else:
-            one.sendall(request + b"{}")
-            assert b"200 OK" in answers(one, 1, b'"ticket"')
-
-
 def test_who_goes_away_before_the_answer_has_decided_all_the_same(served):
     with connected(served.url) as one:
         one.sendall(authorized(served.keys) + b"Content-Length: 2\r\n\r\n{}")

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from evenhand.errors import ArgumentError, ReplayError, StoreError, Wording, expected
-from evenhand.service.errors import HttpRefusal, refusal_of
+from evenhand.service.errors import refusal_of
 from evenhand.studies import Store
 from tests.service.conftest import Served
 
@@ -76,16 +76,12 @@ TELLS = {
     "no ticket": (lambda s: {"reward": 1.0}, 422, "TicketError", "expected a signed ticket"),
     "no reward": (lambda s: {"ticket": s.open}, 422, "ArgumentError", "reward: expected"),
     "too large": (lambda s: {"ticket": s.open, "reward": 2.0}, 422, "RewardError", "scale rewards"),
-    "text": (lambda s: {"ticket": s.open, "reward": "much"}, 422, "RewardError", "expected a number"),
     "object": (
         lambda s: {"ticket": s.open, "reward": {"$float": "nan"}},
         422,
         "ArgumentError",
         "reward: expected numbers",
     ),
-    "truth": (lambda s: {"ticket": s.open, "reward": True}, 422, "ArgumentError", "reward: expected numbers"),
-    "truths": (lambda s: {"ticket": s.open, "reward": [1.0, True]}, 422, "ArgumentError", "reward: expected numbers"),
-    "list": (lambda s: {"ticket": s.open, "reward": [1.0, 0.0]}, 422, "RewardError", "reward"),
     "deep": (lambda s: {"ticket": s.open, "reward": [[[[1.0]]]]}, 422, "ArgumentError", "lists of them"),
     "unknown name": (lambda s: {"ticket": s.open, "prize": 1.0}, 422, "ArgumentError", "got 'prize'"),
     "not taken": (lambda s: {"ticket": s.open, "reward": 1.0, "violations": []}, 422, "ArgumentError", "violations"),
@@ -127,6 +123,7 @@ def test_a_ticket_that_cannot_be_forgotten_is_refused(one, ticket, status, name)
 
 ASKS = {
     "contexts for none": ("ads", {"contexts": [[1.0], [2.0]]}, "ContextError"),
+    "groups of a number": ("seen", {"contexts": [[1.0], [2.0]], "groups": 3}, "ArgumentError"),
     "no contexts": ("seen", {}, "ContextError"),
     "shape": ("seen", {"contexts": [[1.0, 2.0]]}, "ContextError"),
     "ragged": ("seen", {"contexts": [[1.0], [1.0, 2.0]]}, "ContextError"),
@@ -157,15 +154,11 @@ def test_an_ask_that_cannot_be_is_refused_by_name(one, case):
 FAIR = {"name": "new", "policy": {"policy": "quotas/fair-ucb", "shares": {"a": 0.2, "b": 0.3}}}
 CREATES = {
     "name": ({"name": "a/b", "policy": {"policy": "quotas/fair-ucb", "shares": {"a": 0.2, "b": 0.3}}}, "ArgumentError"),
-    "no name": ({"policy": {"policy": "quotas/fair-ucb", "shares": {"a": 0.2, "b": 0.3}}}, "ArgumentError"),
     "no policy": ({"name": "new"}, "ArgumentError"),
     "policy": ({"name": "new", "policy": {"policy": "quotas/unfair"}}, "RegistryError"),
     "shares": ({"name": "new", "policy": {"policy": "quotas/fair-ucb", "shares": {"a": 0.9, "b": 0.9}}}, "SharesError"),
-    "argument": ({"name": "new", "policy": {"policy": "quotas/fair-ucb", "share": 1}}, "ArgumentError"),
     "too many": ({"name": "new", "policy": {"policy": "learners/ucb1", "arms": 10**9}}, "ArgumentError"),
     "expiry": (FAIR | {"expire_after": "soon"}, "ArgumentError"),
-    "no time": (FAIR | {"expire_after": 0}, "ArgumentError"),
-    "list": (FAIR | {"expire_after": [7]}, "ArgumentError"),
 }
 
 
@@ -330,8 +323,3 @@ def test_a_password_is_masked_in_every_part_of_a_refusal():
     address = "postgresql://me:hunter2@host/db"
     parts = vars(ArgumentError(expected(address, Wording(address, [address]), {address: [address]}, address)).refusal)
     assert "hunter2" not in str([parts[name] for name in ("name", "expected", "got", "hint")])
-
-
-def test_a_refusal_is_itself():
-    refusal = HttpRefusal(413, "too large")
-    assert refusal_of(refusal) is refusal

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import shutil
-import subprocess
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from types import SimpleNamespace
 
 import pytest
@@ -18,69 +15,12 @@ from sqlalchemy import event
 from evenhand.errors import StoreError
 from evenhand.quotas import FairUCB
 from evenhand.service.errors import HttpRefusal
-from evenhand.service.jobs import Lane, Recent, run_detached
-from evenhand.service.routes import routing, system
+from evenhand.service.jobs import Lane, Recent
+from evenhand.service.routes import system
 from evenhand.studies import Store, Study
 from tests.waiting import until, until_async
 
 # ---------------------------------------------------------------------- a full disk
-
-
-@contextmanager
-def small_disk(folder):
-    """Give a folder on a file system of 2 MiB, where this process may mount one."""
-    if shutil.which("mount") is None:
-        pytest.skip("a file system can only be mounted by root: mount is not on the path")
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", folder], capture_output=True)
-    if mounted.returncode:
-        pytest.skip(f"a file system can only be mounted by root: {mounted.stderr.decode().strip()}")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "-l", folder], check=True)
-
-
-def filled(folder):
-    """Fill a disk to its last byte; return the file that does."""
-    filler = folder / "filler"
-    with filler.open("wb", buffering=0) as file:
-        for size in (4096, 1):
-            try:
-                while True:
-                    file.write(b"x" * size)
-            except OSError:
-                continue
-    return filler
-
-
-def check_full(served, make_room):
-    """See what a service says whose store takes no writes, and that it goes on as soon as there is room."""
-    assert served.http.get("/livez").json()["status"] == "ok"
-    answer = served.http.get("/readyz")
-    assert (answer.status_code, answer.json()["error"]["name"]) == (503, "StoreError")
-    assert answer.headers["Retry-After"] == "1"
-    assert "full" in next(line["why"] for line in served.lines() if line["event"] == "store")
-    assert {served.ask(json={"count": 100}).status_code for _ in range(3)} == {503}
-    before = served.read("/studies/ads")["decisions"]
-    make_room()
-    until(lambda: served.http.get("/readyz").status_code == 200, 0.05)
-    assert served.http.get("/readyz").json()["studies"] == 1
-    assert served.ask().json()["id"] == before + 1
-
-
-def test_a_full_disk_leaves_a_service_alive_but_not_ready(serving, tmp_path):
-    with small_disk(tmp_path):
-        store = Store.at(tmp_path / "ads.evenhand", create=True)
-        served = serving(store)
-        served.create()
-        assert served.ask().status_code == 200
-        assert served.http.get("/readyz").json()["studies"] == 1
-        filler = filled(tmp_path)
-        until(lambda: served.http.get("/readyz").status_code == 503, 0.05)
-        check_full(served, filler.unlink)
-        served.stop()
-        assert Study.open(store).verify().ok
-        store.close()
 
 
 def test_a_store_that_may_not_grow_is_not_ready(serving, tmp_path):
@@ -95,8 +35,19 @@ def test_a_store_that_may_not_grow_is_not_ready(serving, tmp_path):
     served.create()
     assert served.ask().status_code == 200
     most[0] = 1
-    check_full(served, lambda: most.__setitem__(0, 0))
+    assert served.http.get("/livez").json()["status"] == "ok"
+    answer = served.http.get("/readyz")
+    assert (answer.status_code, answer.json()["error"]["name"]) == (503, "StoreError")
+    assert answer.headers["Retry-After"] == "1"
+    assert "full" in next(line["why"] for line in served.lines() if line["event"] == "store")
+    assert {served.ask(json={"count": 100}).status_code for _ in range(3)} == {503}
+    before = served.read("/studies/ads")["decisions"]
+    most[0] = 0
+    until(lambda: served.http.get("/readyz").status_code == 200, 0.05)
+    assert served.http.get("/readyz").json()["studies"] == 1
+    assert served.ask().json()["id"] == before + 1
     served.stop()
+    assert Study.open(store).verify().ok
     store.close()
 
 
@@ -185,23 +136,6 @@ def test_a_trial_leaves_nothing_behind(where, tmp_path):
 # ---------------------------------------------------------------------- long reading
 
 
-def test_a_lane_takes_so_many_at_once_and_tells_the_others_to_wait():
-    free, lane = threading.Event(), Lane("audits", 2, 60, queues=False)
-
-    async def together():
-        running = [asyncio.create_task(lane.run(free.wait)) for _ in range(2)]
-        await asyncio.sleep(0)
-        with pytest.raises(HttpRefusal, match="2 audits are running already; try again later") as refused:
-            await lane.run(free.wait)
-        free.set()
-        await asyncio.gather(*running)
-        return refused.value, await lane.run(lambda: "room again")
-
-    refusal, then = asyncio.run(together())
-    assert (refusal.status, refusal.name, refusal.headers["Retry-After"]) == (503, "BusyError", "5")
-    assert then == "room again"
-
-
 def test_a_job_that_fails_or_is_left_gives_its_place_back_when_it_ends():
     free, lane = threading.Event(), Lane("audits", 1, 60, queues=False)
 
@@ -219,21 +153,6 @@ def test_a_job_that_fails_or_is_left_gives_its_place_back_when_it_ends():
         return await lane.run(lambda: "done")
 
     assert asyncio.run(left()) == "done"
-
-
-def test_nobody_waits_for_a_job_when_the_loop_ends():
-    free = threading.Event()
-
-    async def left():
-        asyncio.get_running_loop().call_later(0.05, task.cancel) if (task := asyncio.current_task()) else None
-        await run_detached(lambda: free.wait(60))
-
-    with pytest.raises(asyncio.CancelledError):
-        asyncio.run(left())
-    jobs = [thread for thread in threading.enumerate() if thread.name == "evenhand job"]
-    assert jobs, "the job goes on after the loop has ended"
-    assert all(thread.daemon for thread in jobs)
-    free.set()
 
 
 @pytest.mark.parametrize("path", ["/audit", "/history?format=json"])
@@ -281,20 +200,3 @@ def test_a_large_answer_is_compressed_for_those_who_can_read_it(serving, monkeyp
     assert [thread is served.thread for thread in threads] == [False] * (accept == "gzip")
     head = served.send("read", "HEAD", "/studies/many", headers={"Accept-Encoding": accept})
     assert (head.content, head.headers["Content-Length"]) == (b"", answer.headers["Content-Length"])
-
-
-@pytest.mark.parametrize(("size", "apart"), [(10, False), (100_000, True)])
-@pytest.mark.parametrize("route", ["ask", "tell"])
-def test_a_large_body_is_read_apart_from_the_event_loop(served, monkeypatch, route, size, apart):
-    threads = []
-
-    def noted(read):
-        return lambda *given, **named: threads.append(threading.current_thread()) or read(*given, **named)
-
-    monkeypatch.setattr(routing.Endpoint, "_body", noted(routing.Endpoint._body))
-    key, padding = served.keys["decide" if route == "ask" else "report"], b" " * size
-    body = b'{"batch": [{}' + padding + b"]}" if route == "ask" else b'{"ticket": 1' + padding + b"}"
-    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
-    answer = served.http.post(f"/studies/ads/{route}", content=body, headers=headers)
-    assert answer.status_code == (200 if route == "ask" else 422)
-    assert [thread is served.thread for thread in threads] == [not apart]

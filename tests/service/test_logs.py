@@ -36,8 +36,7 @@ def test_a_refusal_is_a_line_too(served):
     assert (served.lines()[-1]["status"], served.lines()[-1]["key"]) == (401, None)
 
 
-def test_the_log_holds_no_keys_no_contexts_no_rewards_no_tickets(serving):
-    served = serving()
+def test_the_log_holds_no_keys_no_contexts_no_rewards_no_tickets(served):
     served.create("seen", {"policy": "groups/linear-thompson", "groups": {"a": "F", "b": "M"}, "seed": 1})
     ticket = served.ask("seen", json={"contexts": [[123.456], [654.321]]}).json()["ticket"]
     served.ask("seen", json={"contexts": [[123.456]]})

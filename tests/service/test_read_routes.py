@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import io
-import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -13,8 +11,6 @@ import pytest
 
 from evenhand.service.routes import studies as study_routes
 from evenhand.service.routes import views
-from evenhand.service.sessions import Session
-from evenhand.studies import Store
 from evenhand.studies.proofs.verify import check_receipt
 
 OWED = "owed its share"
@@ -79,8 +75,7 @@ def test_the_state_says_what_decisions_are_told(serving, policy, feedback):
     assert served.read("/studies/one")["feedback"] == feedback
 
 
-def test_learned_bias_and_groups_are_in_the_state(serving):
-    served = serving()
+def test_learned_bias_and_groups_are_in_the_state(served):
     served.create("jobs", {"policy": "groups/group-fair-top-interval", "groups": {"a": "F", "b": "M"}, "seed": 1})
     assert served.read("/studies/jobs")["bias"] is None
     for i in range(8):
@@ -103,14 +98,10 @@ def test_the_course_of_a_study(lively):
     np.testing.assert_allclose(series["shares"], counts / np.arange(1, 41))
     np.testing.assert_allclose(series["shortfall"], np.outer([0.2, 0.3], np.arange(1, 41)) - counts, atol=1e-12)
     assert series["forced"] == np.cumsum([one["reason"] == OWED for one in lively.decisions]).tolist()
-    fewer = lively.read("/studies/ads/series?points=5")
-    assert (len(fewer["round"]), fewer["round"][-1]) == (5, 40)
-
-
-def test_the_course_says_when_each_round_was_decided(lively):
-    series = lively.read("/studies/ads/series")
     listed = lively.read("/studies/ads/decisions?limit=500&order=oldest")["decisions"]
     assert series["at"] == [one["at"] for one in listed]
+    fewer = lively.read("/studies/ads/series?points=5")
+    assert (len(fewer["round"]), fewer["round"][-1]) == (5, 40)
 
 
 def test_some_rounds_are_read_as_densely_as_is_asked_for(served, monkeypatch):
@@ -293,43 +284,8 @@ def test_a_reader_who_has_seen_it_is_told_so(lively, path):
 def test_a_poll_reads_only_what_is_new(lively, monkeypatch):
     lively.read("/studies/ads/decisions")
     lively.ask()
-    log = lively.app.state.sessions.open("ads").reader.log
-    read = []
+    log, read = lively.app.state.sessions.open("ads").reader.log, []
     entries = log.entries
-
-    def counted(after=0):
-        for entry in entries(after):
-            read.append(entry.sequence)
-            yield entry
-
-    monkeypatch.setattr(log, "entries", counted)
+    monkeypatch.setattr(log, "entries", lambda after=0: (read.append(one.sequence) or one for one in entries(after)))
     assert lively.read("/studies/ads/decisions?limit=1")["decisions"][0]["id"] == 41
     assert read == [log.sequence]
-
-
-def test_large_answers_are_packed(lively):
-    answer = lively.send("read", "GET", "/studies/ads/series", headers={"Accept-Encoding": "gzip"})
-    assert answer.headers["Content-Encoding"] == "gzip"
-    assert answer.json()["round"][-1] == 40
-
-
-def test_a_long_look_holds_up_no_decision(serving, tmp_path, monkeypatch):
-    served = serving(Store.at(tmp_path / "ads.evenhand", create=True))
-    served.create()
-    served.ask()
-    looking, free = threading.Event(), threading.Event()
-    follow = Session._follow
-
-    def slow(session):
-        looking.set()
-        free.wait(60)
-        return follow(session)
-
-    monkeypatch.setattr(Session, "_follow", slow)
-    with ThreadPoolExecutor(1) as pool:
-        state = pool.submit(served.read, "/studies/ads/series")
-        looking.wait()
-        assert served.ask().json()["id"] == 2
-        assert not state.done()
-        free.set()
-        assert state.result()["round"][-1] == 2

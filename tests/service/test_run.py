@@ -13,10 +13,8 @@ from contextlib import contextmanager
 
 import httpx
 import pytest
-from typer.testing import CliRunner
 
-from evenhand.cli import app
-from evenhand.errors import ArgumentError, MissingExtraError, StoreError, UnreachableError
+from evenhand.errors import ArgumentError, StoreError, UnreachableError
 from evenhand.service import run
 from evenhand.service.run import serve
 from evenhand.studies import Store, Study
@@ -229,35 +227,13 @@ def test_a_port_that_is_taken_is_refused(tmp_path):
         ({"port": 70_000}, "port: expected"),
         ({"host": "no such host"}, "host: expected an address of this machine"),
         ({"workers": 0}, "workers: expected a whole number >= 1"),
+        ({"workers": 2}, "workers: expected 1, since a store in memory serves one process, got 2"),
     ],
-    ids=["port", "host", "workers"],
+    ids=["port", "host", "workers", "memory"],
 )
 def test_where_nobody_can_listen_is_refused(settings, said):
     with pytest.raises(ArgumentError, match=said):
         serve(":memory:", **settings)
-
-
-def test_the_command_passes_on_what_it_is_given(monkeypatch):
-    seen = {}
-    monkeypatch.setattr(run, "serve", lambda store, **settings: seen.update(settings, store=store))
-    given = ["--store", "ads.evenhand", "--port", "0", "--workers", "2", "--open-metrics"]
-    given += ["--max-body", "1000", "--no-print-keys", "--create"]
-    result = CliRunner().invoke(app, ["serve", *given])
-    assert result.exit_code == 0, result.output
-    assert seen == {
-        "store": "ads.evenhand",
-        "port": 0,
-        "workers": 2,
-        "open_metrics": True,
-        "max_body": 1000,
-        "print_keys": False,
-        "create": True,
-    }
-
-
-def test_a_store_in_memory_has_one_worker():
-    with pytest.raises(ArgumentError, match="workers: expected 1, since a store in memory serves one process, got 2"):
-        serve(":memory:", workers=2)
 
 
 def test_a_mistyped_name_is_refused_and_creates_nothing(tmp_path):
@@ -265,15 +241,3 @@ def test_a_mistyped_name_is_refused_and_creates_nothing(tmp_path):
         with pytest.raises(StoreError, match=r"typo.evenhand: there is no store yet.*`serve --create`"):
             serve(place)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_place_that_is_no_store_is_refused(tmp_path):
-    (tmp_path / "letter.txt").write_text("Dear Sir or Madam, this is a long letter.")
-    with pytest.raises(StoreError, match="not a store of evenhand"):
-        serve(str(tmp_path / "letter.txt"))
-
-
-def test_without_the_extra_the_refusal_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(run, "NEEDED", ("evenhand_has_no_such_module",))
-    with pytest.raises(MissingExtraError, match=r"pip install 'evenhand\[service\]'"):
-        serve(":memory:")

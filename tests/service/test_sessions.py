@@ -17,7 +17,6 @@ from evenhand.service.routes.system import gauges_of
 from evenhand.service.routes.views import SERIES, series_of
 from evenhand.service.sessions import Session, Sessions, warm_up
 from evenhand.studies import Ask, Store, Study
-from evenhand.studies.log.state import LivePolicy
 from evenhand.studies.store.schema import SNAPSHOTS
 from tests.waiting import until
 
@@ -27,17 +26,6 @@ def store():
     with_studies = Store.at(":memory:", create=True)
     yield with_studies
     with_studies.close()
-
-
-def test_a_rehearsal_decides_and_reports_and_changes_nothing(store, monkeypatch):
-    study = Study.create(store, FairUCB({"a": 0.2, "b": 0.3}, seed=1), name="ads")
-    before = study.policy
-    told = []
-    monkeypatch.setattr(LivePolicy, "bare_copy", lambda self: before)
-    monkeypatch.setattr(before, "tell", lambda ticket, reward: told.append((ticket.arm, reward)))
-    warm_up(study)
-    assert told == [("a", 1.0)]
-    assert (study.log.sequence, study.open_tickets) == (0, [])
 
 
 def test_the_first_request_finds_the_decisions_compiled(store):

@@ -49,40 +49,9 @@ def test_reports_are_refused_and_change_nothing(alike, told, name):
     assert alike.read("/studies/alike") == before
 
 
-@pytest.mark.parametrize(
-    "contexts",
-    [[["1", "0"]], [[1.0], [1.0, 0.0]], [[None, 1.0]], [[True, False]], "ab", [[2.0, 0.0]], [], [[1.0]], 1.0],
-)
-def test_contexts_are_refused(alike, contexts):
-    answer = alike.ask("alike", json={"contexts": contexts})
-    assert answer.status_code == 422
-    assert "contexts" in answer.json()["error"]["message"]
-
-
 def test_a_number_beyond_floating_point_is_refused(alike):
     for body in ('{"contexts": [[1e999, 0.0]]}', '{"contexts": [[' + "9" * 400 + ", 0.0]]}"):
         headers = {"Content-Type": "application/json"}
         answer = alike.ask("alike", content=body, headers=headers)
         assert answer.status_code in (400, 422), answer.text
         assert json.loads(answer.text)["error"]["name"] != "InternalError"
-
-
-@pytest.mark.parametrize(
-    "part",
-    [
-        {"part": "similarity/moment-distance", "structure": "lowrank"},
-        {"part": "similarity/moment-distance", "structure": [[0, "1"]]},
-        {"part": "similarity/moment-distance", "structure": [[0]]},
-        {"part": "similarity/moment-distance", "radius": True},
-        {"part": "similarity/known-distance", "A": [["1", "0"]]},
-        {"part": "similarity/known-distance", "A": [[1.0, 0.0], [0.0]]},
-        {"part": "similarity/known-distance", "A": [[1.0]]},
-    ],
-    ids=str,
-)
-def test_metrics_are_refused_by_name(alike, part):
-    answer = alike.send("decide", "POST", "/studies", json={"name": "new", "policy": {**ALIKE, "metric": part}})
-    assert answer.status_code == 422, answer.text
-    message = answer.json()["error"]["message"]
-    assert [*part][-1] in message
-    assert "cannot be built from these arguments" not in message

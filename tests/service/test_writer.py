@@ -152,7 +152,8 @@ def test_a_refusal_is_the_outcome_of_its_own_operation_alone(study, writer):
 def test_a_store_that_is_gone_is_told_to_all_in_the_group(study, writer):
     outcomes = asyncio.run(together(study, writer, ["a"], ["gone"], ["b"]))
     assert [type(one) for one in outcomes] == [list, StoreError, StoreError]
-    assert study.committed == ["a"]
+    assert asyncio.run(writer.run(["later"])) == ["did later"]
+    assert study.committed == ["a", "later"]
 
 
 def test_a_defect_hits_only_the_request_that_brings_it(study, writer):
@@ -188,20 +189,22 @@ def test_too_much_that_waits_is_refused(study):
     writer.stop()
     assert outcomes[1] == ["did b"] * 3
     assert (outcomes[2].status, outcomes[2].headers["Retry-After"]) == (503, "1")
+    assert "c" not in study.committed
 
 
-def test_who_goes_away_does_not_hold_up_the_others(study, writer):
+def test_who_goes_away_does_not_hold_up_the_others_and_leaves_them_no_answer(study, writer):
     async def left():
         study.free.clear()
-        gone = asyncio.create_task(writer.run(["gone away"]))
+        first = asyncio.create_task(writer.run(["first"]))
         await asyncio.to_thread(study.entered.wait)
-        stays = asyncio.create_task(writer.run(["stays"]))
+        gone, stays = (asyncio.create_task(writer.run([name])) for name in ("goes away", "stays"))
         await asyncio.sleep(0)
         gone.cancel()
         study.free.set()
-        return await stays
+        return await first, await stays
 
-    assert asyncio.run(left()) == ["did stays"]
+    assert asyncio.run(left()) == (["did first"], ["did stays"])
+    assert study.groups == [1, 2]
 
 
 def test_what_comes_first_is_done_before_anything_is_run(study):

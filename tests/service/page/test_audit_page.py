@@ -5,45 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from selenium.webdriver.common.by import By
-from selenium.webdriver.support.wait import WebDriverWait
 from typer.testing import CliRunner
 
 from evenhand.cli import app
 from evenhand.studies import Store, Study
 from evenhand.studies.keys import add_key
 from tests.service.conftest import Served
-
-
-class Auditor:
-    """Somebody who audits at the page."""
-
-    def __init__(self, driver, served: Served, key: str) -> None:
-        self.driver, self.served, self.key = driver, served, key
-
-    def begin(self, auditor: str) -> None:
-        self.driver.get("about:blank")
-        self.driver.get(f"{self.served.url}/audit#key={self.key}&study=audit&annotator={auditor}")
-
-    def shown(self) -> str:
-        return self.driver.execute_script(
-            "return document.querySelector('#end') ? 'end' : document.querySelector('#item')?.dataset.ticket ?? ''"
-        )
-
-    def question(self) -> str:
-        WebDriverWait(self.driver, 20, 0.05).until(lambda _: self.shown())
-        return self.driver.execute_script("return document.querySelector('#item')?.dataset.item ?? 'end'")
-
-    def press(self, key: str) -> str:
-        self.question()
-        before = self.shown()
-        self.driver.find_element(By.TAG_NAME, "body").send_keys(key)
-        WebDriverWait(self.driver, 20, 0.05).until(lambda _: self.shown() not in ("", before))
-        return self.question()
-
-    def sees(self, text: str) -> None:
-        WebDriverWait(self.driver, 20, 0.05).until(
-            lambda d: text in d.find_element(By.TAG_NAME, "body").text, f"no {text!r} on the page"
-        )
+from tests.service.page.visitor import Person
 
 
 @pytest.fixture
@@ -58,14 +26,14 @@ def auditor(chromium, tmp_path):
     assert "/audit#study=audit&key=" in made.output
     store = Store.at(place)
     served = Served(store)
-    yield Auditor(chromium, served, add_key(store, "both"))
+    yield Person(chromium, served, add_key(store, "both"), "audit")
     chromium.get("about:blank")
     served.stop()
 
 
 def test_two_auditors_are_told_what_to_do_answer_and_withdraw(auditor):
-    auditor.begin("ann")
-    first = auditor.question()
+    auditor.begin("audit", "ann")
+    first = auditor.item()
     auditor.sees("age")
     auditor.sees("income")
     auditor.sees("percentage points. Is that unfair?")
@@ -76,8 +44,8 @@ def test_two_auditors_are_told_what_to_do_answer_and_withdraw(auditor):
     auditor.press("w")
     auditor.sees("1 answered")
     auditor.press("n")
-    auditor.begin("bob")
-    assert auditor.question() == first
+    auditor.begin("audit", "bob")
+    assert auditor.item() == first
     auditor.driver.find_element(By.CSS_SELECTOR, "button[data-label=acceptable]").click()
     auditor.sees("1 answered")
     auditor.sees("measured, not certified")
@@ -89,8 +57,7 @@ def test_two_auditors_are_told_what_to_do_answer_and_withdraw(auditor):
 
 def test_the_page_shows_how_many_answers_it_takes_and_ends_with_thanks(auditor):
     driver = auditor.driver
-    driver.get("about:blank")
-    driver.get(f"{auditor.served.url}/audit#key={auditor.key}&study=audit&annotator=ann&about=34+to+56")
+    auditor.begin("audit", more="&about=34+to+56")
     auditor.press("a")
     auditor.sees("1 answered of about 34 to 56 since")
     driver.execute_script(
@@ -109,10 +76,10 @@ def test_the_page_shows_how_many_answers_it_takes_and_ends_with_thanks(auditor):
 
 
 def test_a_refusal_is_said_and_the_question_stays(auditor):
-    auditor.begin("ann")
-    question = auditor.question()
+    auditor.begin("audit", "ann")
+    question = auditor.item()
     auditor.driver.find_element(By.TAG_NAME, "body").send_keys("w")
     auditor.sees("an earlier answer of yours")
-    assert auditor.question() == question
+    assert auditor.item() == question
     auditor.press("a")
     auditor.sees("1 answered")

@@ -18,43 +18,13 @@ from evenhand.studies import Store, Study
 from evenhand.studies.keys import add_key
 from tests.sampling.labelled_items import LabelledItems
 from tests.service.conftest import Served
+from tests.service.page.visitor import Person
 
 WORLD = LabelledItems(items=40, seed=1)
 DOT = (
     "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' width='40' height='40'%3E"
     "%3Ccircle cx='20' cy='20' r='15' fill='teal'/%3E%3C/svg%3E"
 )
-
-
-class Annotator:
-    """Somebody who labels at the page."""
-
-    def __init__(self, driver, served: Served, key: str) -> None:
-        self.driver, self.served, self.key = driver, served, key
-
-    def begin(self, name: str = "labels", annotator: str = "ann") -> None:
-        self.driver.get("about:blank")
-        self.driver.get(f"{self.served.url}/label#key={self.key}&study={name}&annotator={annotator}")
-
-    def shown(self) -> str:
-        """The item that is shown, "end" where there is none any more, or nothing yet."""
-        return self.driver.execute_script(
-            "return document.querySelector('#end') ? 'end' : document.querySelector('#item')?.dataset.item ?? ''"
-        )
-
-    def item(self) -> str:
-        WebDriverWait(self.driver, 20, 0.05).until(lambda _: self.shown())
-        return self.shown()
-
-    def press(self, key: str) -> None:
-        before = self.item()
-        self.driver.find_element(By.TAG_NAME, "body").send_keys(key)
-        WebDriverWait(self.driver, 20, 0.05).until(lambda _: self.shown() not in ("", before))
-
-    def sees(self, text: str) -> None:
-        WebDriverWait(self.driver, 20, 0.05).until(
-            lambda d: text in d.find_element(By.TAG_NAME, "body").text, f"no {text!r} on the page"
-        )
 
 
 @pytest.fixture
@@ -66,7 +36,7 @@ def annotator(chromium, tmp_path):
         Study.create(store.url, queue, name=name).close()
     key = add_key(store, "both")
     served = Served(store)
-    yield Annotator(chromium, served, key)
+    yield Person(chromium, served, key, "label")
     chromium.get("about:blank")
     served.stop()
 
@@ -83,7 +53,7 @@ def test_a_key_is_the_label_that_reads_as_it(annotator):
 
 
 def test_items_are_labelled_rejected_and_left_by_keys(annotator):
-    annotator.begin()
+    annotator.begin("labels")
     first = annotator.item()
     annotator.sees("You see one item at a time; choose the label that fits it.")
     annotator.press("1")
@@ -128,7 +98,7 @@ def test_without_a_key_the_page_asks_for_one_and_a_refusal_is_said(annotator):
 
 
 def test_the_day_ends_where_no_item_is_left(annotator):
-    annotator.begin()
+    annotator.begin("labels")
     while annotator.item() != "end":
         annotator.press("1")
     annotator.sees("no rows are left to ask for")

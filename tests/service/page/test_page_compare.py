@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.service.page.fake import READ, Played
-from tests.service.page.test_page_arms import choose, names
+from tests.service.page.test_page_arms import choose
 from tests.service.page.test_page_charts import click
 
 
@@ -41,39 +41,6 @@ def test_two_studies_in_figures(comparing):
     assert comparing.complaints() == []
 
 
-def test_many_arms_are_found_and_folded_here_too(visitor, fake):
-    fake.studies["many"] = Played("many", {f"arm {i}": 0.01 for i in range(40)}, 300)
-    visitor.visit(f"key={READ}&study=ads&with=many")
-    visitor.sees("Show all 40", "#compare-arms")
-    assert len(names(visitor, "#compare-arms tbody")) == 3 + 10
-    visitor.all("#compare-arms input[type=search]")[0].send_keys("arm 3")
-    assert names(visitor, "#compare-arms tbody") == ["arm 3", *(f"arm {i}" for i in range(30, 40))]
-
-
-def test_both_share_their_axes_and_the_looks_of_their_arms(comparing):
-    ticks = (
-        "const {chartOf} = await import('./page/hosts.js');"
-        "const charts = ['first', 'second'].map((side) =>"
-        " chartOf(document.querySelector(`#${side}-${arguments[0]} .plot`)));"
-        "return charts.map(({uplot}) => ['x', 'y'].map((axis) => [uplot.scales[axis].min, uplot.scales[axis].max]))"
-    )
-    for kind in ("shares", "shortfall", "reward"):
-        script = f"return (async (...given) => {{ {ticks.replace('arguments', 'given')} }})(arguments[0])"
-        first, second = comparing.driver.execute_script(script, kind)
-        assert first == second
-        assert first[0] == [1, 1234]
-    legends = [
-        {
-            row.text.split()[0]: row.find_element("tag name", "svg").get_attribute("outerHTML")
-            for row in comparing.all(f"#{side}-shares .legend [data-line]")
-        }
-        for side in ("first", "second")
-    ]
-    assert [sorted(one) for one in legends] == [["a", "b", "c"], ["a", "d"]]
-    assert legends[0]["a"] == legends[1]["a"]
-    assert legends[1]["d"] not in legends[0].values()
-
-
 def test_both_are_zoomed_together(comparing, fake):
     click(comparing, "closer", ".head")
     comparing.sees("Rounds 309 to 926", ".readout")
@@ -93,14 +60,6 @@ def test_another_study_and_the_other_side_are_a_step_away(comparing):
     comparing.sees("new and ads", "h1")
 
 
-@pytest.mark.usefixtures("phone")
-def test_a_phone_compares_one_below_the_other(comparing):
-    assert comparing.driver.execute_script("return document.documentElement.scrollWidth") == 360
-    tops = "['first', 'second'].map((side) => document.querySelector(`#${side}-shares`).getBoundingClientRect().top)"
-    first, second = comparing.driver.execute_script(f"return {tops}")
-    assert second > first + 200
-
-
 def test_a_study_is_shown_without_waiting_for_the_names_of_all(visitor, fake):
     fake.unlisted = True
     visitor.watch("ads")
@@ -110,8 +69,3 @@ def test_a_study_is_shown_without_waiting_for_the_names_of_all(visitor, fake):
     visitor.sees("1,235 decisions", "#headline")
     assert fake.asked.count("/studies") == asked
     assert visitor.text("#state") == "Live"
-
-
-def test_a_study_that_is_gone_is_named(visitor):
-    visitor.visit(f"key={READ}&study=ads&with=gone")
-    visitor.sees("no study 'gone' is in the store")

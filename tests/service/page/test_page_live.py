@@ -12,7 +12,6 @@ from selenium.webdriver.common.keys import Keys
 
 from evenhand.studies import Store
 from evenhand.studies.keys import add_key
-from tests.service.page.fake import served
 from tests.service.page.visitor import Visitor
 
 SERVE = "import sys; from evenhand.service.run import serve; serve(sys.argv[1], port=int(sys.argv[2]))"
@@ -51,32 +50,6 @@ def test_a_pause_holds_everything_until_it_ends(visitor, fake):
     assert visitor.driver.execute_script(f"return {asked}") == before
     visitor.all("#pause")[0].click()
     visitor.sees("1,235 decisions", "#headline")
-
-
-def test_a_hidden_tab_asks_for_nothing(visitor, fake):
-    visitor.watch("ads")
-    hide = (
-        "Object.defineProperty(document, 'hidden', {value: %s, configurable: true});"
-        "document.dispatchEvent(new Event('visibilitychange'))"
-    )
-    visitor.driver.execute_script(hide % "true")
-    visitor.sees("Paused while hidden", "#state")
-    fake.studies["ads"].decide()
-    visitor.driver.execute_script(hide % "false")
-    visitor.sees("1,235 decisions", "#headline")
-
-
-def test_a_lost_connection_is_told_and_found_again(chromium, fake):
-    with served(fake) as address:
-        visitor = Visitor(chromium, address)
-        visitor.watch("ads")
-    visitor.sees("Connection lost since", "#state")
-    assert "1,234 decisions" in visitor.text("#headline")
-    fake.studies["ads"].decide()
-    with served(fake, port=int(address.rpartition(":")[2])):
-        visitor.sees("Live", "#state")
-        visitor.sees("1,235 decisions", "#headline")
-        chromium.get("about:blank")
 
 
 def test_numbers_that_are_not_of_now_are_not_called_live(visitor, fake):

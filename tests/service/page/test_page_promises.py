@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.service.page.fake import SHARES, Played
 
 CHANGED = {
@@ -28,9 +30,15 @@ CHANGED = {
 }
 
 
-def test_the_promise_and_its_past_are_shown(visitor, fake):
-    fake.studies["pace"] = Played("pace", SHARES, 500, promise=CHANGED)
+@pytest.fixture
+def pace(visitor, fake):
+    """A study whose promise changed, under the eyes of the visitor."""
+    fake.studies["pace"] = study = Played("pace", SHARES, 500, promise=CHANGED)
     visitor.watch("pace")
+    return study
+
+
+def test_the_promise_and_its_past_are_shown(visitor, pace):
     visitor.sees("2 arms are played per round", "#promises")
     words = visitor.text("#promises")
     for text in (
@@ -49,22 +57,7 @@ def test_the_promise_and_its_past_are_shown(visitor, fake):
     assert visitor.complaints() == []
 
 
-def test_shares_that_are_the_same_are_said_once(visitor, fake):
-    fake.studies["many"] = Played("many", {f"arm {i}": 0.02 for i in range(30)} | {"free": 0}, 40)
-    visitor.watch("many")
-    visitor.sees("arm 0, arm 1, arm 2, arm 3, arm 4, arm 5, arm 6 and 23 more are each owed at least 2.0%", "#promises")
-    assert "1 arm is owed no share." in visitor.text("#promises")
-
-
-def test_a_study_without_a_promise_has_no_such_part(visitor, fake):
-    fake.studies["free"] = Played("free", {"a": 0, "b": 0}, 40, promise=None)
-    visitor.watch("free")
-    assert visitor.all("#promises") == []
-
-
-def test_arms_and_sets_stand_beside_their_caps_and_windows(visitor, fake):
-    fake.studies["pace"] = Played("pace", SHARES, 500, promise=CHANGED)
-    visitor.watch("pace")
+def test_arms_and_sets_stand_beside_their_caps_and_windows(visitor, pace):
     heads = visitor.text("#arms thead")
     assert "At most" in heads
     assert "Window" in heads
@@ -72,7 +65,7 @@ def test_arms_and_sets_stand_beside_their_caps_and_windows(visitor, fake):
     cells = [" ".join(row) for row in rows]
     assert "40.0%" in cells[1]
     assert "2 in any 25" in cells[2]
-    state = fake.studies["pace"].state()
+    state = pace.state()
     both = sum(arm["decisions"] for arm in state["arms"][:2])
     assert cells[3].startswith(f"a + b {both} ")
     assert "50.0%" in cells[3]
@@ -80,15 +73,7 @@ def test_arms_and_sets_stand_beside_their_caps_and_windows(visitor, fake):
     assert visitor.complaints() == []
 
 
-def test_the_chart_has_a_line_for_a_cap(visitor, fake):
-    fake.studies["pace"] = Played("pace", SHARES, 500, promise=CHANGED)
-    visitor.watch("pace")
+def test_the_chart_has_a_line_for_a_cap(visitor, pace):
     visitor.sees("promised 30.0%, at most 40.0%", "#chart-shares .legend")
     visitor.sees("the dashed and dotted one is its cap", "#shares")
     assert "at most" not in visitor.text("#chart-shortfall .legend")
-
-
-def test_the_log_and_its_audit_stand_on_top(visitor):
-    visitor.watch("ads")
-    parts = visitor.driver.execute_script("return [...document.querySelectorAll('main section')].map((one) => one.id)")
-    assert parts[:3] == ["record", "shares", "promises"]

@@ -6,6 +6,7 @@ from selenium.common.exceptions import TimeoutException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
+from tests.service.conftest import Served
 from tests.service.page.fake import READ
 
 PATIENCE = 60
@@ -58,3 +59,37 @@ class Visitor:
 
     def complaints(self) -> list[str]:
         return [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
+
+
+class Person:
+    """Somebody who labels or audits at the page made for it, by keys."""
+
+    def __init__(self, driver, served: Served, key: str, page: str) -> None:
+        self.driver, self.served, self.key, self.page = driver, served, key, page
+
+    def begin(self, study: str, name: str = "ann", more: str = "") -> None:
+        self.driver.get("about:blank")
+        self.driver.get(f"{self.served.url}/{self.page}#key={self.key}&study={study}&annotator={name}{more}")
+
+    def shown(self) -> list[str]:
+        """The ticket and the item that are shown, "end" where there is none any more, or nothing yet."""
+        return self.driver.execute_script(
+            "const item = document.querySelector('#item')?.dataset;"
+            "return document.querySelector('#end') ? ['end', 'end'] : item ? [item.ticket ?? '', item.item] : []"
+        )
+
+    def item(self) -> str:
+        WebDriverWait(self.driver, 20, 0.05).until(lambda _: self.shown())
+        return self.shown()[1]
+
+    def press(self, key: str) -> str:
+        self.item()
+        before = self.shown()
+        self.driver.find_element(By.TAG_NAME, "body").send_keys(key)
+        WebDriverWait(self.driver, 20, 0.05).until(lambda _: self.shown() not in ([], before))
+        return self.item()
+
+    def sees(self, text: str) -> None:
+        WebDriverWait(self.driver, 20, 0.05).until(
+            lambda d: text in d.find_element(By.TAG_NAME, "body").text, f"no {text!r} on the page"
+        )

@@ -300,7 +300,7 @@ class Transaction:
         replay = self._replay
         about = ticket, now(), given, decision, replay.version, random_state, key, actor
         # Each digest covers the one before it, so the lock must be held until the commit: two writers would chain to
-        # the same entry. tests/service/test_simulated.py plants this as a_writer_does_not_lock_the_log.
+        # the same entry, as tests/studies/test_processes.py shows.
         fields = replay.sequence + 1, kind, *about
         entry = Entry(*fields, digest_of(replay.digest, (*fields, "")))
         replay.advance_to(entry, started)
