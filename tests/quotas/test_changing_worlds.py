@@ -77,23 +77,18 @@ def test_a_world_that_never_changes_is_one_of_bernoulli_arms():
 BAD = [
     (lambda: ChangingArms([[0.5, 1.5]], []), "means of 1 in stretch 1: expected a probability"),
     (lambda: ChangingArms({"a": [0.5, -0.1], "b": [0.5, 0.5]}, [2]), "means of 'a' in stretch 2"),
-    (lambda: ChangingArms([0.5, 0.5], []), "means"),
     (lambda: ChangingArms([[0.5, 0.5], [0.5]], [2]), "means"),
-    (lambda: ChangingArms([[0.5], [0.5]], [2]), "arms"),
     (lambda: ChangingArms([[0.5, 0.5], [0.1, 0.2]], []), "changes: expected 1 rising rounds"),
     (lambda: ChangingArms([[0.5, 0.5], [0.1, 0.2]], [1]), "changes"),
     (lambda: ChangingArms([[0.5, 0.5]] * 3, [7, 7]), "changes"),
     (lambda: ChangingArms([[0.5, 0.5]] * 2, [2.5]), "changes"),
-    (lambda: ChangingArms([[0.5, 0.5]] * 2, None), "changes"),
     (lambda: DriftingArms([0.5, 0.9], 0.2, period=10), "amplitude of 1"),
     (lambda: DriftingArms([0.5, 0.5], [0.1], period=10), "amplitude"),
-    (lambda: DriftingArms([0.5, 0.5], {"a": 0.1, "b": 0.1}, period=10), "amplitude"),
     (lambda: DriftingArms([0.5, 0.5], "much", period=10), "amplitude"),
     (lambda: DriftingArms([0.5, 0.5], period=0), "period"),
     (lambda: DriftingArms([0.5, 0.5], period=9, shape="square"), "shape"),
     (lambda: DriftingArms([0.5, 0.5], period=9, phases=[0.1, None]), "phases"),
     (lambda: DriftingArms([0.5], period=9), "arms"),
-    (lambda: DriftingArms(0.5, period=9), "means"),
 ]
 
 
@@ -107,7 +102,6 @@ def test_bad_worlds_are_refused_by_name(make, message):
     "world",
     [
         ChangingArms([[0.7, 0.5, 0.4, 0.1], [0.1, 0.5, 0.9, 0.8], [0.3, 0.3, 0.3, 0.9]], [40, 90]),
-        DriftingArms([0.5, 0.5, 0.4, 0.6], 0.3, period=37),
         DriftingArms([0.5, 0.5, 0.4, 0.6], 0.3, period=37, shape="linear", phases=[0.0, 0.4, 0.1, 0.9]),
     ],
 )

@@ -198,19 +198,6 @@ def test_late_rewards_are_those_of_granted_wishes_alone_and_a_file_keeps_which()
     assert to_bytes(policy) == to_bytes(other)
 
 
-@pytest.mark.parametrize("learner", [lambda: TsallisINF(), Elsewhere])
-def test_without_tickets_it_is_the_same(learner, plain):
-    policy, silent = (DeadlineLearn(learner(), PROMISES["shares"]["shares"], seed=5) for _ in range(2))
-    for decision, reward in rewards_of(policy, 100):
-        policy.tell(decision, reward)
-        assert silent.choose() == decision.index
-        silent.update(decision.index, reward)
-    if silent._traits.compiled:
-        assert np.array_equal(losses_of(policy), losses_of(silent))
-    else:
-        assert policy.learner.heard == silent.learner.heard
-
-
 def test_a_wish_stays_while_its_arm_is_away_and_the_learner_goes_on():
     policy = DeadlineLearn(Gains(), {"a": 0.1, "b": 0, "c": 0}, seed=5)
     for _, (decision, reward) in zip(range(400), rewards_of(policy, 400, available=["a", "c"]), strict=True):
@@ -290,12 +277,6 @@ def test_a_study_writes_down_what_was_granted(tmp_path):
     for decision in expected:
         twin.tell(decision, MEANS[decision.arm])
     assert [twin.ask().arm for _ in range(10)] == arms
-
-
-def test_the_contract_holds():
-    assert eh.check_policy(
-        DeadlineLearn(TsallisINF(), [0.3, 0, 0.4], seed=1), BernoulliArms([0.2, 0.9, 0.4]), rounds=200
-    )
 
 
 @pytest.mark.compiled

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import evenhand as eh
 from evenhand import Promise
 from evenhand.errors import ArgumentError, SharesError
 from evenhand.learners import EpsilonGreedy
@@ -17,7 +16,6 @@ from evenhand.promises.promise import read_promise
 from evenhand.promises.reading import read_share, read_tolerance
 from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairLearn, FairUCB, HorizonFairUCB
 from tests.naming import named
-from tests.promises.promise_game import check_promise
 from tests.strategies import Stubborn, any_shares
 
 
@@ -25,21 +23,16 @@ from tests.strategies import Stubborn, any_shares
     ("written", "read"),
     [
         (0.07, F(7, 100)),
-        (0.29, F(29, 100)),
         (1 / 3, F(1, 3)),
-        (2 / 7, F(2, 7)),
         (1e-9, F(1, 10**9)),
         (0.1 + 0.2, F(30000000000000004, 10**17)),
         ("2%", F(1, 50)),
         (" 12.5 % ", F(1, 8)),
         ("1/3", F(1, 3)),
-        ("0.07", F(7, 100)),
         ("1e-3", F(1, 1000)),
         (F(3, 7), F(3, 7)),
         (Decimal("0.07"), F(7, 100)),
-        (0, F(0)),
         (1, F(1)),
-        (np.float64(0.07), F(7, 100)),
         (np.float32(0.07), F(7, 100)),
         (np.int64(1), F(1)),
     ],
@@ -52,13 +45,9 @@ BAD_SHARES = [-0.1, 1.0001, 2, float("nan"), float("inf"), -float("inf"), "much"
 BAD_SHARES += [
     Decimal("NaN"),
     Decimal("Infinity"),
-    "nan",
-    "-5%",
     "101%",
-    "1e999999999",
     "1e999999999%",
     "5%%",
-    np.nan,
     np.float32(-1),
     object(),
 ]
@@ -235,10 +224,3 @@ def test_numbers_beyond_floating_point_are_refused_like_any_other(huge):
 def test_numbers_in_refusals_are_plain(shares, words):
     with pytest.raises(SharesError, match=words):
         Promise(shares)
-
-
-def test_a_check_without_fixed_shares_names_no_worst_shortfall():
-    def rotating(learner, windows, arms):
-        return DeadlineLearn(learner, eh.Promise(dict.fromkeys(arms, 0), windows=windows))
-
-    assert check_promise(rotating, cases=1, rounds=50).worst_shortfall is None
