@@ -23,14 +23,6 @@ def test_the_rule_withstands_every_pair_and_triple():
     assert report.conversations > 9 * 8 / 2 + 9 * 8 * 7 / 6
 
 
-def test_it_is_played_against_a_registered_policy(without_fixed_shares, capsys):
-    assert main("quotas/deadline-learn", rounds=50, cases=2) == 0
-    assert main("quotas/lfg", rounds=50, cases=2) == 0
-    said = capsys.readouterr().out
-    assert "quotas/deadline-learn: its promise held in " in said
-    assert "quotas/lfg: no promise of shares to break" in said
-
-
 def test_a_broken_promise_is_exit_code_1(scratch_registry, capsys):
     scratch_registry(planted.LooksAtNoDeadline)
     assert main("quotas/broken", rounds=50, cases=2) == 1
