@@ -101,13 +101,6 @@ def test_stretches_of_any_cut_show_together_what_the_whole_shows(seed):
     assert whole.follow(as_rounds(log), looks)[1].tolist() == seen
 
 
-def test_an_arm_that_is_not_known_stops_the_count():
-    books = ClauseCounts([Clause("floor", ("a",), F(1, 2))], ("a", "b"))
-    none = np.zeros(0, np.int64)
-    rounds = Rounds(np.array([0, 1, 2], np.int32), np.array([0, 1, -1]), none, none, np.zeros((0, 2), np.bool_))
-    assert books.follow(rounds)[0] == 2
-
-
 def test_fractions_of_any_size_are_counted_exactly():
     """No product of a share and a round is formed, so that no share is too fine for a long log."""
     rate = F(10**17 + 3, 3 * 10**17 + 1)

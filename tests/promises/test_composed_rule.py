@@ -15,7 +15,6 @@ TOGETHER = [kinds for size in (1, 2, 3) for kinds in itertools.combinations(KIND
 H, T, Q = F(1, 2), F(1, 3), F(1, 4)
 
 SMALL = {
-    "floors": Promise({0: H, 1: Q, 2: 0}),
     "sets": Promise({(0, 1): H, 1: Q, 2: T}),
     "sets, full": Promise({(0, 1): 2 * T, 1: H, 2: T}),
     "sets, slates": Promise({(0, 1): 2 * T, 1: H, 2: H, 3: 0}, plays=2),
@@ -24,13 +23,11 @@ SMALL = {
     "caps, full": Promise({0: T, 1: 0, 2: 0}, caps={0: T, 1: T, 2: T}),
     "caps, slates": Promise({0: H, 1: T, 2: 0, 3: 0}, caps={0: 2 * T, 1: 2 * T, 2: H, 3: H}, plays=2),
     "caps, sets, slates": Promise({(0, 1): 2 * T, 2: T, 3: 0}, caps={0: H, 1: H, 2: 2 * T}, plays=2),
-    "windows": Promise(windows={0: 2, 1: 4, 2: 4}),
     "windows without a chain": Promise(windows={0: 2, 1: 5, 2: 6}),
     "windows, offers": Promise(windows={0: 3, 1: 3, 2: 4}, offers="any"),
     "windows of several plays, offers": Promise(windows={0: (2, 4), 1: (2, 4)}, offers="any"),
     "windows, floors": Promise({1: Q, 2: Q}, windows={0: 2}),
     "windows, sets": Promise({(1, 2): H, 2: Q, 3: 0}, windows={0: 2}),
-    "windows, caps": Promise({2: 0}, caps={1: H}, windows={0: 2}),
     "windows, caps, floors": Promise({1: Q, 2: 0}, caps={1: H}, windows={0: 2}),
     "windows, slates": Promise(windows={0: 2, 1: 2, 2: 2, 3: 4}, plays=2),
     "windows of sets": Promise(windows={(0, 1): 2, 2: 4}),

@@ -51,7 +51,7 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize("promise", [pytest.param(eh.Promise(**KINDS[kind]), id=kind) for kind in KINDS])
 
 
-def played(study_or_policy, promise, rounds=60, told=True):
+def played(study_or_policy, promise, rounds=60):
     """Play some rounds with offers that come and go and return the log and the decisions."""
     rng, log, decisions = random.Random(5), [], []
     for _ in range(rounds):

@@ -4,15 +4,8 @@ import pytest
 
 from evenhand.quotas import DeadlineLearn
 from tests import planted
-from tests.promises import promise_game
 from tests.promises.generated_promises import PARTS
 from tests.promises.promise_game import check_promise, main
-
-
-@pytest.fixture
-def without_fixed_shares(monkeypatch):
-    """Leave out the search over fixed shares."""
-    monkeypatch.setattr(promise_game, "_small_cases", lambda: iter(()))
 
 
 @pytest.mark.nightly

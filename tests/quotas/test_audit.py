@@ -138,14 +138,6 @@ def test_an_unknown_arm_is_named_with_its_row_in_the_file():
         audit.promise(log, arm="item", shares=SHARES, order="when")
 
 
-def test_labels_of_several_types_match_their_shares():
-    mixed = pd.DataFrame({"item": pd.Series([1, "a", 1, "a"], dtype=object)})
-    assert audit.promise(mixed, arm="item", shares={1: 0.5, "a": 0.5}).arms["pulls"].tolist() == [2, 2]
-    assert audit.promise(mixed, arm="item", shares=0.5).arms["arm"].tolist() == [1, "a"]
-    kinds = pd.DataFrame({"item": pd.Categorical([2, 1, 2, 1])})
-    assert audit.promise(kinds, arm="item", shares={1: 0.5, 2: 0.5}).arms["pulls"].tolist() == [2, 2]
-
-
 LEVELS = pd.DataFrame({"who": pd.Categorical(["a", "b", "a", "b"], categories=["b", "a", "never"])})
 
 

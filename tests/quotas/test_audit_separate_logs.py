@@ -93,14 +93,6 @@ def test_segments_are_judged_each_by_itself():
     assert alone[["arm", "segment"]].values.tolist() == rows[["arm", "segment"]].values.tolist()
 
 
-def test_one_log_is_found_as_it_is_alone():
-    log = pd.DataFrame({"arm": list("aabbbaab")})
-    promised = {"shares": {"a": 0.5, "b": 0.4}, "caps": {"a": 0.5}, "windows": {"b": 2}}
-    alone, apart = audit.promise(log, arm="arm", **promised), audit.promise(frames=[log], arm="arm", **promised)
-    assert apart.promises["broken_by"].tolist() == alone.promises["broken_by"].tolist()
-    assert apart.rounds == (8,)
-
-
 LOG = pd.DataFrame({"arm": ["a"], "day": [1]})
 
 

@@ -121,14 +121,6 @@ def test_so_it_is_for_larger_shares(weights, rest, tolerance, wishes):
     followed(policy, [proposal % len(shares) for proposal in wishes])
 
 
-def test_an_arm_of_share_zero_beside_full_shares_gets_the_tolerance_of_every_other_arm_and_no_more():
-    for tolerance, shares in product([0, 1, 3], (["1/2", "1/2", 0], ["2/7", "3/7", "2/7", 0], [1, 0])):
-        policy = quietly(DeadlineLearn, Stubborn(len(shares) - 1), shares, tolerance)
-        for _ in range(300):
-            policy.forget(policy.ask())
-        assert policy.pulls[len(shares) - 1] == tolerance * (len(shares) - 1)
-
-
 @pytest.mark.parametrize("part", [(1 << 59) - 1, (1 << 50) + 1, (1 << 45) + 12_345])
 def test_shares_of_the_finest_grain_are_judged_exactly(part):
     """Of two arms whose shares sum to one, arm i may be pulled after round t iff N_i < ceil(r_i (t + 1))."""

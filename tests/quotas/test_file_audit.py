@@ -58,7 +58,6 @@ def test_any_cut_gives_the_findings_of_the_whole(tmp_path_factory, seed):
 @pytest.mark.parametrize(
     "labels",
     [[7, -3, 10**9], ["ä", "b", "c"], pd.Categorical(["b", "c", "b"], ["b", "c", "never"]), [True, False, True]],
-    ids=["numbers", "text", "categories", "booleans"],
 )
 def test_labels_are_those_of_a_data_frame(tmp_path, labels):
     frame = pd.DataFrame({"item": labels})

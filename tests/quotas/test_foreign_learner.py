@@ -4,8 +4,6 @@ import collections
 import random
 import warnings
 
-import numpy as np
-import pandas as pd
 import pytest
 
 import evenhand as eh
@@ -14,8 +12,6 @@ from evenhand.errors import ArgumentError
 from evenhand.learners import (
     UCB1,
     Adapter,
-    EpsilonGreedy,
-    Thompson,
     from_river,
     from_sklearn,
 )
@@ -90,24 +86,6 @@ def test_the_second_best_arm_gets_the_rounds_that_it_gets_from_ours(name, situat
     assert ours[1] > 0.8 * (ROUNDS - KNOWN)
     assert theirs[1] > 0.8 * ours[1]
     assert theirs[0] <= ours[0] + 3
-
-
-TAUGHT = pd.DataFrame({"arm": [0, 0, 0, 1, 1, 1, 2, 2, 3], "reward": [1.0, 1, 1, 1, 1, 0, 1, 0, 0], "x": 1.0})
-
-
-@pytest.mark.parametrize("make", [Thompson, lambda: EpsilonGreedy(0.5), lambda: eh.groups.LinearThompson(range(4))])
-def test_a_lottery_among_the_arms_on_offer_draws_with_the_chances_that_it_says(make):
-    policy = DeadlineLearn(make(), [0.0] * 4, lottery=0.5, seed=1)
-    policy.learn(TAUGHT, contexts=["x"] if traits_of(policy).contextual else None)
-    counts, chances, rounds = np.zeros(4), np.zeros(4), 400
-    for _ in range(rounds):
-        decision = policy.ask([[1.0]] * 4 if traits_of(policy).contextual else None, available=[1, 2, 3])
-        policy.forget(decision)
-        counts[decision.index] += 1
-        chances += decision.probabilities
-    deviation = np.sqrt(chances * (1 - chances / rounds))
-    assert chances[0] == counts[0] == 0
-    assert (np.abs(counts - chances) < 4 * deviation + 1e-9).all()
 
 
 # ---------------------------------------------------------------------- asked again, or ranked: the same

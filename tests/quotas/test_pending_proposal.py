@@ -209,14 +209,6 @@ def test_a_wish_stays_while_its_arm_is_away_and_the_learner_goes_on():
     assert policy.engine.state.learner.proposal[0] == -1
 
 
-def test_a_cap_that_is_reached_does_not_stop_the_learner():
-    policy = DeadlineLearn(Gains(), {"a": 0.1, "b": 0, "c": 0}, caps={"b": 0.01}, seed=5)
-    for decision, reward in rewards_of(policy, 300):
-        policy.tell(decision, reward)
-    assert policy.engine.state.learner.granted[0] > 150
-    assert policy.pulls["c"] > policy.pulls["a"]
-
-
 def test_a_retired_arm_is_no_longer_held_and_a_new_one_is_learned():
     policy = DeadlineLearn(TsallisINF(), {"a": 0.1, "b": 0, "c": 0}, seed=5)
     for decision, reward in rewards_of(policy, 40, available=["a", "c"]):
@@ -231,13 +223,6 @@ def test_a_retired_arm_is_no_longer_held_and_a_new_one_is_learned():
     assert policy.pulls["d"] > 150
     policy.change({"a": 0.2, "c": 0.2, "d": 0.1})
     policy.tell(policy.ask(), 1.0)
-
-
-def test_by_lottery_nothing_is_held():
-    policy = DeadlineLearn(TsallisINF(), PROMISES["shares"]["shares"], lottery=0.5, seed=5)
-    decision = policy.ask()
-    assert 0 < decision.propensity <= 1
-    assert not policy._traits.defers_refusals
 
 
 def test_chances_that_nobody_knows_are_refused():

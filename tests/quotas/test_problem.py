@@ -4,17 +4,15 @@ from decimal import Decimal
 from fractions import Fraction as F
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evenhand import Promise
 from evenhand.errors import ArgumentError, SharesError
-from evenhand.learners import EpsilonGreedy
 from evenhand.promises.promise import read_promise
 from evenhand.promises.reading import read_share, read_tolerance
-from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairLearn, FairUCB, HorizonFairUCB
+from evenhand.quotas import LFG, DeadlineLearn, FairLearn, FairUCB, HorizonFairUCB
 from tests.naming import named
 from tests.strategies import Stubborn, any_shares
 
@@ -146,17 +144,6 @@ def test_shares_and_arms_must_fit_each_other(shares, arms, words):
         read_promise(shares, arms=arms)
 
 
-@pytest.mark.parametrize("shares", [{"a": 0.2, "b": "1/3"}, pd.Series({"a": 0.2, "b": 1 / 3})], ids=["dict", "series"])
-def test_shares_by_name_keep_their_names(shares):
-    policy = FairUCB(shares)
-    assert policy.arms == ("a", "b")
-    assert policy.shares == {"a": F(1, 5), "b": F(1, 3)}
-
-
-def test_one_number_serves_every_arm():
-    assert FairUCB("10%", arms=["x", "y", "z"]).shares == dict.fromkeys("xyz", F(1, 10))
-
-
 @pytest.mark.parametrize("bad", [-1, -0.001, float("nan"), float("inf"), "1", None, True, [1.0]], ids=named)
 @pytest.mark.parametrize("cls", [FairUCB, HorizonFairUCB, DeadlineLearn])
 def test_a_tolerance_that_is_no_number_from_zero_on_is_refused(cls, bad):
@@ -193,24 +180,6 @@ def test_a_foreign_learner_that_names_no_arm_is_refused_and_the_round_is_not_cou
     assert policy.round == 0
     assert policy.pulls == {"a": 0, "b": 0}
     assert policy.open_tickets == []
-
-
-@pytest.mark.parametrize("huge", [10**400, -(10**400)], ids=["huge", "minus huge"])
-def test_numbers_beyond_floating_point_are_refused_like_any_other(huge):
-    for cls in (FairUCB, LFG, DeadlineLearn, FairLearn):
-        learner = (Stubborn(0),) if cls in (DeadlineLearn, FairLearn) else ()
-        with pytest.raises(SharesError, match=r"shares\[1\]: expected numbers from 0 to 1"):
-            cls(*learner, [0.2, huge])
-    for refused in (
-        lambda: FairUCB([0.2, 0.2], huge),
-        lambda: LFG([0.2, 0.2], eta=huge),
-        lambda: HorizonFairUCB([0.2, 0.2], huge),
-        lambda: EpsilonGreedy(huge),
-        lambda: BernoulliArms([0.2, huge]),
-        lambda: FairUCB(0.1, arms=huge),
-    ):
-        with pytest.raises(ArgumentError, match="expected"):
-            refused()
 
 
 @pytest.mark.parametrize(

@@ -94,25 +94,9 @@ def test_the_promise_holds_over_tens_of_thousands_of_rounds(cls):
     assert sum(pulls) == 30_000
 
 
-def test_shares_too_fine_to_count_are_refused_rather_than_rounded():
-    """Written exactly, they would have to be promised exactly; kernels count in units of 2^-60."""
-    with pytest.raises(SharesError, match=r"common denominator up to .* write them with fewer digits, or as floats"):
-        DeadlineLearn(Stubborn(3), ["0.1999999999999999999999999", "1/2", "3/10", 0])
-
-
 def test_almost_full_shares_beside_an_arm_that_is_owed_nothing_keep_every_deadline():
     policy = DeadlineLearn(Stubborn(3), ["0.19999999999999999", "1/2", "3/10", 0])
     kept_throughout(policy, 2000)
-
-
-def test_rounding_never_touches_a_share_that_was_written_exactly():
-    generator = np.random.default_rng(0)
-    for small in generator.random(300) * 1e-4:
-        promise = Promise([0.5, small, 0.5 - small])
-        numerators, denominator = promise.fixed_point
-        assert promise.shares[0] == F(1, 2)
-        assert F(numerators[0], denominator) == F(1, 2)
-        assert sum(numerators) <= denominator
 
 
 @pytest.mark.parametrize(("cls", "first"), [(FairLearn, 2), (DeadlineLearn, 7)])

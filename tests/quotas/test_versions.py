@@ -8,10 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import evenhand as eh
 from evenhand import Promise
 from evenhand.errors import ArgumentError, SharesError
-from evenhand.learners import UCB1
 from evenhand.quotas import DeadlineLearn
 from tests.fuzzing import many
 from tests.reference.versions import Versions
@@ -175,31 +173,3 @@ def test_whatever_is_promised_changes_with_every_clause_kept_and_no_wish_refused
 @given(seed=st.integers(0, 10**6), plays=st.sampled_from([1, 2]))
 def test_lotteries_change_with_every_clause_kept(seed, plays):
     play(Run(seed, plays, lottery=0.5), 40)
-
-
-def test_what_is_dropped_is_said():
-    policy = DeadlineLearn(Told(), {("a", "b"): "1/2", "c": 0}, 1)
-    policy.learner.ranking = (2, 1, 0)
-    for _ in range(3):
-        policy.ask()
-    assert policy.change({"a": "1/2", "b": 0, "c": 0}) == {("a", "b"): 1.5}
-
-
-def test_saved_policies_of_changed_promises_decide_alike(tmp_path):
-    policies = [DeadlineLearn(UCB1(), Promise({"a": "1/4", "b": 0, "c": 0}, caps={"b": "1/2"}), lottery=0.5, seed=3)]
-    for round in range(60):
-        if round == 20:
-            eh.save(policies[0], tmp_path / "three.evenhand")
-            policies.append(eh.load(tmp_path / "three.evenhand"))
-        for policy in policies:
-            if round == 10:
-                policy.change(Promise({("a", "b"): "1/2", "c": 0}, caps={"c": "3/4"}))
-            if round == 30:
-                policy.add("d", "1/5")
-            if round == 40:
-                policy.retire("a")
-        decisions = [policy.ask() for policy in policies]
-        assert len({decision.arm for decision in decisions}) == 1
-        assert len({decision.propensity for decision in decisions}) == 1
-        for policy, decision in zip(policies, decisions, strict=True):
-            policy.tell(decision, float(round % 3 == 0))

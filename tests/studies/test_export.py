@@ -125,7 +125,6 @@ def test_a_policy_without_chance():
         eh.quotas.FairLearn(eh.learners.Thompson(seed=2), SHARES, seed=1),
         eh.quotas.FairLearn(eh.learners.EpsilonGreedy(0.5, seed=2), SHARES, seed=1),
     ],
-    ids=["thompson", "epsilon-greedy", "quota and thompson", "quota and epsilon-greedy"],
 )
 def test_draws_have_the_propensities_that_the_decisions_had(policy):
     study = Study.create(":memory:", policy, name="ads")

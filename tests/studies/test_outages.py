@@ -84,15 +84,6 @@ def test_a_server_that_stops_within_a_transaction_is_said_by_name(running, use):
         connection.execute(text("SELECT 1"))
 
 
-def test_entries_that_are_read_while_the_server_stops(running):
-    server, study = running
-    entries = study.log.entries()
-    next(entries)
-    server.control("-m", "immediate", "stop")
-    with pytest.raises(UnreachableError):
-        list(entries)
-
-
 def stop_behind(monkeypatch, count, stop):
     """Call `stop` when a verification has taken this many entries."""
 

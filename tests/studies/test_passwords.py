@@ -174,9 +174,3 @@ def test_a_question_mark_in_the_address_of_a_file_names_no_other_file(tmp_path):
     assert {path.name for path in tmp_path.glob("*.evenhand")} == {"week?1.evenhand", "week?2.evenhand"}
     with pytest.raises(ArgumentError, match=re.escape("name: expected up to 100 letters")):
         Study.create(f"sqlite:///{tmp_path}/week%3F3.evenhand", policy())
-
-
-@pytest.mark.parametrize("door", [Study.create, Study.open])
-def test_a_path_in_bytes_is_refused_by_name(door):
-    with pytest.raises(EvenhandError, match=r"store: expected a path such as .*os\.fsdecode"):
-        door(b"ads.evenhand", *([policy()] if door == Study.create else []))

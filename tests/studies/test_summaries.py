@@ -236,17 +236,6 @@ def _refused(*given):
     raise StoreError("read only")
 
 
-def test_two_sessions_keep_what_each_has_read():
-    study = Study.create(":memory:", plain_shares(), name="ads")
-    sessions = [session_of(study), session_of(study)]
-    for turn in range(6):
-        converse(study, 10, turn)
-        keep_all(sessions[turn % 2])
-        if turn % 3 == 2:
-            keep_all(sessions[(turn + 1) % 2])
-        assert shown(session_of(study)) == laid_open([*fresh(study)])
-
-
 def test_sessions_of_several_processes_keep_at_the_same_time(shared):
     study = Study.create(shared, plain_shares(), name="ads")
     converse(study, 10, 1)
