@@ -127,12 +127,6 @@ def test_the_picture_has_the_ratios_and_the_reference_without_an_interval():
     assert names[:5] == ["race: black", "race: white", "old: no", "old: yes", "race & old: black & no"]
 
 
-def test_of_several_groups_each_interval_is_said_to_be_alone():
-    assert "Each interval is for its group alone" not in str(rates_of(CALLBACKS))
-    three = hires({"a": (100, 20), "b": (100, 40), "c": (100, 30)})
-    assert "Each interval is for its group alone, so that one of many may miss." in str(rates_of(three))
-
-
 def test_unknown_groups_bound_the_ratio_and_small_ones_are_named():
     frame = hires({"a": (500, 200), "b": (480, 240), "c": (10, 9), None: (30, 12)})
     found = rates_of(frame)
@@ -201,7 +195,6 @@ def test_bounds_are_the_extremes_over_all_groups_that_unknown_rows_may_be_of():
         (CALLBACKS, {"group": ["race", "hired"]}, "group: expected columns that have no other use, got 'hired'"),
         (hires({"a": (300, 0), "b": (300, 0), "c": (2, 2)}), {}, "expected a group with 2 % of the rows and a rate"),
     ],
-    ids=["constant", "one group", "unknown", "no column", "a list", "no unit", "the group", "the value", "no rate"],
 )
 def test_what_has_no_ratio_is_refused(frame, settings, words):
     with pytest.raises(TableError, match=words):

@@ -116,21 +116,13 @@ def a_gap(**changed):
             "features, those of the average member of group 'F', it is 7,837 lower (95 % interval: 1,948 to 13,726 "
             "lower, more than chance alone would make).",
         ),
-        ({"reference": "all others"}, "lower in group 'F' than among all others. Of that"),
         ({"high": 12.4}, "(95 % interval: 13,726 lower to 12 higher, so it may be chance)."),
         ({"explained": 1200.0}, "By years and rank alone it would be 1,200 higher, as with"),
-        ({"explained": 0.1}, "explain 0. With"),
         (
             {"low": -np.inf, "high": np.inf},
             "it is 7,837 lower (how sure is not known: on one side the features determine every value",
         ),
-        ({"gap": 7836.7, "low": 1947.8, "high": 13725.7}, "it is 7,837 higher (95 % interval: 1,948 to 13,726 higher"),
         ({"at_average": -3457.0}, "With the average features of the whole table it is 3,457 lower instead."),
-        (
-            {"left_out": ("a", "b", "c", "d")},
-            "Left out, because one side does not show its effect: a, b, c and 1 more (such",
-        ),
-        ({"combined": ("a",)}, "Left out, as a linear combination of other features or constant: a."),
         ({"together": 3}, "(95 % interval that holds for all 3 groups at once: 1,948 to 13,726 lower"),
         (
             {"features": ()},
@@ -138,37 +130,11 @@ def a_gap(**changed):
             "is left that could explain any of it.",
         ),
     ],
-    ids=[
-        *(
-            "plain",
-            "all others",
-            "chance",
-            "explained the other way",
-            "nothing explained",
-            "unsure",
-            "higher",
-            "average",
-            "left out",
-            "combined",
-        ),
-        *("together", "no feature"),
-    ],
 )
 def test_the_answer_is_a_sentence(changed, said):
     words = a_gap(**changed).sentences("salary", 0.95)
     assert said in words
-    assert ("whole table" in words) is ("at_average" in changed or "gap" in changed)
-
-
-def test_one_feature_is_named_and_the_standard_error_is_the_one_used():
-    said = a_gap(features=("years",)).sentences("salary", 0.95)
-    assert "With the same years, that of the average member of group 'F', it is 7,837 lower" in said
-    given = {"group": "sex", "value": "salary", "given": ["years"]}
-    by_row, by_unit = (eh.audit.parity(staff(1), **given, unit=unit).supposed for unit in (None, "ad"))
-    assert "the rows are independent" in by_row
-    assert "scatter more in some rows than in others (standard error HC2)" in by_row
-    assert "the units (ad) are independent" in by_unit
-    assert "rows of a unit to be alike (standard error CR2)" in by_unit
+    assert ("whole table" in words) is ("at_average" in changed)
 
 
 def test_a_category_of_one_side_or_of_one_row_is_named():
@@ -220,25 +186,6 @@ def test_the_table_has_the_digits_of_the_sentence(tmp_path, monkeypatch, scale):
             "given: expected some that vary within a group, got 'gender'; 'gender' is 'F' under another name",
         ),
         (lambda f: f, {"given": ["sex", "years"]}, "given: expected columns that have no other use, got 'sex'"),
-        (lambda f: f, {"given": ["salary"]}, "given: expected columns that have no other use, got 'salary'"),
-        (lambda f: f, {"group": "salary"}, "group: expected columns that have no other use, got 'salary'"),
-        (lambda f: f, {"unit": "sex"}, "unit: expected columns that have no other use, got 'sex'; it is the group"),
-        (lambda f: f, {"value": ["salary"]}, "expected the name of a column, got 'list'"),
-        (lambda f: f, {"unit": ["ad"]}, "unit: expected the name of a column, got 'list'"),
-        (lambda f: f, {"unit": "shop"}, r"unit: expected one of the columns \['sex', .*got 'shop'"),
-        (
-            lambda f: f.assign(hired="2026-01-02"),
-            {"given": ["years", "hired"]},
-            "column 'hired': expected numbers or categories, .* or leave it out of given=",
-        ),
-        (
-            lambda f: f.assign(name=[f"p{row}" for row in f.index]),
-            {"given": ["name"]},
-            "leave it out of given=; give categories the dtype 'category'",
-        ),
-        (lambda f: f.assign(rank="Prof"), {"given": ["rank"]}, "given: expected columns with at least two values"),
-        (lambda f: f, {"given": ["tenure"]}, "expected one of .*got 'tenure'"),
-        (lambda f: f.assign(salary=3), {}, "value: expected a column of values that differ, got '3 in every row'"),
         (lambda f: f[f["sex"] == "M"].assign(rank="Prof"), {}, "column 'sex': expected at least two groups"),
         (
             lambda f: pd.concat([f[f["sex"] == "F"].head(3), f[f["sex"] == "M"]]),
@@ -255,39 +202,6 @@ def test_the_table_has_the_digits_of_the_sentence(tmp_path, monkeypatch, scale):
             {"given": ["rank", "bonus", "years"]},
             r"value open, got \['bonus'\]; bonus determines the value, so that nothing is left to explain",
         ),
-        (
-            lambda f: f.assign(bonus=f["salary"] / 10 - f["years"] * 50),
-            {"given": ["rank", "bonus", "years"]},
-            "bonus and years determine the value",
-        ),
-        (
-            lambda f: f.assign(salary=f["salary"] > 7e4, paid=np.where(f["salary"] > 7e4, "well", "badly")),
-            {"given": ["years", "paid"]},
-            "paid determines the value",
-        ),
-    ],
-    ids=[
-        "another name",
-        "the group",
-        "the value",
-        *(
-            "the value is the group",
-            "the unit is the group",
-            "a list",
-            "a list of units",
-            "no unit",
-            "a date",
-            "an identifier",
-            "no feature",
-        ),
-        "no column",
-        "constant",
-        "no rows",
-        "more columns than women",
-        "a unit alone",
-        "computed from the value",
-        "two that make up the value",
-        "zeros and ones",
     ],
 )
 def test_what_cannot_be_answered_is_refused_by_name(change, settings, words):

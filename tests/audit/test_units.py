@@ -9,7 +9,6 @@ import pytest
 import scipy.stats
 
 import evenhand as eh
-from evenhand.audit.units import units_in
 from evenhand.errors import TableError
 from tests.cli.shell import call, refused
 
@@ -120,10 +119,6 @@ def test_which_mean_each_interval_is_of_is_said_where_units_differ_in_size():
         f"over rows count, .* by {abs(f - m):.4g}; .* over units, in which it differs by {abs(f_units - m_units):.4g}."
     )
     assert re.search(said, eh.audit.parity(frame, group="g", value="y", unit="user").notes[-1])
-
-
-def test_units_are_numbered_in_the_order_of_their_first_rows():
-    assert units_in(pd.DataFrame({"user": ["b", "a", "b", "c"]}), "user").tolist() == [0, 1, 0, 2]
 
 
 @pytest.mark.parametrize(

@@ -233,19 +233,8 @@ def test_logs_written_apart_are_judged_in_every_order() -> None:
 def test_all_that_a_command_says_is_in_the_unit(tmp_path: Path) -> None:
     frame = log(200, 1).assign(at=pd.date_range("2026-01-01", periods=200, freq="h"))
     frame.to_csv(tmp_path / "log.csv", index=False)
-    asked = [
-        tmp_path / "log.csv",
-        "--shares",
-        "a=0.5,b=0.25",
-        "--cap",
-        "c=0.1",
-        "--tolerance",
-        "1.5",
-        "--weight",
-        "cost",
-        "--times",
-        "at",
-    ]
+    options = "--shares a=0.5,b=0.25 --cap c=0.1 --tolerance 1.5 --weight cost --times at"
+    asked = [tmp_path / "log.csv", *options.split()]
     found = eh.audit.promise(
         frame,
         arm="arm",

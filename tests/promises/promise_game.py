@@ -28,7 +28,6 @@ import numpy as np
 
 from evenhand import registry
 from evenhand.arguments import whole
-from evenhand.checks.play import fresh_policy
 from evenhand.errors import ArgumentError, ContractError, EvenhandError, expected
 from evenhand.policy.traits import traits_of
 from evenhand.promises.promise import Promise
@@ -176,8 +175,7 @@ def check_promise(policy_class: Any, *, rounds: int = 2_000, cases: int = 40, se
         `tolerance`, `plays`, `caps`, a `cap_tolerance`, a `lottery`, a `horizon`, the `arms` and a `seed`; or
         with a parameter `promise`, which is an `eh.Promise`. Where the policy keeps its promise "at the horizon", that
         round alone is checked. Where `grants_all` says so, `DeadlineLearn` refuses a proposal only where no rule that
-        keeps the promise could grant it, unless an attribute `exact` is False. Or a policy, whose own promise
-        is tried with its own learner.
+        keeps the promise could grant it, unless an attribute `exact` is False.
     rounds : length of the long conversations.
     cases : how many long conversations, and a third of how many pairs and triples of parts.
     seed : of what is drawn.
@@ -190,21 +188,10 @@ def check_promise(policy_class: Any, *, rounds: int = 2_000, cases: int = 40, se
     ArgumentError
         If the class takes no shares, needs an argument that is not known here, refuses all shares, or promises nothing
         but in the long run.
-
-    Examples
-    --------
-    >>> from evenhand.learners import UCB1
-    >>> from evenhand.quotas import DeadlineLearn
-    >>> check_promise(DeadlineLearn(UCB1(), [0.3, 0.2, 0.1]), cases=2, rounds=100).rounds
-    100
     """
     rounds, cases = whole("rounds", rounds, low=1), whole("cases", cases, low=0)
     drawn = draw_seed(seed)
     random, search = np.random.default_rng(drawn), _Search(policy_class, drawn)
-    if search.own is not None:
-        for _ in range(max(1, cases // 4)):
-            search.converse(search.own, rounds, _drawn_adversary(random, _rates(search.own.promise)), random)
-        return search.report(())
     for shares, length in _small_cases() if search.takes("shares") else ():
         for tolerance in TOLERANCES if search.takes("tolerance") else TOLERANCES[:1]:
             script, case = Script(), _fixed(shares, tolerance)
@@ -252,16 +239,11 @@ class _Search:
         self.conversations = self.rounds = self.needless = 0
         self.worst: int | None = None
         self.refused: set[Shares] = set()
-        self.refusal, self._seed, self.own = "", seed, None
-        promise = None if isinstance(policy_class, type) else traits_of(policy_class).promise
-        if isinstance(promise, Promise) and hasattr(policy_class, "ask"):
-            self.own, self.name = _own(policy_class), type(policy_class).__name__
-            self._parameters: Any = {"promise": None}
-            self._make: Callable[..., Any] = lambda promise: fresh_policy(policy_class)
-            return
+        self.refusal, self._seed = "", seed
         if not callable(policy_class):
             raise ArgumentError(expected("policy_class", "a class of policies", policy_class))
-        self._make, self.name = policy_class, getattr(policy_class, "__name__", str(policy_class))
+        self._make: Callable[..., Any] = policy_class
+        self.name = getattr(policy_class, "__name__", str(policy_class))
         self._parameters = inspect.signature(policy_class).parameters
         needed = [name for name, p in self._parameters.items() if p.default is p.empty and name not in KNOWN]
         if not {"shares", "windows", "promise"} & set(self._parameters) or needed:
@@ -393,12 +375,6 @@ def _fixed(shares: Shares, tolerance: float) -> Case:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return Case(Promise(list(shares), tolerance), FLOORS)
-
-
-def _own(policy: Any) -> Case:
-    """Return the promise of a policy as a case."""
-    varied = policy.promise.offers != "all" and "available" in inspect.signature(policy.ask).parameters
-    return Case(policy.promise, FLOORS | ({"arms on offer"} if varied else set()), getattr(policy, "lottery", None))
 
 
 def _rates(promise: Promise) -> Shares:

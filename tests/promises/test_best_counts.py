@@ -4,7 +4,6 @@ import math
 from fractions import Fraction as F
 
 import numpy as np
-import pytest
 from scipy.optimize import linprog
 
 import evenhand as eh
@@ -47,31 +46,21 @@ def least_loss_by_scipy(promise, gaps, round, plays):
     return found.fun if found.status == 0 else math.nan
 
 
-@pytest.mark.parametrize("seed", range(many(40)))
-def test_every_promise_is_compared_with_the_best_that_keeps_it(seed):
-    random = np.random.default_rng(seed)
-    try:
-        promise = drawn_promise(random)
-    except eh.errors.SharesError:
-        return
-    gaps = random.integers(0, 5, len(promise.arms)) / 10  # with ties
-    rounds, nothing = np.array([1, 7, 100, 4321]), np.zeros((4, len(gaps)))
-    found = -fair_regret(nothing, gaps, promise, rounds, promise.plays)
-    wanted = [least_loss_by_scipy(promise, gaps, int(t), promise.plays) for t in rounds]
-    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
-
-
-def test_most_drawn_promises_are_judged():
-    """Else the test above would compare nothing."""
+def test_every_promise_is_compared_with_the_best_that_keeps_it():
     judged = 0
-    for seed in range(60):
+    for seed in range(many(60)):
         random = np.random.default_rng(seed)
         try:
             promise = drawn_promise(random)
         except eh.errors.SharesError:
             continue
-        judged += not math.isnan(least_loss_by_scipy(promise, np.ones(len(promise.arms)), 100, promise.plays))
-    assert judged >= 30
+        gaps = random.integers(0, 5, len(promise.arms)) / 10  # with ties
+        rounds, nothing = np.array([1, 7, 100, 4321]), np.zeros((4, len(gaps)))
+        found = -fair_regret(nothing, gaps, promise, rounds, promise.plays)
+        wanted = [least_loss_by_scipy(promise, gaps, int(t), promise.plays) for t in rounds]
+        np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
+        judged += not np.isnan(wanted).any()
+    assert judged >= many(20)
 
 
 def test_counts_are_exact_where_floats_are_not():

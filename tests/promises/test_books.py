@@ -101,29 +101,6 @@ def test_stretches_of_any_cut_show_together_what_the_whole_shows(seed):
     assert whole.follow(as_rounds(log), looks)[1].tolist() == seen
 
 
-@settings(max_examples=many(40), deadline=None)
-@given(seed=seeds)
-def test_a_stretch_is_counted_from_nothing_and_put_where_it_belongs(seed):
-    rng = random.Random(seed)
-    clauses, log = [drawn_clause(rng) for _ in range(4)], drawn_log(rng, rng.randint(2, 60))
-    if any(len(offered) < 4 for _, offered, _ in log):  # whether a cap counts a play depends on the plays before
-        clauses = [clause for clause in clauses if clause.kind != "cap"]
-    cut = rng.randint(1, len(log) - 1)
-    first, later, whole = (ClauseCounts(clauses, ARMS, 3, rounds=before) for before in (0, cut, 0))
-    first.follow(as_rounds(log[:cut]))
-    later.follow(as_rounds(log[cut:]))
-    whole.follow(as_rounds(log))
-    for mine, theirs in zip(first.standing.then(later.standing, whole.windows), whole.standing, strict=True):
-        assert mine.tolist() == theirs.tolist()
-
-
-def test_an_arm_that_is_not_known_stops_the_count():
-    books = ClauseCounts([Clause("floor", ("a",), F(1, 2))], ("a", "b"))
-    none = np.zeros(0, np.int64)
-    rounds = Rounds(np.array([0, 1, 2], np.int32), np.array([0, 1, -1]), none, none, np.zeros((0, 2), np.bool_))
-    assert books.follow(rounds)[0] == 2
-
-
 def test_fractions_of_any_size_are_counted_exactly():
     """No product of a share and a round is formed, so that no share is too fine for a long log."""
     rate = F(10**17 + 3, 3 * 10**17 + 1)

@@ -11,8 +11,6 @@ import evenhand as eh
 from evenhand import Promise
 from evenhand.errors import ArgumentError, SharesError
 from evenhand.quotas import DeadlineLearn
-from evenhand.studies import Study
-from tests.cli.shell import call
 from tests.reference.outages import Outages
 
 HALF, QUARTER, THIRD, ALL = Fraction(1, 2), Fraction(1, 4), Fraction(1, 3), Fraction(1)
@@ -28,34 +26,6 @@ def promised(twin, **more):
         except SharesError as error:
             assert "cap_tolerance" in str(error)  # noqa: PT017
     raise AssertionError(twin)
-
-
-@pytest.mark.parametrize(
-    ("shares", "caps", "slack", "rounds"),
-    [
-        ((QUARTER, 0), (Fraction(2, 5), ALL), 0, 9),
-        ((QUARTER, 0), (Fraction(2, 5), Fraction(3, 5)), 1, 9),
-        ((HALF, HALF), (HALF, Fraction(3, 5)), 0, 8),
-        ((QUARTER, Fraction(3, 4)), (QUARTER, ALL), 0, 8),
-        ((THIRD, THIRD, 0), (THIRD, HALF, THIRD), 0, 4),
-        ((HALF, QUARTER, QUARTER), (HALF, QUARTER, ALL), 0, 4),
-    ],
-)
-def test_whatever_is_on_offer_and_whatever_is_allowed_is_played_all_clauses_hold(shares, caps, slack, rounds):
-    twin = Outages(tuple(map(Fraction, shares)), tuple(map(Fraction, caps)), slack)
-    twin = twin._replace(ahead=int(promised(twin).cap_tolerance))
-    states, excused = {twin.start}, 0
-    for _ in range(rounds):
-        following = set()
-        for state in states:
-            for offer in twin.offers:
-                may = twin.may_play(state, offer)
-                assert may, (state, offer)
-                following |= {twin.after(state, offer, arm) for arm in may}
-                excused += not twin.with_room(state, offer)
-        assert all(map(twin.is_kept, following))
-        states = following
-    assert excused
 
 
 class Wishes:
@@ -171,24 +141,3 @@ def test_to_retire_the_last_arm_that_is_always_on_offer_is_refused_beside_caps()
     policy = DeadlineLearn(eh.learners.UCB1(), Promise({"a": 0, "b": 0, "c": 0}, caps={"a": 0.5}, offers=["b"]))
     with pytest.raises(SharesError, match="offers: expected"):
         policy.retire("b")
-
-
-@pytest.mark.filterwarnings("ignore:the shares sum to exactly 1")
-@pytest.mark.parametrize("seed", range(4))
-def test_verify_and_audits_of_the_log_and_of_its_export_say_the_same_of_floors_and_caps(seed, tmp_path):
-    rng = random.Random(seed)
-    promise, arms = promised(drawn(rng)), None
-    with Study.create(tmp_path / "one.evenhand", DeadlineLearn(eh.learners.UCB1(), promise, seed=1)) as study:
-        for _ in range(40):
-            arms = [arm for arm in promise.arms if rng.random() < 0.5] or arms or [0]
-            study.tell(study.ask(available=arms), rng.random())
-        verified, log = study.verify(), study.frame()
-    call("export", tmp_path / "one.evenhand", "--out", tmp_path / "log.csv")
-    exported = pd.read_csv(tmp_path / "log.csv")
-    found = [eh.audit.promise(one, arm="arm", promise=promise) for one in (log, exported, tmp_path / "log.csv")]
-    for one in found:
-        assert (one.kept, one.worst_shortfall) == (verified.promise_kept, verified.worst_shortfall)
-        assert set(one.notes[-1:]) <= {*verified.notes, *one.notes[: not one.excused.plays and not one.outages]}
-        assert one.excused == found[0].excused
-    apart = eh.audit.promise(frames=[log, log], arm="arm", promise=promise, available="available")
-    assert apart.kept or any("which rounds are excused depends on the order" in note for note in apart.notes)

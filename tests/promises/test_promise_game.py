@@ -4,15 +4,8 @@ import pytest
 
 from evenhand.quotas import DeadlineLearn
 from tests import planted
-from tests.promises import promise_game
 from tests.promises.generated_promises import PARTS
 from tests.promises.promise_game import check_promise, main
-
-
-@pytest.fixture
-def without_fixed_shares(monkeypatch):
-    """Leave out the search over fixed shares."""
-    monkeypatch.setattr(promise_game, "_small_cases", lambda: iter(()))
 
 
 @pytest.mark.nightly
@@ -21,14 +14,6 @@ def test_the_rule_withstands_every_pair_and_triple():
     report = check_promise(DeadlineLearn, rounds=60, cases=40)
     assert report.kinds == PARTS[1:]
     assert report.conversations > 9 * 8 / 2 + 9 * 8 * 7 / 6
-
-
-def test_it_is_played_against_a_registered_policy(without_fixed_shares, capsys):
-    assert main("quotas/deadline-learn", rounds=50, cases=2) == 0
-    assert main("quotas/lfg", rounds=50, cases=2) == 0
-    said = capsys.readouterr().out
-    assert "quotas/deadline-learn: its promise held in " in said
-    assert "quotas/lfg: no promise of shares to break" in said
 
 
 def test_a_broken_promise_is_exit_code_1(scratch_registry, capsys):

@@ -101,39 +101,6 @@ def test_a_look_that_ends_early_plays_the_earliest_deadlines():
     assert [played.count(arm) for arm in range(3)] == [3, 3, 3]
 
 
-@pytest.mark.parametrize("offers", ["all", "any", ["e", "f"]], ids=str)
-@pytest.mark.parametrize(
-    "windows",
-    [
-        {("a", "b"): (3, 15), "c": (2, 3)},
-        {("a", "b"): (3, 6)},
-        {("a", "b"): (2, 4), "a": (2, 13)},
-    ],
-    ids=str,
-)
-@pytest.mark.parametrize("proposal", [0, 1, None])
-def test_windows_of_several_plays_are_kept_whatever_is_on_offer(windows, offers, proposal):
-    """A round may offer one of the arms of a window alone."""
-    promise, rng = Promise(dict.fromkeys("abcdef", 0), windows=windows, plays=2, offers=offers), random.Random(5)
-    params, state, run = begun(promise)
-    played = {clause: [] for clause in promise.clauses}
-    for round in range(200):
-        offered = rng.sample("abcdef", rng.choice([2, 3, 4]))
-        if offers == "all":
-            offered = "abcdef"
-        elif offers != "any":
-            offered = {*offered, "e", "f"}
-        state.offered[:] = [arm in offered for arm in promise.arms]
-        state.scores[:] = [rng.random() if proposal is None else proposal * place for place in (-1, -1, -1, 0, 2, 1)]
-        run(params, state, round)
-        arms = {promise.arms[arm] for arm in state.chosen.tolist()}
-        for clause, plays in played.items():
-            if {*clause.arms} & {*offered}:
-                plays.append(len({*clause.arms} & arms))
-                least, rounds = clause.rate
-                assert len(plays) < rounds or sum(plays[-rounds:]) >= least, (clause, round, plays)
-
-
 def test_a_window_counts_the_rounds_after_one_in_which_its_arm_was_off_offer():
     """A proposal that is granted without a look passes a round for every window whose arm is on offer again."""
     policy = DeadlineLearn(UCB1(), 0, windows={"b": 9}, arms=["a", "b"])

@@ -16,12 +16,12 @@ from evenhand.kernels.compose import interpreted
 from evenhand.learners import UCB1, LinUCB, Thompson
 from evenhand.promises.rule_arrays import rule_parameters, rule_state
 from evenhand.promises.window_schedules import find_schedule, phases
-from evenhand.promises.windows import chain, is_grantable, safe_states, select_slate, spare_after
+from evenhand.promises.windows import chain, is_grantable, safe_states, select_slate
 from evenhand.quotas import BernoulliArms, DeadlineLearn
 from tests.reference.promises import Windows
-from tests.strategies import Scripted, Stubborn
+from tests.strategies import Stubborn
 
-run, quick, look = interpreted(select_slate), interpreted(is_grantable), interpreted(spare_after)
+run, quick = interpreted(select_slate), interpreted(is_grantable)
 SMALL = [
     windows
     for arms in (2, 3)
@@ -92,56 +92,9 @@ def test_a_wish_is_granted_exactly_where_every_window_can_be_kept_and_nearly_so_
     assert granted / safe_wishes > 0.95
 
 
-def test_a_look_that_ends_early_finds_what_is_spare_in_all_rounds():
-    rng = random.Random(4)
-    for _ in range(200):
-        windows = [rng.randint(3, 60) for _ in range(rng.randint(2, 6))]
-        made = by_chain(windows) if sum(1 / a for a in windows) <= 1 else None
-        if made is None:
-            continue
-        params, state = made
-        left = [rng.randint(1, window) for window in params.windows.tolist()]
-        state.left[:] = left
-        periods, served = params.periods.tolist(), rng.randrange(-1, len(left))
-        after = [
-            a if i == served else x - 1 for i, (x, a) in enumerate(zip(left, params.windows.tolist(), strict=True))
-        ]
-        first = [min(x, b) for x, b in zip(after, periods, strict=True)]
-        due = [sum(max(0, 1 + (s - c) // b) for c, b in zip(first, periods, strict=True)) for s in range(300)]
-        spare = min(s - plays for s, plays in enumerate(due) if plays) if min(after) > 0 else -1
-        found = look(params, state, served)
-        assert found == spare or (spare < 0 and found < 0), (windows, left, served)
-
-
-def test_a_look_for_one_wish_leaves_exactly_the_arms_that_may_be_played():
-    rng, refused, left_over = random.Random(6), 0, 0
-    for _ in range(40):
-        made = by_chain([rng.randint(10, 40) for _ in range(rng.randint(3, 6))])
-        if made is None:
-            continue
-        params, state = made
-        tokens = {arm: token for token, arm in enumerate(params.token_owners.tolist())}
-        for round in range(100):
-            state.scores[:] = [rng.random() for _ in state.scores]
-            proposal, arms = int(state.scores.argmax()), range(len(state.scores))
-            if look(params, state, tokens.get(proposal, -1)) < 0:
-                kept = {arm for arm in arms if state.scores[arm] > -np.inf}
-                noted = int(state.spare[0])
-                spare = {arm: look(params, state, tokens.get(arm, -1)) for arm in arms}
-                assert kept == {arm for arm in arms if spare[arm] >= 0}, (params.windows, state.left)
-                assert all(noted <= spare[arm] for arm in kept)
-                refused, left_over = refused + 1, left_over + len(kept)
-            state.scores[:] = [rng.random() for _ in state.scores]
-            state.spare[0] = 0
-            run(params, state, round)
-    assert refused > 50
-    assert left_over > 50
-
-
-@pytest.mark.parametrize("learner", [UCB1(), Thompson()])
-def test_long_windows_with_several_plays_are_kept_by_the_compiled_loop(learner):
+def test_long_windows_with_several_plays_are_kept_by_the_loop():
     windows = {"a": (2, 25), "b": (3, 40), "c": 60, "d": (1, 70), "e": (5, 31)}
-    policy = spaced(learner, windows, arms=["best", *windows])
+    policy = spaced(Thompson(), windows, arms=["best", *windows])
     world = BernoulliArms({"best": 0.9} | dict.fromkeys(windows, 0.1))
     history = eh.simulate(policy, world, rounds=1500, seed=2, checkpoints=1500)
     pulls = np.vstack([np.zeros(6, int), history.pulls.values[0, 0]])
@@ -151,30 +104,12 @@ def test_long_windows_with_several_plays_are_kept_by_the_compiled_loop(learner):
     assert pulls[-1, 0] > 600  # the learner has most of what is left
 
 
-def test_online_is_the_loop_and_a_file_goes_on(tmp_path):
-    policy, world = (spaced(UCB1(), {"a": 4, "b": (2, 9)}, "abc"), BernoulliArms({"a": 0.3, "b": 0.5, "c": 0.8}))
-    history = eh.simulate(policy, world, rounds=200, seed=4, checkpoints=200)
-    online = policy.fresh(seed=eh.rng.child(4, 0, 1))
-    world.reset(eh.rng.child(4, 0, 0))
-    for round in range(200):
-        if round == 90:
-            eh.save(online, tmp_path / "windows.evenhand")
-            online = eh.load(tmp_path / "windows.evenhand")
-        decision = online.ask(*world.observe())
-        online.tell(decision, *world.respond(decision))
-        assert history.pulls.values[0, 0, round].tolist() == list(online.pulls.values())
-
-
 @pytest.mark.parametrize(
     ("windows", "arms", "words"),
     [
-        ({"a": 2, "b": 3, "c": 6}, (), "no schedule keeps them, at 1 of"),
-        ({"a": 2, "b": 2, "c": 9}, (), "more than 1 by 0.111111"),
         ({"a": 0, "b": 3}, (), r"windows\['a'\]"),
-        ({"a": (3, 2), "b": 3}, (), r"windows\['a'\]"),
         ({"a": "x", "b": 3}, (), r"windows\['a'\]"),
         ({"a": True, "b": 3}, (), r"windows\['a'\]"),
-        ({}, ["a", "b"], "a dict"),
         (7, ["a", "b"], "a dict"),
     ],
 )
@@ -196,15 +131,8 @@ def test_one_window_wants_the_other_arms_by_name():
 def test_windows_longer_than_their_periods_are_kept_too():
     """Periods are 16, 64, 64, 16, 32, 16, 64, 128: a class must not take the rounds before its first play."""
 
-    class Last:
-        def choose(self):
-            return 7
-
-        def update(self, index, reward):
-            pass
-
     windows = {0: 168, 1: 96, 2: 104, 3: 24, 4: 32, 5: 16, 6: 64, 7: 256}
-    policy, last = spaced(Last(), windows, seed=1), dict.fromkeys(windows, 0)
+    policy, last = spaced(Stubborn(7), windows, seed=1), dict.fromkeys(windows, 0)
     for t in range(1, 700):
         decision = policy.ask()
         policy.tell(decision, 0.0)
@@ -257,20 +185,9 @@ def test_a_schedule_keeps_windows_of_several_plays_whatever_is_wished(seed):
             assert round < rounds or played[-rounds:].count(arm) >= plays, (promise, round, played)
 
 
-def test_a_play_beside_the_schedule_breaks_no_window_of_two_plays():
-    windows = {0: (1, 11), 1: (2, 4), 2: (2, 12), 3: (2, 11)}
-    policy, played = spaced(Scripted([2, 3, *[5] * 100]), windows, 6), []
-    for _ in range(60):
-        decision = policy.ask()
-        policy.tell(decision, 0.0)
-        played.append(decision.arm)
-    for arm, (plays, rounds) in windows.items():
-        assert all(played[at : at + rounds].count(arm) >= plays for at in range(61 - rounds))
-
-
 def test_schedules_that_are_found_keep_their_windows_and_most_sparse_windows_have_one():
     rng, tried, found = random.Random(7), 0, 0
-    while tried < 40:
+    while tried < 15:
         windows = sorted(int(3 * 66 ** rng.random()) for _ in range(rng.randint(4, 10)))
         density = sum(1 / a for a in windows)
         if not 0.6 < density <= 5 / 6 or is_sparse(chain(windows)):

@@ -10,9 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evenhand import audit
-from evenhand.errors import ArgumentError, SharesError, TableError, UnknownArmError
-from evenhand.learners import UCB1
-from evenhand.quotas import DeadlineLearn
+from evenhand.errors import SharesError, TableError, UnknownArmError
 from tests.fuzzing import many
 from tests.naming import named
 from tests.reference import quotas as slow
@@ -177,25 +175,6 @@ def test_lists_may_be_written_as_json_and_labels_that_look_like_lists_stay_label
     assert audit.promise(groups, arm="group", shares={'["F", "M"]': 0.5, "F & M": 0.2}).rounds == 3
 
 
-def test_the_logs_of_policies_pass():
-    policy, rows = DeadlineLearn(UCB1(), {"a": 0.3, "b": 0.2, "c": 0.3, "d": 1}, plays=3), []
-    for n in range(200):
-        offered = ["a", "b", "c", "d"][: 2 + n % 3]
-        decision = policy.ask(available=offered)
-        policy.tell(decision, [0.0] * len(decision.arms))
-        rows.append({"arm": list(decision.arms), "offered": offered})
-    assert audit.promise(pd.DataFrame(rows), arm="arm", shares=policy.shares, available="offered").kept
-    capped = DeadlineLearn(UCB1(), {"a": 0.3, "b": 0.1, "c": 0}, caps={"c": 0.4}, cap_tolerance=1)
-    arms = [capped.ask().arm for _ in range(200)]
-    options = {"arm": "arm", "shares": capped.shares, "caps": capped.caps}
-    assert audit.promise(pd.DataFrame({"arm": arms}), **options, cap_tolerance=1).kept
-    rotating = DeadlineLearn(UCB1(), 0, windows={"a": (2, 7), "b": 5}, arms=["a", "b", "c"])
-    arms = [rotating.ask().arm for _ in range(200)]
-    finding = audit.promise(pd.DataFrame({"arm": arms}), arm="arm", windows=rotating.windows)
-    assert finding.kept
-    assert finding.promises["promise"].tolist() == ["floor"] * 3 + ["window"] * 2
-
-
 def test_a_window_that_the_log_never_serves_is_named():
     finding = audit.promise(pd.DataFrame({"who": ["a", "b"] * 10}), arm="who", windows={"c": (2, 5)})
     assert finding.never_seen == ("c",)
@@ -215,19 +194,11 @@ TWICE = pd.DataFrame({"from": [1, 1], "arm": ["a", "a"], "share": [0.1, 0.2]})
         ({"shares": 0.1, "caps": 0.4}, SharesError, "sum of at least 1"),
         ({"shares": 0.1, "caps": 0.9, "round": "r"}, SharesError, "caps: expected a sum of at least 2"),
         ({"windows": {"a": 2, "b": (2, 3)}}, SharesError, "more than 1 by"),
-        ({"shares": 0.1, "windows": {"a": 3}, "available": "list"}, None, ""),
-        ({"shares": 0.1, "caps": 0.9, "available": "list"}, None, ""),
-        ({"shares": {("a", "b"): 0.9}, "available": "list"}, None, ""),
-        ({"shares": {("a", "b"): 0.9}, "round": "r"}, None, ""),
         ({"shares": {"a": 0.1, "b": 0}, "available": "where"}, UnknownArmError, "1: expected arms that have a share"),
         ({"shares": 0.1, "available": "no"}, TableError, "column: expected one of"),
-        ({"shares": 0.1, "available": "who"}, None, ""),
-        ({"shares": 0.1, "available": "list", "round": "r"}, None, ""),
         ({"shares": 0.1, "segment": "where", "round": "r"}, TableError, "row 2: expected the same in all rows"),
-        ({"shares": 0.1, "available": "who", "round": "r"}, TableError, "row 2: expected the same in all rows"),
         ({"shares": 0.1, "round": "no"}, TableError, "round: expected one of"),
         ({"shares": {0: {"a": 0.1, "b": 0}}}, TableError, "from: expected numbers of rounds from 1"),
-        ({"shares": {1.5: {"a": 0.1, "b": 0}}}, TableError, "from: expected numbers of rounds from 1"),
         ({"shares": {"2026-01-01": {"a": 0.1, "b": 0}}}, TableError, "from: expected numbers of rounds from 1"),
         ({"shares": {"2026-01-01": {"a": 0, "b": 0}}, "order": "when"}, TableError, "from: expected values as in"),
         ({"shares": {1: {"a": 0.1, "c": 0}}}, UnknownArmError, "row 2: expected an arm that has a share"),
@@ -236,14 +207,10 @@ TWICE = pd.DataFrame({"from": [1, 1], "arm": ["a", "a"], "share": [0.1, 0.2]})
         ({"shares": {1: {"a": 2, "b": 0}}}, SharesError, r"from 1: shares\['a'\]: expected numbers from 0 to 1"),
         ({"shares": pd.DataFrame({"from": [1], "arm": ["a"]})}, TableError, "columns 'from', 'arm' and 'share'"),
         ({"shares": TWICE}, SharesError, "each arm once at each date, got \"'a' twice from 1\""),
-        ({"shares": 0.1, "caps": 0.9, "cap_tolerance": -1}, ArgumentError, "tolerance: expected"),
     ],
     ids=named,
 )
 def test_what_cannot_be_audited_is_refused_by_name(options, error, words):
-    if error is None:
-        audit.promise(pd.DataFrame(LOG), arm="who", **options)
-        return
     with pytest.raises(error, match=words):
         audit.promise(pd.DataFrame(LOG), arm="who", **options)
 

@@ -8,11 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import evenhand as eh
 from evenhand import Promise, audit
 from evenhand.errors import ArgumentError, SharesError, TableError, UnknownArmError
 from tests.promises.generated_promises import drawn_promise
-from tests.promises.test_split import KINDS, merged, played, splittable
+from tests.promises.test_split import KINDS
 
 ROUNDS = 7
 
@@ -77,18 +76,6 @@ def test_the_finding_is_that_of_the_worst_of_all_orders(kinds):
     assert broken > 0
 
 
-@pytest.mark.parametrize("kinds", KINDS, ids=lambda kinds: " and ".join(sorted(kinds)))
-def test_logs_of_a_split_promise_keep_it_as_does_every_merge(kinds):
-    chance = random.Random(2)
-    promise, parts = next(filter(None, (splittable(kinds, seed, 3) for seed in range(99))))
-    logs = [played(part, 40, chance, "arms on offer" in kinds) for part in parts]
-    frames = [frame(log) for log in logs]
-    assert audit.promise(frames=frames, arm="arm", promise=promise, available="on").kept
-    for _ in range(5):
-        whole = frame(merged(logs, chance))
-        assert audit.promise(whole, arm="arm", promise=promise, available="on").kept
-
-
 def test_segments_are_judged_each_by_itself():
     first = pd.DataFrame({"arm": list("bab"), "shop": list("xyx")})
     logs = [first, pd.DataFrame({"arm": list("bb"), "shop": list("xz")})]
@@ -104,21 +91,6 @@ def test_segments_are_judged_each_by_itself():
     alone = audit.promise(first, arm="arm", shares={"a": 0.5, "b": 0.5}, segment="shop").promises
     rows = finding.promises[finding.promises["segment"] != "z"]
     assert alone[["arm", "segment"]].values.tolist() == rows[["arm", "segment"]].values.tolist()
-
-
-def test_one_log_is_found_as_it_is_alone():
-    log = pd.DataFrame({"arm": list("aabbbaab")})
-    promised = {"shares": {"a": 0.5, "b": 0.4}, "caps": {"a": 0.5}, "windows": {"b": 2}}
-    alone, apart = audit.promise(log, arm="arm", **promised), audit.promise(frames=[log], arm="arm", **promised)
-    assert apart.promises["broken_by"].tolist() == alone.promises["broken_by"].tolist()
-    assert apart.rounds == (8,)
-
-
-def test_the_finding_says_that_the_order_is_unknown():
-    finding = audit.promise(frames=[pd.DataFrame({"arm": ["a"]})] * 2, arm="arm", shares={"a": 0.5, "b": 0.5})
-    assert not finding.kept
-    assert "promises: broken in some order of the logs" in str(finding)
-    assert "need not have been broken in the one that happened" in str(finding)
 
 
 LOG = pd.DataFrame({"arm": ["a"], "day": [1]})
@@ -140,10 +112,6 @@ LOG = pd.DataFrame({"arm": ["a"], "day": [1]})
 def test_what_is_no_list_of_logs_or_no_promise_of_them_is_refused(given, kind, words):
     with pytest.raises(kind, match=words):
         audit.promise(arm="arm", **{"shares": {"a": 0.5, "b": 0.1}} | given)
-
-
-def test_it_is_a_name_of_the_library():
-    assert isinstance(audit.promise(frames=[LOG], arm="arm", shares={"a": 1}), eh.audit.ApartAudit)
 
 
 def test_of_logs_without_a_column_of_offers_it_is_said_that_caps_count_every_play():

@@ -1,74 +1,15 @@
 """Several arms a round, arms that are not on offer, and promises that change in mid-run, through ask and tell."""
 
-import math
-import random
-import warnings
 from fractions import Fraction as F
 
-import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import evenhand as eh
 from evenhand import Promise
 from evenhand.errors import ArgumentError, EvenhandError, RewardError, SharesError, UnknownArmError
-from evenhand.labels import Labels
-from evenhand.learners import UCB1, EpsilonGreedy, Thompson, TsallisINF
-from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairUCB
-from tests.fuzzing import many
-
-
-class Books:
-    """The promise by an arithmetic of its own: plays and rounds on offer of each arm, counted from its epoch."""
-
-    def __init__(self, shares, slack):
-        self.slack, self.counts = slack, {arm: [F(share), 0, 0] for arm, share in shares.items()}
-
-    def enter(self, offered, arms):
-        for arm in offered:
-            share, rounds, plays = self.counts[arm]
-            self.counts[arm] = [share, rounds + 1, plays + (arm in arms)]
-            assert self.counts[arm][2] >= math.floor(share * (rounds + 1)) - self.slack, (arm, self.counts)
-
-
-class Stubborn:
-    """A learner from elsewhere that always proposals the same."""
-
-    def __init__(self, proposal=0):
-        self.proposal = proposal
-
-    def choose(self):
-        return self.proposal
-
-    def update(self, index, reward):
-        pass
-
-
-LEARNERS = {
-    "ucb1": UCB1(),
-    "thompson": Thompson(seed=1),
-    "epsilon-greedy": EpsilonGreedy(0.2, seed=1),
-    "only a proposal": Stubborn(),
-}
-
-
-@pytest.mark.filterwarnings("ignore:learner. Stubborn names an arm")
-@pytest.mark.parametrize("learner", LEARNERS)
-@pytest.mark.parametrize("plays", [1, 2])
-def test_floors_are_kept_on_each_arms_own_clock(learner, plays):
-    shares = {"a": "1/2", "b": "1/3", "c": 0, "d": "1/12"}
-    policy = DeadlineLearn(LEARNERS[learner], shares, plays=plays, seed=1)
-    books, rng = Books(shares, 0), random.Random(5)
-    for round in range(300):
-        offered = rng.sample(list(shares), rng.randint(1, 4))
-        decision = policy.ask(available=offered) if round % 7 else policy.ask()
-        books.enter(offered if round % 7 else shares, decision.arms)
-        assert len(set(decision.arms)) == min(plays, len(offered) if round % 7 else 4)
-        assert round % 7 == 0 or set(decision.arms) <= set(offered)
-        assert decision.indexes == tuple(map(list(shares).index, decision.arms))
-        rewards = [float(rng.random() < 0.5) for _ in decision.arms]
-        policy.tell(decision, rewards if plays > 1 else rewards[0])
+from evenhand.learners import UCB1, Thompson, TsallisINF
+from evenhand.quotas import LFG, DeadlineLearn, FairUCB
+from tests.strategies import Stubborn
 
 
 def test_a_ranking_from_elsewhere_decides_the_slate():
@@ -90,153 +31,6 @@ def test_a_slate_is_told_whole_or_not_at_all():
         policy.tell(decision, [0.0, 1.0])
 
 
-def test_a_slate_lives_in_a_file(tmp_path):
-    policy = DeadlineLearn(Thompson(), [0.5, 0.2, 0.4, 0.0], 1.0, plays=2, seed=3)
-    still_open = policy.ask()
-    for _ in range(20):
-        policy.tell(policy.ask(available=[0, 1, 3]), [1.0, 0.0])
-    path = tmp_path / "slates.evenhand"
-    eh.save(policy, path)
-    loaded = eh.load(path)
-    for one in (policy, loaded):
-        one.tell(still_open, [0.0, 1.0])
-    for _ in range(30):
-        mine, theirs = policy.ask(), loaded.ask()
-        assert mine == theirs
-        assert mine.arms == theirs.arms
-        policy.tell(mine, [1.0, 0.0])
-        loaded.tell(theirs, [1.0, 0.0])
-
-
-@pytest.mark.parametrize("plays", [1, 3])
-def test_the_compiled_loop_is_the_conversation(plays):
-    capped = DeadlineLearn(UCB1(), [0.3, 0.1, 0.2], 1.0, caps={0: 0.4})
-    policy = DeadlineLearn(Thompson(), [0.5, 0.2, 0.4, 0.0, 0.3], plays=plays) if plays > 1 else capped
-    world = BernoulliArms(np.linspace(0.2, 0.8, len(policy.arms)).tolist())
-    history = eh.simulate(policy, world, rounds=400, seed=4, checkpoints=400)
-    assert int(history.violations.max()) == 0
-    assert history.pulls.isel(round=-1).sum() == 400 * plays
-    seeds = eh.rng.child(4, 0, 0), eh.rng.child(4, 0, 1)
-    online = policy.fresh(arms=world.arms, seed=seeds[1])
-    world.reset(seeds[0])
-    for round in range(400):
-        decision = online.ask(*world.observe())
-        online.tell(decision, *world.respond(decision))
-        assert history.pulls.values[0, 0, round].tolist() == list(online.pulls.values())
-    assert float(history.reward[0, 0, -1]) == pytest.approx(
-        float(history.pulls.values[0, 0, -1] @ world.means), rel=0.2
-    )
-
-
-def test_regret_of_slates_is_against_the_best_slate():
-    world = BernoulliArms([0.9, 0.8, 0.1, 0.0])
-    policy = DeadlineLearn(UCB1(), [0.0, 0.0, 0.25, 0.25], plays=2)
-    last = eh.simulate(policy, world, rounds=2000, seed=1, checkpoints=1).isel(policy=0, replication=0, round=-1)
-    pulls = last.pulls.values
-    assert float(last.regret) == pytest.approx(2000 * 1.7 - pulls @ world.means)
-    best = np.array([2000, 1000, 500, 500])  # what is owed, and the rest to the best, each once a round
-    assert float(last.r_regret) == pytest.approx(best @ world.means - pulls @ world.means)
-
-
-def test_arms_come_go_and_change_their_shares_with_every_promise_kept(tmp_path):
-    shares = {"a": F(1, 2), "b": F(1, 5), "c": F(1, 10)}
-    policy, rng = DeadlineLearn(UCB1(), shares, 1.0), random.Random(2)
-    books = Books(shares, 1)
-    late = policy.ask()
-    books.enter(books.counts, late.arms)
-    for round in range(600):
-        if round == 57:
-            assert policy.add("d", "1/5") == 0
-            books.counts["d"] = [F(1, 5), 0, 0]
-        if round == 120:
-            policy.retire("b")
-            del books.counts["b"]
-        if round == 200:
-            assert all(0 < lag < 2 for lag in policy.change({"a": "1/3", "c": "1/3", "d": "1/3"}).values())
-            books = Books({"a": "1/3", "c": "1/3", "d": "1/3"}, 1)
-        if round == 250:
-            eh.save(policy, tmp_path / "changed.evenhand")
-            policy = eh.load(tmp_path / "changed.evenhand")
-        if round == 300:
-            policy.retire("a")
-            del books.counts["a"]
-            policy.add("b", "1/4")
-            books.counts["b"] = [F(1, 4), 0, 0]
-        decision = policy.ask()
-        books.enter(books.counts, decision.arms)
-        policy.tell(decision, float(rng.random() < 0.5))
-    policy.tell(late, 1.0)
-    assert policy.arms == ("a", "b", "c", "d")
-    assert policy.retired == ("a",)
-
-
-def test_claims_survive_changes_in_every_round():
-    """Half and a third in turn for 600 rounds owe 250 plays."""
-    policy = DeadlineLearn(Stubborn(1), {"a": "1/2", "b": 0})
-    for round in range(600):
-        policy.ask()
-        assert policy.change({"a": "1/2" if round % 2 else "1/3", "b": 0}) == {}
-    assert policy.pulls["a"] == 250
-
-
-class Claims:
-    """What a change owes, in fractions: N >= floor(r t + carried) - a since the last change, and G(s) >= 0 by counting
-    every round up to far beyond what any of them needs."""
-
-    def __init__(self, shares, slack):
-        self.shares, self.slack, self.carried = shares, slack, dict.fromkeys(shares, F(0))
-        self.rounds, self.plays = 0, dict.fromkeys(shares, 0)
-
-    def behind(self, arm):
-        return max(F(0), self.shares[arm] * self.rounds + self.carried[arm] - self.plays[arm])
-
-    def fits(self, shares, carried):
-        def needed(s):
-            return sum(max(0, math.floor(shares[arm] * s + carried[arm]) - self.slack) for arm in shares)
-
-        return all(needed(s) <= s for s in range(1, 300))
-
-    def change(self, shares):
-        lags = {arm: self.behind(arm) for arm in self.shares}
-        self.carried = dict.fromkeys(shares, F(0))
-        for arm in sorted(lags, key=lambda arm: -lags[arm]):
-            tried = self.carried | {arm: lags[arm]}
-            if shares[arm] and self.fits(shares, tried):
-                self.carried = tried
-        self.shares, self.rounds, self.plays = shares, 0, dict.fromkeys(shares, 0)
-        return {arm: lag for arm, lag in lags.items() if lag > self.carried[arm]}
-
-
-@settings(max_examples=many(40), deadline=None)
-@given(seed=st.integers(0, 10**6), slack=st.integers(0, 2), saved=st.booleans())
-def test_what_is_carried_and_dropped_is_exact(seed, slack, saved):
-    rng = random.Random(seed)
-
-    def drawn():
-        weights, rest = [rng.randint(0, 4) for _ in range(3)], rng.choice([0, 0, 1, 5])
-        whole = max(1, sum(weights) + rest)
-        return {arm: F(weight, whole) for arm, weight in zip("abc", weights, strict=True)}
-
-    shares = drawn()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        policy, claims = DeadlineLearn(Stubborn(rng.randrange(3)), shares, slack), Claims(shares, slack)
-        for round in range(60):
-            arm = policy.ask().arm
-            claims.rounds += 1
-            claims.plays[arm] += 1
-            for other in "abc":
-                owed = math.floor(claims.shares[other] * claims.rounds + claims.carried[other]) - slack
-                assert claims.plays[other] >= owed
-            if rng.random() < 0.4:
-                shares = drawn()
-                expected = claims.change(shares)
-                assert policy.change(shares) == {arm: float(lag) for arm, lag in expected.items()}
-            if saved and round == 30:
-                rebuilt = policy.snapshot()
-                policy = DeadlineLearn.restored(rebuilt | {"state": list(rebuilt["state"])})
-
-
 def test_arms_retire_down_to_one_whose_share_still_changes():
     policy = DeadlineLearn(UCB1(), {"a": 0.3, "b": 0.2, "c": 0.1})
     policy.retire("a")
@@ -255,33 +49,6 @@ def test_who_cannot_change_says_so(call):
         getattr(FairUCB({"a": 0.1, "b": 0.2}), call)("a")
 
 
-KINDS = {
-    "lottery": lambda **more: DeadlineLearn(UCB1(), {"a": "1/10", "b": "1/5", "c": 0}, lottery=0.5, seed=1, **more),
-    "windows": lambda **more: DeadlineLearn(
-        UCB1(), Promise(dict.fromkeys("abc", 0), windows={"a": 9, "b": 9}, offers="all", **more), seed=1
-    ),
-}
-
-
-@pytest.mark.parametrize("made", KINDS.values(), ids=KINDS)
-@pytest.mark.parametrize("more", [{}, {"plays": 2}, {"caps": {"c": "1/2"}}], ids=["alone", "plays", "caps"])
-def test_lotteries_and_windows_change(made, more, tmp_path):
-    policy = made(**more)
-    assert made(**more).fresh().promise == policy.promise
-    for step in range(90):
-        if step in (30, 60):
-            policy.retire("b") if step == 30 else policy.change(Promise({"a": "1/4", "c": 0}, **more))
-            eh.save(policy, tmp_path / "policy")
-            policy = eh.load(tmp_path / "policy")
-            before, promise = policy.pulls, policy.promise
-        decision = policy.ask()
-        policy.tell(decision, dict.fromkeys(decision.arms, 1.0) if len(decision.arms) > 1 else 1.0)
-        assert "b" not in decision.arms or step < 30
-    since = {arm: pulls - before[arm] for arm, pulls in policy.pulls.items()}
-    assert promise.is_kept(since, 30)
-    assert promise.owes
-
-
 @pytest.mark.parametrize(
     ("more", "says"),
     [({"lottery": 0.5}, "lottery: expected a lottery without caps"), ({"priced": True}, "priced: expected shares of")],
@@ -298,32 +65,8 @@ def test_neither_a_lottery_nor_prices_take_a_cap_that_they_cannot_keep(more, say
     assert policy.promise.caps is None
 
 
-def test_a_promise_of_another_kind_is_kept_from_its_change_on():
-    policy = DeadlineLearn(UCB1(), Promise({"a": 0, "b": 0, "c": 0}, caps={"c": "1/2"}, offers=["a", "b"]))
-    played = []
-    for step in range(60):
-        if step == 20:
-            policy.change(Promise({"a": 0, "c": 0}, windows={"b": 4}))
-        decision = policy.ask()
-        policy.tell(decision, float(decision.arm == "a"))
-        played.append(decision.arm)
-    assert all("b" in played[start : start + 4] for start in range(20, 57))
-
-
-def test_labels_on_offer_are_looked_up_in_a_table_made_once(monkeypatch):
-    made = []
-    monkeypatch.setattr("evenhand.policy.kernel_policy.Labels", lambda labels: made.append(1) or Labels(labels))
-    policy = DeadlineLearn(UCB1(), dict.fromkeys([*"abc", "e\u0301"], "1/8"))
-    for _ in range(20):
-        policy.ask(available=["a", "c", "\u00e9"])
-    assert len(made) == 1
-    policy.add("d")
-    assert policy.ask(available=["d"]).arm == "d"
-    assert len(made) == 2
-
-
 def test_a_new_arm_waits_until_its_promise_can_be_kept():
-    policy = DeadlineLearn(Stubborn(), [0.0, "1/4", "1/4", "1/4"])
+    policy = DeadlineLearn(Stubborn(0), [0.0, "1/4", "1/4", "1/4"])
     for _ in range(3):
         policy.update(policy.choose(), 0.0)
     with pytest.raises(ArgumentError, match="knows"):
@@ -333,13 +76,9 @@ def test_a_new_arm_waits_until_its_promise_can_be_kept():
     for _ in range(3):
         policy.choose()  # rounds of which the others' rewards are still out
     assert policy.add("new", "1/4") <= 4 * 4
-    books = Books({0: "1/4", 1: "1/4", 2: "1/4"}, 0)
-    for arm in range(3):
-        books.counts[arm][1:] = [3, policy.pulls[arm]]
-    for _ in range(200):
-        decision = policy.ask()
-        books.enter([0, 1, 2], decision.arms)
-        policy.tell(decision, 1.0)
+    for round in range(4, 204):
+        policy.tell(policy.ask(), 1.0)
+        assert all(policy.pulls[arm] >= round // 4 for arm in range(3))
 
 
 @pytest.mark.parametrize("offer", [["c", "b"], ("b", "c", "b"), {"b", "c"}, {"c": 1, "b": 0}.keys(), iter("bcc")])
@@ -358,11 +97,7 @@ def refusals():
         UCB1(), Promise({"c": 0, "d": 0} | (shares or {}), windows=windows, plays=2, offers="all")
     )
     return [
-        (lambda: made(plays=0), ArgumentError, "plays"),
-        (lambda: made(plays=4), ArgumentError, "at most 3"),
         (lambda: made(plays=2, caps=0.6), SharesError, "a sum of at least 2"),
-        (lambda: made(caps={"a": 0.3}), SharesError, "at least its share"),
-        (lambda: made(caps={"a": 0.4, "b": 0.3, "c": 0.2}), SharesError, "sum of at least 1"),
         (lambda: made(caps={"z": 0.4}, arms=["a", "b", "c"]), SharesError, "no arm 'z'"),
         (lambda: made(caps={"c": "nan"}), SharesError, "numbers from 0 to 1"),
         (lambda: made(caps=0.5, cap_tolerance=-1), ArgumentError, "tolerance"),
@@ -411,22 +146,18 @@ def test_what_cannot_be_promised_is_refused_by_name(number):
         call()
 
 
-@pytest.mark.parametrize(
-    "refused",
-    [
+def test_a_refused_change_leaves_everything_as_it_was():
+    refusals = [
         lambda policy: policy.retire("nobody"),
         lambda policy: policy.add("a", 0.1),
         lambda policy: policy.add(["q"], 0.1),
         lambda policy: policy.add("q", 0.9),
         lambda policy: policy.change({"a": 1}),
         lambda policy: policy.ask(available=["nobody"]),
-    ],
-    ids=["retire", "add known", "add a list", "add too much", "change", "available"],
-)
-def test_a_refused_change_leaves_everything_as_it_was(refused):
+    ]
     policies = [DeadlineLearn(Thompson(), {"a": 0.3, "b": 0.2, "c": 0}, seed=3) for _ in range(2)]
     for round in range(60):
-        if round == 10:
+        for refused in refusals if round == 10 else ():
             with pytest.raises(ArgumentError):
                 refused(policies[0])
         decisions = [policy.ask() for policy in policies]
@@ -451,8 +182,6 @@ def test_true_and_false_are_no_labels():
 def test_caps_far_ahead_are_refused_and_sets_may_be_frozen():
     with pytest.raises(ArgumentError, match="cap_tolerance"):
         DeadlineLearn(UCB1(), [0.2, 0.3], caps=0.6, cap_tolerance=1e19)
-    with pytest.raises(ArgumentError, match="cap_tolerance: expected a finite number"):
-        DeadlineLearn(UCB1(), [0.2, 0.3], caps=0.6, cap_tolerance=-1)
     policy = DeadlineLearn(UCB1(), {frozenset(["b", "a"]): 0.5, "c": 0.2})
     assert policy.shares[("a", "b")] == F(1, 2)
 

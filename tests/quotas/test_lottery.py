@@ -1,6 +1,5 @@
 """A lottery: the promise holds surely, every arm that may be played keeps its floor, and what is said is drawn."""
 
-import math
 from fractions import Fraction as F
 
 import numpy as np
@@ -8,14 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import evenhand as eh
-from evenhand.errors import ArgumentError, SharesError
-from evenhand.learners import UCB1, Adapter, EpsilonGreedy, Thompson, TsallisINF
+from evenhand.errors import ArgumentError
+from evenhand.learners import UCB1, Adapter, Thompson, TsallisINF
 from evenhand.quotas import DeadlineLearn
 from tests.fuzzing import many
 from tests.quotas.board import quietly
 from tests.reference import quotas as slow
-from tests.strategies import Spiteful, Stubborn, tolerances
+from tests.strategies import Spiteful, tolerances
 
 FLOORS = [0.0, 0.5, 0.9, 1.0]
 
@@ -75,15 +73,13 @@ def test_every_decision_is_the_twin_s_whatever_the_learner_wishes(shares, tolera
         assert promise.is_kept(policy.pulls, t + 1)
 
 
-@pytest.mark.parametrize("tolerance", [0.0, 1.5, 5.0])
-@pytest.mark.parametrize("shares", [["1/2", "1/3", "1/6"], [0.3, 0.2, 0.1], [0.6, 0.3, 0.0]])
+@pytest.mark.parametrize(("shares", "tolerance"), [(["1/2", "1/3", "1/6"], 1.5), ([0.6, 0.3, 0.0], 0.0)])
 @pytest.mark.parametrize(
     ("learner", "evenly"),
     [
         (lambda: TsallisINF(seed=4), lambda allowed, urgent: [F(1, 3)] * 3),
         (lambda: Thompson(seed=4), lambda allowed, urgent: [F(arm in allowed, len(allowed)) for arm in range(3)]),
     ],
-    ids=["its own distribution", "an integral"],
 )
 def test_over_learners_that_draw_evenly(learner, evenly, shares, tolerance):
     policy = quietly(DeadlineLearn, learner(), shares, tolerance, lottery=0.5, seed=2)
@@ -91,40 +87,11 @@ def test_over_learners_that_draw_evenly(learner, evenly, shares, tolerance):
         policy.forget(check_round(policy, evenly))
 
 
-def test_over_a_learner_without_chance():
-    policy, twin = DeadlineLearn(UCB1(), [0.3, 0.2, 0.1], 2.0, lottery=0.5, seed=5), UCB1(arms=3)
-    for _ in range(60):
-        proposal = twin.fresh()
-        for mine, theirs in zip(proposal.engine.state, policy.engine.state.learner, strict=True):
-            mine[...] = theirs
-        proposal.engine.waiting[:] = policy.engine.waiting
-        proposal.engine.round = policy.round
-        chosen = proposal.choose()
-        decision = check_round(policy, lambda allowed, urgent, arm=chosen: [F(arm == other) for other in range(3)])
-        assert (decision.probabilities > 0).all(), "every arm may be played, so that the proposal is the first of all"
-        policy.tell(decision, [0.2, 0.5, 0.9][decision.index])
-
-
-@pytest.mark.parametrize("learner", [lambda: UCB1(), lambda: EpsilonGreedy(0.3, seed=1), lambda: TsallisINF(seed=1)])
-def test_arms_are_drawn_as_often_as_their_probabilities_say(learner):
-    counts, expected, rounds, seeds = np.zeros(3), np.zeros(3), 150, 20
-    for seed in range(seeds):
-        policy = DeadlineLearn(learner(), [0.3, 0.2, 0.1], 1.0, lottery=0.5, seed=seed)
-        for t in range(rounds):
-            decision = policy.ask()
-            counts[decision.index] += 1
-            expected += decision.probabilities
-            policy.tell(decision, float((t + decision.index) % 3 == 0))
-    # a martingale with steps of at most one: Azuma's bound, error 1e-6 over three arms
-    assert np.abs(counts - expected).max() < math.sqrt(2 * seeds * rounds * math.log(2 * 3 / 1e-6))
-
-
-@pytest.mark.parametrize("adversary", [Stubborn(0), Spiteful([0.1] * 4)], ids=["stubborn", "spiteful"])
-def test_force_is_rare_and_an_experiment_can_be_weighed(adversary):
+def test_force_is_rare_and_an_experiment_can_be_weighed():
     """Force bars an arm in three rounds of ten here; the lottery in one of ten thousand (measured, not proved:
     more than 10 in 4,000 would be a tenfold)."""
     barred = 0
-    policy = DeadlineLearn(adversary, [0.1] * 4, lottery=0.5, seed=3)
+    policy = DeadlineLearn(Spiteful([0.1] * 4), [0.1] * 4, lottery=0.5, seed=3)
     for _ in range(4_000):
         decision = policy.ask()
         barred += bool((decision.probabilities < 0.05 - 1e-12).any())
@@ -143,49 +110,15 @@ def test_tsallis_inf_is_told_the_probability_of_the_lottery():
         assert raised[arm] - raised[(arm + 1) % 3] == pytest.approx((1 - baselines[arm]) / decision.propensity)
 
 
-def test_saved_and_loaded_it_goes_on_alike(tmp_path):
-    policy = DeadlineLearn(Thompson(seed=1), {"a": 0.5, "b": "1/3"}, 2.5, lottery=0.8, seed=2)
-    for _ in range(30):
-        policy.tell(policy.ask(), 1.0)
-    eh.save(policy, tmp_path / "policy")
-    again = eh.load(tmp_path / "policy")
-    assert (again.lottery, again.tolerance, again.promise) == (0.8, 2.5, policy.promise)
-    for _ in range(50):
-        one, other = policy.ask(), again.ask()
-        assert one == other
-        policy.tell(one, 0.0)
-        again.tell(other, 0.0)
-
-
-def test_it_costs_about_the_margin_an_arm():
-    """Pulls of arms that the learner never proposes, beyond those without a lottery: about 4 each, and no more
-    later."""
-    pulls = {}
-    for lottery in (None, 0.5):
-        policy = DeadlineLearn(Stubborn(0), [0.4, 0.1, 0.1, 0.1], lottery=lottery, seed=1)
-        for _ in range(5_000):
-            policy.forget(policy.ask())
-        pulls[lottery] = np.array(list(policy.pulls.values()))
-    assert (abs(pulls[0.5] - pulls[None])[1:] <= 12).all()
-
-
 @pytest.mark.parametrize(
     ("make", "error", "words"),
     [
         (lambda: DeadlineLearn(UCB1(), [0.2, 0.3], lottery=1.5), ArgumentError, "lottery: expected"),
-        (lambda: DeadlineLearn(UCB1(), [0.2, 0.3], lottery=-0.1), ArgumentError, "lottery: expected"),
         (lambda: DeadlineLearn(UCB1(), [0.2, 0.3], lottery="much"), ArgumentError, "lottery: expected"),
         (lambda: DeadlineLearn(UCB1(), [0.2, 0.3], lottery=True), ArgumentError, "lottery: expected"),
-        (lambda: DeadlineLearn(UCB1(), [0.2, 0.9], lottery=0.5), SharesError, "shares"),
         (lambda: DeadlineLearn(UCB1(), [0.2, 0.3], 1e300, lottery=0.5), ArgumentError, "tolerance: expected"),
-        (lambda: DeadlineLearn(UCB1, [0.2, 0.3], lottery=0.5), ArgumentError, "learner: expected"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(make, error, words):
     with pytest.raises(error, match=words):
         make()
-
-
-def test_an_arm_that_can_never_be_played_is_warned_of():
-    with pytest.warns(UserWarning, match="arm 'c' has share 0"):
-        DeadlineLearn(UCB1(), {"a": 0.5, "b": 0.5, "c": 0}, lottery=0.5)

@@ -198,19 +198,6 @@ def test_late_rewards_are_those_of_granted_wishes_alone_and_a_file_keeps_which()
     assert to_bytes(policy) == to_bytes(other)
 
 
-@pytest.mark.parametrize("learner", [lambda: TsallisINF(), Elsewhere])
-def test_without_tickets_it_is_the_same(learner, plain):
-    policy, silent = (DeadlineLearn(learner(), PROMISES["shares"]["shares"], seed=5) for _ in range(2))
-    for decision, reward in rewards_of(policy, 100):
-        policy.tell(decision, reward)
-        assert silent.choose() == decision.index
-        silent.update(decision.index, reward)
-    if silent._traits.compiled:
-        assert np.array_equal(losses_of(policy), losses_of(silent))
-    else:
-        assert policy.learner.heard == silent.learner.heard
-
-
 def test_a_wish_stays_while_its_arm_is_away_and_the_learner_goes_on():
     policy = DeadlineLearn(Gains(), {"a": 0.1, "b": 0, "c": 0}, seed=5)
     for _, (decision, reward) in zip(range(400), rewards_of(policy, 400, available=["a", "c"]), strict=True):
@@ -220,14 +207,6 @@ def test_a_wish_stays_while_its_arm_is_away_and_the_learner_goes_on():
     decision = policy.ask()
     assert decision.arm == "b"
     assert policy.engine.state.learner.proposal[0] == -1
-
-
-def test_a_cap_that_is_reached_does_not_stop_the_learner():
-    policy = DeadlineLearn(Gains(), {"a": 0.1, "b": 0, "c": 0}, caps={"b": 0.01}, seed=5)
-    for decision, reward in rewards_of(policy, 300):
-        policy.tell(decision, reward)
-    assert policy.engine.state.learner.granted[0] > 150
-    assert policy.pulls["c"] > policy.pulls["a"]
 
 
 def test_a_retired_arm_is_no_longer_held_and_a_new_one_is_learned():
@@ -244,13 +223,6 @@ def test_a_retired_arm_is_no_longer_held_and_a_new_one_is_learned():
     assert policy.pulls["d"] > 150
     policy.change({"a": 0.2, "c": 0.2, "d": 0.1})
     policy.tell(policy.ask(), 1.0)
-
-
-def test_by_lottery_nothing_is_held():
-    policy = DeadlineLearn(TsallisINF(), PROMISES["shares"]["shares"], lottery=0.5, seed=5)
-    decision = policy.ask()
-    assert 0 < decision.propensity <= 1
-    assert not policy._traits.defers_refusals
 
 
 def test_chances_that_nobody_knows_are_refused():
@@ -290,12 +262,6 @@ def test_a_study_writes_down_what_was_granted(tmp_path):
     for decision in expected:
         twin.tell(decision, MEANS[decision.arm])
     assert [twin.ask().arm for _ in range(10)] == arms
-
-
-def test_the_contract_holds():
-    assert eh.check_policy(
-        DeadlineLearn(TsallisINF(), [0.3, 0, 0.4], seed=1), BernoulliArms([0.2, 0.9, 0.4]), rounds=200
-    )
 
 
 @pytest.mark.compiled

@@ -67,19 +67,6 @@ def test_every_price_is_what_scipy_finds(seed):
         assert (row.tighter, row.looser, row.cost) == pytest.approx(slopes, abs=1e-7, nan_ok=True)
 
 
-def test_a_price_is_the_dual_of_the_programme():
-    """Ten carriers with 4 % each and at most 35 %: the shadow prices are those that HiGHS reports."""
-    means = np.linspace(0.95, 0.5, 10)
-    promise = eh.Promise(dict.fromkeys(range(10), 0.04), caps=dict.fromkeys(range(10), 0.35), offers="all")
-    every = np.ones((1, 10))
-    solved = linprog(-means, A_eq=every, b_eq=[1.0], bounds=[(0.04, 0.35)] * 10)
-    found = price(promise, means)
-    assert found.cost == pytest.approx(means.max() + solved.fun)
-    floors, caps = (found.clauses[found.clauses["promise"] == kind] for kind in ("floor", "cap"))
-    np.testing.assert_allclose(floors["looser"] * 100, solved.lower.marginals, atol=1e-9)
-    np.testing.assert_allclose(caps["looser"] * 100, -solved.upper.marginals, atol=1e-9)
-
-
 def test_both_sides_of_a_corner_are_told():
     """b gets 1/10 anyway, as a may not have more than 9/10: less of the share saves nothing, more of it costs."""
     promise = eh.Promise({"a": 0, "b": 0.1, "c": 0}, caps={"a": 0.5, "c": 0.4}, offers="all")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from fractions import Fraction as F
 from html import unescape
@@ -10,7 +9,6 @@ from itertools import product
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.optimize import linprog
 from scipy.sparse import eye_array, kron
@@ -23,7 +21,6 @@ from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.kernel_set import Kernels, reason
 from evenhand.promises.promise import Promise
 from evenhand.quotas import DeadlineLearn
-from evenhand.quotas.deadline_learn import IN_VAIN
 from evenhand.quotas.quota_policy import BY_RULE
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies import Study
@@ -160,17 +157,6 @@ def test_says_that_a_price_decided():
     assert "b is worth 0.3" in policy._repr_html_()
 
 
-@pytest.mark.parametrize("learner", [Told, elsewhere], ids=["ours", "elsewhere"])
-def test_no_price_is_above_the_range(learner):
-    policy = DeadlineLearn(
-        learner(**({} if learner is Told else {"reward_range": (0, 4)})), [0, 0.5, 0.4], 10**6, priced=True
-    )
-    most = policy._rewards[1]
-    for _ in range(1500):
-        policy.ask([[1e9], [0.0], [0.0]])
-    assert list(policy.prices.values()) == [0, most, most]
-
-
 def test_saved_it_goes_on_where_it_stood():
     contexts = drawn(80)
     policy = DeadlineLearn(LinUCB(), SHARES, 3, priced=(0, 1), seed=1)
@@ -201,18 +187,6 @@ def test_a_study_replays_the_prices_and_reports_them(tmp_path):
     page = unescape((tmp_path / "report.html").read_text(encoding="utf-8"))
     assert len(dear) == sum(price > 0 for price in prices.values())
     assert all(note in page for note in (BY_RULE, *dear))
-
-
-def test_an_evaluation_says_that_the_cost_holds_for_this_rule(tmp_path):
-    rng = np.random.default_rng(2)
-    rows = {"x": rng.random(40), "y": rng.random(40), "arm": list("ab" * 20), "reward": [0, 1, 1, 0] * 10}
-    pd.DataFrame(rows).to_csv(tmp_path / "log.csv", index=False)
-    asked = ["--arm", "arm", "--reward", "reward", "--replays", "1", "--rounds", "5", "--shares", "a=0.3,b=0"]
-    names = "lin-ucb", "deadline-learn+lin-ucb", "deadline-learn+thompson"
-    asked += [word for name in names for word in ("--policy", name)]
-    found = json.loads(answer("evaluate", tmp_path / "log.csv", *asked, "--contexts", "x,y", "--json"))
-    assert [note for note in found["notes"] if note.endswith(BY_RULE)] == [f"{names[1]}: {BY_RULE}"]
-    assert [BY_RULE in one["notes"] for one in found["policies"]] == [False, True, False]
 
 
 @pytest.mark.slow
@@ -287,17 +261,6 @@ def test_only_arms_on_offer_are_priced(offers):
     assert found["ours"] == found["asked among some"] == found["asked among all"]
 
 
-def test_while_an_arm_is_away_its_price_stands_still():
-    policy = DeadlineLearn(Told(), SHARES, 20, priced=True)
-    play(policy, [[[0.9], [0.5], [0.4]]] * 30)
-    before = policy.prices
-    assert before["b"] > 0
-    for _ in range(60):
-        assert policy.ask([[0.9], [0.5], [0.4]], available=["a", "c"]).arm != "b"
-    assert policy.prices["b"] == before["b"]
-    assert policy.prices["c"] != before["c"]
-
-
 def scored():
     from river import bandit
     from sklearn.linear_model import SGDRegressor
@@ -361,11 +324,6 @@ def test_the_range_is_that_of_means():
     wide, narrow = (np.array(list(policy.prices.values())) for policy in policies)
     assert narrow == pytest.approx(wide / 10)
     assert narrow.max() > 0
-
-
-def test_a_card_says_that_prices_need_contexts():
-    policies = [DeadlineLearn(learner(), SHARES, priced=(0, 1)) for learner in (UCB1, LinUCB)]
-    assert [IN_VAIN in policy._repr_html_() for policy in policies] == [True, False]
 
 
 @pytest.mark.parametrize("said", [[0.1, 0.2], [0.1, math.nan, 0.2], "abc"])

@@ -4,20 +4,16 @@ from decimal import Decimal
 from fractions import Fraction as F
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import evenhand as eh
 from evenhand import Promise
 from evenhand.errors import ArgumentError, SharesError
-from evenhand.learners import EpsilonGreedy
 from evenhand.promises.promise import read_promise
 from evenhand.promises.reading import read_share, read_tolerance
-from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairLearn, FairUCB, HorizonFairUCB
+from evenhand.quotas import LFG, DeadlineLearn, FairLearn, FairUCB, HorizonFairUCB
 from tests.naming import named
-from tests.promises.promise_game import check_promise
 from tests.strategies import Stubborn, any_shares
 
 
@@ -25,21 +21,16 @@ from tests.strategies import Stubborn, any_shares
     ("written", "read"),
     [
         (0.07, F(7, 100)),
-        (0.29, F(29, 100)),
         (1 / 3, F(1, 3)),
-        (2 / 7, F(2, 7)),
         (1e-9, F(1, 10**9)),
         (0.1 + 0.2, F(30000000000000004, 10**17)),
         ("2%", F(1, 50)),
         (" 12.5 % ", F(1, 8)),
         ("1/3", F(1, 3)),
-        ("0.07", F(7, 100)),
         ("1e-3", F(1, 1000)),
         (F(3, 7), F(3, 7)),
         (Decimal("0.07"), F(7, 100)),
-        (0, F(0)),
         (1, F(1)),
-        (np.float64(0.07), F(7, 100)),
         (np.float32(0.07), F(7, 100)),
         (np.int64(1), F(1)),
     ],
@@ -52,13 +43,9 @@ BAD_SHARES = [-0.1, 1.0001, 2, float("nan"), float("inf"), -float("inf"), "much"
 BAD_SHARES += [
     Decimal("NaN"),
     Decimal("Infinity"),
-    "nan",
-    "-5%",
     "101%",
-    "1e999999999",
     "1e999999999%",
     "5%%",
-    np.nan,
     np.float32(-1),
     object(),
 ]
@@ -157,17 +144,6 @@ def test_shares_and_arms_must_fit_each_other(shares, arms, words):
         read_promise(shares, arms=arms)
 
 
-@pytest.mark.parametrize("shares", [{"a": 0.2, "b": "1/3"}, pd.Series({"a": 0.2, "b": 1 / 3})], ids=["dict", "series"])
-def test_shares_by_name_keep_their_names(shares):
-    policy = FairUCB(shares)
-    assert policy.arms == ("a", "b")
-    assert policy.shares == {"a": F(1, 5), "b": F(1, 3)}
-
-
-def test_one_number_serves_every_arm():
-    assert FairUCB("10%", arms=["x", "y", "z"]).shares == dict.fromkeys("xyz", F(1, 10))
-
-
 @pytest.mark.parametrize("bad", [-1, -0.001, float("nan"), float("inf"), "1", None, True, [1.0]], ids=named)
 @pytest.mark.parametrize("cls", [FairUCB, HorizonFairUCB, DeadlineLearn])
 def test_a_tolerance_that_is_no_number_from_zero_on_is_refused(cls, bad):
@@ -206,24 +182,6 @@ def test_a_foreign_learner_that_names_no_arm_is_refused_and_the_round_is_not_cou
     assert policy.open_tickets == []
 
 
-@pytest.mark.parametrize("huge", [10**400, -(10**400)], ids=["huge", "minus huge"])
-def test_numbers_beyond_floating_point_are_refused_like_any_other(huge):
-    for cls in (FairUCB, LFG, DeadlineLearn, FairLearn):
-        learner = (Stubborn(0),) if cls in (DeadlineLearn, FairLearn) else ()
-        with pytest.raises(SharesError, match=r"shares\[1\]: expected numbers from 0 to 1"):
-            cls(*learner, [0.2, huge])
-    for refused in (
-        lambda: FairUCB([0.2, 0.2], huge),
-        lambda: LFG([0.2, 0.2], eta=huge),
-        lambda: HorizonFairUCB([0.2, 0.2], huge),
-        lambda: EpsilonGreedy(huge),
-        lambda: BernoulliArms([0.2, huge]),
-        lambda: FairUCB(0.1, arms=huge),
-    ):
-        with pytest.raises(ArgumentError, match="expected"):
-            refused()
-
-
 @pytest.mark.parametrize(
     ("shares", "words"),
     [
@@ -235,10 +193,3 @@ def test_numbers_beyond_floating_point_are_refused_like_any_other(huge):
 def test_numbers_in_refusals_are_plain(shares, words):
     with pytest.raises(SharesError, match=words):
         Promise(shares)
-
-
-def test_a_check_without_fixed_shares_names_no_worst_shortfall():
-    def rotating(learner, windows, arms):
-        return DeadlineLearn(learner, eh.Promise(dict.fromkeys(arms, 0), windows=windows))
-
-    assert check_promise(rotating, cases=1, rounds=50).worst_shortfall is None

@@ -47,44 +47,16 @@ def test_fair_learn_keeps_its_promise_to_every_learner_and_is_algorithm_1(shares
     assert every_conversation(policy, rounds, seen) >= rounds
 
 
-def learner_that_breaks(shares, slack, tolerance, rounds):
-    """Search all learners under Algorithm 1 with this slack; return pulls and round of a broken promise, or None."""
-
-    def walk(t, pulls):
-        forced = slow.fair_learn(shares, slack, pulls, t)
-        for arm in range(len(shares)) if forced is None else [forced]:
-            after = tuple(n + (i == arm) for i, n in enumerate(pulls))
-            if not slow.kept(shares, tolerance, after, t):
-                return after, t
-            if t < rounds and (found := walk(t + 1, after)):
-                return found
-        return None
-
-    return walk(1, (0,) * len(shares))
-
-
-def test_the_published_rule_breaks_its_promise_where_alpha_is_not_whole():
-    halves = (F(1, 2), F(1, 2))
-    assert learner_that_breaks(halves, F(1, 2), 0.5, 8) == ((2, 0), 2)
-    assert learner_that_breaks(halves, 0, 0.5, 10) is None
-
-
-def test_algorithm_1_breaks_for_shares_above_one_over_k_even_if_they_sum_to_one():
-    shares = (F(2, 5), F(2, 5), F(1, 10), F(1, 10))
-    broken = learner_that_breaks(shares, 0, 0.0, 5)
-    assert broken is not None
-    assert broken[1] == 5
-
-
-@pytest.mark.parametrize("shares", [[0.4, 0.4, 0.1, 0.1], {"a": 0.7, "b": 0.1, "c": 0.1}, ["1/2", "0.50001"]])
-def test_fair_learn_refuses_shares_above_one_over_k_and_names_deadline_learn(shares):
-    with pytest.raises(SharesError, match=r"at most 1/\d.*(DeadlineLearn|more than 1)|more than 1"):
+@pytest.mark.parametrize(
+    ("shares", "words"),
+    [
+        ({"blue": 0.1, "red": 0.7, "green": 0.1}, r"shares\['red'\]: expected at most 1/3.*got 0\.7.*DeadlineLearn"),
+        (["1/2", "0.50001"], "more than 1"),
+    ],
+)
+def test_fair_learn_refuses_shares_above_one_over_k_and_names_deadline_learn(shares, words):
+    with pytest.raises(SharesError, match=words):
         FairLearn(Stubborn(0), shares)
-
-
-def test_the_refusal_of_a_large_share_names_the_arm_and_the_mend():
-    with pytest.raises(SharesError, match=r"shares\['red'\]: expected at most 1/3.*got 0\.7.*DeadlineLearn"):
-        FairLearn(Stubborn(0), {"blue": 0.1, "red": 0.7, "green": 0.1})
 
 
 def kept_throughout(policy, rounds):
@@ -115,22 +87,6 @@ def test_deadline_learn_keeps_its_promise_against_a_spiteful_learner(shares, tol
     kept_throughout(quietly(DeadlineLearn, Spiteful(exact), shares, tolerance), 700)
 
 
-@settings(max_examples=many(40))
-@given(shares=any_shares(), tolerance=tolerances, arm=st.integers(0, 11))
-def test_deadline_learn_keeps_its_promise_against_a_stubborn_learner(shares, tolerance, arm):
-    kept_throughout(quietly(DeadlineLearn, Stubborn(arm % len(shares)), shares, tolerance), 500)
-
-
-@pytest.mark.compiled
-@settings(max_examples=many(40))
-@given(seed=st.integers(0, 10**9), k=st.integers(2, 12), tolerance=tolerances, full=st.booleans())
-def test_deadline_learn_keeps_its_promise_for_shares_without_a_small_denominator(seed, k, tolerance, full):
-    shares = np.random.default_rng(seed).dirichlet(np.full(k, 0.4))
-    shares = shares if full else 0.95 * shares
-    exact = Promise(shares).shares
-    kept_throughout(quietly(DeadlineLearn, Spiteful(exact), shares, tolerance), 400)
-
-
 @pytest.mark.parametrize("cls", [FairLearn, DeadlineLearn])
 def test_the_promise_holds_over_tens_of_thousands_of_rounds(cls):
     shares = [0.07, 0.14, 0.29] if cls is FairLearn else [0.07, 0.14, 0.29, "1/2"]
@@ -138,25 +94,9 @@ def test_the_promise_holds_over_tens_of_thousands_of_rounds(cls):
     assert sum(pulls) == 30_000
 
 
-def test_shares_too_fine_to_count_are_refused_rather_than_rounded():
-    """Written exactly, they would have to be promised exactly; kernels count in units of 2^-60."""
-    with pytest.raises(SharesError, match=r"common denominator up to .* write them with fewer digits, or as floats"):
-        DeadlineLearn(Stubborn(3), ["0.1999999999999999999999999", "1/2", "3/10", 0])
-
-
 def test_almost_full_shares_beside_an_arm_that_is_owed_nothing_keep_every_deadline():
     policy = DeadlineLearn(Stubborn(3), ["0.19999999999999999", "1/2", "3/10", 0])
     kept_throughout(policy, 2000)
-
-
-def test_rounding_never_touches_a_share_that_was_written_exactly():
-    generator = np.random.default_rng(0)
-    for small in generator.random(300) * 1e-4:
-        promise = Promise([0.5, small, 0.5 - small])
-        numerators, denominator = promise.fixed_point
-        assert promise.shares[0] == F(1, 2)
-        assert F(numerators[0], denominator) == F(1, 2)
-        assert sum(numerators) <= denominator
 
 
 @pytest.mark.parametrize(("cls", "first"), [(FairLearn, 2), (DeadlineLearn, 7)])

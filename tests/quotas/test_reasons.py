@@ -42,7 +42,7 @@ class Drawn:
 def test_under_caps_the_reason_names_what_decided_and_is_the_game_s(ranks):
     game, seen = Caps(SHARES, CAPS, 0, 0), set()
     floors = Sets([((arm,), share) for arm, share in enumerate(SHARES)], 0)
-    for seed in range(25):
+    for seed in range(10):
         policy, now, due = DeadlineLearn(Drawn(seed, ranks), SHARES, caps=list(CAPS)), game.start, floors.start
         for round in range(1, 41):
             before, allowed = [*policy.pulls.values()], game.may_play(now)

@@ -38,13 +38,6 @@ def test_what_is_owed_pays_for_exploration():
     assert 0.2 * (1 + 1.2020569) < at[2] < 0.2 * (1 + 2 * 1.2020569) + 1e-9
 
 
-def test_a_number_gives_a_number_and_a_list_an_array():
-    promise = eh.Promise({"a": 0, "b": 0.1})
-    one, several = regret_bound(promise, [0.9, 0.7], 1000), regret_bound(promise, [0.9, 0.7], [1000])
-    assert isinstance(one, float)
-    assert several.tolist() == [one]
-
-
 @pytest.mark.parametrize(
     ("promise", "words"),
     [

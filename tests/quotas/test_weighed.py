@@ -15,6 +15,7 @@ from evenhand.errors import ArgumentError, InFlightError, SharesError
 from evenhand.learners import UCB1, Thompson
 from evenhand.quotas import BernoulliArms, DeadlineLearn
 from evenhand.studies import Study
+from tests.strategies import Stubborn
 
 SHARES = {"A": "1/4", "B": "1/5", "C": 0}
 
@@ -41,17 +42,7 @@ def most_behind(policy: Any) -> Fraction:
     return max(share * (total + largest * (open - own)) - weight for share, weight, own in each)
 
 
-class Favourite:
-    """A learner from elsewhere that always wants the arm that is owed nothing."""
-
-    def choose(self) -> int:
-        return 2
-
-    def update(self, index: int, reward: float) -> None:
-        pass
-
-
-@pytest.mark.parametrize("learner", [UCB1(), Thompson(), Favourite()], ids=["ranks", "draws", "elsewhere"])
+@pytest.mark.parametrize("learner", [UCB1(), Thompson(), Stubborn(2)], ids=["ranks", "draws", "elsewhere"])
 @pytest.mark.parametrize("in_flight", [None, 0, 3])
 def test_no_arm_is_further_behind_than_is_tolerated(learner: Any, in_flight: int | None) -> None:
     random = np.random.default_rng(4)
@@ -77,21 +68,6 @@ def test_no_arm_is_further_behind_than_is_tolerated(learner: Any, in_flight: int
     assert found.kept
     assert 0 < found.worst_shortfall <= policy.promise.tolerance
     assert told(policy) == {arm: int(log.loc[log["arm"] == arm, "tokens"].sum()) for arm in SHARES}
-
-
-def test_arms_may_come_and_go_and_their_clocks_stand_still() -> None:
-    random, rows = np.random.default_rng(8), []
-    policy = DeadlineLearn(UCB1(), promise(2500, 0), seed=3)
-    for _ in range(150):
-        offer = [arm for arm in SHARES if random.random() < 0.6] or ["C"]
-        decision = policy.ask(available=offer)
-        weight = int(random.integers(0, 4001))
-        policy.tell(decision, float(decision.arm == "C"), weight=weight)
-        rows.append((decision.arm, weight, ",".join(offer)))
-    log = pd.DataFrame(rows, columns=["arm", "tokens", "on"])
-    found = eh.audit.promise(log, arm="arm", promise=policy.promise, weight="tokens", available="on")
-    assert found.kept
-    assert 0 < found.worst_shortfall <= 2500
 
 
 def test_caps_hold_beside_shares_whatever_the_weights() -> None:
@@ -132,15 +108,10 @@ def test_too_small_a_tolerance_is_refused_with_the_one_that_is_enough() -> None:
     ("given", "words"),
     [
         ({"largest": 0}, "largest: expected a number above 0"),
-        ({"largest": "1_000"}, "largest"),
         ({"largest": None}, "largest"),
         ({"weight": ""}, "weight: expected the name"),
         ({"weight": None}, "largest: expected None without weight="),
         ({"caps": {"C": 0.9}, "in_flight": 0}, "caps: expected None beside weights that are told later, or while arms"),
-        (
-            {"caps": {"C": 0.9}, "offers": "any"},
-            "caps: expected None beside weights that are told later, or while arms",
-        ),
         (
             {"caps": {"C": 0.9}},
             "cap_tolerance: expected at least 2666.67 tokens|cap_tolerance: expected at least 2,667",
@@ -149,7 +120,6 @@ def test_too_small_a_tolerance_is_refused_with_the_one_that_is_enough() -> None:
         ({"plays": 2}, "plays: expected None beside weight.* got 2; ask for each place of a slate in turn"),
         ({"shares": {("A", "B"): 0.2}}, "shares of sets of arms"),
         ({"in_flight": 2, "offers": "any"}, "offers: expected 'all'"),
-        ({"in_flight": -1}, "in_flight"),
         ({"shares": {"A": "1/1000003", "B": 0}, "largest": "0.000000001"}, "64 bits can count"),
     ],
 )
@@ -223,7 +193,7 @@ def test_a_split_promise_is_kept_in_every_order_also_where_half_of_the_processes
     parts, random, logs = owed.split(8), np.random.default_rng(5), []
     assert sum(Fraction(str(part.tolerance)) for part in parts) == Fraction("60001.3")
     for number, part in enumerate(parts):
-        policy, waiting, rows = DeadlineLearn(Favourite(), part, seed=number), [], []
+        policy, waiting, rows = DeadlineLearn(Stubborn(2), part, seed=number), [], []
         for _ in range(40 if number % 2 else int(random.integers(5, 40))):
             weight = int(random.integers(1, 4001))
             waiting.append(policy.ask(weight=weight if in_flight is None else None))

@@ -24,7 +24,6 @@ from evenhand.errors import ArgumentError, EvenhandError, UnknownTicketError
 from evenhand.sampling import LabelQueue
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.service.routes.decisions import AskBody, TellBody
-from evenhand.similarity import PairQueue
 from evenhand.studies import Ask
 from evenhand.studies.export import bandit_frame
 from evenhand.studies.files import flat, read_csv
@@ -88,9 +87,13 @@ def both(study, method, own, *given, **named):
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_a_study_takes_what_its_policy_takes_and_records_it(name):
+def test_a_study_takes_what_its_policy_takes_records_it_and_refuses_the_rest_by_name(name):
     policy, observed, respond = example(name)
     study = eh.Study.create(":memory:", policy, name="one")
+    for call, given in ((study.ask, {"colour": "red"}), (study.tell, {"ticket": 1, "colour": "red"})):
+        with pytest.raises(ArgumentError, match=r"^(ask|tell): expected .*, got 'colour'"):
+            call(**given)
+    assert study.log.sequence == 0
     values, first, decided = shown(policy), {"contexts": observed[0]} if observed else {}, []
     for more in [{}, *({one: values[one]} for one in parameters(name, "ask") if one not in ("n", "contexts"))]:
         alone = from_bytes(to_bytes(study.policy))
@@ -111,7 +114,6 @@ def test_a_study_takes_what_its_policy_takes_and_records_it(name):
         assert through == ("told" if own is None else own)
         assert {one for one, value in extra.items() if value} <= set(study.log.record(decision).told or {})
     assert study.verify().ok
-    study.close()
 
 
 def test_several_tasks_of_a_label_queue_are_tickets_of_their_own_and_fewer_where_fewer_are_left():
@@ -128,13 +130,6 @@ def test_several_tasks_of_a_label_queue_are_tickets_of_their_own_and_fewer_where
             study.ask(n=0)
         (refusal,) = study.run([Ask(given={"n": 3})])
         assert str(refusal).startswith("ask: expected annotator, got 'n'")
-        assert study.verify().ok
-
-
-def test_a_queue_without_questions_refuses_and_nothing_has_changed():
-    with eh.Study.create(":memory:", PairQueue([[1.0], [1.0]], [1, 1], individuals=2, seed=1), name="audit") as study:
-        with pytest.raises(EvenhandError, match="nothing is left to ask for"):
-            study.ask()
         assert study.verify().ok
 
 
@@ -170,16 +165,6 @@ def test_groups_of_a_round_are_in_every_export():
         assert table["groups"].tolist() == said
         text = io.StringIO(flat(table).to_csv(index=False))
         assert read_csv(text)["groups"].tolist() == said
-
-
-@pytest.mark.parametrize("name", POLICIES)
-def test_what_a_policy_does_not_take_is_refused_by_name_and_changes_nothing(name):
-    study = eh.Study.create(":memory:", example(name)[0], name="one")
-    for call, given in ((study.ask, {"colour": "red"}), (study.tell, {"ticket": 1, "colour": "red"})):
-        with pytest.raises(ArgumentError, match=r"^(ask|tell): expected .*, got 'colour'"):
-            call(**given)
-    assert study.log.sequence == 0
-    study.close()
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -226,43 +211,27 @@ PEOPLE = [[0.5, 1.0], [0.25, 2.0]]
 GROUPS = [
     {"ann": "m", "bob": "f"},
     ["m", "f"],
-    ("m", "f"),
     np.array(["m", "f"]),
     pd.Series({"bob": "f", "ann": "m"}),
-    pd.Series(["m", "f"]),
     pl.Series(["m", "f"]),
     pa.array(["m", "f"]),
     pd.Categorical(["m", "f"]),
     deque(["m", "f"]),
     {"x": "m", "y": "f"}.values(),
     MappingProxyType({"ann": "m"}),
-    pd.DataFrame({"g": ["m", "f"]}),
     ["m"],
-    "mf",
-    3,
     b"mf",
 ]
 OFFERS = [
     [1, 2],
-    (2, 1, 2),
     {1, 2},
-    range(1, 3),
     {1: 0, 2: 0}.keys(),
-    {"x": 1}.values(),
-    deque([1]),
-    np.array([1.0, 2.0]),
-    pd.Series([1, 2]),
     pd.Series([2, 1], index=[7, 5]),
-    pl.Series([1, 2]),
-    pa.array([1, 2]),
     pa.chunked_array([[1, 2]]),
     pd.Index([1, 2]),
     ["1", "2"],
-    1,
     "1",
-    1.0,
     np.int64(1),
-    [],
     [True],
     {1: True},
     [9],
@@ -270,17 +239,10 @@ OFFERS = [
 ]
 REWARDS = [
     [1, 0],
-    (1, 0),
-    np.array([1.0, 0.0]),
     {0: 1, 1: 0},
     pd.Series({0: 1.0, 1: 0.0}),
-    pd.Series([1.0, 0.0]),
     pd.Series([1.0, 0.0], index=[4, 5]),
-    pl.Series([1.0, 0.0]),
-    pa.array([1.0, 0.0]),
-    {"x": 1, "y": 0}.values(),
     [Decimal("0.5"), Fraction(1, 3)],
-    MappingProxyType({1: 1, 0: 0}),
     [1],
     1.0,
     [True, False],
@@ -292,20 +254,15 @@ CONTEXTS = [
     [[Decimal("0.5"), Fraction(1, 3)], [0, 1]],
     pd.DataFrame([[Decimal("0.5"), 1], [0, 1]]),
     pd.Series({"u": 1.0, "v": 2.0}),
-    pd.Series([1.0, 2.0, 3.0]),
     memoryview(np.array(PEOPLE)),
     [[Fraction(10**400), 1], [0, 1]],
     [[Decimal("NaN"), 1], [0, 1]],
 ]
 ALONE = [
     Decimal("0.5"),
-    Fraction(1, 2),
     np.float32(0.5),
-    1,
     True,
     "1",
-    None,
-    [1],
     pd.Series([1.0]),
     Decimal("sNaN"),
     Fraction(10**400),

@@ -6,12 +6,10 @@ from fractions import Fraction as F
 import pytest
 
 import evenhand as eh
-from evenhand import Promise
 from evenhand.errors import ArgumentError, ClosedTicketError, ContradictionError, RewardError, SharesError
 from evenhand.learners import UCB1, Thompson
 from evenhand.quotas import DeadlineLearn
 from evenhand.studies import Ask, Change, Store, Study, bandit_frame
-from evenhand.studies.statistics.promise_check import PromiseCheck
 from evenhand.studies.statistics.state import summarize
 
 SHARES = {"a": F(1, 2), "b": "1/5", "c": 0.1}
@@ -108,16 +106,6 @@ def test_a_refused_change_leaves_no_trace():
     assert study.verify().ok
 
 
-def test_a_policy_without_changes_refuses_them_by_name():
-    study = Study.create(":memory:", eh.quotas.FairUCB({"a": 0.2, "b": 0.3}))
-    for change in (lambda: study.add("c"), lambda: study.retire("a"), lambda: study.change({"a": 0.1, "b": 0.1})):
-        with pytest.raises(ArgumentError, match="a policy whose promise can change, got 'FairUCB'"):
-            change()
-    with pytest.raises(ArgumentError, match="available"):
-        study.ask(available=["a"])
-    assert study.log.sequence == 0
-
-
 def test_who_changed_a_promise_is_on_record():
     study = changing()
     outcome = study.run([Change(kind="retire", given={"arm": "b"}, actor="ab12"), Ask()])
@@ -166,42 +154,6 @@ def test_open_slates_are_told_by_another_process():
     assert statistics.rewards[1] == statistics.counts[1]
 
 
-POLICIES = {
-    "slates": DeadlineLearn(UCB1(), {"a": 0.5, "b": 0.7, "c": 0.3, "d": 0.1}, plays=2),
-    "caps": DeadlineLearn(UCB1(), {"a": 0.3, "b": 0.0, "c": 0.1}, 1.0, caps={"b": 0.4}),
-    "sets": DeadlineLearn(UCB1(), {("a", "b"): "1/2", ("a", "b", "c"): "2/3", "c": 0.1}, arms=list("abcd")),
-    "windows": DeadlineLearn(UCB1(), Promise(dict.fromkeys("abc", 0), windows={"a": 4, "b": (2, 9)}, offers="all")),
-    "windows by periods": DeadlineLearn(UCB1(), Promise(windows={0: 7, 1: 50, 2: 60, 3: 70}, offers="all")),
-}
-
-
-@pytest.mark.parametrize("name", POLICIES)
-def test_every_promise_is_checked_and_kept(name):
-    study = Study.create(":memory:", POLICIES[name].fresh())
-    for _ in range(80):
-        decision = study.ask()
-        rewards = [float(arm in ("b", 1)) for arm in decision.arms]
-        study.tell(decision, rewards if len(rewards) > 1 else rewards[0])
-    found = study.verify()
-    assert (found.ok, found.promise_kept) == (True, True)
-    assert found.promise == "at every round"
-    assert study.statistics().kept is True
-
-
-def test_the_check_finds_broken_promises_and_impossible_arms():
-    check = PromiseCheck(DeadlineLearn(UCB1(), {"a": "1/2", "b": "1/4"}))
-    for t in range(8):
-        check.decided([0], {"available": ["a"]} if t < 4 else {})
-    assert (check.violations, check.first_violation) == (1, (8, "b"))
-    check.changed("change", {"shares": {"a": 0, "b": 0}}, {})
-    for _ in range(5):
-        check.decided([0], {})
-    assert (check.violations, check.worst) == (1, (1.0, "b", 8))
-    for played, given in (([0], {"available": ["b"]}), ([2], {}), ([0, 0], {}), (["a"], {})):
-        with pytest.raises(eh.errors.ReplayError, match="index"):
-            check.decided(played, given)
-
-
 def test_of_an_arm_that_is_owed_nothing_no_round_is_shown_in_which_it_was_owed():
     study = Study.create(":memory:", eh.quotas.DeadlineLearn(eh.learners.UCB1(), {"a": 0.0, "b": 0.9}, seed=1))
     for _ in range(20):
@@ -222,17 +174,3 @@ def test_of_a_slate_no_arm_is_said_to_be_owed_as_the_log_does_not_say_which_was(
         study.tell(decision, [0.0, 0.0])
     assert "forced" in reasons
     assert [row["last_owed_round"] for row in summarize(study)["arms"]] == [None, None, None]
-
-
-def test_the_card_of_a_study_by_lottery_counts_the_rounds_in_which_an_arm_was_certain():
-    rule = eh.quotas.DeadlineLearn(eh.learners.UCB1(), {"a": 0.9, "b": 0.1}, lottery=0.5, seed=1)
-    study = Study.create(":memory:", rule)
-    certain = 0
-    for _ in range(20):
-        decision = study.ask()
-        certain += bool({0.0, 1.0} & {*decision.probabilities.tolist()})
-        study.tell(decision, 0.0)
-    assert "had the probability 0 or 1" not in study._repr_html_()
-    study.statistics()
-    assert f"In {certain} of 20 rounds an arm on offer had the probability 0 or 1." in study._repr_html_()
-    assert certain > 0

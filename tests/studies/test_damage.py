@@ -1,7 +1,6 @@
 """A damaged store is never called sound: flipped bits, broken indexes, entries that an index no longer leads to."""
 
 import random
-import shutil
 
 import pytest
 from sqlalchemy import create_engine, text
@@ -99,23 +98,6 @@ def test_each_byte_of_an_index_is_looked_at(sound, tmp_path, number):
         for file in tmp_path.iterdir():
             file.unlink()
     assert found >= 0.8 * many(12)
-
-
-def test_a_second_decision_under_a_key_is_named(sound, tmp_path):
-    """What an index that lost an entry lets happen: the key is not found, and decided for again."""
-    path = tmp_path / "ads.evenhand"
-    shutil.copy(sound, path)
-    study = Study.open(path)
-    study.ask(key="again")
-    study._log.of_keys = lambda connection, keys: {}
-    with study.store.writing() as connection:
-        connection.exec_driver_sql("PRAGMA writable_schema = ON")
-        where = "name = 'sqlite_autoindex_events_3'"
-        connection.exec_driver_sql(f"UPDATE sqlite_master SET name = 'gone', tbl_name = 'gone' WHERE {where}")
-    study.store.close()
-    with pytest.raises(EvenhandError):
-        Study.open(path)
-    assert not verified(path)
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ import evenhand as eh
 from evenhand.errors import StoreError, UnreachableError
 from evenhand.studies import Store, Study
 from tests.forks import forked
-from tests.waiting import until
 
 SHARES = {"a": 0.2, "b": 0.3}
 LATE = 60
@@ -37,18 +36,6 @@ def test_a_writer_that_hangs_holds_up_others_for_as_long_as_is_said(shared, monk
     assert study.verify().ok
 
 
-def test_who_waits_for_another_writer_writes_after_it(shared):
-    study, other = created(shared), Study.open(shared)
-    found = []
-    waiting = threading.Thread(target=lambda: found.append(study.ask().id))
-    with other.state.writing():
-        waiting.start()
-        waiting.join(0.05)
-        assert found == []
-    waiting.join(LATE)
-    assert found == [1]
-
-
 def test_a_server_is_told_how_long_to_wait_and_the_url_has_the_last_word(database):
     for url, said in ((database, "1min"), (f"{database}&options=-c%20lock_timeout%3D5s", "5s")):
         store = Store.at(url, create=True)
@@ -59,24 +46,6 @@ def test_a_server_is_told_how_long_to_wait_and_the_url_has_the_last_word(databas
 
 
 # ---------------------------------------------------------------------- what goes wrong in between
-
-
-def test_a_block_that_raised_leaves_its_connection_usable(place):
-    study = created(place)
-    for use in (study.store.reading, study.store.writing):
-        with pytest.raises(RuntimeError, match="in between"), use():
-            raise RuntimeError("in between")
-    assert study.ask().id == 1
-
-
-@pytest.mark.parametrize("use", ["reading", "writing"])
-def test_a_connection_that_the_server_ends_is_said_and_replaced(database, use):
-    store = Store.at(database, create=True)
-    refused = pytest.raises(StoreError, match="the store did not do it: terminating connection")
-    with refused, getattr(store, use)() as connection:
-        connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
-    assert store.names() == []
-    store.close()
 
 
 @pytest.mark.parametrize("saved", [False, True])
@@ -180,29 +149,6 @@ def test_a_fork_waits_for_the_transactions_of_other_threads(tmp_path):
     assert study.verify().ok
 
 
-def test_transactions_that_do_not_end_hold_up_a_fork_only_so_long_and_all_at_once(tmp_path, monkeypatch):
-    monkeypatch.setattr("evenhand.studies.store.engine.FORKING", 0.01)
-    ads, news = (created(tmp_path / f"{name}.evenhand") for name in ("ads", "news"))
-    begun, done, waited, wait_for = threading.Event(), threading.Event(), [], threading.Condition.wait_for
-
-    def hang():
-        with ads.store.reading(), news.store.reading():
-            begun.set()
-            done.wait()
-
-    thread = threading.Thread(target=hang)
-    thread.start()
-    begun.wait()
-    noted = lambda state, free, seconds=None: wait_for(state, free, seconds) or waited.append(seconds)  # noqa: E731
-    monkeypatch.setattr(threading.Condition, "wait_for", noted)
-    for study in (ads, news):
-        assert "in the middle of a transaction" in forked(lambda study=study: study.ask().id)[0]
-    done.set()
-    thread.join()
-    assert waited[1] == 0 < waited[0]
-    assert ads.ask().id == news.ask().id == 1
-
-
 def test_what_a_child_has_decided_stays_when_its_parent_closes_the_file(tmp_path):
     study = created(tmp_path / "ads.evenhand")
     study.ask()
@@ -237,12 +183,3 @@ def test_what_is_decided_beside_a_second_store_of_one_file_stays_when_another_pr
     assert study.ask().id == 2
     run = [sys.executable, "-c", f"from evenhand.studies import Study; print(Study.open({str(file)!r}).log.sequence)"]
     assert subprocess.run(run, check=True, capture_output=True, text=True).stdout == "2\n"
-
-
-def test_many_threads_share_few_connections(shared):
-    study = created(shared)
-    threads = [threading.Thread(target=study.store.names) for _ in range(30)]
-    for thread in threads:
-        thread.start()
-    until(lambda: not any(thread.is_alive() for thread in threads))
-    assert study.store._engine.pool.checkedin() <= 5

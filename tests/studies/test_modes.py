@@ -44,19 +44,6 @@ def test_a_new_store_is_for_its_owner_alone(made, umask, tmp_path):
     assert set(modes(tmp_path).values()) == {umask}
 
 
-def test_the_files_beside_a_store_are_too(tmp_path):
-    before = os.umask(0)
-    try:
-        study = Study.create(tmp_path / "ads.evenhand", eh.quotas.FairUCB([0.2, 0.3], seed=1), name="ads")
-        study.ask()
-        found = modes(tmp_path)
-        study.close()
-    finally:
-        os.umask(before)
-    assert {"ads.evenhand", "ads.evenhand-wal", "ads.evenhand-shm"} <= set(found)
-    assert set(found.values()) == {0o600}
-
-
 def test_a_store_that_is_there_keeps_its_mode(tmp_path):
     path = tmp_path / "ads.evenhand"
     by_library(path)

@@ -8,7 +8,7 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 import evenhand as eh
-from evenhand.errors import StoreError, UnreachableError
+from evenhand.errors import UnreachableError
 from evenhand.studies import Ask, Study
 from evenhand.studies.keys import add_key, list_keys
 from evenhand.studies.store.schema import EVENTS
@@ -65,16 +65,6 @@ def running(stopping):
     return stopping
 
 
-@pytest.mark.parametrize("name", CALLS)
-def test_a_connection_that_is_lost_is_said_by_name(running, name):
-    server, study = running
-    with suppress(Exception):
-        study.log.sequence  # noqa: B018  a connection that is kept
-    server.run("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid != pg_backend_pid()")
-    with suppress(StoreError):
-        CALLS[name](study)
-
-
 def test_a_server_that_stopped_is_said_by_name_whatever_is_called(running):
     server, study = running
     study.log.sequence  # noqa: B018
@@ -94,24 +84,6 @@ def test_a_server_that_stops_within_a_transaction_is_said_by_name(running, use):
         connection.execute(text("SELECT 1"))
 
 
-@pytest.mark.parametrize("use", ["reading", "writing"])
-def test_an_error_of_ones_own_is_not_hidden_by_a_server_that_stops(running, use):
-    server, study = running
-    with pytest.raises(ZeroDivisionError), getattr(study.store, use)() as connection:  # noqa: PT012
-        connection.execute(text("SELECT 1"))
-        server.control("-m", "immediate", "stop")
-        1 / 0  # noqa: B018
-
-
-def test_entries_that_are_read_while_the_server_stops(running):
-    server, study = running
-    entries = study.log.entries()
-    next(entries)
-    server.control("-m", "immediate", "stop")
-    with pytest.raises(UnreachableError):
-        list(entries)
-
-
 def stop_behind(monkeypatch, count, stop):
     """Call `stop` when a verification has taken this many entries."""
 
@@ -122,14 +94,6 @@ def stop_behind(monkeypatch, count, stop):
             yield entry
 
     monkeypatch.setattr("evenhand.studies.verify.tracked", tracked)
-
-
-def test_a_verification_that_a_server_cuts_off_finds_nothing_out(running, monkeypatch):
-    server, study = running
-    stop_behind(monkeypatch, 700, lambda: server.control("-m", "immediate", "stop"))
-    with pytest.raises(UnreachableError, match="could not be finished: the log was not checked") as cut:
-        study.verify()
-    assert str(cut.value).count("could not be finished") == 1
 
 
 def test_a_verification_that_a_file_cuts_off_finds_nothing_out(tmp_path, monkeypatch):

@@ -92,15 +92,12 @@ def test_an_export_for_evaluation_counts_what_it_leaves_out_in_the_file_itself(t
     assert not any("leaves out" in note for note in whole.notes)
 
 
-def test_an_expired_decision_with_a_reward_is_in_the_export(tmp_path, monkeypatch):
-    time = 1_800_000_000_000_000
-    for module in ("creation", "log.state", "log.transaction"):
-        monkeypatch.setattr(f"evenhand.studies.{module}.now", lambda: time)
+def test_an_expired_decision_with_a_reward_is_in_the_export(clock):
     policy = eh.quotas.DeadlineLearn(eh.learners.UCB1(), SHARES, lottery=0.5, seed=1)
     study = Study.create(":memory:", policy, expire_after="1m", expire_reward=0)
     study.ask(count=3)
     study.tell(2, 1.0)
-    time += 60_000_000
+    clock.pass_by(60_000_000)
     study.ask()
     table = bandit_frame(study)
     assert (table["reward"].tolist(), table["decisions_left_out"].tolist()) == ([0.0, 1.0, 0.0], [0, 0, 1])

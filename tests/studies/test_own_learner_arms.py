@@ -1,8 +1,4 @@
-"""Arms that join and retire over a learner of one's own: it ranks rows, or is told; the log replays, also elsewhere."""
-
-import os
-import subprocess
-import sys
+"""Arms that join and retire over a learner of one's own: it ranks rows, or is told."""
 
 import numpy as np
 import pytest
@@ -15,7 +11,6 @@ from evenhand.quotas import DeadlineLearn
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies import Study
 from tests.quotas.test_foreign_learner import ELSEWHERE
-from tests.waiting import until
 
 
 class Ridge:
@@ -59,29 +54,14 @@ def play(study, numbers):
     return late
 
 
-WORKER = """
-import sys
-from tests.studies.test_own_learner_arms import Study, play
-study = Study.open(sys.argv[1])
-play(study, range(int(sys.argv[2]), int(sys.argv[2]) + 10))
-print("done", flush=True)
-input()
-"""
-
-
-def test_a_log_replays_with_arms_that_come_and_go_in_processes_of_which_one_is_killed(tmp_path):
+def test_a_log_replays_with_arms_that_come_and_go(tmp_path):
     place = tmp_path / "shop.evenhand"
     study = Study.create(place, DeadlineLearn(of_rows(), {"a": 0.1, "b": 0.1, "z": 0}, seed=1))
     late = play(study, range(20))
     assert study.add("c", 0.1, cap=0.5) == 0
     for one in late + play(study, range(20, 40)):
         study.tell(*one)
-    command = [sys.executable, "-c", WORKER, place, "100"]
-    environment = os.environ | {"EVENHAND_IMPORT": __name__}
-    worker = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert until(worker.stdout.readline) == b"done\n"
-    worker.kill()
-    worker.communicate()
+    play(Study.open(place), range(100, 110))
     study.retire("b")
     play(study, range(200, 220))
     study.add("b", 0.05)

@@ -61,7 +61,6 @@ def test_no_representation_or_log_shows_the_password_of_a_store(address, caplog)
     with pytest.raises(ArgumentError, match="already exists") as refusal:
         Study.create(address, policy(), name="ads")
     assert not [one for one in [*shown, str(refusal.value)] if "qz7" in one or "kxw" in one]
-    study.close()
 
 
 TAKES = [name for name in COMMANDS if any(one.name == "store" and one.required for one in command_of(name).params)]
@@ -71,27 +70,19 @@ WRONG = [
     ("postgresql://me:winter@2026geheim@127.0.0.1:1/db", ESCAPE),
     ("postgresql://me:win@ter?2026geheim@127.0.0.1:1/db", ESCAPE),
     ("postgresql://127.0.0.1:1/db?password=winter@2026geheim", ESCAPE),
-    ("postgresql://me@corp:2026geheim@127.0.0.1:1/db", ESCAPE),
     ("postgresql://127.0.0.1:1/db?password=ab&2026geheim", "names with values: name=value"),
     ("host=127.0.0.1 port=1 user=app dbname=shop password=2026geheim", SERVER),
-    ("application_name=x host=127.0.0.1 password=2026geheim", SERVER),
     ("dbname = 'shop' password = 'winter 2026geheim'", SERVER),
     ("Server=h;Pwd=2026geheim;Database=shop", SERVER),
     ("//app:2026geheim@host/db", SERVER),
     ("postgresql:/me:2026geheim@h/db", SERVER),
     ("postgresql://me:winter 2026geheim@h:port/db", ESCAPE),
     ("me:2026geheim@h/db", SERVER),
-    ("me@corp:2026geheim@h/db", SERVER),
     ("jdbc:postgresql://me:2026geheim@h/db", SERVER),
-    ("MYSQL://me:2026geheim@h/db", SERVER),
-    ("postgresql+psycopg2://u:2026geheim@host/db", SERVER),
     ("://u:2026geheim@host", SERVER),
     ("http://example.org/?password=2026geheim", SERVER),
-    ("shop?pwd=2026geheim", SERVER),
     (" postgresql://me:2026geheim@h/db", BLANKS),
-    ("postgresql://me:2026geheim@h/db\n", BLANKS),
     ("ads.evenhand\n", BLANKS),
-    ("sqlite:ads.evenhand", "three slashes"),
     ("sqlite://ads.evenhand", "three slashes"),
     ("file:ads.evenhand", "write the path alone"),
     ("rate=0.1.evenhand", "a file with : or = in its name as /folder/name"),
@@ -183,9 +174,3 @@ def test_a_question_mark_in_the_address_of_a_file_names_no_other_file(tmp_path):
     assert {path.name for path in tmp_path.glob("*.evenhand")} == {"week?1.evenhand", "week?2.evenhand"}
     with pytest.raises(ArgumentError, match=re.escape("name: expected up to 100 letters")):
         Study.create(f"sqlite:///{tmp_path}/week%3F3.evenhand", policy())
-
-
-@pytest.mark.parametrize("door", [Study.create, Study.open])
-def test_a_path_in_bytes_is_refused_by_name(door):
-    with pytest.raises(EvenhandError, match=r"store: expected a path such as .*os\.fsdecode"):
-        door(b"ads.evenhand", *([policy()] if door == Study.create else []))

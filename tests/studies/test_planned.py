@@ -45,8 +45,8 @@ def test_a_planned_change_comes_right_before_the_first_decision_after(place, clo
     assert "planned" not in promise
 
 
-def test_plans_follow_each_other_are_replaced_and_withdrawn(place, clock):
-    study = ads(place)
+def test_plans_follow_each_other_are_replaced_and_withdrawn(clock):
+    study = ads(":memory:")
     for share, begins in ((0.2, "2h"), (0.3, timedelta(hours=1)), (0.4, datetime.fromisoformat("2027-01-15T10:00Z"))):
         study.change({"a": share, "b": 0.1}, begins=begins)
     study.change({"a": 0.6, "b": 0.1}, begins="2h")
@@ -58,12 +58,13 @@ def test_plans_follow_each_other_are_replaced_and_withdrawn(place, clock):
     assert study.verify().ok
 
 
-def test_a_plan_that_no_longer_fits_is_refused_when_it_is_due_and_said(place, clock):
-    study = ads(place)
+def test_a_plan_that_no_longer_fits_is_refused_when_it_is_due_said_and_keeps_no_later_one_out(clock):
+    study = ads(":memory:")
     study.add("c")
     study.change({"a": 0.5, "b": 0.1, "c": 0.2}, begins="1h")
     study.retire("c")
-    (planned,) = summarize(study)["promise"]["planned"]
+    study.change({"a": 0.3, "b": 0.1}, begins="2h")
+    planned = summarize(study)["promise"]["planned"][0]
     assert planned["promises"][0].startswith("as things stand it would be refused: ")
     clock.pass_by(HOUR)
     study.ask()
@@ -71,13 +72,13 @@ def test_a_plan_that_no_longer_fits_is_refused_when_it_is_due_and_said(place, cl
     (refused,) = promise["refused"]
     assert refused["begins"] == datetime(2027, 1, 15, 9, tzinfo=UTC)
     assert "c" in refused["why"]
-    assert "planned" not in promise
+    assert len(promise["planned"]) == 1
     assert study.verify().ok
     assert Study.open(study.store, "ads").ask().id == 2
 
 
-def test_a_plan_that_is_due_comes_before_a_change_that_is_made_later(place, clock):
-    study = ads(place)
+def test_a_plan_that_is_due_comes_before_a_change_that_is_made_later(clock):
+    study = ads(":memory:")
     study.change({"a": 0.2, "b": 0.1}, begins="1h")
     clock.pass_by(2 * HOUR)
     study.change({"a": 0.9, "b": 0.1})
@@ -86,35 +87,19 @@ def test_a_plan_that_is_due_comes_before_a_change_that_is_made_later(place, cloc
     assert study.verify().ok
 
 
-def test_a_plan_that_no_longer_fits_keeps_no_later_one_out(place, clock):
-    study = ads(place)
-    study.add("c")
-    study.change({"a": 0.5, "b": 0.1, "c": 0.2}, begins="1h")
-    study.retire("c")
-    study.change({"a": 0.3, "b": 0.1}, begins="2h")
-    assert len(study.log.planned) == 2
-
-
 @pytest.mark.parametrize(
     ("shares", "begins", "refusal", "words"),
     [
         ({"a": 0.9, "b": 0.9}, "1h", SharesError, "they sum to 1.8"),
         ({"z": 0.1}, "1h", SharesError, "z"),
-        (
-            {"a": 0.1, "b": 0.1},
-            "2027-01-15T08:00Z",
-            ArgumentError,
-            "begins: expected a time in the future, got '2027-01",
-        ),
+        ({"a": 0.1}, "2027-01-15T08:00Z", ArgumentError, "begins: expected a time in the future, got '2027-01"),
         ({"a": 0.1, "b": 0.1}, "Monday", ArgumentError, "begins: expected a date such as 2030-12-31, a time such as"),
-        ({"a": 0.1, "b": 0.1}, datetime(2030, 1, 1), ArgumentError, "begins: expected a date such as"),
         (None, "1h", ArgumentError, "begins: expected a time for which a change is planned: none, got '2027"),
         ({"a": 0.1}, "9999-12-31T23:59-05:00", ArgumentError, "begins: expected a time from 1970 to 9998, got '9999"),
-        ({"a": 0.1}, "0001-01-01T00:00+05:00", ArgumentError, "begins: expected a time from 1970 to 9998, got '0001"),
     ],
 )
-def test_what_cannot_be_planned_is_refused_at_once(place, clock, shares, begins, refusal, words):
-    study = ads(place)
+def test_what_cannot_be_planned_is_refused_at_once(clock, shares, begins, refusal, words):
+    study = ads(":memory:")
     with pytest.raises(refusal, match=words):
         study.change(shares, begins=begins)
     assert kinds(study) == []
@@ -131,8 +116,8 @@ def test_a_planned_operation_is_read_when_it_is_made(clock):
     assert Change(kind="change", given={}, begins=NOON).due == 1_800_010_800_000_000
 
 
-def test_neither_a_repeated_key_nor_a_refused_operation_makes_a_change_that_is_due(place, clock):
-    study = ads(place)
+def test_neither_a_repeated_key_nor_a_refused_operation_makes_a_change_that_is_due(clock):
+    study = ads(":memory:")
     first = study.ask(key="one")
     study.change({"a": 0.1, "b": 0.2}, begins="1h")
     clock.pass_by(2 * HOUR)
@@ -155,8 +140,8 @@ def test_neither_a_repeated_key_nor_a_refused_operation_makes_a_change_that_is_d
 
 
 @pytest.mark.parametrize("given", [None, {"a": 0.4, "b": 0.1}])
-def test_a_plan_that_is_due_is_withdrawn_and_replaced_under_its_time_until_it_is_made(place, clock, given):
-    study = ads(place)
+def test_a_plan_that_is_due_is_withdrawn_and_replaced_under_its_time_until_it_is_made(clock, given):
+    study = ads(":memory:")
     clock.pass_by(123_456)
     study.change({"a": 0.2, "b": 0.1}, begins="1h")
     (begins,) = study.log.planned
@@ -171,8 +156,8 @@ def test_a_plan_that_is_due_is_withdrawn_and_replaced_under_its_time_until_it_is
         study.change({"a": 0.2, "b": 0.1}, begins=begins)
 
 
-def test_the_last_moment_that_can_be_planned_is_shown_as_it_is(place):
-    study = ads(place)
+def test_the_last_moment_that_can_be_planned_is_shown_as_it_is():
+    study = ads(":memory:")
     study.change({"a": 0.2, "b": 0.1}, begins="9998-12-31T23:59:59.999999")
     assert study.log.planned == [datetime(9998, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)]
     assert summarize(study)["promise"]["planned"][0]["begins"] == study.log.planned[0]

@@ -106,7 +106,6 @@ def test_several_processes_make_one_store(shared):
         assert worker.exitcode == 0
     store = Store.at(shared)
     assert sorted(store.names()) == [f"study{n}" for n in range(4)]
-    store.close()
 
 
 @pytest.mark.parametrize("shared", ["file"], indirect=True)

@@ -2,16 +2,13 @@
 
 import json
 import zipfile
-from collections import Counter
 from fractions import Fraction
 from random import Random
 
 import pytest
 
 import evenhand as eh
-from evenhand import registry
-from evenhand.checks import examples
-from evenhand.errors import ArgumentError, EvenhandError
+from evenhand.errors import ArgumentError
 from evenhand.promises.promise import read_promise
 from evenhand.studies import Study
 from evenhand.studies.log.chain import Birth, Entry, digest_of
@@ -20,17 +17,15 @@ from evenhand.studies.proofs.files import write_proof
 from evenhand.studies.proofs.verify import Followed, follow, lines_of
 from evenhand.studies.statistics.checkpoint import Count
 from tests.cli.shell import answer, refused
-from tests.naming import timed
+from tests.reference import proofs as reference
 
 ARMS = ("a", "b", "c", "d")
-SLACK = 1
-"""Of the caps."""
 BIRTH = Birth("shop", "quotas/any", "00", 1_764_000_000_000_000)
 PROMISES = {
     "floors": {"shares": {"a": "1/7", "b": "0.3", "c": 0, "d": 0}},
     "slack": {"shares": {"a": "1/3", "b": "1/3", "c": "1/5", "d": 0}, "tolerance": 2.5},
     "sets": {"shares": {"a": "1/9", "b": 0, "c": 0, "d": 0, ("a", "b"): "2/5", ("c", "d"): "0.01"}},
-    "caps": {"shares": dict.fromkeys(ARMS, 0), "caps": {"a": "1/3", "b": "0", "c": "0.9"}, "cap_tolerance": SLACK},
+    "caps": {"shares": dict.fromkeys(ARMS, 0), "caps": {"a": "1/3", "b": "0", "c": "0.9"}, "cap_tolerance": 1},
     "windows": {"shares": dict.fromkeys(ARMS, 0), "windows": {"a": 4, ("b", "c"): (3, 9), "d": (2, 11)}},
     "slates": {"shares": {"a": "1/2", "b": "1/3", "c": 0, "d": 0, ("a", "c"): "0.9"}, "plays": 2, "windows": {"d": 5}},
 }
@@ -82,133 +77,44 @@ def drawn_log(rng, policy, rounds, changes=()):
     return entries
 
 
-def excused_in(entries, caps):
-    """The tickets that no cap counts: those of rounds in which arms are away, and all others at their caps."""
-    found, plays, clocks = set(), Counter(), Counter()
-    for one in (one for one in entries if one.kind == "ask"):
-        offer, arm = json.loads(one.given).get("available", ARMS), json.loads(one.decision)["arm"]
-        live = {cap[3][0]: cap for cap in caps if cap[0] < one.sequence <= (cap[1] or one.sequence)}
-        clocks.update(cap for other, cap in live.items() if other in offer)
-        limits = {other: -(-cap[4] * clocks[cap] // cap[5]) + SLACK for other, cap in live.items()}
-        if len(offer) < len(ARMS) and all(a in live and plays[live[a]] >= limits[a] for a in offer):
-            found.add(one.ticket)
-        elif arm in live:
-            plays[live[arm]] += 1
-    return found
-
-
-def worst_of(entries, clauses):
-    """The largest shortfall of each clause, counted anew for every prefix of the log, as the page of proofs defines it:
-    {(begun, kind, arms): shortfall}, a clause given as (begun, ended, kind, arms, p, q, wait)."""
-    clauses = list(clauses)
-    worst, excused = {}, excused_in(entries, [one for one in clauses if one[2] == "cap"])
-    for begun, ended, kind, arms, p, q, wait in clauses:
-        clock, moments, most = -wait, [], 0
-        for one in entries[begun:ended]:
-            if one.kind != "ask":
-                continue
-            decided, offer = json.loads(one.decision), json.loads(one.given).get("available")
-            played = [arm for arm in decided.get("arms", [decided["arm"]]) if arm in arms]
-            if offer is not None and not set(offer) & set(arms):
-                continue
-            clock += 1
-            moments += [clock] * len(played) * (kind != "cap" or one.ticket not in excused)
-            if kind == "window":
-                most = max(most, clock - ([0] * p + moments)[-p])
-            else:
-                most = max(most, (p * clock - q * len(moments)) * (1 if kind == "floor" else -1))
-        worst[begun, kind, tuple(arms)] = most
-    return worst
-
-
-def stated(log):
-    return {(c["said"][0], c["kind"], tuple(log.arms[i] for i in c["arms"])): log.most(c) for c in log.clauses}
-
-
-def clauses_of(policy, begun=0, ended=None):
-    for clause in policy.promise.clauses:
-        p, q = clause.rate if isinstance(clause.rate, tuple) else clause.rate.as_integer_ratio()
-        yield begun, ended, clause.kind, clause.arms, p, q, 0
+def counted(policy, entries):
+    """The books of a study, the lines of its proof, and what a verifier makes of them that counts every prefix anew."""
+    count = Count(policy, BIRTH)
+    said = [count.take(one) for one in entries]
+    lines = [count.proof.header, *(json.dumps([*e, *([s] if s else [])]) for e, s in zip(entries, said, strict=True))]
+    proof = reference.Proof(lines[0])
+    for line in lines[1:]:
+        proof.entry(json.loads(line))
+    return count, lines, proof
 
 
 @pytest.mark.parametrize("name", PROMISES)
 @pytest.mark.parametrize("rounds", [1, 3, 40])
 def test_the_books_state_the_worst_shortfall_of_all_prefixes(name, rounds):
     policy = Anything(**PROMISES[name])
-    entries = drawn_log(Random(rounds), policy, rounds)
-    count = Count(policy, BIRTH)
-    for one in entries:
-        count.take(one)
+    count, _, proof = counted(policy, drawn_log(Random(rounds), policy, rounds))
     log = count.proof.log
-    worst = worst_of(entries, clauses_of(policy))
-    assert stated(log) == worst
-    assert log.kept() == count.check.kept
+    assert log.root() == proof.root()
+    assert log.kept() == proof.kept() == count.check.kept
     assert log.problems == []
-    most = max((Fraction(v, c["q"]) for c in log.clauses if c["kind"] == "floor" for v in [log.most(c)]), default=0)
+    most = max((Fraction(log.most(c), c["q"]) for c in log.clauses if c["kind"] == "floor"), default=0)
     assert float(most) == pytest.approx(count.check.worst_case()["worst_shortfall"] or 0)
-    asked = [json.loads(one.decision) for one in entries if one.kind == "ask"]
-    assert log.plays == [sum(arm in one.get("arms", [one["arm"]]) for one in asked) for arm in ARMS]
 
 
 def test_clauses_go_on_over_changes_as_the_books_of_a_study_do():
-    policy = Anything(shares={"a": "1/4", "b": "1/5", "c": 0, ("a", "c"): "1/3"}, cap_tolerance=SLACK)
+    policy = Anything(shares={"a": "1/4", "b": "1/5", "c": 0, ("a", "c"): "1/3"}, cap_tolerance=1)
     changes = [
         (10, "retire", {"arm": "b"}, None),
         (15, "add", {"arm": "e", "share": "1/6", "cap": "1/5"}, 7),
         (40, "add", {"arm": "b", "share": "1/9"}, 3),
         (60, "change", {"shares": {"a": "1/3", "b": "1/8", "c": 0, "e": "1/7"}}, {}),
     ]
-    entries = drawn_log(Random(5), policy, 90, changes)
-    count = Count(policy, BIRTH)
-    said = [count.take(one) for one in entries]
-    at = [i + 1 for i, one in enumerate(entries) if one.kind in ("retire", "add", "change")]
-    retired, first, back, other = at
-    clauses = [
-        (0, other, "floor", ("a",), 1, 4, 0),
-        (0, retired, "floor", ("b",), 1, 5, 0),
-        (0, other, "floor", ("a", "c"), 1, 3, 0),
-        (first, other, "floor", ("e",), 1, 6, 7),
-        (first, other, "cap", ("e",), 1, 5, 0),
-        (back, other, "floor", ("b",), 1, 9, 3),
-        (other, None, "floor", ("a",), 1, 3, 0),
-        (other, None, "floor", ("b",), 1, 8, 0),
-        (other, None, "floor", ("e",), 1, 7, 0),
-        (other, None, "cap", ("e",), 1, 5, 0),
-    ]
-    assert stated(count.proof.log) == worst_of(entries, clauses)
-    assert count.proof.log.kept() == count.check.kept
-    lines = [count.proof.header, *(json.dumps([*e, *([s] if s else [])]) for e, s in zip(entries, said, strict=True))]
+    count, lines, proof = counted(policy, drawn_log(Random(5), policy, 90, changes))
+    assert len(proof.clauses) == 10
+    assert count.proof.log.kept() == proof.kept() == count.check.kept
     log, problems = follow(lines)
     assert problems == ([] if log.kept() else ["the promise was broken"])
-    assert log.root() == count.proof.log.root()
-
-
-def test_the_tree_is_that_of_rfc_6962():
-    """Against the recursion of the RFC, section 2.1, with the leaves of the empty log and of 30 longer ones."""
-    from hashlib import sha256
-
-    def head(leaves):
-        if len(leaves) == 1:
-            return leaves[0]
-        k = 1
-        while 2 * k < len(leaves):
-            k *= 2
-        return sha256(b"\x01" + head(leaves[:k]) + head(leaves[k:])).digest()
-
-    policy = Anything(**PROMISES["floors"])
-    count = Count(policy, BIRTH)
-    leaves = [sha256(b"\x00" + count.proof.header.encode()).digest()]
-    for one in [None, *drawn_log(Random(1), policy, 20)]:
-        if one is not None:
-            count.take(one)
-            note = ""
-            if one.kind == "ask":
-                decided = json.loads(one.decision)
-                note = "\x1f".join([str(one.ticket), str(one.at), str(decided["index"]), "", decided["arm"]])
-            leaves.append(sha256(b"\x00" + f"{one.digest}\x1f{note}".encode()).digest())
-        log = count.proof.log
-        size = (len(leaves) - 1).to_bytes(8, "big")
-        assert log.root() == sha256(b"\x02" + size + head(leaves) + log.books()).hexdigest()
+    assert log.root() == count.proof.log.root() == proof.root()
 
 
 # ---------------------------------------------------------------------- checkpoints
@@ -277,29 +183,14 @@ def test_the_checkpoint_of_another_study_is_refused(study):
         study.verify(known={**known, "study": "shop"})
 
 
-@pytest.mark.parametrize("name", [timed(entry.name) for entry in registry.entries("policy")])
-def test_the_proof_of_every_policy_finds_nothing_wrong(name):
-    policy, world = next(iter(examples(registry.get(name).cls)))
-    study = Study.create(":memory:", policy, name="study")
-    world.reset(seed=3)
-    for _ in range(6):
-        try:
-            ticket = study.ask(*world.observe())
-        except EvenhandError:
-            break
-        study.tell(ticket, *world.respond(ticket))
-    found = study.verify()
-    assert found.ok, found.problems
-    assert found.checkpoint["entries"] == found.entries
-    assert found.checkpoint["kept"] == (found.promise_kept if found.promise == "at every round" else None)
-
-
-def test_arms_that_are_written_alike_have_no_proof():
+def test_arms_that_are_written_alike_have_no_proof(tmp_path):
     study = Study.create(":memory:", eh.quotas.DeadlineLearn(eh.learners.UCB1(), {1: 0.2, "1": 0.3}), name="ads")
     study.ask()
     found = study.verify()
     assert found.ok
     assert found.checkpoint is None
+    with pytest.raises(ArgumentError, match="proof: expected a study whose arms are written differently"):
+        write_proof(study.log, tmp_path / "s.zip")
 
 
 def test_a_followed_log_refuses_what_is_no_header():
@@ -324,12 +215,6 @@ def test_a_proof_is_exported_with_what_checks_it(tmp_path):
     refused(ArgumentError, "--proof: expected a file ending in .zip", "export", place, "--proof", tmp_path / "s.tar")
     refused(ArgumentError, "a file that can be written", "export", place, "--proof", tmp_path / "no" / "s.zip")
     refused(ArgumentError, "or -; or --proof, got", "export", place)
-
-
-def test_arms_that_are_written_alike_cannot_be_proved(tmp_path):
-    study = Study.create(":memory:", eh.quotas.DeadlineLearn(eh.learners.UCB1(), {1: 0.2, "1": 0.3}), name="ads")
-    with pytest.raises(ArgumentError, match="proof: expected a study whose arms are written differently"):
-        write_proof(study.log, tmp_path / "s.zip")
 
 
 def test_shares_of_a_weight_are_not_counted_and_said():

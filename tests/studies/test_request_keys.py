@@ -18,8 +18,8 @@ SHARES = {"ads": 0.2, "news": 0.3}
 
 
 @pytest.fixture
-def study(place):
-    return Study.create(place, eh.quotas.FairUCB(SHARES, seed=1), name="ads")
+def study():
+    return Study.create(":memory:", eh.quotas.FairUCB(SHARES, seed=1), name="ads")
 
 
 WAYS = {
@@ -42,20 +42,6 @@ def test_whoever_asks_again_gets_the_same_decisions(first, again):
     assert study.log.sequence == max(len(before), len(after)) == len({one.id for one in before + after})
     assert WAYS[first](study, "night", 1)[0] == after[0]
     assert study.verify().ok
-
-
-def test_the_shell_and_the_library_mean_the_same_decisions(tmp_path):
-    store = tmp_path / "ads.evenhand"
-    Study.create(store, eh.quotas.FairUCB(SHARES, seed=1)).close()
-    (one,) = asked(store, "--key", "night")
-    three = asked(store, "--key", "night", "--count", "3")
-    assert three[0] == one
-    assert asked(store, "--key", "night", "--count", "2") == three[:2]
-    with Study.open(store) as study:
-        assert [one.id for one in study.ask(key="night", count=5)] == [1, 2, 3, 4, 5]
-        assert study.ask(key="night").id == 1
-        assert [event.key for event in study.log.events()] == ["night", *(f"night#{i}" for i in range(1, 5))]
-        assert study.frame()["key"].tolist() == [study.log.record(ticket).key for ticket in range(1, 6)]
 
 
 LIKE = ["k.1", "k.2", "k#0", "k#1", "k#2", "k.1.1", "k#1#1", "k#1.1", "k.01", "k.0", "k#00", "k.", "k#", ".1", "k"]
@@ -138,15 +124,11 @@ def shown():
 @pytest.mark.parametrize(
     ("given", "named"),
     [
-        ((ONES,), {}),
         ((TWOS,), {}),
         ((), {}),
-        (([[1.0]],), {}),
         (("nonsense",), {}),
         ((TWOS,), {"available": ["nobody"]}),
-        ((), {"available": []}),
         ((), {"colour": "red"}),
-        ((ONES, GROUPED, None, None), {}),
         ((ONES,), {"contexts": TWOS}),
         ((object(),), {}),
     ],

@@ -3,25 +3,23 @@
 import dataclasses
 
 import pytest
-from sqlalchemy import delete, insert, update
+from sqlalchemy import delete, insert
 
 import evenhand as eh
-from evenhand import registry
-from evenhand.checks import examples
-from evenhand.errors import ArgumentError, EvenhandError
+from evenhand.errors import ArgumentError
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies import Study
 from evenhand.studies.log.chain import digest_of
 from evenhand.studies.store.schema import EVENTS, SNAPSHOTS
-from tests.naming import timed
+from tests.studies.test_verify import Stingy, change
 
 SHARES = {"ads": 0.2, "news": 0.3}
 
 
 @pytest.fixture
-def study(place, monkeypatch):
+def study(monkeypatch):
     monkeypatch.setattr("evenhand.studies.log.replay.ENTRIES", 8)
-    study = Study.create(place, eh.quotas.FairUCB(SHARES, seed=1), name="ads")
+    study = Study.create(":memory:", eh.quotas.FairUCB(SHARES, seed=1), name="ads")
     converse(study, 9)
     return study
 
@@ -59,32 +57,6 @@ def test_marks_may_be_taken_anywhere(study):
         mark = study.verify(since=mark)
         assert mark.ok
         assert told(mark) == told(study.verify())
-
-
-@pytest.mark.parametrize("name", [timed(entry.name) for entry in registry.entries("policy")])
-def test_every_policy_is_verified_in_steps(name):
-    policy, world = next(iter(examples(registry.get(name).cls)))
-    study = Study.create(":memory:", policy, name="study")
-    world.reset(seed=3)
-    mark, waiting = None, []
-    for t in range(9):
-        try:
-            ticket = study.ask(*world.observe())
-        except EvenhandError:
-            break
-        waiting.append((ticket, world.respond(ticket)))
-        if t % 3 == 2:
-            mark = study.verify(since=mark)
-            assert mark.ok, mark.problems
-            late, happened = waiting.pop(0)
-            study.tell(late, *happened)
-    finding = study.verify(since=mark)
-    assert told(finding) == told(study.verify())
-
-
-def change(study, at, /, **values):
-    with study.store.writing() as connection:
-        connection.execute(update(EVENTS).where(EVENTS.c.sequence == at).values(**values))
 
 
 def test_a_change_after_the_mark_is_found(study):
@@ -131,8 +103,6 @@ def test_a_history_that_was_written_anew_after_the_mark_is_replayed(study):
 
 
 def test_a_promise_that_breaks_after_the_mark_is_found(scratch_registry):
-    from tests.studies.test_verify import Stingy
-
     scratch_registry(Stingy)
     study = Study.create(":memory:", Stingy(until=6), name="stingy")
     for _ in range(3):

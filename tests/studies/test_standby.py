@@ -14,7 +14,7 @@ from tests.studies.test_processes import acknowledged
 from tests.studies.worker import nursery
 from tests.waiting import until
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.nightly]
 
 SHARES = {"a": "1/5", "b": "3/10"}
 
@@ -99,4 +99,3 @@ def test_a_promoted_standby_has_all_that_was_acknowledged(pair, tmp_path):
         counts[arm] += 1
         assert all(counts[label] >= int(Fraction(share) * t) for label, share in SHARES.items()), t
     assert study.verify().problems == ()
-    study.close()

@@ -11,7 +11,6 @@ from sqlalchemy.dialects.postgresql import psycopg
 import evenhand as eh
 from evenhand.studies import Ask, Study, Tell
 from evenhand.studies.log.chain import Entry
-from evenhand.studies.log.log import ALL, SOME
 from evenhand.studies.store.schema import EVENTS
 
 SHARES = {"a": 0.2, "b": 0.3}
@@ -82,13 +81,6 @@ def test_a_call_takes_as_many_steps_in_a_log_four_times_as_long(studies, name):
 def test_a_report_on_an_old_ticket_takes_as_many_steps_where_tickets_expire():
     small, large = (Counted(filled(size, expire_after="7d")).of(CALLS["tell"]) for size in SIZES)
     assert large <= small + SLACK
-
-
-def test_the_counter_sees_a_statement_that_reads_the_whole_log(studies, monkeypatch):
-    by_sequence = ALL.where(SOME).order_by(EVENTS.c.sequence)
-    monkeypatch.setattr("evenhand.studies.log.log.OF_TICKETS", by_sequence)
-    small, large = (study.of(CALLS["record"]) for study in studies)
-    assert large > 3 * small > 3 * SIZES[0]
 
 
 def test_a_server_finds_the_entries_of_a_ticket_by_their_index(database):

@@ -1,6 +1,6 @@
 """The statistics against its slow twin; what it remembers, for every kind of policy."""
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import numpy as np
@@ -196,25 +196,6 @@ def test_a_promise_is_checked_between_all_moments(scripted):
     assert 4323 not in [moment.round for moment in statistics.moments]
 
 
-@pytest.mark.parametrize(
-    "policy",
-    [
-        eh.quotas.DeadlineLearn(eh.learners.Thompson(seed=1), {"ads": 0.7, "news": 0.3}, 1.0, seed=1),
-        eh.quotas.FairUCB({"ads": 0.2, "news": 0.3}, seed=1),
-        eh.learners.EpsilonGreedy(arms=["ads", "news"], seed=1),
-    ],
-    ids=lambda policy: type(policy).__name__,
-)
-def test_late_and_forgotten_reports(policy):
-    study = Study.create(":memory:", policy)
-    study.run([Ask()] * 12)
-    study.run([Tell(ticket=ticket, given={"reward": ticket / 12}) for ticket in (12, 3, 7, 1)])
-    study.run([Forget(ticket=ticket) for ticket in (2, 11)])
-    study.run([Ask()] * 3)
-    twin = compared(study, study.statistics(), getattr(policy, "promise", None))
-    assert (twin["told"], twin["forgotten"], len(twin["open"])) == (4, 2, 9)
-
-
 # ---------------------------------------------------------------------- every kind of policy
 
 
@@ -244,32 +225,6 @@ def test_similarity_draws_nobody_one_or_several(select):
 
 def nobody(study):
     return sum(event.kind == "ask" and event.decision["index"] < 0 for event in study.log.events())
-
-
-def test_rounds_with_nobody_are_rounds(scripted, monkeypatch):
-    def ask(self, index):
-        self.round += 1
-        return Decision(self.round, self.round, index, index, None, "nobody")
-
-    monkeypatch.setattr(Scripted, "ask", ask)
-    monkeypatch.setattr(Scripted, "holds_when", None)
-    monkeypatch.setattr(Scripted, "__init__", _plain)
-    study = Study.create(":memory:", Scripted(), name="nobody")
-    for index in (-1, -1, 2, -1):
-        study.ask(index)
-    statistics = study.statistics()
-    assert (statistics.rounds, statistics.labels, statistics.counts.tolist()) == (4, [0, 1, 2], [0, 0, 1])
-    assert [(moment.round, moment.counts.tolist()) for moment in statistics.moments] == [
-        (1, [0, 0, 0]),
-        (2, [0, 0, 0]),
-        (3, [0, 0, 1]),
-        (4, [0, 0, 1]),
-    ]
-
-
-def _plain(self, shares=None, tolerance=0.0, round=0):
-    self.promise, self.arms, self.round, self.open = None, (), round, set()
-    self.snapshot = lambda: {"round": self.round, "open": [], "shares": None, "tolerance": 0.0}
 
 
 @pytest.mark.parametrize("name", ["sampling/uniform", "sampling/proportional"])
@@ -346,65 +301,6 @@ def test_a_quota_around_a_group_policy_counts_both():
     assert statistics.kept
 
 
-# ---------------------------------------------------------------------- threads
-
-PATIENCE = 120
-
-
-def together(*works):
-    """Run each in a thread of its own; return what was raised."""
-    raised = []
-
-    def run(work):
-        try:
-            work()
-        except BaseException as error:
-            raised.append(error)
-
-    threads = [threading.Thread(target=run, args=(work,), daemon=True) for work in works]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(PATIENCE)
-        assert not thread.is_alive()
-    assert raised == []
-
-
-@pytest.mark.parametrize("kind", ["memory", "file"])
-def test_eight_threads_on_one_study_and_on_two_of_one_store(kind, tmp_path):
-    place = ":memory:" if kind == "memory" else tmp_path / "ads.evenhand"
-    first = Study.create(place, eh.quotas.FairUCB([0.3, 0.3], seed=1), name="first")
-    second = Study.create(first.store, eh.quotas.FairUCB([0.3, 0.3], seed=2), name="second")
-    other = Study.open(first.store, "second")
-    seen = {"first": [], "second": []}
-
-    def talk(study, rounds=12):
-        def work():
-            for _ in range(rounds):
-                decision = study.ask()
-                study.tell(decision, 0.5)
-                seen[study.name].append(decision.id)
-
-        return work
-
-    def look():
-        for study in (first, second, other) * 6:
-            statistics = study.statistics()
-            assert statistics.rounds == statistics.counts.sum() == len(statistics.last_arms)
-            assert statistics.told + len(statistics.open) == statistics.rounds
-            waiting = len(study.open_tickets)
-            assert study.policy.round >= waiting
-            assert study.verify().problems == ()
-            for event in study.log.events():
-                assert study.log.record(event.ticket).ticket == event.ticket
-
-    together(talk(first), talk(first), talk(first), talk(second), talk(other), talk(other), look, look)
-    assert {name: sorted(ids) for name, ids in seen.items()} == {"first": [*range(1, 37)], "second": [*range(1, 37)]}
-    for study in (first, second):
-        assert (study.log.sequence, study.open_tickets, study.verify().problems) == (72, [], ())
-    first.close()
-
-
 @pytest.mark.parametrize("kind", ["memory", "file"])
 def test_whoever_reads_the_events_can_write_and_holds_nobody_up(kind, tmp_path):
     place = ":memory:" if kind == "memory" else tmp_path / "ads.evenhand"
@@ -415,11 +311,11 @@ def test_whoever_reads_the_events_can_write_and_holds_nobody_up(kind, tmp_path):
     assert study.log.sequence == 6
     half = study.log.events()
     assert next(half).sequence == 1
-    together(study.ask)
+    with ThreadPoolExecutor(1) as elsewhere:
+        elsewhere.submit(study.ask).result()
     assert [event.sequence for event in half] == [2, 3, 4, 5, 6]
     assert [event.sequence for event in study.log.events(5)] == [6, 7]
     assert list(study.log.events(7)) == []
-    study.close()
 
 
 @pytest.mark.parametrize("saved", [False, True])

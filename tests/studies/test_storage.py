@@ -1,16 +1,13 @@
 """Studies are kept in our stores and in those that others bring, as long as these keep the contract of a storage."""
 
-import contextlib
 import functools
 from contextlib import contextmanager
 
 import pytest
-from sqlalchemy import text
 
-from evenhand.studies import Storage, Store, Study
+from evenhand.studies import Store
 from tests.studies.conftest import empty_database
 from tests.studies.storage_contract import CHECKS, LASTING, check_store
-from tests.studies.test_store import policy
 
 
 class Outsider:
@@ -58,16 +55,6 @@ class Half(Outsider):
             raise failed
 
 
-class Forgetful(Outsider):
-    """Undoes what a block wrote."""
-
-    @contextmanager
-    def writing(self):
-        with contextlib.suppress(ZeroDivisionError), self._inner.writing() as connection:
-            yield connection
-            raise ZeroDivisionError
-
-
 class Fickle(Outsider):
     """Lets a reader see what is committed while it reads."""
 
@@ -75,32 +62,6 @@ class Fickle(Outsider):
     def reading(self):
         with self._inner._block(self._inner._ways.outside) as connection:
             yield connection
-
-
-class Leaky(Outsider):
-    """Hands on errors of the driver."""
-
-    @contextmanager
-    def reading(self):
-        with self._inner._engine.begin() as connection:
-            connection.exec_driver_sql("BEGIN")
-            yield connection
-
-
-class Bare(Outsider):
-    """Makes no table for summaries."""
-
-    def __init__(self, place):
-        super().__init__(place)
-        with self.writing() as connection:
-            connection.execute(text("DROP TABLE IF EXISTS summaries"))
-
-
-class Nameless(Outsider):
-    """Lists no studies."""
-
-    def names(self):
-        return []
 
 
 def places(kind, request, tmp_path):
@@ -123,27 +84,9 @@ def test_stores_keep_the_contract(made, kind, request, tmp_path):
     ("broken", "check"),
     [
         (Half, "whole: a block that raised left \\['undone'\\]"),
-        (Forgetful, "kept: of the rows 'first' and 'later', the place opened again holds \\[\\]"),
         (Fickle, "one state: a reader saw \\[\\], and \\['late'\\] in the same block"),
-        (Leaky, "refusals: a refused statement raised OperationalError, not StoreError"),
-        (Bare, "tables: the tables \\['summaries'\\] are missing"),
-        (Nameless, "same decisions: names\\(\\) is \\[\\] after the study 'ads' was created"),
     ],
 )
 def test_a_storage_that_breaks_the_contract_is_named(broken, check, tmp_path):
     with pytest.raises(AssertionError, match=f"^{check}"):
         check_store(lambda name: broken(tmp_path / f"{name}.evenhand"))
-
-
-def test_a_study_lives_in_a_storage_from_outside(tmp_path):
-    storage = Outsider(tmp_path / "ads.evenhand")
-    assert isinstance(storage, Storage)
-    study = Study.create(storage, policy())
-    study.tell(study.ask(), 1.0)
-    assert (study.name, study.store) == ("ads", storage)
-    study.close()
-    with storage.writing() as connection:
-        assert connection.execute(text("UPDATE studies SET name = 'news' WHERE name = 'ads'")).rowcount == 1
-    again = Study.open(storage, "news")
-    assert again.log.sequence == 2
-    again.close()

@@ -1,8 +1,6 @@
 """Summaries: views that begin with one show what a log read from its first entry shows, or the log is read."""
 
 import random
-import subprocess
-import sys
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 
@@ -238,21 +236,10 @@ def _refused(*given):
     raise StoreError("read only")
 
 
-def test_two_sessions_keep_what_each_has_read(place):
-    study = Study.create(place, plain_shares(), name="ads")
-    sessions = [session_of(study), session_of(study)]
-    for turn in range(6):
-        converse(study, 10, turn)
-        keep_all(sessions[turn % 2])
-        if turn % 3 == 2:
-            keep_all(sessions[(turn + 1) % 2])
-        assert shown(session_of(study)) == laid_open([*fresh(study)])
-
-
-def test_sessions_of_several_processes_keep_at_the_same_time(place):
-    study = Study.create(place, plain_shares(), name="ads")
+def test_sessions_of_several_processes_keep_at_the_same_time(shared):
+    study = Study.create(shared, plain_shares(), name="ads")
     converse(study, 10, 1)
-    stores = [study.store if place == ":memory:" else Store.at(place) for _ in range(4)]
+    stores = [Store.at(shared) for _ in range(4)]
 
     def kept(store):
         for _ in range(10):
@@ -260,60 +247,6 @@ def test_sessions_of_several_processes_keep_at_the_same_time(place):
 
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(kept, stores)) == [None] * 4
-
-
-KEEPING = """
-import os, signal, sys
-from sqlalchemy import event
-from sqlalchemy.pool import Pool
-from evenhand.service.sessions import Session
-from evenhand.studies import Study
-
-last = [None]
-
-def count(statement):
-    if last[0] is not None:
-        last[0] -= 1
-        if last[0] == 0:
-            print(statement.split()[0], flush=True)
-            os.kill(os.getpid(), signal.SIGKILL)
-
-def kept(until):
-    event.listen(Pool, "connect", lambda connection, record: connection.set_trace_callback(count))
-    study = Study.open(sys.argv[1], "ads")
-    session = Session(study)
-    study.tell(study.ask(), 1.0)
-    with session.reading():
-        session._kept = -(10**9)
-        last[0] = until
-        session.keep(1)
-    print("kept", flush=True)
-    os._exit(0)
-
-for line in sys.stdin:
-    if os.fork() == 0:
-        kept(int(line))
-    os.wait()
-    print("gone", flush=True)
-"""
-
-
-@pytest.mark.slow
-def test_a_process_that_is_killed_leaves_a_summary_that_fits(tmp_path):
-    """Killed before each statement of keeping, which the database tells, until all of them are done."""
-    study = Study.create(tmp_path / "ads.evenhand", plain_shares(), name="ads")
-    said = []
-    command = [sys.executable, "-c", KEEPING, str(tmp_path / "ads.evenhand")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as processes:
-        while "kept" not in said:
-            print(len(said) + 1, file=processes.stdin, flush=True)
-            said.append(processes.stdout.readline().strip())
-            assert processes.stdout.readline() == "gone\n"
-            assert shown(session_of(study)) == laid_open([*fresh(study)])
-    assert said[-2] == "COMMIT", said
-    assert {"BEGIN", "INSERT"} & set(said), said
-    assert stored(study.store).sequence > 0
-    assert study.verify().ok
 
 
 def test_a_summary_is_written_when_enough_is_new_and_at_the_end(monkeypatch):

@@ -21,10 +21,10 @@ def run(study, statement, /, **values):
 
 
 @pytest.fixture
-def people(place):
+def people():
     """A study with contexts of Ann and Ben, and an open ticket of each."""
     pytest.importorskip("cryptography")
-    study = Study.create(place, eh.groups.LinearThompson({"a": "F", "b": "M"}, seed=1), name="ads")
+    study = Study.create(":memory:", eh.groups.LinearThompson({"a": "F", "b": "M"}, seed=1), name="ads")
     for n in range(6):
         study.tell(study.ask(np.array(ROWS) + n / 10, subject=("Ann", "Ben")[n % 2], key=f"visit {n}"), n % 2)
     study.ask(ROWS, subject="Ann"), study.ask(ROWS, subject="Ben")
@@ -74,8 +74,8 @@ def test_a_bad_row_of_one_person_stops_this_person_alone(people, damage, fresh):
         assert study.log.record(8).status in ("forgotten", "told")
 
 
-def test_a_damaged_decision_is_an_error_by_name(place):
-    study = Study.create(place, eh.quotas.FairUCB(SHARES, seed=1), name="ads")
+def test_a_damaged_decision_is_an_error_by_name():
+    study = Study.create(":memory:", eh.quotas.FairUCB(SHARES, seed=1), name="ads")
     study.tell(study.ask(), 0.5)
     for decision in ("{", "[]", '{"index": "x"}', '{"index": 10.5}'):
         run(study, "UPDATE events SET decision = :decision WHERE sequence = 1", decision=decision)

@@ -92,17 +92,6 @@ def test_an_entry_of_this_version_that_does_not_replay_is_a_problem(place, upgra
     assert "entry 1, written by version version 1" in finding.problems[0]
 
 
-def test_code_that_decides_alike_needs_nothing(place, upgrade, monkeypatch):
-    study = grown(place, rounds=3)
-    monkeypatch.setattr("evenhand.studies.log.replay.policy_version", lambda policy: "version 1.1")
-    later = Study.open(study.store)
-    later.tell(later.ask(), 1.0)
-    finding = later.verify()
-    assert finding.ok
-    assert finding.notes == ()
-    assert finding.replayed == finding.entries == 8
-
-
 def test_snapshots_of_each_version_s_beginning_stay(place, upgrade, monkeypatch):
     monkeypatch.setattr("evenhand.studies.log.replay.ENTRIES", 4)
     study = grown(place, rounds=10)

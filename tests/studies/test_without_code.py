@@ -56,7 +56,6 @@ def test_all_but_the_choices_is_checked(foreign):
         foreign.ask()
 
 
-@pytest.mark.parametrize("digests", ["as they were", "computed anew"])
 @pytest.mark.parametrize(
     ("chances", "wrong"),
     [
@@ -71,7 +70,7 @@ def test_all_but_the_choices_is_checked(foreign):
         ("[0.0,1.0]", None),
     ],
 )
-def test_chances_that_cannot_be_are_found(foreign, chances, wrong, digests):
+def test_chances_that_cannot_be_are_found(foreign, chances, wrong):
     log = entries(foreign)
     before = log[2]["decision"]
     start = before.index('"probabilities":') + len('"probabilities":')
@@ -79,10 +78,6 @@ def test_chances_that_cannot_be_are_found(foreign, chances, wrong, digests):
     log[2]["decision"] = before[:start] + chances + before[before.index("]", start) + 1 :]
     if wrong is None:  # a chance of 0 may be one of an arm that cannot be played, never of the one that was
         wrong = played == 0
-    if digests == "as they were":
-        change(foreign, 3, decision=log[2]["decision"])
-        assert foreign.verify().problems[0] == "entry 3 was changed after it was written: its digest does not match"
-        return
     without_snapshots(foreign)
     rewritten(foreign, log)
     problems = foreign.verify().problems
@@ -136,16 +131,12 @@ def without_noise(dumped):
 
 FORMS = {
     "a number": lambda by: 1e6 * (1 + by),
-    "near zero": lambda by: by / 1e4,
     "an array": lambda by: np.array([1e6, by * 100, np.nan, np.inf]),
     "nested": lambda by: {"coef": [(1.0, 2.0 - by)], "intercept": math.nan},
 }
 """What a learner may remember, off by a part of it."""
 OTHERS = {
-    "a count": (3, 4),
-    "a longer list": ([1.0], [1.0, 1.0]),
     "another key": ({"a": 1.0}, {"b": 1.0}),
-    "another shape": (np.ones((2, 1)), np.ones((1, 2))),
     "another type": (np.ones(2), np.ones(2, np.float32)),
     "bytes": (b"1.0000", b"1.0001"),
     "a count in an array": (np.array([10**7]), np.array([10**7 + 1])),
