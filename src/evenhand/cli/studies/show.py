@@ -67,11 +67,11 @@ def show(
             return
         statistics = running.statistics()
         found = summarize(running, statistics)
-        found["open_tickets"] = running.open_tickets
+        found["open_tickets"] = sorted(statistics.open)
         after, found["expire_reward"] = running.log.expire_after, running.log.expire_reward
         found["expire_after"] = None if after is None else after.total_seconds()
         found["latest"] = [_row(record) for record in running.log.latest(LATEST)]
-        policy = running.state.bare_copy()
+        policy, _ = running.state.described(statistics.promise)
         tables = _tables(policy)
         notes = [*found["notes"], *notes_of(policy), *tables.get("notes", ())]
         found |= tables | {"notes": notes, "cost": cost_in_log(policy, statistics)}
@@ -236,7 +236,7 @@ def _beyond_shares(promise: dict[str, Any], decisions: int) -> list[str]:
     for epoch in promise.get("history", ()):
         shares = ", ".join(f"{one['label']} {one['share']:.4g}" for one in epoch["shares"])
         when = "" if epoch["at"] is None else f" ({epoch['at']:%Y-%m-%d %H:%M}, {epoch['kind']})"
-        lines.append(f"Shares from round {epoch['round']}{when}: {shares}.")
+        lines.append(f"Shares from round {epoch['round']}{when}: {'; '.join([shares, *epoch['others']])}.")
     for plan in promise.get("planned", ()):
         promises = "; ".join(plan["promises"])
         lines.append(f"From the first decision after {in_utc(plan['begins'])}: {promises}.")

@@ -39,7 +39,7 @@ def study_report(place: str, name: str | None, call: Sequence[str], since: str, 
         found, seen, frame = running.verify(), running.statistics(), running.frame()
         inside, only = between(moments_of(frame["at"], "at"), since, until, "decisions")
         first, last, before = 1, len(frame), Statistics(None)
-        arms, policy = summarize(running, seen)["arms"], running.state.bare_copy()
+        arms, policy = summarize(running, seen)["arms"], running.state.described(seen.promise)[0]
         if since or until:
             first, last = int(inside.argmax()) + 1, last - int(inside[::-1].argmax())
             chosen = np.linspace(first, last, MOMENTS).astype(int).tolist()
