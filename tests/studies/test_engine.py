@@ -245,4 +245,6 @@ def test_many_threads_share_few_connections(shared):
     for thread in threads:
         thread.start()
     until(lambda: not any(thread.is_alive() for thread in threads))
-    assert study.store._engine.pool.checkedin() <= 5
+    pool = study.store._engine.pool
+    assert pool.checkedin() <= 5
+    assert (pool.size(), pool._max_overflow, pool.timeout()) == (5, 10, 30)  # as docs/workers.md says
