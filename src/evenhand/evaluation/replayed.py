@@ -58,7 +58,7 @@ def evaluate_learners(
     sure, most, why = _lengths(ready, logged)
     lengths = _doubled(sure, most) if settings.rounds is None else [whole("rounds", settings.rounds, low=2)]
     if not lengths:
-        hint: str = f"{why}; use a longer log"
+        hint = f"{why}; use a longer log"
         if not logged.counted and logged.contexts is None:
             alone = " out if the log's choices depended on nothing but its own arms and rewards"
             hint = Wording(f"{hint}, or leave ", argument("propensity"), alone)
@@ -81,7 +81,7 @@ def evaluate_learners(
             raise TableError(expected("rounds", what, lengths[0], "ask for fewer" if settings.rounds else hint))
     shortest = min(len(run.rewards) for run in chain(*runs.values()))
     rounds = max((length for length in lengths if length <= shortest), default=lengths[0])
-    runs = {name: [Replayed(*(part[:rounds] for part in run)) for run in each] for name, each in runs.items()}
+    runs = {name: [Replayed(run.arms[:rounds], run.rewards[:rounds]) for run in each] for name, each in runs.items()}
     there = {name: [run for run in each if len(run.rewards) == rounds] for name, each in runs.items()}
     if settings.interval == "normal":
         for run in chain(*there.values()):

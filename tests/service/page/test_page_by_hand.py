@@ -112,15 +112,22 @@ def test_fifty_arms_stay_legible(visitor, fake):
     fake.studies["many"] = many = Played("many", {f"arm {i}": 0.01 for i in range(50)}, 500)
     visitor.watch("many")
     assert len(visitor.all("#arms tbody tr")) == 50
-    assert len(visitor.all("#chart-shares .legend svg")) == 6
-    arms = many.state()["arms"]
-    behind, largest = (sorted(arms, key=lambda arm: -arm[name]) for name in ("owed", "decisions"))
-    drawn = list(dict.fromkeys(arm["label"] for arm in (*behind[:3], *largest)))[:6]
-    assert {name.text for name in visitor.all("#chart-shares .legend .name")} == set(drawn)
+    behind = sorted(many.state()["arms"], key=lambda arm: -arm["owed"])
+    assert {name.text for name in visitor.all("#chart-shares .legend .name")} == {arm["label"] for arm in behind[:24]}
+    assert "Lines: 24 arms and 26 others, not drawn" in visitor.text(".chooser summary")
     visitor.all(".chooser summary")[0].click()
     unchosen = visitor.all(".chooser input:not(:checked)")[0]
     unchosen.click()
-    assert len(visitor.all("#chart-shares .legend svg")) == 7
+    assert len(visitor.all("#chart-shares .legend svg")) == 25
+
+
+def test_who_is_promised_something_is_drawn_and_then_the_largest(visitor, fake):
+    fake.studies["some"] = some = Played("some", {f"arm {i}": 0.05 * (i < 8) for i in range(50)}, 500)
+    visitor.watch("some")
+    arms = some.state()["arms"]
+    largest = sorted(arms, key=lambda arm: -arm["decisions"])
+    drawn = list(dict.fromkeys(arm["label"] for arm in (*arms[:8], *largest)))[:11]
+    assert {name.text for name in visitor.all("#chart-shares .legend .name")} == set(drawn)
 
 
 def test_arms_sort_by_any_number(visitor, fake):
