@@ -89,7 +89,7 @@ def evaluate_learners(
     notes = _notes(logged, settings, rounds, lengths, min(map(len, there.values())), (sure, most, why))
     choices = 1 if settings.interval == "anytime" and settings.replays == 1 else len(lengths)
     error, last = (1 - settings.level) / choices, np.array([rounds])
-    found = {name: _evaluation(ready[name], there[name], logged, rounds, notes, settings, error) for name in ready}
+    found = {name: _evaluation(ready[name], there[name], logged, notes, settings, error) for name in ready}
     error /= 2 if settings.each else len(policies)
     bounds = {name: tuple(_bounds(_rewards(there[name]), error, settings.interval, last)[0].tolist()) for name in ready}
     first, *others = runs
@@ -149,12 +149,7 @@ def _lengths(policies: Mapping[str, Any], logged: Logged) -> tuple[int, int, str
 
 
 def _notes(
-    logged: Logged,
-    settings: ReplaySettings,
-    rounds: int,
-    lengths: list[int],
-    there: int,
-    limits: tuple[int, int, str],
+    logged: Logged, settings: ReplaySettings, rounds: int, lengths: list[int], there: int, limits: tuple[int, int, str]
 ) -> tuple[str, ...]:
     sure, most, why = limits
     mean = "of one replay" if settings.replays == 1 else f"the mean of {settings.replays} replays"
@@ -224,17 +219,13 @@ def _bounds(rewards: Floats, error: float, interval: Interval, at: Ints) -> Floa
 
 
 def _evaluation(
-    policy: Any,
-    runs: list[Replayed],
-    logged: Logged,
-    rounds: int,
-    notes: tuple[str, ...],
-    settings: ReplaySettings,
-    error: float,
+    policy: Any, runs: list[Replayed], logged: Logged, notes: tuple[str, ...], settings: ReplaySettings, error: float
 ) -> Evaluation:
     import pandas as pd
 
-    rewards, at, table = _rewards(runs), np.array(look_rounds(rounds)), weights_of(logged, None)
+    rewards, table = _rewards(runs), weights_of(logged, None)
+    rounds = rewards.shape[1]
+    at = np.array(look_rounds(rounds))
     means = np.cumsum(rewards.mean(axis=0))[at - 1] / at
     bounds = _bounds(rewards, error, settings.interval, at)
     return Evaluation(

@@ -155,9 +155,10 @@ def new(
         for line in _about(study, made, known):
             print_text(line)
         if learned:
-            gone = f"; left out: {sum(left_out.values()):,} of arms that are not on offer, {listed([*left_out])}"
-            rest = gone if left_out else ""
-            print_text(f"Learned from {learned:,} rows of {learn}; the promise counts none of them{rest}.")
+            rest = f"; left out: {sum(left_out.values()):,} of arms that are not on offer, {listed([*left_out])}"
+            print_text(
+                f"Learned from {learned:,} rows of {learn}; the promise counts none of them{rest * bool(left_out)}."
+            )
         elif told:
             print_text(f"It starts without experience: of {arms_from} only the arms were read; {LEARNS}")
         say_notes(made)

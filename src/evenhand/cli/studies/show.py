@@ -34,7 +34,7 @@ from evenhand.promises.clause import Clause
 from evenhand.studies import Study
 from evenhand.studies.log.durations import duration, in_utc
 from evenhand.studies.log.log import Record
-from evenhand.studies.statistics.state import summarize
+from evenhand.studies.statistics.state import described, summarize
 
 LATEST = 5
 MOST = 60
@@ -68,10 +68,9 @@ def show(
         statistics = running.statistics()
         found = summarize(running, statistics)
         found["open_tickets"] = sorted(statistics.open)
-        after, found["expire_reward"] = running.log.expire_after, running.log.expire_reward
-        found["expire_after"] = None if after is None else after.total_seconds()
+        found |= {name: running.log.setting.get(name) for name in ("expire_reward", "expire_after")}
         found["latest"] = [_row(record) for record in running.log.latest(LATEST)]
-        policy, _ = running.state.described(statistics.promise)
+        policy, _ = described(running, statistics)
         tables = _tables(policy)
         notes = [*found["notes"], *notes_of(policy), *tables.get("notes", ())]
         found |= tables | {"notes": notes, "cost": cost_in_log(policy, statistics)}

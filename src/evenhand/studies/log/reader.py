@@ -63,8 +63,12 @@ class Reader:
     def first_policy(self) -> Any:
         """The policy as it was when the study was created, which says what it promised: it can be asked nothing where
         the functions of its learner are not here."""
-        with self._store.reading() as connection, stand_ins():
-            return first_replay(connection, self._log).policy
+        return self.first()[0]
+
+    def first(self) -> tuple[Any, list[str]]:
+        """Return the first policy, and the names of the functions of its learner that are not here."""
+        with self._store.reading() as connection, stand_ins() as absent:
+            return first_replay(connection, self._log).policy, absent
 
     def entries(self, after: int = 0) -> Iterator[Entry]:
         """Yield the entries after the one numbered `after`, as they are stored."""

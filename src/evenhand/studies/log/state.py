@@ -15,25 +15,16 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from evenhand.errors import ArgumentError, ErasedError, EvenhandError, StateFileError, Wording, expected
-from evenhand.learners.functions import not_repeated, stand_ins
+from evenhand.errors import ArgumentError, ErasedError, EvenhandError, Wording, expected
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.rehearsal import compile_ahead
 from evenhand.processes import is_left_held, renew_in_child
-from evenhand.quotas.quota_policy import QuotaPolicy
 from evenhand.studies.log.codec import now
 from evenhand.studies.log.durations import read_expiry
 from evenhand.studies.log.log import Log
 from evenhand.studies.log.operations import Arguments, Operation
 from evenhand.studies.log.replay import Replay
-from evenhand.studies.log.snapshots import (
-    first_replay,
-    latest_replay,
-    mark_version,
-    only_snapshot,
-    save_latest,
-    take_snapshot,
-)
+from evenhand.studies.log.snapshots import latest_replay, mark_version, only_snapshot, save_latest, take_snapshot
 from evenhand.studies.log.subjects import Erasure, Subjects
 from evenhand.studies.log.transaction import Transaction
 from evenhand.studies.store.schema import SNAPSHOTS, SUBJECTS
@@ -84,20 +75,6 @@ class LivePolicy:
         """Return a copy of the policy as it is now, without its open tickets, however many there are."""
         with self.lock:
             return self.now().copy()
-
-    def described(self, promise: Any) -> tuple[Any, list[str]]:
-        """Return a policy that says of itself what it is, and what is missing of it: a bare copy or, where functions of
-        its learner are not here, the policy as it was at first, but with what is promised now."""
-        try:
-            return self.bare_copy(), []
-        except StateFileError:
-            with self._store.reading() as connection, stand_ins() as absent:
-                first = first_replay(connection, self._log).policy
-            if not absent:
-                raise
-            if isinstance(first, QuotaPolicy):
-                first.promise = promise
-            return first, [f"{not_repeated(absent)}, and what it has learned is not shown"]
 
     def open_tickets(self) -> list[int]:
         """Return the numbers of the tickets that are neither told nor forgotten nor expired."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from evenhand.errors import ArgumentError, EvenhandError
+from evenhand.errors import ArgumentError, EvenhandError, StateFileError
+from evenhand.learners.functions import not_repeated
 from evenhand.policy.traits import traits_of
 from evenhand.promises.clause import AT_MOST, in_words
 from evenhand.promises.clause_counts import Excused, Outage
 from evenhand.promises.versions import changed
+from evenhand.quotas.quota_policy import QuotaPolicy
 from evenhand.studies.log.codec import moment, revive
 from evenhand.studies.log.operations import apply
 from evenhand.studies.statistics.statistics import RECENT, Statistics
@@ -58,7 +60,7 @@ def summarize(study: Study, statistics: Statistics | None = None) -> dict[str, A
     believing the rewards, in sentences.
     """
     statistics = study.statistics() if statistics is None else statistics
-    policy, missing = study.state.described(statistics.promise)
+    policy, missing = described(study, statistics)
     traits = traits_of(policy)
     bias = _bias(traits.bias)
     return {
@@ -75,6 +77,20 @@ def summarize(study: Study, statistics: Statistics | None = None) -> dict[str, A
         "groups": _groups(statistics),
         "notes": [*missing, *statistics.notes],
     }
+
+
+def described(study: Study, statistics: Statistics) -> tuple[Any, list[str]]:
+    """Return a policy that says of itself what it is, and what is missing of it: a copy without its open tickets; where
+    functions of its learner are not here, the policy as it was at first, but with what is promised now."""
+    try:
+        return study.state.bare_copy(), []
+    except StateFileError:
+        policy, absent = study.log.first()
+        if not absent:
+            raise
+        if isinstance(policy, QuotaPolicy):
+            policy.promise = statistics.promise
+        return policy, [f"{not_repeated(absent)}, and what it has learned is not shown"]
 
 
 def _arms(statistics: Statistics, membership: Any) -> list[dict[str, Any]]:
