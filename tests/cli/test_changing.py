@@ -126,6 +126,10 @@ def test_each_part_of_a_promise_changes_by_itself(tmp_path):
         asked(store, "--count", "30")
         assert answer("change", store, *given) == f"changed: {expected}\n"
         assert Study.open(store).state.bare_copy().promise == expected
+    shown = " ".join(answer("show", store).split())
+    assert "Shares from round 1: 0 0.2, b 0.2, c 0." in shown
+    assert "change): 0 0.2, b 0.2, c 0; c at most 1/2 of the rounds. Shares from round 61" in shown
+    assert "c 0; c at most 1/2 of the rounds; 0 at least twice in any 25 rounds. Shares from round 91" in shown
     asked(store, "--count", "30")
     assert "was kept at every round" in answer("verify", store)
     answer("change", store, "--tolerance", "5", "--from", "2999-12-01")

@@ -67,6 +67,20 @@ def test_a_new_study_learns_from_a_log_and_its_promise_counts_none_of_it(tmp_pat
         assert study.verify().ok
     alone = answer("new", tmp_path / "t", "-p", "ucb1", "--arms-from", tmp_path / "log.csv", "--arm", "item")
     assert "It starts without experience: of " in alone
+    two = answer("new", tmp_path / "v", "-p", "ucb1", "--arms", "a,b", "--seed", "1", *log)
+    assert "Learned from 80 rows of " in two
+    assert "none of them; left out: 40 of arms that are not on offer, c." in " ".join(two.split())
+    twin = eh.learners.UCB1(arms=["a", "b"], seed=1)
+    twin.learn(frame[frame["item"] != "c"], arm="item", reward="click")
+    with Study.open(tmp_path / "v") as study:
+        assert [study.ask().arm for _ in range(9)] == [twin.ask().arm for _ in range(9)]
+    two = ("new", tmp_path / "w", "-p", "ucb1", "--arms", "a,b")
+    body = json.loads(answer(*two, "--json", *log))
+    assert (body["learned"], body["left_out"]) == (80, {"c": 40})
+    (tmp_path / "bad.csv").write_text("item,click\nc,1\na,2\n")
+    bad = ("--learn", tmp_path / "bad.csv", *log[2:])
+    refused(TableError, "row 2: expected numbers in [0, 1]", *two, "--name", "x", *bad)
+    refused(TableError, "row 1: expected one of the arms", "new", tmp_path / "w", "-p", "ucb1", "--arms", "x,y", *log)
     refused(TableError, "got 'clicks'", "new", tmp_path / "u", "-p", "ucb1", *log[:-1], "clicks")
     assert not (tmp_path / "u").exists()
     (tmp_path / "s.json").write_text('{"policy": "sampling/optimistic", "groups": ["u", "v"]}')

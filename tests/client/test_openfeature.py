@@ -6,6 +6,7 @@ import asyncio
 import subprocess
 import sys
 import uuid
+from threading import Event
 from types import SimpleNamespace
 
 import pytest
@@ -19,6 +20,7 @@ from evenhand.client import Client, openfeature
 from evenhand.client.openfeature import EvenhandProvider, _first
 from evenhand.errors import ArgumentError, ServiceError
 
+LATE = 60
 ANN, BOB = EvaluationContext("ann"), EvaluationContext("bob")
 
 
@@ -268,6 +270,26 @@ def test_of_a_service_that_is_away_nobody_waits_for_an_answer(flags, monkeypatch
     there.append(True)
     assert [asked(later) for later in (6, 10, 10)] == [ErrorCode.GENERAL, ErrorCode.GENERAL, None]
     assert sent[5:] == ["/studies", f"/studies/{one.flag}/ask"]
+
+
+def test_nobody_waits_for_the_look_whether_a_service_is_back(flags, monkeypatch):
+    """The look hangs until the test ends it: who waited for it would find it ended."""
+    one, looking, end, ended = flags("red", "blue"), Event(), Event(), []
+
+    def send(client, call):
+        if call.path == "/studies":
+            looking.set()
+            ended.append(end.wait(LATE))
+        raise ServiceError("no answer")
+
+    monkeypatch.setattr(Client, "_send", send)
+    for _ in range(openfeature.FAILURES + 1):
+        one.client.get_string_value(one.flag, "none", ANN)
+    assert looking.wait(LATE)
+    found = [one.client.get_string_details(one.flag, "none", ANN) for _ in range(20)]
+    assert {(each.value, each.error_code) for each in found} == {("none", ErrorCode.GENERAL)}
+    assert not ended
+    end.set()
 
 
 def test_what_fails_gives_the_default_and_says_why(flags):

@@ -399,7 +399,7 @@ def test_a_replay_is_worth_what_the_policy_earns_live(shown):
     for seed in range(60):
         log = drawn(300 if shown else 160, seed + 10, chances={"a": 0.4, "b": 0.3, "c": 0.3})
         log["x"] = 0.0
-        settings = {"contexts": ["x"], "rounds": 30} if shown else {}
+        settings = {"contexts": ["x"], "rounds": 30} if shown else {"rounds": 36}
         policy = Thompson(seed=seed) if shown else UCB1()
         values.append(eh.evaluate(log, policy, **COLUMNS, **settings, replays=1).value)
     expected = live(Thompson(), 30, 1) if shown else live(UCB1(), 36, 1)
@@ -422,17 +422,26 @@ def test_the_promise_is_audited_on_the_replay():
     assert again.value == found.value
 
 
-def test_the_rounds_that_are_sure_are_reached_by_every_learner():
-    log = drawn(400)
-    least = log["arm"].value_counts().min()
-    plain = eh.evaluate(log, EpsilonGreedy(), **COLUMNS, replays=2)
-    assert plain.rounds == least
-    fair = eh.evaluate(log, DeadlineLearn(UCB1(), {"a": 0.3, "b": 0.3, "c": 0}), **COLUMNS, replays=1)
-    assert fair.rounds > 1.5 * least
-    with pytest.raises(
-        TableError, match=r"rounds: expected a number that some replay reaches; the longest had \d+, got 40"
-    ):
-        eh.evaluate(log, EpsilonGreedy(), **COLUMNS, rounds=400)
+def test_a_replay_lasts_as_long_as_all_do_and_its_interval_allows_for_the_choice():
+    log = drawn(400, chances={"a": 0.2, "b": 0.3, "c": 0.5})
+    policy, settings = EpsilonGreedy(seed=1), {**COLUMNS, "replays": 3}
+    sure = int(log["arm"].value_counts().min())
+    lengths = [sure << power for power in range(9) if sure << power <= 400]
+    found = eh.evaluate(log, policy, **settings)
+    assert found.rounds in lengths[1:]
+    told = f"the most of {str(lengths)[1:-1]} that every replay reached; {sure} are sure, because arm"
+    assert any(told in note for note in found.notes)
+    same = eh.evaluate(log, policy, **settings, rounds=found.rounds, level=1 - 0.05 / len(lengths))
+    assert (found.level, same.rounds, same.value) == (0.95, found.rounds, found.value)
+    assert (found.low, found.high) == pytest.approx((same.low, same.high), abs=1e-9)
+    one = eh.evaluate(log, policy, **COLUMNS, replays=1)  # its interval holds at every round at once
+    alone = eh.evaluate(log, policy, **COLUMNS, replays=1, rounds=one.rounds)
+    assert (one.low, one.high) == (alone.low, alone.high)
+    fair = DeadlineLearn(UCB1(), {"a": 0.3, "b": 0.3, "c": 0})
+    assert eh.evaluate(log, fair, **COLUMNS, replays=1).rounds > 1.5 * sure
+    words = rf"rounds: expected a number that some replay reaches; the longest had \d+, got {2 * found.rounds}"
+    with pytest.raises(TableError, match=words):
+        eh.evaluate(log, policy, **settings, rounds=2 * found.rounds)
 
 
 def test_learners_are_compared_at_the_same_round():
@@ -507,10 +516,9 @@ def test_a_replay_of_few_rounds_says_why_and_one_of_none_is_refused():
     log = drawn(400, chances={"a": 0.5, "b": 0.49, "c": 0.01})
     few = int((log["arm"] == "c").sum())
     found = eh.evaluate(log, UCB1(), **COLUMNS, replays=2)
-    assert found.rounds == few
-    assert any(f"arm 'c' has {few} of 400 rows" in note for note in found.notes)
-    log["p"] = log["p"] * np.where(np.arange(400) % 2, 1.0, 1 - 1e-6)
-    with pytest.raises(TableError, match="log: expected rows by which a replay is sure to last 2 rounds, got '0 sure"):
+    assert any(f"{few} are sure, because arm 'c' has {few} of 400 rows" in note for note in found.notes)
+    log["p"] = np.where(log["arm"] == "c", 1e-4, log["p"] * np.where(np.arange(400) % 2, 1.0, 1 - 1e-6))
+    with pytest.raises(TableError, match="log: expected rows by which a replay can last 2 rounds, got '0 rounds'; the"):
         eh.evaluate(log, UCB1(), **COLUMNS)
 
 

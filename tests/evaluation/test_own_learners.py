@@ -167,7 +167,8 @@ def test_a_longer_replay_says_how_many_got_there():
     policy, shortest = eh.learners.UCB1(arms=["a", "b"], seed=1), frame["arm"].value_counts().min()
     sure = eh.evaluate(frame, policy, **NAMED)
     assert sure.rounds == shortest
-    assert "This log supports about" in sure.notes[-1]
+    words = f"This log supports about {shortest} rounds of this policy, the most of {shortest}, {2 * shortest} that"
+    assert words in sure.notes[-1]
     longer = eh.evaluate(frame, policy, **NAMED, rounds=130)
     assert any("replays reached 130 rounds" in note and "biased" in note for note in longer.notes)
     with pytest.raises(TableError, match="rounds: expected a number that some replay reaches"):

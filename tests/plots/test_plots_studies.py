@@ -6,8 +6,8 @@ import pytest
 
 from evenhand.plots.axes import GAP
 from evenhand.plots.groups import plot_bias
-from evenhand.plots.studies import SHOWN, plot_course, plot_owed
-from evenhand.plots.style import figure
+from evenhand.plots.studies import MOST, SHOWN, plot_course, plot_owed
+from evenhand.plots.style import HEIGHT, figure
 
 ROUNDS = np.arange(1, 41)
 
@@ -27,26 +27,36 @@ def test_shares_are_drawn_against_what_is_promised(arms):
     np.testing.assert_allclose(lines[-1].get_ydata(), 1.0 / arms)
     np.testing.assert_allclose(limit.get_ydata(), 0.5 / arms)
     found = names(axes)
-    assert len(found) == min(arms, SHOWN)
+    assert len(found) == arms
     assert all("promised" in text for text in found)
     heights = sorted(found.values())
-    assert np.diff(heights).min() >= GAP - 1e-12
+    gaps = np.diff(heights) * axes.get_figure().get_figheight()
+    assert gaps.min() >= GAP * HEIGHT - 1e-12
     assert heights[-1] <= 1.0 + 1e-12
 
 
-@pytest.mark.parametrize("promised", [None, np.linspace(0.0, 0.02, 34)], ids=["shares", "promises"])
-def test_of_many_arms_the_picture_says_how_many_are_named_and_which(promised):
-    shares = np.linspace(0.1, 1.0, 34) / 18.7
-    axes = plot_course(ROUNDS, np.tile(shares, (40, 1)), range(34), promised)
-    which = "with the largest shares" if promised is None else "furthest from their promise"
-    assert f"named: the 6 of 34 {which}" in axes.get_title(loc="left")
-    distance = shares - (0.0 if promised is None else promised)
-    assert {int(text.split()[0]) for text in names(axes)} == set(np.argsort(-np.abs(distance))[:SHOWN].tolist())
+@pytest.mark.parametrize("bound", [0, 2, 9, 70])
+def test_of_many_arms_those_that_are_promised_something_are_named_and_of_the_others_how_many_there_are(bound):
+    shares = np.linspace(0.1, 1.0, 80) / 44
+    promised = np.where(np.arange(80) < bound, 0.01, 0.0)
+    axes = plot_course(ROUNDS, np.tile(shares, (40, 1)), range(80), promised)
+    largest = {*range(80 - max(SHOWN - bound, SHOWN // 2), 80)}
+    furthest = {*np.argsort(-np.abs(shares - promised)[:bound], kind="stable")[:MOST].tolist()}
+    named = furthest if bound > MOST else furthest | largest
+    assert {int(text.split()[0]) for text in names(axes)} == named
+    which = "those with a promise, then the largest shares" if bound else "the largest shares"
+    which = "furthest from their promise" if bound > MOST else which
+    assert f"named: {which}; and {80 - len(named)} others, in grey" in " ".join(axes.get_title(loc="left").split())
     owed = np.outer(ROUNDS, -shares)
-    assert "the 6 of 34 furthest behind in the last stretch" in plot_owed(ROUNDS, owed, range(34), 1.0).get_title(
-        loc="left"
-    )
-    assert "named" not in plot_owed(ROUNDS, owed[:, :6], range(6), 1.0).get_title(loc="left")
+    title = plot_owed(ROUNDS, owed, range(80), 1.0).get_title(loc="left")
+    assert "named: furthest behind in the last stretch; and 20 others, in grey" in " ".join(title.split())
+    assert "named" not in plot_owed(ROUNDS, owed[:, :12], range(12), 1.0).get_title(loc="left")
+
+
+def test_an_arm_that_is_promised_something_and_has_no_share_yet_is_named():
+    shares = np.full((40, 2), [0.5, np.nan])
+    found = names(plot_course(ROUNDS, shares, ["a", "new"], [0.2, 0.1]))
+    assert set(found) == {"a has 0.5, promised 0.2", "new has no share yet, promised 0.1"}
 
 
 def test_labels_are_one_line_and_no_formulas():

@@ -183,3 +183,15 @@ def test_what_is_decided_beside_a_second_store_of_one_file_stays_when_another_pr
     assert study.ask().id == 2
     run = [sys.executable, "-c", f"from evenhand.studies import Study; print(Study.open({str(file)!r}).log.sequence)"]
     assert subprocess.run(run, check=True, capture_output=True, text=True).stdout == "2\n"
+
+
+def test_many_threads_share_few_connections(shared):
+    study = created(shared)
+    threads = [threading.Thread(target=study.store.names) for _ in range(30)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    pool = study.store._engine.pool
+    assert pool.checkedin() <= 5
+    assert (pool.size(), pool._max_overflow, pool.timeout()) == (5, 10, 30)  # as docs/workers.md says

@@ -1,6 +1,8 @@
 """Verification where the learner's code is not: everything but its choices is checked."""
 
+import html
 import itertools
+import json
 import math
 
 import numpy as np
@@ -111,6 +113,33 @@ def test_the_shell_says_what_was_not_repeated(foreign):
         given = connection.scalar(select(EVENTS.c.given).where(EVENTS.c.sequence == 2))
     change(foreign, 2, given=given + " ")
     assert call("verify", place).exit_code == 1
+
+
+def test_show_and_report_follow_the_log_without_the_learner(foreign, monkeypatch, tmp_path):
+    """As one who has the learner's module sees it, but for what is said of that."""
+    place, page = foreign.store.url.removeprefix("sqlite:///"), tmp_path / "report.html"
+    with monkeypatch.context() as here:
+        for function in (choose, update):
+            here.setitem(functions._known, functions._path(function), function)
+        with Study.open(place) as study:
+            study.change(eh.Promise({"a": 0.2, "b": 0.1}, caps={"b": 0.9}))
+            study.change({"a": 0.1, "b": 0.3}, begins="2999-12-01")
+            study.ask(count=20)
+        there = json.loads(call("show", place, "--json").stdout)
+        assert call("report", place, "--out", page).exit_code == 0
+        reported = page.read_text()
+    said = f"the learner's choices were not repeated: its module {__name__} is not here"
+    found = call("show", place, "--json")
+    missing, *notes = json.loads(found.stdout)["notes"]
+    assert missing.startswith(said)
+    assert json.loads(found.stdout) | {"notes": notes} == there
+    shown = " ".join(call("show", place).stdout.split())
+    assert f"- {said}" in shown
+    assert "a 0.2, b 0.1; b at most 9/10 of the rounds." in shown
+    assert "From the first decision after 2999-12-01 00:00 UTC: a at least 1/10 of the rounds; b at least 3/10" in shown
+    assert call("report", place, "--out", page).exit_code == 0
+    assert html.escape(said) in page.read_text()
+    assert said not in html.unescape(reported)
 
 
 CALLS = itertools.count()

@@ -77,5 +77,5 @@ def demo(*, out: Path = Path("out/demo"), seed: int = 2026, json: JSON = False) 
     print_text(f"{costs}.\n")
     print_text(f"Forward this: {out / 'report.html'}. The log: {log}; the picture: {out / 'demo.png'}.")
     print_text(f"Check it, or a log of your own:\n  {audit}")
-    new = f"evenhand new ads.evenhand -p deadline-learn --arms-from {shlex.quote(str(log))} --arm advertiser"
-    print_text(f"Keep it from now on:\n  {new} --shares {SHARES} --tolerance {TOLERANCE}")
+    new = f"evenhand new ads.evenhand -p deadline-learn --learn {shlex.quote(str(log))} --arm advertiser --reward price"
+    print_text(f"Keep it from now on, at the prices of this log:\n  {new} --shares {SHARES} --tolerance {TOLERANCE}")

@@ -114,7 +114,8 @@ def evaluate(
         each value of --by; fitted to the rows before each of 20 blocks, which judges it.
     by : The columns by which --fit chooses an arm, separated by commas; for values that are new, best plays the best
         arm of all rows.
-    rounds : The rounds of a replay; by default as many as are sure to be reached. More narrow the interval.
+    rounds : The rounds of a replay; by default as many as are sure to be reached, or the most of 2, 4, 8, ... times as
+        many that all replays reach.
     replays : How many replays are averaged for a policy that learns.
     seed : The seed of a replay.
     each : Let each interval of a difference hold by itself, instead of all together.

@@ -99,7 +99,8 @@ def evaluate(
         dict arm -> reward, a data frame with the arms as columns, or an array (n_rows, n_arms), in the order of the
         arms. Without it the means of the rows before are taken. A model is trained on earlier rows alone, or for a
         normal interval of a log that no learner made, on other folds.
-    rounds : for a replay, to how many rounds the value refers; by default as many as every replay is sure to reach.
+    rounds : for a replay, to how many rounds the value refers; by default as many as all replays are sure to reach, or
+        the most of 2, 4, 8, ... times as many that all have reached, for which choice the interval allows.
     replays : how many replays the value averages: the first in the order of the log, the others shuffled. With one
         replay the interval holds at every round at once, with several at each round by itself.
     largest_weight : the largest possible pi(a) / p(a), if it is known before the data, such as from the floor of a

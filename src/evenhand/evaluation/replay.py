@@ -6,7 +6,8 @@ decides as the log did, and then with probability min p / p, so that every arm o
 chance; the policy has never seen the rows that are not taken. Either way a round is distributed as one of the policy's
 own. Rewards that a learner collected are replayed in their order: how many an arm has depends on what they were, so
 that a shuffled queue begins with later ones too often. The value refers to a number of rounds that is fixed before
-rewards are seen: runs that are chosen by their length are biased.
+rewards are seen, or to one of few that are, for which choice its interval allows: runs that are chosen by their length
+are biased.
 
 Source: T. Mandel, Y.-E. Liu, E. Brunskill, Z. Popovic, "Offline evaluation of online reinforcement learning
 algorithms", AAAI 2016.

@@ -56,40 +56,52 @@ def evaluate_learners(
         check_log(logged, arm)
     logged = _covered(logged, settings.stationary)
     sure, most, why = _lengths(ready, logged)
-    if settings.rounds is None and sure < 2:
-        hint = Wording(f"{why}; use a longer log, or pass ", argument("rounds"))
+    lengths = _doubled(sure, most) if settings.rounds is None else [whole("rounds", settings.rounds, low=2)]
+    if not lengths:
+        hint = f"{why}; use a longer log"
         if not logged.counted and logged.contexts is None:
             alone = " out if the log's choices depended on nothing but its own arms and rewards"
-            hint = Wording(hint, "; leave ", argument("propensity"), alone)
-        what = "rows by which a replay is sure to last 2 rounds"
-        raise TableError(expected("log", what, Wording(f"{sure} sure rounds"), hint))
-    rounds = sure if settings.rounds is None else whole("rounds", settings.rounds, low=2)
-    if rounds > most:
+            hint = Wording(f"{hint}, or leave ", argument("propensity"), alone)
+        what = "rows by which a replay can last 2 rounds"
+        raise TableError(expected("log", what, Wording(f"{most} rounds"), hint))
+    if lengths[-1] > most:
         limit = why if logged.contexts is not None or not logged.fixed else "a replay has used up an arm's rows by then"
         what, hint = f"at most {most}, as {limit}", "ask for fewer, or use a longer log"
-        raise ArgumentError(expected("rounds", what, rounds, hint))
+        raise ArgumentError(expected("rounds", what, lengths[-1], hint))
     runs: dict[str, list[Replayed]] = {}
     for name, policy in ready.items():
         runs[name] = []
         for number in range(settings.replays):
-            runs[name].append(replay(policy, logged, rounds, settings.seed, number))
+            runs[name].append(replay(policy, logged, lengths[-1], settings.seed, number))
             bar.advance()
-        if not any(len(run.rewards) == rounds for run in runs[name]):
+        if not any(len(run.rewards) >= lengths[0] for run in runs[name]):
             longest = max(len(run.rewards) for run in runs[name])
             what = f"a number that some replay reaches; the longest had {longest}"
             hint = Wording("pass ", argument("rounds", longest))
-            raise TableError(expected("rounds", what, rounds, "ask for fewer" if settings.rounds else hint))
+            raise TableError(expected("rounds", what, lengths[0], "ask for fewer" if settings.rounds else hint))
+    shortest = min(len(run.rewards) for run in chain(*runs.values()))
+    rounds = max((length for length in lengths if length <= shortest), default=lengths[0])
+    runs = {name: [Replayed(run.arms[:rounds], run.rewards[:rounds]) for run in each] for name, each in runs.items()}
     there = {name: [run for run in each if len(run.rewards) == rounds] for name, each in runs.items()}
     if settings.interval == "normal":
         for run in chain(*there.values()):
             check_normal(run.rewards)
-    notes = _notes(logged, settings, rounds, sure, most, min(map(len, there.values())), why)
-    found = {name: _evaluation(ready[name], there[name], logged, rounds, notes, settings) for name in ready}
-    error, last = (1 - settings.level) / (2 if settings.each else len(policies)), np.array([rounds])
+    notes = _notes(logged, settings, rounds, lengths, min(map(len, there.values())), (sure, most, why))
+    choices = 1 if settings.interval == "anytime" and settings.replays == 1 else len(lengths)
+    error, last = (1 - settings.level) / choices, np.array([rounds])
+    found = {name: _evaluation(ready[name], there[name], logged, notes, settings, error) for name in ready}
+    error /= 2 if settings.each else len(policies)
     bounds = {name: tuple(_bounds(_rewards(there[name]), error, settings.interval, last)[0].tolist()) for name in ready}
     first, *others = runs
     spreads = {name: _spread(runs[name], runs[first], rounds) for name in others}
     return compared(found, bounds, spreads, each=settings.each)
+
+
+def _doubled(sure: int, most: int) -> list[int]:
+    """Return the numbers of rounds of which a replay takes the largest that is reached: they are fixed before rewards
+    are seen and few, so that an interval can allow for the choice."""
+    first = max(sure, 2)
+    return [first << power for power in range(most.bit_length()) if first << power <= most]
 
 
 def _spread(runs: list[Replayed], others: list[Replayed], rounds: int) -> float:
@@ -137,8 +149,9 @@ def _lengths(policies: Mapping[str, Any], logged: Logged) -> tuple[int, int, str
 
 
 def _notes(
-    logged: Logged, settings: ReplaySettings, rounds: int, sure: int, most: int, there: int, why: str
+    logged: Logged, settings: ReplaySettings, rounds: int, lengths: list[int], there: int, limits: tuple[int, int, str]
 ) -> tuple[str, ...]:
+    sure, most, why = limits
     mean = "of one replay" if settings.replays == 1 else f"the mean of {settings.replays} replays"
     notes = [
         f"The value is {mean}, of the first {rounds} rounds; the interval is of the mean expected reward of the "
@@ -163,6 +176,12 @@ def _notes(
         notes.append(
             f"Only {there} of {settings.replays} replays reached {rounds} rounds: the value is of these alone, and "
             f"biased towards them. This log supports about {sure} rounds of this policy, because {why}."
+        )
+    elif len(lengths) > 1:
+        notes.append(
+            f"This log supports about {rounds} rounds of this policy, the most of {', '.join(map(str, lengths))} that "
+            f"every replay reached; {sure} are sure, because {why}. The interval allows for this choice; the value may "
+            "be slightly biased by it, as what a replay earns decides how long it lasts."
         )
     elif rounds > sure:
         notes.append(
@@ -200,13 +219,15 @@ def _bounds(rewards: Floats, error: float, interval: Interval, at: Ints) -> Floa
 
 
 def _evaluation(
-    policy: Any, runs: list[Replayed], logged: Logged, rounds: int, notes: tuple[str, ...], settings: ReplaySettings
+    policy: Any, runs: list[Replayed], logged: Logged, notes: tuple[str, ...], settings: ReplaySettings, error: float
 ) -> Evaluation:
     import pandas as pd
 
-    rewards, at, table = _rewards(runs), np.array(look_rounds(rounds)), weights_of(logged, None)
+    rewards, table = _rewards(runs), weights_of(logged, None)
+    rounds = rewards.shape[1]
+    at = np.array(look_rounds(rounds))
     means = np.cumsum(rewards.mean(axis=0))[at - 1] / at
-    bounds = _bounds(rewards, 1 - settings.level, settings.interval, at)
+    bounds = _bounds(rewards, error, settings.interval, at)
     return Evaluation(
         value=float(rewards.sum() / rewards.size),
         low=float(bounds[-1, 0]),

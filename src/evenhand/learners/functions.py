@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from operator import attrgetter
@@ -55,6 +55,12 @@ def stand_ins() -> Iterator[list[str]]:
         yield names
     finally:
         _missing.reset(token)
+
+
+def not_repeated(absent: Iterable[str]) -> str:
+    """Say that a learner whose functions of these names are not here was not asked again."""
+    modules = ", ".join(sorted({name.partition(":")[0] for name in absent}))
+    return f"the learner's choices were not repeated: its module {modules} is not here"
 
 
 def know(*functions: Callable[..., Any] | None) -> None:

@@ -216,16 +216,20 @@ def require_columns(name: str, frame: object, columns: Sequence[str], what: str)
 
 def name_ends(axes: Axes, texts: Mapping[Any, str], ends: Any, looked: Mapping[Any, dict[str, Any]]) -> None:
     """Write each text to the right of the axes at the height where its line ends, none over another, in the colour of
-    the line.
+    the line; a picture of one panel becomes higher for many.
 
     Set the scale and the limits of the axes first.
     """
+    gap = min(GAP, 1.0 / max(1, len(texts)))
+    figure: Any = axes.get_figure(root=True)
+    if gap < GAP and len(figure.axes) == 1:
+        figure.set_figheight(figure.get_figheight() * GAP / gap)
     points = axes.transData.transform([(1.0, float(ends[name])) for name in texts])
     heights = np.clip(axes.transAxes.inverted().transform(points)[:, 1], 0.0, 1.0)
     places = dict(zip(texts, heights.tolist(), strict=True))
     at = -1.0
     for left, name in zip(range(len(places), 0, -1), sorted(places, key=lambda name: places[name]), strict=True):
-        at = max(at + GAP, min(places[name], 1.0 - GAP * (left - 1)))
+        at = max(at + gap, min(places[name], 1.0 - gap * (left - 1)))
         axes.annotate(
             texts[name],
             (1.0, places[name]),

@@ -3,7 +3,7 @@ shares."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SHOWN = 6
-"""Lines that can be told apart without colour; of more arms the rest is grey."""
+"""Lines that can be told apart without colour; of more arms those are named that are promised something, and half as
+many more."""
+MOST = 60
+"""Lines for whose names there is room; the others are grey."""
 LABEL = 20
 """Signs of a label that are shown."""
 
@@ -55,7 +58,8 @@ def plot_course(
         at = _last(held)
         ends, promised_last, most_last = (values[at] for values in (held, owed, most))
         said = ~np.isnan(owed).all(axis=0) | ~np.isnan(most).all(axis=0)
-        drawn = _lines(axes, times, held, np.abs(ends - np.nan_to_num(promised_last)) + 2.0 * said)
+        apart = np.where(said, np.nan_to_num(ends), ends) - np.nan_to_num(promised_last)
+        drawn = _lines(axes, times, held, np.abs(apart) + 2.0 * said, int(said.sum()) + SHOWN // 2)
         for limits, dashes in ((owed, DASHED), (most, {**DASHED, "linestyle": "-."})):
             for line in np.unique(np.nan_to_num(limits[:, list(drawn)], nan=-1.0), axis=1).T:
                 if (line >= 0.0).any():
@@ -68,15 +72,17 @@ def plot_course(
             promise = f", promised {promised_last[arm]:.3g}" if promised_last[arm] == promised_last[arm] else ""
             promise += f", at most {most_last[arm]:.3g}" if most_last[arm] == most_last[arm] else ""
             has = ("has " if held[-1, arm] == held[-1, arm] else "had ") if promise else ""
-            texts[arm] = f"{plain(labels[arm], LABEL)} {has}{ends[arm]:.3g}{promise}"
+            share = f"{has}{ends[arm]:.3g}" if ends[arm] == ends[arm] else "has no share yet"
+            texts[arm] = f"{plain(labels[arm], LABEL)} {share}{promise}"
         left = times[0] if times[0] > times[-1] / 20 else min(float(len(labels)), times[-1] / 20)
         axes.set_xlim(left=left)  # before, shares jump from arm to arm
-        name_ends(axes, texts, ends, drawn)
+        name_ends(axes, texts, np.nan_to_num(ends), drawn)
         levels = {"dashed: promised": said.any() and not np.isnan(owed).all()}
         levels |= {"dash-dotted: at most": not np.isnan(most).all(), "dotted: a change": bool(len(changes))}
         named = "; ".join(words for words, drawn_so in levels.items() if drawn_so)
         title = "Share of the decisions by arm" + (f" ({named})" if named else "")
-        title += _named(labels, "furthest from their promise" if said.any() else "with the largest shares")
+        which = "those with a promise, then the largest shares" if said.sum() <= MOST else "furthest from their promise"
+        title += _named(drawn, labels, which if said.any() else "the largest shares")
         since = "since each promise began" if len(changes) else "so far"
         return finish(axes, title, "decision", f"share of the decisions {since}", legend=False)
 
@@ -104,7 +110,7 @@ def plot_owed(
     behind = np.asarray(owed, dtype=float)
     with style():
         ends = behind[_last(behind)]
-        drawn = _lines(axes, np.asarray(rounds, dtype=float), behind, ends)
+        drawn = _lines(axes, np.asarray(rounds, dtype=float), behind, ends, behind.shape[1])
         room = max(limit or 1.0, float(np.nanmax(behind)))
         axes.set_ylim(-2.0 * room, 1.3 * room)
         mark_changes(axes, changes)
@@ -115,17 +121,18 @@ def plot_owed(
         name_ends(axes, texts, ends, drawn)
         return finish(
             axes,
-            "How far arms are behind their shares" + _named(labels, "furthest behind in the last stretch"),
+            "How far arms are behind their shares" + _named(drawn, labels, "furthest behind in the last stretch"),
             "decision (the last of each stretch)",
             "decisions behind the share (largest in each stretch)",
             legend=False,
         )
 
 
-def _lines(axes: Axes, times: Any, values: Any, weight: Any) -> dict[int, dict[str, Any]]:
-    """Draw one line per arm; return the arms that have a look of their own, with it."""
+def _lines(axes: Axes, times: Any, values: Any, weight: Any, least: int) -> dict[int, dict[str, Any]]:
+    """Draw one line per arm; return the arms that have a look of their own, with it: those of most weight, at least so
+    many as far as there is room."""
     there = np.flatnonzero(~np.isnan(weight))
-    first = sorted(there[np.argsort(-weight[there], kind="stable")[:SHOWN]].tolist())
+    first = sorted(there[np.argsort(-weight[there], kind="stable")[: min(max(SHOWN, least), MOST)]].tolist())
     for arm in set(there.tolist()) - set(first):
         axes.plot(times, values[:, arm], color="#bbbbbb", linewidth=0.7, zorder=1)
     every = max(1, len(times) // 8)
@@ -141,6 +148,7 @@ def _last(values: Any) -> tuple[Any, Any]:
     return rows, np.arange(values.shape[1])
 
 
-def _named(labels: Sequence[Any], which: str) -> str:
-    """Say which arms are named, where not all are."""
-    return "" if len(labels) <= SHOWN else f"\nnamed: the {SHOWN} of {len(labels)} {which}"
+def _named(drawn: Sized, labels: Sequence[Any], which: str) -> str:
+    """Say which arms are named, and how many others there are."""
+    others = len(labels) - len(drawn)
+    return f"\nnamed: {which}; and {others} other{'s' * (others > 1)}, in grey" if others else ""

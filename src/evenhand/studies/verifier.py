@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, func, select
 
 from evenhand.errors import ErasedError, EvenhandError, ReplayError, UnreachableError
-from evenhand.learners.functions import stand_ins
+from evenhand.learners.functions import not_repeated, stand_ins
 from evenhand.studies.log.chain import Birth, Entry
 from evenhand.studies.log.codec import Sealed, from_text
 from evenhand.studies.log.log import Log
@@ -48,11 +48,8 @@ class Verifier:
         self._policy: Any = begun.policy
         self._absent, self._other_dumps = bool(absent), False
         if absent:
-            modules = ", ".join(sorted({name.partition(":")[0] for name in absent}))
-            notes.append(
-                f"the learner's choices were not repeated: its module {modules} is not here. The chain of digests, the "
-                "counts, the promise and the stated chances were checked"
-            )
+            checked = "The chain of digests, the counts, the promise and the stated chances were checked"
+            notes.append(f"{not_repeated(absent)}. {checked}")
         self._version = begun.version
         self.count = Count(begun.policy, birth)
         if mark is not None:

@@ -94,5 +94,5 @@ def test_all_sixty_are_drawn_and_each_can_be_set_apart(sixty):
     )
     assert sixty.all("#chart-shares .legend .focused .name")[0].text == "arm 7"
     click(sixty, "furthest")
-    assert len(sixty.all("#chart-shares .legend svg")) == 6
+    assert len(sixty.all("#chart-shares .legend svg")) == 24
     assert sixty.complaints() == []

@@ -92,6 +92,15 @@ def test_arrow_keys_read_a_chart_aloud(visitor, fake):
     assert visitor.text("#chart-shares .legend .round") == "round 1,235"
 
 
+def test_who_is_promised_something_is_drawn_and_then_the_largest(visitor, fake):
+    fake.studies["some"] = some = Played("some", {f"arm {i}": 0.05 * (i < 8) for i in range(50)}, 500)
+    visitor.watch("some")
+    arms = some.state()["arms"]
+    largest = sorted(arms, key=lambda arm: -arm["decisions"])
+    drawn = list(dict.fromkeys(arm["label"] for arm in (*arms[:8], *largest)))[:11]
+    assert {name.text for name in visitor.all("#chart-shares .legend .name")} == set(drawn)
+
+
 def test_decisions_are_filtered_and_turned_page_by_page(visitor, fake):
     visitor.watch("ads")
     for name, value in [("arm", "b"), ("reason", "owed its share")]:

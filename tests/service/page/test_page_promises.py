@@ -19,12 +19,19 @@ CHANGED = {
     "windows": [{"label": "c", "plays": 2, "rounds": 25}],
     "retired": ["old shop"],
     "history": [
-        {"round": 1, "at": None, "kind": None, "shares": [{"label": "a", "share": 0.1}, {"label": "b", "share": 0.3}]},
+        {
+            "round": 1,
+            "at": None,
+            "kind": None,
+            "shares": [{"label": "a", "share": 0.1}, {"label": "b", "share": 0.3}],
+            "others": [],
+        },
         {
             "round": 361,
             "at": "2026-03-01T18:00:00Z",
             "kind": "change",
             "shares": [{"label": "a", "share": 0.5}, {"label": "c", "share": 0.2}],
+            "others": ["b at most 2/5 of the rounds"],
         },
     ],
 }
@@ -52,8 +59,8 @@ def test_the_promise_and_its_past_are_shown(visitor, pace):
         assert text in words
     rows = [row.text for row in visitor.all("#promises tbody tr")]
     assert rows[0].startswith("361")
-    assert rows[0].endswith("50.0% – 20.0%")
-    assert rows[1].endswith("10.0% 30.0% –")
+    assert rows[0].endswith("50.0% – 20.0% b at most 2/5 of the rounds")
+    assert rows[1].endswith("10.0% 30.0% – –")
     assert visitor.complaints() == []
 
 

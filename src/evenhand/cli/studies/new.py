@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import inspect
 import math
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from evenhand.cli.inputs.causal_data import fitted_model, model_in
@@ -24,9 +26,11 @@ from evenhand.cli.inputs.promises import described_promises, names_arms
 from evenhand.cli.inputs.tables import read_log, read_table
 from evenhand.cli.options import FORM, JSON, Options
 from evenhand.cli.output import as_json, print_text, say_notes
+from evenhand.data.tables import column, numbers
 from evenhand.descriptions.policies import policy_from
 from evenhand.errors import ArgumentError, Wording, expected
 from evenhand.interventions import CausalModel
+from evenhand.labels import Labels
 from evenhand.policy import deterministic
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.traits import traits_of
@@ -92,7 +96,8 @@ def new(
     arms : Labels a,b,c, or the number of arms, or JSON such as ["a,b", 17].
     arms_from : A log whose arms, in the column --arm, are on offer.
     learn : A log of earlier decisions, from which the policy learns before its first; the promise counts none of them.
-        Its arms are on offer unless --arms, --arms-from or --spec are given, or --promise has a list of arms.
+        Its arms are on offer unless --arms, --arms-from or --spec are given, or --promise has a list of arms; rows of
+        others are then left out.
     arm : The column of --arms-from and --learn with the arm of each decision.
     reward : The column of --learn with its reward, in [0, 1].
     cap : The most that an arm may have: 0.5, or a=0.5,b=1/3; a play that begins a further part of it is allowed.
@@ -136,7 +141,7 @@ def new(
             put(described, option, value)
     described |= set_too
     made = policy_from(described, bounded=False)
-    learned = 0 if learn is None else _learn(made, learn, arm, reward)
+    learned, left_out = (0, {}) if learn is None else _learn(made, learn, arm, reward)
     study = Study.create(store, made, name=name, expire_after=expire_after, expire_reward=expire_reward)
     with study:
         known = labels is not None or "arms" in described
@@ -146,14 +151,18 @@ def new(
             stated = study.statistics().promise
             counted = {} if stated is None else stated.to_dict()
             body = {"name": study.name, "policy": policy_name, "arms": labels, "seed": seeded}
-            as_json(body | {name: counted[name] for name in ("weight", "clock") if name in counted})
+            body |= {name: counted[name] for name in ("weight", "clock") if name in counted}
+            as_json(body | ({"learned": learned, "left_out": left_out} if learn else {}))
             return
         other = "" if len(study.store.names()) == 1 else f" --study {study.name}"
         print_text(f"Created study {study.name!r} ({policy_name}) in {study.store.url}")
         for line in _about(study, made, known):
             print_text(line)
         if learned:
-            print_text(f"Learned from {learned:,} rows of {learn}; the promise counts none of them.")
+            rest = f"; left out: {sum(left_out.values()):,} of arms that are not on offer, {listed([*left_out])}"
+            print_text(
+                f"Learned from {learned:,} rows of {learn}; the promise counts none of them{rest * bool(left_out)}."
+            )
         elif told:
             print_text(f"It starts without experience: of {arms_from} only the arms were read; {LEARNS}")
         say_notes(made)
@@ -164,13 +173,17 @@ def new(
         )
 
 
-def _learn(policy: Any, log: Path, arm: str, reward: str) -> int:
-    """Have a policy learn from a log; return how many rows it has."""
+def _learn(policy: Any, log: Path, arm: str, reward: str) -> tuple[int, dict[Any, int]]:
+    """Have a policy learn from the rows of a log whose arm is on offer, if there are any; return how many these are,
+    and how many of each other arm."""
     if not isinstance(policy, KernelPolicy):
         raise ArgumentError(expected("--learn", "a --policy that learns rewards of arms", type(policy).__name__))
     frame = read_table(log, text=[arm])
-    policy.learn(frame, arm=arm, reward=reward)
-    return len(frame)
+    labels, known = column(frame, arm).tolist(), Labels(traits_of(policy).arms or ())
+    there = np.array(known.places(labels)) >= 0
+    numbers(frame, reward, *policy._rewards)  # before rows are left out, so that a refusal names the row of the file
+    policy.learn(frame[there] if there.any() else frame, arm=arm, reward=reward)
+    return int(there.sum()), Counter(label for label in labels if label not in known)
 
 
 def _about(study: Study, policy: Any, known: bool) -> list[str]:

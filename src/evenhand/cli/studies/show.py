@@ -35,7 +35,7 @@ from evenhand.saving.provenance import in_a_line, made_with
 from evenhand.studies import Study
 from evenhand.studies.log.durations import duration, in_utc
 from evenhand.studies.log.log import Record
-from evenhand.studies.statistics.state import summarize
+from evenhand.studies.statistics.state import described, summarize
 
 LATEST = 5
 MOST = 60
@@ -68,11 +68,10 @@ def show(
             return
         statistics = running.statistics()
         found = summarize(running, statistics)
-        found["open_tickets"] = running.open_tickets
-        after, found["expire_reward"] = running.log.expire_after, running.log.expire_reward
-        found["expire_after"] = None if after is None else after.total_seconds()
+        found["open_tickets"] = sorted(statistics.open)
+        found |= {name: running.log.setting.get(name) for name in ("expire_reward", "expire_after")}
         found["latest"] = [_row(record) for record in running.log.latest(LATEST)]
-        policy = running.state.bare_copy()
+        policy, _ = described(running, statistics)
         tables = _tables(policy)
         notes = [*found["notes"], *notes_of(policy), *tables.get("notes", ())]
         found |= tables | {"notes": notes, "cost": cost_in_log(policy, statistics)}
@@ -237,7 +236,7 @@ def _beyond_shares(promise: dict[str, Any], decisions: int) -> list[str]:
     for epoch in promise.get("history", ()):
         shares = ", ".join(f"{one['label']} {one['share']:.4g}" for one in epoch["shares"])
         when = "" if epoch["at"] is None else f" ({epoch['at']:%Y-%m-%d %H:%M}, {epoch['kind']})"
-        lines.append(f"Shares from round {epoch['round']}{when}: {shares}.")
+        lines.append(f"Shares from round {epoch['round']}{when}: {'; '.join([shares, *epoch['others']])}.")
     for plan in promise.get("planned", ()):
         promises = "; ".join(plan["promises"])
         lines.append(f"From the first decision after {in_utc(plan['begins'])}: {promises}.")

@@ -24,7 +24,7 @@ from evenhand.cli.studies.verify import in_words as in_sentences
 from evenhand.display.html import notes_of
 from evenhand.display.report import Aside, Part, Typed
 from evenhand.studies import Study
-from evenhand.studies.statistics.state import summarize
+from evenhand.studies.statistics.state import described, summarize
 from evenhand.studies.statistics.statistics import MOMENTS, Statistics
 from evenhand.studies.statistics.summaries import statistics_up_to
 from evenhand.studies.store.address import typed_address
@@ -39,7 +39,7 @@ def study_report(place: str, name: str | None, call: Sequence[str], since: str, 
         found, seen, frame = running.verify(), running.statistics(), running.frame()
         inside, only = between(moments_of(frame["at"], "at"), since, until, "decisions")
         first, last, before = 1, len(frame), Statistics(None)
-        arms, policy = summarize(running, seen)["arms"], running.state.bare_copy()
+        arms, policy = summarize(running, seen)["arms"], described(running, seen)[0]
         if since or until:
             first, last = int(inside.argmax()) + 1, last - int(inside[::-1].argmax())
             chosen = np.linspace(first, last, MOMENTS).astype(int).tolist()

@@ -21,7 +21,7 @@ TOLERANCE = 2
 FORGOTTEN, SINCE = "Lumen", 3 * 24 + 14
 """Whose contract is forgotten, and in which hour of the week."""
 PRICES = {"Alder": 0.46, "Birch": 0.52, "Cedar": 0.58, "Harbor": 0.34, "Lumen": 0.4, "Nordic": 0.38}
-"""What an impression is worth on average, in euros."""
+"""What an impression is worth on average, in euros. None pays more than one: a learner takes prices as rewards."""
 TRIED = 0.05
 """The part of the impressions that goes to anybody."""
 
@@ -52,6 +52,6 @@ def made_log(impressions: int = 10_000, seed: int = 2026) -> pd.DataFrame:
         paid = anybody[t] if anybody[t] >= 0 else means.argmax()
         shown[t] = behind.argmax() if behind.max() >= 1.0 else paid
         plays[shown[t]] += 1
-    price = means[shown] * random.gamma(4.0, 0.25, impressions)
+    price = means[shown] * random.uniform(0.5, 1.5, impressions)
     at = pd.Timestamp("2026-11-02") + pd.to_timedelta(seconds, unit="s")
     return pd.DataFrame({"at": at, "advertiser": np.array(names, object)[shown], "price": price.round(3)})

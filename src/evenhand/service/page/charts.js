@@ -2,24 +2,27 @@
 
 import { number, numberTick, percent, percentTick } from "./format.js";
 import { look } from "./marks.js";
-import { atCaps, capsOf } from "./promised.js";
+import { atCaps, capsOf, windowsOf } from "./promised.js";
 import { cut } from "./zoom.js";
 
-const MOST = 6;
+const FEW = 6;
+const ROOM = 24;
 const STRETCHES = 60;
 
 /**
- * The indices of the arms to draw, in their order: all if they are few, otherwise the one nearest to its cap, if a cap
- * binds, half of them those furthest behind, and the rest those with the most decisions.
+ * The indices of the arms to draw, in their order: those that are promised something, as far as there is room the one
+ * nearest to its cap and those furthest behind, and then those with the most decisions.
  */
 export function firstDrawn({ labels }, { arms, promise }) {
   const every = labels.map((_, i) => i);
-  if (every.length <= MOST) return every;
   const largest = (of) => [...every].sort((a, b) => of(b) - of(a));
-  const bound = every.some((i) => arms[i]?.owed != null) ? largest((i) => arms[i]?.owed ?? -Infinity) : [];
+  const [capOf, windowOf] = [capsOf(promise), windowsOf(promise)];
+  const isBound = (arm) => arm?.promised > 0 || (arm && (capOf(arm.label) ?? windowOf(arm)) !== null);
+  const bound = largest((i) => arms[i]?.owed ?? -Infinity).filter((i) => isBound(arms[i]));
   const capped = atCaps({ arms, promise }).slice(0, 1);
-  const chosen = [...capped.map((arm) => arms.indexOf(arm)), ...bound.slice(0, MOST / 2), ...largest((i) => arms[i]?.decisions ?? 0)];
-  return [...new Set(chosen)].slice(0, MOST).sort((a, b) => a - b);
+  const chosen = [...capped.map((arm) => arms.indexOf(arm)), ...bound, ...largest((i) => arms[i]?.decisions ?? 0)];
+  const most = Math.max(FEW, Math.min(bound.length + FEW / 2, ROOM));
+  return [...new Set(chosen)].slice(0, most).sort((a, b) => a - b);
 }
 
 /**

@@ -52,11 +52,13 @@ function limitWords(promise) {
 
 function chooser(series, ui, word) {
   if (series.labels.length <= ui.chosen.length && series.labels.length <= 3) return null;
+  const others = series.labels.length - ui.chosen.length;
+  const rest = others > 0 ? ` and ${counted(others, "other")}, not drawn` : "";
   return el(
     "details",
     { class: "chooser", "data-keep": "open", "data-key": "chooser" },
-    el("summary", {}, `Lines: ${count(ui.chosen.length)} of ${counted(series.labels.length, word)}`),
-    el("button", { type: "button", "data-action": "furthest" }, "Choose those furthest behind and the largest"),
+    el("summary", {}, `Lines: ${counted(ui.chosen.length, word)}${rest}`),
+    el("button", { type: "button", "data-action": "furthest" }, "Choose those with a promise and the largest"),
     " ",
     el("button", { type: "button", "data-action": "everyLine" }, `Draw all ${count(series.labels.length)}`),
     el(

@@ -1,4 +1,4 @@
-// What is promised, clause by clause: shares, caps, sets, windows, plays, arms off offer, and past shares.
+// What is promised, clause by clause: shares, caps, sets, windows, plays, arms off offer, and what was promised before.
 
 import { el } from "./dom.js";
 import { count, counted, percent, time } from "./format.js";
@@ -75,7 +75,7 @@ function history(epochs) {
   const arms = new Map(epochs.flatMap(({ shares }) => shares.map(({ label }) => [keyOf(label), label])));
   const owed = ({ shares }, arm) => shares.find(({ label }) => keyOf(label) === arm)?.share;
   return table({
-    caption: "Promised shares, and from when",
+    caption: "What was promised, and from when",
     key: (epoch) => epoch.place,
     rows: epochs.map((epoch, place) => ({ ...epoch, place })).reverse(),
     columns: [
@@ -87,6 +87,9 @@ function history(epochs) {
         number: true,
         cell: (epoch) => percent(owed(epoch, arm)),
       })),
+      ...(epochs.some(({ others }) => others.length > 0)
+        ? [{ name: "Beside shares", cell: ({ others }) => others.join("; ") || "–" }]
+        : []),
     ],
   });
 }

@@ -167,12 +167,13 @@ class ShareOut(BaseModel):
 
 
 class EpochOut(BaseModel):
-    """The shares that were promised from a round on."""
+    """What was promised from a round on."""
 
     round: int
     at: datetime | None
     kind: Literal["add", "retire", "change"] | None
     shares: list[ShareOut]
+    others: list[str] = Field(description="What else was promised, such as caps and windows, in words.")
 
 
 class PlannedOut(BaseModel):
@@ -234,7 +235,7 @@ class PromiseOut(WorstCase):
     outages: list[OutageOut] | None = Field(None, description="When arms with a share were not on offer, if ever.")
     excused: ExcusedOut | None = None
     retired: list[str | int] | None = Field(None, description="The arms that were taken off offer.")
-    history: list[EpochOut] | None = Field(None, description="The shares from the start, and after each change.")
+    history: list[EpochOut] | None = Field(None, description="What was promised from the start, and after each change.")
     planned: list[PlannedOut] | None = Field(None, description="Changes that are due later.")
     refused: list[RefusedOut] | None = Field(None, description="Changes that could not be made when they were due.")
 

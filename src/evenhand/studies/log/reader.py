@@ -40,20 +40,22 @@ class Reader:
     @property
     def expire_after(self) -> timedelta | None:
         """How long a ticket may stay open; None where tickets never expire."""
-        after = self._setting().get("expire_after")
+        after = self.setting.get("expire_after")
         return None if after is None else timedelta(seconds=after)
 
     @property
     def expire_reward(self) -> float | None:
         """The reward of a ticket that expires; None where it has none."""
-        return self._setting().get("expire_reward")
+        return self.setting.get("expire_reward")
 
     @property
     def planned(self) -> list[datetime]:
         """When the promise is planned to change, the next time first."""
-        return [moment(plan["begins"]) for plan in self._setting().get("planned", ())]
+        return [moment(plan["begins"]) for plan in self.setting.get("planned", ())]
 
-    def _setting(self) -> dict[str, Any]:
+    @property
+    def setting(self) -> dict[str, Any]:
+        """The last setting of the study, an empty dict if there is none."""
         with self._store.reading() as connection:
             return self._log.setting(connection, LARGEST)
 
@@ -61,8 +63,12 @@ class Reader:
     def first_policy(self) -> Any:
         """The policy as it was when the study was created, which says what it promised: it can be asked nothing where
         the functions of its learner are not here."""
-        with self._store.reading() as connection, stand_ins():
-            return first_replay(connection, self._log).policy
+        return self.first()[0]
+
+    def first(self) -> tuple[Any, list[str]]:
+        """Return the first policy, and the names of the functions of its learner that are not here."""
+        with self._store.reading() as connection, stand_ins() as absent:
+            return first_replay(connection, self._log).policy, absent
 
     def entries(self, after: int = 0) -> Iterator[Entry]:
         """Yield the entries after the one numbered `after`, as they are stored."""

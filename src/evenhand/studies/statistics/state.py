@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from evenhand.errors import ArgumentError, EvenhandError
+from evenhand.errors import ArgumentError, EvenhandError, StateFileError
+from evenhand.learners.functions import not_repeated
 from evenhand.policy.traits import traits_of
 from evenhand.promises.clause import AT_MOST, in_words
 from evenhand.promises.clause_counts import Excused, Outage
+from evenhand.promises.versions import changed
+from evenhand.quotas.quota_policy import QuotaPolicy
 from evenhand.studies.log.codec import moment, revive
 from evenhand.studies.log.operations import apply
-from evenhand.studies.log.replay import Replay
 from evenhand.studies.statistics.statistics import RECENT, Statistics
 
 if TYPE_CHECKING:
@@ -51,27 +53,44 @@ def summarize(study: Study, statistics: Statistics | None = None) -> dict[str, A
     (`arms`, `share`), `windows` (`label`, or the `arms` of a set, `plays`, `rounds`), `retired`, `clock` ("all"),
     `outages` (of arms with a share: `label`, `rounds` away, `behind` now by all rounds, `first` and `last` such
     round, `first_at`, `last_at`), `excused` (`plays` that no cap counts, and the same),
-    `history`: the shares from each change on (`round`, `at`, `kind`, `shares`: `label`, `share`), `planned`: the
-    changes that are due later (`begins`, `promises` in words), and `refused`: those that could not be made (`begins`,
-    `why`). `reward`: `mean`, `recent`, `window`. `bias`: rows of `group`, `reference`, `feature`, `bias`, `low`,
-    `high`. `groups`: `label`, `share`. `notes`: what to know before believing the rewards, in sentences.
+    `history`: what was promised from each change on (`round`, `at`, `kind`, `shares`: `label`, `share`, and `others`,
+    such as caps and windows, in words), `planned`: the changes that are due later (`begins`, `promises` in words), and
+    `refused`: those that could not be made (`begins`, `why`). `reward`: `mean`, `recent`, `window`. `bias`: rows of
+    `group`, `reference`, `feature`, `bias`, `low`, `high`. `groups`: `label`, `share`. `notes`: what to know before
+    believing the rewards, in sentences.
     """
     statistics = study.statistics() if statistics is None else statistics
-    traits = traits_of(study.state.bare_copy())
+    policy, missing = described(study, statistics)
+    traits = traits_of(policy)
+    bias = _bias(traits.bias)
     return {
         **_counts(study, statistics),
         "sequence": statistics.sequence,
         "forgotten": statistics.forgotten,
         "feedback": traits.feedback,
         "arms": _arms(statistics, traits.membership),
-        "promise": _promise(statistics, study),
+        "promise": _promise(statistics, study, None if missing else policy),
         "reward": None
         if statistics.reward is None
         else {"mean": statistics.reward[0], "recent": statistics.reward[1], "window": RECENT},
-        "bias": _bias(traits.bias),
+        "bias": bias,
         "groups": _groups(statistics),
-        "notes": list(statistics.notes),
+        "notes": [*missing, *statistics.notes],
     }
+
+
+def described(study: Study, statistics: Statistics) -> tuple[Any, list[str]]:
+    """Return a policy that says of itself what it is, and what is missing of it: a copy without its open tickets; where
+    functions of its learner are not here, the policy as it was at first, but with what is promised now."""
+    try:
+        return study.state.bare_copy(), []
+    except StateFileError:
+        policy, absent = study.log.first()
+        if not absent:
+            raise
+        if isinstance(policy, QuotaPolicy):
+            policy.promise = statistics.promise
+        return policy, [f"{not_repeated(absent)}, and what it has learned is not shown"]
 
 
 def _arms(statistics: Statistics, membership: Any) -> list[dict[str, Any]]:
@@ -99,7 +118,7 @@ def _arms(statistics: Statistics, membership: Any) -> list[dict[str, Any]]:
     return rows
 
 
-def _promise(statistics: Statistics, study: Study) -> dict[str, Any] | None:
+def _promise(statistics: Statistics, study: Study, policy: Any) -> dict[str, Any] | None:
     if statistics.when is None:
         return None
     promise = statistics.promise
@@ -111,7 +130,7 @@ def _promise(statistics: Statistics, study: Study) -> dict[str, Any] | None:
     stated |= {"weight": promise.weight} if weighed else {}
     stated |= {"clock": promise.clock} if promise is not None and promise.clock != "offered" else {}
     beside = _beyond_shares(statistics) | _outages(statistics, study)
-    return stated | statistics.worst_case() | beside | _planned(study.state.now())
+    return stated | statistics.worst_case() | beside | _planned(statistics, study, policy)
 
 
 def _outages(statistics: Statistics, study: Study) -> dict[str, Any]:
@@ -128,17 +147,23 @@ def _outages(statistics: Statistics, study: Study) -> dict[str, Any]:
     return found | ({"excused": dated(statistics.excused)} if statistics.excused.plays else {})
 
 
-def _planned(replay: Replay) -> dict[str, Any]:
-    """Return the changes that are due later, and those that were refused when they were."""
-    policy, planned = replay.copy() if replay.planned else None, []
-    for plan in replay.planned:
+def _planned(statistics: Statistics, study: Study, policy: Any) -> dict[str, Any]:
+    """Return the changes that are due later, and those that were refused when they were, as the policy would make them;
+    where it is None, as far as they are a promise."""
+    setting, planned, promise = study.log.setting, [], statistics.promise
+    for plan in setting.get("planned", ()):
+        given = revive(plan["given"])
         try:
-            apply(policy, "change", None, revive(plan["given"]))
-            promises = in_words(traits_of(policy).promise.clauses)
+            if policy is None:
+                promise = changed(promise, statistics.retired, **given)
+            else:
+                apply(policy, "change", None, given)
+                promise = traits_of(policy).promise
+            promises = in_words(promise.clauses)
         except EvenhandError as refusal:  # such as for an arm that was retired since, and may come back
             promises = [f"as things stand it would be refused: {refusal}"]
         planned.append({"begins": moment(plan["begins"]), "promises": promises})
-    refused = [{**one, "begins": moment(one["begins"])} for one in replay.setting.get("refused", ())]
+    refused = [{**one, "begins": moment(one["begins"])} for one in setting.get("refused", ())]
     return {name: value for name, value in {"planned": planned, "refused": refused}.items() if value}
 
 
@@ -162,6 +187,7 @@ def _beyond_shares(statistics: Statistics) -> dict[str, Any]:
                 "at": None if epoch.at is None else moment(epoch.at),
                 "kind": epoch.kind,
                 "shares": [{"label": arm, "share": share} for arm, share in epoch.shares.items()],
+                "others": epoch.others,
             }
             for epoch in statistics.epochs
         ]

@@ -19,6 +19,7 @@ from evenhand.errors import EvenhandError, ReplayError
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.policy.kernel_set import REASONS
 from evenhand.policy.traits import traits_of
+from evenhand.promises.clause import in_words
 from evenhand.protocol import Label
 from evenhand.quotas.prices import PRICED
 from evenhand.quotas.quota_kernels import LOT, UNRANKED
@@ -64,13 +65,14 @@ class Moment(NamedTuple):
 
 class Epoch(NamedTuple):
     """The shares that are promised from a round on, by arm; since when, in microseconds since 1970, None for those from
-    the start; by which change: "add", "retire" or "change", None for the start; and the decisions for each label before
-    it (n_labels,)."""
+    the start; by which change: "add", "retire" or "change", None for the start; what else is promised, such as caps and
+    windows, in words; and the decisions for each label before it (n_labels,)."""
 
     round: int
     at: int | None
     kind: str | None
     shares: dict[Label, float]
+    others: list[str]
     counts: list[int]
 
 
@@ -96,7 +98,7 @@ class Statistics(PromiseCheck):
     groups : the groups of the arms where the policy knows any; `group_counts` (n_groups,) decisions for each.
     gaps : the differences of the groups' mean rewards; None where there are fewer than two groups.
     open : the open tickets: number -> (indices, when in microseconds since 1970).
-    epochs : the shares that were promised from the start, and after each change; empty where none are.
+    epochs : what was promised from the start, and after each change; empty where nothing is.
     last_arms, last_groups : indices of the last decisions and of their groups.
     """
 
@@ -310,7 +312,8 @@ class Statistics(PromiseCheck):
         if self.promise is not None:
             owed = zip(self.promise.arms, self.promise.shares, strict=True)
             shares = {arm: float(share) for arm, share in owed if arm not in self.retired}
-            self.epochs.append(Epoch(self.rounds + 1, at, kind, shares, self.counts.tolist()))
+            others = in_words(one for one in self.promise.clauses if one.kind != "floor" or len(one.arms) > 1)
+            self.epochs.append(Epoch(self.rounds + 1, at, kind, shares, others, self.counts.tolist()))
 
     def _new_label(self, label: Label) -> None:
         super()._new_label(label)
