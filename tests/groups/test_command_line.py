@@ -86,23 +86,6 @@ def test_a_group_that_says_too_little_is_left_out_and_a_column_of_ages_refused(l
         raise run(*given, "--group", "years").exception
 
 
-def test_many_groups_are_rows_of_the_table_of_shares(loans, tmp_path):
-    frame = pd.read_csv(tmp_path / "loans.csv")
-    frame["band"] = [f"band {at % 11}" for at in frame.index]
-    many = pd.concat([frame] * 40)
-    many.to_csv(tmp_path / "loans.csv", index=False)
-    given = ["--data", str(tmp_path / "loans.csv"), "--reward", "repaid", "--features", "income", "-p", "top-interval"]
-    words = run(*given, "--group", "band").output
-    assert all(f"share of band {at} " in words for at in range(11))
-
-
-def test_own_table_for_people_under_shares(loans):
-    done = run(*loans, "--shares", "0.1", "-p", "fair-learn+group-fair-top-interval", "-p", "top-interval")
-    assert done.exit_code == 0, done.output
-    assert "Bias in the table" in done.output
-    assert "yes" in done.output
-
-
 def test_registered_world():
     done = run("groups/biased-linear-arms", "--json", "-p", "group-fair-top-interval")
     assert done.exit_code == 0, done.output
@@ -127,13 +110,6 @@ def test_a_policy_of_groups_is_compared_under_the_promise_of_a_file(loans, tmp_p
     rows = {row["policy"]: row["promise_kept"] for row in json.loads(done.stdout)["policies"]}
     assert list(rows) == [learner, f"{learner} under the promise"]
     assert rows[f"{learner} under the promise"] is True
-
-
-def test_the_learner_of_a_file_of_promises_may_be_one_for_groups(loans, tmp_path):
-    (tmp_path / "p.toml").write_text("learner = 'naive-fair'\n[shares]\nF = 0.3\n")
-    given = ["--promise", str(tmp_path / "p.toml"), "--json", "--rounds", "40", *SHORT[2:]]
-    body = json.loads(CliRunner().invoke(app, ["simulate", *loans[:2], *loans[4:], *given]).stdout)
-    assert [row["policy"] for row in body["policies"]] == ["naive-fair", "naive-fair under the promise"]
 
 
 def test_a_sensitive_group_of_two_people_is_refused_before_others_are_answered(loans):
