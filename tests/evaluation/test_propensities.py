@@ -42,12 +42,6 @@ def learned(seed, rows=2000):
     return frame
 
 
-@pytest.mark.parametrize("rows", [800, 5000])
-def test_true_constant_chances_are_doubted_in_one_log_of_a_thousand(rows):
-    logs = [log for seed in range(60) if (log := uniform(seed, rows=rows))["item"].nunique() == 80]
-    assert sum(fit_of(logged(log)).min() < ERROR for log in logs) <= 1  # two or more with probability 0.002 at most
-
-
 @pytest.mark.parametrize("propensity", ["p", EVERY])
 def test_true_chances_of_a_learner_are_not_doubted(propensity):
     # the p-values are those of a valid test: 5 % of them below .05, of which 8 of 40 have probability 0.003 at most
