@@ -93,10 +93,3 @@ def test_what_is_played_too_seldom_is_found_only_where_all_chances_are_known():
         for propensity, said in (("p", True), (EVERY, False)):
             found = eh.evaluate(kept, policy, **NAMED | {"propensity": propensity}, **more)
             assert any("not ones played more seldom" in note for note in found.notes) == said
-
-
-def test_a_replay_says_it_too():
-    log = uniform(1, rows=4000)
-    log = log[log["item"] < 40].reset_index(drop=True)
-    found = eh.evaluate(log, eh.learners.UCB1(), **NAMED, replays=1, rounds=10)
-    assert any("do not fit" in note for note in found.notes)

@@ -61,12 +61,6 @@ def test_the_form_that_lifts_a_group_has_a_name_of_its_own_and_its_warning_stand
     assert any("widths" in note for note in found["notes"])
 
 
-def test_without_arms_each_group_is_one(loans):
-    without = [part for part in loans if part not in ("--arm", "age_band,sex")]
-    body = json.loads(run(*without, "-p", "top-interval", "--json").output)
-    assert {row["feature"] for row in body["bias"]} == {"age_band_young", "income", "intercept"}
-
-
 def test_a_group_that_says_too_little_is_left_out_and_a_column_of_ages_refused(loans, tmp_path):
     """A stray row of a third sex has an interval of hundreds; of years the most are as unknown."""
     frame = pd.read_csv(tmp_path / "loans.csv").assign(years=lambda f: 18 + f.index // 2 % 60)

@@ -178,6 +178,30 @@ def test_real_data_have_the_arms_and_features_of_the_paper(data, arms, d, data_f
     assert (len(world.arms), world.dimension) == (arms, d)
 
 
+class ComingAndGoing:
+    """A world in Python whose arms change groups: `observe` shows contexts and the membership of the round."""
+
+    arms, scores = (0, 1, 2), ("regret",)
+    gaps = None
+
+    def reset(self, seed):
+        self.rng, self.totals = np.random.default_rng(seed), np.zeros(1)
+
+    def observe(self):
+        self.shown = self.rng.uniform(0, 1, (3, 2)), self.rng.permutation(["s", "r", "r"]).tolist()
+        return self.shown
+
+    def respond(self, ticket):
+        contexts, groups = self.shown
+        return (float(30 * contexts[ticket.index].sum() - 20 * (groups[ticket.index] == "s")),)
+
+
+def test_simulations_may_change_the_membership():
+    policy = GroupFairTopInterval(["s", "r", "r"], "s", horizon=200)
+    history = eh.simulate(policy, ComingAndGoing(), rounds=200, replications=1, seed=1, jobs=1)
+    assert history.pulls.isel(round=-1).sum() == 200
+
+
 @pytest.mark.compiled
 def test_experiments_are_listed_and_run():
     ids = [e.id for e in find("groups")]

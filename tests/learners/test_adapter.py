@@ -331,6 +331,27 @@ def test_a_load_that_fails_is_named(monkeypatch):
         from_bytes(data)
 
 
+class Known(foreign.Gambler):
+    """A learner of one's own class, registered and without an adapter."""
+
+    choose, update, snapshot = foreign.gamble, foreign.learn, foreign.dump
+
+    @classmethod
+    def restored(cls, snapshot):
+        learner = cls()
+        vars(learner).update(vars(foreign.load(snapshot)))
+        return learner
+
+
+def test_a_registered_learner_keeps_what_it_has_learned(scratch_registry):
+    eh.register("learners/known", kind="part")(Known)
+    policy = FairLearn(Known(), SHARES, seed=1)
+    talk(policy, 30)
+    again = from_bytes(to_bytes(policy))
+    assert again.learner.sums == policy.learner.sums != [1.0] * 3
+    assert talk(again, 20, 30) == talk(policy, 20, 30)
+
+
 @pytest.mark.parametrize(("contextual", "choose"), [(None, lambda learner, contexts: 0), (True, lambda learner: 0)])
 def test_a_function_that_takes_contexts_or_none_says_what_to_pass(contextual, choose):
     policy = FairLearn(adapter(choose=choose, contextual=contextual), [0.0, 0.0])

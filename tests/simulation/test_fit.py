@@ -127,7 +127,6 @@ MISFITS = {
     ),
     "a world of rows": (FairUCB([0.1, 0.1]), SyntheticModel1(instance="I"), "^world: expected an object with arms"),
     "an adapter that sees": (Adapter(0, **SEES), ARMS, r"to take 1 arguments, as BernoulliArms has it"),
-    "an adapter that does not": (Adapter(0, **QUIET), LINEAR, r"to take 2 arguments, as BiasedLinearArms has it"),
     "a policy from elsewhere": (Outside(), BiasedLinearArms(arms=2, sensitive=1), "ask to take 1 arguments"),
     "a world from elsewhere": (
         FairUCB([0.1, 0.1]),

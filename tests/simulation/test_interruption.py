@@ -8,7 +8,6 @@ import sys
 import threading
 from pathlib import Path
 
-import numpy as np
 import pytest
 import xarray as xr
 
@@ -244,12 +243,3 @@ def test_a_dask_backend_without_a_cluster_is_refused_by_name():
 
     with pytest.raises(ArgumentError, match="backend: expected a joblib backend that is ready to run, got 'dask'"):
         eh.simulate(FairUCB([0.1, 0.1]), BernoulliArms([0.1, 0.2]), rounds=10, backend="dask")
-
-
-def test_progress_changes_nothing(capsys):
-    quiet = eh.simulate(UCB1(), BernoulliArms(ARMS), rounds=100, seed=1, jobs=1)
-    xr.testing.assert_identical(
-        eh.simulate(UCB1(), BernoulliArms(ARMS), rounds=100, seed=1, jobs=1, progress=True), quiet
-    )
-    assert "rounds" in capsys.readouterr().err
-    assert np.isfinite(quiet.regret).all()
