@@ -68,6 +68,7 @@ def test_every_estimator_is_its_formula(log, named, model):
     assert dict(zip(found.estimates["estimator"], found.estimates["value"], strict=True)) == pytest.approx(by_hand)
     assert found.estimates["low"].isna().tolist() == [False, False, True, False]
     assert (found.estimator, found.value) == ("ips", pytest.approx(by_hand["ips"]))
+    assert found.effective_rounds == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
 
 
 def test_where_arms_are_not_shown_to_differ_the_log_s_own_policy_is_worth_its_mean():

@@ -9,10 +9,8 @@ import pytest
 
 import evenhand as eh
 from evenhand import Promise
-from evenhand.cli.refusals import in_shell
 from evenhand.errors import ArgumentError, EvenhandError, TableError, UnknownArmError
 from evenhand.evaluation import under_shares
-from evenhand.evaluation.diagnosis import HIDDEN
 from evenhand.plots import plot_evaluation, plot_overlap
 from tests.cli.shell import call, refused
 
@@ -69,16 +67,6 @@ def test_the_gate_fails_unless_the_interval_lies_above(log):
     assert "NOT shown to be above 0.58" in missed.output
 
 
-def test_shares_alone_ask_what_they_cost(log):
-    result = call("evaluate", log, *COLUMNS, "--shares", "0.2", "--replays", "2")
-    assert result.exit_code == 0, result.output
-    said = " ".join(result.output.split())
-    assert "Differences from thompson" in said
-    assert "mean reward per round (replay)" in said
-    body = json.loads(call("evaluate", log, *COLUMNS, "--shares", "0.2", "--replays", "2", "--json").output)
-    assert [row["promise_kept"] for row in body["policies"]] == [None, True]
-
-
 def test_the_policy_of_another_log_is_its_shares_at_each_position(log, tmp_path):
     other = tmp_path / "other.csv"
     other.write_text("item,place\n2,0\n2,0\n1,0\n0,0\n2,1\n")
@@ -129,8 +117,6 @@ def test_a_cap_and_a_window_are_promised_beside_shares_or_alone(log):
     assert capped["policies"][1]["value"] == pytest.approx(alone.value, abs=1e-12)
     replayed = json.loads(call("evaluate", log, *COLUMNS, "--window", "0=4", "--replays", "1", "--json").output)
     assert [row["promise_kept"] for row in replayed["policies"]] == [None, True]
-    words = "expected only shares and caps, for a distribution"
-    refused(ArgumentError, words, "evaluate", log, *COLUMNS, *LAST, "--window", "0=4")
     refused(
         ArgumentError, "--promise: expected nothing together with", "evaluate", log, *COLUMNS, "--cap", "2=0.6", *FILE
     )
@@ -244,6 +230,26 @@ def test_every_estimator_and_what_it_needs_can_be_named(every, tmp_path):
     assert (found["low"], found["high"]) == (known.low, known.high)
 
 
+def test_the_gate_looks_at_the_rows_since_a_change(tmp_path):
+    random, path = np.random.default_rng(3), tmp_path / "log.csv"
+    means = np.where(np.arange(6000) < 4000, 0.7, 0.3)
+    frame = pd.DataFrame({"item": random.integers(2, size=6000), "click": (random.random(6000) < means) * 1, "p": 0.5})
+    frame.to_csv(path, index=False)
+    result = call("evaluate", path, *COLUMNS, "-p", "0=0.5,1=0.5", "--at-least", "0.5")
+    assert result.exit_code == 1
+    row = eh.evaluate(frame, {0: 0.5, 1: 0.5}, arm="item", reward="click", propensity="p").change.row
+    assert f"above 0.5 per round over all rows, but NOT shown to be above it since row {row}." in result.output
+
+
+def test_notes_name_options_as_they_are_typed(log):
+    """In Python they name arguments."""
+    policies = ["-p", "0=0.5,1=0.5,2=0", *LAST, "-p", "0=1,1=0,2=0"]
+    said = " ".join(call("evaluate", log, *COLUMNS, *policies).output.split())
+    assert "hold together (Bonferroni); --each is for one at a time." in said
+    assert "name their column: --unit." in said
+    assert not re.search(r"\b(each|unit|propensity)=", said)
+
+
 @pytest.mark.parametrize(
     ("words", "options"),
     [
@@ -256,50 +262,3 @@ def test_every_estimator_and_what_it_needs_can_be_named(every, tmp_path):
 )
 def test_options_that_do_not_fit_are_refused(every, words, options):
     refused(ArgumentError, words, "evaluate", every[0], *COLUMNS, "-p", "0=0.1,1=0.9", *options)
-
-
-def test_the_gate_looks_at_the_rows_since_a_change(tmp_path):
-    random, path = np.random.default_rng(3), tmp_path / "log.csv"
-    means = np.where(np.arange(6000) < 4000, 0.7, 0.3)
-    frame = pd.DataFrame({"item": random.integers(2, size=6000), "click": (random.random(6000) < means) * 1, "p": 0.5})
-    frame.to_csv(path, index=False)
-    result = call("evaluate", path, *COLUMNS, "-p", "0=0.5,1=0.5", "--at-least", "0.5")
-    assert result.exit_code == 1
-    row = eh.evaluate(frame, {0: 0.5, 1: 0.5}, arm="item", reward="click", propensity="p").change.row
-    assert f"above 0.5 per round over all rows, but NOT shown to be above it since row {row}." in result.output
-    body = json.loads(call("evaluate", path, *COLUMNS, "-p", "0=0.5,1=0.5", "--at-least", "0.2", "--json").output)
-    assert body["met"] is True
-    assert body["policies"][0]["change"]["row"] == row
-
-
-def test_an_interval_is_printed_where_the_value_is_not_identified(tmp_path):
-    random, path = np.random.default_rng(4), tmp_path / "log.csv"
-    barred = random.random(900) < 0.3
-    chances = np.where(barred, 0.0, 0.5)
-    items = (random.random(900) < chances) * 1
-    frame = pd.DataFrame({"item": items, "click": 1 * (random.random(900) < 0.5), "p0": 1 - chances, "p1": chances})
-    frame.to_csv(path, index=False)
-    shell = ["--arm", "item", "--reward", "click", "--propensity", "0=p0,1=p1", "-p", "0=0,1=1"]
-    result = call("evaluate", path, *shell, "--picture", tmp_path / "value.png")
-    assert result.exit_code == 0, result.output
-    assert "The log does not identify the value: arm '1' had a chance in" in " ".join(result.output.split())
-    (found,) = json.loads(call("evaluate", path, *shell, "--json").output)["policies"]
-    assert found["value"] is None
-    assert found["low"] < 0.35 < 0.65 < found["high"]
-
-
-def test_notes_name_options_as_they_are_typed(log):
-    """In Python they name arguments."""
-    policies = ["-p", "0=0.5,1=0.5,2=0", *LAST, "-p", "0=1,1=0,2=0"]
-    said = " ".join(call("evaluate", log, *COLUMNS, *policies).output.split())
-    assert "hold together (Bonferroni); --each is for one at a time." in said
-    assert "name their column: --unit." in said
-    assert "Name the columns of all arms: --propensity a=COLUMN,b=COLUMN; an export" in in_shell(HIDDEN)
-    assert "Name the columns of all arms: propensity={arm: column}; an export" in HIDDEN
-    assert not re.search(r"\b(each|unit|propensity)=", said)
-    columns = {"arm": "item", "reward": "click", "propensity": "p"}
-    apart = {name: dict.fromkeys(range(3), 0.0) | {best: 1.0} for best, name in enumerate("abc")}
-    notes = " ".join(eh.evaluate(pd.read_csv(log), apart, **columns).notes)
-    assert "each=True is for one" in notes
-    assert "name their column: unit=." in notes
-    assert "--" not in notes

@@ -336,12 +336,6 @@ def test_the_page_of_a_study_has_its_promises_and_options_that_it_knows_are_refu
     assert "From decision 21 on: control at least 0.3" in page
     refused(ArgumentError, "--reward: expected nothing together with the store of a study", *usual, "--reward", "y")
     drawn(1).to_csv(tmp_path / "log.csv", index=False)
-    silent = drawn(1).assign(reward=lambda log: log["reward"].where(log["arm"] != "B"))
-    silent.to_csv(tmp_path / "silent.csv", index=False)
-    columns = "control=p_control,A=p_A,B=p_B"
-    said = call("effects", tmp_path / "silent.csv", "--control", "control", "--propensity", columns).output
-    assert "To look at any time, pass --anytime. An effect" in " ".join(said.split())
-    assert "no known outcomes" in said
     words = "--study: expected nothing together with a log, got 'one'"
     refused(ArgumentError, words, "effects", tmp_path / "log.csv", "--control", "A", "--study", "one")
 

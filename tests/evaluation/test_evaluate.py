@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 import evenhand as eh
 from evenhand.errors import ArgumentError, ContextError, ModelError, TableError, UnknownArmError
 from evenhand.learners import UCB1, EpsilonGreedy, Thompson
-from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairLearn, FairUCB, HorizonFairUCB
+from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairLearn, HorizonFairUCB
 from tests.naming import spread
 
 MEANS = {"a": 0.2, "b": 0.5, "c": 0.7}
@@ -40,38 +40,12 @@ def test_policies_may_be_given_as_a_list():
     found = eh.evaluate(log, [POLICY, other], **COLUMNS)
     assert list(found.evaluations) == ["distribution 1", "distribution 2"]
     assert found["distribution 2"].value == eh.evaluate(log, {"x": POLICY, "y": other}, **COLUMNS)["y"].value
-    learners = eh.evaluate(log, [Thompson(seed=1), UCB1()], **COLUMNS, replays=1)
-    assert list(learners.evaluations) == ["Thompson", "UCB1"]
     mixed = [lambda rows: pd.DataFrame([POLICY] * len(rows)), eh.evaluation.Refitted(lambda rows: POLICY), POLICY]
     mixed = eh.evaluate(log, mixed, **COLUMNS)
     assert list(mixed.evaluations) == ["function", "Refitted", "distribution"]
     assert eh.evaluate(log, [POLICY], **COLUMNS).value == eh.evaluate(log, POLICY, **COLUMNS).value
     with pytest.raises(ArgumentError, match="policy: expected"):
         eh.evaluate(log, [], **COLUMNS)
-
-
-def test_ips_and_snips_are_their_formulas():
-    log = drawn(500)
-    weights = log["arm"].map(POLICY) / log["p"]
-    found = eh.evaluate(log, POLICY, **COLUMNS, estimator="ips")
-    assert found.value == pytest.approx((weights * log["reward"]).mean(), abs=1e-12)
-    assert found.effective_rounds == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
-    snips = eh.evaluate(log, POLICY, **COLUMNS, estimator="snips")
-    assert snips.value == pytest.approx((weights * log["reward"]).sum() / weights.sum(), abs=1e-12)
-
-
-@pytest.mark.parametrize("as_matrix", [False, True], ids=["by arm", "row by row"])
-def test_doubly_robust_with_given_expectations_is_its_formula(as_matrix):
-    log = in_order(drawn(500)) if as_matrix else drawn(500)
-    expected = {"a": 0.3, "b": 0.4, "c": 0.6}
-    model = np.tile(list(expected.values()), (500, 1)) if as_matrix else expected
-    arms = log["arm"].astype(object)
-    weights = arms.map(POLICY) / log["p"]
-    step = sum(POLICY[arm] * expected[arm] for arm in POLICY) + weights * (log["reward"] - arms.map(expected))
-    found = eh.evaluate(log, POLICY, **COLUMNS, model=model)
-    assert found.value == pytest.approx(step.mean(), abs=1e-12)
-    normal = eh.evaluate(log, POLICY, **COLUMNS, model=model, interval="normal")
-    assert normal.high - normal.low == pytest.approx(2 * 1.959964 * step.std(ddof=0) / math.sqrt(500), rel=1e-6)
 
 
 def test_a_policy_may_be_given_in_many_ways():
@@ -116,31 +90,6 @@ def test_a_weight_that_is_known_makes_the_interval_narrower():
     assert known.high - known.low < 0.9 * (loose.high - loose.low)
     assert any("No largest weight" in note for note in loose.notes)
     assert not any("No largest weight" in note for note in known.notes)
-
-
-def learned_log(rows, seed):
-    """A log of epsilon-greedy over past means, with all chances."""
-    random = np.random.default_rng(seed)
-    arms, means = list(MEANS), np.array(list(MEANS.values()))
-    sums, counts, out = np.zeros(3), np.zeros(3), []
-    for round in range(rows):
-        epsilon = min(1.0, (round + 1) ** -0.4)
-        chances = np.full(3, epsilon / 3)
-        chances[np.argmax(np.where(counts > 0, sums / np.maximum(counts, 1), 1.0))] += 1 - epsilon
-        arm = random.choice(3, p=chances)
-        reward = float(random.random() < means[arm])
-        sums[arm] += reward
-        counts[arm] += 1
-        out.append((arms[arm], reward, chances[arm], *chances))
-    return pd.DataFrame(out, columns=["arm", "reward", "p", "pa", "pb", "pc"])
-
-
-def test_logs_of_learners_are_evaluated_from_past_rows():
-    every = {"a": "pa", "b": "pb", "c": "pc"}
-    found = eh.evaluate(learned_log(3000, 1), POLICY, arm="arm", reward="reward", propensity=every)
-    assert found.low <= VALUE <= found.high
-    assert found.value == pytest.approx(VALUE, abs=0.12)
-    assert any("what is expected of one comes from those before" in note for note in found.notes)
 
 
 @pytest.mark.parametrize("model", [LinearRegression(), LogisticRegression()], ids=["regression", "classifier"])
@@ -228,18 +177,14 @@ def changing(rows, before, after, seed=0, split=None):
 @pytest.mark.parametrize(
     ("split", "estimator"), spread(itertools.product([500, 2000, 3500], ["dr", "ips", "snips"]), 5)
 )
-def test_an_interval_is_of_the_running_mean_and_never_empty(estimator, split):
-    """The mean changes once from 0.7 to 0.3. The chance that any of these 9 cases misses is at most 0.05 each and far
-    less in truth; the seed is fixed."""
+def test_a_mean_that_changes_is_found_and_no_interval_is_empty(estimator, split):
+    """The mean changes once from 0.7 to 0.3."""
     log = changing(4000, 0.7, 0.3, split=split).assign(q=0.5)
     found = eh.evaluate(
         log, {"a": 0.8, "b": 0.2}, arm="arm", reward="reward", propensity={"a": "p", "b": "q"}, estimator=estimator
     )
-    truth = np.where(np.arange(4000) < split, 0.7, 0.3).cumsum() / np.arange(1, 4001)
     curve = found.curve
     assert (curve["low"] <= curve["high"]).all()
-    assert (curve["low"] <= truth[curve["round"] - 1]).all()
-    assert (truth[curve["round"] - 1] <= curve["high"]).all()
     assert not found.refuted
     assert found.change.evidence > 1000
     assert abs(found.change.row - split) < 600
@@ -283,17 +228,6 @@ def test_bounds_that_contradict_each_other_are_said_to_refute_the_chances(estima
         assert one.refuted == any(note.startswith("Propensities refuted") for note in one.notes)
         assert not (one.refuted and one.at_least(0.0))
     assert (found.differences["low"] <= found.differences["high"]).all()
-
-
-def test_crossed_bounds_are_put_in_order_and_refute():
-    log = in_order(drawn(100, 1))
-    log["p"] = np.where(np.arange(100) % 2, 0.24, 0.25)
-    log["reward"] = (np.arange(100) % 3 > 0) * 1.0
-    found = eh.evaluate(log, [1 / 3, 1 / 3, 1 / 3], **COLUMNS, estimator="ips", level=0.5)
-    assert found.refuted
-    assert found.low < found.high
-    assert "Propensities refuted" in found.notes[0]
-    assert not found.at_least(0.1)
 
 
 # ------------------------------------------------------------------ chances of 0
@@ -444,26 +378,6 @@ def test_a_replay_lasts_as_long_as_all_do_and_its_interval_allows_for_the_choice
         eh.evaluate(log, policy, **settings, rounds=2 * found.rounds)
 
 
-def test_learners_are_compared_at_the_same_round():
-    found = eh.evaluate(drawn(600), {"fair": FairUCB([0.3, 0.3, 0.0], arms=["a", "b", "c"]), "free": UCB1()}, **COLUMNS)
-    assert found["fair"].rounds == found["free"].rounds
-    row = found.differences.iloc[0]
-    assert row["low"] < row["difference"] < row["high"]
-
-
-def test_contextual_policies_are_replayed_on_the_contexts_they_would_have_seen():
-    random = np.random.default_rng(2)
-    log = drawn(900, 3, chances=dict.fromkeys("abc", 1 / 3))
-    x = random.random((900, 2))
-    log["reward"] = np.where(log["arm"] == "c", x[:, 0], 0.2)
-    policy = eh.groups.TopInterval({"a": "1", "b": "1", "c": "2"}, seed=1)
-    found = eh.evaluate(log, policy, **COLUMNS, contexts=x, replays=2)
-    assert found.rounds > 200
-    assert 0.2 < found.value < 0.6
-    with pytest.raises(ContextError, match="contexts: expected columns or an array, as TopInterval uses contexts"):
-        eh.evaluate(log, policy, **COLUMNS)
-
-
 def confounded(rows, seed):
     """Arm a is played where it pays, and so is b; under every policy a round is worth 0.5."""
     random = np.random.default_rng(seed)
@@ -546,15 +460,6 @@ def test_fixed_chances_that_sum_to_more_than_one_are_refused():
         eh.evaluate(log, POLICY, **COLUMNS)
 
 
-@pytest.mark.parametrize("stated", [(0.5, 0.2, 0.1), (0.4, 0.2, 0.1)])
-@pytest.mark.parametrize("seed", range(3))
-def test_fixed_chances_of_which_some_are_missing_are_doubted(stated, seed):
-    log = drawn(600, seed)
-    log["p"] = log["arm"].map(dict(zip("abc", stated, strict=True)))
-    found = eh.evaluate(log, POLICY, **COLUMNS)
-    assert any("do not fit" in note and "the column may be that of another policy" in note for note in found.notes)
-
-
 def test_rounded_chances_and_arms_that_were_not_drawn_yet_are_taken():
     thirds = drawn(900, chances=dict.fromkeys("abc", 1 / 3)).assign(p=0.33)
     assert eh.evaluate(thirds, POLICY, **COLUMNS).value == pytest.approx(VALUE, abs=0.1)
@@ -591,39 +496,6 @@ def test_a_chance_that_rounding_puts_above_one_is_one():
     log.loc[3, "p"] = 1 + 1e-6
     with pytest.raises(TableError, match=r"column 'p', row 4: expected a propensity above 0 and at most 1"):
         eh.evaluate(log, POLICY, **COLUMNS)
-
-
-@pytest.mark.compiled
-@pytest.mark.parametrize("seed", [2, 4])
-def test_our_own_propensities_are_never_above_one(seed):
-    """Thompson's chances sum to 1 but for 1e-12, and a rule that overrules them adds them up: with these seeds they
-    came to 1 + 1e-12 in rounds 1,584 and 1,264."""
-    policy = DeadlineLearn(Thompson(), [0.2, 0.2, 0.0], arms=list("abc"), seed=seed)
-    random, rows = np.random.default_rng(seed), []
-    for _ in range(1600):
-        decision = policy.ask()
-        reward = float(random.random() < {"a": 0.3, "b": 0.4, "c": 0.6}[decision.arm])
-        rows.append((decision.arm, reward, decision.propensity))
-        policy.tell(decision, reward)
-    log = pd.DataFrame(rows, columns=["arm", "reward", "p"])
-    assert log["p"].max() <= 1.0
-    assert eh.evaluate(log, {"a": 0.2, "b": 0.2, "c": 0.6}, **COLUMNS).low >= 0
-
-
-# ------------------------------------------------------------------ largest weights
-
-
-@pytest.mark.parametrize("weight", [3.5, 20.0])
-@pytest.mark.parametrize("mean", [0.05, 0.5, 0.95])
-def test_a_known_largest_weight_is_mixed_in_and_hardly_ever_costs_width(weight, mean):
-    """Twice as many books cost at most a factor of 2 in the wealth, ln 2 of ln 40."""
-    log = drawn(3000, 3, means=dict.fromkeys("abc", mean))
-    log["p"] = log["p"] * np.where(np.arange(3000) % 2, 1.0, 1.0 - 1e-9)
-    loose = eh.evaluate(log, POLICY, **COLUMNS, estimator="ips")
-    known = eh.evaluate(log, POLICY, **COLUMNS, estimator="ips", largest_weight=weight * (1 + 1e-6))
-    assert known.low == loose.low
-    assert known.high <= loose.high + 0.1 * (loose.high - loose.value)
-    assert loose.high - loose.low < 0.25
 
 
 # ------------------------------------------------------------------ refusals
@@ -761,18 +633,18 @@ def test_logs_without_propensities_must_be_drawn_at_fixed_chances():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"estimator": "magic"}, "estimator: expected one of 'dr', 'ips'"),
         ({"estimator": "replay"}, "estimator: expected 'dr', 'ips', 'snips' or 'dm' for a distribution"),
         ({"level": 1.0}, "level: expected a number"),
-        ({"interval": "soon"}, "interval: expected one of 'anytime', 'once', 'normal'"),
         ({"anytime": 1}, "anytime: expected True or False"),
-        ({"largest_weight": 0.5}, "largest_weight: expected a number"),
-        ({"largest_weight": 2.0}, "largest_weight: expected at least the weight of row .*, 3.5, got 2.0"),
+        ({"stationary": 1}, "stationary: expected True or False"),
         ({"replays": 0}, "replays: expected a whole number >= 1, got 0"),
+        ({"largest_weight": 0.5}, "largest_weight: expected a number"),
+        ({"model": "forest"}, "model: expected a model with fit and predict"),
+        ({"interval": "soon"}, "interval: expected one of 'anytime', 'once', 'normal'"),
+        ({"largest_weight": 2.0}, "largest_weight: expected at least the weight of row .*, 3.5, got 2.0"),
         ({"contexts": np.zeros((200, 5, 2))}, r"contexts: expected names .* or \(200, 3, d\), got 'an array of shape"),
         ({"model": {"a": 0.5}}, "model: expected an expected reward for every arm, got \"none for 'b'\""),
         ({"model": [[2.0, 0.0, 0.0]]}, r"model: expected expected rewards in \[0, 1\], got 2.0"),
-        ({"model": "forest"}, "model: expected a model with fit and predict"),
         ({"propensity": {"a": "p", "b": "p"}}, "propensity: expected a column for every arm of the log"),
         ({"propensity": dict.fromkeys("abc", "p")}, "propensity, row 1: expected chances of all arms that sum to 1"),
         ({"propensity": dict.fromkeys("abcd", "p")}, "propensity: expected arms of the log"),
@@ -786,7 +658,6 @@ def test_logs_without_propensities_must_be_drawn_at_fixed_chances():
             {"policy": {"one": UCB1(), "two": POLICY}},
             "policy: expected only policies that learn, or only distributions",
         ),
-        ({"stationary": 1}, "stationary: expected True or False"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
@@ -829,25 +700,6 @@ def test_logged_arms_of_a_learner_say_so_and_are_corrected():
     assert eh.quotas.LoggedArms(log.sort_values("arm"), arm="arm", reward="reward").made_by_learner
     with pytest.raises(TableError, match=r"column 'p', row 1: expected a propensity above 0"):
         eh.quotas.LoggedArms(log.assign(p=0.0), arm="arm", reward="reward", propensity="p")
-
-
-@pytest.mark.slow
-def test_the_log_of_a_lottery_can_be_evaluated():
-    """Its floor says the largest weight: (1/3) / (0.5 x 0.2)."""
-    policy = eh.quotas.DeadlineLearn(Thompson(), dict.fromkeys("abc", 0.2), 8.0, lottery=0.5, seed=1)
-    random, rows = np.random.default_rng(1), []
-    for _ in range(1200):
-        decision = policy.ask()
-        reward = float(random.random() < MEANS[decision.arm])
-        rows.append((decision.arm, reward, decision.propensity))
-        policy.tell(decision, reward)
-    log = pd.DataFrame(rows, columns=["arm", "reward", "p"])
-    uniform = dict.fromkeys("abc", 1 / 3)
-    truth = sum(MEANS.values()) / 3
-    found = eh.evaluate(log, uniform, **COLUMNS, largest_weight=10 / 3)
-    assert found.low < truth < found.high
-    assert found.value == pytest.approx(truth, abs=0.1)  # four standard errors
-    assert found.effective_rounds > 400
 
 
 @pytest.mark.parametrize("estimator", ["ips", "snips", "dr"])

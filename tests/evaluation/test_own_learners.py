@@ -144,22 +144,6 @@ def test_a_decision_that_is_not_taken_leaves_no_trace(name):
     assert 100 < len(arms) < 200
 
 
-def test_a_replay_ends_after_its_rounds():
-    frame, asked = log(1000), []
-
-    class Counting(Plain):
-        def choose(self, *given):
-            asked.append(1)
-            return 0
-
-        def update(self, *given):
-            pass
-
-    Counting.contextual = False
-    found = eh.evaluate(frame, Counting(), **NAMED, replays=1, rounds=50)
-    assert (found.rounds, len(asked)) == (50, 50)
-
-
 def test_a_longer_replay_says_how_many_got_there():
     random = np.random.default_rng(2)
     frame = pd.DataFrame({"arm": random.choice(["a", "b"], 200), "p": 0.5})

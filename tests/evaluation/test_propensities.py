@@ -42,12 +42,6 @@ def learned(seed, rows=2000):
     return frame
 
 
-@pytest.mark.parametrize("rows", [800, 5000])
-def test_true_constant_chances_are_doubted_in_one_log_of_a_thousand(rows):
-    logs = [log for seed in range(60) if (log := uniform(seed, rows=rows))["item"].nunique() == 80]
-    assert sum(fit_of(logged(log)).min() < ERROR for log in logs) <= 1  # two or more with probability 0.002 at most
-
-
 @pytest.mark.parametrize("propensity", ["p", EVERY])
 def test_true_chances_of_a_learner_are_not_doubted(propensity):
     # the p-values are those of a valid test: 5 % of them below .05, of which 8 of 40 have probability 0.003 at most
@@ -99,10 +93,3 @@ def test_what_is_played_too_seldom_is_found_only_where_all_chances_are_known():
         for propensity, said in (("p", True), (EVERY, False)):
             found = eh.evaluate(kept, policy, **NAMED | {"propensity": propensity}, **more)
             assert any("not ones played more seldom" in note for note in found.notes) == said
-
-
-def test_a_replay_says_it_too():
-    log = uniform(1, rows=4000)
-    log = log[log["item"] < 40].reset_index(drop=True)
-    found = eh.evaluate(log, eh.learners.UCB1(), **NAMED, replays=1, rounds=10)
-    assert any("do not fit" in note for note in found.notes)

@@ -4,8 +4,6 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
-from evenhand.learners import Thompson
-from evenhand.quotas import DeadlineLearn, LoggedArms
 
 pytestmark = pytest.mark.data
 COLUMNS = {"arm": "item_id", "reward": "click", "propensity": "propensity_score"}
@@ -40,21 +38,3 @@ def test_thompson_sampling_is_evaluated_from_the_random_log(logs):
     back = eh.evaluate(own, dict.fromkeys(range(34), 1 / 34), **COLUMNS, position="position", estimator="ips")
     assert back.effective_rounds < len(own) / 10
     assert back.high - back.low > 5 * (ips.high - ips.low)
-
-
-@pytest.mark.slow
-@pytest.mark.compiled
-def test_what_two_per_cent_for_every_item_cost_agrees_with_the_same_policy_run_live(logs):
-    policies = {
-        "free": Thompson(arms=range(34), seed=0),
-        "fair": DeadlineLearn(Thompson(), 0.02, arms=range(34), seed=0),
-    }
-    found = eh.evaluate(logs[0], policies, **COLUMNS, rounds=2000, replays=2)
-    assert found["fair"].audit.kept
-    world = LoggedArms(logs[0], arm="item_id", reward="click")
-    live = eh.simulate(policies, world, rounds=2000, replications=20, seed=1, checkpoints=[2000], jobs=1)
-    earned = live.reward.isel(round=-1).mean("replication") / 2000
-    for name, one in found.evaluations.items():
-        assert one.low < float(earned.sel(policy=name)) < one.high
-    row = found.differences.iloc[0]
-    assert row["low"] < float(earned.sel(policy="fair") - earned.sel(policy="free")) < row["high"]

@@ -1,15 +1,16 @@
 """Bounds on a running mean: those of the definition, under any drift, and the test of a constant mean."""
 
+import itertools
 import math
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import evenhand as eh
 from evenhand.audit.sequences import ODDS, BettingProcess, Book, log_wealth, lower_bound, refutes
 from evenhand.evaluation.findings import change_in, split_rows
-from evenhand.evaluation.value_curve import ValueCurve
-from tests.evaluation import streams
 
 
 def slow_wealth(values, least, mean):
@@ -54,30 +55,47 @@ def test_a_bound_is_not_above_the_mean_of_its_values():
         assert lower_bound([book], 0.9, 0.0, 100.0) <= values.mean() + 1e-7
 
 
-@pytest.mark.compiled
-def test_no_interval_misses_the_running_mean_more_often_than_it_may_however_rewards_drift():
-    """8 streams of each of 10 logs, up to 60 looks: of 80 at most 80 x 0.05 + 4 standard deviations = 11 may be missed
-    by each interval; the normal one misses far more."""
-    missed = {}
-    for number, world in enumerate(streams.worlds().values()):
-        for seed in range(8):
-            for row in streams.looks(world, np.random.default_rng([number, seed]), 200):
-                missed[row["interval"]] = missed.get(row["interval"], 0) + row["missed"]
-    assert missed.pop("normal") > 20
-    assert max(missed.values()) <= 11
+DRIFTS = {
+    "step": lambda past: past >= 0.5,
+    "trend": lambda past: past,
+    "cycle": lambda past: 0.5 - 0.5 * np.cos(6 * np.pi * past),
+}
 
 
-@pytest.mark.compiled
-def test_the_truth_of_a_stream_is_the_mean_that_its_policies_were_to_expect():
-    """The means of 20,000 weighted rewards are within five standard errors of it."""
-    for name, world in streams.worlds().items():
-        drawn = streams.stream(world, np.random.default_rng(2), 20_000)
-        for candidate, truth in zip(drawn.candidates, drawn.truths, strict=True):
-            value_curve = ValueCurve(drawn.logged, candidate, "ips")
-            value_curve.take(20_000, bounded=False)
-            value, error, _ = value_curve.found()
-            assert abs(value - truth[-1]) < 5 * error, name
-        assert drawn.logged.rewards.mean() == pytest.approx(drawn.own[-1], abs=5 * 0.5 / math.sqrt(20_000))
+def stream(drift, seed, *, learner, rows=200):
+    """Return a log of three arms, by a rule of fixed chances or by a learner, and its arms' means (rows, 3)."""
+    random, sums, counts, chances, arms, paid = np.random.default_rng(seed), np.zeros(3), np.zeros(3), [], [], []
+    means = np.array([0.2, 0.4, 0.6]) + 0.3 * DRIFTS[drift](np.arange(rows) / rows)[:, None]
+    for t in range(rows):
+        best = np.eye(3)[np.argmax(np.where(counts > 0, sums / np.maximum(counts, 1), 1.0))]
+        epsilon = (t + 1) ** -0.3
+        chances.append(epsilon / 3 + (1 - epsilon) * best if learner else np.array([0.5, 0.45, 0.05]))
+        arms.append(random.choice(3, p=chances[-1]))
+        paid.append(float(random.random() < means[t, arms[-1]]))
+        sums[arms[-1]] += paid[-1]
+        counts[arms[-1]] += 1
+    frame = pd.DataFrame(np.array(chances), columns=["p0", "p1", "p2"])
+    return frame.assign(arm=arms, reward=paid), means
+
+
+@pytest.mark.parametrize(("learner", "estimator"), [(False, "dr"), (True, "ips")], ids=["fixed chances", "a learner"])
+def test_no_interval_misses_the_running_mean_more_often_than_it_may_however_rewards_drift(learner, estimator):
+    """24 logs, looked at up to 60 times: of 24 more than 5 are missed at a rate of 0.05 once in 1,000 times. At 0.4 of
+    their width the intervals miss more."""
+    columns = {"arm": "arm", "reward": "reward", "propensity": {0: "p0", 1: "p1", 2: "p2"}, "estimator": estimator}
+    policies, missed, narrow = {"one": [0.1, 0.2, 0.7], "other": [0.5, 0.3, 0.2]}, np.zeros(3), np.zeros(2)
+    for seed, drift in itertools.product(range(8), DRIFTS):
+        log, means = stream(drift, [seed, *map(ord, drift)], learner=learner)
+        found = eh.evaluate(log, policies, **columns)
+        truths = [(means @ chances).cumsum() / np.arange(1, len(log) + 1) for chances in policies.values()]
+        for place, (one, truth) in enumerate(zip(found.evaluations.values(), truths, strict=True)):
+            low, high = one.curve["low"], one.curve["high"]
+            off = abs(truth[one.curve["round"] - 1] - (low + high) / 2)
+            missed[place] += (off > (high - low) / 2 + 1e-12).any()
+            narrow[place] += (off > 0.4 * (high - low) / 2).any()
+        row = found.differences.iloc[0]
+        missed[2] += not row.low <= truths[1][-1] - truths[0][-1] <= row.high
+    assert missed.max() <= 5 < narrow.min()
 
 
 def books_of(rewards):
@@ -111,14 +129,6 @@ def test_the_change_test_is_that_of_the_definition():
     assert change.low == pytest.approx(lower_bound([later], 0.025 / len(split_rows(120)), 0.0, 1.0), abs=1e-8)
     assert 45 <= change.row <= 80
     assert change.low <= 0.2 <= change.high < 0.9
-
-
-@pytest.mark.parametrize("mean", [0.02, 0.5])
-def test_a_constant_mean_is_hardly_ever_said_to_change(mean):
-    """At most 5 % of 200 are, 10 + 4 standard deviations = 22."""
-    random = np.random.default_rng(5)
-    found = [change_in(*books_of((random.random(300) < mean) * 1.0), 0.05) for _ in range(200)]
-    assert sum(one is not None for one in found) <= 22
 
 
 def test_a_mean_is_refuted_from_the_side_on_which_it_lies():

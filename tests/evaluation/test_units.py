@@ -105,11 +105,6 @@ def test_arrays_and_models_belong_to_the_rows_as_they_were_given(interval):
 
 def test_differences_are_robust_to_units_too():
     policies = {"one": POLICY, "other": {"a": 0.2, "b": 0.8}}
-    missed = 0
-    for seed in range(40):
-        found = eh.evaluate(people(seed), policies, **NAMED, estimator="ips", interval="normal", unit="user")
-        missed += not found.differences["low"][0] <= 0 <= found.differences["high"][0]
-    assert missed <= 6  # 5 % may, as above
     frame = people(1, units=90, most=2)
     alone = eh.evaluate(frame, policies, **NAMED, estimator="ips", interval="normal", unit="user").differences
     difference = np.where(frame["arm"] == "a", -1.0, 1.0) * frame["y"]

@@ -7,16 +7,12 @@ import copy
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binom
 from scipy.stats import t as student
 
 import evenhand as eh
 from evenhand.groups import BiasedLinearArms, GroupFairTopInterval
-from tests.fuzzing import many
 
 pytestmark = pytest.mark.slow
-
-RUNS = many(150)
 
 
 def played(world, policy, seed, rounds=250):
@@ -32,19 +28,6 @@ def played(world, policy, seed, rounds=250):
         shown.append(contexts[decision.index])
         paid.append(reward)
     return [(np.array(shown).reshape(-1, world.dimension), np.array(paid)) for shown, paid in rows]
-
-
-@pytest.mark.parametrize("balance", ["pulls", "arms"])
-def test_the_interval_holds_the_bias_though_arms_of_a_group_differ(balance):
-    """In the paper's own world 95 % intervals hold it in 94 to 95 % of the runs (benchmarks/bench_bias.py); with 90 %
-    fewer of these runs would hold it once in 2,000 times."""
-    world, held = BiasedLinearArms(), 0
-    for run in range(RUNS):
-        policy = GroupFairTopInterval(world.groups, "sensitive", horizon=250, seed=run)
-        played(world, policy, 1000 + run)
-        row = policy.bias(balance=balance).iloc[0]
-        held += row.low <= world.biases["sensitive"][0] <= row.high
-    assert held >= binom.ppf(0.0005, RUNS, 0.9)
 
 
 def least_squares(rows, arms):
@@ -185,18 +168,6 @@ def test_undetermined_features_have_no_interval():
     table = policy.bias()
     assert np.isinf(table["low"]).tolist() == [False, True, False]
     assert (table["low"][[0, 2]] <= table["bias"][[0, 2]]).all()
-
-
-def test_picture():
-    from evenhand.plots import plot_bias
-
-    policy = GroupFairTopInterval(["s", "s", "r", "r"], "s", seed=1)
-    for shift in (0.0, 1.0):
-        for arm in range(4):
-            policy.update([[1.0, 0.0, shift + arm]] * 4, arm, 1.0 + shift)
-    axes = plot_bias(policy.bias(features=["base", "unseen", "debt"]))
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["base", "unseen", "debt"]
-    assert "r" in axes.get_title(loc="left")
 
 
 @pytest.mark.parametrize("seed", range(6))

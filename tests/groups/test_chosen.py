@@ -130,28 +130,9 @@ def test_people_who_share_the_last_place_are_noted():
             TableError,
             r"applicants, column 'rank', row 3: expected one of the categories \['Assoc', 'Asst', 'Prof'\], got 'Dean'",
         ),
-        (
-            lambda f: f,
-            {"applicants": staff(1).assign(years=lambda f: f["years"].where(f.index != 2))},
-            TableError,
-            "applicants, column 'years', row 3: the cell is empty",
-        ),
-        (
-            lambda f: f,
-            {"applicants": staff(1).assign(years="long")},
-            TableError,
-            "applicants, column 'years', row 1: expected finite numbers, got 'long'",
-        ),
         (lambda f: f, {"applicants": staff(1).assign(record=1)}, TableError, "applicants: expected a table without"),
-        (lambda f: f, {"group": "salary"}, TableError, "group: expected columns that have no other use, got 'salary'"),
-        (lambda f: f, {"reward": ["salary"]}, TableError, "expected the name of a column, got 'list'"),
-        (
-            lambda f: f,
-            {"applicants": staff(1).assign(sex=None)},
-            TableError,
-            "applicants, column 'sex', row 1: the cell",
-        ),
         (lambda f: f, {"group": "gender"}, TableError, "group: expected one of the columns .*, got 'gender'"),
+        (lambda f: f, {"group": "salary"}, TableError, "group: expected columns that have no other use, got 'salary'"),
         (lambda f: f, {"features": ["sex"]}, TableError, "features: expected columns that have no other use"),
         (
             lambda f: f.assign(salary=1),
@@ -162,8 +143,8 @@ def test_people_who_share_the_last_place_are_noted():
     ],
     ids=[
         *("places", "sensitive", "three groups", "one group", "taken", "an applicant"),
-        *("a missing feature", "a new category", "an empty cell", "no number", "taken by an applicant"),
-        *("the reward", "a list", "an unknown group", "no group", "the group", "constant"),
+        *("a missing feature", "a new category", "taken by an applicant", "no group", "the reward", "the group"),
+        "constant",
     ],
 )
 def test_what_cannot_be_chosen_from_is_refused(change, settings, error, words):
@@ -205,14 +186,8 @@ def test_the_command_says_lists_and_writes_whom_to_choose(tmp_path, monkeypatch)
         "--places",
         2,
     )
-    low, high = (pd.read_csv(name).drop(columns="rank") for name in ("staff.csv", "later.csv"))
-    high.to_csv("short.csv", index=False)
+    pd.read_csv("later.csv").drop(columns="rank").to_csv("short.csv", index=False)
     refused(TableError, "--applicants: expected the columns sex,years,rank, got", *words, "--applicants", "short.csv")
-    high.assign(rank="Dean").to_csv("short.csv", index=False)
-    new = "--applicants, column 'rank', row 1: expected one of the categories Assoc,Asst,Prof, got 'Dean'"
-    refused(TableError, new, *words, "--applicants", "short.csv")
-    low.assign(rank="Prof", salary=1).to_csv("flat.csv", index=False)
-    refused(TableError, "--reward: expected a column of values that differ", words[0], "flat.csv", *words[2:])
     found.people.to_csv("chosen.csv", index=False)
     refused(TableError, "TABLE: expected a table without the columns that", words[0], "chosen.csv", *words[2:])
     refused(ArgumentError, "--reward: expected a column", *words[:4], "--places", 2)

@@ -62,12 +62,6 @@ def test_the_form_that_lifts_a_group_has_a_name_of_its_own_and_its_warning_stand
     assert any("widths" in note for note in found["notes"])
 
 
-def test_without_arms_each_group_is_one(loans):
-    without = [part for part in loans if part not in ("--arm", "age_band,sex")]
-    body = json.loads(run(*without, "-p", "top-interval", "--json").output)
-    assert {row["feature"] for row in body["bias"]} == {"age_band_young", "income", "intercept"}
-
-
 def test_a_group_that_says_too_little_is_left_out_and_a_column_of_ages_refused(loans, tmp_path):
     """A stray row of a third sex has an interval of hundreds; of years the most are as unknown."""
     frame = pd.read_csv(tmp_path / "loans.csv").assign(years=lambda f: 18 + f.index // 2 % 60)
@@ -85,23 +79,6 @@ def test_a_group_that_says_too_little_is_left_out_and_a_column_of_ages_refused(l
     assert "1 of 3 groups, with 1% of the rows, have too few rows to be compared: 'X'." in words
     with pytest.raises(EvenhandError, match="--group: expected groups with enough rows to be compared, got 60 groups"):
         raise run(*given, "--group", "years").exception
-
-
-def test_many_groups_are_rows_of_the_table_of_shares(loans, tmp_path):
-    frame = pd.read_csv(tmp_path / "loans.csv")
-    frame["band"] = [f"band {at % 11}" for at in frame.index]
-    many = pd.concat([frame] * 40)
-    many.to_csv(tmp_path / "loans.csv", index=False)
-    given = ["--data", str(tmp_path / "loans.csv"), "--reward", "repaid", "--features", "income", "-p", "top-interval"]
-    words = run(*given, "--group", "band").output
-    assert all(f"share of band {at} " in words for at in range(11))
-
-
-def test_own_table_for_people_under_shares(loans):
-    done = run(*loans, "--shares", "0.1", "-p", "fair-learn+group-fair-top-interval", "-p", "top-interval")
-    assert done.exit_code == 0, done.output
-    assert "Bias in the table" in done.output
-    assert "yes" in done.output
 
 
 def test_registered_world():
@@ -128,13 +105,6 @@ def test_a_policy_of_groups_is_compared_under_the_promise_of_a_file(loans, tmp_p
     rows = {row["policy"]: row["promise_kept"] for row in json.loads(done.stdout)["policies"]}
     assert list(rows) == [learner, f"{learner} under the promise"]
     assert rows[f"{learner} under the promise"] is True
-
-
-def test_the_learner_of_a_file_of_promises_may_be_one_for_groups(loans, tmp_path):
-    (tmp_path / "p.toml").write_text("learner = 'naive-fair'\n[shares]\nF = 0.3\n")
-    given = ["--promise", str(tmp_path / "p.toml"), "--json", "--rounds", "40", *SHORT[2:]]
-    body = json.loads(CliRunner().invoke(app, ["simulate", *loans[:2], *loans[4:], *given]).stdout)
-    assert [row["policy"] for row in body["policies"]] == ["naive-fair", "naive-fair under the promise"]
 
 
 def test_a_sensitive_group_of_two_people_is_refused_before_others_are_answered(loans):

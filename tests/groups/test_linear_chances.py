@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-import evenhand as eh
 from evenhand.errors import ArgumentError
 from evenhand.groups import LinearThompson
 
@@ -68,18 +67,6 @@ def test_an_arm_without_contexts_is_its_mean():
     assert policy.probabilities([[0.0, 0.0], [0.0, 0.0]]) == {"a": 1.0, "b": 0.0}
     assert policy.probabilities([[0.0, 0.0], [1.0, 0.0]]) == pytest.approx({"a": 0.5, "b": 0.5}, abs=1e-6)
     assert policy.dimension is None
-
-
-def test_under_a_promise():
-    policy = eh.quotas.DeadlineLearn(LinearThompson(GROUPS, spread=1.0, seed=1), {"a": 0.4, "b": 0.3, "c": 0.1}, seed=2)
-    random = np.random.default_rng(3)
-    for _ in range(40):
-        shown = random.normal(size=(3, 2))
-        before = policy.probabilities(shown)
-        decision = policy.ask(shown)
-        assert dict(zip(GROUPS, decision.probabilities, strict=True)) == before
-        assert decision.propensity > 0
-        policy.tell(decision, 1.0)
 
 
 @pytest.mark.parametrize(

@@ -50,31 +50,3 @@ def test_permuted_arms_permute_the_choice(seed, pooled):
         x = rng.uniform(0, 1, (5, 2))
         if (one.engine.state.fit.samples[:5] >= 2).all():
             assert one.ask(x).arm == other.ask(x[order]).arm
-
-
-def test_group_names_do_not_matter():
-    named = [{0: a, 1: b, 2: a, 3: b} for a, b in (("s", "r"), ("z", "a"))]
-    policies = [GroupFairTopInterval(groups, groups[0], seed=2) for groups in named]
-    rng = np.random.default_rng(0)
-    for _ in range(60):
-        x, reward = rng.uniform(0, 1, (4, 2)), float(rng.normal())
-        decisions = [policy.ask(x) for policy in policies]
-        assert decisions[0].arm == decisions[1].arm
-        for policy, decision in zip(policies, decisions, strict=True):
-            policy.tell(decision, reward)
-
-
-def test_intersections_are_groups():
-    policy = GroupFairTopInterval({"a": ("F", "young"), "b": ("F", "old"), "c": ("M", "young"), "d": ("M", "old")})
-    assert policy.membership.names == ("F & young", "F & old", "M & young", "M & old")
-
-
-def test_the_state_does_not_grow():
-    """The state has one size whatever was told."""
-    policy = GroupFairTopInterval(["s", "r"], "s", seed=1)
-    sizes = set()
-    rng = np.random.default_rng(0)
-    for _ in range(200):
-        policy.tell(policy.ask(rng.uniform(0, 1, (2, 4))), 1.0)
-        sizes.add(sum(array.nbytes for array in policy.engine.state.fit))
-    assert len(sizes) == 1

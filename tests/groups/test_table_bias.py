@@ -47,20 +47,6 @@ def test_pure_chance_is_no_bias(kind, rows):
     assert wrong <= most(0.05, len(tables))
 
 
-def test_a_planted_bias_is_inside_and_found():
-    inside = []
-    for seed in range(60):
-        frame = people(seed, kind="linear")
-        frame["paid"] += np.where(frame["sex"] == "F", -2.0 + 0.8 * frame["score"], 0.0)
-        found = arms_of(frame, sensitive="F").bias().set_index("feature")
-        average = -2.0 + 0.8 * frame["score"].mean()
-        truth = pd.Series({"income": 0.0, "score": 0.8, "rare": 0.0, "intercept": average})
-        inside.append(bool(((found["low"] <= truth) & (truth <= found["high"])).all()))
-        assert found.loc["intercept", "high"] < -0.5
-        assert found.loc["score", "low"] > 0.2
-    assert sum(inside) >= 50  # 60 x 0.95 - 4 standard deviations
-
-
 def test_the_numbers_are_those_of_the_definition():
     """HC2 and the degrees of freedom of Bell and McCaffrey, with the whole hat matrix written out."""
     frame = people(3, 40)
@@ -154,14 +140,6 @@ def test_the_intercept_is_for_the_average_person_whatever_the_features_are_measu
     )
     np.testing.assert_allclose(found[["bias", "low", "high"]].tolist(), moved[["bias", "low", "high"]].tolist())
     assert found["low"] < -0.8 < found["high"] < found["low"] + 1
-
-
-def test_many_features_do_not_widen_the_interval_for_the_average_person():
-    frame = people(4, 4000)
-    many = [f"x{i}" for i in range(20)]
-    frame[many] = np.random.default_rng(5).normal(size=(4000, 20))
-    few, all_ = (arms_of(frame, features=names).bias().iloc[-1] for names in (["score"], ["score", *many]))
-    assert all_["high"] - all_["low"] < 1.1 * (few["high"] - few["low"])
 
 
 @pytest.mark.parametrize(

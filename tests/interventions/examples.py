@@ -3,7 +3,6 @@
 import shlex
 
 import numpy as np
-import pandas as pd
 from typer.testing import CliRunner
 
 from evenhand.cli import app
@@ -58,32 +57,6 @@ def as_groups(problem):
     s = problem.structure
     groups = [g if len(s.sensitive) > 1 else (g,) for g in problem.groups]
     return [tuple(problem.model.states[a].index(v) for a, v in zip(s.sensitive, g, strict=True)) for g in groups]
-
-
-NODES = {"S": (0, 1), "X": (0, 1, 2), "V": (0, 1, 2), "Y": (0, 1, 2)}
-EDGES = "S -> X, S -> V, X -> V, X -> Y, V -> Y"
-ASKED = {"intervene": "V", "sensitive": "S", "outcome": "Y"}
-
-
-def drawn_world(random):
-    """S -> X -> V -> Y, S -> V, X -> Y with tables from Dirichlet laws and three candidates; the first is what runs."""
-    parents = {"S": (), "X": ("S",), "V": ("S", "X"), "Y": ("X", "V")}
-    sizes = {node: len(states) for node, states in NODES.items()}
-    tables = {n: random.dirichlet(np.full(sizes[n], 2.0), [sizes[p] for p in parents[n]]) for n in NODES}
-    model = CausalModel.from_tables(NODES, parents, tables)
-    others = [random.dirichlet(np.full(3, 2.0), (2, 3)) for _ in range(2)]
-    return Problem(model, **ASKED, candidates=[tables["V"], *others])
-
-
-def fitted_to(truth, rows, random):
-    """A sample of so many rows of what runs in the world, with counts, and the problem over a model fitted to it."""
-    counts = random.multinomial(rows, truth.model.probabilities(tuple(NODES)).reshape(-1))
-    counts = counts.reshape([len(states) for states in NODES.values()])
-    at = np.nonzero(counts)
-    sample = pd.DataFrame({**dict(zip(NODES, at, strict=True)), "count": counts[at]})
-    declared = {node: pd.Categorical(sample[node], categories=list(states)) for node, states in NODES.items()}
-    model = CausalModel.fit(sample.assign(**declared), EDGES)
-    return sample, Problem(model, **ASKED, candidates=list(truth.tables))
 
 
 def call(typed):

@@ -13,8 +13,6 @@ from evenhand.rng import generator
 from tests.interventions.examples import NETWORK, call
 
 WORLD = next(SimulatedTrial._examples()).problem
-GRAPH = "sex -> weight -> dose -> cured, weight -> cured"
-RULES = {"now": None, "high": "high", "mid": "mid"}
 ASKED = "model.bif --intervene dose --sensitive sex --outcome state --candidates c.json --values ill=0,well=1"
 
 
@@ -24,11 +22,6 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "model.bif").write_text(NETWORK)
     (tmp_path / "c.json").write_text('{"now": null, "same": [[0.5, 0.5], [0.5, 0.5]], "all": "1"}')
     return tmp_path
-
-
-def fitted(rows, seed=1):
-    model = CausalModel.fit(WORLD.model.sample(rows, seed=seed), GRAPH)
-    return Problem(model, intervene="dose", sensitive="sex", outcome="cured", candidates=RULES)
 
 
 def test_a_complete_model_without_a_budget_gives_the_exact_table_at_once(folder):
@@ -151,18 +144,6 @@ def test_as_many_more_trials_as_are_said_mostly_show_the_answer():
     shown = [searched(1000 + found.more, seed).status != "not_shown" for seed, found in open_.items()]
     assert np.mean(shown) >= 0.5
     assert all(found.more is None for found in first.values() if found.status != "not_shown")
-
-
-def test_as_many_more_rows_as_are_said_mostly_show_the_answer():
-    shown = []
-    for seed in range(8):
-        found = fitted(300, seed).posterior(draws=500, seed=1).best(0.2)
-        if found.status == "not_shown":
-            said = f"About {found.more:,} more rows like these" if found.more <= 3000 else "Not by data like these"
-            assert found.notes[0].startswith(said)
-            shown.append(fitted(300 + found.more, 100 + seed).posterior(draws=500, seed=1).best(0.2).status)
-    assert len(shown) >= 3
-    assert np.mean([status != "not_shown" for status in shown]) >= 0.5
 
 
 def test_before_the_first_trial_nothing_is_said_of_how_many():

@@ -2,14 +2,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenhand.datasets.tables import fetch_hepar2
 from evenhand.errors import ArgumentError
 from evenhand.experiments.framework import Runner, find
 from evenhand.experiments.interventions import constraints
 from evenhand.experiments.interventions.curves import error_at, error_curves
-from evenhand.experiments.interventions.hepar import hepar2_problem
 from evenhand.experiments.interventions.instances import Conditions, instance
-from evenhand.interventions import CausalModel, SimulatedTrial
+from evenhand.interventions import SimulatedTrial
 
 pytestmark = pytest.mark.slow
 
@@ -85,17 +83,3 @@ def test_small_experiments_report_a_verdict_on_each_claim(name, tmp_path, reques
     tables = [table for _, table in report.figures.values()]
     assert tables
     assert all((table["runs"] == 5).all() for table in tables)
-
-
-@pytest.mark.data
-@pytest.mark.parametrize("coding", ["present = 1", "absent = 1"])
-def test_hepar2_runs_from_its_file_and_every_table_is_fair_at_the_papers_tolerance(hepar2, coding):
-    problem = hepar2_problem(CausalModel.from_bif(fetch_hepar2()), coding, seed=2021)
-    assert problem.nodes == ("fibrosis", "ChHepatitis", "age", "PBC", "carcinoma")
-    gaps = np.abs(problem.gaps["female", "male"])
-    assert gaps.min() > 0.03
-    assert gaps.max() < 0.05
-    error = error_curves(
-        [problem], 0.2, {"budgets": (4000,), "runs": 20, "seed": 1}, Runner(jobs=1), names=["CSR pooled"]
-    )
-    assert error_at(error, "CSR pooled") < 0.6

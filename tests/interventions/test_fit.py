@@ -11,7 +11,7 @@ from evenhand.errors import ArgumentError, TableError
 from evenhand.interventions import CSR, CausalModel, Problem, SimulatedTrial
 from evenhand.interventions.posterior import _at_least, drawn_posterior, prior_shares
 from evenhand.saving import state
-from tests.interventions.examples import drawn_world, fitted_to, two_attributes
+from tests.interventions.examples import two_attributes
 
 EDGES = "sex -> weight -> dose -> cured, weight -> cured"
 TRUTH = next(SimulatedTrial._examples()).problem
@@ -115,6 +115,7 @@ def test_states_are_whole_numbers_or_texts_in_natural_order():
     ("given", "names"),
     [
         ({"frame": 3}, "a pandas DataFrame"),
+        ({"edges": []}, "at least one arrow"),
         ({"frame": FRAME.drop(columns="dose")}, "column.*'dose'"),
         ({"frame": FRAME.astype(object).assign(sex=[None, *FRAME["sex"][1:]])}, "'sex', row 1: the cell is empty"),
         ({"frame": FRAME.astype(object).assign(sex=["", *FRAME["sex"][1:]])}, "'sex', row 1: the cell is empty"),
@@ -125,14 +126,10 @@ def test_states_are_whole_numbers_or_texts_in_natural_order():
         ({"frame": FRAME.assign(count=-1)}, "'count', row 1"),
         ({"edges": "sex, dose"}, "edges: expected parent -> child"),
         ({"edges": "digraph { sex -> dose; }"}, "expected only arrows.* got 'digraph .*; leave out digraph, braces"),
-        ({"latent": "graph { sex <-> dose }"}, "only arrows"),
         ({"edges": "sex -> dose # an effect"}, "only names and arrows, got 'dose # an effect'; leave out comments"),
         ({"edges": "sex -> dose [label=x]"}, r"got 'dose \[label=x\]'.*or put a name .* in quotation marks"),
-        ({"edges": "sex -- dose -> cured"}, "only names and arrows, got 'sex -- dose'"),
         ({"edges": '"sex -> dose'}, "only names and arrows, got '\"sex'"),
         ({"edges": 'sex "at birth" -> dose'}, "only names and arrows, got 'sex at birth'"),
-        ({"edges": []}, "at least one arrow"),
-        ({"edges": 3}, "edges: expected pairs"),
         ({"edges": [("sex", "dose", "cured")]}, "edges: expected pairs"),
         ({"edges": "sex -> sex"}, "two different nodes"),
         ({"edges": "sex -> dose, sex -> dose"}, "each pair once"),
@@ -240,11 +237,9 @@ def test_a_rule_is_a_state_a_mapping_or_a_function_and_none_the_fitted_table():
 
 WRITTEN = {
     "truth values": ("false", "true"),
-    "their texts": ("False", "True"),
     "numbers": (0, 1),
     "texts of numbers": ("0", "1"),
     "fractions": ("0.50", "1.50"),
-    "beside words": ("0", "1", "more"),
 }
 FUNCTIONS = {
     "truth": lambda given: "high" if given["b"] else "low",
@@ -273,7 +268,6 @@ def over(states, rule, parents=("b",)):
     ("states", "rules"),
     [
         ("truth values", ["truth", "is", "one", "text of truth", "larger"]),
-        ("their texts", ["truth", "is", "one", "text of truth", "larger"]),
         ("numbers", ["truth", "one", "text of one", "larger"]),
         ("texts of numbers", ["truth", "one", "text of one", "larger"]),
         ("fractions", ["fraction", "larger"]),
@@ -281,16 +275,6 @@ def over(states, rule, parents=("b",)):
 )
 def test_a_function_sees_truth_values_and_numbers_or_compares_their_texts(states, rules):
     assert [over(WRITTEN[states], FUNCTIONS[rule]) for rule in rules] == [[0.0, 1.0]] * len(rules)
-
-
-@pytest.mark.parametrize("rule", ["one", "text of one"])
-def test_a_number_beside_words_is_a_number(rule):
-    assert over(WRITTEN["beside words"], FUNCTIONS[rule]) == [0.0, 1.0, 0.0]
-
-
-@pytest.mark.parametrize("states", WRITTEN)
-def test_a_function_that_gives_everybody_the_same_is_taken_at_its_word(states):
-    assert set(over(WRITTEN[states], lambda given: "high")) == {1.0}
 
 
 @pytest.mark.parametrize(
@@ -372,20 +356,6 @@ def test_draws_lie_around_the_fitted_answer_and_narrow_with_data():
     assert len(problem.posterior(seed=2).outcomes) == 4000
 
 
-@pytest.mark.slow
-def test_intervals_of_the_posterior_cover_at_their_level():
-    """Twenty random worlds of 100 rows each: six intervals of 95 % hold the truth, up to five standard errors."""
-    inside = []
-    for run in range(20):
-        random = np.random.default_rng([2021, run])
-        truth = drawn_world(random)
-        posterior = fitted_to(truth, 100, random)[1].posterior(draws=200, seed=random)
-        for exact, draws in ((truth.outcomes, posterior.outcomes), (truth.gaps[0, 1], posterior.gaps[0, 1])):
-            low, high = np.quantile(draws, [0.025, 0.975], axis=0)
-            inside.append((low <= exact) & (exact <= high))
-    assert np.mean(inside) > 0.95 - 5 * (0.05 * 0.95 / 20) ** 0.5
-
-
 def test_a_single_table_is_drawn_from_its_beta_law():
     """S -> V -> Y, everybody gets V = 1: the outcome is Y's row there, Beta(6.5, 2.5) under a mass of one."""
     frame = pd.DataFrame({"S": [0, 1] * 5, "V": [0, 0] + [1] * 8, "Y": [0, 1] + [1] * 6 + [0] * 2})
@@ -398,7 +368,7 @@ def test_a_single_table_is_drawn_from_its_beta_law():
     np.testing.assert_allclose(np.quantile(drawn, levels), expected, atol=0.01)
 
 
-def test_two_sensitive_attributes_are_drawn_and_moved_as_one():
+def test_two_sensitive_attributes_are_drawn_as_one():
     full = two_attributes(4)
     model = CausalModel.fit(full.model.sample(3000, seed=1), "sex -> V -> Y, old -> Y")
     problem = Problem(
@@ -409,11 +379,6 @@ def test_two_sensitive_attributes_are_drawn_and_moved_as_one():
     np.testing.assert_allclose(posterior.outcomes.mean(0), problem.outcomes, atol=0.01)
     for pair, gaps in problem.gaps.items():
         np.testing.assert_allclose(posterior.gaps[pair].mean(0), gaps, atol=0.02)
-    assert posterior.best(1.5).status in ("certified", "not_shown")
-    for between in (("V", "Y"), ("old", "Y")):
-        np.testing.assert_allclose(
-            problem.sensitivity(tolerance=0.5, between=between).range(1.0)["outcome"], problem.outcomes
-        )
 
 
 def test_an_answer_needs_the_level():
@@ -477,28 +442,6 @@ def test_a_problem_over_a_fitted_model_is_saved_whole(tmp_path):
     assert (loaded.problem.ruled, loaded.problem.own) == ((False, True, True), (True, False, False))
     one, other = (drawn_posterior(each.problem, 50, 1).outcomes for each in (search, loaded))
     np.testing.assert_array_equal(one, other)
-
-
-@pytest.mark.data
-def test_a_rule_for_hepar2_is_found_from_patients(hepar2):
-    """2,000 patients drawn from the network, its own graph: the better of two rules is found, at the true outcomes. A
-    right graph is refuted in at most 5 of 100 tables, so two of three in at most 1 of 137; of six 95 % intervals fewer
-    than four cover once in 450 times."""
-    truth = CausalModel.from_bif(hepar2)
-    above = truth.ancestors(["carcinoma"])
-    edges = [(parent, node) for node in sorted(above) for parent in truth.parents[node]]
-    asked = {"intervene": "fibrosis", "sensitive": "sex", "outcome": "carcinoma", "values": {"present": 0, "absent": 1}}
-    rules = {"nobody": "absent", "half": lambda given: {"present": 0.5, "absent": 0.5}}
-    exact, statuses, inside = Problem(truth, **asked, candidates=rules), [], []
-    for seed in (1, 2, 3):
-        model = CausalModel.fit(truth.sample(2000, nodes=sorted(above), seed=seed), edges)
-        found = Problem(model, **asked, candidates=rules).posterior(seed=1).best(0.2)
-        assert found.candidate == exact.best(0.2) == "nobody"
-        assert found.table.loc["nobody", "best"] > 0.95
-        inside += [*found.table["outcome_low"].lt(exact.outcomes) & found.table["outcome_high"].gt(exact.outcomes)]
-        statuses.append(found.status)
-    assert statuses.count("certified") >= 2
-    assert sum(inside) >= 4
 
 
 @pytest.mark.parametrize(

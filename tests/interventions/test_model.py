@@ -58,24 +58,6 @@ def test_samples_have_the_law_of_the_model_under_both_kinds_of_intervention():
     assert found[~cells].sum() == 0
 
 
-def test_samples_repeat_by_seed_and_skip_what_is_not_asked_for():
-    one, other = (MODEL.sample(50, nodes=["sun"], seed=3) for _ in range(2))
-    assert one.equals(other)
-    assert list(one.columns) == ["sun"]
-
-
-@pytest.mark.data
-def test_pyagrum_infers_the_same_on_hepar2(hepar2):
-    gum = pytest.importorskip("pyagrum")
-    model = CausalModel.from_bif(hepar2)
-    network = gum.loadBN(str(hepar2.parent / "plain.bif"))
-    inference = gum.LazyPropagation(network)
-    inference.setEvidence({"sex": "male"})
-    inference.makeInference()
-    found = model.probabilities(["carcinoma"], do={"sex": "male"})
-    np.testing.assert_allclose(found, inference.posterior("carcinoma").toarray(), atol=1e-7)
-
-
 def test_unknown_nodes_states_and_missing_tables_are_refused():
     with pytest.raises(ArgumentError, match="near it: rain"):
         MODEL.probabilities(["rains"])

@@ -32,19 +32,6 @@ def test_outcomes_stand_where_the_table_says_and_the_named_one_is_marked(recomme
     assert [label.get_text() for label in axes.get_yticklabels()] == ["now", "even *", "rich"]
 
 
-def test_gaps_stand_in_the_band_of_tolerance(recommendation):
-    axes = plot_gaps(recommendation, tolerance=0.1)
-    assert sum(len(at) for _, at in marks(axes)) == 3
-    assert sorted(line.get_xdata()[0] for line in axes.lines if list(line.get_ydata()) == [0, 1]) == [-0.1, 0.1]
-
-
-def test_the_axes_say_of_whom_and_what(recommendation):
-    outcomes, gaps = plot_candidates(recommendation, tolerance=0.1).axes[:2]
-    said = "Chance of cured = 1 (*: recommended)", "chance of cured = 1"
-    assert (outcomes.get_title(loc="left"), outcomes.get_xlabel()) == said
-    assert gaps.get_xlabel() == "sex f minus sex m"
-
-
 def test_one_row_a_pair_of_values_and_nothing_for_what_is_unknown():
     search, world = CSR(mediated(3, groups=3), tolerance=0.5, budget=500), SimulatedTrial(mediated(3, groups=3))
     assert sum(len(at) for _, at in marks(plot_gaps(search.recommend(), tolerance=0.5))) == 0

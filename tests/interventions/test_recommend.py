@@ -111,15 +111,10 @@ def test_the_same_results_do_not_count_twice(folder):
         (BEGIN, "--candidates, --tolerance: missing; add them"),
         (STUDY.replace("model.bif", "absent.bif"), "absent.bif: no such file"),
         (f"{STUDY} --ask plan.csv", "--ask: expected --trial as well, got nothing"),
-        (f"{STUDY} --delta 2", "delta: expected a number > 0 and < 1"),
-        (STUDY.replace("6000", "0"), "--budget: expected"),
-        (f"{STUDY} --tolerance -1", "--tolerance: expected"),
         (f"{STUDY} --seed 1 --trial new.eh", "--seed: expected nothing together with --trial, got 1"),
-        (f"{STUDY} --slack -1", "slack: expected a number >= 0"),
         (STUDY.replace("study", "twice"), "'now' appears twice"),
         (STUDY.replace("study", "typo"), "got 'valuess'"),
         (STUDY.replace("study", "nan"), "--candidates, 'odd': expected probabilities"),
-        (STUDY.replace("study", "row"), "--candidates, 'odd': expected a table of shape"),
         (STUDY.replace("study", "deep"), "as JSON"),
         ("--trial policy.eh --ask plan.csv", "--trial: expected the file of a trial, got 'UCB1'"),
         (f"{STUDY} --values ill:0", "--values: expected NAME=NUMBER,NAME=NUMBER"),
@@ -127,7 +122,6 @@ def test_the_same_results_do_not_count_twice(folder):
         (f"{STUDY} --trial new.eh --tell seen.csv", "none is open"),
         (f"{STUDY} --trial new.eh --log absent.csv", "absent.csv: no such file"),
         (STUDY.replace("study", "candidates"), "values"),
-        (STUDY.replace("study.json", "model.bif"), "as JSON"),
         (STUDY.replace("study", "list"), "an object"),
         (f"{STUDY} --trial t.eh --ask nowhere/plan.csv", "--ask"),
     ],
@@ -137,9 +131,8 @@ def test_what_cannot_be_is_refused_by_name_and_no_trial_begins(folder, arguments
     (folder / "twice.json").write_text('{"now": null, "now": [[0.5, 0.5], [0.5, 0.5]]}')
     (folder / "typo.json").write_text(json.dumps({"candidates": CANDIDATES, "valuess": {}}))
     (folder / "deep.json").write_text("[" * 100_000)
-    for name, table in (("nan", [[float("nan"), 0.5], [0.5, 0.5]]), ("row", [[0.5, 0.5]])):
-        study = {"candidates": {"now": None, "odd": table}, "values": {"ill": 0, "well": 1}}
-        (folder / f"{name}.json").write_text(json.dumps(study))
+    study = {"candidates": {"now": None, "odd": [[float("nan"), 0.5], [0.5, 0.5]]}, "values": {"ill": 0, "well": 1}}
+    (folder / "nan.json").write_text(json.dumps(study))
     state.save(UCB1(arms=2), folder / "policy.eh")
     with pytest.raises(EvenhandError, match=names):
         call(arguments)

@@ -118,20 +118,6 @@ WORLD.reset(3)
 WORLD_ROWS = WORLD.respond(CSR(WORLD.problem, tolerance=0.1, budget=400).ask())
 
 
-def test_saved_and_loaded_between_ask_and_tell_it_continues_exactly(search, tmp_path):
-    search.tell(None, WORLD.problem.model.sample(300, seed=1))
-    run(search, seed=4, rounds=3)
-    if not search.finished:
-        search.ask()
-    state.save(search, tmp_path / "search")
-    loaded = state.load(tmp_path / "search")
-    assert state.to_bytes(loaded) == state.to_bytes(search)
-    for one, other in zip(run(search, seed=5), run(loaded, seed=5), strict=True):
-        pd.testing.assert_frame_equal(one, other)
-    assert search.recommend()[:2] == loaded.recommend()[:2]
-    pd.testing.assert_frame_equal(search.recommend().table, loaded.recommend().table)
-
-
 def test_searches_over_logs_and_several_attributes_are_saved_whole(tmp_path):
     full = mediated(5)
     parents = {node: full.model.parents[node] for node in ("S", "X", "V", "Y")}
@@ -149,18 +135,6 @@ def test_searches_over_logs_and_several_attributes_are_saved_whole(tmp_path):
         assert state.to_bytes(loaded) == state.to_bytes(search)
         assert loaded.problem.groups == problem.groups
         pd.testing.assert_frame_equal(loaded.ask().frame, search.ask().frame)
-
-
-def test_short_and_missing_deliveries_are_fine(search):
-    run(search, seed=6, rounds=1)
-    if search.finished:
-        return
-    allocation = search.ask()
-    (samples,) = WORLD.respond(allocation)
-    search.tell(allocation, samples.head(2))
-    search.forget(search.ask())
-    assert search.phase == 3
-    assert search.recommend().table.shape[0] == 3
 
 
 def test_more_trials_than_were_asked_for_and_rows_of_other_allocations_are_refused(search):
@@ -302,24 +276,6 @@ def test_samples_that_cannot_be_are_refused_by_row_and_column_and_change_nothing
         search.tell(allocation, change(WORLD_ROWS[0]))
     assert state.to_bytes(search) == before
     search.tell(allocation, WORLD_ROWS[0])
-
-
-@given(st.data())
-def test_whatever_a_frame_holds_it_is_told_or_refused_and_refused_changes_nothing(data):
-    search = CSR(WORLD.problem, tolerance=0.1, budget=400)
-    allocation, before = search.ask(), state.to_bytes(search)
-    frame = WORLD_ROWS[0].astype(object).copy()
-    row = data.draw(st.integers(0, len(frame) - 1))
-    column = data.draw(st.sampled_from(list(frame.columns)))
-    strange = st.sampled_from([None, "", "f", "now", -1, 0, 1, 2.5, float("nan"), float("inf"), True, (1, 2), "high"])
-    frame.loc[row, [column]] = [data.draw(strange)]
-    try:
-        search.tell(allocation, frame)
-    except TableError:
-        assert state.to_bytes(search) == before
-    else:
-        assert search.phase == 1
-        assert np.isfinite(search._all.first).all()
 
 
 def test_with_two_attributes_all_are_held_or_none():

@@ -8,13 +8,11 @@ import pytest
 from typer.testing import CliRunner
 
 import evenhand as eh
-from evenhand import audit
 from evenhand.cli import app
-from evenhand.errors import ArgumentError, UnknownArmError
+from evenhand.errors import ArgumentError
 from evenhand.interventions import CausalModel, Problem
-from evenhand.quotas import BernoulliArms, FairUCB, LoggedArms
+from evenhand.quotas import BernoulliArms, FairUCB
 from evenhand.sampling import OptimisticSampler, UniformSampler
-from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies import Ask, Study
 from tests.service.conftest import serving
 
@@ -51,22 +49,6 @@ TWO_FORMS = {
 def test_one_label_in_two_forms_stands_there_twice(made):
     with pytest.raises(ArgumentError, match=TWICE):
         made()
-
-
-@pytest.mark.parametrize("mine", [C, D])
-@pytest.mark.parametrize("theirs", [C, D])
-def test_labels_meet_whichever_form_each_side_has(mine, theirs):
-    policy = eh.groups.TopInterval({mine: mine, "b": "M"}, seed=1)
-    again = eh.groups.TopInterval({mine: mine, "b": "M"}, seed=1)
-    shown = [[0.1, 0.2], [0.3, 0.4]]
-    assert policy.ask(shown, groups={theirs: "M", "b": theirs}) == again.ask(shown, groups=["M", mine])
-    OptimisticSampler([mine, "b"], costs={theirs: 1.0, "b": 2.0})
-    assert candidates(mine, "b").number(theirs) == 0
-    frame = pd.DataFrame({"arm": [mine, theirs, "b", C, D], "reward": [0.0, 1.0, 1.0, 0.0, 0.0]})
-    assert audit.promise(frame, arm="arm", shares={theirs: 0.4, "b": 0.2}).arms["pulls"].tolist() == [4, 1]
-    assert set(LoggedArms(frame, arm="arm", reward="reward").arms) == {"b", C}
-    with pytest.raises(UnknownArmError):
-        policy.ask(shown, groups={"caf": "M"})
 
 
 def test_a_study_knows_one_label_from_every_door(tmp_path, serving):
@@ -111,18 +93,3 @@ def test_class_labels_and_states_are_the_same_in_either_form():
     assert [model.code("s", label, "state") for label in (C, D, "tea")] == [0, 0, 1]
     with pytest.raises(ArgumentError, match="distinct states"):
         CausalModel.from_tables({"s": [C, D]}, {"s": []}, {"s": [0.3, 0.7]})
-
-
-def test_a_certification_reads_columns_by_name_after_it_was_saved_too():
-    sampler = UniformSampler(["u", "v"], batch=2, seed=1)
-    frame = pd.DataFrame({"x": [0.0, 1.0, 2.0, 3.0], "noise": [9.0, 9.0, 9.0, 8.0]})
-    for _ in range(2):
-        sampler.tell(sampler.ask(), frame, [0, 0, 1, 1])
-    check = sampler.certify(threshold=0.5, batch=4)
-    for one in (check, from_bytes(to_bytes(check))):
-        draw = one.ask()
-        with pytest.raises(ArgumentError, match="X: expected the columns"):
-            one.tell(draw, frame.rename(columns={"noise": "other"}), [0, 0, 1, 1])
-        predicted = one.model.predict(frame.to_numpy()).tolist()
-        one.tell(draw, frame[["noise", "x"]], predicted)
-        assert one.sums.tolist() == [0.0, 0.0]

@@ -9,8 +9,7 @@ import pytest
 import evenhand as eh
 from evenhand.audit.gaps import Gap, wealth_of
 from evenhand.data.groupings import Grouping, least_rows
-from evenhand.errors import ArgumentError
-from tests.cli.shell import call, refused
+from tests.cli.shell import call
 
 MERGE = "merge small ones, or choose a column with fewer values"
 
@@ -146,24 +145,6 @@ def test_a_report_through_fairlearn_says_which_groups_are_small(tail):
     assert eh.sampling.fairness_report(model, X, y, groups=tail["band"]).notes == ()
 
 
-def test_a_queue_of_too_many_groups_says_so(people):
-    rows = people.head(60)
-    queue = eh.sampling.LabelQueue(rows["user"], rows[["hours"]].to_numpy(), groups=rows["age"].astype(str), seed=1)
-    assert "have too few items to train and to validate" in queue.notes[0]
-
-
-def test_arms_of_too_many_groups_say_so_and_so_does_their_history(people):
-    few, many = (
-        eh.groups.TableArms(people, arm=[column], group=column, reward="pay", features=["hours"])
-        for column in ("band", "age")
-    )
-    assert (few.enough, few.notes) == (True, ())
-    assert many.enough is False
-    assert "have too few rows to be compared" in many.notes[0]
-    policy = eh.groups.TopInterval(many.groups, seed=1)
-    assert eh.simulate(policy, many, rounds=3, seed=1, jobs=1).attrs["notes"][0] == many.notes[0]
-
-
 # ------------------------------------------------------------------ audits
 
 
@@ -186,17 +167,6 @@ def test_segments_in_which_nothing_could_be_broken_are_said(segments, enough, wo
     found = eh.audit.promise(log_of(segments), arm="arm", shares=0.2, tolerance=9, segment="where")
     assert (found.kept, found.enough) == (True, enough)
     assert words in found.notes[0] if words else not found.notes
-
-
-def test_files_are_audited_with_the_same_doubts(tmp_path):
-    pytest.importorskip("pyarrow")
-    log_of(range(400)).to_parquet(tmp_path / "log.parquet")
-    promised = {"arm": "arm", "shares": 0.2, "tolerance": 9}
-    for more in ({"segment": "where"}, {}):
-        whole = eh.audit.promise(log_of(range(400)), **promised, **more)
-        parts = eh.audit.promise(str(tmp_path / "log.parquet"), **promised, **more)
-        assert (parts.enough, parts.notes) == (whole.enough, whole.notes)
-        assert (whole.enough, bool(whole.notes)) == ("segment" not in more, "segment" in more)
 
 
 @pytest.mark.parametrize(
@@ -233,12 +203,6 @@ def test_where_nothing_is_promised_the_log_is_not_said_to_be_too_short(promise, 
     assert found.notes == ("Nothing is promised that could be broken, such as a share above 0.",)
 
 
-@pytest.mark.parametrize(("rounds", "enough"), [(9, False), (10, True)])
-def test_segments_of_so_many_rounds_are_enough(rounds, enough):
-    log = pd.DataFrame({"arm": (["b", "a"] * rounds)[:rounds] * 3, "where": np.repeat(list("xyz"), rounds)})
-    assert eh.audit.promise(log, arm="arm", shares=0.1, segment="where").enough is enough
-
-
 # ------------------------------------------------------------------ the shell
 
 
@@ -254,24 +218,3 @@ def test_no_gate_passes_where_nothing_can_be_said(tmp_path, people):
     assert done.exit_code == 3
     assert "in most segments no decision could have broken the promise" in " ".join(done.output.split())
     assert json.loads(call(*usual, "--segment", "where", "--json").output)["enough"] is False
-
-
-def test_worlds_of_too_many_groups_are_refused_in_the_shell(tmp_path, people):
-    people.to_csv(tmp_path / "people.csv", index=False)
-    mend = f"groups in 2,000 rows; {MERGE}"
-    sampled = ["sample", tmp_path / "people.csv", "--group", "age", "--label", "hired", "--features", "hours"]
-    refused(ArgumentError, mend, *sampled, "--budget", 20, "--out", tmp_path / "out")
-    simulated = ["simulate", "--data", tmp_path / "people.csv", "--arm", "age", "--group", "age", "--reward", "pay"]
-    refused(ArgumentError, mend, *simulated, "--features", "hours", "--rounds", 10)
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_tail_of_small_groups_is_said_in_the_shell(tmp_path, tail):
-    tail.to_csv(tmp_path / "tail.csv", index=False)
-    sampled = ["sample", tmp_path / "tail.csv", "--group", "big", "--label", "hired", "--features", "hours"]
-    sampled += ["--budget", 102, "--out", tmp_path / "out", "--seed", 1]
-    simulated = ["simulate", "--data", tmp_path / "tail.csv", "--arm", "big", "--group", "big", "--reward", "pay"]
-    simulated += ["--features", "hours", "--rounds", 5, "--replications", 1, "--jobs", 1]
-    for command in (sampled, simulated):
-        assert FEW in " ".join(call(*command).output.split())
-        assert FEW in json.loads(call(*command, "--json").stdout)["notes"][0]

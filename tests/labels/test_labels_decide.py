@@ -6,15 +6,12 @@ import pytest
 import evenhand as eh
 from evenhand import Promise, audit
 from evenhand.errors import ArgumentError, ContextError, SharesError
-from evenhand.groups import BiasedLinearArms, TopInterval
+from evenhand.groups import TopInterval
 from evenhand.groups.problem import Groups
 from evenhand.interventions import CausalModel, Problem
-from evenhand.labels import Labels, in_columns, in_order
 from evenhand.protocol import arm_labels
 from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairLearn, FairUCB, HorizonFairUCB
 from evenhand.sampling import OptimisticSampler, ProportionalSampler
-from evenhand.similarity import LipschitzUCB
-from evenhand.studies import Study
 from tests.naming import named
 from tests.strategies import Stubborn
 
@@ -82,24 +79,6 @@ def test_columns_are_read_by_the_names_that_the_first_frame_gave_them(tmp_path):
         TopInterval({"a": "F", "b": "M"}).ask(twice)
 
 
-def test_a_policy_over_individuals_reads_columns_by_name_too(tmp_path):
-    people = pd.DataFrame({"age": [0.1, 0.9, 0.2], "debts": [0.2, 0.1, 0.8]})
-    policy, turned = LipschitzUCB(2, seed=1), people[["debts", "age"]]
-    policy.forget(policy.ask(people))
-    eh.save(policy, tmp_path / "state")
-    for one in (policy, eh.load(tmp_path / "state")):
-        same = LipschitzUCB(2, seed=1)
-        same.forget(same.ask(people.to_numpy()))
-        assert one.ask(turned).probabilities.tolist() == same.ask(people.to_numpy()).probabilities.tolist()
-        one.verdict(turned.iloc[0], turned.iloc[1], 0.3, True)
-        same.verdict(people.iloc[0], people.iloc[1], 0.3, True)
-        assert one.distances(turned)[2].tolist() == same.distances(people.to_numpy())[2].tolist()
-        with pytest.raises(ContextError, match=r"the columns \['age', 'debts'\], as before"):
-            one.ask(people.rename(columns={"age": "sex"}))
-        with pytest.raises(ArgumentError, match=r"x: expected one entry for each of \['age', 'debts'\]"):
-            one.verdict(turned.iloc[0].rename({"age": "sex"}), turned.iloc[1].rename({"age": "sex"}), 0.3, True)
-
-
 @pytest.mark.parametrize(
     "index", [["a", "c"], ["a", "a"], [1, 0], [5, 6], ["b", None]], ids=["other", "twice", "numbers", "rows", "none"]
 )
@@ -109,22 +88,6 @@ def test_contexts_with_other_labels_than_the_arms_are_refused(index):
         policy.ask(CONTEXTS.set_axis(index))
     assert policy.open_tickets == []
     policy.ask(CONTEXTS.reset_index(drop=True))
-
-
-def test_arms_that_are_numbers_are_labels_too():
-    policy = TopInterval({2: "F", 0: "M", 1: "F"})
-    frame = pd.DataFrame({"x": [10.0, 11.0, 12.0]})
-    assert policy._read_contexts(frame).ravel().tolist() == [12.0, 10.0, 11.0]
-
-
-@pytest.mark.parametrize("bad", [TWICE, {"F", "M"}, CONTEXTS, 3, "FM"], ids=named)
-def test_groups_whose_labels_are_unclear_are_refused(bad):
-    with pytest.raises(ArgumentError, match="groups: expected"):
-        TopInterval(bad)
-    with pytest.raises(ArgumentError, match="groups: expected"):
-        BiasedLinearArms(groups=bad, sensitive="F")
-    with pytest.raises(ArgumentError, match="groups: expected"):
-        TopInterval({"a": "F", "b": "M"}).ask(CONTEXTS, groups=bad)
 
 
 def test_sampling_reads_costs_and_proportions_by_group():
@@ -199,22 +162,3 @@ def test_costs_values_and_candidates_are_read_by_label():
     for bad in ({"x", "y"}, DOSE, "ab", 3, pd.Series([DOSE, DOSE], index=["now", "now"])):
         with pytest.raises(ArgumentError, match="candidates: expected a dict label -> table, or a list of tables"):
             problem(candidates=bad)
-
-
-def test_a_study_replays_what_was_read_by_label(tmp_path):
-    study = Study.create(tmp_path / "loans.evenhand", TopInterval({"a": "F", "b": "M"}, seed=1), name="loans")
-    for n in range(6):
-        decision = study.ask(CONTEXTS * (n + 1), MEMBERS)
-        study.tell(decision, 1.0 if decision.arm == "a" else 5.0)
-    finding = study.verify()
-    assert finding.ok
-    assert finding.replayed == finding.entries == 12
-    study.close()
-
-
-def test_the_readers_take_what_has_no_labels_by_position():
-    assert Labels().read((1, 2), "x", "numbers") == [1, 2]
-    assert Labels().read({"b": 1}.values(), "x", "numbers") == [1]
-    assert in_order([3, 4], [("a", "b")], "x") == [3, 4]
-    assert in_order(pd.Series([3, 4]), [("a", "b")], "x").tolist() == [3, 4]
-    assert in_columns([[1]], ["x"], "contexts") == ([[1]], ["x"])

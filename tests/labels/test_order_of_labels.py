@@ -219,8 +219,3 @@ def test_bands_that_begin_alike_are_in_no_known_order():
     log = with_rewards(pd.DataFrame({"arm": of_words(["1-2", "1-10", "3-4"])}))
     with pytest.raises(ArgumentError, match="nothing states the order"):
         value(log, first(3))
-
-
-def test_of_one_and_its_text_the_number_stays():
-    frame = pd.DataFrame({"arm": pd.Series(["1", 1, 2, "2"] * 3, dtype=object), "reward": 0.5})
-    assert LoggedArms(frame, arm="arm", reward="reward").arms == (1, 2)

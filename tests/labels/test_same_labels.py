@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import json
 import re
 from decimal import Decimal
@@ -33,21 +34,47 @@ from evenhand.simulation.schedule import read_given
 from evenhand.studies.log.codec import by_arm
 from tests.cli.shell import call
 
+
+class Size(int, enum.Enum):
+    ONE = 1
+
+
+class Colour(str, enum.Enum):  # noqa: UP042 - as Python had it before StrEnum
+    CAFE = "cafe\u0301"
+
+
+class Plain(enum.Enum):
+    ONE = 1
+
+
 OTHERS = ["01", "1.0", "+1", " 1", "1 ", "1_0", "1e0", "-0", "0.50", "\uff11", "tRue", "yes", "", "one"]
 ALIKE = [
-    [1, 1.0, np.int8(1), np.uint64(1), np.float32(1), Decimal("1.0"), "1", np.str_("1")],
+    [1, 1.0, np.int8(1), np.uint64(1), np.float32(1), Decimal("1.0"), "1", np.str_("1"), Size.ONE],
     [10, 10.0, "10"],
     [-3, -3.0, "-3"],
     [0, 0.0, -0.0, "0"],
     [True, np.True_, "true", "True", "TRUE"],
     [False, np.False_, "false", "False", "FALSE"],
-    ["caf\u00e9", "cafe\u0301"],
+    ["caf\u00e9", "cafe\u0301", Colour.CAFE],
     [0.5, np.float64(0.5), "0.5"],
     *([other] for other in OTHERS),
 ]
 """The table of docs/conversation.md: what stands in one row is the same label, what stands in two is not."""
 VALUES = [(value, row) for row, values in enumerate(ALIKE) for value in values]
-NO_LABELS = [None, b"1", [1], {1}, np.array([1]), float("nan"), pd.NA, pd.Timestamp(0), 1j, 2.0**53, 10**5000]
+NO_LABELS = [
+    None,
+    b"1",
+    [1],
+    {1},
+    np.array([1]),
+    float("nan"),
+    pd.NA,
+    pd.Timestamp(0),
+    1j,
+    2.0**53,
+    10**5000,
+    Plain.ONE,
+]
 
 
 @pytest.mark.parametrize(("value", "row"), VALUES, ids=lambda part: repr(part))
@@ -267,10 +294,7 @@ SAME_ALWAYS = {
     "rewards": (lambda: by_arm({"2": 0.0, "1": 1.0}, [1, 2]), [1.0, 0.0]),
     "a learner": (lambda: UCB1(arms=[True, False]).arms, BOTH),
     "a world": (lambda: eh.quotas.BernoulliArms({True: 0.2, False: 0.3}).arms, BOTH),
-    "flags' shares": (lambda: FairUCB({True: 0.2, False: 0.3}).arms, BOTH),
-    "a Series of shares": (lambda: FairUCB(pd.Series({True: 0.2, False: 0.3})).arms, BOTH),
     "groups": (lambda: Groups.read({"a": True, "b": False}).names, BOTH),
-    "a Series of groups": (lambda: Groups.read(pd.Series([True, False], index=["a", "b"])).names, BOTH),
     "a sampler": (lambda: eh.sampling.UniformSampler([True, False]).groups, BOTH),
     "states": (lambda: CausalModel.from_tables({"a": [True, False]}, {"a": []}, {"a": [0.5, 0.5]}).states["a"], BOTH),
     "parity": (lambda: eh.audit.parity(MIXED, group="who", value="y").groups["group"].tolist(), [1, 2]),
@@ -397,7 +421,7 @@ LACKING = "none for 1 (a whole number) among ['01'] (text)"
 A_CLASS = "expected labels among ['false', 'true'] (text), got 0 (a whole num"
 A_ROW = "policy: expected one entry for each of ['false', 'true'] (text), got 1 (a whole number)"
 STATE = "candidates['rule']: expected an entry for each state of 'sex': [0, 1] (whole numbers), got '00' (text)"
-POINT, ZEROS = ["1.0", "2"] * 20, frame([0, 1] * 20)
+ZEROS = frame([0, 1] * 20)
 REFUSED = {
     UnknownArmError: {
         f"column 'arm', row 1: {A_SHARE}": lambda: audited(ZERO, {1: 0.2, 2: 0.3}),
@@ -405,9 +429,7 @@ REFUSED = {
         A_MASK: lambda: audited(MASKED, {0: 0.1, 1: 0.1}, available="here"),
         "policy: expected the arms of the log, [1, 2] (whole": lambda: evaluated(ONES, {"01": 0.5, "2": 0.5}),
         "log, [1, 2] (whole numbers), got 'true' (text)": lambda: evaluated(ONES, {True: 0.5, 2: 0.5}),
-        "['1.0', '2'], got '1'; did you mean '1.0'": lambda: evaluated(frame(POINT), {"1": 0.5, "2": 0.5}),
         "[0, 1] (whole numbers), got '00' (text); did you mean 0": lambda: evaluated(ZEROS, {"00": 0.5, 1: 0.5}),
-        "the arms of the log, ['a', 'b'], got 'ann'": lambda: evaluated(frame([*"ab"] * 20), {"ann": 0.5, "bob": 0.5}),
         A_ROW: lambda: evaluated(FLAGGED_LOG, BY_FLAG),
         f"groups: expected a dict over the arms [1, 2] {GOT}": lambda: MEMBERS.of_round({"01": "m"}),
     },
@@ -420,7 +442,6 @@ REFUSED = {
         "one of ['false', 'true'] (text), got 1 (a whole number)": lambda: audited(OFTEN_TRUE, windows={1: 3}),
         "[1, 2] (whole numbers), got 'a' (text); also name an arm": lambda: audited([1, 2] * 9, caps={"a": 0.5}),
         "['ads', 'news'], got 'Ads'; did you mean 'ads'?": lambda: audited(["ads", "news"] * 9, caps={"Ads": 0.5}),
-        "caps: expected arms among ['1.0', '2'], got '1'; did": lambda: audited(POINT, caps={"1": 0.5, "2": 1}),
         f"shares: expected {NOT_ONE}": lambda: audited([1, 2] * 9, {1: 0, 2: 0, "01": 0.1}),
     },
     TableError: {
@@ -487,24 +508,12 @@ def test_a_file_of_any_format_is_audited_alike(values, shares, tmp_path):
     assert len({(body["kept"], body["worst_shortfall"], str(body["worst_arm"])) for body in bodies}) == 1
 
 
-@pytest.mark.parametrize(("values", "name"), [(TWO, "01"), ([1.0, 2.0], "1.0")], ids=["a leading zero", "a point"])
-def test_a_name_that_may_mean_a_number_of_the_log_is_refused(values, name, tmp_path):
-    words = f"arms among 1,2 (whole numbers), got '{name}' (text); did you mean 1?"
-    for file in written(tmp_path, "log", values)[1:]:
-        for option in (["--shares", f"{name}=0.4,2=0.4"], ["--shares", "1=0.1,2=0.1", "--cap", f"{name}=0.4"]):
-            assert words in str(call("audit", file, *option).exception)
-
-
 @pytest.mark.parametrize(
     ("arms", "promise", "words"),
     [
-        (["1.0", "2.0"], ["--shares", "1=0.4,2=0.4"], "--shares: expected arms among 1.0,2.0, got '1'; did you"),
         (["1", "2"], ["--shares", "01=0.4,02=0.4"], "--shares: expected arms among 1,2, got '01'; did you mean"),
-        (["01", "02"], ["--shares", "1=0.4"], "--shares: expected arms among 01,02, got '1'; did you mean '01'?"),
-        (["1", "2"], ["--cap", "01=0.1"], "--cap: expected arms among 1,2, got '01'; did you mean '1'?"),
         (["1", "2"], ["--window", "01=5"], "--window: expected arms among 1,2, got '01'; did you mean '1'?"),
         (["a", "b"], ["--cap", "c=0.5"], "--cap: expected an arm of the log, one of a,b, got 'c'; also name an arm of"),
-        (["a", "b"], ["--shares", "c=0.5"], "--shares: expected an arm of the log, one of a,b, got 'c'; also name an"),
     ],
     ids=str,
 )

@@ -6,6 +6,12 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import cluster, ensemble, linear_model, naive_bayes, neighbors, svm
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import evenhand as eh
 from evenhand.errors import ArgumentError, ContextError, MissingExtraError, ModelError, StateFileError
@@ -29,8 +35,6 @@ def river(name, seed=1, **settings):
 
 
 def sklearn(name, seed=1, **settings):
-    from sklearn import ensemble, linear_model, naive_bayes, neighbors
-
     homes = {"Random": ensemble, "Hist": ensemble, "Gauss": naive_bayes, "KNei": neighbors}
     home = next((home for begins, home in homes.items() if name.startswith(begins)), linear_model)
     return from_sklearn(getattr(home, name)(**settings), seed=seed)
@@ -79,42 +83,12 @@ def test_a_learner_goes_on_exactly_where_it_was_saved(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["river Thompson", "a forest"])
-def test_a_study_of_it_is_closed_opened_and_verified(name, tmp_path):
-    with eh.Study.create(tmp_path / "s.evenhand", DeadlineLearn(LEARNERS[name](), SHARES, seed=1)) as study:
-        said = talk(study, 20)
-    with eh.Study.open(tmp_path / "s.evenhand") as study:
-        study.state.snapshot()
-        said += talk(study, 15, 20)
-        assert study.verify().problems == ()
-    assert said == talk(DeadlineLearn(LEARNERS[name](), SHARES, seed=1), 35)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", LEARNERS)
 def test_another_seed_draws_otherwise(name):
     """At least one of 40 decisions differs; where nothing is drawn, as river's UCB and LinUCB, none does."""
     said = [talk(DeadlineLearn(LEARNERS[name](seed=seed), SHARES, seed=1), 40) for seed in (1, 1, 2)]
     assert said[0] == said[1]
     assert (said[0] == said[2]) == (name == "river LinUCB")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "rule",
-    [
-        FairLearn,
-        by_lottery,
-        lambda learner, shares, **more: DeadlineLearn(
-            learner, dict.fromkeys(shares, 0), windows=dict.fromkeys(shares, 9), **more
-        ),
-    ],
-    ids=["FairLearn", "lottery", "windows"],
-)
-@pytest.mark.parametrize("name", ["river UCB", "a regressor fed row by row"])
-def test_every_rule_takes_it(name, rule):
-    policy = rule(LEARNERS[name](), SHARES, seed=1)
-    assert {arm for arm, _ in talk(policy, 30)} == set(SHARES)
 
 
 @pytest.mark.slow
@@ -221,10 +195,8 @@ def test_a_rule_refuses_a_bandit_that_has_learned_under_other_labels_or_in_anoth
         ((1, 2), ["1", "2"]),
         (("1", "2"), [1, 2]),
         ((False, True), ["false", "true"]),
-        ((False, True), ["False", "True"]),
         ((False, True), 2),
         ((("a", 1), ("b", 2)), ["a & 1", "b & 2"]),
-        ((0.5, 1.5), ["0.5", "1.5"]),
         (("z", "e\N{COMBINING ACUTE ACCENT}"), ["z", "\N{LATIN SMALL LETTER E WITH ACUTE}"]),
         ((1, "1"), [1, "1"]),
         (tuple(np.arange(2)), 2),
@@ -303,11 +275,6 @@ def test_features_that_are_numbered_need_no_names(names):
     ("features", "words"),
     [
         (None, r"^features: expected the names that the bandit has learned with, \['age', 'bias'\], got None; name"),
-        (
-            ["age"],
-            r"^features: expected the names that the bandit has learned with, \['age', 'bias'\], got "
-            r"\['age'\]",
-        ),
         (["age", "bia"], r"^features: expected the names that the bandit has learned with, .*policy.clone\(\)"),
         (["age", "age", "bias"], r"^features: expected a list of names, each once"),
         ("age", r"^features: expected a list of names, each once, got 'age'"),
@@ -363,45 +330,18 @@ def test_a_missing_package_is_named_with_the_line_that_installs_it(monkeypatch):
 
 
 def trained():
-    from sklearn.linear_model import LinearRegression
-
     return LinearRegression().fit([[0.0], [1.0]], [0.0, 1.0])
 
 
 def trained_pipeline():
-    from sklearn.linear_model import LinearRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
     return make_pipeline(StandardScaler(), LinearRegression()).fit([[0.0], [1.0]], [0.0, 1.0])
 
 
 def trained_step():
-    from sklearn.linear_model import LinearRegression
-    from sklearn.pipeline import make_pipeline
-
     return make_pipeline(trained_pipeline()[0], LinearRegression())
 
 
-def frozen_step():
-    from sklearn.frozen import FrozenEstimator
-    from sklearn.linear_model import LinearRegression
-    from sklearn.pipeline import make_pipeline
-
-    return make_pipeline(FrozenEstimator(trained_pipeline()[0]), LinearRegression())
-
-
-def test_a_frozen_step_keeps_what_it_has_learned():
-    kept = from_sklearn(frozen_step()).learner.estimator[0].estimator
-    assert kept.mean_.tolist() == [0.5]
-
-
 def test_a_frozen_step_that_was_trained_on_a_table_gets_its_columns():
-    from sklearn.frozen import FrozenEstimator
-    from sklearn.linear_model import LinearRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
     scaler = StandardScaler().fit(pd.DataFrame({"age": [0.0, 100.0], "pay": [0.0, 1.0]}))
     learner = from_sklearn(make_pipeline(FrozenEstimator(scaler), LinearRegression()), warmup=2, seed=1)
     policy = DeadlineLearn(learner, [0.0, 0.0])
@@ -422,15 +362,12 @@ def test_models_of_three_arms_refuse_two_rows():
 
 
 def estimator(name):
-    from sklearn import cluster, svm
-
     return getattr(svm if hasattr(svm, name) else cluster, name)
 
 
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: from_river(3, arms=3), r"^policy: expected a bandit of river, got 3"),
         (lambda: from_river(river_class(), arms=3), r"^policy: expected a bandit of river.*write UCB\(\.\.\.\)"),
         (lambda: from_river(river_class()(delta=1), arms=1), r"^arms: expected a whole number >= 2, got 1"),
         (
@@ -440,13 +377,14 @@ def estimator(name):
         ),
         (lambda: from_sklearn(trained_pipeline()), r"^estimator: expected an untrained .* got 'a trained one'"),
         (lambda: from_sklearn(trained_step()), r"^estimator: expected .* got 'one whose standardscaler is trained'"),
-        (lambda: from_sklearn(3), r"^estimator: expected an untrained classifier or regressor of scikit-learn, got 3"),
         (lambda: from_sklearn(estimator("SVR")), r"^estimator: expected an untrained .*write SVR\(\)"),
         (lambda: from_sklearn(estimator("KMeans")()), r"^estimator: expected an untrained .*got KMeans\(\)"),
         (lambda: from_sklearn(estimator("LinearSVC")()), r"^estimator: expected a classifier with predict_proba"),
-        (lambda: from_sklearn(trained()), r"^estimator: expected an untrained .* pass sklearn.base.clone"),
+        (lambda: from_river(3, arms=3), r"^policy: expected a bandit of river, got 3"),
+        (lambda: from_sklearn(3), r"^estimator: expected an untrained classifier or regressor of scikit-learn, got 3"),
         (lambda: from_sklearn(estimator("SVR")(), epsilon=2), r"^epsilon: expected a number >= 0 and <= 1, got 2"),
         (lambda: from_sklearn(estimator("SVR")(), warmup=0), r"^warmup: expected a whole number >= 1, got 0"),
+        (lambda: from_sklearn(trained()), r"^estimator: expected an untrained .* pass sklearn.base.clone"),
     ],
 )
 def test_the_wrong_object_is_refused_by_name(make, words):
@@ -488,7 +426,6 @@ def test_a_function_in_a_bandit_is_refused_when_it_is_saved():
 
 def unsound(kind, value):
     """Return a model that predicts this number, whatever it is shown."""
-    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
     class Unsound({"regressor": RegressorMixin, "classifier": ClassifierMixin}[kind], BaseEstimator):
         def fit(self, rows, rewards):
@@ -514,13 +451,6 @@ def test_a_prediction_that_is_no_finite_number_is_refused(kind, value):
     with pytest.raises(ModelError, match=rf"^estimator: expected finite predictions of Unsound, got {value}"):
         learner.choose(np.zeros((2, 1)), [0, 1])
     assert learner.learner.random.bit_generator.state == before
-
-
-def test_a_failure_of_the_library_is_named():
-    policy = DeadlineLearn(river("UCB", delta=1.0), SHARES)
-    policy.learner.learner.policy.delta = "much"
-    with pytest.raises(ModelError, match=r"^choose: the call on a RiverBandit failed with TypeError"):
-        talk(policy, 30)
 
 
 def test_a_file_that_none_of_them_has_written_is_refused():

@@ -14,9 +14,8 @@ from evenhand.learners import Adapter
 from evenhand.learners.functions import know
 from evenhand.quotas import DeadlineLearn, FairLearn
 from evenhand.saving.state import to_bytes
-from evenhand.studies import Ask, Forget, Store, Tell
+from evenhand.studies import Ask, Forget, Tell
 from evenhand.studies.log.codec import now
-from tests.service.conftest import Served
 
 SHARES = {"a": 0.2, "b": 0.3, "c": 0}
 FAILING: list[int] = []
@@ -89,18 +88,13 @@ def told_a_slate(policy):
     return lambda: policy.tell(decision, [0.5] * len(decision.arms))
 
 
-def told_slates(policy):
-    decisions = [policy.ask() for _ in range(2)]
-    return lambda: policy.tell_all(decisions, [[0.5] * 3] * 2)
-
-
 def taught(policy):
     log = pd.DataFrame({"arm": ["a", "b", "c", "a", "b"], "reward": 0.5})
     return lambda: policy.learn(log)
 
 
 @pytest.mark.parametrize("learner", [Counting, adapter])
-@pytest.mark.parametrize(("calls", "plays"), [(told_all, 1), (told_a_slate, 3), (told_slates, 3), (taught, 1)])
+@pytest.mark.parametrize(("calls", "plays"), [(told_all, 1), (told_a_slate, 3), (taught, 1)])
 def test_a_learner_that_fails_half_way_has_learned_nothing_and_the_call_can_be_repeated(learner, calls, plays):
     policy, twin = (DeadlineLearn(learner(4), {"a": 0.2, "b": 0.3, "c": 0, "d": 0}, plays=plays) for _ in range(2))
     call = calls(policy)
@@ -171,21 +165,6 @@ def test_a_ticket_is_closed_without_a_reward_where_the_learner_fails_at_that_of_
         assert note.startswith("tickets that expired without the study's reward for it: 3; the policy refused it")
         assert [note] == list(study.statistics().notes) == [*study.verify(since=first).notes[1:]]
         assert [rewards for _, rewards in inside(study.policy)["learned"]] == [0.0, 1.0]
-
-
-def test_a_batch_over_http_can_be_repeated_after_a_learner_failed():
-    served = Served(Store.at(":memory:", create=True))
-    try:
-        eh.Study.create(served.store, DeadlineLearn(adapter(), SHARES), name="ads")
-        tickets = [served.ask().json()["ticket"] for _ in range(3)]
-        batch = {"batch": [{"ticket": ticket, "reward": 0.5} for ticket in tickets]}
-        FAILING[:] = [2]
-        first = served.tell(batch).json()["results"]
-        assert [one.get("status") for one in first] == ["told", None, None]
-        FAILING.clear()
-        assert [one["status"] for one in served.tell(batch).json()["results"]] == ["already told", "told", "told"]
-    finally:
-        served.stop()
 
 
 def test_a_policy_without_such_a_learner_takes_back_what_a_stopped_call_told(monkeypatch):

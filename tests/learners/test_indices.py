@@ -32,17 +32,6 @@ def decides_as_twin(fast, twin, rewards, close):
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_every_decision_has_the_largest_index(name):
-    make, twin, close = PAIRS[name]
-    rounds = 1500 if name == "KL-UCB" else 6000
-    means = np.array([0.7, 0.69, 0.4, 0.1, 0.5])
-    rewards = np.random.default_rng(3).random((rounds, 5)) < means
-    hits = decides_as_twin(make(5), twin(5), rewards.astype(float), close)
-    # ties that rounding can turn are rare: arms with equal pulls and equal sums tie exactly in both
-    assert hits >= rounds - 5
-
-
-@pytest.mark.parametrize("name", PAIRS)
 @settings(max_examples=many(25))
 @given(seed=st.integers(0, 10**6), arms=st.integers(2, 9), kind=st.sampled_from(["coins", "numbers", "zeros", "ones"]))
 def test_every_decision_has_the_largest_index_on_odd_rewards(name, seed, arms, kind):
@@ -109,14 +98,6 @@ def test_a_reason_is_true_while_tickets_are_open(name, forgets, seed):
     assert "never tried before" in said
 
 
-@pytest.mark.parametrize("name", ASKED)
-def test_seven_asks_before_any_report(name):
-    policy = ASKED[name](2)
-    reasons = [policy.ask().reason for _ in range(7)]
-    assert reasons.count("never tried before") <= 2
-    assert set(reasons[2:]) <= {"no reward seen yet", "owed its share"}
-
-
 def test_thompson_plays_an_arm_as_often_as_it_is_likely_to_be_best():
     """After 3 of 4 and 5 of 9 successes arm 0 is best with probability P(X > Y), X ~ Beta(4, 2), Y ~ Beta(6, 5).
 
@@ -142,23 +123,6 @@ def test_thompson_turns_a_fraction_into_a_coin():
     successes, failures = learner.engine.state.successes[1], learner.engine.state.failures[1]
     assert successes + failures == n
     assert abs(successes / n - 0.3) < 0.02
-
-
-def test_epsilon_greedy_explores_as_often_as_it_says():
-    """Epsilon = 0.3 over n = 20,000: off the best arm in 0.3 * 2/3 of the rounds, a miss of 0.02 below 3e-7."""
-    learner = EpsilonGreedy(0.3, arms=3, seed=9)
-    for arm, reward in ((0, 0.1), (1, 0.9), (2, 0.5)):
-        learner.update(arm, reward)
-    n = 20_000
-    away = sum(learner.choose() != 1 for _ in range(n)) / n
-    assert abs(away - 0.2) < 0.02
-
-
-def test_a_pure_greedy_learner_never_leaves_the_best_mean():
-    learner = EpsilonGreedy(0.0, arms=3, seed=9)
-    for arm, reward in ((0, 0.1), (1, 0.9), (2, 0.5)):
-        learner.update(arm, reward)
-    assert {learner.choose() for _ in range(200)} == {1}
 
 
 @settings(max_examples=many(40))

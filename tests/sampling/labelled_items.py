@@ -1,10 +1,27 @@
-"""Annotators of whom everything is known: a pool of items with true labels."""
+"""Annotators of whom everything is known: a pool of items with true labels; and talks with a synthetic world."""
 
 import numpy as np
 
-from evenhand.sampling import labelled_table
+from evenhand.sampling import SyntheticModel1, labelled_table
 
-__all__ = ["LabelledItems", "labelled_in"]
+__all__ = ["LabelledItems", "begun", "labelled_in", "talk"]
+
+
+def begun(seed=1):
+    """The synthetic world of the first instance, reset."""
+    world = SyntheticModel1(instance="I")
+    world.reset(seed)
+    return world
+
+
+def talk(sampler, world, rounds):
+    """Draw and tell for so many rounds; return the groups that were drawn."""
+    groups = []
+    for _ in range(rounds):
+        draw = sampler.ask()
+        sampler.tell(draw, *world.respond(draw))
+        groups.append(draw.group)
+    return groups
 
 
 def labelled_in(queue, purpose):

@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import BaggingClassifier, RandomForestClassifier, StackingClassifier, VotingClassifier
+from sklearn.ensemble import RandomForestClassifier, StackingClassifier, VotingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
@@ -18,32 +18,18 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, PolynomialFeatures, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from evenhand.errors import ArgumentError, ExhaustedError, StateFileError
 from evenhand.registry import register
-from evenhand.sampling import Certification, EstimatorModel, OptimisticSampler, SyntheticModel1, UniformSampler
+from evenhand.sampling import Certification, EstimatorModel, OptimisticSampler, UniformSampler
 from evenhand.saving.objects import rebuilt, recipe
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies import Study
+from tests.sampling.labelled_items import begun, talk
 
 pytestmark = pytest.mark.compiled
-
-
-def begun(seed=1):
-    world = SyntheticModel1(instance="I")
-    world.reset(seed)
-    return world
-
-
-def talk(sampler, world, rounds):
-    groups = []
-    for _ in range(rounds):
-        draw = sampler.ask()
-        sampler.tell(draw, *world.respond(draw))
-        groups.append(draw.group)
-    return groups
 
 
 @register("tests/shift", kind="part")
@@ -76,11 +62,8 @@ CLASSIFIERS = {
     "ufunc and types": make_pipeline(
         SimpleImputer(missing_values=np.nan), FunctionTransformer(np.arctan, np.tan), MLPClassifier((5, 3), max_iter=20)
     ),
-    "one-hot": make_pipeline(FunctionTransformer(np.sign), OneHotEncoder(dtype=np.float32), LogisticRegression()),
     "forest": make_pipeline(StandardScaler(), RandomForestClassifier(5)),
-    "bagging": BaggingClassifier(DecisionTreeClassifier(splitter="random"), 3),
     "voting": VotingClassifier([("a", GaussianNB()), ("b", SGDClassifier(loss="log_loss"))], voting="soft"),
-    "weights": LogisticRegression(class_weight={0: 1.0, 1: 2.5}),
     "kernel": GaussianProcessClassifier(kernel=2.0 * RBF(0.5) + WhiteKernel(0.1), optimizer=None),
     "own step": make_pipeline(Shift(by=1.5), GaussianNB()),
     "partial fit": EstimatorModel(SGDClassifier(loss="log_loss"), refit="partial_fit"),
@@ -157,19 +140,6 @@ def test_a_function_cannot_be_saved_and_the_notes_say_so(name, arguments):
     assert any(said in note for note in sampler.notes)
     with pytest.raises(ArgumentError, match=said):
         to_bytes(sampler)
-
-
-def test_a_pipeline_in_a_study_goes_on_in_another_process(tmp_path):
-    sampler = UniformSampler(["u", "v"], CLASSIFIERS["pipeline"], classes=[0, 1], batch=2, seed=0)
-    study, world = Study.create(tmp_path / "study.evenhand", sampler, name="s"), begun()
-    for _ in range(5):
-        draw = study.ask()
-        study.tell(draw, *world.respond(draw))
-    study.close()
-    with Study.open(tmp_path / "study.evenhand") as again:
-        draw = again.ask()
-        again.tell(draw, *world.respond(draw))
-        assert again.verify().ok
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 from evenhand.experiments.framework import Runner, find
 from evenhand.sampling import ArrayPool
@@ -26,13 +25,6 @@ def test_synthetic_experiments(id, tmp_path):
     assert report.verdicts
     one.chosen(quick=True).write(report, tmp_path)
     assert (tmp_path / "report.md").stat().st_size > 200
-
-
-def test_the_number_of_workers_changes_nothing():
-    (one,) = find("sampling/fig8")
-    small = replace(one.quick, trials=2, rounds=20, checkpoints=2)
-    tables = [one.function(small, Runner(jobs=jobs)).data["history"] for jobs in (1, 2)]
-    assert tables[0].equals(tables[1])
 
 
 @pytest.mark.data
@@ -62,16 +54,6 @@ def test_pictures(data):
     assert faces.gender.max() == 1
 
 
-def test_absent_files_are_named(tmp_path, monkeypatch):
-    from evenhand.datasets.images import load_cifar10, load_utkface
-    from evenhand.errors import DatasetError
-
-    monkeypatch.setenv("EVENHAND_DATA", str(tmp_path))
-    for loader in (load_utkface, lambda: load_cifar10(subset=True)):
-        with pytest.raises(DatasetError, match="no such file"):
-            loader()
-
-
 def picture_task(seed):
     from evenhand.experiments.sampling.images import ImageTask
 
@@ -80,30 +62,6 @@ def picture_task(seed):
     X = (rng.normal(size=(240, 1, 8, 8)) + y[:, None, None, None]).astype(np.float32)
     pool = ArrayPool(X[:200], y[:200], group=group[:200])
     return ImageTask(pool, X[200:], y[200:], group[200:], {"channels": 1, "size": 8, "second": False})
-
-
-def test_an_image_experiment_is_taken_up_where_it_stopped(tmp_path, monkeypatch, capsys):
-    pytest.importorskip("skorch")
-    from evenhand.experiments.sampling import images
-
-    small = images.ImageTrials("pictures", rounds=4, trials=1, batch=4, checkpoints=4)
-    whole = images._run(small, Runner(jobs=1), picture_task)
-    assert "6 collections" in capsys.readouterr().err
-    real, calls = images.collect, []
-
-    def stopping(*arguments, **more):
-        calls.append(1)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-        return real(*arguments, **more)
-
-    monkeypatch.setattr(images, "collect", stopping)
-    with pytest.raises(KeyboardInterrupt):
-        images._run(small, Runner(jobs=1, store=tmp_path), picture_task)
-    assert len(list(tmp_path.glob("*.csv"))) == 2
-    resumed = images._run(small, Runner(jobs=1, store=tmp_path), picture_task)
-    assert len(calls) == 3 + 4
-    pd.testing.assert_frame_equal(whole.data["history"], resumed.data["history"], check_exact=True)
 
 
 @pytest.mark.filterwarnings("ignore:A worker stopped")  # joblib replaces a worker that torch has made larger
@@ -134,22 +92,3 @@ def test_workers_change_no_number_and_finished_trials_are_kept(tmp_path):
     assert {"inconclusive"} == {verdict.word for verdict in report.verdicts}
     with pytest.raises(ArgumentError, match=r"--out: expected a folder without trials of other settings.*\['rounds'\]"):
         images._run(replace(small, rounds=3), Runner(jobs=1, store=tmp_path), picture_task)
-
-
-def test_evenhand_sample(tmp_path):
-    from evenhand.cli import app
-
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 2, 300)
-    frame = pd.DataFrame({"region": rng.choice(["n", "s"], 300), "x": rng.normal(size=300) + y, "hired": y})
-    frame.to_csv(tmp_path / "pool.csv", index=False)
-    arguments = ["sample", str(tmp_path / "pool.csv"), "--group", "region", "--label", "hired", "--budget", "100"]
-    done = CliRunner().invoke(app, [*arguments, "--out", str(tmp_path), "--seed", "1"])
-    assert done.exit_code == 0, done.output
-    rows = pd.read_csv(tmp_path / "rows.csv")
-    assert len(rows) == 100
-    assert rows["row"].is_unique
-    assert (tmp_path / "sample.png").exists()
-    assert pd.read_csv(tmp_path / "mixture.csv")["training"].sum() == 50
-    refused = CliRunner().invoke(app, [*arguments, "--costs", "n=cheap,s=1", "--out", str(tmp_path)])
-    assert "--costs, n: expected a number" in str(refused.exception)

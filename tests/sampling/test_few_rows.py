@@ -12,10 +12,7 @@ from sklearn.pipeline import make_pipeline
 from evenhand.errors import ModelError
 from evenhand.registry import register
 from evenhand.sampling import (
-    LabelQueue,
-    OptimisticSampler,
     UniformSampler,
-    annotations_table,
 )
 from evenhand.saving.state import from_bytes, to_bytes
 
@@ -63,18 +60,6 @@ def test_it_waits_for_the_rows_it_needs_and_then_learns(name):
     assert sampler.model.constant is None
 
 
-def test_a_queue_takes_every_label():
-    draws = np.random.default_rng(0)
-    features = draws.normal(size=(60, 5))
-    sampler = OptimisticSampler(["u", "v"], make_pipeline(PCA(3), LogisticRegression()), classes=[0, 1], seed=1)
-    queue = LabelQueue(range(60), features, groups=["u", "v"] * 30, sampler=sampler, seed=1)
-    for number in range(20):
-        (item,) = queue.ask(1)
-        queue.tell(item, number // 2 % 2)
-    assert len(annotations_table(queue)) == 20
-    assert queue.open_items() == queue.notes == []
-
-
 def test_a_label_that_is_new_leaves_the_model_as_it_was_until_it_has_rows_enough():
     sampler = UniformSampler(["u", "v"], FiveEach(), batch=10, classes=[0, 1, 2], seed=1)
     draws = np.random.default_rng(0)
@@ -96,23 +81,6 @@ def test_a_label_that_is_new_leaves_the_model_as_it_was_until_it_has_rows_enough
     told([2, 1, 0])
     assert sampler.notes == []
     assert (sampler.model.predict_proba(probe)[:, 2] > 0).all()
-
-
-def broken(y, guess):
-    if y[0] == 7:
-        raise ZeroDivisionError
-    return y != guess
-
-
-def test_a_draw_that_fails_while_it_waits_changes_nothing():
-    sampler = UniformSampler(["u", "v"], KNeighborsClassifier(5), classes=[0, 1, 7], loss=broken, seed=1)
-    sampler.tell(sampler.ask(), *pair(1, 0))
-    sampler.tell(sampler.ask(), *pair(2, 1))
-    notes, draw = sampler.notes, sampler.ask()
-    with pytest.raises(ModelError, match="ZeroDivisionError"):
-        sampler.tell(draw, np.ones((2, 5)), [0, 7])
-    assert sampler.open_tickets == [draw.id]
-    assert sampler.notes == notes
 
 
 class Fragile(ClassifierMixin, BaseEstimator):

@@ -60,11 +60,3 @@ def test_the_uniform_draw_costs_no_more():
     _, rows = uniform_draw(sampler, pool, 100.0)
     paid = np.where(GROUP[rows] == "a", 1.0, 5.0).sum()
     assert 95 < paid <= 100
-
-
-def test_uniform_draws_favour_no_group_over_seeds():
-    shares = []
-    for seed in range(40):
-        sampler, pool = UniformSampler(["a", "b"], classes=[0, 1], seed=seed), ArrayPool(X, Y, group=GROUP)
-        shares.append((GROUP[uniform_draw(sampler, pool, 30.0)[1]] == "a").mean())
-    assert abs(np.mean(shares) - 1 / 3) < 3 * np.sqrt(2 / 9 / 30 / 40)

@@ -10,12 +10,10 @@ from evenhand.sampling import (
     LabelQueue,
     TablePool,
     UniformSampler,
-    collect,
     fairness_report,
     group_errors,
     label_pairs,
 )
-from tests.sampling.labelled_items import labelled_in
 
 ROWS = pd.DataFrame({"who": [2, 10] * 20, "x": np.linspace(0, 1, 40), "y": [0, 1] * 20})
 X = np.zeros((4, 1))
@@ -35,14 +33,6 @@ def test_groups_of_held_out_rows_are_named_and_ordered_as_those_of_the_pool(kind
     assert groups.tolist() == ROWS["who"].tolist()
     assert group_errors(Yes(), ROWS[["x"]], y, groups=groups).tolist() == [1, 0]
     assert group_errors(Yes(), ROWS[["x"]], y, groups=ROWS["who"].astype(kind)).tolist() == [1, 0]
-
-
-@pytest.mark.parametrize("kind", [int, str])
-def test_risks_on_held_out_rows_are_those_of_their_group(kind):
-    pool = TablePool(ROWS, group="who", label="y", features=["x"])
-    test = lambda model: group_errors(Yes(), ROWS[["x"]], ROWS["y"], groups=ROWS["who"].astype(kind))  # noqa: E731
-    history = collect(UniformSampler(pool.groups, seed=0), pool, rounds=4, checkpoints=1, test=test)
-    assert history[["group", "test_risk"]].values.tolist() == [[2, 1], [10, 0]]
 
 
 def test_a_pool_of_texts_that_are_numbers_has_the_order_of_these():
@@ -87,17 +77,6 @@ def test_pairs_name_classes_however_they_are_written():
             label_pairs(images, [1, 2, 1, 2], {"p": pair})
     with pytest.raises(ArgumentError, match="groups may not overlap: it is in 'p' as well"):
         label_pairs(images, [1, 2, 1, 2], {"p": (1, 2), "q": ("1", 2)})
-
-
-@pytest.mark.parametrize(
-    ("groups", "named"),
-    [([1, 2], ["2", "1"]), (["1", "2"], [1.0, 2.0]), ([True, False], [True, False]), ([1, 0], [True, False])],
-)
-def test_a_sampler_may_write_the_groups_of_a_queue_otherwise(groups, named):
-    queue = LabelQueue(range(20), np.eye(20), groups=groups * 10, sampler=UniformSampler(named, seed=1), seed=1)
-    for item in queue.ask(20):
-        queue.tell(item, item % 3 % 2)
-    assert labelled_in(queue, "training")["group"].value_counts().tolist() == [5, 5]
 
 
 def test_a_sampler_of_other_groups_is_refused():

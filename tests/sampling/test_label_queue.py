@@ -1,11 +1,8 @@
 """A queue of items to label: every label counts at once, validation stays uniform, nothing that is late holds it up."""
 
-import copy
-
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 import evenhand as eh
@@ -169,27 +166,6 @@ def test_several_annotators_label_an_item_and_a_tie_asks_one_more():
     assert annotations_table(queue)["annotator"].tolist() == ["ann", "bob", "cid"]
 
 
-def test_a_doubted_label_is_asked_again_and_corrected():
-    queue, wrong = made(), None
-    for number in range(60):
-        (one,) = queue.ask(1)
-        queue.tell(one, TRUE[one] if number != 30 else 1 - TRUE[one])
-        wrong = one if number == 30 else wrong
-    before = queue.sampler.model.predict_proba(WORLD.features)
-    trains = labelled_in(queue, "training")
-    part = trains if wrong in set(trains["id"]) else labelled_in(queue, "validation")
-    assert part.set_index("id").loc[wrong, "label"] == 1 - TRUE[wrong]
-    queue.ask_again([wrong])
-    for _ in range(2):  # the second label makes a tie
-        assert queue.ask(1) == [wrong]
-        queue.tell(wrong, TRUE[wrong])
-    assert queue.ask(1) != [wrong]
-    table = labelled_table(queue).set_index("id")
-    assert table.loc[wrong, "label"] == TRUE[wrong]
-    trained = wrong in set(labelled_in(queue, "training")["id"])
-    assert np.array_equal(queue.sampler.model.predict_proba(WORLD.features), before) != trained
-
-
 @pytest.mark.parametrize("part", ["training", "validation"])
 def test_a_corrected_label_is_as_if_it_had_been_told_so(part):
     """Refits are exact, so the model and the risks equal those of a queue that was told the right label at once."""
@@ -237,51 +213,6 @@ def test_open_items_are_known_by_annotator():
     assert queue.open_items() == [*mine, *other]
 
 
-@pytest.mark.parametrize(("choice", "annotators"), [("uncertainty", 1), ("uniform", 2)])
-def test_saved_in_the_middle_it_goes_on_exactly(choice, annotators, tmp_path):
-    queue = made(choice=choice, annotators=annotators, sampler=OptimisticSampler(["easy", "hard"], batch=2, seed=4))
-    open_items = queue.ask(5)
-    queue.tell(open_items[0], None)
-    for number in range(20):
-        task = queue.ask()
-        if number % 4:
-            queue.tell(task, TRUE[task.item])
-    eh.save(queue, tmp_path / "queue.evenhand")
-    other = eh.load(tmp_path / "queue.evenhand")
-    third = copy.deepcopy(queue)
-    for _ in range(30):
-        task = queue.ask()
-        assert other.ask() == task == third.ask()
-        for one in (queue, other, third):
-            one.tell(task, TRUE[task.item])
-    pd.testing.assert_frame_equal(other.risks, queue.risks)
-    pd.testing.assert_frame_equal(labelled_in(other, "training"), labelled_in(queue, "training"))
-
-
-def test_more_than_two_classes_with_a_model_that_knows_them():
-    names = np.array(["a", "b", "c"])[(WORLD.features > 0).sum(axis=1)]
-    labels = dict(zip(WORLD.ids, names.tolist(), strict=True))
-    sampler = OptimisticSampler(["easy", "hard"], EstimatorModel(LogisticRegression()), classes=["a", "b", "c"], seed=1)
-    queue = made(sampler=sampler)
-    for _ in range(120):
-        (one,) = queue.ask(1)
-        queue.tell(one, labels[one])
-    assert set(queue.sampler.model.predict(WORLD.features)) == {"a", "b", "c"}
-    with pytest.raises(errors.ArgumentError, match="'d'"):
-        queue.tell(queue.ask(1)[0], "d")
-
-
-def test_a_refused_label_changes_nothing():
-    queue = made(sampler=OptimisticSampler(["easy", "hard"], classes=[0, 1], seed=1))
-    (one,) = queue.ask(1)
-    with pytest.raises(errors.ArgumentError, match="labels among"):
-        queue.tell(one, 5)
-    assert len(annotations_table(queue)) == 0
-    queue.tell(one, TRUE[one])
-    with pytest.raises(errors.ClosedTicketError, match="labelled already"):
-        queue.tell(one, TRUE[one])
-
-
 @pytest.mark.parametrize(
     ("given", "words"),
     [
@@ -290,13 +221,13 @@ def test_a_refused_label_changes_nothing():
         ({"ids": [*WORLD.ids[:-1], WORLD.ids[0]]}, "ids: expected each id once, got 'item 0'"),
         ({"ids": [None, *WORLD.ids[1:]]}, "ids: expected text or whole numbers"),
         ({"ids": [], "features": np.zeros((0, 2)), "groups": []}, "ids: expected at least one item"),
-        ({"groups": WORLD.groups[:5]}, "groups: expected 240 labels"),
         ({"groups": ["one"] * 240}, "groups: expected at least two groups"),
         ({"features": WORLD.features * np.nan}, "finite"),
         ({"choice": "clever"}, "choice"),
         ({"annotators": 0}, "annotators: expected a whole number >= 1"),
-        ({"content": ["text"]}, "content: expected 240 texts"),
         ({"sampler": "greedy"}, "sampler: expected a sampler"),
+        ({"groups": WORLD.groups[:5]}, "groups: expected 240 labels"),
+        ({"content": ["text"]}, "content: expected 240 texts"),
         ({"sampler": OptimisticSampler(["x", "y"])}, "sampler: expected one of the groups"),
         ({"sampler": OptimisticSampler(["easy", "hard"], EstimatorModel(LinearSVC()))}, "probabilities"),
     ],

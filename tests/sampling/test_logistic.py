@@ -38,15 +38,6 @@ def grown(X, y, C=1.0, batch=1, check=25):
     return worst
 
 
-@pytest.mark.parametrize("apart", [0.0, 1.0, 4.0])
-@pytest.mark.parametrize("scale", [1.0, 10.0])
-def test_coefficients_equal_scikit_learns_at_every_size(apart, scale):
-    rng = np.random.default_rng(1)
-    y = rng.integers(0, 2, 400)
-    X = (rng.normal(size=(400, 2)) + apart * (2 * y[:, None] - 1)) * scale
-    assert grown(X, y) < 1e-6
-
-
 def test_many_sparse_features():
     rng = np.random.default_rng(2)
     X = (rng.random((600, 108)) < 0.13).astype(float)

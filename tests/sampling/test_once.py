@@ -1,7 +1,6 @@
 """A certificate from rows that are looked at once: exact limits, and how many more rows there must be."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
@@ -45,21 +44,6 @@ def test_the_rows_that_are_needed_are_about_the_fewest_that_show_it():
 
         assert limit(rows + more) <= threshold
         assert more == 0 or limit(rows + more - 1) > threshold
-
-
-def test_a_pipeline_over_named_columns_is_certified_by_what_it_predicts():
-    from sklearn.compose import make_column_transformer
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OneHotEncoder
-
-    frame = pd.DataFrame({"town": DRAWS.choice(["x", "y"], 400), "age": DRAWS.normal(size=400)})
-    y = np.where(frame["town"] == "x", "yes", "no")
-    encoder = make_column_transformer((OneHotEncoder(), ["town"]), remainder="passthrough")
-    model = make_pipeline(encoder, LogisticRegression()).fit(frame[:100], y[:100])
-    found = certify_once(y[100:], model.predict(frame[100:]), groups=frame["town"][100:], threshold=0.05)
-    assert found["verdict"].tolist() == ["certified"] * 2
-    assert found["rows"].sum() == 300
 
 
 @pytest.mark.parametrize(

@@ -11,18 +11,15 @@ from evenhand.errors import ArgumentError, TableError, UnknownArmError
 from evenhand.sampling import (
     ArrayPool,
     Draw,
-    OptimisticSampler,
     SyntheticModel1,
     SyntheticModel2,
     TablePool,
-    UniformSampler,
     label_pairs,
 )
 from evenhand.saving.state import from_bytes, to_bytes
 
 pytestmark = pytest.mark.compiled
 
-RNG = np.random.default_rng(0)
 FRAME = pd.DataFrame(
     {"sex": ["f", "m"] * 30, "job": ["x", "y", "z"] * 20, "age": np.arange(60.0), "hired": [0, 1, 1, 0] * 15}
 )
@@ -90,25 +87,6 @@ def test_with_replacement_every_row_is_drawn_alike():
     assert (np.abs(found[20:] - 150) < 5 * 150**0.5).all()
 
 
-def test_a_saved_sampler_and_its_saved_pool_go_on_as_the_originals():
-    pool = with_replacement()
-    pool.reset(1)
-    sampler = OptimisticSampler(pool.groups, batch=2, seed=1)
-    files = None
-    chosen = []
-    for t in range(30):
-        if t == 15:
-            files = to_bytes(sampler), to_bytes(pool)
-        draw = sampler.ask()
-        sampler.tell(draw, *pool.respond(draw))
-    sampler, again = map(from_bytes, files)
-    for _ in range(15):
-        draw = sampler.ask()
-        sampler.tell(draw, *again.respond(draw))
-    chosen = again.chosen
-    assert chosen == pool.chosen
-
-
 def test_a_loaded_table_pool_encodes_held_out_rows_alike():
     pool, other = table_pool(), from_bytes(to_bytes(table_pool()))
     for mine, its in zip(pool.held_out(FRAME[10:20]), other.held_out(FRAME[10:20]), strict=True):
@@ -140,13 +118,6 @@ def test_worlds_answer_by_the_groups_label_and_refuse_strangers(world):
         world.respond(Draw(1, 1, 2, 2, 2, ""))
 
 
-def test_numbered_groups_of_a_world_are_labels():
-    pool = ArrayPool(np.zeros((4, 1)), [0, 1, 0, 1], group=[1, 1, 2, 2])
-    sampler = UniformSampler(2, seed=0)
-    with pytest.raises(UnknownArmError, match=r"one of the groups \[1, 2\]"):
-        pool.respond(sampler.ask())
-
-
 @pytest.mark.parametrize(
     ("y", "group", "match"),
     [
@@ -167,12 +138,7 @@ def test_rows_have_one_label_and_one_group_each(y, group, match):
         ArrayPool(np.zeros((2, 1)), y, group=group)
 
 
-def test_truth_values_are_numbers_as_labels_and_groups():
-    pool = ArrayPool(np.zeros((4, 1)), np.array([True, False] * 2), group=np.array([True, True, False, False]))
-    assert pool.groups == (0, 1)
-    sampler = UniformSampler(pool.groups, seed=0)
-    draw = sampler.ask()
-    sampler.tell(draw, *pool.respond(draw))
+IDS = pd.DataFrame({"g": ["a", "b"] * 2501, "y": [0, 1] * 2501, "x": 0.5, "id": [f"person {i}" for i in range(5002)]})
 
 
 def test_pairs_that_overlap_are_refused():
@@ -189,9 +155,6 @@ def test_pairs_that_overlap_are_refused():
         label_pairs(images, labels[:7], {"a": (3, 5)})
 
 
-IDS = pd.DataFrame({"g": ["a", "b"] * 2501, "y": [0, 1] * 2501, "x": 0.5, "id": [f"person {i}" for i in range(5002)]})
-
-
 @pytest.mark.parametrize(
     ("frame", "arguments", "match"),
     [
@@ -200,7 +163,6 @@ IDS = pd.DataFrame({"g": ["a", "b"] * 2501, "y": [0, 1] * 2501, "x": 0.5, "id": 
         (FRAME, {"group": "sex", "label": "hired", "features": ["age", "hired"]}, "features: .* it is the label"),
         (FRAME, {"group": "sex", "label": "hired", "features": ["age", "age"]}, "features: .* already in features"),
         (FRAME.assign(hired=[0.37, 1.37] * 30), {"group": "sex", "label": "hired"}, "column 'hired', row 1: .* 0.37"),
-        (FRAME.assign(hired=[0.0, np.inf] * 30), {"group": "sex", "label": "hired"}, "column 'hired', row 2: .* inf"),
         (IDS, {"group": "g", "label": "y"}, "column 'id': expected text with few values, got '5002 in 5002 rows'"),
         (
             IDS.assign(id=IDS["id"].str[:-1]).assign(id=lambda f: f["id"].astype("category")),
@@ -218,13 +180,8 @@ IDS = pd.DataFrame({"g": ["a", "b"] * 2501, "y": [0, 1] * 2501, "x": 0.5, "id": 
             {"group": ["a", "b"], "label": "y"},
             r"columns \['a', 'b'\]: expected groups that read differently",
         ),
-        (
-            pd.DataFrame([["a", 0.1, 0, 1], ["b", 0.2, 1, 1]], columns=["g", "x", "y", "x"]),
-            {"group": "g", "label": "y"},
-            "column 'x': appears 2 times",
-        ),
     ],
-    ids=range(12),
+    ids=range(10),
 )
 def test_tables_that_cannot_be_meant_are_refused(frame, arguments, match):
     if match is None:

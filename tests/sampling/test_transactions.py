@@ -19,29 +19,14 @@ from evenhand.sampling import (
     LabelQueue,
     LogisticModel,
     OptimisticSampler,
-    SyntheticModel1,
     UniformSampler,
 )
 from evenhand.sampling.models.classifier import Classifier
 from evenhand.sampling.models.losses import row_losses
 from evenhand.saving.state import to_bytes
+from tests.sampling.labelled_items import begun, talk
 
 pytestmark = pytest.mark.compiled
-
-
-def begun(seed=1):
-    world = SyntheticModel1(instance="I")
-    world.reset(seed)
-    return world
-
-
-def talk(sampler, world, rounds):
-    groups = []
-    for _ in range(rounds):
-        draw = sampler.ask()
-        sampler.tell(draw, *world.respond(draw))
-        groups.append(draw.group)
-    return groups
 
 
 def twins(make, rounds=12):
@@ -224,7 +209,6 @@ def test_a_failing_ask_draws_nothing_from_the_random_stream():
 def test_pictures_are_refused_at_the_first_draw_by_name(model):
     sampler = OptimisticSampler(["u", "v"], model, seed=0)
     draw, before = sampler.ask(), to_bytes(sampler)
-    before = to_bytes(sampler)
     with pytest.raises(ContextError, match=r"X: expected rows of numbers .* got \(2, 4, 4\); flatten them"):
         sampler.tell(draw, np.zeros((2, 4, 4)), [0, 0])
     assert to_bytes(sampler) == before

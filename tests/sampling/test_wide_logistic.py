@@ -1,13 +1,15 @@
 """Logistic regression on many features: exact, from few rows or many, and resumed from a file exactly."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
 
 from evenhand.sampling import LogisticModel, UniformSampler
 from evenhand.sampling.models import logistic
 from evenhand.sampling.pools.rows import Rows
 from evenhand.saving.state import from_bytes, to_bytes
+from tests.sampling.test_logistic import exact
 
 pytestmark = pytest.mark.compiled
 
@@ -17,11 +19,6 @@ def embedded(rng, count, d, scale=1.0):
     X = rng.normal(size=(count, d))
     X[:, : d // 8] += (2 * y - 1)[:, None] * 0.7 / np.sqrt(d // 8)
     return scale * X / np.linalg.norm(X, axis=1, keepdims=True), y
-
-
-def exact(X, y, C=1.0, weight=None):
-    model = LogisticRegression(C=C, solver="newton-cholesky", tol=1e-12, max_iter=1000).fit(X, y, weight)
-    return np.append(model.coef_[0], model.intercept_)
 
 
 @pytest.mark.parametrize(
@@ -38,18 +35,7 @@ def test_refits_follow_growing_data_exactly(d, C, scale, kind):
     X, y[:2] = X.astype(kind), (0, 1)
     model, rows = LogisticModel(C=C), Rows(1)
     model.begin((0, 1))
-    for first, last in [
-        (0, 1),
-        (1, 2),
-        (2, 3),
-        (3, 40),
-        (40, 41),
-        (41, 43),
-        (43, 140),
-        (140, 400),
-        (400, 401),
-        (401, 420),
-    ]:
+    for first, last in pairwise([0, 1, 2, 3, 40, 41, 43, 140, 400, 401, 420]):
         rows.append(X[first:last], y[first:last].tolist(), 0)
         model.update(rows, first)
         if last > 1:
@@ -64,11 +50,6 @@ def test_weights_are_fitted_exactly():
     for _ in range(2):
         assert np.abs(model.coefficients - exact(X, y, 1.0, weight)).max() < 1e-6
         model.fit(X, y, weight)
-
-
-def test_rows_without_weight_leave_coefficients_at_zero():
-    X, y = embedded(np.random.default_rng(3), 20, 150)
-    assert np.abs(LogisticModel().fit(X, y, np.zeros(20)).coef_).max() < 1e-6
 
 
 def test_rows_that_repeat_and_columns_of_zeros_are_taken():
@@ -90,18 +71,6 @@ def talk(sampler, rng, rounds):
     for _ in range(rounds):
         draw = sampler.ask()
         sampler.tell(draw, *embedded(rng, draw.count, 140))
-
-
-@pytest.mark.parametrize("rounds", [4, 60, 170])
-def test_saved_and_loaded_it_goes_on_exactly(rounds):
-    first = UniformSampler(["u", "v"], batch=1, classes=[0, 1], seed=1)
-    talk(first, np.random.default_rng(0), rounds)
-    second = from_bytes(to_bytes(first))
-    assert to_bytes(second) == to_bytes(first)
-    for one in (first, second):
-        talk(one, np.random.default_rng(1), 30)
-    assert to_bytes(first) == to_bytes(second)
-    assert (first.model.coefficients == second.model.coefficients).all()
 
 
 def test_a_draw_that_fails_takes_the_coefficients_back(monkeypatch):

@@ -7,8 +7,6 @@ from sklearn.linear_model import LogisticRegression
 
 from evenhand.errors import ArgumentError, TableError
 from evenhand.sampling import (
-    ArrayPool,
-    Draw,
     SyntheticModel1,
     SyntheticModel2,
     TablePool,
@@ -16,8 +14,6 @@ from evenhand.sampling import (
     collect,
     fairness_report,
     group_errors,
-    label_pairs,
-    minimax_reweighting,
 )
 
 pytestmark = pytest.mark.compiled
@@ -45,16 +41,6 @@ def test_the_fair_mixture_is_its_closed_form(instance, share):
     from scipy.special import ndtr
 
     assert risks == pytest.approx(np.full(2, ndtr(-r[0] * r[1] / np.hypot(*r))), abs=1e-5)
-
-
-def test_the_population_classifier_is_the_limit_of_trained_ones():
-    world, rng = SyntheticModel1(THREE), np.random.default_rng(0)
-    mixture = np.array([0.5, 0.3, 0.2])
-    parts = [world.sample(z, int(60_000 * mixture[z]), rng) for z in range(3)]
-    X, y = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    trained = LogisticRegression(C=1e6).fit(X, y)
-    coef, intercept = world.classifier(mixture)
-    assert np.append(trained.coef_[0], trained.intercept_) == pytest.approx(np.append(coef, intercept), abs=0.06)
 
 
 def test_no_other_mixture_of_three_groups_is_fairer():
@@ -103,28 +89,10 @@ def test_a_table_is_encoded_and_drawn_once():
     assert (y[0], group[0]) == (1, "f & 1")
 
 
-def test_a_pool_taken_up_again_hands_out_the_same_rows():
-    first, second = (TablePool(FRAME, group="sex", label="y") for _ in range(2))
-    draw = Draw(1, 1, "m", 1, 6, "")
-    for pool in (first, second):
-        pool.reset(5)
-    first.respond(draw)
-    second.advance({"m": 6})
-    assert (first.respond(draw)[0] == second.respond(draw)[0]).all()
-    assert first.left.tolist() == [20, 8]
-
-
-def test_replacement_warns_and_never_runs_dry():
-    with pytest.warns(UserWarning, match="too low"):
-        pool = ArrayPool(FRAME[["age"]].to_numpy(), FRAME["y"], group=FRAME["sex"], replace=True)
-    assert len(pool.respond(Draw(1, 1, "m", 1, 500, ""))[1]) == 500
-
-
 @pytest.mark.parametrize(
     ("frame", "arguments", "match"),
     [
         (FRAME, {"group": "gender", "label": "y"}, "column: expected one of"),
-        (FRAME.assign(age=[None] * 40), {"group": "sex", "label": "y"}, "the cell is empty"),
         (FRAME[["sex", "y"]], {"group": "sex", "label": "y"}, "features: expected at least one"),
         (FRAME.iloc[:0], {"group": "sex", "label": "y"}, "no rows"),
     ],
@@ -132,32 +100,6 @@ def test_replacement_warns_and_never_runs_dry():
 def test_bad_tables_are_refused(frame, arguments, match):
     with pytest.raises(TableError, match=match):
         TablePool(frame, **arguments)
-
-
-def test_pairs_of_labels():
-    with pytest.raises(ArgumentError, match="classes that occur"):
-        label_pairs(np.zeros((2, 3)), np.array([0, 1]), {"a": (0, 9)})
-    with pytest.raises(ArgumentError, match="as many labels"):
-        ArrayPool(np.zeros((2, 3)), [0], group=["a", "b"])
-    with pytest.raises(ArgumentError, match="X: expected rows"):
-        ArrayPool(np.zeros((0, 3)), [], group=[])
-
-
-def test_reweighting_equalises_the_errors():
-    world, rng = SyntheticModel1(instance="I"), np.random.default_rng(0)
-    parts = [world.sample(z, 3000, rng) for z in range(2)]
-    X, y = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    group = np.repeat(["u", "v"], 3000)
-    fair = minimax_reweighting(X, y, group=group, rounds=400)
-    plain = LogisticRegression().fit(X, y)
-    risks = world.population_risk(fair.model.coef_, fair.model.intercept_)
-    assert risks.max() < world.population_risk(plain.coef_, plain.intercept_).max() - 0.01
-    errors = group_errors(fair.model, X, y, groups=group)
-    assert abs(errors[0] - errors[1]) < 0.01
-    assert np.ptp(fair.errors[-1]) < 0.002
-    assert fair.weights.sum() == pytest.approx(1.0)
-    with pytest.raises(ArgumentError, match="two different labels"):
-        minimax_reweighting(X, np.zeros(6000), group=group)
 
 
 def test_a_report_through_fairlearn():

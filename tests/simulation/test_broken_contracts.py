@@ -46,22 +46,3 @@ def test_an_ask_that_hands_out_no_decision_is_refused(answer):
 
 def test_whole_numbers_of_numpy_are_fine():
     assert play(Stubborn(np.int32(1))).pulls.isel(round=-1, arm=1).item() == 5
-
-
-class Paying(BernoulliArms):
-    """A world whose `respond` returns what it likes."""
-
-    def __init__(self, pay):
-        super().__init__([0.5, 0.4])
-        self.pay = pay
-
-    def respond(self, ticket):
-        return self.pay
-
-
-@pytest.mark.parametrize(
-    "pay", [0.5, None, (), (0.5, 1), ("x",), (None,), (10**400,), (True,), (np.False_,)], ids=lambda pay: repr(pay)[:20]
-)
-def test_a_world_that_returns_no_tuple_of_one_reward_is_refused(pay):
-    with pytest.raises(ContractError, match="Paying: expected respond to return a tuple of one number"):
-        play(Stubborn(0), Paying(pay))

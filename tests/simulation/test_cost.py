@@ -43,11 +43,6 @@ def test_where_the_world_knows_no_regret_the_cost_is_of_the_rewards():
             "per round to 0.15 per round), over 2 replications.",
         ),
         (
-            Cost(-0.1, -0.15, -0.05, 0.5, None, 2),
-            "The promise gains x 20.00 % of its expected reward (95 % interval 10.00 % to 30.00 %), 0.1 per round, "
-            "over 2 replications.",
-        ),
-        (
             Cost(0.1, np.nan, np.nan, 0.5, 1, 1),
             "The promise is not shown to cost x anything: 20.00 % of its expected reward, 0.1 per round, over 1 "
             "replication. Without it the promise would have been broken in 1 of 1 replication.",

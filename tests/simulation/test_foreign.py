@@ -7,7 +7,6 @@ import pytest
 import xarray as xr
 
 import evenhand as eh
-from evenhand.errors import ArgumentError
 from evenhand.learners import Adapter
 from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn
 
@@ -94,8 +93,3 @@ def test_what_a_foreign_learner_has_learned_it_knows_in_every_replication():
     assert (play(learner, rounds=5).pulls.isel(round=-1, arm=1) == 5).all()
     learner.learner.append(0)
     assert (play(learner, rounds=5).pulls.isel(round=-1, arm=1) == 0).all()
-
-
-def test_a_seed_that_is_no_function_is_refused():
-    with pytest.raises(ArgumentError, match="seed: expected a function that takes the learner first, got 3"):
-        gambler(seed=3)

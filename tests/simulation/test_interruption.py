@@ -8,7 +8,6 @@ import sys
 import threading
 from pathlib import Path
 
-import numpy as np
 import pytest
 import xarray as xr
 
@@ -118,14 +117,6 @@ def test_a_store_tells_other_runs_apart(tmp_path):
         assert store.after(**other)[1] == 2 * number
 
 
-def test_a_store_grows_with_the_replications(tmp_path):
-    store = Counting(tmp_path)
-    few, _ = store.after(UCB1())
-    more, kept = store.after(UCB1(), replications=5)
-    assert kept == 5
-    xr.testing.assert_identical(more.isel(replication=slice(2)), few)
-
-
 def test_ctrl_c_is_heard_by_threads_and_the_old_handler_comes_back():
     before, heard = signal.getsignal(signal.SIGINT), []
 
@@ -228,16 +219,12 @@ def test_a_real_ctrl_c_stops_compiled_loops_in_threads_within_seconds(tmp_path):
     assert said.strip() == "stopped True"
 
 
-def settings_of_a_sweep():
-    policies = {"fair": FairUCB({"a": 0.2, "b": 0.3}), "foreign": FairLearn(Stubborn(0), {"a": 0.2, "b": 0.3})}
-    return policies, BernoulliArms(ARMS), {"rounds": 200, "replications": 6, "seed": 5, "checkpoints": 4}
-
-
 @pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 def test_a_dask_cluster_of_two_processes_gives_the_same_dataset():
     distributed = pytest.importorskip("distributed")
-    policies, world, settings = settings_of_a_sweep()
+    policies = {"fair": FairUCB({"a": 0.2, "b": 0.3}), "foreign": FairLearn(Stubborn(0), {"a": 0.2, "b": 0.3})}
+    world, settings = BernoulliArms(ARMS), {"rounds": 200, "replications": 6, "seed": 5, "checkpoints": 4}
     here = eh.simulate(policies, world, **settings, jobs=1, backend="sequential")
     with (
         distributed.LocalCluster(
@@ -250,31 +237,9 @@ def test_a_dask_cluster_of_two_processes_gives_the_same_dataset():
             xr.testing.assert_identical(eh.simulate(policies, world, **settings, backend="dask", jobs=jobs), here)
 
 
-@pytest.mark.slow
-@pytest.mark.filterwarnings("default")
-def test_a_ray_cluster_gives_the_same_dataset():
-    ray = pytest.importorskip("ray")
-    policies, world, settings = settings_of_a_sweep()
-    here = eh.simulate(policies, world, **settings, jobs=1, backend="sequential")
-    ray.init(num_cpus=2, include_dashboard=False)
-    try:
-        xr.testing.assert_identical(eh.simulate(policies, world, **settings, jobs=2, backend="ray"), here)
-    finally:
-        ray.shutdown()
-
-
 def test_a_dask_backend_without_a_cluster_is_refused_by_name():
     pytest.importorskip("distributed")
     from evenhand.errors import ArgumentError
 
     with pytest.raises(ArgumentError, match="backend: expected a joblib backend that is ready to run, got 'dask'"):
         eh.simulate(FairUCB([0.1, 0.1]), BernoulliArms([0.1, 0.2]), rounds=10, backend="dask")
-
-
-def test_progress_changes_nothing(capsys):
-    quiet = eh.simulate(UCB1(), BernoulliArms(ARMS), rounds=100, seed=1, jobs=1)
-    xr.testing.assert_identical(
-        eh.simulate(UCB1(), BernoulliArms(ARMS), rounds=100, seed=1, jobs=1, progress=True), quiet
-    )
-    assert "rounds" in capsys.readouterr().err
-    assert np.isfinite(quiet.regret).all()

@@ -7,11 +7,9 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
-from evenhand.cli.simulate import _reconciled
 from evenhand.errors import ArgumentError, TableError
 from evenhand.learners import UCB1, LinUCB, Thompson
 from evenhand.quotas import BernoulliArms, DeadlineLearn
-from evenhand.simulation.measures import Cost
 from tests.cli.shell import answer, refused
 
 WORLD = BernoulliArms({"a": 0.9, "b": 0.5, "c": 0.3})
@@ -89,9 +87,3 @@ def test_the_shell_says_in_how_many_rounds_and_from_what_a_cost_was_learned(tmp_
     assert nothing["long_run"] == cost["long_run"] == pytest.approx(0.2 * 0.4 + 0.2 * 0.9)
     assert abs(cost["cost"] - cost["long_run"]) < 0.01 < cost["long_run"] - nothing["cost"]
     refused(TableError, "one of the arms", "simulate", "quotas/bernoulli-arms", "--learn", "log.csv")
-
-
-def test_costs_that_differ_by_rounding_alone_are_not_said_to_differ():
-    cost, made = Cost(0.1 + 0.2, 0.1 + 0.2, 0.1 + 0.2, 1.0, None, 2), {"rounds": 9}
-    assert _reconciled(cost, 0.3, made).endswith("; not shown to differ.")
-    assert "; more here:" in _reconciled(cost, 0.2, made)

@@ -17,7 +17,6 @@ from evenhand.learners import UCB1, Thompson
 from evenhand.protocol import Decision
 from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn
 from evenhand.simulation import loop
-from evenhand.simulation.fit import check_given
 from evenhand.simulation.replication_cache import signature
 from evenhand.simulation.schedule import read_given
 
@@ -77,17 +76,6 @@ def test_kernels_play_what_the_online_object_plays(name, given, monkeypatch):
         assert not (played & ~schedule.offers).any()
     plain = traced(policy, None)
     assert not np.array_equal(plain.pulls, online.pulls)
-
-
-@pytest.mark.nightly
-@pytest.mark.compiled
-@pytest.mark.parametrize(("name", "given"), [("lottery", "both"), ("slates", "offers")])
-def test_machine_code_plays_it_too(name, given):
-    policy, schedule = POLICIES[name](), course_of(*GIVEN[given])
-    for field, one, other in zip(
-        loop.Trace._fields, traced(policy, schedule), traced(policy, schedule, compiled=False), strict=True
-    ):
-        assert np.array_equal(one, other), field
 
 
 @pytest.fixture
@@ -220,17 +208,16 @@ BAD = {
     "too few": ({"offers": OFFERS[:9]}, r"offers: expected an array \(20, 4\)"),
     "nobody": ({"offers": np.zeros((20, 4), bool)}, "offers, round 1: expected an arm on offer"),
     "unknown": ({"offers": [["a"], ["z"]] * 10}, "offers, round 2: expected at least one of the arms"),
-    "no list": ({"offers": 3}, "offers: expected a bool array"),
     "no JSON": ({"offers": ["[a"] * 20}, r"offers, round 1: expected at least one of the arms .*got '\[a'"),
     "unreadable": ({"offers": pd.DataFrame({"given": ["x"] * 20})}, "offers: expected a log with a column available"),
-    "no column": ({"offers": pd.DataFrame({"arm": ["a"] * 20})}, "offers: expected a log with a column available"),
     "silent": (
         {"offers": pd.DataFrame({"given": [{}] * 20})},
         "offers: expected a log with a column available, or a column given that holds available",
     ),
     "short": ({"offers": [["a"]] * 3}, "offers: expected one for each of the 20 rounds, got '3'; play fewer rounds"),
-    "at first": ({"changes": {1: SHARES}}, "changes: expected rounds from 2 to 20"),
+    "no list": ({"offers": 3}, "offers: expected a bool array"),
     "no dict": ({"changes": 7}, "changes: expected a dict round -> "),
+    "at first": ({"changes": {1: SHARES}}, "changes: expected rounds from 2 to 20"),
 }
 
 
@@ -298,8 +285,3 @@ def test_stores_keep_apart_what_rounds_were_given():
     given = [*GIVEN.values(), (drawn(seed=9), None), (every, None), (three, None), (None, None)]
     assert len({signed(*one) for one in given}) == len(given)
     assert signed(*GIVEN["both"]) == signed(*GIVEN["both"])
-
-
-def test_promises_of_each_version_are_named_in_order():
-    promises = check_given("p", DeadlineLearn(UCB1(), SHARES), course_of(changes=LATER))
-    assert [float(promise.shares[1]) for promise in promises] == [0.1, 0.2, 0.2]

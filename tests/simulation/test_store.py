@@ -34,12 +34,6 @@ def test_the_order_of_the_policies_does_not_mix_them_up(tmp_path):
     xr.testing.assert_identical(turned.sel(policy=["zero", "one"]), first)
 
 
-def test_finished_replications_are_read_and_not_played_again(tmp_path, monkeypatch):
-    whole = play(UCB1(), tmp_path)
-    monkeypatch.setattr(module.ReplicationCache, "write", None)
-    xr.testing.assert_identical(play(UCB1(), tmp_path), whole)
-
-
 def test_a_file_that_holds_objects_is_not_read(tmp_path):
     whole = play(UCB1(), tmp_path)
     (file,) = files(tmp_path)
