@@ -230,7 +230,7 @@ TYPED = {
             ["simulate", "--data", "log.csv", "--group", "sex", "--features", "x", "-p", "ucb1", "--promise", "f.toml"],
             "--policy, 'ucb1': expected a policy that takes contexts",
         ),
-        (["evaluate", "few.csv", "--promise", "q.toml"], "LOG: expected rows by which a replay is sure to last"),
+        (["evaluate", "few.csv", "--promise", "q.toml", "--rounds", "9"], "--rounds: expected at most 2"),
         (
             ["new", "n.evenhand", "-p", "deadline-learn", "--shares", "a=0.2"],
             "--arms: expected at least two arms, got a",

@@ -222,9 +222,9 @@ class GroupFairTopInterval(Grouped):
     @classmethod
     def _examples(cls) -> Iterator[tuple[GroupFairTopInterval, Any]]:
         world = BiasedLinearArms(arms=4, sensitive=2)
-        yield cls(world.groups, "sensitive", horizon=10_000), world
-        yield cls(world.groups, "sensitive", horizon=10_000, preset="authors"), world
-        yield cls(world.groups, mean_reward=30.0, within="chain"), world
+        yield cls(world.groups, "sensitive", horizon=10_000, seed=1), world
+        yield cls(world.groups, "sensitive", horizon=10_000, preset="authors", seed=2), world
+        yield cls(world.groups, mean_reward=30.0, within="chain", seed=3), world
         three = BiasedLinearArms(groups={"a": "x", "b": "y", "c": "z", "d": "x"}, bias={"y": 5.0}, dimension=3)
-        yield cls(three.groups, cold_start="minimum_norm"), three
-        yield cls(three.groups, intercept=True), three
+        yield cls(three.groups, cold_start="minimum_norm", seed=4), three
+        yield cls(three.groups, intercept=True, seed=5), three

@@ -192,8 +192,8 @@ class IntervalChaining(Grouped):
     @classmethod
     def _examples(cls) -> Iterator[tuple[IntervalChaining, Any]]:
         world = BiasedLinearArms(arms=4, sensitive=2)
-        yield cls(world.groups), world
-        yield cls(world.groups, 0.3, horizon=10_000, preset="authors"), world
+        yield cls(world.groups, seed=1), world
+        yield cls(world.groups, 0.3, horizon=10_000, preset="authors", seed=2), world
 
 
 @register("groups/top-interval")
@@ -270,5 +270,5 @@ class TopInterval(Grouped):
     @classmethod
     def _examples(cls) -> Iterator[tuple[TopInterval, Any]]:
         world = BiasedLinearArms(arms=4, sensitive=2)
-        yield cls(world.groups), world
-        yield cls(world.groups, 0.3, horizon=10_000, preset="authors"), world
+        yield cls(world.groups, seed=1), world
+        yield cls(world.groups, 0.3, horizon=10_000, preset="authors", seed=2), world

@@ -227,5 +227,5 @@ class LinearThompson(Grouped):
     @classmethod
     def _examples(cls) -> Iterator[tuple[LinearThompson, Any]]:
         world = BiasedLinearArms(arms=4, sensitive=2)
-        yield cls(world.groups, spread=1.0), world
-        yield cls(world.groups, shared=True, intercept=True), world
+        yield cls(world.groups, spread=1.0, seed=1), world
+        yield cls(world.groups, shared=True, intercept=True, seed=2), world

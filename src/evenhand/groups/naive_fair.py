@@ -165,5 +165,5 @@ class NaiveFair(Grouped):
     @classmethod
     def _examples(cls) -> Iterator[tuple[NaiveFair, Any]]:
         world = BiasedLinearArms(arms=5, sensitive=2)
-        yield cls(world.groups), world
-        yield cls(world.groups, "size", inner=LinearThompson(world.groups, spread=1.0)), world
+        yield cls(world.groups, seed=1), world
+        yield cls(world.groups, "size", inner=LinearThompson(world.groups, spread=1.0, seed=3), seed=2), world

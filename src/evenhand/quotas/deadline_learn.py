@@ -518,15 +518,15 @@ class DeadlineLearn(QuotaPolicy):
 
     @classmethod
     def _examples(cls) -> Iterator[tuple[DeadlineLearn, Any]]:
-        yield cls(UCB1(), {"a": 0.7, "b": 0.1, "c": 0.1}), BernoulliArms({"a": 0.3, "b": 0.8, "c": 0.5})
-        yield cls(Thompson(), ["1/2", "1/3", "1/6"], tolerance=1.5), BernoulliArms([0.1, 0.2, 0.9])
-        capped = cls(UCB1(), {"a": 0.3, "b": 0.0, "c": 0.1}, 1.0, caps={"b": 0.4})
+        yield cls(UCB1(seed=1), {"a": 0.7, "b": 0.1, "c": 0.1}, seed=1), BernoulliArms({"a": 0.3, "b": 0.8, "c": 0.5})
+        yield cls(Thompson(seed=1), ["1/2", "1/3", "1/6"], tolerance=1.5, seed=2), BernoulliArms([0.1, 0.2, 0.9])
+        capped = cls(UCB1(seed=1), {"a": 0.3, "b": 0.0, "c": 0.1}, 1.0, caps={"b": 0.4}, seed=3)
         yield capped, BernoulliArms({"a": 0.3, "b": 0.8, "c": 0.5})
-        together = cls(Thompson(), {("a", "b"): "1/2", ("a", "b", "c"): "2/3", "c": "1/10"})
+        together = cls(Thompson(seed=1), {("a", "b"): "1/2", ("a", "b", "c"): "2/3", "c": "1/10"}, seed=4)
         yield together, BernoulliArms({"a": 0.3, "b": 0.4, "c": 0.9})
-        drawn = cls(UCB1(), Promise({"a": 0.3, "b": 0.0, "c": 0.1}, caps={"b": 0.4}), lottery=0.5)
+        drawn = cls(UCB1(seed=1), Promise({"a": 0.3, "b": 0.0, "c": 0.1}, caps={"b": 0.4}), lottery=0.5, seed=5)
         yield drawn, BernoulliArms({"a": 0.3, "b": 0.8, "c": 0.5})
-        rotating = cls(Thompson(), Promise(windows={0: 7, 1: 50, 2: 60, 3: 70}, offers="all"))
+        rotating = cls(Thompson(seed=1), Promise(windows={0: 7, 1: 50, 2: 60, 3: 70}, offers="all"), seed=6)
         yield rotating, BernoulliArms([0.2, 0.9, 0.4, 0.3])
-        of_sets = cls(UCB1(), {("a", "b"): 1.2, "c": 0.4, "d": 0.0}, plays=2)
+        of_sets = cls(UCB1(seed=1), {("a", "b"): 1.2, "c": 0.4, "d": 0.0}, plays=2, seed=7)
         yield of_sets, BernoulliArms({"a": 0.3, "b": 0.8, "c": 0.5, "d": 0.9})

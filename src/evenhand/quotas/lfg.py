@@ -145,5 +145,5 @@ class LFG(KernelPolicy):
 
     @classmethod
     def _examples(cls) -> Iterator[tuple[LFG, Any]]:
-        yield cls([0.2, 0.3, 0.25], eta=30.0), BernoulliArms([0.7, 0.5, 0.4])
-        yield cls([0.4, 0.3, 0.25], eta=30.0, plays=2), BernoulliArms([0.7, 0.5, 0.4])
+        yield cls([0.2, 0.3, 0.25], eta=30.0, seed=1), BernoulliArms([0.7, 0.5, 0.4])
+        yield cls([0.4, 0.3, 0.25], eta=30.0, plays=2, seed=2), BernoulliArms([0.7, 0.5, 0.4])

@@ -170,8 +170,8 @@ class FairLearn(QuotaPolicy):
         from evenhand.learners import UCB1, Thompson
         from evenhand.quotas.worlds import BernoulliArms
 
-        yield cls(Thompson(), [0.2, 0.3, 0.25], tolerance=2.5), BernoulliArms([0.7, 0.5, 0.4])
-        yield cls(UCB1(), {"a": "1/3", "b": 0.0}), BernoulliArms({"a": 0.2, "b": 0.9})
+        yield cls(Thompson(seed=1), [0.2, 0.3, 0.25], tolerance=2.5, seed=1), BernoulliArms([0.7, 0.5, 0.4])
+        yield cls(UCB1(seed=1), {"a": "1/3", "b": 0.0}, seed=2), BernoulliArms({"a": 0.2, "b": 0.9})
 
 
 @register("quotas/fair-ucb")
@@ -220,8 +220,8 @@ class FairUCB(QuotaPolicy):
     def _examples(cls) -> Iterator[tuple[FairUCB, Any]]:
         from evenhand.quotas.worlds import BernoulliArms
 
-        yield cls([0.2, 0.3, 0.25]), BernoulliArms([0.7, 0.5, 0.4])
-        yield cls([0.08] * 10, tolerance=3), BernoulliArms([0.05 * i for i in range(10)])
+        yield cls([0.2, 0.3, 0.25], seed=1), BernoulliArms([0.7, 0.5, 0.4])
+        yield cls([0.08] * 10, tolerance=3, seed=2), BernoulliArms([0.05 * i for i in range(10)])
 
 
 @kernel
@@ -295,5 +295,5 @@ class HorizonFairUCB(QuotaPolicy):
     def _examples(cls) -> Iterator[tuple[HorizonFairUCB, Any]]:
         from evenhand.quotas.worlds import BernoulliArms
 
-        yield cls([0.2, 0.3, 0.25], 500), BernoulliArms([0.7, 0.5, 0.4])
-        yield cls({"a": 0.0, "b": 0.9}, 1000, tolerance=7.0), BernoulliArms({"a": 0.2, "b": 0.1})
+        yield cls([0.2, 0.3, 0.25], 500, seed=1), BernoulliArms([0.7, 0.5, 0.4])
+        yield cls({"a": 0.0, "b": 0.9}, 1000, tolerance=7.0, seed=2), BernoulliArms({"a": 0.2, "b": 0.1})
