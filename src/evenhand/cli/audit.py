@@ -98,7 +98,7 @@ def audited_log(
     changing: Any = changing_shares(shares)
     named: Any = named_shares(shares) if changing is None and shares else None
     in_order = bool(order or round or changing is not None or since or until or by)
-    texts = [name for name in (arm, available, segment, weight) if name]
+    texts = [name for name in (arm, available, segment) if name]
     if len(log) == 1:
         frame, kinds = read_log(log[0], arm, texts, named, whole=in_order)
         dates = columns_of(order, frame.columns) if order and not times and not isinstance(frame, str) else [times]
