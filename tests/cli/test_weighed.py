@@ -30,6 +30,9 @@ def made(folder: Path, later: str) -> tuple[Path, Path]:
     said = answer("new", store, "--promise", promise)
     assert "Promised: A at least 1/4 of the tokens (behind by at most 9,000)" in said
     assert "A decision weighs at most 4000 tokens" in said
+    ask, tell = ("", " --weight WEIGHT") if "in_flight" in later else (" --weight WEIGHT", "")
+    assert f"calls.evenhand{ask}    then: evenhand tell" in said
+    assert said.endswith(f"TICKET REWARD{tell}\n")
     return store, promise
 
 
