@@ -11,6 +11,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.errors import ArgumentError
+from evenhand.quotas.quota_policy import BY_RULE
 from tests.cli.shell import answer, refused
 
 FREE = eh.Promise(dict.fromkeys("abcd", 0), caps=dict.fromkeys("abcd", 0.3))
@@ -42,6 +43,7 @@ def test_changes_are_counted_and_what_they_cost_is_not_known_by_means():
     assert said in report
     assert said in shown
     assert "not known: the policy sees contexts" in report
+    assert BY_RULE not in report + shown
     assert "In the long run" not in report
 
 
@@ -64,11 +66,13 @@ def test_scores_that_are_expected_rewards_reckon_what_the_changes_cost():
     random = np.random.default_rng(4)
     rounds = [dict(zip("abcd", random.uniform(-1, -0.5, 4 - number % 2), strict=False)) for number in range(60)]
     learner = eh.learners.Scores(low=-1, high=0)
-    log, report, _ = shop(eh.quotas.DeadlineLearn(learner, OWED), rounds.__getitem__, len(rounds))
+    log, report, shown = shop(eh.quotas.DeadlineLearn(learner, OWED), rounds.__getitem__, len(rounds))
     lost = sum(max(scores.values()) - scores[arm] for scores, arm in zip(rounds, log["arm"], strict=True))
     assert lost > 0
     said = f"its scores in 60 decisions, the changes of its first wishes cost {lost:.4g} in all, {lost / 60:.4g} "
     assert said in report
+    assert BY_RULE in report
+    assert BY_RULE not in shown
 
 
 def test_a_log_of_contexts_has_no_price_in_any_answer():

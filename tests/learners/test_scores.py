@@ -143,6 +143,7 @@ def test_a_study_keeps_the_scores_and_follows_its_log_without_a_model(tmp_path):
     over = ("-p", "deadline-learn", "--set", "learner=learners/scores")
     made = answer("new", place, *over, "--shares", "a=0.2,b=0.1,c=0")
     assert "shop.evenhand --scores FILE    then: evenhand tell" in made
+    assert "holds for this rule alone" not in made
     refused(ArgumentError, "scores: expected a dict arm -> score", "ask", place)
     line = asked(place, "--scores", "b=0.3,a=0.3", "--key", "first")[0]
     assert (line["arm"], line["reason"]) == ("b", "the highest of the given scores")

@@ -166,11 +166,11 @@ def visible(text: str) -> str:
     return CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
-def say_notes(about: Any) -> None:
-    """Print the notes of an object, the first few of many."""
+def say_notes(about: Any, *left_out: str) -> None:
+    """Print the notes of an object but those that are left out, the first few of many."""
     from evenhand.display.html import notes_of
 
-    notes = notes_of(about)
+    notes = [note for note in notes_of(about) if note not in left_out]
     for note in notes[:MOST_NOTES]:
         print_text(f"- {in_shell(note)}")
     if len(notes) > MOST_NOTES:

@@ -165,7 +165,9 @@ def new(
             )
         elif told:
             print_text(f"It starts without experience: of {arms_from} only the arms were read; {LEARNS}")
-        say_notes(made)
+        from evenhand.quotas.quota_policy import BY_RULE
+
+        say_notes(made, BY_RULE)  # nothing has cost anything yet
         place = f"{typed_address(study.store.url)}{other}"
         print_text(f"next: evenhand ask {place}{_asked(made)}    then: evenhand tell {place} TICKET {_told(made)}")
 
