@@ -92,6 +92,23 @@ def test_a_log_of_contexts_has_no_price_in_any_answer():
     _says_no_price("evaluate", "log.csv", "--cap", "0.3", "--rounds", 5, "--replays", 2)
 
 
+def test_a_lottery_over_contexts_is_replayed_with_the_promise_and_without_it():
+    """What a report says instead of a price can be done with the log of its study."""
+    random, learner = np.random.default_rng(6), eh.learners.LinUCB
+    with eh.Study.create("shop.evenhand", eh.quotas.DeadlineLearn(learner(), OWED, lottery=0.5, seed=1)) as study:
+        for _ in range(400):
+            decision = study.ask(random.random((4, 1)).tolist())
+            study.tell(decision, float(random.random() < 0.5))
+        log, rows = study.frame(), study.bandit_frame()
+    answer("report", "shop.evenhand")
+    assert "in the column `given`" in html.unescape(Path("report.html").read_text())
+    policies = {"kept": eh.quotas.DeadlineLearn(learner(), OWED), "free": learner()}
+    shown = np.array([given["contexts"] for given in log["given"]])
+    columns = {"arm": "arm", "reward": "reward", "propensity": "propensity"}
+    found = eh.evaluate(rows, policies, **columns, contexts=shown, replays=2, seed=1)
+    assert found.differences["difference"].notna().all()
+
+
 def _says_no_price(*ask):
     output = answer(*ask, "--json")
     found = json.loads(output[output.index("{") :])
