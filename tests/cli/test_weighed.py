@@ -61,6 +61,9 @@ def test_weights_known_when_asking(tmp_path: Path) -> None:
     store, _ = made(tmp_path, "")
     (first,) = asked(store, "--weight", "900", "--key", "k")
     assert asked(store, "--weight", "900.0", "--key", "k") == [first]
+    assert first["arm"] == "A"
+    for command in ("show", "verify"):
+        assert "was kept at every round; no arm was ever behind its share." in answer(command, store)
     refused(ArgumentError, "weight: expected tokens from 0 to 4000", "ask", store)
     refused(ArgumentError, "here: it is given when asking", "tell", store, "1", "1", "--weight", "9")
 

@@ -132,6 +132,12 @@ def test_an_order_that_is_none_is_refused(when, words):
         audit.promise(pd.DataFrame({"item": ["a", "b", "a"], "when": when}), arm="item", shares=SHARES, order="when")
 
 
+def test_the_round_of_a_breach_is_written_as_other_rounds_are():
+    log = pd.DataFrame({"item": list("ba" * 600 + "aaa")})
+    found = audit.promise(log, arm="item", shares={"a": 0, "b": 0}, caps={"a": 0.5})
+    assert str(found.first_breach).startswith("after round 1,202, the plays of arm 'a' were 1 more than the cap 1/2")
+
+
 def test_an_unknown_arm_is_named_with_its_row_in_the_file():
     log = pd.DataFrame({"item": ["z", "a", "b"], "when": [3, 2, 1]})
     with pytest.raises(UnknownArmError, match="column 'item', row 1"):

@@ -193,6 +193,8 @@ def promise_sentence(
 ) -> str:
     """Return the sentence that says whether a study kept its promise, and how far an arm was behind: in plays, or by
     how much of a weight."""
+    if worst_shortfall <= 0:
+        return f"{promise_verdict(when, kept)}; no arm was ever behind its share."
     behind = f"{worst_shortfall:.4g}" if weight is None else f"{plain_number(worst_shortfall)} {weight}"
     return f"{promise_verdict(when, kept)}; worst shortfall {behind}, arm {cell(arm)}, round {at}."
 
