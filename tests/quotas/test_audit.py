@@ -125,6 +125,12 @@ def test_rows_are_put_in_order_by_numbers_and_by_times(when):
         (["2026-01-01", 7, "2026-01-02"], "column 'when', row 2: expected only numbers or only times, got 7"),
         (["2026-01-01", "late", "2026-01-02"], "row 2: expected only numbers or only times, got 'late'"),
         (["2026-01-01", "03/04/2026", "2026-01-02"], "row 2: expected only numbers or only times"),
+        (
+            ["01.07.2026 00:24", "02.07.2026 00:24", "2026-07-13 00:24"],
+            "row 3: expected a time written as in most rows, such as '01.07.2026 00:24', got '2026-07-13 00:24'",
+        ),
+        (["13.07.2026", "14/07/2026", "15.07.2026"], "row 2: expected a time written as in most rows, such as '13.07"),
+        (["13.07.2026", "14.07.2026", "15.07.2026"], "row 1: expected only numbers or only times"),
     ],
 )
 def test_an_order_that_is_none_is_refused(when, words):
