@@ -35,7 +35,7 @@ def promised_rows(
             mean = worth[1].get(one["arm"], math.nan)
             row[f"behind, in {worth[0]}"] = max(0.0, row["behind"]) * mean if floor else None
         row["most behind"] = one["worst_shortfall"] if floor else one["broken_by"] if within else None
-        row["above"] = one["worst_excess"]
+        row["most above"] = one["worst_excess"]
         row["broken"] = finding.when_one(one, unit)
         found.append(row)
     return found
