@@ -93,7 +93,7 @@ def test_what_is_no_score_of_an_arm_is_refused_by_name(scores, says):
 def test_scores_that_are_left_out_are_asked_for_by_name(make):
     policy = make(Scores(), OWED)
     for ask in (policy.ask, Study.create(":memory:", policy).ask):
-        with pytest.raises(ArgumentError, match="^scores: expected a dict arm -> score, got None; as contexts"):
+        with pytest.raises(ArgumentError, match=r"^scores: expected a dict arm -> score, got None; as contexts"):
             ask()
     assert policy.round == 0
 

@@ -63,6 +63,6 @@ def cost_of_study(policy: Any, statistics: Statistics, frame: pd.DataFrame) -> q
 
 
 def notes_beside(policy: Any, *, cost: bool) -> list[str]:
-    """Return the notes of a policy; that a cost holds for its rule alone is said only beside a cost, or beside prices."""
+    """Return the notes of a policy; that a cost holds for its rule alone only beside a cost, or beside prices."""
     said = cost or (isinstance(policy, QuotaPolicy) and policy._priced)
     return [note for note in notes_of(policy) if said or note != BY_RULE]
