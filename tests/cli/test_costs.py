@@ -11,6 +11,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.errors import ArgumentError
+from evenhand.quotas.quota_policy import BY_RULE
 from tests.cli.shell import answer, refused
 
 FREE = eh.Promise(dict.fromkeys("abcd", 0), caps=dict.fromkeys("abcd", 0.3))
@@ -42,6 +43,7 @@ def test_changes_are_counted_and_what_they_cost_is_not_known_by_means():
     assert said in report
     assert said in shown
     assert "not known: the policy sees contexts" in report
+    assert BY_RULE not in report + shown
     assert "In the long run" not in report
 
 
@@ -64,11 +66,13 @@ def test_scores_that_are_expected_rewards_reckon_what_the_changes_cost():
     random = np.random.default_rng(4)
     rounds = [dict(zip("abcd", random.uniform(-1, -0.5, 4 - number % 2), strict=False)) for number in range(60)]
     learner = eh.learners.Scores(low=-1, high=0)
-    log, report, _ = shop(eh.quotas.DeadlineLearn(learner, OWED), rounds.__getitem__, len(rounds))
+    log, report, shown = shop(eh.quotas.DeadlineLearn(learner, OWED), rounds.__getitem__, len(rounds))
     lost = sum(max(scores.values()) - scores[arm] for scores, arm in zip(rounds, log["arm"], strict=True))
     assert lost > 0
     said = f"its scores in 60 decisions, the changes of its first wishes cost {lost:.4g} in all, {lost / 60:.4g} "
     assert said in report
+    assert BY_RULE in report
+    assert BY_RULE not in shown
 
 
 def test_a_log_of_contexts_has_no_price_in_any_answer():
@@ -86,6 +90,23 @@ def test_a_log_of_contexts_has_no_price_in_any_answer():
         assert "the policy sees contexts" in Path("report.html").read_text()
         refused(ArgumentError, "LOG: expected plays of a policy that sees no contexts", "price", log, "--cap", "0.3")
     _says_no_price("evaluate", "log.csv", "--cap", "0.3", "--rounds", 5, "--replays", 2)
+
+
+def test_a_lottery_over_contexts_is_replayed_with_the_promise_and_without_it():
+    """What a report says instead of a price can be done with the log of its study."""
+    random, learner = np.random.default_rng(6), eh.learners.LinUCB
+    with eh.Study.create("shop.evenhand", eh.quotas.DeadlineLearn(learner(), OWED, lottery=0.5, seed=1)) as study:
+        for _ in range(400):
+            decision = study.ask(random.random((4, 1)).tolist())
+            study.tell(decision, float(random.random() < 0.5))
+        log, rows = study.frame(), study.bandit_frame()
+    answer("report", "shop.evenhand")
+    assert "in the column `given`" in html.unescape(Path("report.html").read_text())
+    policies = {"kept": eh.quotas.DeadlineLearn(learner(), OWED), "free": learner()}
+    shown = np.array([given["contexts"] for given in log["given"]])
+    columns = {"arm": "arm", "reward": "reward", "propensity": "propensity"}
+    found = eh.evaluate(rows, policies, **columns, contexts=shown, replays=2, seed=1)
+    assert found.differences["difference"].notna().all()
 
 
 def _says_no_price(*ask):

@@ -410,3 +410,13 @@ def test_weights_that_are_not_told_yet_are_left_out_and_said_to_be():
     body = json.loads(call("report", "s.evenhand", "--json").stdout)
     assert {row["of"] for row in body["who"]} == {32}
     assert "leaves out the decisions from the first on whose tokens is not told yet" in " ".join(body["notes"])
+
+
+def test_weights_and_tolerances_are_written_as_people_write_them():
+    pd.DataFrame({"arm": list("ab") * 3, "tokens": [400_000, 12_000] * 3}).to_csv("log.csv", index=False)
+    asked = ("--shares", "a=0.5,b=0", "--weight", "tokens", "--tolerance", 64000, "--cap", "b=0.5")
+    _, words = reported("log.csv", *asked, "--cap-tolerance", 0.5, code=0)
+    assert " behind most behind most above broken " in words
+    assert " 0.9709 1,200,000 " in words
+    assert " 36,000 " in words
+    assert "--tolerance 64000 " in words

@@ -30,6 +30,9 @@ def made(folder: Path, later: str) -> tuple[Path, Path]:
     said = answer("new", store, "--promise", promise)
     assert "Promised: A at least 1/4 of the tokens (behind by at most 9,000)" in said
     assert "A decision weighs at most 4000 tokens" in said
+    ask, tell = ("", " --weight WEIGHT") if "in_flight" in later else (" --weight WEIGHT", "")
+    assert f"calls.evenhand{ask}    then: evenhand tell" in said
+    assert said.endswith(f"TICKET REWARD{tell}\n")
     return store, promise
 
 
@@ -58,6 +61,9 @@ def test_weights_known_when_asking(tmp_path: Path) -> None:
     store, _ = made(tmp_path, "")
     (first,) = asked(store, "--weight", "900", "--key", "k")
     assert asked(store, "--weight", "900.0", "--key", "k") == [first]
+    assert first["arm"] == "A"
+    for command in ("show", "verify"):
+        assert "was kept at every round; no arm was ever behind its share." in answer(command, store)
     refused(ArgumentError, "weight: expected tokens from 0 to 4000", "ask", store)
     refused(ArgumentError, "here: it is given when asking", "tell", store, "1", "1", "--weight", "9")
 

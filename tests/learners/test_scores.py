@@ -11,7 +11,7 @@ from evenhand.groups import TopInterval
 from evenhand.learners import Adapter, LinUCB, Scores
 from evenhand.quotas import DeadlineLearn, FairLearn, FairUCB
 from evenhand.studies import Study
-from tests.cli.shell import answer, asked
+from tests.cli.shell import answer, asked, refused
 
 ARMS = ["a", "b", "c", "d"]
 OWED = {"a": 0.2, "b": 0.1, "c": 0, "d": 0}
@@ -89,6 +89,15 @@ def test_what_is_no_score_of_an_arm_is_refused_by_name(scores, says):
     assert policy.round == 0
 
 
+@pytest.mark.parametrize("make", [DeadlineLearn, FairLearn, lambda learner, owed: Scores(arms=list(owed))])
+def test_scores_that_are_left_out_are_asked_for_by_name(make):
+    policy = make(Scores(), OWED)
+    for ask in (policy.ask, Study.create(":memory:", policy).ask):
+        with pytest.raises(ArgumentError, match=r"^scores: expected a dict arm -> score, got None; as contexts"):
+            ask()
+    assert policy.round == 0
+
+
 def test_nothing_stands_beside_scores_and_who_ranks_by_itself_takes_none():
     policy = DeadlineLearn(Scores(), OWED, seed=1)
     for beside in ({"available": ["a", "b"]}, {"contexts": [[1.0]] * 4}):
@@ -131,7 +140,11 @@ def test_half_a_range_of_scores_is_refused(ends):
 
 def test_a_study_keeps_the_scores_and_follows_its_log_without_a_model(tmp_path):
     place = tmp_path / "shop.evenhand"
-    answer("new", place, "-p", "deadline-learn", "--set", "learner=learners/scores", "--shares", "a=0.2,b=0.1,c=0")
+    over = ("-p", "deadline-learn", "--set", "learner=learners/scores")
+    made = answer("new", place, *over, "--shares", "a=0.2,b=0.1,c=0")
+    assert "shop.evenhand --scores FILE    then: evenhand tell" in made
+    assert "holds for this rule alone" not in made
+    refused(ArgumentError, "scores: expected a dict arm -> score", "ask", place)
     line = asked(place, "--scores", "b=0.3,a=0.3", "--key", "first")[0]
     assert (line["arm"], line["reason"]) == ("b", "the highest of the given scores")
     with Study.open(place) as study, Study.open(place) as other:

@@ -125,11 +125,23 @@ def test_rows_are_put_in_order_by_numbers_and_by_times(when):
         (["2026-01-01", 7, "2026-01-02"], "column 'when', row 2: expected only numbers or only times, got 7"),
         (["2026-01-01", "late", "2026-01-02"], "row 2: expected only numbers or only times, got 'late'"),
         (["2026-01-01", "03/04/2026", "2026-01-02"], "row 2: expected only numbers or only times"),
+        (
+            ["01.07.2026 00:24", "02.07.2026 00:24", "2026-07-13 00:24"],
+            "row 3: expected a time written as in most rows, such as '01.07.2026 00:24', got '2026-07-13 00:24'",
+        ),
+        (["13.07.2026", "14/07/2026", "15.07.2026"], "row 2: expected a time written as in most rows, such as '13.07"),
+        (["13.07.2026", "14.07.2026", "15.07.2026"], "row 1: expected only numbers or only times"),
     ],
 )
 def test_an_order_that_is_none_is_refused(when, words):
     with pytest.raises(TableError, match=words):
         audit.promise(pd.DataFrame({"item": ["a", "b", "a"], "when": when}), arm="item", shares=SHARES, order="when")
+
+
+def test_the_round_of_a_breach_is_written_as_other_rounds_are():
+    log = pd.DataFrame({"item": list("ba" * 600 + "aaa")})
+    found = audit.promise(log, arm="item", shares={"a": 0, "b": 0}, caps={"a": 0.5})
+    assert str(found.first_breach).startswith("after round 1,202, the plays of arm 'a' were 1 more than the cap 1/2")
 
 
 def test_an_unknown_arm_is_named_with_its_row_in_the_file():

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.data.csv_cells import DATE
 from evenhand.data.tables import (
     OFFERED,
     cells,
@@ -211,14 +213,27 @@ def moments_of(given: pd.Series[Any], name: str) -> NDArray[Any]:
             read = pd.to_datetime(values.where(read.isna()), format="ISO8601", errors="coerce", utc=True)
         bad = np.flatnonzero(read.isna().to_numpy())
         if bad.size:
-            where, hint = f"column {name!r}, row {bad[0] + 1}", "write times as 2026-11-21 09:30:00"
-            raise TableError(expected(where, "only numbers or only times", given.iloc[bad[0]], hint))
+            first, what = _first_unlike(values.tolist(), int(bad[0]))
+            where, hint = f"column {name!r}, row {first + 1}", "write times as 2026-11-21 09:30:00"
+            raise TableError(expected(where, what, given.iloc[first], hint))
     if read.dtype.kind == "f":
         check_digits(read.to_numpy(), name, "values")
     if read.dtype.kind == "M":
         read = pd.to_datetime(read, utc=True).dt.tz_convert(None)
     moments: NDArray[Any] = read.to_numpy()
     return moments
+
+
+def _first_unlike(moments: list[Any], unread: int) -> tuple[int, str]:
+    """Return the first row whose moment is written otherwise than most, if these are days such as 31.12.2025, else the
+    first that cannot be read; and what was expected of it."""
+    days = [DATE.fullmatch(str(moment).strip()) for moment in moments]
+    marks = [day[2] if day else "" for day in days]
+    usual, count = Counter(marks).most_common(1)[0]
+    if not usual or not len(moments) < 2 * count < 2 * len(moments):
+        return unread, "only numbers or only times"
+    other = next(row for row, mark in enumerate(marks) if mark != usual)
+    return other, f"a time written as in most rows, such as {moments[marks.index(usual)]!r}"
 
 
 def times_of(frame: pd.DataFrame, name: str) -> NDArray[Any]:

@@ -65,7 +65,7 @@ class Breach:
         inside = "" if self.segment is None else f" in segment {self.segment!r}"
         what = Clause(self.promise, self.arms, self.limit, self.slack, self.weight).missed(self.by)
         whose = f"the sum of {self.weight} of {who} was" if self.weight else f"the plays of {who} were"
-        return f"after round {self.round}{inside}, {whose} {what}"
+        return f"after round {self.round:,}{inside}, {whose} {what}"
 
 
 def when_broken(

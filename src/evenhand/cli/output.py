@@ -166,11 +166,11 @@ def visible(text: str) -> str:
     return CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
-def say_notes(about: Any) -> None:
-    """Print the notes of an object, the first few of many."""
+def say_notes(about: Any, *left_out: str) -> None:
+    """Print the notes of an object but those that are left out, the first few of many."""
     from evenhand.display.html import notes_of
 
-    notes = notes_of(about)
+    notes = [note for note in notes_of(about) if note not in left_out]
     for note in notes[:MOST_NOTES]:
         print_text(f"- {in_shell(note)}")
     if len(notes) > MOST_NOTES:
@@ -193,6 +193,8 @@ def promise_sentence(
 ) -> str:
     """Return the sentence that says whether a study kept its promise, and how far an arm was behind: in plays, or by
     how much of a weight."""
+    if worst_shortfall <= 0:
+        return f"{promise_verdict(when, kept)}; no arm was ever behind its share."
     behind = f"{worst_shortfall:.4g}" if weight is None else f"{plain_number(worst_shortfall)} {weight}"
     return f"{promise_verdict(when, kept)}; worst shortfall {behind}, arm {cell(arm)}, round {at}."
 

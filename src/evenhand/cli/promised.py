@@ -29,13 +29,13 @@ def promised_rows(
         within, most = " in " in one["limit"], one["promise"] in AT_MOST
         floor = not within and not most
         row = {"arm": _name(one["arm"]), "segment": one["segment"], **({} if segments else _span(finding, one))}
-        row |= {"promised": _limit(one), "share": one["share"], finding.unit: one["had"]}
+        row |= {"promised": _limit(one), "share": one["share"], finding.unit: _had(finding, one)}
         row["behind"] = one["behind"] if floor else None
         if worth is not None and not isinstance(one["arm"], tuple):
             mean = worth[1].get(one["arm"], math.nan)
             row[f"behind, in {worth[0]}"] = max(0.0, row["behind"]) * mean if floor else None
         row["most behind"] = one["worst_shortfall"] if floor else one["broken_by"] if within else None
-        row["above"] = one["worst_excess"]
+        row["most above"] = one["worst_excess"]
         row["broken"] = finding.when_one(one, unit)
         found.append(row)
     return found
@@ -44,7 +44,7 @@ def promised_rows(
 def free_rows(finding: Audit) -> list[Row]:
     """Return a row for each arm of the rounds in which nothing was promised to it alone."""
     return [
-        {"arm": _name(one["arm"]), **_span(finding, one), "share": one["share"], finding.unit: one["had"]}
+        {"arm": _name(one["arm"]), **_span(finding, one), "share": one["share"], finding.unit: _had(finding, one)}
         for one in _free(finding)
     ]
 
@@ -101,6 +101,11 @@ def _span(finding: Audit, row: Mapping[Any, Any]) -> Row:
     times = {name: finding.time_of(round) for name, round in rounds.items()}
     at = {name: "" if time is None else f" ({moment(time)})" for name, time in times.items()}
     return {name: f"{round:,}{at[name]}" if round else None for name, round in rounds.items()}
+
+
+def _had(finding: Audit, row: Mapping[Any, Any]) -> Any:
+    """Return what a row had of the plays, or of a weight as tables write how far it is behind."""
+    return number(row["had"]) if finding.promise.weight else row["had"]
 
 
 def _limit(row: Mapping[Any, Any]) -> str:

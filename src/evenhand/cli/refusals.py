@@ -51,7 +51,8 @@ def command_line(context: Any, name: str = "", without: Sequence[str] = ()) -> s
         option = one.secondary_opts[0] if value is False and one.secondary_opts else typed.get(one.name)
         for each in value if isinstance(value, (list, tuple)) else [value] if one.name in typed else []:
             named = [str(option)] if str(option).startswith("-") else []
-            words += named if isinstance(each, bool) else [*named, str(each)]
+            said = int(each) if isinstance(each, float) and each.is_integer() else each
+            words += named if isinstance(each, bool) else [*named, str(said)]
     return shlex.join(words)
 
 

@@ -58,11 +58,16 @@ def scores_as_shown(policy: Any, scores: object, contexts: object, available: ob
     Raises
     ------
     ArgumentError
-        If the policy takes none, anything is given beside them, or one is no number in the range that is declared.
+        If the policy takes none, or ranks by them and neither they nor contexts are given; if anything is given beside
+        them, or one is no number in the range that is declared.
     """
+    ends = policy._traits.scored
+    if scores is None and contexts is None and ends is not None:
+        hint = "as contexts they are one number for each arm"
+        raise ArgumentError(expected("scores", "a dict arm -> score", None, hint))
     if scores is None:
         return contexts, available
-    arms, ends = Labels(policy.arms or ()), policy._traits.scored
+    arms = Labels(policy.arms or ())
     if ends is None:
         hint = "DeadlineLearn(Scores(), ...) takes them"
         raise ArgumentError(expected("scores", Wording(NOTHING, ": this policy ranks the arms itself"), scores, hint))

@@ -132,8 +132,8 @@ class KernelPolicy(AskTell, Parameters):
         Raises
         ------
         ArgumentError
-            If no arm is available, one is unknown, or the policy needs every arm on offer; if a score is not wanted, no
-            finite number or outside the range that `Scores` declares.
+            If no arm is available, one is unknown, or the policy needs every arm on offer; if scores are missing
+            or not wanted, or one is no finite number or outside the range that `Scores` declares.
         ContextError
             If `contexts` are missing, not wanted, of another shape, or not finite, or a data frame whose rows are not
             the arms or whose columns are not those of earlier rounds.

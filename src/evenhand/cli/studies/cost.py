@@ -12,8 +12,9 @@ from evenhand import quotas
 from evenhand.cli.price import BY_CONTEXTS, known_price
 from evenhand.data.tables import OFFERED
 from evenhand.display.digits import number
+from evenhand.display.html import notes_of
 from evenhand.policy.traits import traits_of
-from evenhand.quotas.quota_policy import QuotaPolicy
+from evenhand.quotas.quota_policy import BY_RULE, QuotaPolicy
 from evenhand.studies.log.codec import revive
 from evenhand.studies.statistics.statistics import DECIDERS, Statistics
 
@@ -59,3 +60,9 @@ def cost_of_study(policy: Any, statistics: Statistics, frame: pd.DataFrame) -> q
         f"By the model's own reckoning, its scores in {len(lost):,} decisions, the changes of its first wishes cost "
         f"{number(sum(lost))} in all, {number(sum(lost) / len(lost))} a decision."
     )
+
+
+def notes_beside(policy: Any, *, cost: bool) -> list[str]:
+    """Return the notes of a policy; that a cost holds for its rule alone only beside a cost, or beside prices."""
+    said = cost or (isinstance(policy, QuotaPolicy) and policy._priced)
+    return [note for note in notes_of(policy) if said or note != BY_RULE]

@@ -165,12 +165,11 @@ def new(
             )
         elif told:
             print_text(f"It starts without experience: of {arms_from} only the arms were read; {LEARNS}")
-        say_notes(made)
-        shown = " --contexts FILE" if _sees_contexts(made) else ""
-        place = typed_address(study.store.url)
-        print_text(
-            f"next: evenhand ask {place}{other}{shown}    then: evenhand tell {place}{other} TICKET {_told(made)}"
-        )
+        from evenhand.quotas.quota_policy import BY_RULE
+
+        say_notes(made, BY_RULE)  # nothing has cost anything yet
+        place = f"{typed_address(study.store.url)}{other}"
+        print_text(f"next: evenhand ask {place}{_asked(made)}    then: evenhand tell {place} TICKET {_told(made)}")
 
 
 def _learn(policy: Any, log: Path, arm: str, reward: str) -> tuple[int, dict[Any, int]]:
@@ -212,14 +211,21 @@ def _about(study: Study, policy: Any, known: bool) -> list[str]:
     return lines
 
 
-def _sees_contexts(policy: Any) -> bool:
-    return "contexts" in inspect.signature(policy.ask).parameters and traits_of(policy).contextual is not False
+def _asked(policy: Any) -> str:
+    """Return the options without which the shell cannot ask this policy."""
+    traits = traits_of(policy)
+    sees = "contexts" in inspect.signature(policy.ask).parameters and traits.contextual is not False
+    shown = " --scores FILE" if traits.scored else " --contexts FILE" if sees else ""
+    weighs = traits.promise is not None and traits.promise.weight is not None
+    return f"{shown} --weight WEIGHT" if weighs and traits.promise.in_flight is None else shown
 
 
 def _told(policy: Any) -> str:
-    """Return how the shell tells the rewards of this policy."""
+    """Return how the shell tells the rewards of this policy, and weights that are known only then."""
     told = {"rows": "--rows FILE --label COLUMN", "samples": "--samples FILE", "reward": "REWARD", "labels": "LABEL"}
-    return told[traits_of(policy).feedback]
+    traits = traits_of(policy)
+    later = traits.promise is not None and traits.promise.in_flight is not None
+    return told[traits.feedback] + " --weight WEIGHT" * later
 
 
 def _described(path: Path) -> dict[str, Any]:

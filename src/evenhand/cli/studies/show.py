@@ -25,7 +25,7 @@ from evenhand.cli.output import (
     table,
 )
 from evenhand.cli.refusals import in_shell
-from evenhand.cli.studies.cost import cost_in_log
+from evenhand.cli.studies.cost import COSTLESS, cost_in_log, notes_beside
 from evenhand.cli.studies.pictures import pictures
 from evenhand.data.csv_files import write_csv
 from evenhand.display.digits import number
@@ -72,9 +72,9 @@ def show(
         found |= {name: running.log.setting.get(name) for name in ("expire_reward", "expire_after")}
         found["latest"] = [_row(record) for record in running.log.latest(LATEST)]
         policy, _ = described(running, statistics)
-        tables = _tables(policy)
-        notes = [*found["notes"], *notes_of(policy), *tables.get("notes", ())]
-        found |= tables | {"notes": notes, "cost": cost_in_log(policy, statistics)}
+        tables, cost = _tables(policy), cost_in_log(policy, statistics)
+        said = notes_beside(policy, cost=COSTLESS in cost)
+        found |= tables | {"notes": [*found["notes"], *said, *tables.get("notes", ())], "cost": cost}
         written = [] if out is None else _write(running, found, folder(out))
     if json:
         as_json(found)

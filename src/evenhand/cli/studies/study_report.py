@@ -15,13 +15,13 @@ from evenhand.audit.findings import Audit, when_broken
 from evenhand.audit.period import between
 from evenhand.cli import log_report as parts_of
 from evenhand.cli.output import drawing, promise_verdict
+from evenhand.cli.price import BY_CONTEXTS
 from evenhand.cli.promised import changes, who
 from evenhand.cli.refusals import in_shell
-from evenhand.cli.studies.cost import COSTLESS, cost_in_log, cost_of_study
+from evenhand.cli.studies.cost import COSTLESS, cost_in_log, cost_of_study, notes_beside
 from evenhand.cli.studies.pictures import pictures
 from evenhand.cli.studies.show import COLUMNS, arm_rows
 from evenhand.cli.studies.verify import in_words as in_sentences
-from evenhand.display.html import notes_of
 from evenhand.display.report import Aside, Part, Typed
 from evenhand.studies import Study
 from evenhand.studies.statistics.state import described, summarize
@@ -49,6 +49,7 @@ def study_report(place: str, name: str | None, call: Sequence[str], since: str, 
     arm, rows = "arms" if "arms" in frame else "arm", frame[first - 1 : last]
     latest = rows[["ticket", "at", arm, "reason", "status", "reward"]].tail(parts_of.LATEST)
     told: dict[str, Any] = {"who": [], "changes": []}
+    costs = False
     as_table = parts_of.as_table
     parts: dict[str, list[Part]] = {
         parts_of.WHO: [as_table(pd.DataFrame(arm_rows(arms, ())).rename(columns=COLUMNS))] if arms else []
@@ -60,6 +61,7 @@ def study_report(place: str, name: str | None, call: Sequence[str], since: str, 
         means = earned.groupby(arm)["reward"].mean().to_dict()
         deciders, price = cost_in_log(policy, seen, before), cost_of_study(policy, seen, rows)
         cost = [] if COSTLESS in deciders and isinstance(price, str) else parts_of.cost_of(price)
+        costs = COSTLESS in deciders or price != BY_CONTEXTS
         counted = parts_of.WEIGHED.format(promise.weight) if promise.weight else parts_of.COUNTED
         parts = {
             parts_of.WHO: [
@@ -77,7 +79,7 @@ def study_report(place: str, name: str | None, call: Sequence[str], since: str, 
     if not found.decisions:
         parts = {heading: parts[heading] for heading in ("What is promised",) if heading in parts}
     notes = [f"{only} are counted. What the log shows is about all of it."] * bool(since or until)
-    notes += [in_shell(note) for note in (*notes_of(policy), *found.notes)]
+    notes += [in_shell(note) for note in (*notes_beside(policy, cost=costs), *found.notes)]
     if promise is not None and promise.in_flight is not None and seen.open:
         notes += [f"Who got what leaves out the decisions from the first on whose {promise.weight} is not told yet."]
     lines = [line for line in in_sentences(of, found) if line.removeprefix("note: ") not in notes]
