@@ -209,6 +209,22 @@ def test_a_learner_that_does_not_repeat_itself_is_refused_before_anything_is_dec
     assert "ask" not in [event.kind for event in study.log.events()]
 
 
+def permuted(learner):
+    return SHUFFLES.permutation(3).tolist()
+
+
+SHUFFLES = np.random.default_rng(3)
+
+
+def test_chance_hardly_hides_a_learner_that_does_not_repeat_itself():
+    """Two asks would let a third of these studies pass, ten let one of 19,683."""
+    learner = Adapter([0], choose=permuted, update=update, dump=list, load=list)
+    for _ in range(12):
+        study = Study.create(":memory:", eh.quotas.DeadlineLearn(learner, {"a": 0.2, "b": 0.0, "c": 0.0}))
+        with pytest.raises(ArgumentError, match="learner: expected a learner that chooses the same"):
+            study.ask()
+
+
 def test_a_fit_that_differs_in_its_last_bits_is_no_wrong_log(monkeypatch):
     monkeypatch.setattr("evenhand.studies.log.replay.ENTRIES", 4)
     learner = Adapter([0], choose=choose, update=update, dump=with_noise, load=without_noise)
