@@ -240,6 +240,24 @@ def test_a_fit_that_differs_in_its_last_bits_is_no_wrong_log(monkeypatch):
     assert not study.verify().ok
 
 
+only_arm = 0
+
+
+def choose_the_only_arm(learner):
+    return only_arm
+
+
+def test_a_first_decision_that_comes_out_otherwise_was_repeated_differently(monkeypatch):
+    learner = Adapter([0], choose=choose_the_only_arm, update=update, dump=list, load=list)
+    study = Study.create(":memory:", eh.quotas.DeadlineLearn(learner, {"a": 0.0, "b": 0.0}))
+    study.ask()
+    monkeypatch.setitem(globals(), "only_arm", 1)
+    found = study.verify()
+    assert (found.ok, found.repeated, found.replayed) == (False, "differently", 0)
+    assert "the log says" in found.problems[0]
+    assert "repeated: differently" in repr(found)
+
+
 FLIPS = np.random.default_rng(7)
 
 
@@ -284,6 +302,7 @@ def test_a_second_process_follows_the_log_where_a_learner_answers_anew(tmp_path,
     assert eh.saving.state.to_bytes(states[0]) == eh.saving.state.to_bytes(states[1])
     found = first.verify()
     assert (found.promise_kept, found.ok) == (True, False)  # it does not repeat itself, and verify says where
+    assert found.as_dict()["repeated"] == found.repeated == "differently"
     assert "the log says" in found.problems[0]
 
 
