@@ -39,7 +39,8 @@ def test_changes_are_counted_and_what_they_cost_is_not_known_by_means():
     log, report, shown = shop(eh.quotas.DeadlineLearn(eh.learners.Scores(), OWED), lambda number: turns(0))
     forced = int((log["reason"] == "owed its share").sum())
     assert forced == 24  # the first arm alone is wished for, and the others are owed three fifths
-    said = f"Of 40 decisions {40 - forced} were the learner's first wish; the promise decided {forced}."
+    said = f"Of 40 decisions {40 - forced} were the learner's first wish among the arms on offer; the promise decided "
+    said += f"{forced}."
     assert said in report
     assert said in shown
     assert "not known: the policy sees contexts" in report
@@ -75,10 +76,33 @@ def test_scores_that_are_expected_rewards_reckon_what_the_changes_cost():
     assert BY_RULE not in shown
 
 
+def rank(learner):
+    return [0, 1, 2]
+
+
+def update(learner, index, reward):
+    """Learn nothing."""
+
+
+def test_a_first_wish_is_one_among_the_arms_on_offer():
+    """The first arm of every ranking is retired after ten rounds."""
+    learner = eh.learners.Adapter([], choose=rank, update=update, dump=list, load=list)
+    with eh.Study.create("shop.evenhand", eh.quotas.DeadlineLearn(learner, {"a": 0, "b": 0, "c": 0.2})) as study:
+        study.ask(count=10)
+        study.retire("a")
+        study.ask(count=10)
+        arms = study.frame()["arm"].tolist()
+    own = arms[:10].count("a") + arms[10:].count("b")
+    assert (own, arms.count("c")) == (16, 4)
+    said = "Of 20 decisions 16 were the learner's first wish among the arms on offer; the promise decided 4."
+    assert said in " ".join(answer("show", "shop.evenhand").split())
+
+
 def test_a_log_of_contexts_has_no_price_in_any_answer():
     _, report, shown = shop(eh.quotas.DeadlineLearn(eh.learners.Scores(), FREE))
+    free = "the promise decided 0. So the promise has cost nothing."
     for said in (report, shown):
-        assert "40 were the learner's first wish; the promise decided 0. So the promise has cost nothing." in said
+        assert f"40 were the learner's first wish among the arms on offer; {free}" in said
         assert "not known" not in said
     answer("export", "shop.evenhand", "--out", "log.csv")
     answer("export", "shop.evenhand", "--form", "bandit", "--out", "bandit.csv")

@@ -128,7 +128,7 @@ def test_a_report_on_a_study_says_what_its_log_shows_and_how_to_verify_it(store)
         "b at most 1/2 of the rounds",
         "c at least once in any 9 rounds",
         "The log is whole and replays to the same decisions and states.",
-        " were the learner's first wish; the promise decided ",
+        " were the learner's first wish among the arms on offer; the promise decided ",
         "In the long run the promise costs ",
         "ticket at arm reason status reward",
     ):
@@ -396,9 +396,8 @@ def test_everybody_who_is_promised_something_is_named_since_each_promise_began(c
         mean = f"{inner.loc[inner['arm'] == name, 'reward'].mean():g}".replace("nan", "-")
         assert re.search(rf" {name} {since} \(.{{26,70}} {row['share']:.4g} {row['had']} {mean} ", words)
     forced = int((inner["reason"] == "owed its share").sum())
-    assert re.search(
-        rf"Of {len(inner)} decisions \d+ were the learner's first wish; the promise decided {forced}\b", words
-    )
+    own = rf"Of {len(inner)} decisions \d+ were the learner's first wish among the arms on offer; "
+    assert re.search(rf"{own}the promise decided {forced}\b", words)
 
 
 def test_weights_that_are_not_told_yet_are_left_out_and_said_to_be():

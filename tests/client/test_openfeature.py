@@ -202,6 +202,18 @@ def test_booleans_numbers_and_objects(flags):
     assert [dark.study.record(id)["status"] for id in (1, 2, 3)] == ["open", "forgotten", "forgotten"]
 
 
+def test_a_sticky_decision_of_another_type_stays_open_for_those_who_use_it(flags):
+    one = flags("red", "blue", sticky=True)
+    value = one.client.get_string_value(one.flag, "none", ANN)
+    assert one.client.get_boolean_details(one.flag, True, ANN).error_code == ErrorCode.TYPE_MISMATCH
+    assert one.client.get_integer_details(one.flag, 7, BOB).error_code == ErrorCode.TYPE_MISMATCH
+    assert [one.study.record(id)["status"] for id in (1, 2)] == ["open", "open"]
+    assert one.client.get_string_value(one.flag, "none", ANN) == value
+    one.client.track(one.flag, ANN)
+    one.provider.shutdown()
+    assert one.study.record(1)["reward"] == 1.0
+
+
 def test_async(flags):
     one, dark, size = flags("red", "blue"), flags("on", "off"), flags("10", "20")
 

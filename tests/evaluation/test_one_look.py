@@ -9,7 +9,7 @@ import scipy.stats
 
 import evenhand as eh
 from evenhand.errors import ArgumentError
-from tests.cli.shell import call
+from tests.cli.shell import call, cells
 from tests.evaluation.logs import NAMED, only, uniform
 
 pytestmark = pytest.mark.compiled
@@ -32,12 +32,24 @@ def test_one_look_at_a_single_weight_is_clopper_and_pearson_s(estimator, rate, i
 
 @pytest.mark.parametrize("interval", ["anytime", "once"])
 @pytest.mark.parametrize("reward", [0.9, 1.0])
-def test_rows_that_no_value_explains_refute_the_propensities(interval, reward):
+def test_rows_that_no_value_explains_refute_the_propensities(interval, reward, tmp_path):
     log = pd.DataFrame({"item": [0, 0, 0, 0, 1] * 80, "click": reward, "p": 0.5})
     found = eh.evaluate(log, only(0, 2), **NAMED, interval=interval)
     assert found.refuted
     assert 0.8 < found.low <= found.high <= 1
     assert not found.at_least(0.5)
+    both = eh.evaluate(log, {"one": only(0, 2), "none": {0: 0.5, 1: 0.5}}, **NAMED, interval=interval)
+    for said in (str(found), *both._card().facts.values()):
+        assert said.startswith("the propensities cannot be true, as a lower bound is above the upper one; by them ")
+        assert "with probability" not in said
+    path = tmp_path / "log.csv"
+    log.to_csv(path, index=False)
+    words = ["--arm", "item", "--reward", "click", "--propensity", "p", "--policy", "0=1,1=0", "--interval", interval]
+    shown = call("evaluate", path, *words).output
+    assert shown.startswith("WRONG: the propensities cannot be true, as the lower bound is above the upper one.")
+    assert "Each interval holds" not in shown
+    assert cells(shown)[-1][2:4] == ["-", "-"]  # low and high
+    assert json.loads(call("evaluate", path, *words, "--json").output)["policies"][0]["refuted"]
 
 
 def test_a_normal_interval_needs_rewards_of_both_kinds():

@@ -209,6 +209,22 @@ def test_a_learner_that_does_not_repeat_itself_is_refused_before_anything_is_dec
     assert "ask" not in [event.kind for event in study.log.events()]
 
 
+def permuted(learner):
+    return SHUFFLES.permutation(3).tolist()
+
+
+SHUFFLES = np.random.default_rng(3)
+
+
+def test_chance_hardly_hides_a_learner_that_does_not_repeat_itself():
+    """Two asks would let a third of these studies pass, ten let one of 19,683."""
+    learner = Adapter([0], choose=permuted, update=update, dump=list, load=list)
+    for _ in range(12):
+        study = Study.create(":memory:", eh.quotas.DeadlineLearn(learner, {"a": 0.2, "b": 0.0, "c": 0.0}))
+        with pytest.raises(ArgumentError, match="learner: expected a learner that chooses the same"):
+            study.ask()
+
+
 def test_a_fit_that_differs_in_its_last_bits_is_no_wrong_log(monkeypatch):
     monkeypatch.setattr("evenhand.studies.log.replay.ENTRIES", 4)
     learner = Adapter([0], choose=choose, update=update, dump=with_noise, load=without_noise)
@@ -222,6 +238,24 @@ def test_a_fit_that_differs_in_its_last_bits_is_no_wrong_log(monkeypatch):
     log[1]["given"] = '{"reward":0.0}'  # the learner then chooses the other arm
     rewritten(study, log)
     assert not study.verify().ok
+
+
+only_arm = 0
+
+
+def choose_the_only_arm(learner):
+    return only_arm
+
+
+def test_a_first_decision_that_comes_out_otherwise_was_repeated_differently(monkeypatch):
+    learner = Adapter([0], choose=choose_the_only_arm, update=update, dump=list, load=list)
+    study = Study.create(":memory:", eh.quotas.DeadlineLearn(learner, {"a": 0.0, "b": 0.0}))
+    study.ask()
+    monkeypatch.setitem(globals(), "only_arm", 1)
+    found = study.verify()
+    assert (found.ok, found.repeated, found.replayed) == (False, "differently", 0)
+    assert "the log says" in found.problems[0]
+    assert "repeated: differently" in repr(found)
 
 
 FLIPS = np.random.default_rng(7)
@@ -268,6 +302,7 @@ def test_a_second_process_follows_the_log_where_a_learner_answers_anew(tmp_path,
     assert eh.saving.state.to_bytes(states[0]) == eh.saving.state.to_bytes(states[1])
     found = first.verify()
     assert (found.promise_kept, found.ok) == (True, False)  # it does not repeat itself, and verify says where
+    assert found.as_dict()["repeated"] == found.repeated == "differently"
     assert "the log says" in found.problems[0]
 
 

@@ -288,8 +288,8 @@ def _bodies(every: dict[str, Evaluation], found: Evaluation | Comparison) -> dic
 
 
 def _body(name: str, found: Evaluation) -> dict[str, Any]:
-    told = ("value", "low", "high", "rounds", "effective_rounds", "estimator", "level", "interval", "unit", "notes")
-    body: dict[str, Any] = {"policy": name} | {one: getattr(found, one) for one in told}
+    told = ("value", "low", "high", "refuted", "rounds", "effective_rounds", "estimator", "level", "interval", "unit")
+    body: dict[str, Any] = {"policy": name} | {one: getattr(found, one) for one in (*told, "notes")}
     body["promise_kept"] = None if found.audit is None else found.audit.kept
     body["change"] = None if found.change is None else asdict(found.change)
     return body | {"curve": found.curve.to_dict("records"), "weights": found.weights.to_dict("records")}
@@ -303,16 +303,21 @@ def _say(
     costs: Price | str | None,
 ) -> None:
     first = next(iter(each.values()))
+    refuted = [name for name, one in each.items() if one.refuted]
+    if refuted:
+        of = f" of {', '.join(refuted)}" if len(each) > 1 else ""
+        print_text(f"WRONG: the propensities cannot be true, as the lower bound{of} is above the upper one.")
+    none: dict[str, Any] = dict.fromkeys(("low", "high")) if refuted else {}
     rows = []
     for name, one in each.items():
-        row = {"policy": name, "reward": one.value, "low": one.low, "high": one.high, "rounds": one.rounds}
+        row = {"policy": name, "reward": one.value, "low": one.low, "high": one.high, "rounds": one.rounds} | none
         kept = {"promise_kept": PROMISE_WORDS[None if one.audit is None else one.audit.kept]}
         rows.append(row | (kept if one.estimator == "replay" else {"effective": one.effective_rounds}))
     records(f"{log}: mean reward per round ({first.estimator})", rows)
     if found.estimates is not None:
-        records("Estimators", found.estimates.to_dict("records"))
+        records("Estimators", found.estimates.assign(**none).to_dict("records"))
     if len(each) > 1:
-        apart: Any = cast("Comparison", found).differences.drop(columns="against").to_dict("records")
+        apart: Any = cast("Comparison", found).differences.drop(columns="against").assign(**none).to_dict("records")
         records(f"Differences from {next(iter(each))}", apart)
     for words in dict.fromkeys(str(one.audit.promise) for one in each.values() if one.audit is not None):
         print_text(f"Promised: {words}.")
@@ -323,7 +328,8 @@ def _say(
     say_notes(found)
     when = "after every row at once" if first.interval == "anytime" else "after the last row"
     of = "" if first.estimator == "replay" else ", for the mean over the rows so far"
-    print_text(f"Each interval holds with probability {first.level:g}, {when}{of}.")
+    if not refuted:
+        print_text(f"Each interval holds with probability {first.level:g}, {when}{of}.")
     if costs is not None:
         say_price(costs)
     if at_least is not None:

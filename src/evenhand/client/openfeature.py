@@ -177,7 +177,7 @@ class EvenhandProvider(AbstractProvider):
         decision = self._decide(flag, context)
         value = value_of(decision)
         if value is None:
-            if not self._sticky:
+            if not self._sticky:  # another evaluation, also in another process, may use a key's decision
                 with suppress(EvenhandError):
                     self._client.study(flag).forget(decision)
             raise TypeMismatchError(f"the study {flag} decided for {decision.arm!r}, which is of another type")

@@ -152,12 +152,19 @@ class Evaluation(HasCard):
         return not self.refuted and self.low >= value and (self.change is None or self.change.low >= value)
 
     def __str__(self) -> str:
+        return self._sentence(self.refuted)
+
+    def _sentence(self, refuted: bool) -> str:
+        """Return the value in words; without an interval where the propensities are refuted, on which it rests."""
         counted = "rounds" if self.unit is None or self.interval == "normal" else f"units ({self.unit})"
         when = "at every round" if self.interval == "anytime" else "after the last row"
         where = f"between {self.low:.4g} and {self.high:.4g} with probability {self.level:g} {when}"
         where = "without an interval" if math.isnan(self.low) else where
         rounds = f"{self.rounds} {counted}, as informative as {self.effective_rounds:.0f} of its own"
         value = "not identified" if math.isnan(self.value) else f"{self.value:.4g} per round"
+        if refuted:
+            crossed = "a lower bound is above the upper one"
+            return f"the propensities cannot be true, as {crossed}; by them {value}, without an interval; {rounds}"
         return f"{value}, {where}; {rounds}"
 
     def _card(self) -> Card:
@@ -199,5 +206,6 @@ class Comparison(HasCard):
         return (*self.own_notes, *(note for note in said if note in shared), *own)
 
     def _card(self) -> Card:
-        facts = {name: str(found) for name, found in self.evaluations.items()}
+        refuted = any(found.refuted for found in self.evaluations.values())
+        facts = {name: found._sentence(refuted) for name, found in self.evaluations.items()}
         return Card("Comparison", facts, [Table.of(self.differences, "Differences from the first")])

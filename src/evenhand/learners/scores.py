@@ -62,8 +62,8 @@ class Scores(KernelPolicy):
     Parameters
     ----------
     low, high : the lowest and the highest score, where a score is the reward that an arm is expected to earn: then
-        others are refused, and `priced=True` weighs them against what is owed. Leave both out for scores that only
-        rank, such as upper bounds.
+        others are refused, and `priced=True` weighs them against what is owed. Rewards are not checked by them, as one
+        reward may lie beyond what can be expected. Leave both out for scores that only rank, such as upper bounds.
     arms : number of arms or their labels.
     seed : unused by this rule, kept so that learners are interchangeable.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import Connection, func, select
 
@@ -19,6 +19,8 @@ from evenhand.studies.log.state import LivePolicy
 from evenhand.studies.log.subjects import changed_subjects, sealed_under
 from evenhand.studies.statistics.checkpoint import Count, mark_of
 from evenhand.studies.store.schema import SNAPSHOTS, STUDIES
+
+Repeated = Literal["all", "some", "differently", "none"]
 
 
 class Verifier:
@@ -40,7 +42,7 @@ class Verifier:
             raise ReplayError(f"{parts} differ from the first snapshot: one of them was changed")
         self._connection, self._log, self._notes = connection, log, notes
         self.replayed = self._reworded = 0
-        self._erased = False
+        self._erased = self._differed = False
         self._ids: set[str] = set()
         """Of the keys of subjects that encrypt contexts."""
         self._unreadable: dict[str, int] = {}
@@ -57,7 +59,8 @@ class Verifier:
             self.count.restore(mark["count"])
         if absent:
             self._policy = None
-        if since := self.count.sequence:
+        self._since = since = self.count.sequence
+        if since:
             if log.digest(connection, since) != self.count.digest:
                 raise ReplayError(f"entry {since} is not the one that the earlier verification ended with")
             notes.append(f"entries 1 to {since} were not read: an earlier verification found them sound")
@@ -72,6 +75,15 @@ class Verifier:
         if self._kept and max(self._kept) > last:
             after = max(self._kept)
             raise ReplayError(f"the log ends with entry {last}, but a snapshot was taken after entry {after}")
+
+    @property
+    def repeated(self) -> Repeated:
+        """Whether the decisions were taken again, and came out the same; see `Verification`."""
+        if self._differed:
+            return "differently"
+        if not self.replayed:
+            return "none"
+        return "all" if self.replayed == self.count.sequence - self._since else "some"
 
     def take(self, entry: Entry) -> None:
         """Replay the next entry.
@@ -93,6 +105,7 @@ class Verifier:
                 )
             except ReplayError:
                 if entry.version == self._version:
+                    self._differed = True
                     raise
                 self._policy = None
                 self._notes.append(

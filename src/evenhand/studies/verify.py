@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import Connection, text
 
@@ -22,7 +22,7 @@ from evenhand.studies.statistics.checkpoint import Count
 from evenhand.studies.statistics.promise_check import PromiseCheck
 from evenhand.studies.store.integrity import damages
 from evenhand.studies.store.store import Store
-from evenhand.studies.verifier import Verifier
+from evenhand.studies.verifier import Repeated, Verifier
 
 PROMISE_WORDS = {True: "kept", False: "broken", None: "not due yet"}
 
@@ -35,9 +35,10 @@ class Verification(HasCard):
     ----------
     ok : whether nothing is wrong: the log is whole, the promise held, and what was repeated came out the same; see
         `repeated`.
-    repeated : whether "all" decisions were taken again and came out as they stand, "some", or "none", as where there
-        are none, or the module of a learner of one's own is not here: `notes` say why. What was not repeated is checked
-        all the same for its chain of digests, its counts, the promise, and its chances.
+    repeated : whether "all" decisions were taken again and came out as they stand, or "some"; "differently" where one
+        did not, as of a learner that does not repeat itself; or "none", as where there are none, or the module of a
+        learner of one's own is not here: `notes` say why. What was not repeated is checked all the same for its chain
+        of digests, its counts, the promise, and its chances.
     problems, notes : what is wrong, and what could not be checked, in words.
     entries, decisions, told, forgotten, open : counts of the log; tickets that expired without a reward count as
         forgotten.
@@ -77,18 +78,12 @@ class Verification(HasCard):
     checkpoint: dict[str, Any] | None = None
     weight: str | None = None
     mark: bytes | None = field(default=None, repr=False, compare=False)
+    repeated: Repeated = "none"
 
     @property
     def ok(self) -> bool:
         """Whether the verification found no problem."""
         return not self.problems
-
-    @property
-    def repeated(self) -> Literal["all", "some", "none"]:
-        """Whether the decisions were taken again."""
-        if not self.replayed:
-            return "none"
-        return "all" if self.replayed == self.entries - self.since else "some"
 
     def _card(self) -> Card:
         facts = {
@@ -212,6 +207,7 @@ def verify(
         since=0 if mark is None else mark["count"]["sequence"],
         checkpoint=None if problems or proof is None else proof.log.checkpoint(),
         mark=None if problems or verifier is None else verifier.mark(birth.digest),
+        repeated="none" if verifier is None else verifier.repeated,
     )
 
 

@@ -33,7 +33,7 @@ def cost_in_log(policy: Any, statistics: Statistics, before: Statistics | None =
     own, *others = (statistics.deciders - (before.deciders if before else 0)).tolist()
     counts = [(who, count) for who, count in zip(DECIDERS[1:], others, strict=True) if count or who == DECIDERS[1]]
     counted = "; ".join(f"{who} decided {count:,}" for who, count in counts)
-    said = f"Of {rounds:,} decisions {own:,} were the learner's first wish; {counted}."
+    said = f"Of {rounds:,} decisions {own:,} were the learner's first wish among the arms on offer; {counted}."
     free = own == rounds and not policy._drawn and not policy._priced
     return [said, *[COSTLESS] * free]
 

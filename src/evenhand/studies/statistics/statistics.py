@@ -91,8 +91,8 @@ class Statistics(PromiseCheck):
     counts : decisions for each label (n_labels,).
     forced : decisions so far that the promise forced; `last_owed` (n_labels,) the last such
         round, 0 for none, and where several arms are played in a round.
-    deciders : decisions so far (5,) by whom of `DECIDERS`: the learner, whose first wish was played, or what stood in
-        its place; the offer where the learner ranked no arm of it.
+    deciders : decisions so far (5,) by whom of `DECIDERS`: the learner, whose first wish among the arms on offer was
+        played, or what stood in its place; the offer where the learner ranked no arm of it.
     certain : decisions so far that a lottery drew where an arm on offer had the chance 0 or 1.
     rewards, rewarded : sum of the rewards and how many there were, by label (n_labels,).
     groups : the groups of the arms where the policy knows any; `group_counts` (n_groups,) decisions for each.
