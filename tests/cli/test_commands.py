@@ -296,6 +296,19 @@ def test_simulate_writes_its_files(tmp_path, log):
     refused("--pictures: expected one of", "simulate", *arguments, "--out", out, "--pictures", "jpg")
 
 
+def test_tables_and_pictures_measure_losses_against_the_learner_whose_cost_is_said(tmp_path, monkeypatch):
+    drawn = []
+    better = ["-p", "learners/epsilon-greedy:epsilon=0", "-p", "fair-ucb", "-p", "ucb1"]
+    arguments = ["--means", "a=0.9,b=0.1", "--shares", "b=0.2", *better, *SMALL, "--out", tmp_path]
+    monkeypatch.setattr(eh.plots, "plot_cost", lambda history, **given: drawn.append(given["against"]))
+    said = " ".join(call("simulate", *arguments).output.split())
+    assert "The cost is the difference of the regrets of fair-ucb and ucb1, which are expected" in said
+    cost = pd.read_csv(tmp_path / "cost.csv").set_index("policy")
+    assert {*cost["against"]} == {"ucb1"}
+    assert cost["mean"].idxmin() != "ucb1"
+    assert drawn == ["ucb1"]
+
+
 def test_worlds_and_policies_take_settings_by_name():
     policy = "deadline-learn+epsilon-greedy:epsilon=0,tolerance=2"
     shown = call("simulate", "quotas/bernoulli-arms:means=1,0", "--shares", "0.1", "-p", policy, *SMALL, "--json")
@@ -419,5 +432,7 @@ def test_simulated_rewards_have_intervals_and_the_cost_is_said_to_be_that_of_the
         assert row["reward_low"] < row["reward_a_round"] < row["reward_high"]
     said = " ".join(call(*usual).output.split())
     assert "Promised: 0 at least 3/10 of the rounds (behind by less than 3)" in said
-    assert "The cost is the difference of the regrets, which are expected; the rewards also vary by luck." in said
+    pair = "ucb1 under the promise and ucb1"
+    said_of = f"The cost is the difference of the regrets of {pair}, which are expected; the rewards also vary by luck."
+    assert said_of in said
     assert "regret: expected reward lost against the best arm" in said
