@@ -285,7 +285,11 @@ def test_simulate_writes_its_files(tmp_path, log):
     regret = means[(means["variable"] == "regret") & (means["policy"] == "ucb1")]
     np.testing.assert_allclose(regret["mean"], history.regret.sel(policy="ucb1").mean("replication"))
     assert {*regret["level"]} == {0.95}
-    assert regret["made_with"].iloc[0].startswith(f"seed 4; evenhand {eh.__version__}; ")
+    made = regret["made_with"].iloc[0]
+    assert made.startswith(f"seed 4; rounds 300; replications 2; data {log_as_parquet}; world: LoggedArms(")
+    assert "; fair-ucb: FairUCB(shares={'a': 3/10 'b': 3/10} tolerance=0.0 " in made
+    assert f"; evenhand {eh.__version__}; " in made
+    assert about["data"] == str(log_as_parquet)
     cost, each = pd.read_csv(out / "cost.csv"), history.regret.isel(round=-1) / 300
     apart = (each.sel(policy="fair-ucb") - each.sel(policy="ucb1")).values
     wide = scipy.stats.t.ppf(0.975, 1) * scipy.stats.sem(apart)
@@ -307,6 +311,7 @@ def test_tables_and_pictures_measure_losses_against_the_learner_whose_cost_is_sa
     assert {*cost["against"]} == {"ucb1"}
     assert cost["mean"].idxmin() != "ucb1"
     assert drawn == ["ucb1"]
+    assert "; world: BernoulliArms(means=array([0.9 0.1])); " in cost["made_with"].iloc[0]
 
 
 def test_worlds_and_policies_take_settings_by_name():

@@ -30,13 +30,13 @@ from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import FORM, JSON, Options
 from evenhand.cli.output import as_json, folder, picture_formats, print_text, say_notes, table
 from evenhand.cli.price import BY_CONTEXTS, known_price, price_body, say_price
-from evenhand.cli.simulation_report import arms_table, policy_rows, show_policies, write_files
+from evenhand.cli.simulation_report import arms_table, origin_of, policy_rows, show_policies, write_files
 from evenhand.cli.trial_plan import analysis_of, show_plan
 from evenhand.data.tables import column, numbers
 from evenhand.errors import ArgumentError, expected, expected_one_of
 from evenhand.policy.traits import traits_of
 from evenhand.quotas.price import saw_contexts
-from evenhand.saving.provenance import in_a_line, made_with
+from evenhand.saving.provenance import made_with
 from evenhand.simulation.measures import cost_of
 from evenhand.simulation.world import world_traits
 from evenhand.trials import operating_characteristics
@@ -159,6 +159,8 @@ def simulate(
         progress=not json,
         store=None if out is None else folder(out) / "partial",
     )
+    read = {"data": data, "log": log, "learn": learn}
+    history.attrs |= {name: str(file) for name, file in read.items() if file is not None}
     if traits.groups is not None and not of_table:
         bias = learned_bias(played, rounds, history.attrs["seed"])
     prices, long_run = _prices(policies, played, logged, arm, reward, varied=offers is not None)
@@ -261,7 +263,7 @@ def _report(
     written: list[Path] = []
     if out is not None:
         history = history.assign_attrs(made_with())
-        origin = in_a_line(history.attrs, f"seed {history.attrs['seed']}")
+        origin = origin_of(history)
         written = write_files(history, clauses, summary, plan, origin, out, formats, _baseline(policies))
         if bias is not None:
             written += write_bias(bias, note, origin, out, formats)
