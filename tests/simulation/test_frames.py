@@ -29,6 +29,7 @@ def test_a_history_as_a_table_has_students_intervals():
     assert (one.level, one.replications) == (0.9, 7)
     assert len(found[found.variable == "reward"]) == 3
     assert found[found.variable == "reward"].arm.isna().all()
+    assert found.attrs == history.attrs
 
 
 def test_one_replication_has_no_error():
@@ -44,6 +45,11 @@ def test_a_sweep_is_the_simulations_of_its_settings():
     at = (found.alpha == 5) & (found.rounds == 80) & (found.policy == "fair") & (found.variable == "reward")
     assert found[at]["mean"].tolist() == [float(alone.reward.sel(policy="fair").squeeze())]
     assert len(found.groupby(["alpha", "rounds", "policy"])) == 8
+    assert {name: found.attrs[name] for name in ("seed", "world")} == {"seed": 3, "world": "BernoulliArms"}
+    assert "rounds" not in found.attrs
+    assert found.attrs["made_of"][0] == f"evenhand {eh.__version__}"
+    begins = sorted(line.partition("(")[0] for line in found.attrs["made_of"][1:])
+    assert begins == ["fair: FairUCB", "fair: FairUCB", "free: UCB1", "world: BernoulliArms", "world: BernoulliArms"]
 
 
 def test_a_sweep_goes_on_where_it_stopped(tmp_path, monkeypatch):

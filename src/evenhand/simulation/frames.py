@@ -42,7 +42,7 @@ def frame(history: xr.Dataset, *, last: bool = True, level: float = 0.95) -> pd.
     -------
     pandas.DataFrame
         Columns policy, variable, round, those dimensions that a variable has beside these, such as `arm`, and mean,
-        standard_error, low, high, level, replications.
+        standard_error, low, high, level, replications; `attrs` are those of the history: seed, world, rounds, made_of.
 
     Raises
     ------
@@ -77,7 +77,9 @@ def frame(history: xr.Dataset, *, last: bool = True, level: float = 0.95) -> pd.
     found = pd.concat(tables, ignore_index=True).assign(level=level, replications=runs)
     first = ["policy", "variable", "round"]
     others = [name for name in found.columns if name not in (*first, *ENDS, "level", "replications")]
-    return found[[*first, *others, *ENDS, "level", "replications"]]
+    found = found[[*first, *others, *ENDS, "level", "replications"]]
+    found.attrs = {name: np.asarray(value).tolist() for name, value in history.attrs.items()}
+    return found
 
 
 def sweep(
@@ -109,7 +111,8 @@ def sweep(
     Returns
     -------
     pandas.DataFrame
-        The settings, then the columns of `frame`.
+        The settings, then the columns of `frame`; `attrs` are what all histories have in common, such as the seed, and
+        `made_of`: the version, and all worlds and policies.
 
     Raises
     ------
@@ -145,7 +148,11 @@ def sweep(
         asked = more | counts | {name: given[name] for name in COUNTS if name in given}
         tables.append(frame(simulate(_call(make, given), place, **asked)).assign(**given))
     found = pd.concat(tables, ignore_index=True)
-    return found[[*grid, *(name for name in found.columns if name not in grid)]]
+    found = found[[*grid, *(name for name in found.columns if name not in grid)]]
+    every = [table.attrs for table in tables]
+    common = {name: value for name, value in every[0].items() if all(one.get(name) == value for one in every)}
+    found.attrs = common | {"made_of": list(dict.fromkeys(line for one in every for line in one["made_of"]))}
+    return found
 
 
 def _takes(function: Callable[..., Any], name: str) -> bool:
