@@ -85,3 +85,20 @@ def test_what_is_no_history_is_refused():
         eh.simulation.frame(history, level=95)
     with pytest.raises(ArgumentError, match="digits"):
         eh.simulation.latex(eh.simulation.frame(history), digits=0)
+
+
+def test_latex_leaves_out_what_has_no_value_and_puts_a_dash_where_one_is_missing():
+    history = eh.simulate(eh.learners.UCB1(), WORLD, rounds=9, replications=2, seed=1, jobs=1)
+    head, *rows = eh.simulation.latex(eh.simulation.frame(history)).splitlines()[2:-2]
+    assert head.split(" & ")[:5] == ["policy", "variable", "round", "arm", "mean"]
+    cells = [row.split(" & ") for row in rows[1:]]
+    assert [(row[1], row[3]) for row in cells] == [
+        *(("pulls", "0"), ("pulls", "1"), ("reward", "--"), ("forced", "--"), ("regret", "--"))
+    ]
+    one = eh.simulation.frame(history.isel(replication=[0]))
+    regret = eh.simulation.latex(one[one.variable == "regret"]).splitlines()
+    assert regret[2] == r"policy & variable & round & mean & level & replications \\"
+    assert "nan" not in "\n".join([*rows, *regret])
+    promised = eh.simulation.latex(one[one.variable == "violations"]).splitlines()
+    assert promised[2].count(" & ") == one.shape[1] - 1
+    assert promised[4] == r"\bottomrule"

@@ -167,6 +167,9 @@ def _call(function: Callable[..., Any], given: dict[str, Any]) -> Any:
 def latex(table: pd.DataFrame, *, digits: int = 3) -> str:
     r"""Return a table as a LaTeX tabular with the rules of booktabs, its numbers with so many significant digits.
 
+    Rows without a mean, such as violations where nothing is promised, and columns without any value are left out; where
+    another value is missing stands a dash.
+
     >>> import pandas as pd
     >>> print(latex(pd.DataFrame({"policy": ["fair_ucb"], "mean": [123.456]})))
     \begin{tabular}{lr}
@@ -178,6 +181,8 @@ def latex(table: pd.DataFrame, *, digits: int = 3) -> str:
     \end{tabular}
     """
     whole("digits", digits, low=1)
+    table = table.dropna(subset=["mean"]) if "mean" in [*table.columns] else table
+    table = table.dropna(axis="columns", how="all") if len(table) else table
     numbers = [kind.kind in "iuf" for kind in table.dtypes]
     cells = [map(str, table.columns), *([_cell(cell, digits) for cell in row] for row in table.itertuples(index=False))]
     head, *rows = [" & ".join(SPECIAL.sub(r"\\\g<0>", cell) for cell in row) + r" \\" for row in cells]
@@ -185,5 +190,9 @@ def latex(table: pd.DataFrame, *, digits: int = 3) -> str:
     return "\n".join([begin, r"\toprule", head, r"\midrule", *rows, r"\bottomrule", r"\end{tabular}"])
 
 
-def _cell(value: object, digits: int) -> str:
+def _cell(value: Any, digits: int) -> str:
+    import pandas as pd
+
+    if pd.api.types.is_scalar(value) and pd.isna(value):
+        return "--"
     return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
