@@ -141,7 +141,7 @@ def test_a_sweep_warns_once_of_each_class_whose_code_changed(tmp_path, monkeypat
     def swept(replications):
         grid = {"share": [0.1, 0.2], "rounds": [10, 20]}
         settings = {"replications": replications, "seed": 1, "store": tmp_path, "jobs": 1}
-        eh.simulation.sweep(lambda share: FairLearn(UCB1(), [share, 0.1]), BernoulliArms(ARMS), grid, **settings)
+        eh.simulation.sweep(lambda share: FairLearn(UCB1(), {"a": share, "b": 0.1}), BernoulliArms(ARMS), grid, **settings)
 
     swept(3)
     source = module._source
