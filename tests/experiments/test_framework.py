@@ -74,6 +74,10 @@ def test_reduced_settings_and_changes_take_the_place_of_the_full_ones(tmp_path):
     for id, changes in (("sampling/adult", {"device": "cpu"}), ("quotas/fig2", {"trials": 2})):
         with pytest.raises(ArgumentError, match=f"--{next(iter(changes))}: expected an experiment with this setting"):
             find(id)[0].chosen(**changes)
+    with pytest.raises(ArgumentError) as refused:
+        find("quotas/fig2")[0].chosen(trials=2)
+    able = str(refused.value).partition("(")[2].partition(")")[0].split(", ")
+    assert able == [one.id for one in catalogue("sampling/")]
 
 
 def test_finished_trials_are_kept_by_picture_experiments_alone(tmp_path):
