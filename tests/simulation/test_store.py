@@ -132,7 +132,8 @@ def test_code_that_changed_is_played_again_and_said(of, tmp_path, monkeypatch):
     policy, world = written(1)
     with pytest.warns(UserWarning, match="1 stored run is played again: the code of changing") as warned:
         play(policy, tmp_path / "store", world)
-    assert [str(one.message).split()[-3] for one in warned] == ["changing.Mine" if of == "policy" else "changing.Place"]
+    name = {"policy": "changing.Mine", "world": "changing.Place"}[of]
+    assert [str(one.message).split()[-3] for one in warned] == [name]
     assert warned[0].filename == __file__
     assert len(files(tmp_path / "store")) == 2
 

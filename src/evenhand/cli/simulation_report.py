@@ -131,7 +131,7 @@ def _means(history: xr.Dataset) -> pd.DataFrame:
 
 
 def origin_of(history: xr.Dataset) -> str:
-    """Return what the numbers of a history depend on as a line for tables, its long parts cut, as about.json has all."""
+    """Return what the numbers of a history depend on as a line for tables, long parts cut, as about.json has all."""
     about = history.attrs | {"replications": history.sizes["replication"]}
     names = ("seed", "rounds", "replications", "delay", "missing", "data", "log", "learn")
     made = [FRACTION.sub(r"\1/\2", said) for said in about["made_of"][1:]]

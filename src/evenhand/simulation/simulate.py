@@ -135,8 +135,8 @@ def simulate(
     Warns
     -----
     UserWarning
-        If replications of a learner from elsewhere share its randomness, because nothing seeds it; or if stored replications
-        are played again because the code of a class has changed.
+        If replications of a learner from elsewhere share its randomness, because nothing seeds it; or if stored ones
+        are played again, because the code of a class has changed.
 
     Examples
     --------
