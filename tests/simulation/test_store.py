@@ -139,10 +139,13 @@ def test_code_that_changed_is_played_again_and_said(of, tmp_path, monkeypatch):
 
 
 def test_a_sweep_warns_once_of_each_class_whose_code_changed(tmp_path, monkeypatch):
+    def make(share):
+        return FairLearn(UCB1(), {"a": share, "b": 0.1})
+
     def swept(replications):
         grid = {"share": [0.1, 0.2], "rounds": [10, 20]}
         settings = {"replications": replications, "seed": 1, "store": tmp_path, "jobs": 1}
-        eh.simulation.sweep(lambda share: FairLearn(UCB1(), {"a": share, "b": 0.1}), BernoulliArms(ARMS), grid, **settings)
+        eh.simulation.sweep(make, BernoulliArms(ARMS), grid, **settings)
 
     swept(3)
     source = module._source
