@@ -285,7 +285,11 @@ def test_simulate_writes_its_files(tmp_path, log):
     regret = means[(means["variable"] == "regret") & (means["policy"] == "ucb1")]
     np.testing.assert_allclose(regret["mean"], history.regret.sel(policy="ucb1").mean("replication"))
     assert {*regret["level"]} == {0.95}
-    assert regret["made_with"].iloc[0].startswith(f"seed 4; evenhand {eh.__version__}; ")
+    made = regret["made_with"].iloc[0]
+    assert made.startswith(f"seed 4; rounds 300; replications 2; data {log_as_parquet}; world: LoggedArms(")
+    assert "; fair-ucb: FairUCB(shares={'a': 3/10 'b': 3/10} tolerance=0.0 " in made
+    assert f"; evenhand {eh.__version__}; " in made
+    assert about["data"] == str(log_as_parquet)
     cost, each = pd.read_csv(out / "cost.csv"), history.regret.isel(round=-1) / 300
     apart = (each.sel(policy="fair-ucb") - each.sel(policy="ucb1")).values
     wide = scipy.stats.t.ppf(0.975, 1) * scipy.stats.sem(apart)
@@ -294,6 +298,20 @@ def test_simulate_writes_its_files(tmp_path, log):
     np.testing.assert_allclose(cost[["mean", "low", "high"]].to_numpy(), [ends, [0, 0, 0]], atol=1e-12)
     assert {*cost["made_with"]} == {*means["made_with"]}
     refused("--pictures: expected one of", "simulate", *arguments, "--out", out, "--pictures", "jpg")
+
+
+def test_tables_and_pictures_measure_losses_against_the_learner_whose_cost_is_said(tmp_path, monkeypatch):
+    drawn = []
+    better = ["-p", "learners/epsilon-greedy:epsilon=0", "-p", "fair-ucb", "-p", "ucb1"]
+    arguments = ["--means", "a=0.9,b=0.1", "--shares", "b=0.2", *better, *SMALL, "--out", tmp_path]
+    monkeypatch.setattr(eh.plots, "plot_cost", lambda history, **given: drawn.append(given["against"]))
+    said = " ".join(call("simulate", *arguments).output.split())
+    assert "The cost is the difference of the regrets of fair-ucb and ucb1, which are expected" in said
+    cost = pd.read_csv(tmp_path / "cost.csv").set_index("policy")
+    assert {*cost["against"]} == {"ucb1"}
+    assert cost["mean"].idxmin() != "ucb1"
+    assert drawn == ["ucb1"]
+    assert "; world: BernoulliArms(means=array([0.9 0.1])); " in cost["made_with"].iloc[0]
 
 
 def test_worlds_and_policies_take_settings_by_name():
@@ -419,5 +437,7 @@ def test_simulated_rewards_have_intervals_and_the_cost_is_said_to_be_that_of_the
         assert row["reward_low"] < row["reward_a_round"] < row["reward_high"]
     said = " ".join(call(*usual).output.split())
     assert "Promised: 0 at least 3/10 of the rounds (behind by less than 3)" in said
-    assert "The cost is the difference of the regrets, which are expected; the rewards also vary by luck." in said
+    pair = "ucb1 under the promise and ucb1"
+    said_of = f"The cost is the difference of the regrets of {pair}, which are expected; the rewards also vary by luck."
+    assert said_of in said
     assert "regret: expected reward lost against the best arm" in said

@@ -42,6 +42,10 @@ def test_the_contract_holds(copy):
     done = run(copy, "-m", "evenhand", "check", "quotas/my-policy")
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("passed") >= 7
+    checks = {*re.findall(r"#\d+ │ (\S.*?) +│", done.stdout)}
+    assert "reasons" in checks
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    assert [name for name in checks if f"**{name}**" not in text] == []
 
 
 def test_it_is_clean(copy):

@@ -1,6 +1,7 @@
 """Experiments: found by id, run from settings, written with a verdict on every claim."""
 
 import json
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -73,6 +74,10 @@ def test_reduced_settings_and_changes_take_the_place_of_the_full_ones(tmp_path):
     for id, changes in (("sampling/adult", {"device": "cpu"}), ("quotas/fig2", {"trials": 2})):
         with pytest.raises(ArgumentError, match=f"--{next(iter(changes))}: expected an experiment with this setting"):
             find(id)[0].chosen(**changes)
+    with pytest.raises(ArgumentError) as refused:
+        find("quotas/fig2")[0].chosen(trials=2)
+    able = str(refused.value).partition("(")[2].partition(")")[0].split(", ")
+    assert able == [one.id for one in catalogue("sampling/")]
 
 
 def test_finished_trials_are_kept_by_picture_experiments_alone(tmp_path):
@@ -94,6 +99,16 @@ def test_a_report_says_what_a_setting_is_a_part_of():
 def test_the_papers_figures_are_there():
     assert {"quotas/fig2", "quotas/fig3", "quotas/fig4"} <= {one.id for one in catalogue()}
     assert [one.id for one in find("quotas")][:3] == ["quotas/fig2", "quotas/fig3", "quotas/fig4"]
+
+
+def test_a_picture_says_which_policy_its_panels_leave_out():
+    (one,) = find("quotas/fig4")
+    report = one.function(replace(one.quick, rounds=60, replications=2), Runner(jobs=1))
+    panels = report.figures["fig4"][0].axes
+    drawn = [any("DeadlineLearn" in str(line.get_label()) for line in panel.get_lines()) for panel in panels]
+    assert drawn == [True, False, False]
+    assert ["without DeadlineLearn(UCB1)" in panel.get_title(loc="left") for panel in panels] == [False, True, True]
+    assert any("leave DeadlineLearn(UCB1) out" in remark for remark in report.remarks)
 
 
 def test_an_unknown_experiment_is_refused_with_those_there_are():

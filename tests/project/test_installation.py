@@ -91,6 +91,7 @@ def test_the_home_of_the_project_is_one_everywhere():
     assert {"cff-version", "message", "title", "authors", "version", "license"} <= set(citation)
     assert (citation["url"], citation["repository-code"]) == (HOME, HOME)
     assert (citation["version"], citation["license"]) == (eh.__version__, PROJECT["license"])
+    assert "please cite it by its\n[CITATION.cff](CITATION.cff)" in (REPOSITORY / "README.md").read_text()
 
 
 @pytest.mark.parametrize("page", ["quotas", "groups", "sampling", "similarity", "interventions"])

@@ -29,6 +29,7 @@ def test_a_history_as_a_table_has_students_intervals():
     assert (one.level, one.replications) == (0.9, 7)
     assert len(found[found.variable == "reward"]) == 3
     assert found[found.variable == "reward"].arm.isna().all()
+    assert found.attrs == history.attrs
 
 
 def test_one_replication_has_no_error():
@@ -44,6 +45,11 @@ def test_a_sweep_is_the_simulations_of_its_settings():
     at = (found.alpha == 5) & (found.rounds == 80) & (found.policy == "fair") & (found.variable == "reward")
     assert found[at]["mean"].tolist() == [float(alone.reward.sel(policy="fair").squeeze())]
     assert len(found.groupby(["alpha", "rounds", "policy"])) == 8
+    assert {name: found.attrs[name] for name in ("seed", "world")} == {"seed": 3, "world": "BernoulliArms"}
+    assert "rounds" not in found.attrs
+    assert found.attrs["made_of"][0] == f"evenhand {eh.__version__}"
+    begins = sorted(line.partition("(")[0] for line in found.attrs["made_of"][1:])
+    assert begins == ["fair: FairUCB", "fair: FairUCB", "free: UCB1", "world: BernoulliArms", "world: BernoulliArms"]
 
 
 def test_a_sweep_goes_on_where_it_stopped(tmp_path, monkeypatch):
@@ -79,3 +85,20 @@ def test_what_is_no_history_is_refused():
         eh.simulation.frame(history, level=95)
     with pytest.raises(ArgumentError, match="digits"):
         eh.simulation.latex(eh.simulation.frame(history), digits=0)
+
+
+def test_latex_leaves_out_what_has_no_value_and_puts_a_dash_where_one_is_missing():
+    history = eh.simulate(eh.learners.UCB1(), WORLD, rounds=9, replications=2, seed=1, jobs=1)
+    head, *rows = eh.simulation.latex(eh.simulation.frame(history)).splitlines()[2:-2]
+    assert head.split(" & ")[:5] == ["policy", "variable", "round", "arm", "mean"]
+    cells = [row.split(" & ") for row in rows[1:]]
+    assert [(row[1], row[3]) for row in cells] == [
+        *(("pulls", "0"), ("pulls", "1"), ("reward", "--"), ("forced", "--"), ("regret", "--"))
+    ]
+    one = eh.simulation.frame(history.isel(replication=[0]))
+    regret = eh.simulation.latex(one[one.variable == "regret"]).splitlines()
+    assert regret[2] == r"policy & variable & round & mean & level & replications \\"
+    assert "nan" not in "\n".join([*rows, *regret])
+    promised = eh.simulation.latex(one[one.variable == "violations"]).splitlines()
+    assert promised[2].count(" & ") == one.shape[1] - 1
+    assert promised[4] == r"\bottomrule"

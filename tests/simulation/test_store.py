@@ -2,6 +2,7 @@
 
 import importlib.util
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -129,9 +130,34 @@ def test_code_that_changed_is_played_again_and_said(of, tmp_path, monkeypatch):
     play(policy, tmp_path / "store", world)
     assert len(files(tmp_path / "store")) == 1
     policy, world = written(1)
-    with pytest.warns(UserWarning, match="has this simulation with other code of a policy or of the world"):
+    with pytest.warns(UserWarning, match="1 stored run is played again: the code of changing") as warned:
         play(policy, tmp_path / "store", world)
+    name = {"policy": "changing.Mine", "world": "changing.Place"}[of]
+    assert [str(one.message).split()[-3] for one in warned] == [name]
+    assert warned[0].filename == __file__
     assert len(files(tmp_path / "store")) == 2
+
+
+def test_a_sweep_warns_once_of_each_class_whose_code_changed(tmp_path, monkeypatch):
+    def make(share):
+        return FairLearn(UCB1(), {"a": share, "b": 0.1})
+
+    def swept(replications):
+        grid = {"share": [0.1, 0.2], "rounds": [10, 20]}
+        settings = {"replications": replications, "seed": 1, "store": tmp_path, "jobs": 1}
+        eh.simulation.sweep(make, BernoulliArms(ARMS), grid, **settings)
+
+    swept(3)
+    source = module._source
+    monkeypatch.setattr(module, "_source", lambda cls: "another" if cls in (FairLearn, BernoulliArms) else source(cls))
+    with pytest.warns(UserWarning, match="8 stored runs are played again") as warned:
+        swept(2)
+    classes = [f"{cls.__module__}.{cls.__qualname__}" for cls in (BernoulliArms, FairLearn)]
+    assert sorted(str(one.message).split()[-3] for one in warned) == sorted(classes)
+    assert {one.filename for one in warned} == {__file__}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        swept(2)
 
 
 def test_code_in_no_file_is_known_by_its_methods(monkeypatch):

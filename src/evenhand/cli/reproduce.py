@@ -38,8 +38,8 @@ def reproduce(
     experiment : An experiment such as quotas/fig3, or a paper such as quotas.
     quick : Use small settings: seconds instead of minutes.
     reduced : Use settings that take hours on a CPU, for picture experiments.
-    trials : The number of trials. Finished trials are kept, so more can follow.
-    rounds : The number of rounds in each trial.
+    trials : The number of trials, in sampling experiments. Finished trials are kept, so more can follow.
+    rounds : The number of rounds in each trial or replication.
     device : Where to compute: cpu, cuda or cuda:1, for picture experiments.
     finished_only : Report the finished trials of a picture experiment; run nothing.
     out : Folder for data, pictures and reports.

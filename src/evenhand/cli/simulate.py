@@ -30,13 +30,13 @@ from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import FORM, JSON, Options
 from evenhand.cli.output import as_json, folder, picture_formats, print_text, say_notes, table
 from evenhand.cli.price import BY_CONTEXTS, known_price, price_body, say_price
-from evenhand.cli.simulation_report import arms_table, policy_rows, show_policies, write_files
+from evenhand.cli.simulation_report import arms_table, origin_of, policy_rows, show_policies, write_files
 from evenhand.cli.trial_plan import analysis_of, show_plan
 from evenhand.data.tables import column, numbers
 from evenhand.errors import ArgumentError, expected, expected_one_of
 from evenhand.policy.traits import traits_of
 from evenhand.quotas.price import saw_contexts
-from evenhand.saving.provenance import in_a_line, made_with
+from evenhand.saving.provenance import made_with
 from evenhand.simulation.measures import cost_of
 from evenhand.simulation.world import world_traits
 from evenhand.trials import operating_characteristics
@@ -159,6 +159,8 @@ def simulate(
         progress=not json,
         store=None if out is None else folder(out) / "partial",
     )
+    read = {"data": data, "log": log, "learn": learn}
+    history.attrs |= {name: str(file) for name, file in read.items() if file is not None}
     if traits.groups is not None and not of_table:
         bias = learned_bias(played, rounds, history.attrs["seed"])
     prices, long_run = _prices(policies, played, logged, arm, reward, varied=offers is not None)
@@ -232,7 +234,7 @@ def _prices(
         return {}, {}
     means = dict(zip(world.arms, world.means.tolist(), strict=True))
     exact = {words: known_price(promise, means) for words, promise in promises.items()}
-    twins = {free: exact.get(str(traits_of(policies[kept]).promise)) for kept, free in _twins(policies).items()}
+    twins = {free: exact.get(str(traits_of(policies[kept]).promise)) for free, kept in _twins(policies).items()}
     long_run = {free: found.cost for free, found in twins.items() if isinstance(found, quotas.Price)}
     if logged is None:
         return exact, long_run
@@ -253,7 +255,7 @@ def _report(
     formats: list[str],
 ) -> None:
     twins = {} if BY_CONTEXTS in prices.values() else _twins(policies)
-    costs = {free: cost_of(history, kept, free) for kept, free in twins.items()}
+    costs = {free: cost_of(history, kept, free) for free, kept in twins.items()}
     every = [traits_of(policy) for policy in policies.values()]
     clauses = [clause for one in every if one.promise is not None for clause in one.promise.clauses]
     later = {name for name, one in zip(policies, every, strict=True) if one.holds_when not in (None, "at every round")}
@@ -261,17 +263,14 @@ def _report(
     written: list[Path] = []
     if out is not None:
         history = history.assign_attrs(made_with())
-        origin = in_a_line(history.attrs, f"seed {history.attrs['seed']}")
-        written = write_files(history, clauses, summary, plan, origin, out, formats)
+        origin = origin_of(history)
+        written = write_files(history, clauses, summary, plan, origin, out, formats, _baseline(policies))
         if bias is not None:
             written += write_bias(bias, note, origin, out, formats)
         shutil.rmtree(out / "partial", ignore_errors=True)
     if json:
-        body = {
-            name: history.attrs[name]
-            for name in ("seed", "rounds", "delay", "missing", "learned", "made_of")
-            if name in history.attrs
-        }
+        names = ("seed", "rounds", "delay", "missing", "learned", "made_of")
+        body = {name: history.attrs[name] for name in names if name in history.attrs}
         body["policies"] = summary
         each = [{"learner": n} | cost._asdict() | {"long_run": long_run.get(n)} for n, cost in costs.items()]
         body |= {"costs": each} if costs else {}
@@ -303,7 +302,9 @@ def _report(
             if name in long_run:
                 print_text(_reconciled(cost, long_run[name], history.attrs))
         if costs and "regret" in history:
-            print_text("The cost is the difference of the regrets, which are expected; the rewards also vary by luck.")
+            pairs = ", ".join(f"{kept} and {free}" for free, kept in twins.items())
+            known = f"The cost is the difference of the regrets of {pairs}, which are expected"
+            print_text(f"{known}; the rewards also vary by luck.")
         if costs and history.attrs["world"] == "LoggedArms":
             print_text(
                 "The interval covers the randomness of the replications, not how well the table shows the rewards; "
@@ -333,8 +334,20 @@ def _learned(path: Path, arm: str, reward: str) -> pd.DataFrame:
 
 
 def _twins(policies: dict[str, Any]) -> dict[str, str]:
-    """Return the policies that keep a promise, by their names, each with its learner that promises nothing."""
-    free = {name for name, policy in policies.items() if traits_of(policy).promise is None or name + UNDER in policies}
+    """Return the learners that promise nothing, by their names, each with the policy that keeps a promise over it."""
+    free = _free(policies)
     kept = [name for name in policies if name not in free]
     learners = {name: name.removesuffix(UNDER) if UNDER in name else name.partition("+")[2] or "ucb1" for name in kept}
-    return {name: learner for name, learner in learners.items() if learner in free}
+    return {learner: name for name, learner in learners.items() if learner in free}
+
+
+def _free(policies: dict[str, Any]) -> list[str]:
+    """Return the names of the policies that promise nothing."""
+    return [name for name, policy in policies.items() if traits_of(policy).promise is None or name + UNDER in policies]
+
+
+def _baseline(policies: dict[str, Any]) -> str | None:
+    """Return which policy all are compared with in tables and pictures: the learner whose cost is said, else another
+    that promises nothing; None, for the best, where all promise something or none does."""
+    free = _free(policies)
+    return next(iter(_twins(policies)), free[0]) if 0 < len(free) < len(policies) else None

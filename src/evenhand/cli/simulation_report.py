@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from evenhand.data.csv_files import write_csv
 from evenhand.errors import MissingExtraError
 from evenhand.extras import optional
 from evenhand.labels import label_texts
+from evenhand.saving.provenance import in_a_line
 from evenhand.simulation.frames import frame
 from evenhand.simulation.measures import half_width, losses_a_round
 
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
 WIDEST = 12
 """How many columns a table has at most."""
 LOSSES = ("regret", "r_regret", "true_regret", "biased_regret", "perceived_regret")
+FRACTION = re.compile(r"Fraction\((\d+), (\d+)\)")
+LONGEST = 160
+"""Signs of a policy or a world in the line that says what a table was made with."""
 
 
 def show_policies(summary: list[dict[str, Any]]) -> None:
@@ -125,6 +130,15 @@ def _means(history: xr.Dataset) -> pd.DataFrame:
     return pd.concat([before, frame(history)])
 
 
+def origin_of(history: xr.Dataset) -> str:
+    """Return what the numbers of a history depend on as a line for tables, long parts cut, as about.json has all."""
+    about = history.attrs | {"replications": history.sizes["replication"]}
+    names = ("seed", "rounds", "replications", "delay", "missing", "data", "log", "learn")
+    made = [FRACTION.sub(r"\1/\2", said) for said in about["made_of"][1:]]
+    cut = [said if len(said) <= LONGEST else f"{said[:LONGEST]} ..." for said in made]
+    return in_a_line(about, *(f"{name} {about[name]}" for name in names if name in about), *cut)
+
+
 def write_files(
     history: xr.Dataset,
     clauses: list[Clause],
@@ -133,9 +147,10 @@ def write_files(
     origin: str,
     out: Path,
     formats: list[str],
+    against: str | None,
 ) -> list[Path]:
     """Write the history, tables, pictures and what they were made with, `origin` in the tables, into a folder, and
-    return what was written."""
+    return what was written; losses are measured against the policy named `against`, or the best."""
     import pandas as pd
 
     (out / "about.json").write_text(json.dumps(history.attrs, indent=2) + "\n")
@@ -145,8 +160,8 @@ def write_files(
     tables |= {"means": _means(history)} | ({} if plan is None else {"characteristics": plan})
     drawings: dict[str, Any] = {"shares": plots.plot_shares}
     if "regret" in history:
-        drawings |= {"regret": plots.plot_regret, "cost": plots.plot_cost}
-        tables["cost"] = losses_a_round(history)
+        drawings |= {"regret": plots.plot_regret, "cost": partial(plots.plot_cost, against=against)}
+        tables["cost"] = losses_a_round(history, against)
     for name, found in tables.items():
         written.append(out / f"{name}.csv")
         write_csv(found.assign(made_with=origin), written[-1])

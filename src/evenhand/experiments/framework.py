@@ -250,7 +250,9 @@ class Experiment:
         settings = self.quick if quick else self.reduced if reduced else self.full
         for name, value in changes.items():
             if not is_dataclass(settings) or not isinstance(vars(settings).get(name), type(value)):
-                raise ArgumentError(expected(f"--{name}", "an experiment with this setting", self.id, "leave it out"))
+                able = ", ".join(one.id for one in catalogue() if isinstance(one.settings.get(name), type(value)))
+                what = f"an experiment with this setting ({able})"
+                raise ArgumentError(expected(f"--{name}", what, self.id, "leave it out"))
         size = "quick" if quick else "reduced" if reduced else "full"
         return replace(self, full=replace(settings, **changes) if changes else settings, size=size)
 

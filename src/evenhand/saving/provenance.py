@@ -32,7 +32,7 @@ def made_with() -> dict[str, str]:
 def in_a_line(about: Mapping[str, str], *more: str) -> str:
     """Return what a table was made with as its column `made_with` says it: without commas, which divide cells."""
     names = [f"{name} {about[name]}" for name in ("evenhand", "commit") if name in about]
-    return "; ".join([*more, *names, about["date"]]).replace(",", "")
+    return " ".join("; ".join([*more, *names, about["date"]]).replace(",", " ").split())
 
 
 def _commit() -> str:

@@ -15,7 +15,7 @@ from evenhand.arguments import real, whole
 from evenhand.errors import ArgumentError, expected
 from evenhand.protocol import World
 from evenhand.rng import draw_seed
-from evenhand.simulation.replication_cache import remembered_seed
+from evenhand.simulation.replication_cache import changes_counted, remembered_seed, warn_of_changes
 from evenhand.simulation.simulate import simulate
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def frame(history: xr.Dataset, *, last: bool = True, level: float = 0.95) -> pd.
     -------
     pandas.DataFrame
         Columns policy, variable, round, those dimensions that a variable has beside these, such as `arm`, and mean,
-        standard_error, low, high, level, replications.
+        standard_error, low, high, level, replications; `attrs` are those of the history: seed, world, rounds, made_of.
 
     Raises
     ------
@@ -77,7 +77,9 @@ def frame(history: xr.Dataset, *, last: bool = True, level: float = 0.95) -> pd.
     found = pd.concat(tables, ignore_index=True).assign(level=level, replications=runs)
     first = ["policy", "variable", "round"]
     others = [name for name in found.columns if name not in (*first, *ENDS, "level", "replications")]
-    return found[[*first, *others, *ENDS, "level", "replications"]]
+    found = found[[*first, *others, *ENDS, "level", "replications"]]
+    found.attrs = {name: np.asarray(value).tolist() for name, value in history.attrs.items()}
+    return found
 
 
 def sweep(
@@ -109,7 +111,8 @@ def sweep(
     Returns
     -------
     pandas.DataFrame
-        The settings, then the columns of `frame`.
+        The settings, then the columns of `frame`; `attrs` are what all histories have in common, such as the seed, and
+        `made_of`: the version, and all worlds and policies.
 
     Raises
     ------
@@ -139,13 +142,19 @@ def sweep(
     number = draw_seed(seed if seed is not None or store is None else remembered_seed(Path(store)))
     more: dict[str, Any] = {"seed": number, "jobs": jobs, "progress": progress, "store": store, "checkpoints": 1}
     counts, tables = {"rounds": rounds, "replications": replications}, []
-    for values in product(*grid.values()):
-        given = dict(zip(grid, values, strict=True))
-        place = world if len(functions) == 1 else _call(world, given)
-        asked = more | counts | {name: given[name] for name in COUNTS if name in given}
-        tables.append(frame(simulate(_call(make, given), place, **asked)).assign(**given))
+    with changes_counted() as changed:
+        for values in product(*grid.values()):
+            given = dict(zip(grid, values, strict=True))
+            place = world if len(functions) == 1 else _call(world, given)
+            asked = more | counts | {name: given[name] for name in COUNTS if name in given}
+            tables.append(frame(simulate(_call(make, given), place, **asked)).assign(**given))
+    warn_of_changes(changed, stacklevel=3)
     found = pd.concat(tables, ignore_index=True)
-    return found[[*grid, *(name for name in found.columns if name not in grid)]]
+    found = found[[*grid, *(name for name in found.columns if name not in grid)]]
+    every = [table.attrs for table in tables]
+    common = {name: value for name, value in every[0].items() if all(one.get(name) == value for one in every)}
+    found.attrs = common | {"made_of": list(dict.fromkeys(line for one in every for line in one["made_of"]))}
+    return found
 
 
 def _takes(function: Callable[..., Any], name: str) -> bool:
@@ -160,6 +169,9 @@ def _call(function: Callable[..., Any], given: dict[str, Any]) -> Any:
 def latex(table: pd.DataFrame, *, digits: int = 3) -> str:
     r"""Return a table as a LaTeX tabular with the rules of booktabs, its numbers with so many significant digits.
 
+    Rows without a mean, such as violations where nothing is promised, and columns without any value are left out; where
+    another value is missing stands a dash.
+
     >>> import pandas as pd
     >>> print(latex(pd.DataFrame({"policy": ["fair_ucb"], "mean": [123.456]})))
     \begin{tabular}{lr}
@@ -171,6 +183,8 @@ def latex(table: pd.DataFrame, *, digits: int = 3) -> str:
     \end{tabular}
     """
     whole("digits", digits, low=1)
+    table = table.dropna(subset=["mean"]) if "mean" in [*table.columns] else table
+    table = table.dropna(axis="columns", how="all") if len(table) else table
     numbers = [kind.kind in "iuf" for kind in table.dtypes]
     cells = [map(str, table.columns), *([_cell(cell, digits) for cell in row] for row in table.itertuples(index=False))]
     head, *rows = [" & ".join(SPECIAL.sub(r"\\\g<0>", cell) for cell in row) + r" \\" for row in cells]
@@ -178,5 +192,9 @@ def latex(table: pd.DataFrame, *, digits: int = 3) -> str:
     return "\n".join([begin, r"\toprule", head, r"\midrule", *rows, r"\bottomrule", r"\end{tabular}"])
 
 
-def _cell(value: object, digits: int) -> str:
+def _cell(value: Any, digits: int) -> str:
+    import pandas as pd
+
+    if pd.api.types.is_scalar(value) and pd.isna(value):
+        return "--"
     return f"{value:.{digits}g}" if isinstance(value, float) else str(value)

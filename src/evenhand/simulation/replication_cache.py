@@ -6,9 +6,12 @@ import contextlib
 import copy
 import hashlib
 import inspect
+import json
 import warnings
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
@@ -27,19 +30,34 @@ from evenhand.version import __version__
 if TYPE_CHECKING:
     import pandas as pd
 
+CLASSES = "classes.json"
+_counted: ContextVar[Counter[str] | None] = ContextVar("_counted", default=None)
+"""Where several simulations count the runs that are played again, so that one warning is for all."""
+
 
 class ReplicationCache:
     """A folder in which finished replications are kept; the same simulation started again takes up what is there, and
-    warns where only the code of a class is another by now."""
+    warns where only the code of a class is another by now: `code` of `code_of`, of policies and replications `runs`."""
 
-    def __init__(self, folder: Path, signature: str, code: str) -> None:
-        self.folder = folder / signature / code
-        if self.folder.parent.exists() and not self.folder.exists():
-            warnings.warn(
-                f"{folder} has this simulation with other code of a policy or of the world; it is played again",
-                stacklevel=3,
-            )
+    def __init__(self, folder: Path, signature: str, code: Mapping[str, Any], runs: Iterable[tuple[str, int]]) -> None:
+        said = json.dumps(code, sort_keys=True)
+        self.folder = folder / signature / hashlib.sha256(said.encode()).hexdigest()[:32]
+        if (self.folder / CLASSES).exists():
+            return
+        earlier = max(self.folder.parent.glob(f"*/{CLASSES}"), key=lambda file: file.stat().st_mtime_ns, default=None)
+        if earlier is not None:
+            again = sum((earlier.parent / self._file(*run).name).exists() for run in runs)
+            before = json.loads(earlier.read_text())
+            changed = Counter({name: again for name, found in code.items() if again and before.get(name) != found})
+            counted = _counted.get()
+            if counted is None:
+                warn_of_changes(changed, stacklevel=4)
+            else:
+                counted.update(changed)
         self.folder.mkdir(parents=True, exist_ok=True)
+        part = self.folder / "classes.part"
+        part.write_text(said)
+        part.replace(self.folder / CLASSES)
 
     def read(self, name: str, replication: int) -> Variables | None:
         """Return the variables of a replication of the policy of that name, or None if it was not finished or the file
@@ -62,6 +80,24 @@ class ReplicationCache:
 
     def _file(self, name: str, replication: int) -> Path:
         return self.folder / f"{hashlib.sha256(name.encode()).hexdigest()[:16]}-{replication}.npz"
+
+
+@contextlib.contextmanager
+def changes_counted() -> Iterator[Counter[str]]:
+    """Count the runs that the simulations inside play again, by the class whose code is another, without a warning."""
+    found: Counter[str] = Counter()
+    token = _counted.set(found)
+    try:
+        yield found
+    finally:
+        _counted.reset(token)
+
+
+def warn_of_changes(changed: Counter[str], stacklevel: int) -> None:
+    """Warn once for each class whose code is another, with how many stored runs are played again."""
+    for name, again in changed.items():
+        runs = "1 stored run is" if again == 1 else f"{again} stored runs are"
+        warnings.warn(f"{runs} played again: the code of {name} has changed", stacklevel=stacklevel)
 
 
 def remembered_seed(folder: Path) -> int:
@@ -103,13 +139,12 @@ def signature(
         ) from error
 
 
-def code_of(named: dict[str, Any], world: Any) -> str:
-    """Return a digest of the files that the classes of policies, of what they are built on, and of the world stand in;
-    of a class in no file, as in a notebook, of its methods."""
-    import joblib
-
+def code_of(named: dict[str, Any], world: Any) -> dict[str, list[str]]:
+    """Return by the names of the classes of policies, of what they are built on, and of the world, digests of the files
+    that they stand in; of a class in no file, as in a notebook, of its methods."""
     classes = {cls for thing in (*named.values(), world) for cls in _classes(thing)}
-    return str(joblib.hash(sorted((cls.__module__, cls.__qualname__, _source(cls)) for cls in classes)))
+    found = sorted((f"{cls.__module__}.{cls.__qualname__}", _source(cls)) for cls in classes)
+    return {name: [source for other, source in found if other == name] for name, _ in found}
 
 
 def _classes(thing: Any) -> Iterator[type[Any]]:
@@ -122,7 +157,8 @@ def _classes(thing: Any) -> Iterator[type[Any]]:
 def _source(cls: type[Any]) -> str:
     with contextlib.suppress(TypeError, OSError):  # a class that is built in, or from a cell that is not kept
         return hashlib.sha256(Path(inspect.getfile(cls)).read_bytes()).hexdigest()
-    return repr([_code(part.__code__) for part in vars(cls).values() if isinstance(part, FunctionType)])
+    methods = [_code(part.__code__) for part in vars(cls).values() if isinstance(part, FunctionType)]
+    return hashlib.sha256(repr(methods).encode()).hexdigest()
 
 
 def _described(value: Any) -> Any:

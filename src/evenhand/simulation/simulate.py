@@ -8,6 +8,7 @@ import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -134,7 +135,8 @@ def simulate(
     Warns
     -----
     UserWarning
-        If replications of a learner from elsewhere share its randomness, because nothing seeds it.
+        If replications of a learner from elsewhere share its randomness, because nothing seeds it; or if stored ones
+        are played again, because the code of a class has changed.
 
     Examples
     --------
@@ -178,7 +180,7 @@ def simulate(
     keep = None
     if folder is not None:
         same = signature(named, world, number, kept, late, given, learned, analyse)
-        keep = ReplicationCache(folder, same, code_of(named, world))
+        keep = ReplicationCache(folder, same, code_of(named, world), product(named, range(int(replications))))
     owed = promises if given is None else _over_all_rounds(named, promises, given, child(number, 0, 0))
     attributes = _attributes(number, named, world, int(rounds), late, given, learned, notes)
     play = partial(run_chunk, world=world, seed=number, checkpoints=kept, delay=late, given=given, learned=learned)
