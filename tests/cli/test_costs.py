@@ -12,6 +12,7 @@ import pytest
 import evenhand as eh
 from evenhand.errors import ArgumentError
 from evenhand.quotas.quota_policy import BY_RULE
+from evenhand.studies.export import bandit_frame
 from tests.cli.shell import answer, refused
 
 FREE = eh.Promise(dict.fromkeys("abcd", 0), caps=dict.fromkeys("abcd", 0.3))
@@ -123,7 +124,7 @@ def test_a_lottery_over_contexts_is_replayed_with_the_promise_and_without_it():
         for _ in range(400):
             decision = study.ask(random.random((4, 1)).tolist())
             study.tell(decision, float(random.random() < 0.5))
-        log, rows = study.frame(), study.bandit_frame()
+        log, rows = study.frame(), bandit_frame(study)
     answer("report", "shop.evenhand")
     assert "in the column `given`" in html.unescape(Path("report.html").read_text())
     policies = {"kept": eh.quotas.DeadlineLearn(learner(), OWED), "free": learner()}
