@@ -131,7 +131,7 @@ def test_a_lottery_over_contexts_is_replayed_with_the_promise_and_without_it():
     shown = np.array([given["contexts"] for given in log["given"]])
     columns = {"arm": "arm", "reward": "reward", "propensity": "propensity"}
     rows["arm"] = pd.Categorical(rows["arm"], list("abcd"))
-    found = eh.evaluate(rows, policies, **columns, contexts=shown, replays=2, seed=1)
+    found = eh.evaluate(rows, policies, **columns, contexts=shown, replays=2, stationary=True, seed=1)
     assert found.differences["difference"].notna().all()
 
 
