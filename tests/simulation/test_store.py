@@ -130,7 +130,7 @@ def test_code_that_changed_is_played_again_and_said(of, tmp_path, monkeypatch):
     play(policy, tmp_path / "store", world)
     assert len(files(tmp_path / "store")) == 1
     policy, world = written(1)
-    with pytest.warns(UserWarning, match="1 stored run is played again: the code of changing") as warned:
+    with pytest.warns(UserWarning, match="runs are played again, as the code of changing") as warned:
         play(policy, tmp_path / "store", world)
     name = {"policy": "changing.Mine", "world": "changing.Place"}[of]
     assert [str(one.message).split()[-3] for one in warned] == [name]
@@ -138,7 +138,7 @@ def test_code_that_changed_is_played_again_and_said(of, tmp_path, monkeypatch):
     assert len(files(tmp_path / "store")) == 2
 
 
-def test_a_sweep_warns_once_of_each_class_whose_code_changed(tmp_path, monkeypatch):
+def test_a_sweep_names_each_class_whose_code_changed_in_words_that_python_shows_once(tmp_path, monkeypatch):
     def make(share):
         return FairLearn(UCB1(), {"a": share, "b": 0.1})
 
@@ -150,11 +150,11 @@ def test_a_sweep_warns_once_of_each_class_whose_code_changed(tmp_path, monkeypat
     swept(3)
     source = module._source
     monkeypatch.setattr(module, "_source", lambda cls: "another" if cls in (FairLearn, BernoulliArms) else source(cls))
-    with pytest.warns(UserWarning, match="8 stored runs are played again") as warned:
+    with pytest.warns(UserWarning, match="runs are played again") as warned:
         swept(2)
     classes = [f"{cls.__module__}.{cls.__qualname__}" for cls in (BernoulliArms, FairLearn)]
-    assert sorted(str(one.message).split()[-3] for one in warned) == sorted(classes)
-    assert {one.filename for one in warned} == {__file__}
+    assert sorted({str(one.message).split()[-3] for one in warned}) == sorted(classes)
+    assert len({str(one.message) for one in warned}) == len(classes)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         swept(2)

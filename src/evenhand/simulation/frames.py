@@ -15,7 +15,7 @@ from evenhand.arguments import real, whole
 from evenhand.errors import ArgumentError, expected
 from evenhand.protocol import World
 from evenhand.rng import draw_seed
-from evenhand.simulation.replication_cache import changes_counted, remembered_seed, warn_of_changes
+from evenhand.simulation.replication_cache import remembered_seed
 from evenhand.simulation.simulate import simulate
 
 if TYPE_CHECKING:
@@ -142,13 +142,11 @@ def sweep(
     number = draw_seed(seed if seed is not None or store is None else remembered_seed(Path(store)))
     more: dict[str, Any] = {"seed": number, "jobs": jobs, "progress": progress, "store": store, "checkpoints": 1}
     counts, tables = {"rounds": rounds, "replications": replications}, []
-    with changes_counted() as changed:
-        for values in product(*grid.values()):
-            given = dict(zip(grid, values, strict=True))
-            place = world if len(functions) == 1 else _call(world, given)
-            asked = more | counts | {name: given[name] for name in COUNTS if name in given}
-            tables.append(frame(simulate(_call(make, given), place, **asked)).assign(**given))
-    warn_of_changes(changed, stacklevel=3)
+    for values in product(*grid.values()):
+        given = dict(zip(grid, values, strict=True))
+        place = world if len(functions) == 1 else _call(world, given)
+        asked = more | counts | {name: given[name] for name in COUNTS if name in given}
+        tables.append(frame(simulate(_call(make, given), place, **asked)).assign(**given))
     found = pd.concat(tables, ignore_index=True)
     found = found[[*grid, *(name for name in found.columns if name not in grid)]]
     every = [table.attrs for table in tables]

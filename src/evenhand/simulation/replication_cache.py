@@ -9,9 +9,7 @@ import inspect
 import json
 import warnings
 import zipfile
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from contextvars import ContextVar
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
@@ -31,29 +29,23 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CLASSES = "classes.json"
-_counted: ContextVar[Counter[str] | None] = ContextVar("_counted", default=None)
-"""Where several simulations count the runs that are played again, so that one warning is for all."""
+"""The code of each class with which the runs beside it were played."""
 
 
 class ReplicationCache:
     """A folder in which finished replications are kept; the same simulation started again takes up what is there, and
-    warns where only the code of a class is another by now: `code` of `code_of`, of policies and replications `runs`."""
+    warns where only the code of a class is another by now, see `code_of`."""
 
-    def __init__(self, folder: Path, signature: str, code: Mapping[str, Any], runs: Iterable[tuple[str, int]]) -> None:
+    def __init__(self, folder: Path, signature: str, code: Mapping[str, Any]) -> None:
         said = json.dumps(code, sort_keys=True)
         self.folder = folder / signature / hashlib.sha256(said.encode()).hexdigest()[:32]
         if (self.folder / CLASSES).exists():
             return
         earlier = max(self.folder.parent.glob(f"*/{CLASSES}"), key=lambda file: file.stat().st_mtime_ns, default=None)
         if earlier is not None:
-            again = sum((earlier.parent / self._file(*run).name).exists() for run in runs)
             before = json.loads(earlier.read_text())
-            changed = Counter({name: again for name, found in code.items() if again and before.get(name) != found})
-            counted = _counted.get()
-            if counted is None:
-                warn_of_changes(changed, stacklevel=4)
-            else:
-                counted.update(changed)
+            for name in [name for name, found in code.items() if before.get(name) != found]:
+                warnings.warn(f"{folder}: runs are played again, as the code of {name} has changed", stacklevel=4)
         self.folder.mkdir(parents=True, exist_ok=True)
         part = self.folder / "classes.part"
         part.write_text(said)
@@ -80,24 +72,6 @@ class ReplicationCache:
 
     def _file(self, name: str, replication: int) -> Path:
         return self.folder / f"{hashlib.sha256(name.encode()).hexdigest()[:16]}-{replication}.npz"
-
-
-@contextlib.contextmanager
-def changes_counted() -> Iterator[Counter[str]]:
-    """Count the runs that the simulations inside play again, by the class whose code is another, without a warning."""
-    found: Counter[str] = Counter()
-    token = _counted.set(found)
-    try:
-        yield found
-    finally:
-        _counted.reset(token)
-
-
-def warn_of_changes(changed: Counter[str], stacklevel: int) -> None:
-    """Warn once for each class whose code is another, with how many stored runs are played again."""
-    for name, again in changed.items():
-        runs = "1 stored run is" if again == 1 else f"{again} stored runs are"
-        warnings.warn(f"{runs} played again: the code of {name} has changed", stacklevel=stacklevel)
 
 
 def remembered_seed(folder: Path) -> int:

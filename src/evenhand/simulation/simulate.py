@@ -8,7 +8,6 @@ import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -180,7 +179,7 @@ def simulate(
     keep = None
     if folder is not None:
         same = signature(named, world, number, kept, late, given, learned, analyse)
-        keep = ReplicationCache(folder, same, code_of(named, world), product(named, range(int(replications))))
+        keep = ReplicationCache(folder, same, code_of(named, world))
     owed = promises if given is None else _over_all_rounds(named, promises, given, child(number, 0, 0))
     attributes = _attributes(number, named, world, int(rounds), late, given, learned, notes)
     play = partial(run_chunk, world=world, seed=number, checkpoints=kept, delay=late, given=given, learned=learned)
