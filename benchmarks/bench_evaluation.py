@@ -73,7 +73,7 @@ def main() -> None:
     rows, turns = (100_000, 3) if arguments.quick else (1_000_000, 10)
     log, policy, model = drawn(rows)
     columns: dict[str, Any] = {"arm": "arm", "reward": "reward", "propensity": "p"}
-    logged = read_logged(log, **columns, contexts=None, position=None, order=None)
+    logged = read_logged(log, **columns, contexts=None, position=None, order=None, unit=None)
     plain, expected = list(policy), dict(enumerate(model))
     measures = []
     for estimator in ("dr", "snips"):

@@ -13,12 +13,11 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from numba import njit
 from river import bandit
 
 from benchmarks.timing import Measure, interleaved, options, ratio, report, seconds
 from evenhand.groups import BiasedLinearArms, GroupFairTopInterval, IntervalChaining, LinearThompson, TopInterval
-from evenhand.kernels.compose import OPTIONS
+from evenhand.kernels.compose import entry, kernel
 from evenhand.kernels.random import normal, uniform
 from evenhand.rng import stream
 from evenhand.simulation import simulate
@@ -27,7 +26,8 @@ ARMS, FEATURES = 10, 5
 LINUCB, FAIR = "bare LinUCB loop, Sherman-Morrison updates", "GroupFairTopInterval"
 
 
-@njit(**OPTIONS)
+@entry
+@kernel
 def lin_ucb(stream, inverse, sums, theta, truth, contexts, scratch, rounds):
     """Bare LinUCB, disjoint arms, Sherman-Morrison updates: contexts drawn in the loop, nothing counted."""
     arms, d = contexts.shape

@@ -45,7 +45,7 @@ def test_rows_that_no_value_explains_refute_the_propensities(interval, reward, t
     path = tmp_path / "log.csv"
     log.to_csv(path, index=False)
     words = ["--arm", "item", "--reward", "click", "--propensity", "p", "--policy", "0=1,1=0", "--interval", interval]
-    shown = call("evaluate", path, *words).output
+    shown = call("evaluate", path, *words).stdout
     assert shown.startswith("WRONG: the propensities cannot be true, as the lower bound is above the upper one.")
     assert "Each interval holds" not in shown
     assert cells(shown)[-1][2:4] == ["-", "-"]  # low and high

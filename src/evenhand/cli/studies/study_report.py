@@ -30,7 +30,10 @@ from evenhand.studies.statistics.summaries import statistics_up_to
 from evenhand.studies.store.address import typed_address
 from evenhand.studies.verify import Verification
 
-RULE = "Plays and shares are those of rounds {:,} to {:,}; behind is counted since each promise began."
+RULE = (
+    "Plays are those of rounds {:,} to {:,}; a share is of those among them in which the arm was on offer; behind is "
+    "counted since each promise began."
+)
 
 
 def study_report(place: str, name: str | None, call: Sequence[str], since: str, until: str) -> parts_of.Found:
