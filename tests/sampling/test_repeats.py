@@ -6,7 +6,7 @@ from scipy.stats import ttest_1samp
 
 from evenhand.rng import child
 from evenhand.sampling import ArrayPool, OptimisticSampler, collect
-from evenhand.sampling.final import uniform_draw
+from evenhand.sampling.collected import uniform_draw
 from evenhand.sampling.repeats import gain_over_uniform
 
 pytestmark = pytest.mark.compiled

@@ -24,7 +24,7 @@ from evenhand.errors import ArgumentError, TableError, Wording, expected, expect
 from evenhand.labels import Labels
 from evenhand.protocol import labels_of_texts
 from evenhand.sampling import ArrayPool, Certification, Sampler, TablePool, certify_once, confidence_sequence
-from evenhand.sampling.once import rows_needed
+from evenhand.sampling.one_look import rows_needed
 from evenhand.saving.state import load
 
 UNTOLD = "With so few features rows look alike: it is unknown whether the collection has seen these."

@@ -12,7 +12,7 @@ from evenhand.cli.inputs.causal_data import fitted_model, model_in, show_answer
 from evenhand.cli.inputs.inputs import named_shares, numbers_by_name, read_object
 from evenhand.cli.inputs.tables import is_table, read_texts
 from evenhand.cli.options import JSON, WRITTEN, Options
-from evenhand.cli.recommendation import show
+from evenhand.cli.recommendation_report import show
 from evenhand.cli.refusals import command_line, typed_options
 from evenhand.data.csv_files import write_csv
 from evenhand.display.progress import ProgressBar

@@ -26,7 +26,7 @@ def compared(
 ) -> dict[str, Any]:
     """Return how the final model does on the rows that were not drawn, `fresh` by group, and who is worst off: under
     it, and under the model of a uniform draw that costs as much, on the rows that this one has not seen."""
-    from evenhand.sampling.final import fresh_risks, uniform_draw
+    from evenhand.sampling.collected import fresh_risks, uniform_draw
 
     model, drawn = uniform_draw(sampler, pool, finished.cost, reweighted=reweighted, mixture=mixture)
     fresh = fresh_risks(finished.model, pool, pool.chosen, sampler.loss)

@@ -15,7 +15,7 @@ proposal unless r_j plus what the shares leave of one is below about one million
 proposal may be granted some rounds late.
 
 To override the learner as seldom as possible is not the aim once contexts are seen, as the arm that is owed is then
-played for whoever comes: `evenhand.quotas.prices` waits for those for whom it costs least.
+played for whoever comes: `evenhand.quotas.shadow_prices` waits for those for whom it costs least.
 
 With shares that sum to exactly one, an arm of share 0 can be pulled at most floor(alpha) times in all for each arm that
 is owed something; with alpha < 1 never.
@@ -52,7 +52,11 @@ from evenhand.protocol import Decision, Label
 from evenhand.quotas.composed import draw_for, hears_among
 from evenhand.quotas.deadlines import check_tolerance, warn_of_idle_arms
 from evenhand.quotas.pending_proposal import always, has_room, holds_proposals, with_pending_proposal
-from evenhand.quotas.prices import (
+from evenhand.quotas.promise_state import ClausePositions, PromiseState
+from evenhand.quotas.proposer import KernelProposer, PythonCalls, name_of
+from evenhand.quotas.quota_kernels import rank_proposal, update_learner
+from evenhand.quotas.quota_policy import QuotaPolicy, Shares, read_owed
+from evenhand.quotas.shadow_prices import (
     RANGE,
     SUCH_AS,
     check_priceable,
@@ -61,10 +65,6 @@ from evenhand.quotas.prices import (
     priced_state,
     with_prices,
 )
-from evenhand.quotas.promise_state import ClausePositions, PromiseState
-from evenhand.quotas.proposer import KernelProposer, PythonCalls, name_of
-from evenhand.quotas.quota_kernels import rank_proposal, update_learner
-from evenhand.quotas.quota_policy import QuotaPolicy, Shares, read_owed
 from evenhand.quotas.soft_caps import soft_rounds, why_hard
 from evenhand.quotas.weighed import DecisionWeights
 from evenhand.quotas.worlds import BernoulliArms
@@ -113,9 +113,9 @@ class DeadlineLearn(QuotaPolicy):
         where that is possible; `notes` say whether it is. True to draw it as before until it stands at its cap.
     windows : a dict arm -> a, at least one pull in any a rounds, or arm -> (c, a), at least c pulls.
     priced : True to put a price in front of each of the learner's scores, so that an arm that is owed its share waits
-        for the contexts in which it costs least; see `evenhand.quotas.prices`. Or the lowest and the highest mean
-        reward of an arm in any context, where the learner takes any reward, or these means lie in less than its range:
-        with a range that is too narrow, prices cannot rise far enough, and plays are forced.
+        for the contexts in which it costs least; see `evenhand.quotas.shadow_prices`. Or the lowest and the highest
+        mean reward of an arm in any context, where the learner takes any reward, or these means lie in less than its
+        range: with a range that is too narrow, prices cannot rise far enough, and plays are forced.
     arms : labels, where `shares` has none.
     seed : seed of the learner's random choices.
 

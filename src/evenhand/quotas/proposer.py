@@ -29,7 +29,6 @@ from evenhand.promises.allowed import BY_CAP, BY_DEADLINE
 from evenhand.protocol import Label
 from evenhand.quotas.composed import DRAWN, draw_ranked
 from evenhand.quotas.pending_proposal import CALLED_FROM_PYTHON, propose, resolve_proposal, restore_proposal
-from evenhand.quotas.prices import settle_prices
 from evenhand.quotas.quota_kernels import (
     NOT_KNOWN,
     PROPOSAL,
@@ -41,6 +40,7 @@ from evenhand.quotas.quota_kernels import (
     resolve_alone,
     select_alone,
 )
+from evenhand.quotas.shadow_prices import settle_prices
 
 SPARE = "make a new policy with all arms, and a spare one that is owed nothing"
 ROWS = 'or wrap it in Adapter(..., arms="rows") if it can rank any rows of contexts, or with add= if it can be told'

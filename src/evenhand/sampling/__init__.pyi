@@ -5,7 +5,7 @@ from .schemes import (
 )
 from .certification import Certification as Certification
 from .schemes import EpsilonGreedySampler as EpsilonGreedySampler, GreedySampler as GreedySampler
-from .final import Collected as Collected
+from .collected import Collected as Collected
 from .labelling.collection import collect as collect, group_errors as group_errors
 from .labelling.label_queue import LabelQueue as LabelQueue
 from .labelling.label_items import Task as Task
@@ -16,7 +16,7 @@ from .labelling.label_tables import (
     progress_table as progress_table,
 )
 from .measures import confidence_sequence as confidence_sequence, fairness_report as fairness_report
-from .once import certify_once as certify_once
+from .one_look import certify_once as certify_once
 from .models.estimators import EstimatorModel as EstimatorModel
 from .models.logistic import LogisticModel as LogisticModel
 from .schemes import OptimisticSampler as OptimisticSampler

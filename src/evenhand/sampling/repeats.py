@@ -12,7 +12,7 @@ import numpy as np
 from evenhand.data.groupings import Grouping
 from evenhand.kernels.arrays import Floats
 from evenhand.rng import child
-from evenhand.sampling.final import fresh_risks, uniform_draw
+from evenhand.sampling.collected import fresh_risks, uniform_draw
 from evenhand.sampling.labelling.collection import collect
 from evenhand.sampling.pools.pools import ArrayPool
 from evenhand.sampling.sampler import Sampler

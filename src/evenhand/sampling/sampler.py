@@ -24,7 +24,7 @@ from evenhand.parameters import locked
 from evenhand.protocol import Label, arm_labels
 from evenhand.rng import Seed, child, draw_seed, stream
 from evenhand.sampling.certification import Certification
-from evenhand.sampling.final import Collected, final_classifier, named_columns
+from evenhand.sampling.collected import Collected, final_classifier, named_columns
 from evenhand.sampling.measures import risk_table
 from evenhand.sampling.models.losses import Loss
 from evenhand.sampling.models.trainer import Trainer, raise_named

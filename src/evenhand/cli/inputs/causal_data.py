@@ -10,7 +10,7 @@ from typing import Any
 from evenhand.arguments import real
 from evenhand.cli.inputs.inputs import number_of
 from evenhand.cli.inputs.tables import GIVEN, read_table
-from evenhand.cli.recommendation import Shown, in_brief, show, with_interval
+from evenhand.cli.recommendation_report import Shown, in_brief, show, with_interval
 from evenhand.data.tables import numbers
 from evenhand.errors import ArgumentError, expected, expected_one_of
 from evenhand.interventions import CausalModel, Problem

@@ -16,7 +16,7 @@ from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import JSON, Options, is_store
 from evenhand.cli.output import format_row, print_text
 from evenhand.cli.refusals import as_typed, in_shell
-from evenhand.cli.studies.pair_audit import CONTRADICTS, PairAudit, answers_needed
+from evenhand.cli.studies.audit_session import CONTRADICTS, PairAudit, answers_needed
 from evenhand.data.tables import column, numbers
 from evenhand.errors import ArgumentError, TableError, expected
 from evenhand.saving.state import load, save

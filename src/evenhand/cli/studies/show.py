@@ -137,7 +137,7 @@ def _tables(policy: Any) -> dict[str, Any]:
     if risks is not None:
         found["risks"] = risks.reset_index().to_dict("records")
     if recommend is not None:
-        from evenhand.cli.recommendation import in_words
+        from evenhand.cli.recommendation_report import in_words
 
         best = recommend()
         rows = best.table.reset_index()
@@ -179,7 +179,7 @@ def _say(found: dict[str, Any], clauses: tuple[Clause, ...], written: list[Path]
     if "recommendation" in found:
         from pandas import DataFrame
 
-        from evenhand.cli.recommendation import compact
+        from evenhand.cli.recommendation_report import compact
 
         print_text(found["recommendation"]["answer"])
         table("The rules", *compact(DataFrame(found["candidates"])))

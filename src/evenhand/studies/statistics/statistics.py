@@ -21,9 +21,9 @@ from evenhand.policy.kernel_set import REASONS
 from evenhand.policy.traits import traits_of
 from evenhand.promises.clause import in_words
 from evenhand.protocol import Label
-from evenhand.quotas.prices import PRICED
 from evenhand.quotas.quota_kernels import LOT, UNRANKED
 from evenhand.quotas.quota_policy import QuotaPolicy
+from evenhand.quotas.shadow_prices import PRICED
 from evenhand.studies.log.chain import Entry
 from evenhand.studies.log.codec import arguments_of, from_text, promise_arguments, revive, rewards_told
 from evenhand.studies.log.log import CLOSED

@@ -6,7 +6,7 @@ from scipy.stats import binomtest
 
 from evenhand.errors import ArgumentError
 from evenhand.sampling import certify_once
-from evenhand.sampling.once import rows_needed
+from evenhand.sampling.one_look import rows_needed
 
 DRAWS = np.random.default_rng(1)
 GROUP = np.repeat(["a", "b", "c"], [724, 60, 40])

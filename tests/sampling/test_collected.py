@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from evenhand.sampling import ArrayPool, OptimisticSampler, UniformSampler, collect, confidence_sequence
-from evenhand.sampling.final import fresh_risks, uniform_draw
+from evenhand.sampling.collected import fresh_risks, uniform_draw
 
 DRAWS = np.random.default_rng(0)
 X = DRAWS.normal(size=(300, 2))
