@@ -33,7 +33,7 @@ def converse(study, rounds):
 
 def told(finding):
     """A finding without what depends on where it began."""
-    return dataclasses.replace(finding, since=0, replayed=0, notes=())
+    return dataclasses.replace(finding, since=0, replayed=0, repeated="none", notes=())
 
 
 def test_what_was_added_is_verified_and_the_whole_is_reported(study):

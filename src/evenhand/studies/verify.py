@@ -59,7 +59,6 @@ class Verification(HasCard):
 
     entries: int
     digest: str
-    replayed: int
     decisions: int
     told: int
     forgotten: int
@@ -78,6 +77,7 @@ class Verification(HasCard):
     checkpoint: dict[str, Any] | None = None
     weight: str | None = None
     mark: bytes | None = field(default=None, repr=False, compare=False)
+    replayed: int = 0
     repeated: Repeated = "none"
 
     @property
@@ -180,18 +180,17 @@ def verify(
             problems += [] if problems else verifier.compare(state)
             verifier.note_differences()
     except UnreachableError as error:
-        hint = "the log was not checked; verify again when the store can be read"
-        raise UnreachableError(f"{error}; the verification could not be finished: {hint}") from error
+        raise UnreachableError(f"{error}; the verification could not be finished; try it again later") from error
     except StoreError as error:
         problems.append(str(error))
     check, proof = count.check, count.proof
     problems += [] if problems or proof is None else proof.log.problems
     problems += _broken(check)
     notes += count.notes()
+    replay: Any = {} if verifier is None else {"replayed": verifier.replayed, "repeated": verifier.repeated}
     return Verification(
         entries=count.sequence,
         digest=count.digest if count.sequence else "",
-        replayed=0 if verifier is None else verifier.replayed,
         decisions=count.decisions,
         told=count.told,
         forgotten=count.forgotten,
@@ -207,7 +206,7 @@ def verify(
         since=0 if mark is None else mark["count"]["sequence"],
         checkpoint=None if problems or proof is None else proof.log.checkpoint(),
         mark=None if problems or verifier is None else verifier.mark(birth.digest),
-        repeated="none" if verifier is None else verifier.repeated,
+        **replay,
     )
 
 
