@@ -94,20 +94,6 @@ def test_the_home_of_the_project_is_one_everywhere():
     assert "please cite it by its\n[CITATION.cff](CITATION.cff)" in (REPOSITORY / "README.md").read_text()
 
 
-@pytest.mark.parametrize("page", ["quotas", "groups", "sampling", "similarity", "interventions"])
-def test_a_paper_is_cited_alike_on_its_page_and_in_the_citation_file(page):
-    bibtex = (REPOSITORY / "docs" / f"{page}.md").read_text().partition("```bibtex\n")[2].partition("```")[0]
-    cited = dict(re.findall(r"^  (\w+) = \{(.*)\},?$", bibtex, re.MULTILINE))
-    (reference,) = [
-        text
-        for text in (REPOSITORY / "CITATION.cff").read_text().split("\n  - type: ")
-        if f'title: "{cited["title"]}"' in text
-    ]
-    assert f"year: {cited['year']}" in reference
-    families = re.findall(r"family-names: (.*)", reference)
-    assert [author.partition(",")[0] for author in cited["author"].split(" and ")] == families
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_every_link_on_pypi_is_absolute_and_names_a_file_that_is_there(tmp_path):
