@@ -265,12 +265,6 @@ def test_what_does_not_fit_is_refused(arguments, words, log, store):
     refused(ArgumentError, words, "report", *arguments)
 
 
-def test_a_report_is_said_as_json(log):
-    result = call("report", log, "--arm", "item", "--shares", "0.3", "--json")
-    body = json.loads(result.stdout)
-    assert (body["file"], body["kept"], result.exit_code) == ("report.html", False, 1)
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 @pytest.mark.parametrize("of", ["log", "store"])

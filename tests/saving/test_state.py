@@ -65,13 +65,6 @@ def test_a_loaded_policy_continues_exactly(name, rounds, tmp_path):
     assert to_bytes(other) == to_bytes(policy)
 
 
-def test_the_promise_survives_the_file(tmp_path):
-    policy = FairLearn(Thompson(), SHARES, 2.5, seed=1)
-    eh.save(policy, tmp_path / "p")
-    other = eh.load(tmp_path / "p")
-    assert (other.shares, other.tolerance) == (policy.shares, 2.5)
-
-
 def test_the_file_is_a_zip_of_json_and_arrays_and_nothing_can_be_unpickled(tmp_path):
     policy = FairLearn(Thompson(), SHARES, seed=1)
     talk(policy, world := BernoulliArms([0.1, 0.2, 0.3]), 0)

@@ -324,8 +324,8 @@ def run(seed: int) -> list[str]:
     service = Service(seed)
     try:
         service.run()
-    except (Broken, EvenhandError) as broken:
-        raise Broken(f"seed {seed}: {broken}\n" + "\n".join(service.log)) from broken
+    except Exception as broken:
+        raise Broken(f"seed {seed}: {broken!r}\n" + "\n".join(service.log)) from broken
     finally:
         service.world.end()
         for loop in service.loops:

@@ -67,11 +67,8 @@ DRINKS = {
         ([{"weather": "rain", "hour": 1}, {"hour": 1}], "ContextError", "row 2: expected the columns"),
         ([{"weather": "rain", "hour": 1}, [0, 1, 0.5]], "ContextError", "rows of numbers, or of objects"),
         ({"weather": "snow", "hour": 1}, "TableError", "expected one of the categories ['sun', 'rain'], got 'snow'"),
-        ({"weather": "rain"}, "TableError", "['weather', 'hour'], got ['weather']; 'hour' is missing"),
         ({"wether": "rain", "hour": 1}, "TableError", "is the column 'wether' meant?"),
-        ({"weather": "rain", "hour": None}, "ContextError", "rows of numbers, or of objects"),
         ([{"weather": "rain", "hour": 1}], "ContextError", "expected 2 rows"),
-        ([{}, {}], "TableError", "expected the columns ['weather', 'hour'], got []"),
     ],
     ids=str,
 )
@@ -99,11 +96,6 @@ def test_a_row_of_a_batch_that_lost_the_other_arms_is_refused_alone(served):
     ("policy", "words"),
     [
         (POLICY | {"encoder": {"columns": {"x": None}}}, "encoder: expected none: FairUCB sees no contexts"),
-        (
-            DRINKS | {"encoder": {"weather": ["sun"]}},
-            "encoder: expected arguments among columns, unseen, got 'weather'",
-        ),
-        (DRINKS | {"encoder": {"columns": {}}}, "columns: expected a dict column -> its categories"),
         (DRINKS | {"encoder": 3}, "encoder: expected an object with columns, unseen"),
         (
             DRINKS | {"encoder": {"columns": {f"c{i}": list(range(999)) for i in range(3)}}},
@@ -147,11 +139,10 @@ def test_forgetting_is_said_once_and_again(served):
     assert answers == [{"ticket": ticket, "status": "forgotten"}, {"ticket": ticket, "status": "already forgotten"}]
 
 
-@pytest.mark.parametrize("reward", [None, 0])
-def test_tickets_expire_as_was_said_at_creation(served, monkeypatch, reward):
+def test_tickets_expire_as_was_said_at_creation(served, monkeypatch):
     clock = [1_800_000_000_000_000]
     monkeypatch.setattr("evenhand.studies.log.transaction.now", lambda: clock[0])
-    body = {"name": "brief", "policy": POLICY, "expire_after": "1m", "expire_reward": reward}
+    body = {"name": "brief", "policy": POLICY, "expire_after": "1m", "expire_reward": 0}
     assert served.send("decide", "POST", "/studies", json=body).status_code == 201
     late = served.ask(name="brief").json()["ticket"]
     clock[0] += 60_000_000
@@ -159,20 +150,12 @@ def test_tickets_expire_as_was_said_at_creation(served, monkeypatch, reward):
     assert answer.status_code == 409
     assert "ticket 1 expired at 2027-01-15 08:01:00 UTC, 1 minute after" in answer.json()["error"]["message"]
     (decision,) = served.read("/studies/brief/decisions")["decisions"]
-    assert (decision["status"], decision["reward"]) == ("expired", reward)
+    assert (decision["status"], decision["reward"]) == ("expired", 0)
     state = served.read("/studies/brief")
-    assert (state["open"], state["forgotten"], state["told"]) == ((0, 1, 0) if reward is None else (0, 0, 1))
+    assert (state["open"], state["forgotten"], state["told"]) == (0, 0, 1)
     refused = served.send("decide", "POST", "/studies", json=body | {"name": "other", "expire_reward": 2})
     assert refused.status_code == 422
     assert "expire_reward: expected a number in [0, 1], got 2" in refused.json()["error"]["message"]
-
-
-def test_rewards_that_could_teach_nothing_are_noted(served):
-    asked = served.ask(json={"count": 60}).json()["decisions"]
-    assert served.read("/studies/ads")["notes"] == []
-    served.tell({"batch": [{"ticket": decision["ticket"], "reward": 1.0} for decision in asked[:30]]})
-    (note,) = served.read("/studies/ads")["notes"]
-    assert note.startswith("every reward is 1, and 30 of 60 decisions have none")
 
 
 def test_samplers_and_searches_are_asked_and_told_too(served):
