@@ -116,8 +116,6 @@ ASKS = {
     "unknown in a batch": ("ads", {"batch": [{"number": 3}]}, "ArgumentError"),
     "all of a batch": ("seen", {"count": 3}, "ContextError"),
     "individuals": ("alike", {"contexts": [[0.1]] * 201}, "ArgumentError"),
-    "much for many": ("seen", {"contexts": [[0.1] * 1400] * 2, "count": 2000}, "ArgumentError"),
-    "features": ("seen", {"contexts": [[0.1] * 2000] * 2}, "ArgumentError"),
 }
 
 
