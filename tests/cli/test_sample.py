@@ -87,16 +87,6 @@ def test_a_group_of_one_row_ends_with_all_files_and_a_note():
     assert [group["risk"] for group in body["groups"] if group["group"] == "one"] == [None]
 
 
-@pytest.mark.parametrize("loss", ["log", "false_negative"])
-def test_small_groups_and_groups_with_a_single_label_end_well(loss):
-    groups = ["tiny"] * 2 + ["small"] * 5 + ["large"] * (N - 7)
-    frame = POOL.assign(g=groups, y=[0] * 7 + POOL["y"].tolist()[7:])
-    body = sampled(frame, "--loss", loss, "--batch", 4, "--reweighted", budget=100)
-    assert written() == FILES
-    assert len(body["groups"]) == 3
-    assert "the pool of 'tiny' is empty after 2 rows" in body["notes"]
-
-
 def test_the_final_model_is_saved_and_reweighting_changes_it():
     models = []
     for options in ([], ["--reweighted"]):
@@ -182,7 +172,6 @@ UNLABELLED = "if no row has a label yet, begin with: evenhand label"
             ["--label", "y"],
             "--label: expected a column with labels, got 'y'; every cell is empty;",
         ),
-        (POOL, [], "--label: expected a column with labels, got nothing; if no row"),
     ],
 )
 def test_a_pool_without_labels_is_sent_to_label(tmp_path, frame, options, words):
