@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from evenhand.service.routes.studies import StateOut
 from evenhand.studies.proofs.verify import check_receipt
 
 OWED = "owed its share"
@@ -78,6 +79,7 @@ def test_learned_bias_and_groups_are_in_the_state(served):
         ticket = served.ask("jobs", json={"contexts": [[1.0, i], [1.0, i + 1.0]]}).json()["ticket"]
         served.tell({"ticket": ticket, "reward": float(i)}, "jobs")
     state = served.read("/studies/jobs")
+    StateOut.model_validate(state)
     assert {row["group"] for row in state["bias"]} <= {"F", "M"}
     assert len(state["bias"]) >= 2
     assert [row["group"] for row in state["arms"]] == ["F", "M"]
