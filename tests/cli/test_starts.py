@@ -20,7 +20,7 @@ try:
 finally:
     print(*sys.modules, file=sys.stderr)
 """
-HEAVY = {*("fastapi", "joblib", "matplotlib", "numba", "pandas", "pyarrow", "scipy", "sklearn", "torch", "xarray")}
+HEAVY = {"fastapi", "joblib", "matplotlib", "numba", "pandas", "pyarrow", "scipy", "sklearn", "torch", "xarray"}
 PROBLEMS = {f"evenhand.{problem}" for problem in ("groups", "interventions", "sampling", "similarity")}
 
 
