@@ -483,15 +483,6 @@ def _with_jobs(path, features):
     return frame[[*features, "g", "y"]]
 
 
-@pytest.mark.parametrize("kept", [["model"], ["sampler", "model"]], ids=len)
-def test_a_file_that_holds_no_collection_is_refused(people, tmp_path, kept):
-    saved = eh.load(people / "out" / "collection.evenhand")
-    eh.save({name: saved[name] for name in kept}, tmp_path / "collection.evenhand")
-    refused(ArgumentError, "expected the folder that `evenhand sample` wrote", "certify", tmp_path, "--at-most", 0.3)
-    eh.save(saved["model"], tmp_path / "collection.evenhand")
-    refused(ArgumentError, "expected the folder that `evenhand sample` wrote", "certify", tmp_path, "--at-most", 0.3)
-
-
 @pytest.mark.compiled
 def test_repeats_say_whether_random_rows_are_as_good_and_write_nothing(people):
     usual = ["sample", people / "pool.csv", "--group", "g", "--label", "y", "--budget", 60, "--seed", 1]

@@ -51,13 +51,6 @@ def test_a_conversation(store):
         assert study.verify().ok
 
 
-def test_many_decisions_in_one_transaction(store):
-    rows = asked(store, "--count", "20")
-    assert [row["id"] for row in rows] == list(range(1, 21))
-    mine = eh.quotas.FairUCB({"a": 0.2, "b": 0.3}, seed=1)
-    assert [row["arm"] for row in rows] == [mine.ask().arm for _ in rows]
-
-
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [

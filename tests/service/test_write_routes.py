@@ -126,13 +126,6 @@ def test_a_sticky_key_has_its_decision_whatever_rows_are_lost_and_a_new_one_is_r
     assert served.read("/studies/bar")["decisions"] == 1
 
 
-def test_the_key_that_asked_and_told_is_in_the_log(served):
-    ticket = served.ask().json()["ticket"]
-    served.tell({"ticket": ticket, "reward": 1.0})
-    actors = [event.actor for event in served.app.state.sessions.open("ads").study.log.events()]
-    assert actors == [served.keys["decide"].split("_")[2], served.keys["report"].split("_")[2]]
-
-
 def test_forgetting_is_said_once_and_again(served):
     ticket = served.ask().json()["ticket"]
     answers = [served.send("report", "POST", "/studies/ads/forget", json={"ticket": ticket}).json() for _ in range(2)]
