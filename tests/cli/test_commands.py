@@ -392,16 +392,6 @@ def test_an_empty_value_is_refused_and_does_not_stand_for_none(named, arguments)
     refused(f"{named}: expected a value, got ''; leave it out if you mean none", *arguments)
 
 
-def test_one_share_for_all_is_owed_to_the_levels_of_a_parquet_column_that_never_appear(tmp_path):
-    column = pd.Categorical(["10", "9"] * 10, categories=["10", "9", "never"])
-    pd.DataFrame({"arm": column}).to_parquet(tmp_path / "log.parquet")
-    result = call("audit", tmp_path / "log.parquet", "--shares", "0.1", "--json")
-    assert result.exit_code == 1
-    body = json.loads(result.output)
-    assert [row["arm"] for row in body["arms"]] == ["9", "10", "never"]
-    assert (body["never_seen"], body["first_violation"]) == (["never"], [10, "never"])
-
-
 def test_simulated_rewards_have_intervals_and_the_cost_is_said_to_be_that_of_the_regrets(tmp_path):
     path = tmp_path / "p.toml"
     path.write_text("tolerance = 2\n[shares]\n0 = 0.3\n")
