@@ -131,6 +131,7 @@ def test_a_candidate_that_is_null_has_the_models_own_table():
 FAIR = {"policy": "quotas/fair-ucb", "shares": {"a": 0.2, "b": 0.3}}
 CSR = {"policy": "interventions/csr", **SEARCH}
 LEARN = {"policy": "quotas/fair-learn", "shares": [0.1, 0.1]}
+ALIKE = {"policy": "similarity/lipschitz-ucb", "dimension": 2}
 
 
 @pytest.mark.parametrize(
@@ -164,27 +165,11 @@ LEARN = {"policy": "quotas/fair-learn", "shares": [0.1, 0.1]}
             ArgumentError,
             "shares: expected 3, one for each arm",
         ),
-        ({"policy": "similarity/lipschitz-ucb", "dimension": 2.0}, ArgumentError, "dimension: expected a whole number"),
-        (
-            {"policy": "similarity/lipschitz-ucb", "dimension": 2, "margin": "no"},
-            ArgumentError,
-            "margin: expected true or false",
-        ),
-        (
-            {"policy": "similarity/lipschitz-ucb", "dimension": 2, "select": "two"},
-            ArgumentError,
-            "select: expected one of 'one', 'many'",
-        ),
-        (
-            {"policy": "similarity/lipschitz-ucb", "dimension": 10**4},
-            ArgumentError,
-            "numbers that the metric learner keeps",
-        ),
-        (
-            {"policy": "similarity/lipschitz-ucb", "dimension": 2, "metric": "learners/ucb1"},
-            RegistryError,
-            "no part is named 'learners/ucb1'",
-        ),
+        ({**ALIKE, "dimension": 2.0}, ArgumentError, "dimension: expected a whole number"),
+        ({**ALIKE, "margin": "no"}, ArgumentError, "margin: expected true or false"),
+        ({**ALIKE, "select": "two"}, ArgumentError, "select: expected one of 'one', 'many'"),
+        ({**ALIKE, "dimension": 10**4}, ArgumentError, "numbers that the metric learner keeps"),
+        ({**ALIKE, "metric": "learners/ucb1"}, RegistryError, "no part is named 'learners/ucb1'"),
         ({"policy": "similarity/known-reward-lipschitz", "theta": "abc"}, ArgumentError, "theta: expected"),
         (
             {"policy": "sampling/optimistic", "groups": 2, "model": "sampling/estimator-model"},

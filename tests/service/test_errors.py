@@ -56,7 +56,7 @@ TICKETS = {
 }
 
 
-@pytest.mark.parametrize(("route", "ticket"), TICKETS, ids="-".join)
+@pytest.mark.parametrize(("route", "ticket"), TICKETS)
 def test_a_ticket_that_is_not_open_is_refused_by_name(one, route, ticket):
     status, name, said = TICKETS[route, ticket]
     body = {"ticket": getattr(one, ticket)} | ({"reward": 0.0} if route == "tell" else {})
