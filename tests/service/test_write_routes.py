@@ -6,6 +6,7 @@ import pytest
 
 import evenhand as eh
 from evenhand.studies import Store, Study
+from tests.descriptions.test_policies import SEARCH
 from tests.service.conftest import POLICY
 
 SEEN = {"policy": "groups/linear-thompson", "groups": {"a": "F", "b": "M"}, "seed": 1}
@@ -157,20 +158,7 @@ def test_samplers_and_searches_are_asked_and_told_too(served):
     assert (draw["group"], draw["count"]) == ("F", 2)
     report = {"ticket": draw["ticket"], "X": [[0.0], [1.0]], "y": [0, 1]}
     assert served.tell(report, "draws").json()["status"] == "told"
-    tables = {"S": [0.5, 0.5], "W": [[0.9, 0.1], [0.2, 0.8]], "Y": [[0.7, 0.3], [0.4, 0.6]]}
-    model = {
-        "states": {"S": ["0", "1"], "W": ["0", "1"], "Y": ["0", "1"]},
-        "parents": {"S": [], "W": ["S"], "Y": ["W"]},
-        "tables": tables,
-    }
-    problem = {
-        "model": model,
-        "intervene": "W",
-        "sensitive": "S",
-        "outcome": "Y",
-        "candidates": {"as it is": None, "even": [[0.5, 0.5], [0.5, 0.5]]},
-    }
-    served.create("search", {"policy": "interventions/csr", "problem": problem, "tolerance": 0.1, "budget": 200})
+    served.create("search", {"policy": "interventions/csr", **SEARCH})
     allocation = served.ask("search").json()
     assert allocation["phase"] == 1
     assert set(allocation["frame"]) >= {"candidate", "count"}
