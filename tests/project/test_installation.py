@@ -20,18 +20,7 @@ from evenhand.extras import EXTRAS, optional
 REPOSITORY = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
 HOME = PROJECT["urls"]["Source"]
-MODEL = eh.interventions.CausalModel.from_tables(
-    states={"S": ["f", "m"], "V": [0, 1], "Y": [0, 1]},
-    parents={"S": [], "V": ["S"], "Y": ["V"]},
-    tables={"S": [0.5, 0.5], "V": [[0.2, 0.8], [0.4, 0.6]], "Y": [[0.7, 0.3], [0.1, 0.9]]},
-)
-PROBLEM = eh.interventions.Problem(
-    MODEL,
-    intervene="V",
-    sensitive="S",
-    outcome="Y",
-    candidates={"now": [[0.2, 0.8], [0.4, 0.6]], "even": [[0.5, 0.5], [0.5, 0.5]]},
-)
+PROBLEM = next(eh.interventions.SimulatedTrial._examples()).problem
 
 
 @pytest.mark.slow
@@ -49,7 +38,7 @@ def test_all_that_pip_installs_alone_is_enough_for_all_that_is_promised_of_it():
         ("pyarrow", "data", lambda folder: read_table(folder / "log.parquet")),
         ("pyarrow", "data", lambda folder: eh.audit.promise(str(folder / "*.parquet"), arm="arm", shares=0.1)),
         ("pooch", "data", lambda folder: fetching.fetch("nothing", "0", "http://localhost/nothing")),
-        ("highspy", "interventions", lambda folder: PROBLEM.allocate([1, 1], 10)),
+        ("highspy", "interventions", lambda folder: PROBLEM.allocate([1] * len(PROBLEM.candidates), 10)),
         ("sqlalchemy", "studies", lambda folder: eh.studies.__getattr__("Study")),
         ("fairlearn.metrics", "fairlearn", lambda folder: eh.sampling.fairness_report(None, [], [], groups=[])),
     ],
