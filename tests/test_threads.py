@@ -1,10 +1,7 @@
 """One object, many threads: ids are unique, rounds consecutive, promises kept, no reward lost, no state torn."""
 
 import copy
-import os
 import pickle
-import subprocess
-import sys
 import threading
 import time
 
@@ -282,22 +279,3 @@ def test_the_checker_finds_a_policy_without_a_lock(monkeypatch):
     policy = FairLearn(Slow(), [0.2, 0.2, 0.2])
     with pytest.raises(ContractError, match="breaks the contract, threads"):
         eh.check_policy(policy)
-
-
-UNDER_A_HOOK = """
-import sys, time
-from evenhand.threads import run_together
-sys.addaudithook(lambda event, arguments: time.sleep(1e-4) if event == "sys.settrace" else None)
-for _ in range(20):
-    assert run_together([int] * 8) == [0] * 8
-"""
-
-
-def test_threads_run_together_where_an_audit_hook_lets_others_go_on():
-    """A hook stays for the life of a process, so it gets one of its own; there coverage does not measure, whose trace
-    functions of all threads would be set at once, which ends some of them before they begin."""
-    variables = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
-    run = [sys.executable, "-W", "error", "-c", UNDER_A_HOOK]
-    ran = subprocess.run(run, capture_output=True, text=True, env=variables)
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stderr == ""

@@ -272,14 +272,6 @@ def test_one_row_stands_for_all_arms(name, form):
     assert talk(one, ONE_ROW[form](), 4) == talk(every, [ROW] * 3, 4)
 
 
-def test_a_dict_is_read_by_its_names():
-    one, other = linear(), linear()
-    assert talk(one, {"x": 0.2, "y": 0.4}) == talk(other, {"x": 0.2, "y": 0.4})
-    assert talk(one, {"y": 0.1, "x": 0.3}) == talk(other, [[0.3, 0.1]] * 3)
-    with pytest.raises(ContextError, match=r"contexts: expected the columns \['x', 'y'\], as before"):
-        one.ask({"x": 0.2, "z": 0.4})
-
-
 @pytest.mark.parametrize("contexts", [[0.1, 0.2, 0.3], np.zeros(3)])
 def test_as_many_numbers_as_arms_may_mean_either_and_are_refused(contexts):
     policy = linear()

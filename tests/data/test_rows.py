@@ -325,13 +325,6 @@ def test_models_and_candidates_are_read_by_the_names_of_arms():
         valued(model=CHANCES.rename(columns={"a": "c"}))
 
 
-def test_the_columns_of_a_fit_decide_in_a_prediction():
-    model = LogisticModel().fit(X, Y)
-    assert model.predict(X[["z", "x"]]).tolist() == model.predict(X).tolist()
-    again = LogisticModel().fit(X, Y).fit(X[["z", "x"]], Y)
-    assert again.coefficients.tolist() == model.fit(X, Y).coefficients.tolist()
-
-
 def test_the_means_of_a_frame_belong_to_the_arms_that_its_columns_name():
     world = ChangingArms(pd.DataFrame({"b": [0.1, 0.9], "a": [0.5, 0.5]}), [10])
     assert (world.arms, world.means.tolist()) == (("b", "a"), [[0.1, 0.5], [0.9, 0.5]])

@@ -52,6 +52,15 @@ def two_attributes(seed=0):
     return Problem(model, intervene="V", sensitive=["sex", "old"], outcome="Y", candidates=list(tables))
 
 
+def logged(log=None):
+    """A problem over a log of a model of which one table is known, and the whole problem that made the log."""
+    full = mediated(5)
+    parents = {node: full.model.parents[node] for node in ("S", "X", "V", "Y")}
+    partial = CausalModel.from_tables(full.model.states, parents, {"X": full.model.tables["X"]})
+    asked = {"intervene": "V", "sensitive": "S", "outcome": "Y", "candidates": list(full.tables)}
+    return Problem(partial, **asked, log=full.model.sample(300, seed=1) if log is None else log), full
+
+
 def as_groups(problem):
     """The values of S as tuples of state numbers, in the order of `problem.groups`."""
     s = problem.structure

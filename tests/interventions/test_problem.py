@@ -36,15 +36,6 @@ def test_outcomes_gaps_and_divergences_agree_with_enumeration(problem):
                 assert problem.gap_divergence[a, b][k, j] == pytest.approx(expected)
 
 
-def test_every_ordered_pair_of_values_counts_and_combinations_are_values():
-    assert len(PROBLEMS["three values"].gaps) == 6
-    problem = PROBLEMS["two attributes"]
-    assert problem.groups == (("f", 0), ("f", 1), ("m", 0), ("m", 1))
-    assert len(problem.pairs) == 12
-    for (a, b), gaps in problem.gaps.items():
-        np.testing.assert_allclose(gaps, -problem.gaps[b, a])
-
-
 def test_children_of_s_that_do_not_reach_the_outcome_are_left_out():
     problem = PROBLEMS["V below S"]
     assert problem.structure.children == ("X",)

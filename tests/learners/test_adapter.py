@@ -360,8 +360,3 @@ def test_a_function_that_takes_contexts_or_none_says_what_to_pass(contextual, ch
     if contextual:
         with pytest.raises(ArgumentError, match=r"^world: expected one that shows contexts, as this policy takes"):
             eh.check_policy(policy)
-
-
-def test_names_that_the_learner_gives_are_not_changed_by_the_check():
-    policy = DeadlineLearn(adapter(arms=["a", "b", "c"]), dict.fromkeys("abc", 0.1))
-    assert ("labels", "its learner names the arms") in {(one.name, one.skipped) for one in eh.check_policy(policy)}

@@ -288,16 +288,6 @@ def test_labels_without_names_are_of_two_people_in_two_files(tasks, tmp_path):
         queue.read_labels(frame.assign(label="high"))
 
 
-def test_a_line_separator_is_part_of_a_text_and_a_line_break_part_of_a_cell(tasks, tmp_path):
-    queue, (one, two, *_), _ = tasks
-    line = json.dumps({"id": one, "text": "a\u2028b\u0085", "label": "low"}, ensure_ascii=False)
-    (tmp_path / "lines.jsonl").write_text(line, encoding="utf-8")
-    (tmp_path / "cells.csv").write_text(f'id,text,label\n{two},"a\nb",low\nnobody,,low\n', encoding="utf-8")
-    assert queue.read_labels(tmp_path / "lines.jsonl")["told"] == 1
-    with pytest.raises(errors.UnknownTicketError, match=r"cells.csv, row 3, item 'nobody'"):
-        queue.read_labels(tmp_path / "cells.csv")
-
-
 def test_a_correction_that_makes_a_tie_asks_one_more():
     queue = made()
     (one,) = queue.ask(1)
