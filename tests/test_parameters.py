@@ -48,18 +48,6 @@ def test_a_clone_has_the_same_arguments_and_no_memory(name):
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_a_clone_decides_as_the_original_did_from_its_start(name):
-    policy, world = first_example(name)
-    twin = clone(policy)
-    said = []
-    for one in (policy, twin):
-        world.reset(7)
-        ticket = one.ask(*world.observe())
-        said.append(plain(ticket))
-    assert said[0] == said[1]
-
-
-@pytest.mark.parametrize("name", POLICIES)
 def test_parameters_can_be_set_to_what_they_are(name):
     policy, world = first_example(name)
     again = clone(policy)

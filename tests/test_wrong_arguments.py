@@ -274,20 +274,6 @@ CALLS = {
     "LabelQueue.read_labels": call(
         of_new(asked_queue, "read_labels"), path="/absent/absent.json", annotator=None, name=None, encoding=None
     ),
-    "EllipsoidDistance": call(similarity.EllipsoidDistance),
-    "MomentDistance": call(similarity.MomentDistance),
-    "PosteriorDistance": call(similarity.PosteriorDistance),
-    "ProjectedVolumeDistance": call(similarity.ProjectedVolumeDistance),
-    "KnownDistance": call(similarity.KnownDistance, A=[[1.0, 0.0], [0.0, 1.0]]),
-    "MahalanobisOracle": call(similarity.MahalanobisOracle, A=[[1.0, 0.0], [0.0, 1.0]]),
-    "LinearContexts": call(similarity.LinearContexts, theta=[0.5, 0.5], oracle=similarity.MahalanobisOracle(np.eye(2))),
-    "TableIndividuals": call(
-        similarity.TableIndividuals,
-        frame=PEOPLE,
-        features=["x", "z"],
-        reward="y",
-        oracle=similarity.MahalanobisOracle(np.eye(2)),
-    ),
     "PairQueue": call(similarity.PairQueue, features=X, rewards=Y * 0.5),
     "PairQueue.tell": call(
         told(lambda: similarity.PairQueue(X, Y * 0.5, individuals=3, seed=1), "ticket"),
@@ -296,9 +282,6 @@ CALLS = {
     ),
     "Scale": call(similarity.Scale, centre=[0.0, 0.0], unit=[1.0, 1.0], features=["x", "z"]),
     "Scale.of": call(similarity.Scale.of, people=PEOPLE[["x", "z"]]),
-    "fair_distribution": call(similarity.fair_distribution, rewards=[0.1, 0.5], distances=[[0.0, 0.2], [0.2, 0.0]]),
-    "regret_bound": call(similarity.regret_bound, A=np.eye(2), individuals=3, rounds=10, precision=0.1),
-    "violations_bound": call(similarity.violations_bound, A=np.eye(2), individuals=3, precision=0.1),
     "simulate": call(
         simulation.simulate,
         policies=POLICY.fresh(),

@@ -7,6 +7,7 @@ from scipy import stats
 from evenhand.kernels.compose import OPEN, LazyKernel, bind, entry, fingerprint, kernel
 from evenhand.kernels.random import below, beta, gamma, normal, uniform
 from evenhand.learners import UCB1
+from evenhand.learners.indices import untried
 from evenhand.rng import child, generator, stream
 
 pytestmark = pytest.mark.compiled
@@ -110,6 +111,19 @@ def test_streams_are_named_by_seed_and_path():
     assert len({child(1), child(2), child(1, 0), child(1, 1), child(1, 0, 1)}) == 5
     assert child(1, 0) == child(1, 0) >= 0
     assert generator(1, 2).random() == generator(1, 2).random() != generator(1, 3).random()
+
+
+@pytest.mark.parametrize(
+    ("pulls", "waiting", "arm"),
+    [
+        ([0, 0, 0], [1, 0, 0], 1),
+        ([0, 0, 0], [2, 1, 1], 1),
+        ([1, 0, 0], [0, 1, 0], 2),
+        ([1, 0, 0], [0, 1, 1], -1),
+    ],
+)
+def test_the_arm_to_try_first(pulls, waiting, arm):
+    assert untried(np.array(pulls), np.array(waiting)) == arm
 
 
 def test_an_entry_runs_as_plain_python_at_first_and_gives_the_same_numbers_compiled():

@@ -47,7 +47,10 @@ WRONG = {
     "delta": [*NUMBER, None, 0, 1],
     "details": [*FLAG, None],
     "dimension": [*WHOLE, None, 0, 10**12],
-    "distances": [*TABLES, None, [[np.nan, 0.1], [0.1, 0]], [[0, 0.1], [0.1, -5]], [[0, 0.1]], np.zeros((3, 3))],
+    "distances": [
+        *(*TABLES, None, [[np.nan, 0.1], [0.1, 0]], [[0, 0.1], [0.1, -5]], [[0, 0.1]], np.zeros((3, 3))),
+        *([[0, 0.2], [0.1, 0]], [[0, -0.1], [-0.1, 0]], [[0, np.inf], [0.1, 0]]),
+    ],
     "error_rate": [*NUMBER, None, 0.5],
     "features": ["ab", [], None, 3, ["a", "a"]],
     "individuals": [*WHOLE, 0, 10**9],
@@ -180,12 +183,6 @@ LEARNED = {
         lambda one: MahalanobisOracle(A),
         {"contexts": PAIR, "probabilities": [0.5, 0.5]},
         {"contexts": [*TABLES, None, [[1.0]]], "probabilities": [*ROW, None, [0.5], [-0.1, 0.5], [0.5, 1.1]]},
-    ),
-    "an oracle's distances": (
-        lambda: None,
-        lambda one: MahalanobisOracle(A).distances,
-        {"contexts": PAIR},
-        {"contexts": [*TABLES, None, [[1.0]]]},
     ),
 }
 

@@ -88,6 +88,7 @@ def test_certified_intervals_hold_the_truth_and_close_around_it(name, structure)
 
 
 @pytest.mark.compiled
+@pytest.mark.nightly
 def test_moments_and_projected_volume_need_far_fewer_verdicts_than_the_ellipsoid():
     A = np.array([[0.4, 0.1, 0], [0, 0.3, 0], [0, 0, 0.2]])
     given = {name: train(make(radius=1.0), A, 1500, rng=np.random.default_rng(2))[0] for name, make in LEARNERS.items()}
