@@ -32,22 +32,6 @@ def texts(params):
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_a_clone_has_the_same_arguments_and_no_memory(name):
-    policy, world = first_example(name)
-    world.reset(1)
-    ticket = policy.ask(*world.observe())
-    policy.tell(ticket, *world.respond(ticket))
-    assert policy._has_history
-    twin = clone(policy)
-    assert type(twin) is type(policy)
-    assert twin is not policy
-    assert not twin._has_history
-    if not name.startswith("sampling/"):  # a sampler's model is the one that it trains
-        assert texts(twin.get_params()) == texts(policy.get_params())
-    assert list(twin.get_params(deep=False)) == list(policy.config())
-
-
-@pytest.mark.parametrize("name", POLICIES)
 def test_parameters_can_be_set_to_what_they_are(name):
     policy, world = first_example(name)
     again = clone(policy)

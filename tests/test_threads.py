@@ -72,10 +72,8 @@ def worst_shortfall(promise, decisions):
         FairLearn(Slow(), [0.3, 0.3, 0.3]),
         FairLearn(Adapter(Slow(), choose=Slow.choose, update=Slow.update), [0.3, 0.3, 0.3]),
         DeadlineLearn(Slow(), ["1/3", "1/3", "1/3"]),
-        FairLearn(KLUCB(), [0.3, 0.3, 0.3]),
-        FairUCB([0.3, 0.3, 0.3]),
     ],
-    ids=["python", "adapter", "deadline", "kl-ucb", "ucb"],
+    ids=["python", "adapter", "deadline"],
 )
 def test_many_threads_keep_the_promise_and_lose_nothing(policy):
     said = run_together([lambda: talk(policy)] * THREADS)
@@ -87,9 +85,7 @@ def test_many_threads_keep_the_promise_and_lose_nothing(policy):
     pulls = [sum(decision.arm == arm for decision in decisions) for arm in policy.arms]
     assert list(policy.pulls.values()) == pulls
     assert worst_shortfall(policy.promise, decisions) < 1 + 1e-9  # r_i t - N_i < 1, as floor(r_i t) <= N_i
-    learner = getattr(policy.learner, "learner", policy.learner)
-    told = learner.told if isinstance(learner, Slow) else learner.engine.state.pulls.tolist()
-    assert told == pulls
+    assert getattr(policy.learner, "learner", policy.learner).told == pulls
 
 
 @pytest.mark.parametrize("entry", POLICIES, ids=lambda entry: entry.name)

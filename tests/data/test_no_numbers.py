@@ -52,11 +52,8 @@ POLICIES = {
     "FairUCB": (FairUCB([0.2, 0.2]), ()),
     "FairLearn over a Python learner": (FairLearn(Stubborn(0), [0.2, 0.2]), ()),
     "DeadlineLearn": (DeadlineLearn(UCB1(), [0.2, 0.2]), ()),
-    "HorizonFairUCB": (HorizonFairUCB([0.2, 0.2], 10), ()),
-    "LFG": (LFG([0.2, 0.2]), ()),
     "Thompson": (Thompson(arms=2), ()),
     "TopInterval": (TopInterval(PAIR), (ROWS,)),
-    "GroupFairTopInterval": (GroupFairTopInterval(PAIR, "F"), (ROWS,)),
     "NaiveFair": (NaiveFair(PAIR), (ROWS,)),
     "LipschitzUCB": (LipschitzUCB(2, seed=1), (ROWS,)),
 }
@@ -89,6 +86,7 @@ TABLES = [
     np.ma.masked_array(np.eye(2), mask=np.eye(2)),
     np.eye(2).astype("V8"),
     np.eye(2) * np.longdouble("1e4000"),
+    np.eye(2) * 1e200,
     [[10**400, 0.0], [0.0, 1.0]],
     [[None, 0.0], [0.0, 1.0]],
     [[1.0, 0.0], [1.0]],
@@ -97,7 +95,7 @@ TABLES = [
 ]
 
 
-@pytest.mark.parametrize("name", ["TopInterval", "GroupFairTopInterval", "NaiveFair", "LipschitzUCB"])
+@pytest.mark.parametrize("name", ["TopInterval", "NaiveFair", "LipschitzUCB"])
 @pytest.mark.parametrize("table", TABLES, ids=named)
 def test_a_table_with_what_is_no_number_shows_no_contexts(name, table):
     policy = POLICIES[name][0]

@@ -163,7 +163,7 @@ def test_undetermined_features_have_no_interval():
     assert (table["low"][[0, 2]] <= table["bias"][[0, 2]]).all()
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_group_that_is_not_known_yet_has_an_interval_without_ends(seed):
     policy = GroupFairTopInterval({"a": "men", "b": "women"}, seed=seed)
     for reward in (1.0, 1.0):

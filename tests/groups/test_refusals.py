@@ -94,29 +94,6 @@ def test_groups_are_named_once_and_in_an_order(groups, match):
         TopInterval(groups)
 
 
-BAD_CONTEXTS = [
-    None,
-    np.ones((2, 2)),
-    np.ones((3, 3)),
-    np.ones(3),
-    [[1, 2], [3, math.nan], [5, 6]],
-    [[1, math.inf]] * 3,
-    [[1, 1e200]] * 3,
-    "x",
-]
-
-
-@pytest.mark.parametrize("contexts", BAD_CONTEXTS)
-@pytest.mark.parametrize("groups", [None, ["r", "s", "s"]])
-def test_contexts(contexts, groups):
-    policy = GroupFairTopInterval(G, "s", seed=1)
-    policy.tell(policy.ask(np.ones((3, 2))), 1.0)
-    before = to_bytes(policy)
-    with pytest.raises(ContextError, match="contexts"):
-        policy.ask(contexts, groups=groups)
-    assert to_bytes(policy) == before
-
-
 @pytest.mark.parametrize(
     ("groups", "error"),
     [

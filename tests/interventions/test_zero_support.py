@@ -8,7 +8,7 @@ from evenhand.errors import ArgumentError
 from evenhand.interventions import CSR, SRIS, CausalModel, Problem, SimulatedTrial, TwoStageCSR
 from evenhand.interventions.measures import EvidenceDraws, replay
 from evenhand.rng import generator
-from tests.interventions.examples import logged, mediated
+from tests.interventions.examples import logged, mediated, straight
 
 WORLD = next(SimulatedTrial._examples())
 MODEL = WORLD.problem.model
@@ -17,19 +17,13 @@ ASKED = {"intervene": "dose", "sensitive": "sex", "outcome": "cured"}
 
 
 def test_a_rule_that_looks_at_s_is_searched_beside_a_table_and_refused_alone():
-    model = CausalModel.from_tables(
-        {"S": [0, 1], "V": [0, 1], "Y": [0, 1]},
-        {"S": [], "V": ["S"], "Y": ["V"]},
-        {"S": [0.5, 0.5], "V": [[0.5, 0.5], [0.5, 0.5]], "Y": [[0.8, 0.2], [0.3, 0.7]]},
-    )
-    two = {"intervene": "V", "sensitive": "S", "outcome": "Y"}
-    tables = {"half": model.tables["V"], "split": {"S": {0: 0, 1: 1}}, "all": 1}
-    problem = Problem(model, **two, candidates=tables)
+    split = {"S": {0: 0, 1: 1}}
+    problem = straight({"half": [[0.5, 0.5]] * 2, "split": split, "all": 1}, outcome=[[0.8, 0.2], [0.3, 0.7]])
     search = CSR(problem, tolerance=0.2, budget=4000)
     replay(search, EvidenceDraws(problem.cells), generator(2))
     assert search.recommend()[:2] == ("all", "certified")
     assert search.dropped[1][1] == "gap above the tolerance"
-    alone = Problem(model, **two, candidates={"split": {"S": {0: 0, 1: 1}}, "all": 1})
+    alone = straight({"split": split, "all": 1}, outcome=[[0.8, 0.2], [0.3, 0.7]])
     for make in (CSR, TwoStageCSR):
         with pytest.raises(ArgumentError, match=r"candidates\['split'\]: expected a candidate whose trials can show"):
             make(alone, tolerance=0.2, budget=4000)

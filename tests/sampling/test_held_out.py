@@ -77,8 +77,3 @@ def test_pairs_name_classes_however_they_are_written():
             label_pairs(images, [1, 2, 1, 2], {"p": pair})
     with pytest.raises(ArgumentError, match="groups may not overlap: it is in 'p' as well"):
         label_pairs(images, [1, 2, 1, 2], {"p": (1, 2), "q": ("1", 2)})
-
-
-def test_a_sampler_of_other_groups_is_refused():
-    with pytest.raises(ArgumentError, match=r"sampler: expected one of the groups \[1, 2\]"):
-        LabelQueue(range(4), np.eye(4), groups=[1, 2, 1, 2], sampler=UniformSampler(["1", "02"], seed=1))

@@ -181,13 +181,6 @@ def test_opposite_verdicts_about_people_who_are_alike_are_refused_within_one_rep
     assert policy.metric.contradictions() == []
 
 
-def test_pairs_with_metrics_of_their_own_may_be_judged_otherwise():
-    learner = MomentDistance(radius=2.0, shared=False)
-    learner.begin(2, 3)
-    learner.verdict([1.0, 0.0], ORIGIN, 0.3, unfair=True, pair=0)
-    learner.verdict([1.0, 0.0], ORIGIN, 0.3, unfair=False, pair=1)
-
-
 @pytest.mark.parametrize(
     ("make", "silence", "precision"),
     [

@@ -158,20 +158,6 @@ def test_contradictions_lists_what_a_robust_learner_swallowed():
     assert learner.contradictions() == [wrong]
 
 
-@every
-def test_saved_and_loaded_continues_exactly(make):
-    A, rng = np.array([[0.4, 0.1], [0, 0.3]]), np.random.default_rng(6)
-    learner = make(radius=1.0)
-    train(learner, A, 60, rng=rng)
-    other = from_bytes(to_bytes(learner))
-    assert to_bytes(other) == to_bytes(learner)
-    state = rng.bit_generator.state
-    train(learner, A, 60, rng=rng)
-    rng.bit_generator.state = state
-    train(other, A, 60, rng=rng)
-    assert to_bytes(other) == to_bytes(learner)
-
-
 def test_copies_learn_apart_and_share_nothing():
     learner = EllipsoidDistance(radius=1.0, shared=False)
     learner.begin(2, 3)
