@@ -10,9 +10,9 @@ import pytest
 
 from evenhand.arguments import as_float, is_whole
 from evenhand.errors import ArgumentError, ContextError, RewardError
-from evenhand.groups import GroupFairTopInterval, NaiveFair, TopInterval
+from evenhand.groups import NaiveFair, TopInterval
 from evenhand.learners import UCB1, Thompson
-from evenhand.quotas import LFG, DeadlineLearn, FairLearn, FairUCB, HorizonFairUCB
+from evenhand.quotas import DeadlineLearn, FairLearn, FairUCB
 from evenhand.sampling import OptimisticSampler
 from evenhand.similarity import LipschitzUCB
 from tests.naming import named

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evenhand.errors import ArgumentError, ClosedTicketError, TableError, TicketError, UnknownTicketError
+from evenhand.errors import ArgumentError, ClosedTicketError, TableError, TicketError
 from evenhand.interventions import CSR, SRIS, OneShot, SimulatedTrial, TwoStageCSR
 from evenhand.interventions.measures import EvidenceDraws
 from evenhand.interventions.program import phase_count, phase_sizes, rounded

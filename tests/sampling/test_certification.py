@@ -6,11 +6,8 @@ from sklearn.naive_bayes import GaussianNB
 
 from evenhand.errors import (
     ArgumentError,
-    ClosedTicketError,
     ContextError,
     ExhaustedError,
-    UnknownArmError,
-    UnknownTicketError,
 )
 from evenhand.sampling import (
     ArrayPool,

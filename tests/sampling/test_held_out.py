@@ -7,9 +7,7 @@ import pytest
 from evenhand.errors import ArgumentError, TableError
 from evenhand.sampling import (
     ArrayPool,
-    LabelQueue,
     TablePool,
-    UniformSampler,
     fairness_report,
     group_errors,
     label_pairs,

@@ -1,7 +1,5 @@
 """The conversation: tickets, rows, labels, budgets, pools that run dry, and the rule of each scheme."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -18,9 +16,7 @@ from evenhand.errors import (
     ExhaustedError,
     ModelError,
     SharesError,
-    TicketError,
     UnknownArmError,
-    UnknownTicketError,
 )
 from evenhand.sampling import (
     ArrayPool,

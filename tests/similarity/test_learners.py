@@ -8,7 +8,6 @@ from scipy.optimize import linprog
 
 from evenhand.kernels.compose import entry, kernel
 from evenhand.kernels.halfspaces import EMPTY, Simplex, simplex, support
-from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.similarity import EllipsoidDistance, MomentDistance, ProjectedVolumeDistance
 from tests.naming import named
 
