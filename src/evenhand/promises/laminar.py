@@ -53,6 +53,10 @@ r_k A_k - a - N_k. As all floors were kept, x_k <= 1 - 1/q_k; as arm i is at its
 x_i <= -(a + b + c_i). So s <= R s + X - (a + b + c_i). And D_i(s) >= 1 says r_i (A_i + s) >= 1 + a + b + c_i (A_i + 1),
 so r_i s >= 1 + a + b + c_i. Together they contradict the condition. QED.
 
+In general such promises cannot be kept. Let "a" have a share and a cap of 1/2, "b" and "c" of 1/4 each, beside an arm
+that is always on offer: by an exhaustive search some choice of what is on offer breaks the promise within 12 rounds,
+whatever the rule does.
+
 Windows. A token with c rounds left and window w is served once in every b <= w rounds, the b of a chain in which each
 divides the next. If everything is on offer, m = 1 and s >= need(s) + J(s) for every s, the windows have a cyclic
 schedule and the floors fit into the rounds that it leaves free.
