@@ -21,9 +21,20 @@ a basis of S for D_0, extended for D_1, D_2, ..., smaller sets first so that it 
 falls by m, from at most m (s + 1). Else C spans S at s, and need afterwards is at most what it was with one play of all
 of S taken off, need(s) <= m s. QED.
 
-Caps with m = 1 and everything on offer (r_i <= c_i, sum c >= 1, r_Q at most the sum of its arms' caps): a proposal may
-be granted iff its cap has room and G >= 0 after it. With m > 1 also H(s) = sum_i min(s, U_i - N_i) - m s >= 0, where
-U_i is what the cap of i allows in s rounds, and dem_Q(s) <= sum_{i in Q} min(s, U_i - N_i).
+Before the first round this says that the rates of the roots, each the larger of its share and the sum of the rates
+inside it, add up to at most m. The forced play is that of the arms that are due first, smaller sets before larger ones.
+
+Caps with m = 1 and everything on offer (r_i <= c_i, sum c >= 1 where an arm without a cap counts as 1, r_Q at most the
+sum of its arms' caps): a proposal may be granted iff its cap has room and G >= 0 after it.
+
+Proof. Some arm is below its cap. Play such an arm that lowers need(s) at the earliest s where any does. Before that s,
+all of need(s) is due to disjoint sets Q of arms at their caps, whose plays are at least sum ceil(c_i (t + 1)) >= r_Q (t
++ 1), so that need(s) is at most the sum of their r_Q (s - 1), and that at most s - 1. QED.
+
+With m > 1 also H(s) = sum_i min(s, U_i - N_i) - m s >= 0, where U_i is what the cap of i allows in s rounds, and
+dem_Q(s) <= sum_{i in Q} min(s, U_i - N_i). This is not proved; it agreed with an exhaustive search in every case that
+was tried. Where arms come and go the same rule holds if every offer has min(m, |S|) arms without caps and capped arms
+have no share.
 
 Caps with m = 1 while arms come and go. A round is excused if every arm on offer is at its cap: the play in it counts
 for no cap. Both clocks of an arm go on, so that an excused round gives no room that plays were not kept from. Without a
@@ -42,10 +53,25 @@ r_k A_k - a - N_k. As all floors were kept, x_k <= 1 - 1/q_k; as arm i is at its
 x_i <= -(a + b + c_i). So s <= R s + X - (a + b + c_i). And D_i(s) >= 1 says r_i (A_i + s) >= 1 + a + b + c_i (A_i + 1),
 so r_i s >= 1 + a + b + c_i. Together they contradict the condition. QED.
 
+In general such promises cannot be kept. Let "a" have a share and a cap of 1/2, "b" and "c" of 1/4 each, beside an arm
+that is always on offer: by an exhaustive search some choice of what is on offer breaks the promise within 12 rounds,
+whatever the rule does.
+
 Windows. A token with c rounds left and window w is served once in every b <= w rounds, the b of a chain in which each
-divides the next. If everything is on offer and s >= need(s) + J(s) for every s, the windows have a cyclic schedule and
-the floors fit into the rounds that it leaves free. Where arms come and go and every window is at least as long as there
-are arms with windows, all windows can be kept iff by every s at most m s tokens are due, each counted once.
+divides the next. If everything is on offer, m = 1 and s >= need(s) + J(s) for every s, the windows have a cyclic
+schedule and the floors fit into the rounds that it leaves free.
+
+Proof. Let x_i be the latest free residue up to c_i. All rounds in (x_i + j b_i, c_i + j b_i] are taken by windows. From
+an s inside such an interval go to the end s* of the run of taken rounds; it ends if anything else is due. The rounds
+that windows take by s are J(s*) - (s* - s), and need(s) <= need(s*) <= s* - J(s*). QED.
+
+Where arms come and go and every window is at least as long as there are arms with windows, all windows can be kept iff
+by every s at most m s tokens are due, each counted once. With m = 1 no shorter windows can be kept; with m > 1, windows
+of at least ceil(k / m) rounds, for k windows, can.
+
+Proof, necessary. Let w_1 be shorter than the number of arms. Offer arm 1 and one other arm. Either the other arm is
+played and arm 1 loses a round, or arm 1 is played and the other arm loses a round for good. So w_1 - 1 other arms bring
+arm 1 to its last round again and again, and each time one more arm, offered with it, loses a round. QED.
 
 The look. G falls only at deadlines. With the floors r s - a - N in the place of whole plays G would be concave with a
 slope of m - R >= 0 in the end, R the largest rate of all that is owed; it would never fall. G passes that by less than
