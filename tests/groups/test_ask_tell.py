@@ -78,14 +78,12 @@ def test_quotas_compose_and_both_promises_hold():
     shares = [0.08] * 6
     policies = {
         "both": DeadlineLearn(GroupFairTopInterval(world.groups, "sensitive", horizon=4000), shares),
-        "fair alone": GroupFairTopInterval(world.groups, "sensitive", horizon=4000),
         "quota alone": DeadlineLearn(TopInterval(world.groups), shares),
     }
     assert all(policy._kernels is not None and traits_of(policy).compiled for policy in policies.values())
     history = eh.simulate(policies, world, rounds=4000, replications=20, seed=3, jobs=1)
-    assert float(history.violations.sel(policy=["both", "quota alone"]).max()) == 0
+    assert float(history.violations.max()) == 0
     assert float(history.worst_shortfall.sel(policy="both").max()) < 1
-    assert float(history.violations.sel(policy="fair alone").max()) > 0
     last = history.isel(round=-1).mean("replication")
     lost = {name: float(last.true_regret.sel(policy=name)) for name in policies}
     assert lost["both"] < 0.7 * lost["quota alone"]

@@ -132,13 +132,6 @@ def test_features_keep_the_names_of_the_contexts(around, tmp_path):
     assert getattr(made, "learner", made).bias(features=["a", "b"])["feature"].tolist() == ["a", "b", "intercept"]
 
 
-def test_a_column_named_intercept_beside_the_intercept_leaves_numbers():
-    policy = GroupFairTopInterval(["x", "y"], intercept=True, seed=1)
-    for age in range(12):
-        policy.tell(policy.ask(pd.DataFrame({"intercept": [age, 1.0], "debt": [1.0, 2.0 * age]})), 1.0)
-    assert policy.bias()["feature"].tolist() == [0, 1, "intercept"]
-
-
 @pytest.mark.parametrize("around", [lambda policy: policy, wrapped], ids=["alone", "under a quota"])
 def test_features_have_the_names_of_the_encoder(around):
     encoder = eh.Encoder({"job": ["none", "some"], "age": None})
@@ -170,7 +163,7 @@ def test_undetermined_features_have_no_interval():
     assert (table["low"][[0, 2]] <= table["bias"][[0, 2]]).all()
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_group_that_is_not_known_yet_has_an_interval_without_ends(seed):
     policy = GroupFairTopInterval({"a": "men", "b": "women"}, seed=seed)
     for reward in (1.0, 1.0):

@@ -33,32 +33,47 @@ def test_delta(cls, delta):
         cls(G, delta=delta)
 
 
+WHO = "(groups|arms): expected"
+
+
+def begun():
+    policy = TopInterval(G)
+    policy.ask(np.ones((3, 2)))
+    return policy
+
+
 @pytest.mark.parametrize(
-    ("name", "value"),
+    ("make", "match"),
     [
-        ("noise_scale", 0.0),
-        ("horizon", 0),
-        ("preset", "mine"),
-        ("intercept", "yes"),
-        ("cold_start", "warm"),
-        ("exploration", 0.0),
-        ("exploration", "often"),
+        *((lambda groups=groups: TopInterval(groups), WHO) for groups in ("abc", 5, None, {}, ["s"])),
+        *((lambda groups=groups: TopInterval(groups), WHO) for groups in ({"a": 1.5, "b": "r"}, {"a": None, "b": "r"})),
+        (lambda: TopInterval([[], "r"]), WHO),
+        (lambda: TopInterval(G, noise_scale=0.0), "noise_scale"),
+        (lambda: TopInterval(G, horizon=0), "horizon"),
+        (lambda: TopInterval(G, preset="mine"), "preset"),
+        (lambda: TopInterval(G, preset="authors"), "horizon"),
+        (lambda: TopInterval(G, intercept="yes"), "intercept"),
+        (lambda: TopInterval(G, cold_start="warm"), "cold_start"),
+        (lambda: TopInterval(G, exploration=0.0), "exploration"),
+        (lambda: TopInterval(G, exploration="often"), "exploration"),
+        (lambda: LinearThompson(G, spread=0.0), "spread"),
+        (lambda: GroupFairTopInterval(G, "nobody"), "sensitive"),
+        (lambda: GroupFairTopInterval(["x", "y", "z"], "x"), "exactly two groups"),
+        (lambda: GroupFairTopInterval(["x", "x"]), "at least two groups"),
+        (lambda: GroupFairTopInterval(G, "s", mean_reward=3.0), "mean_reward"),
+        (lambda: GroupFairTopInterval(G, mean_reward=math.nan), "mean_reward"),
+        (lambda: GroupFairTopInterval(G, within="ring"), "within"),
+        (lambda: NaiveFair(G, "fair"), "group_odds"),
+        (lambda: NaiveFair(G, inner=3), "inner"),
+        (lambda: NaiveFair(G, inner=TopInterval(["s", "r"])), "inner"),
+        (lambda: NaiveFair(G, inner=NaiveFair(G)), "inner"),
+        (lambda: NaiveFair(G, inner=begun()), "neither decided nor learned"),
+        (lambda: Ledger(G).add("z", 1.0), "arm"),
     ],
 )
-def test_settings(name, value):
-    with pytest.raises(ArgumentError, match=name):
-        TopInterval(G, **{name: value})
-
-
-def test_authors_need_a_horizon():
-    with pytest.raises(ArgumentError, match="horizon"):
-        TopInterval(G, preset="authors")
-
-
-@pytest.mark.parametrize("groups", ["abc", 5, None, {}, ["s"], {"a": 1.5, "b": "r"}, {"a": None, "b": "r"}, [[], "r"]])
-def test_groups(groups):
-    with pytest.raises(ArgumentError):
-        TopInterval(groups)
+def test_what_cannot_be_made(make, match):
+    with pytest.raises(ArgumentError, match=match):
+        make()
 
 
 @pytest.mark.parametrize(
@@ -80,59 +95,6 @@ def test_groups(groups):
 def test_groups_are_named_once_and_in_an_order(groups, match):
     with pytest.raises(ArgumentError, match=f"groups: expected.*{match}"):
         TopInterval(groups)
-
-
-def test_group_fair():
-    with pytest.raises(UnknownArmError, match="sensitive"):
-        GroupFairTopInterval(G, "nobody")
-    with pytest.raises(ArgumentError, match="exactly two groups"):
-        GroupFairTopInterval(["x", "y", "z"], "x")
-    with pytest.raises(ArgumentError, match="at least two groups"):
-        GroupFairTopInterval(["x", "x"])
-    with pytest.raises(ArgumentError, match="mean_reward"):
-        GroupFairTopInterval(G, "s", mean_reward=3.0)
-    with pytest.raises(ArgumentError, match="mean_reward"):
-        GroupFairTopInterval(G, mean_reward=math.nan)
-    with pytest.raises(ArgumentError, match="within"):
-        GroupFairTopInterval(G, within="ring")
-
-
-def test_naive_fair():
-    with pytest.raises(ArgumentError, match="group_odds"):
-        NaiveFair(G, "fair")
-    with pytest.raises(ArgumentError, match="inner"):
-        NaiveFair(G, inner=3)
-    with pytest.raises(ArgumentError, match="inner"):
-        NaiveFair(G, inner=TopInterval(["s", "r"]))
-    with pytest.raises(ArgumentError, match="inner"):
-        NaiveFair(G, inner=NaiveFair(G))
-    begun = TopInterval(G)
-    begun.ask(np.ones((3, 2)))
-    with pytest.raises(ArgumentError, match="neither decided nor learned"):
-        NaiveFair(G, inner=begun)
-
-
-BAD_CONTEXTS = [
-    None,
-    np.ones((2, 2)),
-    np.ones((3, 3)),
-    np.ones(3),
-    [[1, 2], [3, math.nan], [5, 6]],
-    [[1, math.inf]] * 3,
-    [[1, 1e200]] * 3,
-    "x",
-]
-
-
-@pytest.mark.parametrize("contexts", BAD_CONTEXTS)
-@pytest.mark.parametrize("groups", [None, ["r", "s", "s"]])
-def test_contexts(contexts, groups):
-    policy = GroupFairTopInterval(G, "s", seed=1)
-    policy.tell(policy.ask(np.ones((3, 2))), 1.0)
-    before = to_bytes(policy)
-    with pytest.raises(ContextError, match="contexts"):
-        policy.ask(contexts, groups=groups)
-    assert to_bytes(policy) == before
 
 
 @pytest.mark.parametrize(
@@ -173,31 +135,31 @@ def test_beyond_the_horizon(make):
     assert to_bytes(policy) == before
 
 
-def test_bias():
+def test_a_bias_of_nothing():
     policy = GroupFairTopInterval(G, "s", seed=1)
     with pytest.raises(ArgumentError, match="contexts"):
         policy.bias()
     policy._begin(2)
     with pytest.raises(ArgumentError, match="nothing has been told"):
         policy.bias()
+
+
+@pytest.mark.parametrize(
+    ("given", "match"),
+    [
+        ({"reference": "q"}, "reference"),
+        ({"reference": 3.5}, "reference"),
+        ({"level": 1.0}, "level"),
+        ({"balance": "rows"}, "balance"),
+        *(({"features": features}, "features") for features in (["one"], ["one", "one"], "ab", 2)),
+        ({"features": ["one", "intercept"]}, "differ from 'intercept'"),
+    ],
+)
+def test_bias(given, match):
+    policy = GroupFairTopInterval(G, "s", intercept=True, seed=1)
     policy.tell(policy.ask(np.ones((3, 2))), 1.0)
-    with pytest.raises(UnknownArmError, match="reference"):
-        policy.bias("q")
-    with pytest.raises(ArgumentError, match="level"):
-        policy.bias(level=1.0)
-    with pytest.raises(ArgumentError, match="balance"):
-        policy.bias(balance="rows")
-    with pytest.raises(ArgumentError, match="features"):
-        policy.bias(features=["one"])
-    for features in (["one", "one"], "ab", 2):
-        with pytest.raises(ArgumentError, match="features"):
-            policy.bias(features=features)
-    with pytest.raises(ArgumentError, match="reference"):
-        policy.bias(3.5)
-    constant = GroupFairTopInterval(G, "s", intercept=True, seed=1)
-    constant.tell(constant.ask(np.ones((3, 1))), 1.0)
-    with pytest.raises(ArgumentError, match="differ from 'intercept'"):
-        constant.bias(features=["intercept"])
+    with pytest.raises(ArgumentError, match=match):
+        policy.bias(**given)
 
 
 @pytest.mark.parametrize(
@@ -268,13 +230,3 @@ def test_contexts_too_wide_for_memory():
     with pytest.raises(ContextError, match=r"contexts: expected at most .* features for 3 arms"):
         policy.ask(np.ones((3, 30_000)))
     policy.ask(np.ones((3, 2)))
-
-
-def test_ledger():
-    with pytest.raises(UnknownArmError, match="arm"):
-        Ledger(G).add("z", 1.0)
-
-
-def test_thompson_spread():
-    with pytest.raises(ArgumentError, match="spread"):
-        LinearThompson(G, spread=0.0)
