@@ -7,9 +7,7 @@ import pytest
 from evenhand.errors import ArgumentError, TableError
 from evenhand.sampling import (
     ArrayPool,
-    LabelQueue,
     TablePool,
-    UniformSampler,
     fairness_report,
     group_errors,
     label_pairs,
@@ -77,8 +75,3 @@ def test_pairs_name_classes_however_they_are_written():
             label_pairs(images, [1, 2, 1, 2], {"p": pair})
     with pytest.raises(ArgumentError, match="groups may not overlap: it is in 'p' as well"):
         label_pairs(images, [1, 2, 1, 2], {"p": (1, 2), "q": ("1", 2)})
-
-
-def test_a_sampler_of_other_groups_is_refused():
-    with pytest.raises(ArgumentError, match=r"sampler: expected one of the groups \[1, 2\]"):
-        LabelQueue(range(4), np.eye(4), groups=[1, 2, 1, 2], sampler=UniformSampler(["1", "02"], seed=1))

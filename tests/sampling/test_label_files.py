@@ -1,6 +1,5 @@
 """Items leave a queue, and labels come back, in the files of labelling tools."""
 
-import csv
 import json
 import re
 
@@ -18,31 +17,9 @@ from evenhand.sampling import (
     annotations_table,
     progress_table,
 )
-from tests.sampling.test_label_queue import TRUE, made
+from tests.sampling.test_label_queue import made
 
 pytestmark = pytest.mark.compiled
-
-
-def as_csv(path, rows):
-    with path.open("w", newline="") as file:
-        csv.writer(file).writerows([("id", "label", "annotator"), *rows])
-
-
-def as_lines(path, rows):
-    path.write_text("\n".join(json.dumps({"id": one, "label": label}) for one, label, _ in rows))
-
-
-@pytest.mark.parametrize(("suffix", "write"), [(".csv", as_csv), (".jsonl", as_lines)])
-def test_labels_go_there_and_back(suffix, write, tmp_path):
-    queue = made()
-    asked = queue.ask(8)
-    assert queue.write_tasks(tmp_path / f"tasks{suffix}") == 8
-    text = (tmp_path / f"tasks{suffix}").read_text()
-    assert all(one in text for one in asked)
-    write(tmp_path / f"labels{suffix}", [(one, TRUE[one], "") for one in asked[:6]])
-    assert queue.read_labels(tmp_path / f"labels{suffix}") == {"told": 6, "rejected": 0, "left": 0}
-    assert queue.sampler.training.count + queue.sampler.validation.count == 6
-    assert queue.write_tasks(tmp_path / f"rest{suffix}") == 2
 
 
 def test_rejected_and_empty_labels(tmp_path):

@@ -206,13 +206,6 @@ def test_annotators_correct_their_own_labels():
         queue.correct(first, 1, annotator="bob")
 
 
-def test_open_items_are_known_by_annotator():
-    queue = made()
-    mine, other = queue.ask(2, annotator="ann"), queue.ask(1)
-    assert queue.open_items(annotator="ann") == mine
-    assert queue.open_items() == [*mine, *other]
-
-
 @pytest.mark.parametrize(
     ("given", "words"),
     [

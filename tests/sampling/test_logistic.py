@@ -38,13 +38,6 @@ def grown(X, y, C=1.0, batch=1, check=25):
     return worst
 
 
-def test_many_sparse_features():
-    rng = np.random.default_rng(2)
-    X = (rng.random((600, 108)) < 0.13).astype(float)
-    y = (X[:, :5].sum(1) + rng.normal(size=600) > 0.7).astype(int)
-    assert grown(X, y, check=100) < 1e-6
-
-
 @settings(max_examples=many(40))
 @given(
     seed=st.integers(0, 10**6),

