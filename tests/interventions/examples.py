@@ -52,6 +52,25 @@ def two_attributes(seed=0):
     return Problem(model, intervene="V", sensitive=["sex", "old"], outcome="Y", candidates=list(tables))
 
 
+def logged(log=None):
+    """A problem over a log of a model of which one table is known, and the whole problem that made the log."""
+    full = mediated(5)
+    parents = {node: full.model.parents[node] for node in ("S", "X", "V", "Y")}
+    partial = CausalModel.from_tables(full.model.states, parents, {"X": full.model.tables["X"]})
+    asked = {"intervene": "V", "sensitive": "S", "outcome": "Y", "candidates": list(full.tables)}
+    return Problem(partial, **asked, log=full.model.sample(300, seed=1) if log is None else log), full
+
+
+def straight(candidates, *, now=((0.5, 0.5), (0.5, 0.5)), outcome=((0.9, 0.1), (0.2, 0.8)), states=(0, 1), values=None):
+    """S -> V -> Y of two states each."""
+    model = CausalModel.from_tables(
+        {"S": [0, 1], "V": [0, 1], "Y": states},
+        {"S": [], "V": ["S"], "Y": ["V"]},
+        {"S": [0.5, 0.5], "V": now, "Y": outcome},
+    )
+    return Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=candidates, values=values)
+
+
 def as_groups(problem):
     """The values of S as tuples of state numbers, in the order of `problem.groups`."""
     s = problem.structure

@@ -18,7 +18,7 @@ from evenhand.interventions.structure import through_v_alone
 from evenhand.rng import generator
 from evenhand.saving import state
 from tests.fuzzing import many
-from tests.interventions.examples import mediated, two_attributes
+from tests.interventions.examples import mediated, straight, two_attributes
 from tests.naming import long
 from tests.reference import interventions as twin
 
@@ -34,12 +34,7 @@ CONTEXT = {
 def two_by_two(*chances):
     """S -> V -> Y of two states each, a candidate's P(V = 1 | S = 0) and P(V = 1 | S = 1); E[Y | V] is 0.1 or 0.9."""
     tables = [[[1 - p, p] for p in pair] for pair in chances]
-    model = CausalModel.from_tables(
-        {"S": [0, 1], "V": [0, 1], "Y": [0, 1]},
-        {"S": [], "V": ["S"], "Y": ["V"]},
-        {"S": [0.5, 0.5], "V": tables[0], "Y": [[0.9, 0.1], [0.1, 0.9]]},
-    )
-    return Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=tables)
+    return straight(tables, now=tables[0], outcome=[[0.9, 0.1], [0.1, 0.9]])
 
 
 TEMPTING = two_by_two((0.5, 0.5), (0.8, 0.55), (0.6, 0.3))

@@ -118,17 +118,6 @@ def test_an_option_that_would_mean_nothing_is_refused(folder, more, words):
         call(f"{ASKED} --tolerance 0.1 {more}")
 
 
-def test_what_is_not_decided_is_called_undecided(folder):
-    near = {"now": None, "same": [[0.5, 0.5], [0.5, 0.5]], "near": [[0.48, 0.52], [0.48, 0.52]]}
-    (folder / "c.json").write_text(json.dumps(near))
-    said = call(f"{ASKED} --tolerance 0.15 --budget 200 --seed 1")
-    assert "It is not shown which rule is the best fair one; the best guess is '" in said
-    assert "is within the tolerance of 15 points" in " ".join(said.split())
-    assert "more trials" in said
-    assert "undecided" in said
-    assert "remains" not in said
-
-
 def test_as_many_more_trials_as_are_said_mostly_show_the_answer():
     def searched(budget, seed):
         search = CSR(WORLD, tolerance=0.1, budget=budget, mean_cost=1.0)

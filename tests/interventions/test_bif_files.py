@@ -70,13 +70,10 @@ def test_properties_comments_and_quotations_hide_nothing(read):
         ("[2] {", "[3] {", r"line 3: variable sun: 2 states, where \[3\] were announced"),
         ("[2] { yes, no }", "[2] { yes, yes }", "line 3: variable sun: expected distinct states"),
         ("[2] { yes, no };", "[2] { yes, no }; type discrete [1] { a };", "line 3: variable sun: expected one `type"),
-        ("type discrete [2]", "type continuous", "line 3: variable sun: expected one `type"),
         ("(yes, yes) 0.1", "(yes, yes, no) 0.1", "line 10: .*rain in .*, sun in"),
-        ("(yes, yes) 0.1", "(yes, maybe) 0.1", "line 10: .*rain in .*, sun in"),
         ("table 0.2", "(yes) 0.2", "line 5: probability of rain: .*it has none"),
         ("table 0.2", "tabel 0.2", "line 5: .*expected `table`, `default` or a row .*got 'tabel'"),
         ("0.1, 0.2, 0.7", "nan, 0.2, 0.8", "line 10: .*expected probabilities >= 0"),
-        ("0.1, 0.2, 0.7", "much, 0.2, 0.7", "line 10: .*expected probabilities >= 0"),
         ("0.1, 0.2, 0.7", "0.1, 0.2, 0.8", r"line 9: .*the row for \(yes, yes\) sums to 1.1, not to one"),
         ("( rain ) {", "rain {", "line 5: expected `probability"),
         (
@@ -87,7 +84,6 @@ def test_properties_comments_and_quotations_hide_nothing(read):
         ("(no, no) 0.6, 0.3, 0.1;\n}", "(no, no) 0.6, 0.3, 0.1;", "line 9: .*'probability' has no end"),
         ("variable rain", "network m { }\nvariable rain", "line 2: a second network"),
         ("of two lines */", "of two lines", "line 7: .*a quotation or a comment has no end"),
-        ('"so aked"', '"so aked', "line 4: .*a quotation or a comment has no end"),
     ],
 )
 def test_a_slip_is_refused_with_its_line(read, old, new, match):

@@ -94,7 +94,6 @@ def problem(candidates=None, **changed):
         ({1: NOW, "1": SAME}, "labels that read differently"),
         ({("a", "b"): NOW, "b": SAME}, "labels that are text or whole numbers"),
         ({"a": NOW}, "at least two"),
-        ({"a", "b"}, "a dict label -> table"),
         (pd.Series([NOW, SAME], index=["a", "a"]), "a dict label -> table"),
         (np.zeros((2, 2)), r"candidates\[0\]: expected a table of shape"),
     ],
@@ -131,7 +130,6 @@ def test_problems(changed, match):
         (lambda p: p.allocate([0, 1], math.nan), "budget"),
         (lambda p: p.model.sample(10**13), "count"),
         (lambda p: p.model.probabilities(["sex"], do={"dose": "01"}), r"do\['dose'\]"),
-        (lambda p: CSR(p, tolerance=None, budget=400), "tolerance"),
         (lambda p: CSR(p, tolerance=0.1, budget=10**400), "budget"),
     ],
 )

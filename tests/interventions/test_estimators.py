@@ -28,7 +28,7 @@ def samples_of(problem, frame):
     return rows
 
 
-@pytest.mark.parametrize("level", [1, 3, 9])
+@pytest.mark.parametrize("level", [1, 9])
 @pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
 def test_estimates_agree_with_sums_over_samples(problem, level):
     random = np.random.default_rng(level)

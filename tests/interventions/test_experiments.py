@@ -64,11 +64,6 @@ def test_curves_are_the_same_for_any_jobs_and_go_on_from_what_is_stored(tmp_path
     assert error_at(one, "CSR-V2") == one.loc[(one["search"] == "CSR-V2") & (one["budget"] == 600), "error"].item()
 
 
-def test_every_experiment_has_its_id():
-    ids = [one.id for one in find("interventions")]
-    assert ids == [f"interventions/{name}" for name in ("fig3a", "fig3b", "fig3c", "fig5", "fig6", "theorem2")]
-
-
 @pytest.mark.parametrize("name", ["fig3a", "fig3b", "fig6", "theorem2", pytest.param("fig5", marks=pytest.mark.data)])
 def test_small_experiments_report_a_verdict_on_each_claim(name, tmp_path, request):
     if name == "fig5":

@@ -11,7 +11,6 @@ from evenhand.errors import ArgumentError, TableError
 from evenhand.interventions import CSR, CausalModel, Problem, SimulatedTrial
 from evenhand.interventions.posterior import _at_least, drawn_posterior, prior_shares
 from evenhand.saving import state
-from tests.interventions.examples import two_attributes
 
 EDGES = "sex -> weight -> dose -> cured, weight -> cured"
 TRUTH = next(SimulatedTrial._examples()).problem
@@ -366,19 +365,6 @@ def test_a_single_table_is_drawn_from_its_beta_law():
     levels = np.arange(1, 20) / 20
     expected = beta(6.5, 2.5).ppf(levels)
     np.testing.assert_allclose(np.quantile(drawn, levels), expected, atol=0.01)
-
-
-def test_two_sensitive_attributes_are_drawn_as_one():
-    full = two_attributes(4)
-    model = CausalModel.fit(full.model.sample(3000, seed=1), "sex -> V -> Y, old -> Y")
-    problem = Problem(
-        model, intervene="V", sensitive=["sex", "old"], outcome="Y", candidates=[None, 1, {"f": 0, "m": 2}]
-    )
-    posterior = problem.posterior(draws=500, seed=1)
-    assert set(posterior.gaps) == set(problem.pairs)
-    np.testing.assert_allclose(posterior.outcomes.mean(0), problem.outcomes, atol=0.01)
-    for pair, gaps in problem.gaps.items():
-        np.testing.assert_allclose(posterior.gaps[pair].mean(0), gaps, atol=0.02)
 
 
 def test_an_answer_needs_the_level():

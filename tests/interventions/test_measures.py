@@ -2,9 +2,10 @@ import pandas as pd
 import pytest
 
 from evenhand.errors import ArgumentError
-from evenhand.interventions import CSR, CausalModel, OneShot, Problem, SimulatedTrial
+from evenhand.interventions import CSR, OneShot, SimulatedTrial
 from evenhand.interventions.measures import EvidenceDraws, replay, simulated_searches
 from evenhand.rng import generator
+from tests.interventions.examples import logged
 
 PROBLEM = next(SimulatedTrial._examples()).problem
 
@@ -30,14 +31,8 @@ def test_a_search_that_was_used_before_replays_alike():
 def test_what_cannot_be_simulated_is_refused():
     with pytest.raises(ArgumentError, match="replications"):
         simulated_searches({}, replications=0)
-    model = PROBLEM.model
-    partial = CausalModel.from_tables(
-        model.states, {**model.parents}, {node: model.tables[node] for node in ("sex", "weight", "dose")}
-    )
-    tables = list(PROBLEM.tables)
-    log = model.sample(200, seed=1)
-    logged = Problem(partial, intervene="dose", sensitive="sex", outcome="cured", candidates=tables, log=log)
+    over_a_log, _ = logged()
     with pytest.raises(ArgumentError, match="expected a problem over a complete model"):
-        simulated_searches({"csr": CSR(logged, tolerance=0.1, budget=100)})
+        simulated_searches({"csr": CSR(over_a_log, tolerance=0.1, budget=100)})
     with pytest.raises(ArgumentError, match="complete model"):
-        SimulatedTrial(logged)
+        SimulatedTrial(over_a_log)

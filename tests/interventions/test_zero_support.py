@@ -4,12 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenhand.errors import ArgumentError, TableError, UnknownTicketError
+from evenhand.errors import ArgumentError
 from evenhand.interventions import CSR, SRIS, CausalModel, Problem, SimulatedTrial, TwoStageCSR
 from evenhand.interventions.measures import EvidenceDraws, replay
 from evenhand.rng import generator
-from tests.interventions.examples import mediated
-from tests.reference import interventions as twin
+from tests.interventions.examples import logged, mediated, straight
 
 WORLD = next(SimulatedTrial._examples())
 MODEL = WORLD.problem.model
@@ -17,31 +16,14 @@ NOW = MODEL.tables["dose"]
 ASKED = {"intervene": "dose", "sensitive": "sex", "outcome": "cured"}
 
 
-def asked(**candidates):
-    return Problem(MODEL, **ASKED, candidates=candidates)
-
-
-def test_outcomes_and_gaps_of_rules_are_exact():
-    problem = asked(now=NOW, high="high", by=lambda given: "mid" if given["weight"] else "low")
-    for k in range(3):
-        assert problem.outcomes[k] == pytest.approx(twin.mean_outcome(problem, k))
-        assert problem.gaps["f", "m"][k] == pytest.approx(twin.counterfactual_gap(problem, k, (0,), (1,)))
-
-
 def test_a_rule_that_looks_at_s_is_searched_beside_a_table_and_refused_alone():
-    model = CausalModel.from_tables(
-        {"S": [0, 1], "V": [0, 1], "Y": [0, 1]},
-        {"S": [], "V": ["S"], "Y": ["V"]},
-        {"S": [0.5, 0.5], "V": [[0.5, 0.5], [0.5, 0.5]], "Y": [[0.8, 0.2], [0.3, 0.7]]},
-    )
-    two = {"intervene": "V", "sensitive": "S", "outcome": "Y"}
-    tables = {"half": model.tables["V"], "split": {"S": {0: 0, 1: 1}}, "all": 1}
-    problem = Problem(model, **two, candidates=tables)
+    split = {"S": {0: 0, 1: 1}}
+    problem = straight({"half": [[0.5, 0.5]] * 2, "split": split, "all": 1}, outcome=[[0.8, 0.2], [0.3, 0.7]])
     search = CSR(problem, tolerance=0.2, budget=4000)
     replay(search, EvidenceDraws(problem.cells), generator(2))
     assert search.recommend()[:2] == ("all", "certified")
     assert search.dropped[1][1] == "gap above the tolerance"
-    alone = Problem(model, **two, candidates={"split": {"S": {0: 0, 1: 1}}, "all": 1})
+    alone = straight({"split": split, "all": 1}, outcome=[[0.8, 0.2], [0.3, 0.7]])
     for make in (CSR, TwoStageCSR):
         with pytest.raises(ArgumentError, match=r"candidates\['split'\]: expected a candidate whose trials can show"):
             make(alone, tolerance=0.2, budget=4000)
@@ -71,21 +53,6 @@ def test_logs_made_under_several_candidates_are_learned_together():
     assert (width[0] < width[1]).all()
 
 
-def test_a_log_without_candidates_is_of_the_deployed_one_and_comes_before_the_first_ask():
-    one, other = (CSR(WORLD.problem, tolerance=0.1, budget=4000) for _ in range(2))
-    log = logs().query("candidate == 'now'").drop(columns="candidate")
-    one.learn(log)
-    other.tell(None, log)
-    pd.testing.assert_frame_equal(one.recommend().table, other.recommend().table)
-    one.ask()
-    with pytest.raises(UnknownTicketError, match="before the first ask"):
-        one.learn(log)
-    with pytest.raises(TableError, match=r"column 'candidate'.*'who'"):
-        CSR(WORLD.problem, tolerance=0.1, budget=400).learn(log.assign(candidate="who"))
-    with pytest.raises(TableError, match="a data frame"):
-        CSR(WORLD.problem, tolerance=0.1, budget=400).learn([1])
-
-
 def partial(nodes=("sex", "weight", "dose", "cured")):
     above = {node: MODEL.parents[node] for node in nodes}
     return CausalModel.from_tables(MODEL.states, above, {"weight": MODEL.tables["weight"]})
@@ -93,15 +60,11 @@ def partial(nodes=("sex", "weight", "dose", "cured")):
 
 def test_a_problem_rests_on_the_mixture_of_its_log():
     full = mediated(5)
-    above = {node: full.model.parents[node] for node in ("S", "X", "V", "Y")}
-    model = CausalModel.from_tables(full.model.states, above, {"X": full.model.tables["X"]})
     parts = [
         full.model.sample(20_000, tables={"V": table}, seed=k).assign(candidate=k)
         for k, table in enumerate(full.tables)
     ]
-    problem = Problem(
-        model, intervene="V", sensitive="S", outcome="Y", candidates=list(full.tables), log=pd.concat(parts)
-    )
+    problem, _ = logged(pd.concat(parts))
     np.testing.assert_allclose(problem.outcome_divergence, full.outcome_divergence, rtol=0.05)
 
 
