@@ -4,7 +4,6 @@ import json
 import re
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
@@ -153,19 +152,6 @@ def test_a_table_that_has_changed_is_refused_by_its_column(people, tmp_path, col
     frame.to_csv(people[0], index=False)
     refused = audit(people, ["q"], "--state", state)
     assert f"column '{column}': its values differ from those with which" in str(refused.exception)
-
-
-@pytest.mark.parametrize(("errors", "slip"), [("0", "u"), ("0.1", "a")])
-def test_a_withdrawn_answer_is_as_if_it_had_never_been_given(people, errors, slip):
-    rest = ["u", "a", "a", "q"]
-    assert audit(people, ["a", slip, "w", *rest], "--errors", errors, "--state", "one.eh").exit_code == 0
-    assert audit(people, ["a", *rest], "--errors", errors, "--state", "other.eh").exit_code == 0
-    mine, theirs = (eh.load(file).policy.metric for file in ("one.eh", "other.eh"))
-    told = [[(v.gap, v.unfair) for v in metric.verdicts] for metric in (mine, theirs)]
-    assert told[0] == told[1]
-    assert len(told[0]) > 2
-    for name in ("centre", "factor", "radius", "counts", "doublings", "thin", "tally", "stream"):
-        assert np.array_equal(getattr(mine.state, name), getattr(theirs.state, name)), name
 
 
 def test_an_earlier_answer_is_withdrawn_by_its_number_and_asked_about_again(people):

@@ -1,8 +1,6 @@
 """Verdicts that cannot all hold: they are refused by name, the wrong one is found and taken back, growth is said."""
 
-import itertools
 import re
-import warnings
 
 import numpy as np
 import pytest
@@ -32,32 +30,6 @@ exact = pytest.mark.parametrize("make", [METRICS["moments"], METRICS["projected 
 
 
 # ---------------------------------------------------------------------- equal treatment, up to rounding
-
-
-def equal_up_to_rounding():
-    """Yield contexts of three points of the unit circle whose probabilities in the first round differ by rounding."""
-    for seed in range(200):
-        angles = np.random.default_rng(seed).uniform(0, 2 * np.pi, size=3)
-        people = np.column_stack([np.cos(angles), np.sin(angles)])
-        gaps = LipschitzUCB(2, seed=1).ask(people).probabilities
-        gaps = np.abs(gaps[:, None] - gaps[None, :])
-        for i, j in np.argwhere((gaps > 0) & (gaps < 1e-12)):
-            if i < j:
-                yield people, (int(i), int(j))
-
-
-@pytest.mark.slow
-def test_a_flag_on_equal_treatment_up_to_rounding_is_refused_and_certifies_nothing():
-    found = list(itertools.islice(equal_up_to_rounding(), 3))
-    assert len(found) == 3
-    for people, pair in found:
-        policy = LipschitzUCB(2, seed=1)
-        decision = policy.ask(people)
-        before = to_bytes(policy)
-        with pytest.raises(VerdictError, match=r"violations: expected pairs that were treated differently.*rounding"):
-            policy.tell(decision, 0.5 if decision.index >= 0 else None, [pair])
-        assert to_bytes(policy) == before
-        assert pair not in policy.questions(decision)
 
 
 @every
@@ -209,13 +181,6 @@ def test_opposite_verdicts_about_people_who_are_alike_are_refused_within_one_rep
     assert policy.metric.contradictions() == []
 
 
-def test_pairs_with_metrics_of_their_own_may_be_judged_otherwise():
-    learner = MomentDistance(radius=2.0, shared=False)
-    learner.begin(2, 3)
-    learner.verdict([1.0, 0.0], ORIGIN, 0.3, unfair=True, pair=0)
-    learner.verdict([1.0, 0.0], ORIGIN, 0.3, unfair=False, pair=1)
-
-
 @pytest.mark.parametrize(
     ("make", "silence", "precision"),
     [
@@ -248,37 +213,6 @@ def test_a_verdict_taken_back_leaves_exactly_what_the_conversation_taught(make, 
 
 
 # ---------------------------------------------------------------------- a radius that grows
-
-
-@pytest.mark.compiled
-@pytest.mark.parametrize("make", [MomentDistance, EllipsoidDistance])
-def test_a_radius_that_grows_is_said_once(make):
-    policy = LipschitzUCB(2, metric=make(), seed=1)
-    world = LinearContexts([0.6, 0.4], MahalanobisOracle(A), individuals=4)
-    world.reset(1)
-    assert policy.metric.radius_reached == 4.0
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        for _ in range(40):
-            (people,) = world.observe()
-            decision = policy.ask(people)
-            reward, flags = world.respond(decision)
-            p = decision.probabilities
-            lies = [
-                (i, j) for i in range(4) for j in range(i + 1, 4) if abs(p[i] - p[j]) > 1e-6 and (i, j) not in flags
-            ]
-            try:
-                policy.tell(decision, reward, lies)
-            except VerdictError:
-                policy.forget(decision)
-    assert policy.metric.radius_reached > 4.0
-    assert len(said) == 1
-    assert re.match(
-        r"radius: no metric with .* <= 4 agrees .* doubled to \d+ and may go on to 16384", str(said[0].message)
-    )
-    assert said[0].filename == __file__
-    assert policy.metric.contradictions(radius=4.0)
-    assert from_bytes(to_bytes(policy)).metric.radius_reached == policy.metric.radius_reached
 
 
 @exact

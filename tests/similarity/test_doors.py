@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from evenhand.descriptions.policies import policy_from
 from evenhand.errors import ArgumentError, RewardError, TableError, VerdictError
 from evenhand.saving.state import to_bytes
 from evenhand.similarity import (
@@ -48,7 +47,10 @@ WRONG = {
     "delta": [*NUMBER, None, 0, 1],
     "details": [*FLAG, None],
     "dimension": [*WHOLE, None, 0, 10**12],
-    "distances": [*TABLES, None, [[np.nan, 0.1], [0.1, 0]], [[0, 0.1], [0.1, -5]], [[0, 0.1]], np.zeros((3, 3))],
+    "distances": [
+        *(*TABLES, None, [[np.nan, 0.1], [0.1, 0]], [[0, 0.1], [0.1, -5]], [[0, 0.1]], np.zeros((3, 3))),
+        *([[0, 0.2], [0.1, 0]], [[0, -0.1], [-0.1, 0]], [[0, np.inf], [0.1, 0]]),
+    ],
     "error_rate": [*NUMBER, None, 0.5],
     "features": ["ab", [], None, 3, ["a", "a"]],
     "individuals": [*WHOLE, 0, 10**9],
@@ -182,12 +184,6 @@ LEARNED = {
         {"contexts": PAIR, "probabilities": [0.5, 0.5]},
         {"contexts": [*TABLES, None, [[1.0]]], "probabilities": [*ROW, None, [0.5], [-0.1, 0.5], [0.5, 1.1]]},
     ),
-    "an oracle's distances": (
-        lambda: None,
-        lambda one: MahalanobisOracle(A).distances,
-        {"contexts": PAIR},
-        {"contexts": [*TABLES, None, [[1.0]]]},
-    ),
 }
 
 
@@ -295,19 +291,3 @@ def test_tables_that_no_world_can_show():
             TableIndividuals(TABLE.assign(**{column: [1.0, 1e200, 0.0]}), **given)
     with pytest.raises(TableError, match="frame: expected"):
         TableIndividuals([[1.0, 2.0]], **given)
-
-
-BODIES = [
-    {"structure": "lowrank"},
-    {"structure": {"a": 1}},
-    {"structure": [[0, "1"]]},
-    {"shared": "no"},
-    {"part": "similarity/known-distance", "A": [[1.0], [0.0, 1.0]]},
-]
-
-
-@pytest.mark.parametrize("body", BODIES, ids=str)
-def test_metrics_from_plain_data_are_refused_by_name(body):
-    metric = {"part": "similarity/moment-distance", **body}
-    with pytest.raises(ArgumentError, match=f"{[*body][-1]}: expected"):
-        policy_from({"policy": "similarity/lipschitz-ucb", "dimension": 2, "metric": metric})

@@ -8,7 +8,6 @@ from scipy.optimize import linprog
 
 from evenhand.kernels.compose import entry, kernel
 from evenhand.kernels.halfspaces import EMPTY, Simplex, simplex, support
-from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.similarity import EllipsoidDistance, MomentDistance, ProjectedVolumeDistance
 from tests.naming import named
 
@@ -88,6 +87,7 @@ def test_certified_intervals_hold_the_truth_and_close_around_it(name, structure)
 
 
 @pytest.mark.compiled
+@pytest.mark.nightly
 def test_moments_and_projected_volume_need_far_fewer_verdicts_than_the_ellipsoid():
     A = np.array([[0.4, 0.1, 0], [0, 0.3, 0], [0, 0, 0.2]])
     given = {name: train(make(radius=1.0), A, 1500, rng=np.random.default_rng(2))[0] for name, make in LEARNERS.items()}
@@ -155,20 +155,6 @@ def test_contradictions_lists_what_a_robust_learner_swallowed():
     assert learner.contradictions() == []
     wrong = learner.verdict([1.0, 0.0], [0.0, 0.0], 0.1, unfair=True)
     assert learner.contradictions() == [wrong]
-
-
-@every
-def test_saved_and_loaded_continues_exactly(make):
-    A, rng = np.array([[0.4, 0.1], [0, 0.3]]), np.random.default_rng(6)
-    learner = make(radius=1.0)
-    train(learner, A, 60, rng=rng)
-    other = from_bytes(to_bytes(learner))
-    assert to_bytes(other) == to_bytes(learner)
-    state = rng.bit_generator.state
-    train(learner, A, 60, rng=rng)
-    rng.bit_generator.state = state
-    train(other, A, 60, rng=rng)
-    assert to_bytes(other) == to_bytes(learner)
 
 
 def test_copies_learn_apart_and_share_nothing():

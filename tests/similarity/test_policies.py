@@ -228,20 +228,6 @@ def test_something_was_unfair_asks_which_pair():
     policy.tell(decision, 1.0 if decision.index >= 0 else None, False)
 
 
-def test_a_contradiction_in_tell_changes_nothing():
-    policy = LipschitzUCB(2, metric=MomentDistance(radius=0.3), seed=2, silence="nothing")
-    x = [[1.0, 0.0], [0.0, 0.0]]
-    policy.params = policy.params._replace(margin=False)
-    policy.metric.verdict(*x, 0.2, unfair=False)
-    decision = next(d for d in (policy.ask(x) for _ in range(20)) if abs(np.subtract(*d.probabilities)) > 0)
-    gap = abs(np.subtract(*decision.probabilities))
-    policy.metric.verdict(*x, min(1.0, gap + 0.01), unfair=False)
-    before = to_bytes(policy)
-    with pytest.raises(VerdictError, match=r"pair \(0, 1\): .*no metric calls a gap"):
-        policy.tell(decision, 0.1 if decision.index >= 0 else None, [(0, 1)])
-    assert to_bytes(policy) == before
-
-
 @pytest.mark.parametrize("metric", [MomentDistance(), EllipsoidDistance(), ProjectedVolumeDistance(seed=1)], ids=named)
 def test_the_same_people_every_round_do_not_leave_the_policy_stuck_at_treating_all_alike(metric):
     policy, oracle = LipschitzUCB(2, metric=metric, seed=1), MahalanobisOracle([[0.3, 0.0]])

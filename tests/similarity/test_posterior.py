@@ -200,16 +200,6 @@ def test_the_log_keeps_every_answer_also_those_that_teach_nothing():
     assert len(suspects) < 0.25 * len(given)
 
 
-def test_where_every_verdict_is_trusted_nothing_idle_is_kept():
-    policy, draws = LipschitzUCB(2, seed=1), np.random.default_rng(1)
-    for _ in range(20):
-        people = draws.uniform(-0.6, 0.6, (4, 2))
-        decision = policy.ask(people)
-        pairs = MahalanobisOracle(TURNED)(people, decision.probabilities)
-        policy.tell(decision, 0.5 if decision.index >= 0 else None, pairs)
-    assert policy.metric.log.idle == []
-
-
 # ------------------------------------------------------------------ what no metric fits
 
 

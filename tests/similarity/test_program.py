@@ -5,7 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from evenhand.errors import ArgumentError
 from evenhand.similarity import fair_distribution, program
 from tests.fuzzing import many
 from tests.reference.similarity_program import HighsProgram, nearest_to_uniform
@@ -118,41 +117,6 @@ def test_threads_do_not_disturb_one_another():
         for _ in range(3):
             together = list(pool.map(lambda case: fair_distribution(*case), cases))
             assert all(np.array_equal(a, b) for a, b in zip(alone, together, strict=True))
-
-
-@pytest.mark.parametrize(
-    ("rewards", "distances", "select", "expected"),
-    [
-        ([2.0], [[0]], "one", [1.0]),
-        ([-2.0], [[0]], "one", [0.0]),
-        ([-1, -2], [[0, 1], [1, 0]], "one", [0, 0]),
-        ([-1, -2], [[0, 1], [1, 0]], "many", [0, 0]),
-        ([3, 1], [[0, 9], [9, 0]], "one", [1, 0]),
-        ([3, 1], [[0, np.inf], [np.inf, 0]], "many", [1, 1]),
-        ([3, -1], [[0, 0.25], [0.25, 0]], "many", [1, 0.75]),
-        ([0, 0, 0, 0], np.zeros((4, 4)), "one", [0.25] * 4),
-        ([1, 1, 1, 1], np.ones((4, 4)), "one", [0.25] * 4),
-    ],
-)
-def test_small_cases_by_hand(rewards, distances, select, expected):
-    assert fair_distribution(rewards, distances, select=select) == pytest.approx(np.array(expected, dtype=float))
-
-
-@pytest.mark.parametrize(
-    ("rewards", "distances", "select", "says"),
-    [
-        ([], np.zeros((0, 0)), "one", "rewards: expected a list of at least one"),
-        ([1, np.nan], np.zeros((2, 2)), "one", "rewards: expected finite"),
-        ([1, 2], np.zeros((3, 3)), "one", "distances: expected a 2 x 2"),
-        ([1, 2], [[0, -0.1], [-0.1, 0]], "one", r"distances\[0, 1\]: expected a number >= 0, got -0.1"),
-        ([1, 2], [[0, np.nan], [0.1, 0]], "one", r"distances\[0, 1\]: expected a number >= 0, got nan"),
-        ([1, 2], [[0, 0.2], [0.1, 0]], "one", r"distances\[0, 1\]: expected distances\[1, 0\] = 0.1, got 0.2"),
-        ([1, 2], [[0, np.inf], [0.1, 0]], "one", r"distances\[0, 1\]"),
-    ],
-)
-def test_refusals(rewards, distances, select, says):
-    with pytest.raises(ArgumentError, match=says):
-        fair_distribution(rewards, distances, select=select)
 
 
 def test_places_for_groups_of_alike_people_are_shared_out_as_by_highs_for_every_person():

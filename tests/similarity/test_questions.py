@@ -51,14 +51,6 @@ def test_a_pair_played_one_to_nothing_is_asked_about_and_acceptable_settles_it(m
         assert policy.questions(policy.ask(PEOPLE)) == []
 
 
-@every
-def test_unfair_teaches_about_a_pair_played_one_to_nothing_as_well(make):
-    policy, decision = one_to_nothing(make)
-    before = policy.distances(OTHERS)[1][0, 1]
-    policy.tell(decision, 1.0, [(0, 1)])
-    assert policy.distances(OTHERS)[1][0, 1] < before
-
-
 @pytest.mark.parametrize("make", [METRICS["moments"], METRICS["tolerant"]])
 def test_what_is_asked_teaches_and_what_is_not_asked_does_not(make):
     oracle, rng, asked, left = MahalanobisOracle([[0.5, 0.2], [0.0, 0.4]]), np.random.default_rng(2), 0, 0
