@@ -43,9 +43,8 @@ def talk(policy, rounds, start=0):
     return said
 
 
-@pytest.mark.parametrize("name", LEARNERS)
-def test_a_policy_over_it_keeps_the_contract(name):
-    done = eh.check_policy(DeadlineLearn(LEARNERS[name](), [0.2] * 3), BernoulliArms(MEANS), rounds=60)
+def test_a_policy_over_it_keeps_the_contract():
+    done = eh.check_policy(DeadlineLearn(river(), [0.2] * 3), BernoulliArms(MEANS), rounds=60)
     skipped = {check.name: check.skipped for check in done if check.skipped}
     assert list(skipped) == ["one kernel", "learns"]
 
@@ -280,9 +279,8 @@ def test_a_learner_with_features_gets_the_columns_in_their_order():
         policy.ask({"0": 5.0, "2": 7.0})
 
 
-@pytest.mark.parametrize("rule", [FairLearn, DeadlineLearn])
-def test_a_learner_has_a_reward_range_of_its_own_under_a_quota(rule):
-    policy = rule(adapter(reward_range=(-2, np.int64(5))), [0.1] * 3)
+def test_a_learner_has_a_reward_range_of_its_own_under_a_quota():
+    policy = FairLearn(adapter(reward_range=(-2, np.int64(5))), [0.1] * 3)
     assert traits_of(policy).reward_range == (-2.0, 5.0)
     for reward in (-2.1, 5.1, math.nan):
         with pytest.raises(RewardError, match=r"expected a number in \[-2, 5\]"):
@@ -291,9 +289,9 @@ def test_a_learner_has_a_reward_range_of_its_own_under_a_quota(rule):
     for one in (from_bytes(to_bytes(policy)), policy.fresh()):
         assert traits_of(one).reward_range == (-2.0, 5.0)
         one.tell(one.ask(), 5.0)
-    anything = rule(adapter(reward_range=(-math.inf, math.inf)), [0.1] * 3)
+    anything = FairLearn(adapter(reward_range=(-math.inf, math.inf)), [0.1] * 3)
     anything.tell(anything.ask(), 1e50)
-    usual = rule(adapter(), [0.1] * 3)
+    usual = FairLearn(adapter(), [0.1] * 3)
     with pytest.raises(RewardError, match=r"expected a number in \[0, 1\]"):
         usual.tell(usual.ask(), 1.5)
 
@@ -360,8 +358,3 @@ def test_a_function_that_takes_contexts_or_none_says_what_to_pass(contextual, ch
     if contextual:
         with pytest.raises(ArgumentError, match=r"^world: expected one that shows contexts, as this policy takes"):
             eh.check_policy(policy)
-
-
-def test_names_that_the_learner_gives_are_not_changed_by_the_check():
-    policy = DeadlineLearn(adapter(arms=["a", "b", "c"]), dict.fromkeys("abc", 0.1))
-    assert ("labels", "its learner names the arms") in {(one.name, one.skipped) for one in eh.check_policy(policy)}

@@ -138,13 +138,6 @@ def test_half_a_range_of_scores_is_refused(ends):
         Scores(**ends)
 
 
-def test_a_range_of_scores_is_none_of_rewards():
-    policy = DeadlineLearn(Scores(low=0, high=1), OWED)
-    with pytest.raises(ArgumentError, match="scores"):
-        policy.ask(scores={"a": 5.0, "b": 0.1, "c": 0.0, "d": 0.0})
-    policy.tell(policy.ask(scores={"a": 0.5, "b": 0.1, "c": 0.0, "d": 0.0}), 5.0)
-
-
 def test_a_study_keeps_the_scores_and_follows_its_log_without_a_model(tmp_path):
     place = tmp_path / "shop.evenhand"
     over = ("-p", "deadline-learn", "--set", "learner=learners/scores")
