@@ -9,13 +9,6 @@ from evenhand.arguments import array, one_of, real, whole, yes_or_no
 from evenhand.errors import ArgumentError, RewardError
 
 
-def test_numbers_of_every_kind_become_floats():
-    for value in (1, 1.0, np.float32(1), np.int8(1), Fraction(1), np.longdouble(1)):
-        read = real("x", value, low=0, high=1)
-        assert (read, type(read)) == (1.0, float)
-        assert whole("k", int(value), low=1, high=1) == 1
-
-
 @pytest.mark.parametrize(
     ("limits", "value", "says"),
     [

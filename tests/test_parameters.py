@@ -3,14 +3,11 @@
 import copy
 import gc
 import threading
-import warnings
 import weakref
 
-import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import ParameterGrid
 
 import evenhand as eh
 from evenhand import registry
@@ -18,7 +15,7 @@ from evenhand.checks.contract import examples
 from evenhand.checks.play import plain
 from evenhand.errors import ArgumentError
 from evenhand.learners import UCB1, Adapter, EpsilonGreedy
-from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn, FairUCB
+from evenhand.quotas import DeadlineLearn, FairLearn, FairUCB
 from evenhand.sampling import EstimatorModel, LogisticModel, OptimisticSampler
 from evenhand.saving.state import to_bytes
 
@@ -32,34 +29,6 @@ def first_example(name):
 def texts(params):
     """Parameters as text, without those of parts, whose own text they are in."""
     return {name: str(plain(value)) for name, value in params.items() if "__" not in name}
-
-
-@pytest.mark.parametrize("name", POLICIES)
-def test_a_clone_has_the_same_arguments_and_no_memory(name):
-    policy, world = first_example(name)
-    world.reset(1)
-    ticket = policy.ask(*world.observe())
-    policy.tell(ticket, *world.respond(ticket))
-    assert policy._has_history
-    twin = clone(policy)
-    assert type(twin) is type(policy)
-    assert twin is not policy
-    assert not twin._has_history
-    if not name.startswith("sampling/"):  # a sampler's model is the one that it trains
-        assert texts(twin.get_params()) == texts(policy.get_params())
-    assert list(twin.get_params(deep=False)) == list(policy.config())
-
-
-@pytest.mark.parametrize("name", POLICIES)
-def test_a_clone_decides_as_the_original_did_from_its_start(name):
-    policy, world = first_example(name)
-    twin = clone(policy)
-    said = []
-    for one in (policy, twin):
-        world.reset(7)
-        ticket = one.ask(*world.observe())
-        said.append(plain(ticket))
-    assert said[0] == said[1]
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -193,20 +162,6 @@ def test_models_are_cloned_untrained(model):
     key = "C" if isinstance(model, LogisticModel) else "estimator__C"
     assert twin.get_params()[key] == 0.5
     assert twin.set_params(**{key: 0.1}).get_params()[key] == 0.1
-
-
-def test_a_grid_of_parameters_is_simulated_in_one_call():
-    base = FairLearn(EpsilonGreedy(), {"a": 0.2, "b": 0.3, "c": 0.1}, seed=1)
-    grid = ParameterGrid({"learner__epsilon": [0.05, 0.5], "tolerance": [0.0, 4.0]})
-    policies = {str(point): clone(base).set_params(**point) for point in grid}
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        history = eh.simulate(policies, BernoulliArms({"a": 0.9, "b": 0.1, "c": 0.1}), rounds=400, seed=1, jobs=1)
-    assert history.sizes["policy"] == 4
-    assert (history.violations == 0).all()
-    pulls = history.pulls.isel(round=-1, replication=0).sel(arm="a")
-    explored = [point["learner__epsilon"] for point in grid]
-    assert max(pulls.values[np.array(explored) == 0.5]) < min(pulls.values[np.array(explored) == 0.05])
 
 
 def test_copies_and_saved_states_do_not_know_the_difference(tmp_path):

@@ -1,10 +1,7 @@
 """One object, many threads: ids are unique, rounds consecutive, promises kept, no reward lost, no state torn."""
 
 import copy
-import os
 import pickle
-import subprocess
-import sys
 import threading
 import time
 
@@ -75,10 +72,8 @@ def worst_shortfall(promise, decisions):
         FairLearn(Slow(), [0.3, 0.3, 0.3]),
         FairLearn(Adapter(Slow(), choose=Slow.choose, update=Slow.update), [0.3, 0.3, 0.3]),
         DeadlineLearn(Slow(), ["1/3", "1/3", "1/3"]),
-        FairLearn(KLUCB(), [0.3, 0.3, 0.3]),
-        FairUCB([0.3, 0.3, 0.3]),
     ],
-    ids=["python", "adapter", "deadline", "kl-ucb", "ucb"],
+    ids=["python", "adapter", "deadline"],
 )
 def test_many_threads_keep_the_promise_and_lose_nothing(policy):
     said = run_together([lambda: talk(policy)] * THREADS)
@@ -90,9 +85,7 @@ def test_many_threads_keep_the_promise_and_lose_nothing(policy):
     pulls = [sum(decision.arm == arm for decision in decisions) for arm in policy.arms]
     assert list(policy.pulls.values()) == pulls
     assert worst_shortfall(policy.promise, decisions) < 1 + 1e-9  # r_i t - N_i < 1, as floor(r_i t) <= N_i
-    learner = getattr(policy.learner, "learner", policy.learner)
-    told = learner.told if isinstance(learner, Slow) else learner.engine.state.pulls.tolist()
-    assert told == pulls
+    assert getattr(policy.learner, "learner", policy.learner).told == pulls
 
 
 @pytest.mark.parametrize("entry", POLICIES, ids=lambda entry: entry.name)
@@ -199,28 +192,14 @@ class Moody:
 )
 def test_a_learner_that_fails_changes_nothing(policy):
     def seen():
-        streams = [array.tolist() for array in policy.engine.state if getattr(array, "dtype", None) == np.uint64]
-        return (
-            policy.round,
-            policy.tickets.next,
-            dict(policy.tickets.open),
-            policy.engine.waiting.tolist(),
-            streams,
-            getattr(policy, "pulls", 0),
-        )
+        open_tickets, waiting = dict(policy.tickets.open), policy.engine.waiting.tolist()
+        return policy.round, policy.tickets.next, open_tickets, waiting, dict(policy.pulls)
 
-    failed = 0
-    for _ in range(40):
+    failed, decision = 0, None
+    for _ in range(80):
         before = seen()
         try:
-            decision = policy.ask()
-        except OSError:
-            failed += 1
-            assert seen() == before
-            continue
-        before = seen()
-        try:
-            policy.tell(decision, 1.0)
+            decision = policy.ask() if decision is None else policy.tell(decision, 1.0)
         except OSError:
             failed += 1
             assert seen() == before
@@ -282,22 +261,3 @@ def test_the_checker_finds_a_policy_without_a_lock(monkeypatch):
     policy = FairLearn(Slow(), [0.2, 0.2, 0.2])
     with pytest.raises(ContractError, match="breaks the contract, threads"):
         eh.check_policy(policy)
-
-
-UNDER_A_HOOK = """
-import sys, time
-from evenhand.threads import run_together
-sys.addaudithook(lambda event, arguments: time.sleep(1e-4) if event == "sys.settrace" else None)
-for _ in range(20):
-    assert run_together([int] * 8) == [0] * 8
-"""
-
-
-def test_threads_run_together_where_an_audit_hook_lets_others_go_on():
-    """A hook stays for the life of a process, so it gets one of its own; there coverage does not measure, whose trace
-    functions of all threads would be set at once, which ends some of them before they begin."""
-    variables = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
-    run = [sys.executable, "-W", "error", "-c", UNDER_A_HOOK]
-    ran = subprocess.run(run, capture_output=True, text=True, env=variables)
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stderr == ""

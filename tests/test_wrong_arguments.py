@@ -17,7 +17,19 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 import evenhand as eh
-from evenhand import audit, evaluation, groups, interventions, learners, quotas, sampling, similarity, simulation
+from evenhand import (
+    audit,
+    evaluation,
+    groups,
+    interventions,
+    learners,
+    quotas,
+    registry,
+    sampling,
+    similarity,
+    simulation,
+)
+from evenhand.checks import examples
 from evenhand.client import Client
 from evenhand.errors import EvenhandError
 from evenhand.studies import Ask, Study, bandit_frame
@@ -107,7 +119,6 @@ FITTED = interventions.Problem(
     outcome="y",
     candidates=[None, 1],
 )
-QUOTA = {"learner": learners.UCB1(), "shares": {"a": 0.2, "b": 0.2}}
 
 
 def call(function, /, **right):
@@ -195,23 +206,10 @@ CALLS = {
     "Promise.owed": call(POLICY.promise.owed, round=2),
     "Promise.split": call(eh.Promise({"a": 0.2, "b": 0.2}, tolerance=5).split, workers=2),
     "Promise.from_dict": call(eh.Promise.from_dict, data=POLICY.promise.to_dict()),
-    "FairUCB": call(quotas.FairUCB, shares={"a": 0.2, "b": 0.2}),
-    "FairLearn": call(quotas.FairLearn, **QUOTA),
-    "HorizonFairUCB": call(quotas.HorizonFairUCB, shares={"a": 0.2, "b": 0.2}, horizon=10),
-    "DeadlineLearn": call(quotas.DeadlineLearn, **QUOTA),
-    "LFG": call(quotas.LFG, shares={"a": 0.2, "b": 0.2}),
     "BernoulliArms": call(quotas.BernoulliArms, means={"a": 0.2, "b": 0.3}),
     "ChangingArms": call(quotas.ChangingArms, means=[[0.2, 0.3], [0.3, 0.2]], changes=[5]),
     "DriftingArms": call(quotas.DriftingArms, means=[0.4, 0.5], period=10.0),
     "LoggedArms": call(quotas.LoggedArms, frame=LOG, arm="arm", reward="reward", propensity="p"),
-    "UCB1": call(learners.UCB1, arms=ARMS),
-    "KLUCB": call(learners.KLUCB, arms=ARMS),
-    "Thompson": call(learners.Thompson, arms=ARMS),
-    "EpsilonGreedy": call(learners.EpsilonGreedy, arms=ARMS),
-    "TsallisINF": call(learners.TsallisINF, arms=ARMS),
-    "DiscountedUCB": call(learners.DiscountedUCB, arms=ARMS, discount=0.9),
-    "SlidingWindowUCB": call(learners.SlidingWindowUCB, arms=ARMS, window=5),
-    "LinUCB": call(learners.LinUCB, arms=ARMS),
     "Adapter": call(
         learners.Adapter,
         learner={},
@@ -221,11 +219,6 @@ CALLS = {
         arms=ARMS,
     ),
     "from_sklearn": call(learners.from_sklearn, estimator=LogisticRegression()),
-    "TopInterval": call(groups.TopInterval, groups={"a": "f", "b": "m"}),
-    "IntervalChaining": call(groups.IntervalChaining, groups={"a": "f", "b": "m"}),
-    "GroupFairTopInterval": call(groups.GroupFairTopInterval, groups={"a": "f", "b": "m"}, sensitive="m"),
-    "LinearThompson": call(groups.LinearThompson, groups={"a": "f", "b": "m"}),
-    "NaiveFair": call(groups.NaiveFair, groups={"a": "f", "b": "m"}),
     "BiasedLinearArms": call(groups.BiasedLinearArms),
     "TableArms": call(groups.TableArms, frame=PEOPLE, arm="z", group="sex", reward="y", features=["x"]),
     "Groups.read": call(groups.Groups.read, groups={"a": "f", "b": "m"}),
@@ -246,18 +239,6 @@ CALLS = {
     "Problem.recommend": call(problem().recommend, tolerance=0.1),
     "Problem.sensitivity": call(problem().sensitivity, tolerance=0.1),
     "Problem.posterior": call(FITTED.posterior),
-    "CSR": call(interventions.CSR, problem=problem(), tolerance=0.1, budget=100),
-    "OneShot": call(interventions.OneShot, problem=problem(), tolerance=0.1, budget=100),
-    "SRIS": call(interventions.SRIS, problem=problem(), budget=100),
-    "TwoStageCSR": call(interventions.TwoStageCSR, problem=problem(), tolerance=0.1, budget=100),
-    "UniformSampler": call(sampling.UniformSampler, groups=["f", "m"]),
-    "GreedySampler": call(sampling.GreedySampler, groups=["f", "m"], ties="first"),
-    "EpsilonGreedySampler": call(sampling.EpsilonGreedySampler, groups=["f", "m"], ties="first"),
-    "OptimisticSampler": call(sampling.OptimisticSampler, groups=["f", "m"], ties="first"),
-    "ProportionalSampler": call(sampling.ProportionalSampler, groups=["f", "m"], proportions={"f": 0.5, "m": 0.5}),
-    "Certification": call(
-        sampling.Certification, groups=["f", "m"], model=sampling.LogisticModel().fit(X, Y), threshold=0.3
-    ),
     "Sampler.tell": call(
         told(lambda: sampling.GreedySampler(["f", "m"], warmup=1, batch=1, seed=1), "draw"), X=X[:2], y=[0, 1]
     ),
@@ -293,22 +274,6 @@ CALLS = {
     "LabelQueue.read_labels": call(
         of_new(asked_queue, "read_labels"), path="/absent/absent.json", annotator=None, name=None, encoding=None
     ),
-    "LipschitzUCB": call(similarity.LipschitzUCB, dimension=2),
-    "KnownRewardLipschitz": call(similarity.KnownRewardLipschitz, theta=[0.5, 0.5]),
-    "EllipsoidDistance": call(similarity.EllipsoidDistance),
-    "MomentDistance": call(similarity.MomentDistance),
-    "PosteriorDistance": call(similarity.PosteriorDistance),
-    "ProjectedVolumeDistance": call(similarity.ProjectedVolumeDistance),
-    "KnownDistance": call(similarity.KnownDistance, A=[[1.0, 0.0], [0.0, 1.0]]),
-    "MahalanobisOracle": call(similarity.MahalanobisOracle, A=[[1.0, 0.0], [0.0, 1.0]]),
-    "LinearContexts": call(similarity.LinearContexts, theta=[0.5, 0.5], oracle=similarity.MahalanobisOracle(np.eye(2))),
-    "TableIndividuals": call(
-        similarity.TableIndividuals,
-        frame=PEOPLE,
-        features=["x", "z"],
-        reward="y",
-        oracle=similarity.MahalanobisOracle(np.eye(2)),
-    ),
     "PairQueue": call(similarity.PairQueue, features=X, rewards=Y * 0.5),
     "PairQueue.tell": call(
         told(lambda: similarity.PairQueue(X, Y * 0.5, individuals=3, seed=1), "ticket"),
@@ -317,9 +282,6 @@ CALLS = {
     ),
     "Scale": call(similarity.Scale, centre=[0.0, 0.0], unit=[1.0, 1.0], features=["x", "z"]),
     "Scale.of": call(similarity.Scale.of, people=PEOPLE[["x", "z"]]),
-    "fair_distribution": call(similarity.fair_distribution, rewards=[0.1, 0.5], distances=[[0.0, 0.2], [0.2, 0.0]]),
-    "regret_bound": call(similarity.regret_bound, A=np.eye(2), individuals=3, rounds=10, precision=0.1),
-    "violations_bound": call(similarity.violations_bound, A=np.eye(2), individuals=3, precision=0.1),
     "simulate": call(
         simulation.simulate,
         policies=POLICY.fresh(),
@@ -367,6 +329,7 @@ CALLS = {
 }
 
 
+CALLS |= {one.name: call(one.cls, **examples(one.cls)[0][0].config()) for one in registry.entries("policy")}
 ABSENT = {
     "CausalModel.from_bif",
     "LabelQueue.read_labels",

