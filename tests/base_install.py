@@ -77,21 +77,8 @@ def problems():
 
 def commands(run):
     """Run the commands that need no more; `run` returns exit code, standard output and standard error."""
-    code, said, error = run(
-        "simulate",
-        "--data",
-        "clicks.csv",
-        "--arm",
-        "item",
-        "--reward",
-        "click",
-        "--shares",
-        "0.1",
-        "--rounds",
-        "200",
-        "--out",
-        "results",
-    )
+    simulated = "simulate --data clicks.csv --arm item --reward click --shares 0.1 --rounds 200 --out results"
+    code, said, error = run(*simulated.split())
     assert code == 0, error
     assert Path("results/summary.csv").is_file(), said
     assert "history.nc needs h5netcdf: pip install 'evenhand[data]'" in error, error

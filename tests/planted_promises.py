@@ -12,12 +12,16 @@ from evenhand.quotas import DeadlineLearn
 
 
 class Planted(DeadlineLearn):
-    """The rule itself, with the constructor that `check_promise` calls."""
+    """The rule itself, with the constructor that `check_promise` calls; what it keeps may be another promise."""
 
     def __init__(
         self, learner, shares, tolerance=0.0, plays=1, caps=None, cap_tolerance=0.0, *, arms=None, seed=None
     ) -> None:
-        super().__init__(learner, shares, tolerance, plays, caps, cap_tolerance, arms=arms, seed=seed)
+        kept = self.kept(shares, tolerance, plays, caps, cap_tolerance)
+        super().__init__(learner, *kept, arms=arms, seed=seed)
+
+    def kept(self, *promised):
+        return promised
 
 
 class ForgetsOwnClocks(Planted):
@@ -36,11 +40,8 @@ class ForgetsOwnClocks(Planted):
 class IgnoresACapAtATie(Planted):
     """One play more than the cap."""
 
-    def __init__(
-        self, learner, shares, tolerance=0.0, plays=1, caps=None, cap_tolerance=0.0, *, arms=None, seed=None
-    ) -> None:
-        more = cap_tolerance + (caps is not None)
-        super().__init__(learner, shares, tolerance, plays, caps, more, arms=arms, seed=seed)
+    def kept(self, shares, tolerance, plays, caps, cap_tolerance):
+        return shares, tolerance, plays, caps, cap_tolerance + (caps is not None)
 
 
 class DropsALagSilently(Planted):
@@ -54,21 +55,17 @@ class DropsALagSilently(Planted):
 class IsLateWithSlates(Planted):
     """One play behind where several arms are played."""
 
-    def __init__(
-        self, learner, shares, tolerance=0.0, plays=1, caps=None, cap_tolerance=0.0, *, arms=None, seed=None
-    ) -> None:
-        super().__init__(learner, shares, tolerance + (plays > 1), plays, caps, cap_tolerance, arms=arms, seed=seed)
+    def kept(self, shares, tolerance, plays, caps, cap_tolerance):
+        return shares, tolerance + (plays > 1), plays, caps, cap_tolerance
 
 
 class ForgetsSets(Planted):
     """Keeps the floors of single arms alone."""
 
-    def __init__(
-        self, learner, shares, tolerance=0.0, plays=1, caps=None, cap_tolerance=0.0, *, arms=None, seed=None
-    ) -> None:
+    def kept(self, shares, tolerance, plays, caps, cap_tolerance):
         if isinstance(shares, dict):
             shares = {arm: share for arm, share in shares.items() if not isinstance(arm, tuple)}
-        super().__init__(learner, shares, tolerance, plays, caps, cap_tolerance, arms=arms, seed=seed)
+        return shares, tolerance, plays, caps, cap_tolerance
 
 
 class Stated:
@@ -130,10 +127,8 @@ class ForgetsTheFloor(Drawn):
 class IsStricterThanItSays(Planted):
     """Keeps a promise without tolerance, and says that it refuses no proposal that could be granted."""
 
-    def __init__(
-        self, learner, shares, tolerance=0.0, plays=1, caps=None, cap_tolerance=0.0, *, arms=None, seed=None
-    ) -> None:
-        super().__init__(learner, shares, 0.0, plays, caps, cap_tolerance, arms=arms, seed=seed)
+    def kept(self, shares, tolerance, plays, caps, cap_tolerance):
+        return shares, 0.0, plays, caps, cap_tolerance
 
 
 class DropsMoreThanThereWas(Planted):

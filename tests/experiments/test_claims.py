@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from evenhand.cli import app
 from evenhand.experiments import framework
-from evenhand.experiments.framework import CLEAR, Claim, ClaimVerdict, Report, catalogue, certainty, experiment, find
+from evenhand.experiments.framework import CLEAR, Claim, Report, catalogue, certainty, experiment, find
 from tests.naming import named
 
 EXACT = Claim("it is exact", "Theorem 0", "equal")
@@ -145,8 +145,3 @@ def test_a_slope_whose_interval_holds_the_limit_tells_nothing(slope, word):
     verdict = framework.slower(claim, slope, 0.1, 0.5, "here", {"trials": 20})
     assert verdict.word == word
     assert verdict.lacking == ({"trials": 80} if word == "inconclusive" else {})
-
-
-def test_a_verdict_is_conclusive_unless_something_is_lacking():
-    assert ClaimVerdict(EXACT, True, "1").conclusive
-    assert not ClaimVerdict(EXACT, True, "1", {"rounds": 3}).conclusive

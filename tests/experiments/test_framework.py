@@ -96,11 +96,6 @@ def test_a_report_says_what_a_setting_is_a_part_of():
     )
 
 
-def test_the_papers_figures_are_there():
-    assert {"quotas/fig2", "quotas/fig3", "quotas/fig4"} <= {one.id for one in catalogue()}
-    assert [one.id for one in find("quotas")][:3] == ["quotas/fig2", "quotas/fig3", "quotas/fig4"]
-
-
 def test_a_picture_says_which_policy_its_panels_leave_out():
     (one,) = find("quotas/fig4")
     report = one.function(replace(one.quick, rounds=60, replications=2), Runner(jobs=1))
@@ -114,19 +109,3 @@ def test_a_picture_says_which_policy_its_panels_leave_out():
 def test_an_unknown_experiment_is_refused_with_those_there_are():
     with pytest.raises(RegistryError, match=r"no experiment is named 'quotas/fig99'; there are: .*quotas/fig2"):
         find("quotas/fig99")
-
-
-def test_the_command_reproduces_and_strict_says_no(trial, tmp_path):
-    from typer.testing import CliRunner
-
-    from evenhand.cli import app
-
-    arguments = ["reproduce", "quotas/trial", "--out", str(tmp_path), "--json"]
-    done = CliRunner().invoke(app, [*arguments, "--strict"])
-    assert done.exit_code == 0, done.output
-    assert json.loads(done.output)[0]["verdicts"][0]["verdict"] == "reproduced"
-    assert CliRunner().invoke(app, [*arguments, "--quick"]).exit_code == 0
-    assert CliRunner().invoke(app, [*arguments, "--quick", "--strict"]).exit_code == 1
-    assert (tmp_path / "quotas/trial/quick/report.md").is_file()
-    said = CliRunner().invoke(app, ["reproduce", "quotas/trial", "--out", str(tmp_path), "--quick"])
-    assert "quotas/trial: A trial" in said.output
