@@ -16,7 +16,7 @@ from evenhand.errors import ContextError, TableError
 from evenhand.frames import as_pandas
 from evenhand.groups import TableArms, TopInterval
 from evenhand.interventions import CSR, CausalModel, Problem
-from evenhand.quotas import DeadlineLearn, FairUCB, LoggedArms
+from evenhand.quotas import DeadlineLearn, LoggedArms
 from evenhand.sampling import ArrayPool, LabelQueue, TablePool, UniformSampler
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.similarity import LipschitzUCB, MahalanobisOracle, TableIndividuals
@@ -82,12 +82,6 @@ def trials(frame):
     return to_bytes(search)
 
 
-def told(frame):
-    search = CSR(PROBLEM, tolerance=0.5, budget=100)
-    search.tell(None, frame)
-    return to_bytes(search)
-
-
 def logged_study(frame):
     with eh.Study.create(":memory:", TopInterval(GROUPS, seed=1)) as study:
         study.tell(study.ask(frame), 1.0)
@@ -141,7 +135,6 @@ DOORS = {
     "logged arms": (PEOPLE, lambda frame: LoggedArms(frame, "arm", "reward", propensity="chance").means.tolist()),
     "parity": (PEOPLE, lambda frame: str(eh.audit.parity(frame, group="sex", value="reward"))),
     "evaluate": (PEOPLE, lambda frame: valued(frame, contexts=["age"], order="day")),
-    "evaluate, a learner": (PEOPLE, lambda frame: valued(frame, FairUCB(SHARES, seed=1))),
     "evaluate, a function": (PEOPLE, valued_by_function),
     "evaluate, contexts": (PEOPLE[["age"]], lambda frame: valued(PEOPLE, thirds, contexts=frame)),
     "warm start": (PEOPLE, warmed),
@@ -150,7 +143,6 @@ DOORS = {
     "contexts of similar people": (CONTEXTS, lambda frame: LipschitzUCB(2, seed=1).ask(frame)),
     "causal model": (PEOPLE, lambda frame: str(CausalModel.fit(frame, "sex -> dose -> reward").tables)),
     "trials": (PEOPLE[["sex", "dose", "reward"]], trials),
-    "samples": (PEOPLE[["sex", "dose", "reward"]], told),
     "table arms": (
         PEOPLE,
         lambda frame: str(world_of(TableArms(frame, arm="sex", group="sex", reward="age", features=["arm", "dose"]))),

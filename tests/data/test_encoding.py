@@ -137,7 +137,7 @@ def test_a_table_with_numbers_in_place_of_text_goes_where_columns_are_named(kind
 # ---------------------------------------------------------------------- policies with an encoder
 
 
-@pytest.mark.parametrize(("name", "kind"), zip(ENCODERS, KINDS, strict=True))
+@pytest.mark.parametrize(("name", "kind"), [*zip(ENCODERS, KINDS, strict=True)])
 def test_a_policy_decides_as_on_the_encoded_numbers_and_is_saved_with_its_encoder(name, kind):
     encoder = ENCODERS[name]()
     numbers = np.asarray(encoder.transform(PEOPLE))

@@ -33,6 +33,9 @@ def test_delta(cls, delta):
         cls(G, delta=delta)
 
 
+WHO = "(groups|arms): expected"
+
+
 def begun():
     policy = TopInterval(G)
     policy.ask(np.ones((3, 2)))
@@ -42,9 +45,9 @@ def begun():
 @pytest.mark.parametrize(
     ("make", "match"),
     [
-        *((lambda groups=groups: TopInterval(groups), "") for groups in ("abc", 5, None, {}, ["s"])),
-        *((lambda groups=groups: TopInterval(groups), "") for groups in ({"a": 1.5, "b": "r"}, {"a": None, "b": "r"})),
-        (lambda: TopInterval([[], "r"]), ""),
+        *((lambda groups=groups: TopInterval(groups), WHO) for groups in ("abc", 5, None, {}, ["s"])),
+        *((lambda groups=groups: TopInterval(groups), WHO) for groups in ({"a": 1.5, "b": "r"}, {"a": None, "b": "r"})),
+        (lambda: TopInterval([[], "r"]), WHO),
         (lambda: TopInterval(G, noise_scale=0.0), "noise_scale"),
         (lambda: TopInterval(G, horizon=0), "horizon"),
         (lambda: TopInterval(G, preset="mine"), "preset"),
