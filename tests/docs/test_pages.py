@@ -33,13 +33,6 @@ def test_every_page_is_in_a_menu_once():
     assert len(entries) == len({*entries})
 
 
-def test_there_is_a_notebook_for_each_problem():
-    assert len(NOTEBOOKS) >= 8
-    text = "".join(page.read_text() for page in NOTEBOOKS)
-    for problem in ("quotas", "groups", "sampling", "similarity", "interventions"):
-        assert f"eh.{problem}." in text or f"evenhand.{problem} import" in text
-
-
 @pytest.mark.parametrize("page", NOTEBOOKS, ids=lambda page: page.relative_to(DOCS).as_posix())
 def test_a_notebook_holds_code_that_compiles_and_no_outputs(page):
     from IPython.core.inputtransformer2 import TransformerManager

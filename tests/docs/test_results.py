@@ -29,9 +29,3 @@ def test_kinds_and_verdicts_are_of_three_each():
 def test_the_summary_counts_every_row_once():
     cells = PAGE["summary"]().split()
     assert sum(int(cell) for cell in cells if cell.isdigit()) == len(ROWS) > 70
-
-
-def test_no_other_page_has_a_table_of_verdicts():
-    pages = [page for page in DOCS.rglob("*.md") if page.name != "results.md"]
-    assert len(pages) > 20
-    assert [page.name for page in pages if "| verdict |\n" in page.read_text()] == []

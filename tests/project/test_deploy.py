@@ -141,7 +141,7 @@ def test_systemd_finds_no_fault_with_the_unit(tmp_path):
     assert subprocess.run(["systemd-analyze", "verify", spoiled], capture_output=True, text=True).stderr
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(600)
 def test_what_the_image_is_made_of_serves_with_keys_made_on_the_machine(tmp_path):
     context, place = tmp_path / "context", tmp_path / "installed"

@@ -14,74 +14,9 @@ import pytest
 import evenhand as eh
 from evenhand import errors
 
-DOCUMENTED = {
-    "evenhand": [
-        "simulate",
-        "save",
-        "load",
-        "check_policy",
-        "Decision",
-        "Promise",
-        "learners",
-        "quotas",
-        "__version__",
-    ],
-    "evenhand.audit": ["promise", "Audit", "ApartAudit", "parity", "Parity"],
-    "evenhand.learners": ["UCB1", "KLUCB", "Thompson", "TsallisINF", "EpsilonGreedy", "Adapter"],
-    "evenhand.quotas": [
-        *("FairLearn", "FairUCB", "DeadlineLearn", "LFG", "HorizonFairUCB"),
-        *("BernoulliArms", "LoggedArms"),
-    ],
-    "evenhand.plots": ["plot_regret", "plot_shares", "plot_shortfall", "plot_cost", "plot_audit"],
-}
-
-
-@pytest.mark.parametrize("package", DOCUMENTED)
-def test_documented_names_are_public(package):
-    module = importlib.import_module(package)
-    assert set(DOCUMENTED[package]) <= set(module.__all__)
-
-
-@pytest.mark.parametrize("package", DOCUMENTED)
-def test_every_public_name_is_there(package):
-    module = importlib.import_module(package)
-    assert len(set(module.__all__)) == len(module.__all__)
-    for name in module.__all__:
-        assert hasattr(module, name)
-
 
 def test_scripts_elsewhere_find_the_audit_among_the_quotas():
     assert eh.quotas.audit is eh.audit.promise
-
-
-SIGNATURES = {
-    eh.quotas.FairLearn: ["learner", "shares", "tolerance=0.0"],
-    eh.quotas.FairUCB: ["shares", "tolerance=0.0"],
-    eh.quotas.DeadlineLearn: ["learner", "shares", "tolerance=0.0"],
-    eh.quotas.LFG: ["shares", "eta"],
-    eh.quotas.HorizonFairUCB: ["shares", "horizon", "*tolerance=0.0"],
-    eh.quotas.BernoulliArms: ["means"],
-    eh.quotas.LoggedArms: ["frame", "arm", "reward"],
-    eh.audit.promise: ["frame", "*arm", "*shares", "*tolerance=0.0"],
-    eh.learners.EpsilonGreedy: ["epsilon=0.1"],
-    eh.simulate: [
-        *("policies", "world", "*rounds", "*replications=1", "*seed=None", "*checkpoints=200"),
-        *("*jobs=-1", "*backend=None", "*progress=False"),
-    ],
-}
-
-
-@pytest.mark.parametrize("function", SIGNATURES, ids=lambda function: function.__name__)
-def test_signatures_are_as_documented(function):
-    parameters = inspect.signature(function).parameters
-    for wanted in SIGNATURES[function]:
-        name, _, default = wanted.lstrip("*").partition("=")
-        assert name in parameters
-        if default:
-            assert repr(parameters[name].default) == default
-        if wanted.startswith("*"):
-            assert parameters[name].kind is inspect.Parameter.KEYWORD_ONLY
-    assert not any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
 
 
 def modules():
@@ -173,30 +108,13 @@ def test_a_package_lists_its_public_names_and_nothing_else(package):
         assert getattr(module, name) is not None
 
 
-@pytest.mark.parametrize("package", NAMES)
-def test_every_package_is_an_attribute_without_an_import(package):
+def test_every_package_is_an_attribute_without_an_import():
     import subprocess
     import sys
 
-    code = f"import evenhand as eh; assert '{package}' in dir(eh); print(eh.{package}.__name__, *dir(eh.{package}))"
+    code = f"import evenhand as eh; print([getattr(eh, name).__name__ for name in {NAMES!r} if name in dir(eh)])"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert said.stdout.split() == [f"evenhand.{package}", *sorted(getattr(eh, package).__all__)]
-
-
-@pytest.mark.parametrize("use_jedi", [True, False], ids=["jedi", "dir"])
-def test_the_tab_key_of_ipython_offers_public_names_alone(use_jedi):
-    from IPython.core.completer import IPCompleter, provisionalcompleter
-
-    shell = IPCompleter(namespace={"eh": eh})
-    shell.use_jedi = use_jedi
-    shell.jedi_compute_type_timeout = 0
-    for package in ("", ".groups", ".datasets", ".plots"):
-        text = f"eh{package}."
-        with provisionalcompleter():
-            offered = {each.text.lstrip(".") for each in shell.completions(text, len(text))}
-        module = importlib.import_module(f"evenhand{package}")
-        public = {name for name in module.__all__ if not name.startswith("_")}
-        assert {name for name in offered if not name.startswith("_")} == public
+    assert said.stdout == f"{PACKAGES}\n"
 
 
 def test_a_loader_is_an_attribute_of_the_data_sets():

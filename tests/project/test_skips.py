@@ -95,17 +95,6 @@ def test_what_has_passed_here_is_left_out_of_the_rest(pytester):
     assert pytester.runpytest_inprocess("--rest").parseoutcomes() == {"failed": 1, "deselected": 2}
 
 
-def test_files_come_in_another_order_with_their_tests_together(pytester):
-    pytester.makeconftest(CONFTEST.read_text())
-    pytester.makepyfile(**{f"test_{name}": "def test_1(): pass\ndef test_2(): pass" for name in "abcdef"})
-    orders = set()
-    for seed in ("1", "1", "2"):
-        found = pytester.runpytest_inprocess("--shuffle", seed, "--collect-only", "-q").stdout.lines[:12]
-        assert found[::2] == [line.replace("test_2", "test_1") for line in found[1::2]]
-        orders.add(tuple(found))
-    assert len(orders) == 2
-
-
 def imported(statements):
     """What a module imports as soon as it is imported itself."""
     for statement in statements:
