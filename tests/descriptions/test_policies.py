@@ -131,38 +131,27 @@ def test_a_candidate_that_is_null_has_the_models_own_table():
 FAIR = {"policy": "quotas/fair-ucb", "shares": {"a": 0.2, "b": 0.3}}
 CSR = {"policy": "interventions/csr", **SEARCH}
 LEARN = {"policy": "quotas/fair-learn", "shares": [0.1, 0.1]}
+ALIKE = {"policy": "similarity/lipschitz-ucb", "dimension": 2}
 
 
 @pytest.mark.parametrize(
     ("spec", "error", "words"),
     [
         (None, ArgumentError, "policy: expected an object"),
-        ([], ArgumentError, "policy: expected an object"),
-        ("quotas/fair-ucb", ArgumentError, "policy: expected an object"),
         ({}, ArgumentError, "policy: expected an object"),
-        ({"policy": 3}, ArgumentError, "policy: expected an object"),
         ({"policy": "quotas/fair-ubc"}, RegistryError, "near it: quotas/fair-ucb"),
-        ({"policy": "os/system"}, RegistryError, "no policy is named 'os/system'"),
         ({"policy": "quotas/bernoulli-arms", "means": [1, 1]}, RegistryError, "no policy is named"),
-        ({"policy": "sampling/logistic-model"}, RegistryError, "no policy is named"),
         ({"policy": "sampling/certification", "groups": 2}, ArgumentError, "what plain data can describe"),
         ({"policy": "learners/ucb1"}, ArgumentError, "arms: expected a number of arms or a list of labels"),
         ({"policy": "quotas/fair-learn"}, ArgumentError, "quotas/fair-learn needs learner, shares"),
         ({**FAIR, "shares": None}, ArgumentError, "quotas/fair-ucb needs shares"),
         ({**FAIR, "tolerence": 1}, ArgumentError, "got 'tolerence'; did you mean 'tolerance'?"),
-        ({**FAIR, "means": 1}, ArgumentError, "expected arguments among shares, tolerance, arms, seed, got 'means'"),
         ({**FAIR, "tolerance": "x"}, ArgumentError, "tolerance: expected a number"),
         ({**FAIR, "tolerance": True}, ArgumentError, "tolerance: expected a number"),
         ({**FAIR, "tolerance": float("nan")}, ArgumentError, "tolerance: expected numbers, text"),
-        ({**FAIR, "tolerance": {1, 2}}, ArgumentError, "tolerance: expected numbers, text"),
-        ({**FAIR, "tolerance": 1e400}, ArgumentError, "tolerance: expected"),
         ({**FAIR, "seed": -1}, ArgumentError, "seed: expected a whole number from 0 to 2^63 - 1"),
-        ({**FAIR, "seed": 2**63}, ArgumentError, "seed: expected a whole number from 0 to 2^63 - 1"),
         ({**FAIR, "seed": True}, ArgumentError, "seed: expected a whole number or null"),
-        ({**FAIR, "seed": "1"}, ArgumentError, "seed: expected a whole number or null"),
-        ({**FAIR, "shares": {"a": 0.9, "b": 0.3}}, SharesError, "they sum to 1.2"),
         ({**FAIR, "shares": {"a": 0.6, "b": 0.3}}, SharesError, "DeadlineLearn keeps the promise"),
-        ({**FAIR, "shares": {"a": 0.6}}, ArgumentError, "at least two arms"),
         ({**FAIR, "shares": {1: 0.2, 2: 0.2}}, ArgumentError, "shares: expected objects whose keys are text"),
         ({**FAIR, "shares": {"a\0": 0.2, "b": 0.2}}, ArgumentError, "without NUL"),
         ({**FAIR, "shares": {"a": 0.2, "b\ud800": 0.2}}, ArgumentError, "halves of characters"),
@@ -176,43 +165,12 @@ LEARN = {"policy": "quotas/fair-learn", "shares": [0.1, 0.1]}
             ArgumentError,
             "shares: expected 3, one for each arm",
         ),
-        (
-            {"policy": "learners/epsilon-greedy", "epsilon": [0.1], "arms": 2},
-            ArgumentError,
-            "epsilon: expected a number",
-        ),
-        ({"policy": "similarity/lipschitz-ucb", "dimension": 2.0}, ArgumentError, "dimension: expected a whole number"),
-        (
-            {"policy": "similarity/lipschitz-ucb", "dimension": 2, "margin": "no"},
-            ArgumentError,
-            "margin: expected true or false",
-        ),
-        (
-            {"policy": "similarity/lipschitz-ucb", "dimension": 2, "select": "two"},
-            ArgumentError,
-            "select: expected one of 'one', 'many'",
-        ),
-        (
-            {"policy": "similarity/lipschitz-ucb", "dimension": 10**4},
-            ArgumentError,
-            "numbers that the metric learner keeps",
-        ),
-        (
-            {"policy": "similarity/lipschitz-ucb", "dimension": 2, "individuals": 10**6},
-            ArgumentError,
-            "individuals: expected at most 200",
-        ),
-        (
-            {"policy": "similarity/lipschitz-ucb", "dimension": 2, "metric": "learners/ucb1"},
-            RegistryError,
-            "no part is named 'learners/ucb1'",
-        ),
+        ({**ALIKE, "dimension": 2.0}, ArgumentError, "dimension: expected a whole number"),
+        ({**ALIKE, "margin": "no"}, ArgumentError, "margin: expected true or false"),
+        ({**ALIKE, "select": "two"}, ArgumentError, "select: expected one of 'one', 'many'"),
+        ({**ALIKE, "dimension": 10**4}, ArgumentError, "numbers that the metric learner keeps"),
+        ({**ALIKE, "metric": "learners/ucb1"}, RegistryError, "no part is named 'learners/ucb1'"),
         ({"policy": "similarity/known-reward-lipschitz", "theta": "abc"}, ArgumentError, "theta: expected"),
-        (
-            {"policy": "sampling/optimistic", "groups": 2, "deviation": [1]},
-            ArgumentError,
-            "deviation: expected null",
-        ),
         (
             {"policy": "sampling/optimistic", "groups": 2, "model": "sampling/estimator-model"},
             ArgumentError,
@@ -224,7 +182,6 @@ LEARN = {"policy": "quotas/fair-learn", "shares": [0.1, 0.1]}
             "cannot be built from these arguments: overflow",
         ),
         ({**CSR, "problem": "model.bif"}, ArgumentError, "problem: expected an object with model"),
-        ({**CSR, "problem": {**PROBLEM, "model": "model.bif"}}, ArgumentError, "problem.model: expected an object"),
         ({**CSR, "problem": {**PROBLEM, "log": []}}, ArgumentError, "problem: expected arguments among"),
         ({**CSR, "problem": {"model": {}}}, ArgumentError, "problem: needs intervene, sensitive, outcome, candidates"),
         (

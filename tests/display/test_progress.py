@@ -1,8 +1,5 @@
 """One bar for every long call, and nothing where nothing is asked for."""
 
-import subprocess
-import sys
-
 import pandas as pd
 import pytest
 
@@ -67,12 +64,3 @@ def test_an_evaluation_is_the_same_with_and_without_a_bar(capsys):
     assert "replays" in capsys.readouterr().err
     with pytest.raises(ArgumentError, match="progress: expected True or False, got 'yes'"):
         replay("yes")
-
-
-def test_no_bar_imports_nothing_to_draw_one():
-    code = (
-        "import sys, evenhand as eh; eh.simulate(eh.learners.UCB1(), eh.quotas.BernoulliArms([0.7, 0.5]), rounds=5,"
-        "seed=1, jobs=1); print(sorted({'rich', 'IPython', 'tqdm'} & set(sys.modules)))"
-    )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert said.stdout.strip() == "[]"

@@ -7,7 +7,6 @@ import pytest
 
 import evenhand as eh
 from evenhand.errors import ArgumentError
-from tests.naming import named
 
 WORLD = eh.quotas.BernoulliArms({"a": 0.7, "b": 0.5, "c": 0.4})
 POLICY = eh.quotas.FairUCB({"a": 0.2, "b": 0.3, "c": 0.1})
@@ -36,15 +35,15 @@ def history():
     return eh.simulate({"fair": POLICY}, WORLD, rounds=50, replications=2, seed=1, jobs=1)
 
 
-@pytest.mark.parametrize("given", [None, 3, "x", [], pd.DataFrame({"a": [1]}), np.eye(2), POLICY], ids=named)
 @pytest.mark.parametrize("name", sorted(WANTED))
-def test_something_else_is_refused(name, given):
+def test_something_else_is_refused(name):
     assert set(WANTED) == set(eh.plots.__all__)
     plt.close("all")
     more = {"tolerance": 0.1} if name in ("plot_candidates", "plot_gaps") else {}
-    with pytest.raises(ArgumentError) as refused:
-        getattr(eh.plots, name)(given, **more)
-    assert str(refused.value).startswith(WANTED[name])
+    for given in (None, 3, [], pd.DataFrame({"a": [1]}), np.eye(2), POLICY):
+        with pytest.raises(ArgumentError) as refused:
+            getattr(eh.plots, name)(given, **more)
+        assert str(refused.value).startswith(WANTED[name])
     assert not plt.get_fignums()
 
 

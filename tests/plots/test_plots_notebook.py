@@ -27,7 +27,7 @@ CELLS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_cell_shows_each_picture_once():
     import nbclient
     import nbformat

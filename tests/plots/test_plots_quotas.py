@@ -148,15 +148,6 @@ def test_the_cost_is_the_regret_a_round_against_the_reference(history):
     assert axes.get_title(loc="left") == "Cost of the promise, against free"
 
 
-def test_without_a_reference_nothing_is_said_of_the_promise(history):
-    _, axes = figure()
-    plots.plot_cost(history, ax=axes)
-    regret = history.regret.isel(round=-1).mean("replication")
-    best = str(regret.policy[int(np.argmin(regret.values))].values)
-    assert axes.get_title(loc="left") == f"Expected reward lost per round, against {best}"
-    assert min(bar.get_width() for bar in axes.patches) == 0
-
-
 def test_an_audit_is_drawn_with_its_verdict(finding, tmp_path):
     drawn, axes = figure()
     plots.plot_audit(finding, ax=axes)
@@ -192,13 +183,10 @@ LOG = pd.DataFrame(
     }
 )
 AUDITS = {
-    "floors": ({"shares": 0.5}, {"share of b"}),
-    "caps": ({"caps": {"a": 0.5}}, {"cap of a"}),
     "sets": ({"shares": {("b", "c"): 0.5, "a": 0}}, {"share of b, c"}),
     "windows": ({"windows": {"b": 4}}, {"window of b"}),
     "segments": ({"shares": 0.5, "segment": "place"}, {"share of b in x", "share of b in y"}),
     "slates": ({"arm": "slate", "shares": {"a": 0.5, "b": 0.2, "c": 0.8}}, {"share of c"}),
-    "changes": ({"shares": {1: {"a": 0.2, "b": 0}, 7: {"a": 0.2, "b": 0.5}}}, {"share of b"}),
 }
 
 

@@ -35,10 +35,6 @@ def test_a_group_without_a_known_risk_is_drawn_and_said(tmp_path):
     assert right == ["a", "b (unknown)", "c"]
 
 
-def test_no_risk_known_at_all(tmp_path):
-    assert drawn(history(["a", "b"], unknown=["a", "b"]), tmp_path)[1] == ["a (unknown)", "b (unknown)"]
-
-
 @pytest.mark.parametrize("count", [6, 7, 30])
 def test_of_many_groups_the_worst_off_are_shown(count, tmp_path):
     left, right = drawn(history([f"g{i:02}" for i in range(count)]), tmp_path)

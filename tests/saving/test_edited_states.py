@@ -4,14 +4,11 @@ import numpy as np
 import pytest
 
 from evenhand.errors import EvenhandError, StateFileError
-from evenhand.groups import BiasedLinearArms, GroupFairTopInterval
-from evenhand.interventions import CSR
 from evenhand.learners import Thompson
 from evenhand.quotas import BernoulliArms, FairLearn
-from evenhand.sampling import Certification, OptimisticSampler, SyntheticModel1
+from evenhand.sampling import OptimisticSampler, SyntheticModel1
 from evenhand.saving.saved import fill
 from evenhand.saving.state import from_bytes, to_bytes
-from evenhand.similarity import LipschitzUCB
 from tests.saved_files import rewritten
 
 
@@ -24,14 +21,9 @@ def saved(conversation, world, rounds=3):
     return to_bytes(conversation)
 
 
-ARMS = BiasedLinearArms(arms=4, sensitive=2)
 SAVED = {
     "quotas": saved(FairLearn(Thompson(), {"x": 0.2, "y": 0.3}, seed=1), BernoulliArms([0.3, 0.6])),
-    "groups": saved(GroupFairTopInterval(ARMS.groups, "sensitive", seed=1), ARMS),
     "sampling": saved(OptimisticSampler(["u", "v"], seed=1), SyntheticModel1(instance="I")),
-    "certification": saved(*next(Certification._examples())),
-    "similarity": saved(*next(LipschitzUCB._examples())),
-    "interventions": saved(*next(CSR._examples()), rounds=1),
 }
 
 

@@ -78,38 +78,6 @@ def test_bound_methods_and_partials_come_back():
     assert counter["a"] == 1.0
 
 
-MODELS = [
-    "linear_model.SGDClassifier",
-    "linear_model.LogisticRegression",
-    "tree.DecisionTreeRegressor",
-    "svm.SVC",
-    "ensemble.RandomForestClassifier",
-    "ensemble.HistGradientBoostingRegressor",
-    "neighbors.KNeighborsClassifier",
-    "neural_network.MLPRegressor",
-    "gaussian_process.GaussianProcessRegressor",
-    "isotonic.IsotonicRegression",
-]
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("path", MODELS)
-def test_a_trained_model_predicts_and_learns_on_alike(path):
-    import importlib
-
-    module, name = path.split(".")
-    cls = getattr(importlib.import_module(f"sklearn.{module}"), name)
-    model = cls()
-    model.set_params(**{key: 1 for key in ("random_state",) if key in model.get_params()})
-    rows = np.random.default_rng(1).random((40, 1 if module == "isotonic" else 3))
-    answers = (rows[:, 0] > 0.5).astype(int)
-    model.fit(rows, answers)
-    again = through_a_file(model, ("sklearn", "scipy"))
-    assert (again.predict(rows) == model.predict(rows)).all()
-    if hasattr(model, "partial_fit"):
-        assert (again.partial_fit(rows, answers).predict(rows) == model.partial_fit(rows, answers).predict(rows)).all()
-
-
 class Own:
     pass
 
