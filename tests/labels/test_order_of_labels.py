@@ -54,27 +54,22 @@ def enum(words):
 cut, digits = pd.cut(CODES * 20 + 1, [0, 5, 25, 100]), pd.Series(of_words(["2", "10", "1"]))
 STATED = {
     "categories": category,
-    "ordered categories": lambda words: category(words, ordered=True),
     "unused categories": unused,
     "enum of polars": enum,
     "arrow, from pandas": lambda words: pa.Table.from_pandas(category(words)),
-    "arrow, ordered": lambda words: enum(words).to_arrow(),
     "parquet": lambda words: through_parquet(category(words)),
 }
 SIZED = {
     "numbers": ([1, 2, 10], lambda words: pd.DataFrame({"arm": of_words(words)})),
     "numbers as text": (["1", "2", "10"], lambda words: pd.DataFrame({"arm": of_words(words)})),
-    "numbers as text in polars": (["1", "2", "10"], lambda words: pl.DataFrame({"arm": of_words(words)})),
     "truth values": (["false", "true"], lambda words: pd.DataFrame({"arm": CODES % 2 == 1})),
     "bands": (["under 5", "5 to under 25", "25 or more"], lambda words: pd.DataFrame({"arm": of_words(words)})),
-    "bands in words": (["under 25", "25 to 34", "100+"], lambda words: pd.DataFrame({"arm": of_words(words)})),
     "intervals": (["(0, 5]", "(5, 25]", "(25, 100]"], lambda _: pd.DataFrame({"arm": cut})),
     "intervals as text": (["(0, 5]", "(5, 25]", "(25, 100]"], lambda words: pd.DataFrame({"arm": of_words(words)})),
     "quantiles": (["(-0.001, 1.0]", "(1.0, 2.0]"], lambda words: pd.DataFrame({"arm": pd.qcut(CODES, 2)})),
 }
 UNSTATED = {
     "text": lambda words: pd.DataFrame({"arm": of_words(words)}),
-    "text in polars": lambda words: pl.DataFrame({"arm": of_words(words)}),
     "categorical of polars": lambda words: pl.DataFrame({"arm": pl.Series(of_words(words)).cast(pl.Categorical)}),
     "arrow, encoded": lambda words: pa.table({"arm": pa.array(of_words(words)).dictionary_encode()}),
     "numbers that pandas sorted as text": lambda _: pd.DataFrame({"arm": digits.astype("category")}),

@@ -23,16 +23,15 @@ from evenhand.descriptions.promises import promise_from
 from evenhand.errors import ArgumentError, SharesError, TableError, UnknownArmError
 from evenhand.groups.problem import Groups
 from evenhand.interventions import CSR, CausalModel, Problem
-from evenhand.labels import Labels, in_order
+from evenhand.labels import Labels
 from evenhand.learners import UCB1
 from evenhand.protocol import label_of, labels_of_texts
 from evenhand.quotas import DeadlineLearn, DriftingArms, FairUCB
-from evenhand.sampling import LabelQueue, LogisticModel, OptimisticSampler, TablePool, annotations_table, group_errors
+from evenhand.sampling import LabelQueue, LogisticModel, OptimisticSampler, TablePool, group_errors
 from evenhand.sampling.pools.table_pool import TableFeatures
 from evenhand.sampling.problem import per_group
 from evenhand.simulation.schedule import read_given
 from evenhand.studies.log.codec import by_arm
-from tests.cli.shell import call
 
 
 class Size(int, enum.Enum):
@@ -270,7 +269,6 @@ SAME_ANSWER = {
     "retire": (lambda one, two: retired(one), (1,)),
     "change": (lambda one, two: changed({one: 0.4, two: 0.5, 3: 0}), Promise({1: 0.4, 2: 0.5, 3: 0})),
     "a promise": (lambda *names: changed(capped(*names)), capped(1, 2)),
-    "several tables of a promise": (lambda one, two: Promise(ARMS, caps={one: 0.9}, offers="all").arms, (1, 2, 3)),
     "sets beside arms": (lambda one, two: Promise({1: 0.1, 2: 0.1, (one, two): 0.5}).arms, (1, 2)),
     "groups": (lambda one, two: MEMBERS.of_round({one: "m", two: "f"}).tolist(), [1.0, 0.0]),
     "a group": (lambda one, two: Groups.read({"a": 1, "b": 2}).code(two), 1),
@@ -280,7 +278,6 @@ SAME_ANSWER = {
     "an encoder": (lambda one, two: Encoder({"size": [1, 2]}).transform({"size": two}).tolist(), [[0.0, 1.0]]),
     "features": (lambda one, two: feature(two), [[0.0, 1.0]]),
     "offers of a simulation": (lambda one, two: here([two], (1, 2)), [[False, True]]),
-    "a table by arm": (lambda one, two: in_order(pd.Series({two: 5, one: 6}), [(1, 2)], "costs").tolist(), [6, 5]),
     "an item of a queue": (lambda one, two: queue()._items.position(two), 1),
 }
 BOTH = ("true", "false")
@@ -292,28 +289,18 @@ SAME_ALWAYS = {
     "caps": (lambda: spec(shares=[0.1, 0.2], caps={"1": 0.9}).caps, {0: None, 1: Fraction(9, 10)}),
     "a sensitive group": (lambda: policy_from(GROUP_FAIR | {"sensitive": "1"}).sensitive, 1),
     "rewards": (lambda: by_arm({"2": 0.0, "1": 1.0}, [1, 2]), [1.0, 0.0]),
-    "a learner": (lambda: UCB1(arms=[True, False]).arms, BOTH),
-    "a world": (lambda: eh.quotas.BernoulliArms({True: 0.2, False: 0.3}).arms, BOTH),
     "groups": (lambda: Groups.read({"a": True, "b": False}).names, BOTH),
-    "a sampler": (lambda: eh.sampling.UniformSampler([True, False]).groups, BOTH),
     "states": (lambda: CausalModel.from_tables({"a": [True, False]}, {"a": []}, {"a": [0.5, 0.5]}).states["a"], BOTH),
     "parity": (lambda: eh.audit.parity(MIXED, group="who", value="y").groups["group"].tolist(), [1, 2]),
-    "table arms": (lambda: eh.groups.TableArms(MIXED, arm="who", group="who", reward="y").arms, (1, 2)),
-    "logged arms": (lambda: eh.quotas.LoggedArms(MIXED, arm="who", reward="y").arms, (1, 2)),
     "an audit": (lambda: audit.promise(MIXED, arm="who", shares=0.4).arms["arm"].tolist(), [1, 2]),
     "evaluate": (lambda: eh.evaluate(MIXED, {1: 0.5, 2: 0.5}, arm="who", reward="y").value, 0.5),
-    "a pool": (lambda: TablePool(MIXED, group="who", label="y").groups, (1, 2)),
     "a queue": (lambda: LabelQueue(range(200), MIXED[["x"]], groups=MIXED["who"].tolist()).groups, (1, 2)),
-    "a causal model": (lambda: CausalModel.fit(MIXED[["who", "y"]], [("who", "y")]).states["who"], (1, 2)),
     "features": (lambda: categories(MIXED, "who"), [1, 2]),
     "states of floats": (lambda: CausalModel.fit(TRIALS.astype(float), "sex -> dose -> cured").states["cured"], (0, 1)),
     "states of bools": (lambda: CausalModel.fit(TRIALS.astype(bool), "sex -> dose").states["dose"], BOTH[::-1]),
-    "states that are flags": (lambda: problem({node: ["false", "true"] for node in STATES}, True).low, 0.0),
-    "two of one writing": (lambda: FairUCB({1: 0.2, "1": 0.3}).arms, (1, "1")),
     "predictions": (lambda: [scored(y) for y in ([False, True], ["False", "TRUE"])], [[0.0]] * 2),
     "predictions in an array": (lambda: scored(np.array([True, True])), [0.5]),
     "a mask of a simulation": (lambda: here([True, False], (0, 1)), [[True, False]]),
-    "truth values on offer": (lambda: here("[true]", ("false", "true")), [[False, True]]),
 }
 
 
@@ -328,11 +315,6 @@ def test_a_door_takes_a_label_as_it_is_written(door, names):
 def test_texts_truth_values_and_mixtures_are_the_labels_that_they_mean(door):
     answer, right = SAME_ALWAYS[door]
     assert answer() == right
-
-
-@pytest.mark.parametrize("classes", [[0, 1], ["0", "1"], ["false", "true"], ["False", "True"]])
-def test_truth_values_are_told_as_the_classes_are_named(classes):
-    assert classes_told(classes, [False, True]) == [0, 1]
 
 
 RULES = [1, "1", 1.0, True, np.int64(1), np.True_, {0: 1, 1: "1"}, {"0": True, "1": 1.0}, {("0",): 1, (1.0,): 1}]
@@ -356,17 +338,6 @@ def test_a_log_of_trials_says_the_same_in_every_type(kind):
         asked.tell(None, log)
         found.append(asked.recommend().table["outcome"].tolist())
     assert found[1:] == found[:1] * 2
-
-
-@pytest.mark.parametrize("kind", TYPES)
-def test_a_value_that_was_held_is_compared_with_the_value_observed(kind):
-    asked = search()
-    allocation, types = asked.ask(), TYPES[kind].dtypes
-    held = allocation.frame["do(sex)"].astype(float)
-    values = pd.DataFrame({"sex": held.fillna(0).astype(int), "dose": 0, "cured": 1}).astype(types)
-    rows = allocation.frame.drop(columns=["sex", "dose", "cured"], errors="ignore").assign(**{"do(sex)": held})
-    asked.tell(allocation, rows.join(values.astype(bool).astype(str) if kind == "pandas' words" else values))
-    assert asked.trials == rows["count"].sum()
 
 
 # ---------------------------------------------------------------------- audits
@@ -408,47 +379,34 @@ def test_labels_that_are_the_same_in_one_log_are_told_apart_by_names_alone():
 
 ZERO, ONES, FLAGGED_LOG = (frame(pd.Series(labels)) for labels in (["01", "2"] * 20, TWO, [True, False] * 20))
 HERE = ZERO.assign(arm=1, here=ZERO["arm"])
-MASKED = pd.DataFrame({"arm": [0, 1], "here": [[True, False], [True, True]]})
 BY_FLAG = pd.DataFrame({1: [0.5] * 40, 0: [0.5] * 40})
 GOT = "(whole numbers), got '01' (text)"
 NOT_ONE = f"arms among [1, 2] {GOT}"
 A_SHARE = f"expected an arm that has a share, one of [1, 2] {GOT}"
 OFFERED = f"expected arms that have a share, one of [1, 2] {GOT}"
-LEAVE = "column 'dose', row 3: expected one of [0, 1], got 7; leave such rows out"
 TRIAL = f"column 'dose', row 1: expected one of [0, 1] {GOT}; no row has one of them"
-A_MASK = "row 1: expected arms that have a share, one of [0, 1] (whole numbers), got True"
 LACKING = "none for 1 (a whole number) among ['01'] (text)"
 A_CLASS = "expected labels among ['false', 'true'] (text), got 0 (a whole num"
 A_ROW = "policy: expected one entry for each of ['false', 'true'] (text), got 1 (a whole number)"
 STATE = "candidates['rule']: expected an entry for each state of 'sex': [0, 1] (whole numbers), got '00' (text)"
-ZEROS = frame([0, 1] * 20)
 REFUSED = {
     UnknownArmError: {
         f"column 'arm', row 1: {A_SHARE}": lambda: audited(ZERO, {1: 0.2, 2: 0.3}),
         f"column 'here', row 1: {OFFERED}": lambda: audited(HERE, {1: 0, 2: 0}, available="here"),
-        A_MASK: lambda: audited(MASKED, {0: 0.1, 1: 0.1}, available="here"),
         "policy: expected the arms of the log, [1, 2] (whole": lambda: evaluated(ONES, {"01": 0.5, "2": 0.5}),
-        "log, [1, 2] (whole numbers), got 'true' (text)": lambda: evaluated(ONES, {True: 0.5, 2: 0.5}),
-        "[0, 1] (whole numbers), got '00' (text); did you mean 0": lambda: evaluated(ZEROS, {"00": 0.5, 1: 0.5}),
         A_ROW: lambda: evaluated(FLAGGED_LOG, BY_FLAG),
         f"groups: expected a dict over the arms [1, 2] {GOT}": lambda: MEMBERS.of_round({"01": "m"}),
     },
     SharesError: {
         f"shares: expected arms among [1, 2, 3] {GOT}; did you mean 1?": lambda: changed({"01": 0.1, "2": 0.1, "3": 0}),
         "each set of arms once, got \"the arms of '1' twice\"": lambda: changed({1: 0.1, "1": 0.1, 2: 0.1, 3: 0}),
-        "caps: expected arms among [0, 1] (whole numbers), got '01'": lambda: audited([1, 0] * 9, caps={"01": 0.1}),
         f"caps: expected {NOT_ONE}": lambda: audited([1, 2] * 9, caps=pd.Series({"01": 0.1})),
         f"windows: expected {NOT_ONE}": lambda: audited([1, 2] * 9, 0.1, windows={"01": 3}),
-        "one of ['false', 'true'] (text), got 1 (a whole number)": lambda: audited(OFTEN_TRUE, windows={1: 3}),
-        "[1, 2] (whole numbers), got 'a' (text); also name an arm": lambda: audited([1, 2] * 9, caps={"a": 0.5}),
-        "['ads', 'news'], got 'Ads'; did you mean 'ads'?": lambda: audited(["ads", "news"] * 9, caps={"Ads": 0.5}),
         f"shares: expected {NOT_ONE}": lambda: audited([1, 2] * 9, {1: 0, 2: 0, "01": 0.1}),
     },
     TableError: {
         f"column 'arm', row 1: expected one of the arms [1, 2, 3] {GOT}": lambda: made().learn(ZERO),
         TRIAL: lambda: search().tell(None, TRIALS.assign(dose="01")),
-        LEAVE: lambda: search().tell(None, TRIALS.assign(dose=[0, 1, 7, 1] * 25)),
-        "row 2: expected a whole number or text, got True; turn each bool into": lambda: audited(["True", True], 0.1),
     },
     ArgumentError: {
         LACKING: lambda: evaluated(ONES, {1: 0.5, 2: 0.5}, model={"01": 0.5, "2": 0.5}),
@@ -457,10 +415,8 @@ REFUSED = {
         STATE: lambda: problem(rule={"00": 1, "1": 1}),
         f"a state of 'dose': [0, 1] {GOT}": lambda: problem().model.probabilities(["cured"], do={"dose": "01"}),
         A_CLASS: lambda: scored([0, 1]),
-        "available: expected labels of the arms": lambda: made().ask(available=[True, False]),
         "expected labels of the arms": lambda: FairUCB({"true": 0.2, "false": 0.3}).ask(available=[True, False]),
         "expected each label once, got 'true'": lambda: FairUCB({True: 0.2, "true": 0.3}),
-        "each label once, got 'true'": lambda: FairUCB({"True": 0.2, "true": 0.3}),
     },
 }
 
@@ -474,68 +430,6 @@ def test_a_label_of_another_type_is_refused_with_both_types(error, words):
 # ---------------------------------------------------------------------- files and the shell
 
 
-def written(folder, name, values):
-    """The same column as CSV, JSON lines, Parquet and Feather."""
-    table, file = pd.DataFrame({"arm": values, "reward": 1}), folder / name
-    texts = [json.dumps(one) if isinstance(one, bool) else one for one in values]
-    table.assign(arm=texts).to_csv(file.with_suffix(".csv"), index=False)
-    lines = "".join(json.dumps({"arm": one, "reward": 1}) + "\n" for one in values)
-    file.with_suffix(".jsonl").write_text(lines)
-    table.to_parquet(file.with_suffix(".parquet"))
-    table.to_feather(file.with_suffix(".feather"))
-    return [file.with_suffix(ending) for ending in (".csv", ".jsonl", ".parquet", ".feather")]
-
-
-def shown(*words):
-    result = call("audit", *words, "--json")
-    assert result.exit_code == 0, result.output
-    return json.loads(result.output)
-
-
-@pytest.mark.parametrize(
-    ("values", "shares"),
-    [
-        (TWO, "1=0.4,2=1/3"),
-        (TEXTS, "2=1/3,1=0.4"),
-        (TRUTHS, "true=0.4,false=1/3"),
-        (TRUTHS, "FALSE=1/3,True=0.4"),
-        (TRUTHS, "1=0.4,0=1/3"),
-    ],
-    ids=["numbers", "texts", "truth values", "in other words", "as numbers"],
-)
-def test_a_file_of_any_format_is_audited_alike(values, shares, tmp_path):
-    bodies = [shown(file, "--shares", shares) for file in written(tmp_path, "log", values)]
-    assert len({(body["kept"], body["worst_shortfall"], str(body["worst_arm"])) for body in bodies}) == 1
-
-
-@pytest.mark.parametrize(
-    ("arms", "promise", "words"),
-    [
-        (["1", "2"], ["--shares", "01=0.4,02=0.4"], "--shares: expected arms among 1,2, got '01'; did you mean"),
-        (["1", "2"], ["--window", "01=5"], "--window: expected arms among 1,2, got '01'; did you mean '1'?"),
-        (["a", "b"], ["--cap", "c=0.5"], "--cap: expected an arm of the log, one of a,b, got 'c'; also name an arm of"),
-    ],
-    ids=str,
-)
-def test_a_promise_that_names_no_arm_of_the_log_is_refused_not_broken(arms, promise, words, tmp_path):
-    (tmp_path / "log.csv").write_text("arm\n" + "\n".join(arms) + "\n")
-    refusal = call("audit", tmp_path / "log.csv", *promise).exception
-    assert isinstance(refusal, SharesError)
-    assert words in str(refusal)
-
-
-def test_a_cap_of_an_arm_that_never_appears_is_said_loudly(tmp_path):
-    (tmp_path / "log.csv").write_text("arm\na\nb\n")
-    said = call("audit", tmp_path / "log.csv", "--cap", "a=0.5,c=0.3").output
-    assert "ATTENTION: arm c has a cap and never appears in the log." in said
-
-
-def test_codes_with_a_leading_zero_are_arms_of_their_own(tmp_path):
-    for file in written(tmp_path, "log", ["1", "01", "2"] * 9):
-        body = shown(file, "--shares", "1=0.3,01=0.3,2=0.3,02=0", "--tolerance", "1")
-        assert [row["pulls"] for row in body["arms"] if row["arm"] != "02"] == [9, 9, 9]
-
-
 def test_parquet_files_of_several_types_are_one_log(tmp_path):
     for kind in ("int64", "float64", "text"):
         frame(LOGS[kind]).to_parquet(tmp_path / f"{kind}.parquet")
@@ -543,11 +437,3 @@ def test_parquet_files_of_several_types_are_one_log(tmp_path):
     assert (found.kept, found.arms["pulls"].tolist()) == (True, [60, 60])
     with pytest.raises(UnknownArmError, match=r"one of \['01', '2'\] \(text\), got 1 \(a whole number\); give it"):
         audit.promise(tmp_path / "*.parquet", arm="arm", shares={"01": 0.4, "2": 0.3})
-
-
-def test_labels_of_files_are_those_of_the_queue():
-    for classes, texts in (([0, 1], ("0", "1")), (["0", "01"], ("0", "01"))):
-        asked = queue(sampler=OptimisticSampler(["a", "b"], classes=classes, seed=1))
-        given = pd.DataFrame({"id": [float(item) for item in asked.ask(2)], "label": texts})
-        assert asked.read_labels(given)["told"] == 2
-        assert sorted(annotations_table(asked)["label"], key=str) == sorted(classes, key=str)
