@@ -296,20 +296,12 @@ def proxied(monkeypatch):
     return lambda **variables: [monkeypatch.setenv(name, value) for name, value in variables.items()]
 
 
+@UNCLOSED
 @pytest.mark.parametrize("proxy", [SOCKS, "http://127.0.0.1:9", "foo://x"])
 @BOTH
-def test_a_service_on_this_machine_is_reached_without_a_proxy(served, proxied, proxy, kind):
+def test_a_service_on_this_machine_is_reached_without_a_proxy(served, proxied, proxy, kind, ignored):
     proxied(ALL_PROXY=proxy, HTTP_PROXY=proxy)
-
-    async def ask():
-        async with AsyncClient(served.url, key=served.key) as client:
-            return await client.study("ads").ask()
-
-    if kind is AsyncClient:
-        assert asyncio.run(ask()).id == 1
-    else:
-        with Client(served.url, key=served.key) as client:
-            assert client.study("ads").ask().id == 1
+    assert asker(kind(served.url, key=served.key))("a").id == 1
 
 
 @pytest.mark.parametrize("host", ["localhost", "shop.localhost", "127.8.8.8", "0.0.0.0", "[::1]"])
