@@ -110,7 +110,7 @@ durability: .venv/ready
 	EVENHAND_KILLS=200 EVENHAND_CONVERSATIONS=10000 $(BIN)/python -m pytest tests/studies/test_processes.py --limits 30 --durations=0
 
 simulate: .venv/ready
-	$(BIN)/python -m tests.service.simulated_seeds --seeds $(SEEDS) --first $(FIRST)
+	EVENHAND_SEEDS=$(SEEDS) EVENHAND_FIRST=$(FIRST) $(BIN)/python -m pytest -q --limits 100 tests/service/test_simulated.py -k seeds
 
 coverage: .venv/ready
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest -n 3 --dist loadfile --limits 5 -m "not nightly"

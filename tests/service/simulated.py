@@ -3,7 +3,7 @@ to any of them, again and twice, go away, and are cut off.
 
 Everything runs one after another, and every choice comes from one seed, so that a seed that fails fails again to the
 letter. Instances are killed at any await and at any edge of a transaction, stopped while requests wait, suspended, and
-started again; the store is slow, fails, and is gone for a while; beside the service, a shell uses the study as well.
+started again; the store is slow, fails, and is gone for a while.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import traceback
 from functools import cache
 
 import evenhand as eh
-from evenhand.errors import ClosedTicketError, EvenhandError
 from evenhand.service.app import create_app
 from evenhand.studies import Store, Study
 from evenhand.studies.keys import add_key
@@ -39,7 +38,7 @@ LEARNERS = [eh.learners.UCB1, eh.learners.Thompson, eh.learners.DiscountedUCB]
 NAME = "s"
 TURNS = 40_000
 """Turns of threads within which all clients come to an end, and then all that they left behind."""
-TROUBLES = {"kill": 2, "drain": 2, "stop_at_once": 1, "suspend": 2, "cancel": 3, "shell": 3, "outage": 1}
+TROUBLES = {"kill": 2, "drain": 2, "stop_at_once": 1, "suspend": 2, "cancel": 3, "outage": 1}
 PATIENT = 600.0
 """Seconds after which a request that has no answer never gets one: several waits for a disk may follow one another."""
 BETWEEN = 1.0
@@ -126,7 +125,6 @@ class Service:
         self.scheduler = self.world.scheduler
         self.book = Book(self.log)
         self.instances: list[Instance] = []
-        self.shells: list[Host] = []
         self.loops: list[Loop] = []
         clients, requests = (4, 10) if large else (2, 4)
         self.clients = [Client(self, number, requests) for number in range(clients)]
@@ -163,7 +161,6 @@ class Service:
         deliveries = [delivery for call in self.book.calls for delivery in call.deliveries]
         end = self.scheduler.time + PATIENT
         waited = [lambda one=one: one.over for one in deliveries]  # type: ignore[misc]
-        waited += [lambda one=one: one.dead for one in self.shells]  # type: ignore[misc]
         self._wait(lambda: all(one() for one in waited) or self.scheduler.time > end, "the threads stand still")
         for delivery in deliveries:
             if not delivery.over:
@@ -260,43 +257,6 @@ class Service:
         if self.world.server:
             self.world.out_until = self.scheduler.time + self.chance.choice([1.0, 10.0, 60.0])
 
-    def shell(self, instance: Instance) -> None:
-        """Have another process use the study itself, once, as a shell does."""
-        host = Host(len(self.world.hosts) + 1)
-        self.world.hosts.append(host)
-        self.shells.append(host)
-        act = self.chance.choice([self._shell_asks, self._shell_tells, lambda study: study.state.snapshot()])
-
-        def work() -> None:
-            try:
-                act(Study.open(self.store, NAME))
-            except Broken as broken:
-                self.book.broken.append(f"the shell: {broken}")
-            except EvenhandError as error:
-                self.log.append(f"  {host.name} {error}")
-            host.dead = True
-
-        SimulatedThread(self.scheduler, host, work, host.name).start()
-
-    def _shell_asks(self, study: Study) -> None:
-        key = self.chance.choice([None, "k"])
-        self.book.besides[key] += 1
-        decision = study.ask(key=key)
-        self.book.decided(key, 0, decision.id, decision.arm)
-
-    def _shell_tells(self, study: Study) -> None:
-        if not self.book.asked:
-            return
-        ticket = self.chance.choice(sorted(self.book.asked))
-        sure, reward = ticket not in self.book.unsure, self.book.reward(ticket, self.chance)
-        self.book.unsure.add(ticket)
-        try:
-            self.book.reported(ticket, reward, study.tell(ticket, reward))
-        except ClosedTicketError:
-            self.book.refused.append((ticket, reward))
-        if sure:
-            self.book.unsure.remove(ticket)
-
 
 @cache
 def created(setting: int, learner: int, expires: bool) -> tuple[bytes, str, str]:
@@ -324,8 +284,8 @@ def run(seed: int) -> list[str]:
     service = Service(seed)
     try:
         service.run()
-    except (Broken, EvenhandError) as broken:
-        raise Broken(f"seed {seed}: {broken}\n" + "\n".join(service.log)) from broken
+    except Exception as broken:
+        raise Broken(f"seed {seed}: {broken!r}\n" + "\n".join(service.log)) from broken
     finally:
         service.world.end()
         for loop in service.loops:

@@ -85,7 +85,7 @@ def _learned(study: Study, events: list[Any]) -> None:
 def _decisions(book: Book, asks: dict[int, Any]) -> None:
     """Each key has one decision, and each decision was asked for, by a request that was not refused before."""
     keys = Counter(event.key for event in asks.values() if event.key is not None)
-    wanted = Counter(book.besides)
+    wanted: Counter[str | None] = Counter()
     for call in book.calls:
         for key, number in call.named:
             wanted[_shown(key, number)] += sum(not delivery.undone for delivery in call.deliveries)

@@ -165,9 +165,7 @@ class Book:
         self.refused: list[tuple[int, float | None]] = []
         """Tickets that were said to be closed, with the reward that was told, None where it was to be forgotten."""
         self.unsure: set[int] = set()
-        """Tickets of which a report failed in a batch, or beside the service: it may have been saved."""
-        self.besides: Counter[str | None] = Counter()
-        """How often somebody asked beside the service, by key."""
+        """Tickets of which a report failed in a batch: it may have been saved."""
         self.shown: list[tuple[int, int]] = []
         """The decisions and reports that views have shown."""
         self.tags: dict[str, tuple[int, int]] = {}

@@ -100,10 +100,6 @@ def sent(connection, *parts):
 
 CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
 SENT = {
-    "no key": (lambda keys: [LIST], 401),
-    "a wrong key": (lambda keys: [ASK + b"Authorization: Bearer eh_decide_00000000_" + b"x" * 43 + b"\r\n\r\n"], 401),
-    "no JSON": (lambda keys: [authorized(keys) + b'Content-Length: 9\r\n\r\n{"count":'], 400),
-    "deep JSON": (lambda keys: [authorized(keys) + b"Content-Length: 9000\r\n\r\n" + b"[" * 9000], 400),
     "a body that says it is too large": (lambda keys: [authorized(keys) + b"Content-Length: 99999999\r\n\r\n{"], 413),
     "a body that is": (lambda keys: [authorized(keys) + CHUNKED, *[b"100000\r\n" + b" " * 2**20 + b"\r\n"] * 61], 413),
     "a large head": (lambda keys: [GET + b"X: ", *[b"x" * 2**20] * 61], 400),
@@ -161,34 +157,24 @@ def test_of_32_clients_at_once_every_one_is_answered(attacked):
     assert len(set(ids)) == 320
 
 
-@pytest.mark.parametrize("reads", [False, True], ids=["without reading", "reading all answers"])
-def test_a_flood_of_requests_sent_ahead_without_a_key_takes_bounded_memory(attacked, reads):
-    """As long as a sound study is asked and told 100 times, one connection sends as many as it can."""
+def test_a_flood_of_requests_sent_ahead_without_a_key_takes_bounded_memory(attacked):
+    """As long as a sound study is asked and told 100 times, one connection sends what it can, and reads nothing."""
     before, over = attacked.peak(), threading.Event()
 
     def flood():
-        while not over.is_set():
-            one.sendall(LIST * 2000)
-
-    def read():
-        while one.recv(2**20):
-            pass
+        with suppress(OSError):
+            while not over.is_set():
+                one.sendall(LIST * 2000)
 
     with connected(attacked.url) as one, ExitStack() as ending:
-        threads = [threading.Thread(target=suppressing, args=(work,)) for work in (flood, *[read] * reads)]
-        for thread in threads:
-            thread.start()
-            ending.callback(thread.join)
+        thread = threading.Thread(target=flood)
+        thread.start()
+        ending.callback(thread.join)
         ending.callback(one.shutdown, socket.SHUT_RDWR)
         ending.callback(over.set)
         for _ in range(100):
             attacked.converse()
     assert attacked.peak() - before < GROWTH
-
-
-def suppressing(work):
-    with suppress(OSError):
-        work()
 
 
 # ---------------------------------------------------------------------- requests that are sent ahead, or broken off

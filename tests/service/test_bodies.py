@@ -42,17 +42,6 @@ def test_a_body_that_breaks_off_is_refused():
     assert refused.value.status == 400
 
 
-def test_large_bodies_are_refused_whether_they_say_so_or_not(serving):
-    served = serving(max_body=1000)
-    served.create()
-    text = b'{"ticket": "' + b"x" * 2000 + b'"}'
-    for content in (text, iter([text[:700], text[700:]])):
-        answer = served.send(
-            "report", "POST", "/studies/ads/tell", content=content, headers={"Content-Type": "application/json"}
-        )
-        assert (answer.status_code, answer.json()["error"]["name"]) == (413, "TooLargeError")
-
-
 def test_large_batches_are_refused(serving):
     served = serving(max_batch=3)
     served.create()

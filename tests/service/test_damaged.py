@@ -1,6 +1,5 @@
 """A damaged store is refused, and nothing waits for it: not the sound studies in it, nor the end of the service."""
 
-import random
 import shutil
 import threading
 
@@ -10,7 +9,6 @@ import evenhand as eh
 from evenhand.service import sessions as sessions_module
 from evenhand.studies import Ask, Store, Study
 from evenhand.studies.log.reader import Reader
-from tests.fuzzing import many
 from tests.service.conftest import Served
 from tests.waiting import until
 
@@ -75,29 +73,7 @@ class Watched(Served):
         self.store.close()
 
 
-def flip(path, place):
-    content = bytearray(path.read_bytes())
-    content[place // 8] ^= 1 << place % 8
-    path.write_bytes(content)
-
-
 FILE = "ads.evenhand"
-
-
-def test_a_flipped_bit_anywhere_in_the_file_hangs_nothing(stores, tmp_path):
-    """Everywhere in the file: its tables, its indexes, and what says where they are."""
-    chance = random.Random(FILE)
-    for number in range(many(6)):
-        place = chance.randrange(8 * (stores / FILE).stat().st_size)
-        folder = tmp_path / str(number)
-        served = Watched(stores, folder, lambda folder, place=place: flip(folder / FILE, place))
-        try:
-            found = served.answers((*PATHS, *SOUND))
-            for path, answer in found.items():
-                assert answer.status_code in (200, 404, 409, 422, 500, 503), (place, path, answer.text)
-        finally:
-            served.end()
-        shutil.rmtree(folder)
 
 
 def empty_index(folder):

@@ -27,6 +27,8 @@ def one():
     served.forgotten = served.ask().json()["ticket"]
     served.send("report", "POST", "/studies/ads/forget", json={"ticket": served.forgotten})
     served.open = served.ask().json()["ticket"]
+    served.forged = served.open[:-1] + ("0" if served.open[-1] != "0" else "1")
+    served.future = served.app.state.sessions.open("ads").study.sign(1000)
     served.foreign = served.ask("other").json()["ticket"]
     yield served
     served.stop()
@@ -44,93 +46,55 @@ def refused(served, role, path, **given):
     return answer.status_code, body["error"]["name"], body["error"]["message"]
 
 
-def forged(ticket):
-    """Return a ticket whose last sign is another."""
-    return ticket[:-1] + ("0" if ticket[-1] != "0" else "1")
-
-
-TELLS = {
-    "forged": (lambda s: {"ticket": forged(s.open), "reward": 1.0}, 409, "ForeignTicketError", "was not signed"),
-    "another number": (
-        lambda s: {"ticket": s.open.replace(".3.", ".4."), "reward": 1.0},
-        409,
-        "ForeignTicketError",
-        "was not signed",
-    ),
-    "foreign": (
-        lambda s: {"ticket": s.foreign, "reward": 1.0},
-        409,
-        "ForeignTicketError",
-        "belongs to the study 'other'",
-    ),
-    "future": (
-        lambda s: {"ticket": s.future, "reward": 1.0},
-        404,
-        "UnknownTicketError",
-        "ticket 1000 was never handed out",
-    ),
-    "stale": (lambda s: {"ticket": s.forgotten, "reward": 1.0}, 409, "ClosedTicketError", "was forgotten before"),
-    "contradiction": (lambda s: {"ticket": s.told, "reward": 0.0}, 409, "ContradictionError", "was told before"),
-    "number": (lambda s: {"ticket": 3, "reward": 1.0}, 422, "TicketError", "numbers can be guessed"),
-    "number as text": (lambda s: {"ticket": "3", "reward": 1.0}, 409, "ForeignTicketError", "expected a ticket"),
-    "no ticket": (lambda s: {"reward": 1.0}, 422, "TicketError", "expected a signed ticket"),
-    "no reward": (lambda s: {"ticket": s.open}, 422, "ArgumentError", "reward: expected"),
-    "too large": (lambda s: {"ticket": s.open, "reward": 2.0}, 422, "RewardError", "scale rewards"),
-    "object": (
-        lambda s: {"ticket": s.open, "reward": {"$float": "nan"}},
-        422,
-        "ArgumentError",
-        "reward: expected numbers",
-    ),
-    "deep": (lambda s: {"ticket": s.open, "reward": [[[[1.0]]]]}, 422, "ArgumentError", "lists of them"),
-    "unknown name": (lambda s: {"ticket": s.open, "prize": 1.0}, 422, "ArgumentError", "got 'prize'"),
-    "not taken": (lambda s: {"ticket": s.open, "reward": 1.0, "violations": []}, 422, "ArgumentError", "violations"),
-    "many pairs": (
-        lambda s: {"ticket": s.open, "reward": 1.0, "violations": [[0, 1]] * 20_001},
-        422,
-        "ArgumentError",
-        "violations: pairs: expected at most 20,000",
-    ),
-    "samples": (
-        lambda s: {"ticket": s.open, "samples": {"a": [1], "b": [1, 2]}},
-        422,
-        "ArgumentError",
-        "of one length",
-    ),
-    "batch and more": (lambda s: {"ticket": s.open, "batch": []}, 422, "ArgumentError", "batch alone"),
-    "batch of numbers": (lambda s: {"batch": [1]}, 422, "ArgumentError", "a list of objects"),
-    "list as body": (lambda s: [], 422, "ArgumentError", "a JSON object"),
+TICKETS = {
+    ("tell", "forged"): (409, "ForeignTicketError", "was not signed"),
+    ("tell", "future"): (404, "UnknownTicketError", "ticket 1000 was never handed out"),
+    ("tell", "forgotten"): (409, "ClosedTicketError", "was forgotten before"),
+    ("tell", "told"): (409, "ContradictionError", "was told before"),
+    ("forget", "told"): (409, "ClosedTicketError", "was told before"),
+    ("forget", "foreign"): (409, "ForeignTicketError", "belongs to the study 'other'"),
 }
 
 
-@pytest.mark.parametrize("case", TELLS)
-def test_a_report_that_cannot_be_is_refused_by_name(one, case):
-    build, status, name, said = TELLS[case]
-    one.future = one.app.state.sessions.open("ads").study.sign(1000)
-    found = refused(one, "report", "/studies/ads/tell", json=build(one))
+@pytest.mark.parametrize(("route", "ticket"), TICKETS)
+def test_a_ticket_that_is_not_open_is_refused_by_name(one, route, ticket):
+    status, name, said = TICKETS[route, ticket]
+    body = {"ticket": getattr(one, ticket)} | ({"reward": 0.0} if route == "tell" else {})
+    found = refused(one, "report", f"/studies/ads/{route}", json=body)
     assert found[:2] == (status, name)
     assert said in found[2]
 
 
-@pytest.mark.parametrize(
-    ("ticket", "status", "name"),
-    [("told", 409, "ClosedTicketError"), ("foreign", 409, "ForeignTicketError")],
-)
-def test_a_ticket_that_cannot_be_forgotten_is_refused(one, ticket, status, name):
-    found = refused(one, "report", "/studies/ads/forget", json={"ticket": getattr(one, ticket)})
-    assert found[:2] == (status, name)
+TOLD = {
+    "number": ({"ticket": 3}, "TicketError", "numbers can be guessed"),
+    "no ticket": ({"ticket": None}, "TicketError", "expected a signed ticket"),
+    "no reward": ({"reward": None}, "ArgumentError", "reward: expected"),
+    "too large": ({"reward": 2.0}, "RewardError", "scale rewards"),
+    "object": ({"reward": {"$float": "nan"}}, "ArgumentError", "reward: expected numbers"),
+    "deep": ({"reward": [[[[1.0]]]]}, "ArgumentError", "lists of them"),
+    "unknown name": ({"prize": 1.0}, "ArgumentError", "got 'prize'"),
+    "not taken": ({"violations": []}, "ArgumentError", "violations"),
+    "many pairs": ({"violations": [[0, 1]] * 20_001}, "ArgumentError", "violations: pairs: expected at most 20,000"),
+    "batch and more": ({"batch": []}, "ArgumentError", "batch alone"),
+}
+
+
+@pytest.mark.parametrize("case", TOLD)
+def test_a_report_that_cannot_be_is_refused_by_name(one, case):
+    more, name, said = TOLD[case]
+    found = refused(one, "report", "/studies/ads/tell", json={"ticket": one.open, "reward": 1.0} | more)
+    assert found[:2] == (422, name)
+    assert said in found[2]
 
 
 ASKS = {
     "contexts for none": ("ads", {"contexts": [[1.0], [2.0]]}, "ContextError"),
     "groups of a number": ("seen", {"contexts": [[1.0], [2.0]], "groups": 3}, "ArgumentError"),
     "no contexts": ("seen", {}, "ContextError"),
-    "shape": ("seen", {"contexts": [[1.0, 2.0]]}, "ContextError"),
     "ragged": ("seen", {"contexts": [[1.0], [1.0, 2.0]]}, "ContextError"),
-    "text": ("seen", {"contexts": [["a"], ["b"]]}, "ContextError"),
     "objects": ("seen", {"contexts": {"$table": {}}}, "ContextError"),
+    "list as body": ("ads", [], "ArgumentError"),
     "count of nothing": ("ads", {"count": 0}, "ArgumentError"),
-    "count of text": ("ads", {"count": "3"}, "ArgumentError"),
     "count of truth": ("ads", {"count": True}, "ArgumentError"),
     "group of truth": ("seen", {"contexts": [[1.0], [2.0]], "groups": [True, "F"]}, "UnknownArmError"),
     "unknown": ("ads", {"number": 3}, "ArgumentError"),
@@ -139,9 +103,6 @@ ASKS = {
     "unknown in a batch": ("ads", {"batch": [{"number": 3}]}, "ArgumentError"),
     "all of a batch": ("seen", {"count": 3}, "ContextError"),
     "individuals": ("alike", {"contexts": [[0.1]] * 201}, "ArgumentError"),
-    "individuals in a batch": ("alike", {"batch": [{"contexts": [[0.1]] * 201}]}, "ArgumentError"),
-    "much for many": ("seen", {"contexts": [[0.1] * 1400] * 2, "count": 2000}, "ArgumentError"),
-    "features": ("seen", {"contexts": [[0.1] * 2000] * 2}, "ArgumentError"),
 }
 
 
@@ -154,7 +115,6 @@ def test_an_ask_that_cannot_be_is_refused_by_name(one, case):
 FAIR = {"name": "new", "policy": {"policy": "quotas/fair-ucb", "shares": {"a": 0.2, "b": 0.3}}}
 CREATES = {
     "name": ({"name": "a/b", "policy": {"policy": "quotas/fair-ucb", "shares": {"a": 0.2, "b": 0.3}}}, "ArgumentError"),
-    "no policy": ({"name": "new"}, "ArgumentError"),
     "policy": ({"name": "new", "policy": {"policy": "quotas/unfair"}}, "RegistryError"),
     "shares": ({"name": "new", "policy": {"policy": "quotas/fair-ucb", "shares": {"a": 0.9, "b": 0.9}}}, "SharesError"),
     "too many": ({"name": "new", "policy": {"policy": "learners/ucb1", "arms": 10**9}}, "ArgumentError"),

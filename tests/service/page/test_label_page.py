@@ -98,6 +98,9 @@ def test_without_a_key_the_page_asks_for_one_and_a_refusal_is_said(annotator):
 
 
 def test_the_day_ends_where_no_item_is_left(annotator):
+    with Study.open(annotator.served.store.url, "labels") as study:
+        for task in study.ask(n=36, annotator="bob"):
+            study.tell(task, "no", annotator="bob")
     annotator.begin("labels")
     while annotator.item() != "end":
         annotator.press("1")

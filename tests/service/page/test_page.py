@@ -151,12 +151,6 @@ def test_groups_are_called_groups_where_samples_are_drawn(visitor, fake):
     assert "every group" in visitor.text("#decisions form")
 
 
-def test_a_study_without_decisions_says_what_to_type(visitor):
-    visitor.visit(f"key={READ}&study=new")
-    visitor.sees("evenhand ask STORE --study new")
-    visitor.sees("/studies/new/ask")
-
-
 def test_an_unknown_study_is_named(visitor):
     visitor.visit(f"key={READ}&study=gone")
     visitor.sees("no study 'gone' is in the store")

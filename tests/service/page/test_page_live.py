@@ -17,15 +17,6 @@ from tests.service.page.visitor import Visitor
 SERVE = "import sys; from evenhand.service.run import serve; serve(sys.argv[1], port=int(sys.argv[2]))"
 
 
-def test_decisions_appear_while_the_page_is_watched(visitor, fake):
-    visitor.watch("ads")
-    for _ in range(6):
-        fake.studies["ads"].decide()
-    visitor.sees("1,240 decisions", "#headline")
-    visitor.sees("1,240", "#decisions tbody th")
-    visitor.sees("round 1,240", "#chart-shares .legend")
-
-
 def test_the_list_of_decisions_stands_still_under_the_hands_of_its_reader(visitor, fake):
     visitor.watch("ads")
     visitor.driver.execute_script("document.querySelector('#decisions tbody a').focus()")
