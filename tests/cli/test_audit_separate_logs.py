@@ -20,14 +20,6 @@ def logs(tmp_path):
     return [tmp_path / f"{number}.csv" for number in range(3)]
 
 
-def test_the_promise_that_was_split_is_found_kept(logs, tmp_path):
-    said = call("audit", *logs, "--shares", "ads=1/5,news=3/10,sports=0", "--tolerance", 2, "--out", tmp_path / "out")
-    assert said.exit_code == 0
-    assert "3 logs, 93 rounds" in said.output
-    assert "The promise was kept in every order in which these rounds can have happened." in said.output
-    assert (tmp_path / "out" / "promises.csv").read_text().startswith("promise,arm,")
-
-
 def test_what_some_order_breaks_is_said_with_its_caveat(logs):
     said = call("audit", *logs, "--shares", "sports=9/10", "--json")
     assert said.exit_code == 1

@@ -119,9 +119,6 @@ def test_an_audit_writes_its_files(log, tmp_path):
         ("item,x\na,1\n,2\n", ["--shares", "0.1"], "column 'item', row 2: the cell is empty"),
         ("thing\na\nb\n", ["--shares", "0.1"], "--arm: expected one of the columns thing, got 'item'"),
         ("item\na\nb\n", ["--shares", "a=0.5,z=0.1,"], "--shares: expected ARM=SHARE"),
-        ("item\na\nb\n", ["--shares", "a=0.9,b=0.9"], "sum to 1.8"),
-        ("item\na\nb\n", ["--shares", "much"], "expected numbers from 0 to 1"),
-        ("item\na\nb\n", ["--shares", "0.1", "--tolerance", "-1"], "tolerance: expected"),
         ("item\na\nb\n", ["--shares", "0.1", "--order", "when"], "order: expected one of"),
     ],
     ids=lambda value: None if isinstance(value, list) else str(value)[:30],
@@ -229,16 +226,15 @@ def test_labels_are_no_markup(tmp_path):
         assert label in result.output
 
 
-@pytest.mark.parametrize("below", ["", "deeper"])
 @pytest.mark.parametrize(
     "arguments",
     [["audit", "LOG", "--arm", "item", "--shares", "0.1"], ["simulate", "quotas/bernoulli-arms", *SMALL], ["demo"]],
     ids=lambda arguments: arguments[0],
 )
-def test_out_that_is_a_file_is_refused(arguments, below, log):
+def test_out_that_is_a_file_is_refused(arguments, log):
     given = [log if argument == "LOG" else argument for argument in arguments]
     (log.parent / "file").touch()
-    refused("--out: expected a folder", *given, "--out", log.parent / "file" / below)
+    refused("--out: expected a folder", *given, "--out", log.parent / "file")
 
 
 # ---------------------------------------------------------------------------- simulate
@@ -330,19 +326,15 @@ def test_worlds_and_policies_take_settings_by_name():
     [
         (["quotas/nothing"], "no world is named 'quotas/nothing'"),
         ([], "WORLD: name a world or pass --data FILE"),
-        (["quotas/bernoulli-arms", "--means", "0.5,much"], "--means: expected numbers separated by commas"),
-        (["quotas/bernoulli-arms", "--means", "0.5,2"], "expected a probability in [0, 1]"),
         (["quotas/bernoulli-arms", "-p", "fair-ucb"], "needs --shares"),
-        (["quotas/bernoulli-arms", "-p", "nothing"], "no policy is named 'nothing'"),
         (["quotas/bernoulli-arms", "-p", "ucb1+thompson"], "only 'ucb1', which takes no learner"),
-        (["quotas/bernoulli-arms", "--shares", "0.6"], "sum to 1.8"),
         (["quotas/bernoulli-arms", "--rounds", "0"], "rounds: expected a whole number >= 1"),
         (["quotas/bernoulli-arms", "--shares", "nan"], "--shares, 0: expected numbers from 0 to 1, got 'nan'"),
         (["quotas/bernoulli-arms", "--shares", "0.1", "-p", "ucb1"], "--shares: expected a --policy that keeps shares"),
         (["groups/biased-linear-arms", "--means", "0.5,0.4"], "--means: expected nothing together with a world"),
-        (["quotas/bernoulli-arms", "--data", "x.csv"], "--data: expected nothing together with WORLD"),
         (["quotas/bernoulli-arms:mean=1,0"], "WORLD quotas/bernoulli-arms: expected one of its settings means, got"),
         (["quotas/bernoulli-arms:means"], "WORLD: expected NAME or NAME:SETTING=VALUE,SETTING=VALUE"),
+        (["quotas/bernoulli-arms", "--shares", "{}"], "expected at least one name with its value"),
         (["quotas/bernoulli-arms", "-p", "ucb1:pace=3"], "--policy ucb1: expected one of its settings arms,seed, got"),
         (["quotas/bernoulli-arms", "-p", "learners/epsilon-greedy:epsilon=much"], "epsilon: expected a"),
         (["--data", "nowhere.csv"], "nowhere.csv: no such file"),
@@ -351,12 +343,6 @@ def test_worlds_and_policies_take_settings_by_name():
 )
 def test_what_cannot_be_simulated_is_refused(arguments, words):
     refused(words, "simulate", *arguments)
-
-
-def test_a_bad_reward_in_the_users_log_names_row_and_column(tmp_path):
-    (tmp_path / "log.csv").write_text("item,click\na,1\nb,7\n")
-    words = "column 'click', row 2: expected numbers in [0, 1]"
-    refused(words, "simulate", "--data", tmp_path / "log.csv", "--arm", "item", "--reward", "click")
 
 
 # ---------------------------------------------------------------------------- the real thing
@@ -380,15 +366,14 @@ def test_leaving_at_a_question_is_130(tmp_path):
     assert result.exit_code == 130, result.output
 
 
-@pytest.mark.parametrize(("share", "code"), [("0.3", 0), ("0.5", 1)])
-def test_a_reader_who_leaves_changes_nothing(share, code, log, tmp_path):
+def test_a_reader_who_leaves_changes_nothing(log, tmp_path):
     out = tmp_path / "out"
-    audited = ["audit", log, "--arm", "item", "--shares", share, "--out", out]
+    audited = ["audit", log, "--arm", "item", "--shares", "0.5", "--out", out]
     command = [sys.executable, "-m", "evenhand", *map(str, audited)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as running:
         running.stdout.close()
         said = running.stderr.read()
-        assert (running.wait(120), said) == (code, b"")
+        assert (running.wait(120), said) == (1, b"")
     assert (out / "audit.csv").is_file()
 
 
@@ -396,13 +381,8 @@ def test_a_reader_who_leaves_changes_nothing(share, code, log, tmp_path):
     ("named", "arguments"),
     [
         ("--shares", ["simulate", "quotas/bernoulli-arms", "--shares", ""]),
-        ("--shares", ["simulate", "quotas/bernoulli-arms", "--shares="]),
-        ("-p", ["simulate", "quotas/bernoulli-arms", "-p", ""]),
         ("--out", ["simulate", "quotas/bernoulli-arms", "--out", ""]),
         ("--shares", ["audit", "log.csv", "--shares", ""]),
-        ("--order", ["audit", "log.csv", "--shares", "0.1", "--order", ""]),
-        ("--costs", ["sample", "table.csv", "--group", "g", "--label", "y", "--costs", ""]),
-        ("--shares", ["new", "store.evenhand", "-p", "fair-ucb", "--shares", ""]),
         ("--key", ["ask", "store.evenhand", "--key", ""]),
         ("argument 2", ["tell", "store.evenhand", ""]),
     ],
@@ -410,23 +390,6 @@ def test_a_reader_who_leaves_changes_nothing(share, code, log, tmp_path):
 )
 def test_an_empty_value_is_refused_and_does_not_stand_for_none(named, arguments):
     refused(f"{named}: expected a value, got ''; leave it out if you mean none", *arguments)
-
-
-@pytest.mark.parametrize("shares", ["{}", "SHARES"])
-def test_shares_for_nobody_are_refused(shares, tmp_path):
-    file = written(tmp_path / "none.json", "{}")
-    given = shares.replace("SHARES", str(file))
-    refused("expected at least one name with its value", "simulate", "quotas/bernoulli-arms", "--shares", given)
-
-
-def test_one_share_for_all_is_owed_to_the_levels_of_a_parquet_column_that_never_appear(tmp_path):
-    column = pd.Categorical(["10", "9"] * 10, categories=["10", "9", "never"])
-    pd.DataFrame({"arm": column}).to_parquet(tmp_path / "log.parquet")
-    result = call("audit", tmp_path / "log.parquet", "--shares", "0.1", "--json")
-    assert result.exit_code == 1
-    body = json.loads(result.output)
-    assert [row["arm"] for row in body["arms"]] == ["9", "10", "never"]
-    assert (body["never_seen"], body["first_violation"]) == (["never"], [10, "never"])
 
 
 def test_simulated_rewards_have_intervals_and_the_cost_is_said_to_be_that_of_the_regrets(tmp_path):

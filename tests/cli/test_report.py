@@ -182,12 +182,6 @@ def test_files_that_are_read_in_batches_have_no_cost():
     assert "The promise was kept in each of 36 rounds" in words
 
 
-def test_segments_that_are_too_short_are_exit_code_3():
-    Path("log.csv").write_text("arm,person\n" + "".join(f"{'ab'[i % 2]},{i}\n" for i in range(9)))
-    _, words = reported("log.csv", "--shares", "0.4", "--segment", "person", code=3)
-    assert "The promise was not put to the test" in words
-
-
 def test_labels_in_a_report_are_text():
     pd.DataFrame({"arm": ["<b>x</b>", "y"] * 9}).to_csv("log.csv", index=False)
     text, words = reported("log.csv", "--shares", "0.4", code=0)
@@ -263,12 +257,6 @@ def test_a_store_that_was_changed_is_not_sound(store):
 )
 def test_what_does_not_fit_is_refused(arguments, words, log, store):
     refused(ArgumentError, words, "report", *arguments)
-
-
-def test_a_report_is_said_as_json(log):
-    result = call("report", log, "--arm", "item", "--shares", "0.3", "--json")
-    body = json.loads(result.stdout)
-    assert (body["file"], body["kept"], result.exit_code) == ("report.html", False, 1)
 
 
 @pytest.mark.slow
@@ -363,7 +351,7 @@ def by_pandas(log, name, promised, since, until, first=1, last=ROUNDS):
     return row, f"{max(0.0, behind.max()):.4g}" if since >= first else "-"
 
 
-@pytest.mark.parametrize(("first", "last"), [(1, ROUNDS), (101, 200), (171, 240)])
+@pytest.mark.parametrize(("first", "last"), [(1, ROUNDS), (101, 200)])
 def test_everybody_who_is_promised_something_is_named_since_each_promise_began(changed, first, last):
     at = [changed["at"][first - 1].isoformat(), (changed["at"][last - 1] + pd.Timedelta("1us")).isoformat()]
     options = [] if (first, last) == (1, ROUNDS) else ["--since", at[0], "--until", at[1]]

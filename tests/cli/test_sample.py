@@ -87,16 +87,6 @@ def test_a_group_of_one_row_ends_with_all_files_and_a_note():
     assert [group["risk"] for group in body["groups"] if group["group"] == "one"] == [None]
 
 
-@pytest.mark.parametrize("loss", ["zero_one", "log", "false_negative", "false_positive"])
-def test_small_groups_and_groups_with_a_single_label_end_well(loss):
-    groups = ["tiny"] * 2 + ["small"] * 5 + ["large"] * (N - 7)
-    frame = POOL.assign(g=groups, y=[0] * 7 + POOL["y"].tolist()[7:])
-    body = sampled(frame, "--loss", loss, "--batch", 4, "--reweighted", budget=100)
-    assert written() == FILES
-    assert len(body["groups"]) == 3
-    assert "the pool of 'tiny' is empty after 2 rows" in body["notes"]
-
-
 def test_the_final_model_is_saved_and_reweighting_changes_it():
     models = []
     for options in ([], ["--reweighted"]):
@@ -131,8 +121,6 @@ def test_labels_all_alike_among_the_rows_that_were_bought_are_no_failure():
             ArgumentError,
             "--group: expected groups with rows to train and to validate, got",
         ),
-        (POOL.assign(g=np.arange(N) // 3), [], ArgumentError, "got 40 groups in 120 rows; merge small ones"),
-        (POOL.assign(g="a"), [], ArgumentError, "--group: expected at least two groups"),
         (POOL.assign(id=[f"p{i}" for i in range(N)]), [], TableError, "column 'id': expected text with few values"),
         (
             POOL,
@@ -140,17 +128,13 @@ def test_labels_all_alike_among_the_rows_that_were_bought_are_no_failure():
             TableError,
             "group: expected columns that have no other use, got 'y'; it is the label",
         ),
-        (POOL, ["--group", "g,g"], TableError, "'g'; it is already in group"),
-        (POOL, ["--features", "x,y"], TableError, "features: expected columns that have no other use, got 'y'"),
         (POOL.assign(g=POOL["g"].where(POOL["x"] > 0.01)), ["--group", "g"], TableError, "column 'g', row"),
         (POOL, ["--costs", "3"], ArgumentError, "--costs: expected NAME=NUMBER,NAME=NUMBER, got a value without names"),
-        (POOL, ["--batch", 10**30], ArgumentError, "batch: expected a whole number >= 1 and <= 10"),
         (POOL.assign(y=range(N)), ["--multiclass"], ArgumentError, "2 to 100 labels, got 'y' with 120"),
         (SEVEN, ["--multiclass", "--loss", "false_negative"], ArgumentError, "zero_one or log for 7 labels"),
         (SEVEN, ["--multiclass", "--reweighted"], ArgumentError, "--reweighted: expected two labels, got 7"),
-        (SEVEN, [], ArgumentError, "or pass --multiclass"),
     ],
-    ids=range(17),
+    ids=range(11),
 )
 def test_what_cannot_be_meant_is_refused_before_anything_is_written(frame, options, error, words):
     refused(error, words, *typed(frame, *options))
@@ -188,7 +172,6 @@ UNLABELLED = "if no row has a label yet, begin with: evenhand label"
             ["--label", "y"],
             "--label: expected a column with labels, got 'y'; every cell is empty;",
         ),
-        (POOL, [], "--label: expected a column with labels, got nothing; if no row"),
     ],
 )
 def test_a_pool_without_labels_is_sent_to_label(tmp_path, frame, options, words):
@@ -268,7 +251,6 @@ RISKS.index.name = "group"
 @pytest.mark.parametrize(
     ("lower", "words"),
     [
-        (0.0, "Neither draw is shown to serve the worst-off group better: the intervals overlap."),
         (
             0.25,
             "With 90 % confidence the uniform draw served the worst-off group better: the intervals do not overlap.",
@@ -409,8 +391,6 @@ def test_a_table_of_predictions_is_certified_at_once(predictions):
         ),
         (["--columns", "race,released"], "--columns: expected the columns of groups, labels and predictions, such as "),
         (["--columns", "race,released,said", "--sep", ";"], "expected one of the columns race,released,predicted"),
-        (["--sep", ";"], "--sep: expected --fresh or --columns as well"),
-        (["--loss", "zero_one"], "--loss: expected --columns as well"),
         (
             ["--columns", "race,released,predicted", "--loss", "log", "--sep", ";"],
             "--loss: expected one of 'zero_one',",
@@ -477,8 +457,7 @@ def test_what_certifies_nothing_is_refused(people, folder, options, words, monke
     assert words in str(result.exception), result.output
 
 
-@pytest.mark.parametrize("part", ["all, shuffled", "one in twenty"])
-@pytest.mark.parametrize("features", [["x", "job"], ["job"]], ids=len)
+@pytest.mark.parametrize(("part", "features"), [("all, shuffled", ["x", "job"]), ("one in twenty", ["job"])])
 def test_rows_of_the_pool_are_not_taken_for_fresh_ones(people, tmp_path, part, features):
     pool, later = (_with_jobs(people / f"{name}.csv", features) for name in ("pool", "later"))
     answer(*typed(pool, budget=100))
@@ -504,17 +483,8 @@ def _with_jobs(path, features):
     return frame[[*features, "g", "y"]]
 
 
-@pytest.mark.parametrize("kept", [["model"], ["sampler", "model"]], ids=len)
-def test_a_file_that_holds_no_collection_is_refused(people, tmp_path, kept):
-    saved = eh.load(people / "out" / "collection.evenhand")
-    eh.save({name: saved[name] for name in kept}, tmp_path / "collection.evenhand")
-    refused(ArgumentError, "expected the folder that `evenhand sample` wrote", "certify", tmp_path, "--at-most", 0.3)
-    eh.save(saved["model"], tmp_path / "collection.evenhand")
-    refused(ArgumentError, "expected the folder that `evenhand sample` wrote", "certify", tmp_path, "--at-most", 0.3)
-
-
 @pytest.mark.compiled
-def test_repeats_say_whether_random_rows_are_as_good_and_write_nothing(people, tmp_path):
+def test_repeats_say_whether_random_rows_are_as_good_and_write_nothing(people):
     usual = ["sample", people / "pool.csv", "--group", "g", "--label", "y", "--budget", 60, "--seed", 1]
     body = json.loads(call(*usual, "--repeats", 3, "--json").stdout)
     interval = ttest_1samp(body["gains"], 0.0).confidence_interval(0.95)
@@ -522,4 +492,3 @@ def test_repeats_say_whether_random_rows_are_as_good_and_write_nothing(people, t
     said = answer(*usual, "--repeats", 3)
     assert f"{body['low']:.4f} to {body['high']:.4f}, 95 % interval of 3 repeats). Seed 1; nothing was written." in said
     assert ("Random is as good here" in said) == (body["low"] <= 0 <= body["high"])
-    refused(ArgumentError, "--repeats: expected nothing together with --out", *usual, "--repeats", 3, "--out", tmp_path)

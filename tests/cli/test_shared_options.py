@@ -69,9 +69,7 @@ def offered(words, shell, **more):
     return done.stdout
 
 
-@pytest.mark.parametrize(
-    ("shell", "more"), [("bash", {}), ("zsh", {}), ("fish", {"_TYPER_COMPLETE_FISH_ACTION": "get-args"})]
-)
+@pytest.mark.parametrize(("shell", "more"), [("bash", {}), ("fish", {"_TYPER_COMPLETE_FISH_ACTION": "get-args"})])
 def test_a_shell_is_offered_commands_and_options(shell, more):
     commands = offered("evenhand audit-", shell, **more)
     assert all(name in commands for name in ("audit-pairs", "audit-parity"))

@@ -22,15 +22,6 @@ from tests.naming import named
 SHARES = ("--shares", "a=0.2,b=0.3")
 
 
-def test_a_new_study_says_what_comes_next(tmp_path):
-    path = tmp_path / "ads.evenhand"
-    said = answer("new", path, "-p", "quotas/fair-ucb", "--shares", "a=0.2,b=0.3")
-    assert f"evenhand ask {path}" in said
-    assert f"evenhand tell {path} TICKET REWARD" in said
-    with Study.open(path) as study:
-        assert (study.name, study.log.birth.policy, study.policy.arms) == ("ads", "quotas/fair-ucb", ("a", "b"))
-
-
 def test_a_new_study_says_who_is_on_offer_what_is_promised_and_what_its_log_will_not_show(tmp_path):
     (tmp_path / "p.toml").write_text("learner = 'thompson'\n[shares]\n3 = 0.1\n10 = 0.1\n")
     (tmp_path / "log.csv").write_text("item,click\n10,1\n9,0\n3,0\n10,0\n")
@@ -131,18 +122,14 @@ def test_a_log_that_will_not_show_what_others_would_have_earned_is_said_to_be_on
     ("options", "shown"),
     [
         (["-p", "fair-learn+thompson", "--shares", "a=1/3,b=0.2"], "FairLearn(learner=Thompson(arms=None)"),
-        (["-p", "fair-learn+kl-ucb", "--shares", "a=1/3,b=0.2"], "FairLearn(learner=KLUCB("),
         (["-p", "fair-learn", "--shares", "a=1/3,b=0.2"], "FairLearn(learner=UCB1("),
         (["-p", "fair-ucb", "--shares", "0.2", "--arms", "3"], "arms=(0, 1, 2)"),
         (["-p", "fair-ucb", "--shares", "a=0.2", "--arms", "a,b"], "'b': Fraction(0, 1)"),
-        (["-p", "fair-ucb", "--shares", "17=0.2,18=0.3"], "arms=('17', '18')"),
         (["-p", "fair-ucb", "--shares", "17=0.2", "--arms", "[17, 18]"], "arms=(17, 18)"),
         (["-p", "fair-ucb", "--shares", '{"a,b": 0.2, "☃": "1/5"}'], "arms=('a,b', '☃')"),
         (["-p", "horizon-fair-ucb", "--shares", "a=0.2,b=0.3", "--set", "horizon=1000"], "horizon=1000"),
-        (["-p", "fair-ucb", "--shares", "a=0.2,b=0.3", "--tolerance", "2"], "tolerance=2.0"),
         (["-p", "learners/epsilon-greedy", "--arms", "a, b", "--set", "epsilon=0.2"], "EpsilonGreedy(epsilon=0.2"),
         (["-p", "two-group-top-interval", "--groups", "a=men,b=women", "--sensitive", "women"], "sensitive='women'"),
-        (["-p", "top-interval", "--groups", '{"a": 1, "b": 2}'], "groups={'a': 1, 'b': 2}"),
         (
             ["-p", "deadline-learn+top-interval", "--groups", "a=men,b=women", "--shares", "a=0.7,b=0.1"],
             "learner=TopInterval(groups={'a': 'men', 'b': 'women'}",
@@ -181,30 +168,17 @@ def test_a_learner_that_is_named_goes_before_the_files(tmp_path):
     ("options", "error", "words"),
     [
         ([], ArgumentError, "--policy: name a policy, such as fair-ucb, or pass --spec FILE"),
-        (
-            ["-p", "ucb1", "--arms", "a", "--arms-from", "x"],
-            ArgumentError,
-            "--arms: expected nothing together with --arms-from",
-        ),
         (["-p", "ucb1", "--arms-from", "none.csv"], TableError, "none.csv: no such file"),
         (["-p", "nonsense"], RegistryError, "--policy: no policy is named 'nonsense'"),
         (["-p", "epsilon-greedy"], RegistryError, "may be learners/epsilon-greedy or sampling/epsilon-greedy"),
         (["-p", "fair-ucb+thompson", "--shares", "a=0.1,b=0.1"], ArgumentError, "which takes no learner"),
         (["-p", "fair-ucb"], ArgumentError, "quotas/fair-ucb needs shares"),
-        (["-p", "fair-ucb", "--shares", "a=0.6,b=0.3"], ArgumentError, "--policy deadline-learn keeps the promise"),
         (["-p", "fair-ucb", "--shares", "a=0.2,a=0.3"], ArgumentError, "--shares: expected each name once"),
         (["-p", "fair-ucb", "--shares", "z=0.2", "--arms", "a,b"], ArgumentError, "--shares: expected arms among"),
-        (["-p", "fair-ucb", "--shares", "0.2"], ArgumentError, "shares: expected a list, or a dict arm -> share"),
         (["-p", "fair-ucb", "--shares", "nowhere.csv"], TableError, "nowhere.csv: no such file"),
         (["-p", "ucb1", "--arms", "[1, "], ArgumentError, '--arms: expected labels a,b,c or ["a", "b"] as JSON'),
-        (["-p", "ucb1", "--arms", "a,a"], ArgumentError, "arms: expected each label once"),
-        (["-p", "ucb1"], ArgumentError, "arms: expected a number of arms or a list of labels"),
         (["-p", "top-interval", "--groups", "men"], ArgumentError, "--groups: expected ARM=GROUP,ARM=GROUP"),
-        ([*NEW, "--groups", "a=x,b=y"], ArgumentError, "expected arguments among shares, tolerance, arms, seed"),
-        (["-p", "fair-ucb", "--shares", "a=nan,b=0.3"], ArgumentError, "--shares, 'a': expected numbers from 0 to 1"),
-        (["-p", "horizon-fair-ucb", "--shares", "a=0.1", "--set", "horizon=0"], ArgumentError, "horizon: expected"),
         ([*NEW, "--set", "horizon"], ArgumentError, "--set: expected NAME=VALUE"),
-        ([*NEW, "--set", "horizon=3"], ArgumentError, "quotas/fair-ucb: expected arguments among"),
         ([*NEW, "--name", "a b"], ArgumentError, "name: expected up to 100 letters"),
         (["--spec", "nowhere.json"], TableError, "nowhere.json: no such file"),
     ],
@@ -232,13 +206,10 @@ def test_a_study_that_is_there_is_refused_by_name(store):
     "arguments",
     [
         ["ask", "{}"],
-        ["tell", "{}", "1", "1.0"],
-        ["forget", "{}", "1"],
         ["show", "{}"],
         ["verify", "{}"],
         ["export", "{}", "--out", "{}.csv"],
         ["studies", "{}"],
-        ["snapshot", "{}"],
     ],
     ids=named,
 )
@@ -261,8 +232,6 @@ def test_names_near_what_was_typed_are_shown(tmp_path):
 @pytest.mark.parametrize("after", ["7d", "604800"])
 def test_tickets_expire_as_was_said(tmp_path, after):
     path = tmp_path / "ads.evenhand"
-    refused(ArgumentError, "--expire-reward: expected --expire-after as well", "new", path, *NEW, "--expire-reward", 0)
-    assert not path.exists()
     answer("new", path, *NEW, "--expire-after", after, "--expire-reward", "0")
     with Study.open(path) as study:
         assert (study.log.expire_after, study.log.expire_reward) == (timedelta(days=7), 0)

@@ -173,14 +173,6 @@ def test_labels_of_several_kinds_are_exported_as_text(tmp_path):
     assert pd.read_parquet(tmp_path / "log.parquet")["arm"].tolist() == ["a,b", "17", "é"]
 
 
-def test_the_bandit_form_holds_propensities(played, tmp_path):
-    answer("export", played, "--form", "bandit", "--out", tmp_path / "b.csv")
-    table = pd.read_csv(tmp_path / "b.csv")
-    assert len(table) == 57
-    assert (table["propensity"] == 1.0).all()
-    assert (table["n_actions"] == 2).all()
-
-
 def test_a_digest_that_was_printed_is_looked_for(played):
     digest = re.search("Last digest: ([0-9a-f]{64})", answer("verify", played))[1]
     assert json.loads(answer("verify", played, "--json"))["digest"] == digest
@@ -188,15 +180,6 @@ def test_a_digest_that_was_printed_is_looked_for(played):
     result = call("verify", played, "--known", "0" * 64)
     assert result.exit_code == 1
     assert "WRONG: no entry has the digest 0000" in result.output
-
-
-def test_a_file_that_is_no_mark_is_named_once(played, tmp_path):
-    (tmp_path / "mark").write_text("something else")
-    result = call("verify", played, "--mark", tmp_path / "mark")
-    assert str(result.exception) == (
-        f"--mark {tmp_path / 'mark'}: expected a checkpoint, as --mark writes it, got something else; "
-        "name another file, or leave --mark out to verify the whole log"
-    )
 
 
 def test_all_arms_of_a_round_are_shown_with_the_reward_of_each(tmp_path):

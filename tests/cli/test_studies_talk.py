@@ -51,13 +51,6 @@ def test_a_conversation(store):
         assert study.verify().ok
 
 
-def test_many_decisions_in_one_transaction(store):
-    rows = asked(store, "--count", "20")
-    assert [row["id"] for row in rows] == list(range(1, 21))
-    mine = eh.quotas.FairUCB({"a": 0.2, "b": 0.3}, seed=1)
-    assert [row["arm"] for row in rows] == [mine.ask().arm for _ in rows]
-
-
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
@@ -66,31 +59,14 @@ def test_many_decisions_in_one_transaction(store):
         (["tell", "1", "--violations", "0-1"], ArgumentError, "a reward, null for none, --rows or --samples"),
         (["tell", "1", "1", "--acceptable", "true"], VerdictError, "--acceptable: expected pairs of positions"),
         (["ask", "--groups", '["x"'], ArgumentError, "--groups: expected labels"),
-        (["tell"], ArgumentError, "REWARD: expected the outcome"),
-        (["tell", "", "1"], ArgumentError, "argument 2: expected a value, got ''"),
         (["tell", "one", "1"], ForeignTicketError, "expected a ticket as ask returned it"),
-        (["tell", "ads.1.0000000000000000", "1"], ForeignTicketError, "not signed by the study 'ads'"),
-        (["tell", "other.1.0000000000000000", "1"], ForeignTicketError, "belongs to the study 'other'"),
         (["tell", "1", "much"], RewardError, "REWARD: expected a number"),
-        (["tell", "1", "-0.5"], RewardError, "REWARD: expected a number in [0, 1], got -0.5"),
-        (["tell", "1", "nan"], RewardError, "REWARD: expected a number in [0, 1], got nan"),
         (["tell", "1", "1", "--violations", "0-1"], ArgumentError, "expected reward, got 'violations'"),
         (["tell", "1", "1", "--violations", "0:1"], VerdictError, "--violations: expected pairs of positions"),
-        (["tell", "1", "1", "--file", "x.csv"], ArgumentError, "--file: expected nothing together with TICKET"),
-        (
-            ["tell", "--file", "x.csv", "--annotator", "ann"],
-            ArgumentError,
-            "--file: expected nothing together with --annotator",
-        ),
-        (["tell", "1", "1", "--annotator", "ann"], ArgumentError, "tell: expected reward, got 'annotator'"),
-        (["tell", "1", "1", "--auditor", "ann"], ArgumentError, "tell: expected reward, got 'auditor'"),
         (["ask", "--annotator", "ann"], ArgumentError, "ask: expected contexts, available, scores, got 'annotator'"),
-        (["ask", "--groups", "a=x"], ArgumentError, "ask: expected contexts, available, scores, got 'groups'"),
         (["ask", "--groups", "x"], ArgumentError, "--groups: expected ARM=GROUP,ARM=GROUP, or a JSON file, object"),
         (["tell", "--file", "x.csv"], TableError, "x.csv: no such file"),
-        (["ask", "--contexts", "[[1, 2]]"], ContextError, "this policy sees no contexts"),
         (["ask", "--contexts", "[[1, 2"], ContextError, "--contexts: expected rows of numbers"),
-        (["ask", "--key", "k" * 201], ArgumentError, "key: expected a text of up to 200 printable characters"),
         (["show", "--decision", "9"], UnknownTicketError, "ticket 9 was never handed out"),
         (["export", "--out", "x.txt"], ArgumentError, "--out: expected a file ending in .csv"),
         (["export", "--out", "x.csv", "--form", "nope"], ArgumentError, "--form: expected one of log, bandit"),
@@ -211,19 +187,15 @@ def test_contexts_with_text_are_named_columns(tmp_path):
     ("table", "error", "words"),
     [
         ("arm,x\nann,1\nbob,2\n", UnknownArmError, "column 'arm': expected a row for every arm, got none for 'cid'"),
-        ("arm,x\nann,1\nbob,2\n", UnknownArmError, "begin the study with deadline-learn+POLICY and name those"),
         ("seat,x\nann,1\nbob,2\ncid,3\n", TableError, "rename 'seat', which has the names of arms, got seat,x"),
         ("arm,x\nann,1\nbob,2\nbob,2\n", UnknownArmError, "column 'arm': expected each arm once, got 'bob' more than"),
-        ("arm,x\nann,1\nbob,2\ndan,2\n", UnknownArmError, "expected arms of the study, ann,bob,cid, got 'dan'"),
         ("arm,x\nann,1\nbob,\ncid,2\n", TableError, "column 'x', row 2: the cell is empty"),
-        ("arm,x\nann,1\nbob,\ncid,2\n", TableError, "fill it; where arms come and go, begin the study with"),
         (
             "arm,x\nann,1\nbob,much\ncid,2\n",
             TableError,
             "column 'x', row 2: expected finite numbers, got 'much'; this "
             "study takes only numbers: turn text into columns of 0 and 1 first",
         ),
-        ("x\n1\n2\n", ContextError, "contexts: expected 3 rows of numbers, one row per arm"),
     ],
     ids=named,
 )
@@ -232,23 +204,6 @@ def test_contexts_that_do_not_fit_are_refused(tmp_path, table, error, words):
     answer("new", path, "-p", "top-interval", "--groups", "ann=F,bob=M,cid=M")
     (tmp_path / "c.csv").write_text(table)
     refused(error, words, "ask", path, "--contexts", tmp_path / "c.csv")
-
-
-def test_individuals_are_told_one_by_one_with_the_auditors_verdicts(tmp_path):
-    path = tmp_path / "s.evenhand"
-    answer("new", path, "-p", "lipschitz-ucb", "--set", "dimension=2", "--set", "select=many", "--seed", "2")
-    row = asked(path, "--contexts", "[[0.5, 0.0], [0.0, 1.0]]")[0]
-    assert row["probabilities"] == [1.0, 1.0]
-    assert answer("tell", path, "1", "[0.5, 1]") == "told\n"
-    answer("new", path, "-p", "lipschitz-ucb", "--set", "dimension=2", "--seed", "2", "--name", "single")
-    row = asked(path, "--study", "single", "--contexts", "[[0.5, 0.0], [0.0, 1.0]]")[0]
-    assert sum(row["probabilities"]) == pytest.approx(1.0)
-    unnamed = ("tell", path, "--study", "single", "1", "0.5", "--violations", "true")
-    refused(VerdictError, "which pair was unfair?", *unnamed)
-    tell = ("tell", path, "--study", "single", "1", "0.5", "--acceptable", "0-1")
-    assert answer(*tell) == "told\n"
-    with Study.open(path, "single") as study:
-        assert study.log.record(1).told == {"reward": 0.5, "acceptable": [[0, 1]]}
 
 
 def test_rows_of_a_draw(tmp_path):
@@ -283,15 +238,6 @@ def test_trials_of_an_allocation(trial, tmp_path):
 
 
 # ---------------------------------------------------------------------------- many at once
-
-
-def test_a_table_of_rewards_is_told_in_one_transaction(store, tmp_path):
-    rows = asked(store, "--count", "6")
-    table = "".join(f"{row['ticket'] if n % 2 else row['id']},{n % 2}\n" for n, row in enumerate(rows))
-    (tmp_path / "t.csv").write_text("ticket,reward\n" + table)
-    assert answer("tell", store, "--file", tmp_path / "t.csv") == "6 told, 0 already told, 0 refused\n"
-    again = json.loads(answer("tell", store, "--file", "-", "--json", stdin="ticket,reward\n" + table))
-    assert again == {"told": 0, "already_told": 6, "refused": []}
 
 
 def test_a_row_that_is_refused_holds_up_no_other(store):

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from evenhand.cli.inputs.inputs import read_table_options
-from evenhand.cli.inputs.tables import GIVEN, is_table, read_table, read_texts
+from evenhand.cli.inputs.tables import GIVEN, is_table, read_table
 from evenhand.data.files import TableOptions
 from evenhand.data.tables import cells, column, numbers
 from evenhand.errors import ArgumentError, TableError
@@ -59,11 +59,9 @@ def test_the_separator_is_found_and_said(sep, said, write, capfd):
         ("utf-8", "UTF-8"),
         ("utf-8-sig", "UTF-8"),
         ("utf-16", "utf-16"),
-        ("utf-16-le", "utf-16-le"),
         ("utf-16-be", "utf-16-be"),
         ("utf-32", "utf-32"),
         ("cp1252", "Windows-1252 (assumed; --encoding names another)"),
-        ("latin-1", "Windows-1252 (assumed; --encoding names another)"),
     ],
 )
 def test_the_encoding_is_found_and_said(encoding, said, write, capfd):
@@ -112,7 +110,6 @@ def test_german_numbers_days_and_empty_cells(write, capfd):
         (["1 234,5", "1\u00a0234,5", "1'000,0"], [1234.5, 1234.5, 1000.0]),
         (["1,234.56", "0.5", "12"], [1234.56, 0.5, 12.0]),
         (["1,5e3", "2", "3"], [1500.0, 2.0, 3.0]),
-        (["0.5", ".25", "1"], [0.5, 0.25, 1.0]),
     ],
 )
 def test_numbers_of_one_column_are_read(column_of, read, write):
@@ -247,13 +244,10 @@ def test_the_format_of_a_file_with_another_ending_may_be_given(write, given):
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("t.jsonl", b'{"a": 1}\n[2]\n', r"line 2: expected an object \{...\}, got \[2\]"),
-        ("t.jsonl", b"{'a': 1}\n", "cannot be read as JSON: .* line 1 column 2"),
         ("t.arrow", b"ARROW1 no more", "cannot be read as Arrow"),
         ("t.parquet", b"item\na\n", "cannot be read as Parquet"),
         ("t.csv.gz", b"item\na\n", "cannot be read as CSV"),
         ("t.csv.xz", b"item\na\n", "cannot be read as CSV"),
-        ("t.csv", b"a;b\n1;2\n1;2;3\n", r"row 2 has 3 cells, more cells than the header \(2\)"),
         ("t.csv", b'a;b\n1;"2\n', "a quotation mark is opened in row 1 and never closed"),
     ],
 )
@@ -266,10 +260,8 @@ def test_a_file_that_is_not_what_its_name_says_is_refused(name, content, words, 
     ("option", "value", "words"),
     [
         ("sep", "ab", "--sep: expected one character such as ';'"),
-        ("sep", "x", "--sep: expected one character"),
         ("decimal", ";", "--decimal: expected ',' or '.', got ';'"),
         ("encoding", "utf9", "--encoding: expected the name of an encoding, got 'utf9'; did you mean 'utf"),
-        ("encoding", "base64", "--encoding: expected the name of an encoding"),
         ("encoding", "rot13", "--encoding: expected the name of an encoding, got 'rot13'; such as cp1252"),
         (
             "format",
@@ -286,11 +278,6 @@ def test_a_form_may_be_said_in_words():
     assert read_table_options("tab", ",", "latin1", "csv") == TableOptions("\t", ",", "latin1", "csv")
     assert read_table_options("\\t", "", "", "") == TableOptions("\t")
     assert read_table_options("semicolon", "", "", "").sep == ";"
-
-
-def test_texts_stay_texts_in_any_form(write):
-    frame = read_texts(write("Dosis;geheilt;größe\nhoch;1;0,5\nniedrig;NA;\n", encoding="cp1252"))
-    assert frame.to_dict("list") == {"Dosis": ["hoch", "niedrig"], "geheilt": ["1", "NA"], "größe": ["0,5", ""]}
 
 
 def test_german_shares_rewards_and_contexts_of_a_study(tmp_path, write):
