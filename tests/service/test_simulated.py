@@ -35,17 +35,10 @@ FOUND = {
     "a_promise_counted_from_a_stale_snapshot": 1,
     "a_report_overtakes_its_ask": 0,
     "all_wait_for_the_one_that_reads_the_keys": 3,
-<<<<<<< HEAD
-    "a_wake_up_is_lost": 8,
-    "answered_before_it_is_saved": 31,
-    "what_others_decided_does_not_count": 0,
-    "a_ticket_that_another_process_closed_is_open": 12,
-=======
     "a_wake_up_is_lost": 33,
     "answered_before_it_is_saved": 16,
     "what_others_decided_does_not_count": 1,
     "a_ticket_that_another_process_closed_is_open": 2,
->>>>>>> part-g
 }
 """Seeds that found a bug before (2026-11-30): the search begins there, so that it is short until the worlds change."""
 
