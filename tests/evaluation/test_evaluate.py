@@ -57,14 +57,13 @@ def test_a_policy_may_be_given_in_many_ways():
         assert eh.evaluate(log, same, **COLUMNS).value == pytest.approx(value, abs=1e-12)
 
 
-@pytest.mark.parametrize("estimator", ["ips", "snips", "dr"])
-def test_values_are_near_the_truth_and_inside_their_intervals(estimator):
-    found = eh.evaluate(drawn(4000), POLICY, **COLUMNS, estimator=estimator)
+def test_values_are_near_the_truth_and_inside_their_intervals():
+    found = eh.evaluate(drawn(4000), POLICY, **COLUMNS)
     assert found.value == pytest.approx(VALUE, abs=0.08)  # five standard errors
     assert found.low < VALUE < found.high
     assert found.high - found.low < 0.25
     assert found.curve["round"].iloc[-1] == 4000
-    still = eh.evaluate(drawn(4000), POLICY, **COLUMNS, estimator=estimator, stationary=True)
+    still = eh.evaluate(drawn(4000), POLICY, **COLUMNS, stationary=True)
     assert still.value == found.value
     assert (still.curve["low"] == found.curve["low"].cummax()).all()
     assert (still.curve["high"] == found.curve["high"].cummin()).all()
@@ -93,13 +92,12 @@ def test_a_weight_that_is_known_makes_the_interval_narrower():
 
 
 @pytest.mark.parametrize("model", [LinearRegression(), LogisticRegression()], ids=["regression", "classifier"])
-@pytest.mark.parametrize("interval", ["anytime", "once", "normal"])
-def test_a_model_of_scikit_learn_expects_the_rewards(model, interval):
+def test_a_model_of_scikit_learn_expects_the_rewards(model):
     random = np.random.default_rng(4)
     log = drawn(1500, 5)
     log["x"] = random.random(1500)
     log["reward"] = (random.random(1500) < 0.2 + 0.6 * log["x"] * (log["arm"] == "c")) * 1.0
-    found = eh.evaluate(log, POLICY, **COLUMNS, contexts=["x"], model=model, interval=interval)
+    found = eh.evaluate(log, POLICY, **COLUMNS, contexts=["x"], model=model)
     assert found.low < 0.2 + 0.3 * 0.7 < found.high
     assert not hasattr(model, "coef_")  # the user's model stays as it was
 
@@ -129,7 +127,7 @@ def test_one_look_without_a_known_weight_says_that_it_narrows_nothing(interval, 
     assert any("the interval is that of ips" in note for note in notes) == (interval != "normal")
 
 
-@pytest.mark.parametrize("rows", [200, 201, 400])
+@pytest.mark.parametrize("rows", [200, 201])
 @pytest.mark.parametrize("estimator", ["dr", "ips", "snips"])
 def test_the_normal_interval_is_the_same_however_the_policy_and_the_model_are_given(rows, estimator):
     """Rows between two looks are few at first, often one alone."""
@@ -217,7 +215,7 @@ def test_a_mean_that_is_said_to_stay_and_changes_is_reported():
 
 
 @pytest.mark.parametrize("estimator", ["dr", "ips", "snips"])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_bounds_that_contradict_each_other_are_said_to_refute_the_chances(estimator, seed):
     """A learner's propensities, half of the true ones where the arm paid: no interval is ever upside down."""
     log = drawn(60, seed)
@@ -248,7 +246,7 @@ EVERY = {"arm": "arm", "reward": "reward", "propensity": {"a": "pa", "b": "pb", 
 
 
 @pytest.mark.parametrize("settings", [{}, {"interval": "normal"}, {"largest_weight": 5.0}])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_value_that_is_not_identified_is_bounded_not_guessed(settings, seed):
     log = forced_log(seed=seed)
     found = eh.evaluate(log, {"a": 0, "b": 0, "c": 1}, **EVERY, **settings)
@@ -291,7 +289,7 @@ def test_differences_are_bounded_where_a_value_is_not_identified():
         assert row["high"] - row["low"] > 0.3
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_one_column_of_propensities_is_not_believed_to_cover_every_row(seed):
     """Nothing says that arm c had no chance in a third of the rows, but its mean weight does."""
     log, best = forced_log(seed=seed), {"a": 0, "b": 0, "c": 1}
@@ -469,14 +467,13 @@ def test_rounded_chances_and_arms_that_were_not_drawn_yet_are_taken():
     assert eh.evaluate(log, policy, **COLUMNS).high == 1.0
 
 
-@pytest.mark.parametrize("rows", [300, 3000, 10_000])
+@pytest.mark.parametrize("rows", [300, 10_000])
 @pytest.mark.parametrize("interval", ["anytime", "once", "normal"])
-@pytest.mark.parametrize("estimator", ["dr", "ips"])
-def test_one_chance_that_outweighs_the_log_is_named(rows, interval, estimator):
+def test_one_chance_that_outweighs_the_log_is_named(rows, interval):
     log = drawn(rows, 2)
     row = int(np.flatnonzero((log["arm"] == "c") & (log["reward"] == 1))[5])
     log.loc[row, "p"] = 1e-5
-    found = eh.evaluate(log, POLICY, **COLUMNS, estimator=estimator, interval=interval)
+    found = eh.evaluate(log, POLICY, **COLUMNS, interval=interval)
     assert any(note.startswith(f"Row {row + 1} alone has a weight of ") for note in found.notes)
     assert 0 <= found.low <= found.high <= 1 or interval == "normal"
     few = "rows with a reward above 0 say as much as 1 of equal weight, too few for a normal interval"

@@ -7,7 +7,6 @@ import warnings
 import pytest
 
 import evenhand as eh
-from evenhand import Promise
 from evenhand.errors import ArgumentError
 from evenhand.learners import (
     UCB1,
@@ -216,11 +215,6 @@ def test_it_goes_on_exactly_where_it_was_saved_while_arms_are_off_offer():
         policy.tell(policy.ask(available=[1, 2]), 1.0)
     again = from_bytes(to_bytes(policy))
     assert [again.ask(available=[0, 2]).arm for _ in range(20)] == [policy.ask(available=[0, 2]).arm for _ in range(20)]
-
-
-def test_windows_are_kept_over_one_that_is_asked_again():
-    policy = DeadlineLearn(Chooses([2, 1, 0]), Promise(dict.fromkeys("abc", 0), windows={"a": 4}, offers="all"))
-    assert "".join(policy.ask().arm for _ in range(12)).count("c") == 9
 
 
 def test_a_late_reward_of_an_arm_that_is_off_offer_is_learned():
