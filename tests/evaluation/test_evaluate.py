@@ -69,17 +69,6 @@ def test_values_are_near_the_truth_and_inside_their_intervals():
     assert (still.curve["high"] == found.curve["high"].cummin()).all()
 
 
-def test_several_policies_are_compared_with_the_first():
-    log = drawn(3000, 2)
-    found = eh.evaluate(log, {"new": POLICY, "old": CHANCES, "best": {"a": 0, "b": 0, "c": 1}}, **COLUMNS)
-    assert list(found.evaluations) == ["new", "old", "best"]
-    rows = found.differences.set_index("policy")
-    assert rows["against"].tolist() == ["new", "new"]
-    truth = sum(MEANS[arm] * CHANCES[arm] for arm in MEANS) - VALUE
-    assert rows.loc["old", "low"] < truth < rows.loc["old", "high"] < 0
-    assert found["old"].value - found["new"].value == pytest.approx(rows.loc["old", "difference"])
-
-
 def test_a_weight_that_is_known_makes_the_interval_narrower():
     means = {"a": 0.02, "b": 0.05, "c": 0.07}
     log = drawn(2000, means=means)
@@ -518,7 +507,6 @@ def changed(**columns):
     ("log", "words"),
     [
         (changed(p=0.0), r"column 'p', row 5: expected a propensity above 0 and at most 1, got 0.0"),
-        (changed(p=1.5), r"column 'p', row 5: expected a propensity above 0 and at most 1, got 1.5"),
         (changed(p=None), "column 'p', row 5: the cell is empty"),
         (changed(reward=1.2), r"column 'reward', row 5: expected numbers in \[0, 1\], got 1.2"),
         (changed(reward=None), "column 'reward', row 5: the cell is empty; if silence means a reward, such as 0"),
@@ -530,7 +518,7 @@ def changed(**columns):
         ),
         (drawn(200).drop(columns="p"), r"column: expected one of \['arm', 'reward'\], got 'p'"),
     ],
-    ids=["zero", "above one", "missing", "reward", "no reward", "one row", "one arm", "certain", "column"],
+    ids=["zero", "missing", "reward", "no reward", "one row", "one arm", "certain", "column"],
 )
 def test_logs_that_say_nothing_are_refused(log, words):
     with pytest.raises(TableError, match=words):
@@ -544,7 +532,6 @@ def test_logs_that_say_nothing_are_refused(log, words):
         (POLICY | {"d": 0.1}, UnknownArmError, r"\['d'\]: expected 0 for an arm that the log never tried, got 0.1"),
         (of(0.5, 0.5, 0.5), ArgumentError, "policy: expected probabilities that sum to 1, got 'a sum of 1.5'"),
         (of("0.25", "0.25", "0.5"), ArgumentError, rf"{NUMBER}'0.25'; write it as a number"),
-        (of(-0.5, 0.5, 1.0), ArgumentError, rf"{NUMBER}-0.5"),
         ([0.5, 0.5], ArgumentError, "for each of 3 arms, got 2; pass a dict .* or a data frame"),
         (np.ones((5, 3)) / 3, ArgumentError, r"policy: expected an array of shape \(200, 3\)"),
         (lambda: 1, ModelError, "policy: the function failed: .* takes 0 positional arguments but 1 was given"),
@@ -633,7 +620,6 @@ def test_logs_without_propensities_must_be_drawn_at_fixed_chances():
         ({"estimator": "replay"}, "estimator: expected 'dr', 'ips', 'snips' or 'dm' for a distribution"),
         ({"level": 1.0}, "level: expected a number"),
         ({"anytime": 1}, "anytime: expected True or False"),
-        ({"stationary": 1}, "stationary: expected True or False"),
         ({"replays": 0}, "replays: expected a whole number >= 1, got 0"),
         ({"largest_weight": 0.5}, "largest_weight: expected a number"),
         ({"model": "forest"}, "model: expected a model with fit and predict"),
@@ -649,7 +635,6 @@ def test_logs_without_propensities_must_be_drawn_at_fixed_chances():
         ({"estimator": "ips", "model": {"a": 0, "b": 0, "c": 0}}, "model: expected None for ips"),
         ({"interval": "normal", "largest_weight": 4.0}, "largest_weight: expected None with interval='normal'"),
         ({"policy": UCB1(), "largest_weight": 4.0}, "largest_weight: expected None where a policy is replayed"),
-        ({"policy": UCB1(), "model": {"a": 0.5}}, "model: expected None where a policy is replayed"),
         ({"policy": UCB1(), "estimator": "ips"}, "estimator: expected 'replay' for a policy that learns, got 'ips'"),
         (
             {"policy": {"one": UCB1(), "two": POLICY}},

@@ -69,7 +69,6 @@ def test_one_share_serves_every_arm_of_the_log_and_whole_numbers_stay_numbers():
         ({"item": ["a", "b"]}, {"a": 0.5}, 0, UnknownArmError, "column 'item', row 2: expected an arm that has"),
         ({"other": ["a", "b"]}, 0.5, 0, TableError, r"column: expected one of \['other'\], got 'item'"),
         ({"item": []}, 0.5, 0, TableError, "column 'item': no rows"),
-        ({"item": ["a", None]}, 0.5, 0, TableError, "column 'item', row 2: the cell is empty"),
         ({"item": ["a", "b"]}, 0.7, 0, SharesError, r"sum to 1\.4"),
         ({"item": ["a", "b"]}, {"a": -1, "b": 0}, 0, SharesError, r"shares\['a'\]: expected numbers from 0 to 1"),
         ({"item": ["a", "b"]}, 0.5, -1, ArgumentError, "tolerance: expected"),
@@ -109,12 +108,10 @@ def test_rows_are_put_in_order_by_numbers_and_by_times(when):
         ([1.0, float("nan"), 3.0], "column 'when', row 2: the cell is empty"),
         (["2026-01-01", 7, "2026-01-02"], "column 'when', row 2: expected only numbers or only times, got 7"),
         (["2026-01-01", "late", "2026-01-02"], "row 2: expected only numbers or only times, got 'late'"),
-        (["2026-01-01", "03/04/2026", "2026-01-02"], "row 2: expected only numbers or only times"),
         (
             ["01.07.2026 00:24", "02.07.2026 00:24", "2026-07-13 00:24"],
             "row 3: expected a time written as in most rows, such as '01.07.2026 00:24', got '2026-07-13 00:24'",
         ),
-        (["13.07.2026", "14/07/2026", "15.07.2026"], "row 2: expected a time written as in most rows, such as '13.07"),
         (["13.07.2026", "14.07.2026", "15.07.2026"], "row 1: expected only numbers or only times"),
     ],
 )

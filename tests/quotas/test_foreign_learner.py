@@ -56,13 +56,7 @@ SITUATIONS = {
     "off offer, two plays by lottery": (4, {"plays": 2, "lottery": 0.5}, [1, 2, 3]),
 }
 
-PAIRS = [
-    (name, situation)
-    for i, name in enumerate(ELSEWHERE)
-    for j, situation in enumerate(SITUATIONS)
-    if (j - i) % len(ELSEWHERE) in (0, 3)
-]
-"""Each learner in two situations, each situation with two learners."""
+PAIRS = [*zip(ELSEWHERE, SITUATIONS, strict=True)]
 
 
 def played(learner, situation):

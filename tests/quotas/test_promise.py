@@ -17,9 +17,9 @@ from evenhand.quotas import DeadlineLearn, FairLearn, HorizonFairUCB
 from tests.fuzzing import many
 from tests.quotas.board import Board, every_conversation, quietly
 from tests.reference import quotas as slow
-from tests.strategies import Spiteful, Stubborn, any_shares, modest_shares, tolerances
+from tests.strategies import Spiteful, Stubborn, any_shares, tolerances
 
-TOLERANCES = (0.0, 0.5, 1.0, 2.3)
+TOLERANCES = (0.0, 2.3)
 
 
 FAIR = [
@@ -71,13 +71,6 @@ def kept_throughout(policy, rounds):
         for (numerator, denominator), n in zip(integers, pulls, strict=True):
             assert numerator * t // denominator - n <= slack, f"t = {t}, pulls {pulls}, shares {promise.shares}"
     return pulls
-
-
-@settings(max_examples=many(60))
-@given(shares=modest_shares(), tolerance=tolerances)
-def test_fair_learn_keeps_its_promise_against_a_spiteful_learner(shares, tolerance):
-    exact = Promise(shares).shares
-    kept_throughout(FairLearn(Spiteful(exact), shares, tolerance), 700)
 
 
 @settings(max_examples=many(120))
