@@ -12,12 +12,15 @@ from evenhand.quotas import DeadlineLearn
 
 
 class Planted(DeadlineLearn):
-    """The rule itself, with the constructor that `check_promise` calls."""
+    """The rule itself, with the constructor that `check_promise` calls, but for what it takes for `promised`."""
 
     def __init__(
         self, learner, shares, tolerance=0.0, plays=1, caps=None, cap_tolerance=0.0, *, arms=None, seed=None
     ) -> None:
-        super().__init__(learner, shares, tolerance, plays, caps, cap_tolerance, arms=arms, seed=seed)
+        super().__init__(learner, *self.promised(shares, tolerance, plays, caps, cap_tolerance), arms=arms, seed=seed)
+
+    def promised(self, *given):
+        return given
 
 
 class ForgetsOwnClocks(Planted):
@@ -36,11 +39,8 @@ class ForgetsOwnClocks(Planted):
 class IgnoresACapAtATie(Planted):
     """One play more than the cap."""
 
-    def __init__(
-        self, learner, shares, tolerance=0.0, plays=1, caps=None, cap_tolerance=0.0, *, arms=None, seed=None
-    ) -> None:
-        more = cap_tolerance + (caps is not None)
-        super().__init__(learner, shares, tolerance, plays, caps, more, arms=arms, seed=seed)
+    def promised(self, shares, tolerance, plays, caps, ahead):
+        return shares, tolerance, plays, caps, ahead + (caps is not None)
 
 
 class DropsALagSilently(Planted):
@@ -54,21 +54,17 @@ class DropsALagSilently(Planted):
 class IsLateWithSlates(Planted):
     """One play behind where several arms are played."""
 
-    def __init__(
-        self, learner, shares, tolerance=0.0, plays=1, caps=None, cap_tolerance=0.0, *, arms=None, seed=None
-    ) -> None:
-        super().__init__(learner, shares, tolerance + (plays > 1), plays, caps, cap_tolerance, arms=arms, seed=seed)
+    def promised(self, shares, tolerance, plays, caps, ahead):
+        return shares, tolerance + (plays > 1), plays, caps, ahead
 
 
 class ForgetsSets(Planted):
     """Keeps the floors of single arms alone."""
 
-    def __init__(
-        self, learner, shares, tolerance=0.0, plays=1, caps=None, cap_tolerance=0.0, *, arms=None, seed=None
-    ) -> None:
+    def promised(self, shares, *rest):
         if isinstance(shares, dict):
             shares = {arm: share for arm, share in shares.items() if not isinstance(arm, tuple)}
-        super().__init__(learner, shares, tolerance, plays, caps, cap_tolerance, arms=arms, seed=seed)
+        return shares, *rest
 
 
 class Stated:
@@ -130,17 +126,8 @@ class ForgetsTheFloor(Drawn):
 class IsStricterThanItSays(Planted):
     """Keeps a promise without tolerance, and says that it refuses no proposal that could be granted."""
 
-    def __init__(
-        self, learner, shares, tolerance=0.0, plays=1, caps=None, cap_tolerance=0.0, *, arms=None, seed=None
-    ) -> None:
-        super().__init__(learner, shares, 0.0, plays, caps, cap_tolerance, arms=arms, seed=seed)
-
-
-class DropsMoreThanThereWas(Planted):
-    """Says at a change that more is dropped than an arm was behind by."""
-
-    def change(self, shares):
-        return {arm: 2 * lag for arm, lag in super().change(shares).items()}
+    def promised(self, shares, tolerance, *rest):
+        return shares, 0.0, *rest
 
 
 class PlaysAnArmTwice(Planted):

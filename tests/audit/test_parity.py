@@ -171,13 +171,6 @@ def test_the_group_that_differs_most_is_named():
     assert found.high < -0.2
 
 
-def test_the_round_does_not_depend_on_what_comes_later():
-    log = log_of(4, (0.2, 0.5))
-    whole = parity_of(log)
-    assert parity_of(log.head(whole.round)).round == whole.round
-    assert not parity_of(log.head(whole.round - 1)).rejected
-
-
 @pytest.mark.parametrize(
     ("frame", "settings", "error", "words"),
     [
