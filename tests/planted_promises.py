@@ -12,16 +12,15 @@ from evenhand.quotas import DeadlineLearn
 
 
 class Planted(DeadlineLearn):
-    """The rule itself, with the constructor that `check_promise` calls; what it keeps may be another promise."""
+    """The rule itself, with the constructor that `check_promise` calls, but for what it takes for `promised`."""
 
     def __init__(
         self, learner, shares, tolerance=0.0, plays=1, caps=None, cap_tolerance=0.0, *, arms=None, seed=None
     ) -> None:
-        kept = self.kept(shares, tolerance, plays, caps, cap_tolerance)
-        super().__init__(learner, *kept, arms=arms, seed=seed)
+        super().__init__(learner, *self.promised(shares, tolerance, plays, caps, cap_tolerance), arms=arms, seed=seed)
 
-    def kept(self, *promised):
-        return promised
+    def promised(self, *given):
+        return given
 
 
 class ForgetsOwnClocks(Planted):
@@ -40,8 +39,8 @@ class ForgetsOwnClocks(Planted):
 class IgnoresACapAtATie(Planted):
     """One play more than the cap."""
 
-    def kept(self, shares, tolerance, plays, caps, cap_tolerance):
-        return shares, tolerance, plays, caps, cap_tolerance + (caps is not None)
+    def promised(self, shares, tolerance, plays, caps, ahead):
+        return shares, tolerance, plays, caps, ahead + (caps is not None)
 
 
 class DropsALagSilently(Planted):
@@ -55,17 +54,17 @@ class DropsALagSilently(Planted):
 class IsLateWithSlates(Planted):
     """One play behind where several arms are played."""
 
-    def kept(self, shares, tolerance, plays, caps, cap_tolerance):
-        return shares, tolerance + (plays > 1), plays, caps, cap_tolerance
+    def promised(self, shares, tolerance, plays, caps, ahead):
+        return shares, tolerance + (plays > 1), plays, caps, ahead
 
 
 class ForgetsSets(Planted):
     """Keeps the floors of single arms alone."""
 
-    def kept(self, shares, tolerance, plays, caps, cap_tolerance):
+    def promised(self, shares, *rest):
         if isinstance(shares, dict):
             shares = {arm: share for arm, share in shares.items() if not isinstance(arm, tuple)}
-        return shares, tolerance, plays, caps, cap_tolerance
+        return shares, *rest
 
 
 class Stated:
@@ -127,15 +126,8 @@ class ForgetsTheFloor(Drawn):
 class IsStricterThanItSays(Planted):
     """Keeps a promise without tolerance, and says that it refuses no proposal that could be granted."""
 
-    def kept(self, shares, tolerance, plays, caps, cap_tolerance):
-        return shares, 0.0, plays, caps, cap_tolerance
-
-
-class DropsMoreThanThereWas(Planted):
-    """Says at a change that more is dropped than an arm was behind by."""
-
-    def change(self, shares):
-        return {arm: 2 * lag for arm, lag in super().change(shares).items()}
+    def promised(self, shares, tolerance, *rest):
+        return shares, 0.0, *rest
 
 
 class PlaysAnArmTwice(Planted):

@@ -32,18 +32,6 @@ def any_shares(draw, most_arms: int = 12):
     return shares if kind == "full" else [_written(draw, share) for share in shares]
 
 
-@st.composite
-def modest_shares(draw, most_arms: int = 12):
-    """Shares that are at most one over the number of arms, as the paper wants them."""
-    k = draw(st.integers(2, most_arms))
-    if draw(st.booleans()):
-        return [Fraction(1, k)] * k
-    parts = [
-        draw(st.one_of(st.just(1.0), st.floats(0.0, 1.0), st.fractions(0, 1, max_denominator=50))) for _ in range(k)
-    ]
-    return [Fraction(part) / k if isinstance(part, Fraction) else min(part / k, 0.999 / k) for part in parts]
-
-
 class Spiteful:
     """A learner that always wants the arm with the least claim, the worst that a promise can meet."""
 

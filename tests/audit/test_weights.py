@@ -1,9 +1,8 @@
-"""Audits by weight against an exact computation with fractions, row by row, and a sum in SQL."""
+"""Audits by weight against an exact computation with fractions, row by row."""
 
 from __future__ import annotations
 
 import json
-import sqlite3
 from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations
@@ -103,28 +102,6 @@ def test_every_number_is_that_of_fractions(segments: bool, offers: bool, toleran
         )
 
 
-def test_a_sum_in_sql_finds_the_same_cents(tmp_path: Path) -> None:
-    frame = log(400, 7)
-    frame["cost"] += Decimal("0.01")
-    found = eh.audit.promise(frame, arm="arm", shares={"a": "1/4", "b": 0, "c": 0}, tolerance=2.5, weight="cost")
-    base = sqlite3.connect(":memory:")
-    base.execute("create table log (id integer primary key, arm text, cents integer)")
-    base.executemany(
-        "insert into log (arm, cents) values (?, ?)", [(r.arm, int(r.cost * 100)) for r in frame.itertuples()]
-    )
-    behind = "sum(cents) over (order by id) - 4 * sum(cents * (arm = 'a')) over (order by id) as behind"
-    query = (
-        f"with sums as (select id, {behind} from log) select count(*), min(id), max(id) from sums where behind > 1000"
-    )
-    times, first, last = base.execute(query).fetchone()
-    (worst,) = base.execute(f"select max(behind) from (select {behind} from log)").fetchone()
-    (total,) = base.execute("select sum(cents) from log where arm = 'a'").fetchone()
-    assert 0 < times < 400
-    assert (found.rounds_in_violation, found.first_breach.round, found.last_violation) == (times, first, last)
-    assert found.worst_shortfall == worst / 400
-    assert found.arms["weight"][0] == total / 100
-
-
 @pytest.mark.parametrize("kind", ["cents", "floats", "text", "decimals"])
 def test_files_find_what_a_data_frame_does(tmp_path: Path, kind: str) -> None:
     frame = log(300, 3)[["arm", "cost"]]
@@ -166,15 +143,12 @@ def test_long_columns_of_floats_are_the_decimals_that_they_were_written_as(last:
     ("values", "row"),
     [
         ([1, -1], 2),
-        ([1.0, np.inf], 2),
         ([0.1 + 0.2, 0.3], 1),
         ([0.5, 1e300], 2),
         (["1", "1_000"], 2),
-        (["1", "$2"], 2),
         ([True, 2], 1),
         (["0.1", "0.0000000001"], 2),
         (["1." + "0" * 40 + "1", "2"], 1),
-        ([1, None], 2),
         ([1, 2**62], 2),
     ],
 )

@@ -32,15 +32,6 @@ CHECKS += ["numbers", "threads", "arguments"]
 OF_KERNELS = {"one kernel", "learns", "labels", "numbers"}
 
 
-def test_what_the_trunk_and_quotas_bring_is_registered():
-    assert set(NAMES) >= {
-        *(f"learners/{name}" for name in ("ucb1", "kl-ucb", "tsallis-inf", "thompson", "epsilon-greedy")),
-        *(f"quotas/{name}" for name in ("fair-learn", "fair-ucb", "deadline-learn", "lfg", "horizon-fair-ucb")),
-        *(f"quotas/{name}" for name in ("bernoulli-arms", "logged-arms")),
-        *(f"interventions/{name}" for name in ("csr", "two-stage-csr", "sris", "one-shot", "simulated-trial")),
-    }
-
-
 EXAMPLES = [(name, number) for name in NAMES for number in range(len(examples(registry.get(name).cls)))]
 SHARED = ("groups/group-fair-top-interval", "groups/interval-chaining", "groups/top-interval", "quotas/fair-ucb")
 WITH_KERNELS = [
@@ -92,14 +83,6 @@ def test_every_registered_class_has_examples_and_a_summary(name):
     entry = registry.get(name)
     assert examples(entry.cls)
     assert entry.summary
-
-
-@pytest.mark.parametrize("name", [entry.name for entry in registry.entries("policy")])
-def test_examples_are_the_same_in_every_run(name):
-    first, again = ([one.get_params() for one, _ in examples(registry.get(name).cls)] for _ in range(2))
-    for one, other in zip(first, again, strict=True):
-        seeds = {key for key in one if key.endswith("seed")}
-        assert {key: one[key] for key in seeds} == {key: other[key] for key in seeds}
 
 
 class Careful:
@@ -175,10 +158,6 @@ class RaisesSomethingElse(Careful):
 
 class BreaksItsPromise(Careful):
     promise = Promise({"a": 0.1, "b": 0.6})
-
-
-class BreaksItsWindow(Careful):
-    promise = Promise({"a": 0}, windows={"b": (2, 3)})
 
 
 class CountsWhatItRefuses(Careful):
@@ -257,7 +236,6 @@ BROKEN = {
     LosesTells: r"threads: the tickets \[.*\] stayed open though all were told",
     BreaksItsPromiseInThreads: "threads: after round 2 of 4 threads b at least 1/2 of the rounds is broken",
     BreaksItsPromise: r"promise: after round \d+ b at least 3/5 of the rounds is broken",
-    BreaksItsWindow: r"promise: after round 4 b at least twice in any 3 rounds is broken",
 }
 
 
@@ -286,14 +264,6 @@ class LosesItsMemory(FairUCB):
         return policy
 
 
-class ForgetsOpenTickets(FairUCB):
-    @classmethod
-    def restored(cls, snapshot):
-        policy = super().restored(snapshot)
-        policy.tickets.open = {}
-        return policy
-
-
 class ChangesWhenItRefuses(FairUCB):
     def tell(self, decision, reward):
         self.engine.state.learner.sums[0] += 1e-6
@@ -310,7 +280,6 @@ class DecidesOtherwiseOnline(FairUCB):
     ("broken", "words"),
     [
         (LosesItsMemory, "save and load: saved again right after loading, the file differs"),
-        (ForgetsOpenTickets, "save and load: saved again right after loading, the file differs"),
         (ChangesWhenItRefuses, "tickets: a refused tell changed the policy"),
         (DecidesOtherwiseOnline, "one kernel: the compiled loop and the online object part at round 77"),
     ],
@@ -401,7 +370,7 @@ def test_what_is_no_policy_is_refused_by_the_checker(thing):
 def test_a_name_is_taken_once(scratch_registry):
     scratch_registry(copy.copy(LosesItsMemory))
     with pytest.raises(RegistryError, match="'quotas/broken' is registered already, by LosesItsMemory"):
-        scratch_registry(ForgetsOpenTickets)
+        scratch_registry(ChangesWhenItRefuses)
 
 
 def test_an_unknown_name_is_refused_with_the_nearest():

@@ -6,11 +6,11 @@ import pytest
 
 import evenhand as eh
 from evenhand.checks import ask_tell
-from evenhand.errors import ArgumentError, ContractError
+from evenhand.errors import ContractError
 from evenhand.learners import UCB1
 from evenhand.quotas import BernoulliArms
 from tests import planted
-from tests.promises.promise_game import Script, check_promise
+from tests.promises.promise_game import check_promise
 
 BROKEN = {
     planted.HasNoSuchField: r"same seed: .*has no attribute 'sum'.*\(at .*planted\.py, line \d+: state\.sum\[index\] ",
@@ -85,53 +85,8 @@ def test_a_promise_that_breaks_late_is_found_by_drawn_cases():
         check_promise(planted.BreaksItsPromiseLate)
 
 
-def test_the_smallest_case_that_breaks_a_promise_comes_first():
-    found = r"LooksAtNoDeadline breaks its promise in round [1-8]: arm .*\{0: \"\d/\d\", 1: \"\d/\d\"[^}]*\}, offers="
-    with pytest.raises(ContractError, match=found):
-        check_promise(planted.LooksAtNoDeadline)
-
-
 def test_what_the_published_rules_promise_holds():
     report = check_promise(eh.quotas.FairUCB, cases=10, rounds=500)
     assert report.worst_shortfall == 0
     assert report.refused > 0  # shares above one over the number of arms
     assert report.conversations > 1000
-
-
-def test_a_function_may_stand_for_a_class():
-    report = check_promise(lambda learner, shares: eh.quotas.DeadlineLearn(learner, shares), cases=3, rounds=50)
-    assert report.conversations > 1000
-    assert report.refused == 0
-
-
-def test_every_way_through_is_tried_once():
-    script, seen = Script(), set()
-    while True:
-        first = script.pick(3, (), ())
-        way = (first, *(script.pick(2, (), ()) for _ in range(first)))
-        assert way not in seen
-        seen.add(way)
-        if not script.advance():
-            break
-    assert len(seen) == 1 + 2 + 4
-
-
-@pytest.mark.parametrize(
-    ("what", "words"),
-    [
-        (3, "a class of policies"),
-        (UCB1, "a class that takes shares"),
-        (eh.quotas.LFG, "a promise for finite rounds"),
-        (lambda shares, weights: None, "which needs weights"),
-        (lambda shares: eh.quotas.FairUCB([2.0]), "one that takes shares"),
-    ],
-)
-def test_what_cannot_be_tried_is_refused(what, words):
-    with pytest.raises(ArgumentError, match=words):
-        check_promise(what)
-
-
-@pytest.mark.parametrize(("rounds", "cases"), [(0, 1), (10, -1), (2.5, 1)])
-def test_sizes_are_refused_by_name(rounds, cases):
-    with pytest.raises(ArgumentError, match=r"rounds|cases"):
-        check_promise(eh.quotas.FairUCB, rounds=rounds, cases=cases)

@@ -18,7 +18,6 @@ BROKEN = {
     "round .*, with arms on offer",
     planted.IgnoresACapAtATie: r"breaks its promise .*arm \d had \d+ plays where \d+ are allowed in .* caps=",
     planted.DropsALagSilently: r"states a wrong claim .*it says that 0 plays of \[\d\] are dropped where .* behind",
-    planted.DropsMoreThanThereWas: r"states a wrong claim .* plays of \[\d\] are dropped where .* behind",
     planted.IsLateWithSlates: f"breaks its promise .* {ENOUGH}, .* plays=",
     planted.PlaysAnArmTwice: r"plays what may not be played .*it played .* where \d of .* were to be played",
     planted.ForgetsSets: f"breaks its promise .*the arms .* together {ENOUGH}",

@@ -108,8 +108,6 @@ BAD_LOGS = [
     (LOG, {"arm": "arm", "reward": "click"}, TableError, "column: expected one of"),
     (LOG.assign(item="z"), GOOD, TableError, "column 'item', row 1: expected one of the arms"),
     (LOG.assign(click=[0, 1, 2, 0, 0]), GOOD, TableError, "column 'click', row 3"),
-    (LOG.assign(click=[0, 1, None, 0, 0]), GOOD, TableError, "column 'click', row 3"),
-    (LOG, GOOD | {"probability": "item"}, TableError, "column 'item'"),
     (LOG.assign(p=0.0), GOOD | {"probability": "p"}, TableError, "column 'p', row 1"),
     (LOG, GOOD | {"contexts": ["click"]}, ContextError, "contexts: expected None"),
     (LOG.to_dict(), GOOD, TableError, "frame: expected a pandas DataFrame"),
@@ -165,8 +163,6 @@ def test_all_rewards_are_refused_where_one_is():
         ([first, second], [0.5], ArgumentError, "rewards: expected 2, one for each decision"),
         (first.id, [0.5], ArgumentError, "decisions: expected a list"),
         ([first], 0.5, ArgumentError, "rewards: expected a list"),
-        ([first], np.array(0.5), ArgumentError, "rewards: expected a list"),
-        (np.array(first.id), [0.5], ArgumentError, "decisions: expected a list"),
     ]:
         with pytest.raises(error, match=message):
             policy.tell_all(decisions, rewards)

@@ -1,9 +1,5 @@
 """The probabilities of drawn decisions: before an ask, with its decision, and after copies, files and logs."""
 
-import copy
-import pickle
-
-import numpy as np
 import pytest
 
 import evenhand as eh
@@ -67,24 +63,6 @@ def test_arms_that_are_not_on_offer_have_none():
     policy = eh.quotas.DeadlineLearn(UCB1(), SHARES)
     assert policy.probabilities(available=["c"]) == {"a": 0.0, "b": 0.0, "c": 1.0}
     assert policy.round == 0
-
-
-def test_copies_and_pickles_of_a_decision_keep_its_probabilities():
-    policy = Thompson(arms=3, seed=1)
-    for _, decision in talk(policy, 5):
-        for again in (copy.deepcopy(decision), pickle.loads(pickle.dumps(decision))):
-            assert again == decision
-            assert np.array_equal(again.probabilities, decision.probabilities)
-
-
-def test_open_tickets_keep_their_probability_in_a_file(tmp_path):
-    policy = eh.quotas.DeadlineLearn(Thompson(), SHARES, seed=3)
-    propensities = {decision.id: decision.propensity for _, decision in talk(policy, 20)}
-    eh.save(policy, tmp_path / "policy")
-    again = eh.load(tmp_path / "policy")
-    assert again.open_tickets
-    for number in again.open_tickets:
-        assert again.tickets.open[number][2] == propensities[number]
 
 
 def test_a_learner_from_elsewhere_is_refused_and_not_asked():

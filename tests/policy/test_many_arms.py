@@ -8,7 +8,7 @@ import pytest
 from evenhand.groups import GroupFairTopInterval, TopInterval
 from evenhand.labels import Labels
 from evenhand.learners import UCB1, Thompson
-from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn, FairLearn, HorizonFairUCB
+from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn
 from evenhand.sampling import OptimisticSampler
 
 compared = [0]
@@ -57,8 +57,6 @@ def work(made, many):
 MADE = {
     "FairLearn": lambda many: FairLearn(Thompson(), many.equal),
     "DeadlineLearn": lambda many: DeadlineLearn(UCB1(), many.uneven),
-    "HorizonFairUCB": lambda many: HorizonFairUCB([f"1/{many.arms}"] * many.arms, 10 * many.arms),
-    "LFG": lambda many: LFG(many.uneven),
     "BernoulliArms": lambda many: BernoulliArms(dict.fromkeys(many.names, 0.5)),
     "GroupFairTopInterval": lambda many: GroupFairTopInterval(many.pairs),
     "groups of a round by arm": lambda many: TopInterval(many.pairs, seed=1).ask(many.contexts, many.pairs),

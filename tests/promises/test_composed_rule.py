@@ -15,25 +15,13 @@ TOGETHER = [kinds for size in (1, 2, 3) for kinds in itertools.combinations(KIND
 H, T, Q = F(1, 2), F(1, 3), F(1, 4)
 
 SMALL = {
-    "sets": Promise({(0, 1): H, 1: Q, 2: T}),
     "sets, full": Promise({(0, 1): 2 * T, 1: H, 2: T}),
-    "sets, slates": Promise({(0, 1): 2 * T, 1: H, 2: H, 3: 0}, plays=2),
     "a set that fills more than one place": Promise({(0, 1): 3 * H, 2: H, 3: 0}, plays=2),
-    "sets, caps": Promise({(0, 1): H, 2: T}, caps={0: H, 2: H}),
     "caps, full": Promise({0: T, 1: 0, 2: 0}, caps={0: T, 1: T, 2: T}),
-    "caps, slates": Promise({0: H, 1: T, 2: 0, 3: 0}, caps={0: 2 * T, 1: 2 * T, 2: H, 3: H}, plays=2),
-    "caps, sets, slates": Promise({(0, 1): 2 * T, 2: T, 3: 0}, caps={0: H, 1: H, 2: 2 * T}, plays=2),
     "windows without a chain": Promise(windows={0: 2, 1: 5, 2: 6}),
-    "windows, offers": Promise(windows={0: 3, 1: 3, 2: 4}, offers="any"),
     "windows of several plays, offers": Promise(windows={0: (2, 4), 1: (2, 4)}, offers="any"),
-    "windows, floors": Promise({1: Q, 2: Q}, windows={0: 2}),
-    "windows, sets": Promise({(1, 2): H, 2: Q, 3: 0}, windows={0: 2}),
-    "windows, caps, floors": Promise({1: Q, 2: 0}, caps={1: H}, windows={0: 2}),
-    "windows, slates": Promise(windows={0: 2, 1: 2, 2: 2, 3: 4}, plays=2),
     "windows of sets": Promise(windows={(0, 1): 2, 2: 4}),
     "windows of sets, offers": Promise(windows={(0, 1): 2, (2, 3): 2}, offers="any"),
-    "caps, offers": Promise({0: 0, 1: 0, 2: H}, caps={0: H, 1: T}, offers=[2]),
-    "caps, offers, slates": Promise({0: 0, 1: 0, 2: H, 3: H}, caps={0: H, 1: T}, plays=2, offers=[2, 3]),
 }
 
 

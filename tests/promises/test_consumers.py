@@ -43,7 +43,7 @@ DRAWN = ("set", "slates", "all")
 
 def pytest_generate_tests(metafunc):
     """Give a test that takes a `promise` one of every kind, and one that takes a `lottery` some by lottery too."""
-    if "lottery" in metafunc.fixturenames:
+    if {"promise", "lottery"} <= set(metafunc.fixturenames):
         cases = [pytest.param(eh.Promise(**KINDS[kind]), None, id=f"{kind}-forced") for kind in KINDS]
         cases += [pytest.param(eh.Promise(**KINDS[kind]), 0.5, id=f"{kind}-drawn") for kind in DRAWN]
         metafunc.parametrize(("promise", "lottery"), cases)
@@ -90,7 +90,8 @@ def test_it_is_saved(promise, lottery, tmp_path):
     eh.save(policy, tmp_path / "one.evenhand")
     again = eh.load(tmp_path / "one.evenhand")
     assert again.promise == promise
-    assert [d.arms for d in played(again, promise, 20)[1]] == [d.arms for d in played(policy, promise, 20)[1]]
+    later = [played(one, promise, 20)[1] for one in (again, policy)]
+    assert [one.to_dict() for one in later[0]] == [one.to_dict() for one in later[1]]
 
 
 @pytest.mark.nightly
@@ -138,7 +139,9 @@ def test_plain_data_makes_it(promise, lottery):
     assert (made.promise, made.lottery) == (promise, lottery)
 
 
-def test_the_shell_makes_shows_audits_and_simulates_it(promise, lottery, tmp_path):
+@pytest.mark.parametrize(("kind", "lottery"), [("slates", None), ("set window", None), ("all", 0.5)])
+def test_the_shell_makes_shows_audits_and_simulates_it(kind, lottery, tmp_path):
+    promise = eh.Promise(**KINDS[kind])
     file, store, log = (tmp_path / name for name in ("p.json", "one.evenhand", "log.parquet"))
     file.write_text(json.dumps({"promise": promise.to_dict()} | ({} if lottery is None else {"lottery": lottery})))
     answer("new", store, "--promise", file, "--seed", "1", "--name", "one")

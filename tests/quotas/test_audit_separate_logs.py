@@ -1,7 +1,6 @@
 """Audits of logs that were written apart: the verdict is that of the worst order, found by trying all of them."""
 
 import itertools
-import math
 import random
 
 import numpy as np
@@ -12,27 +11,14 @@ from evenhand import Promise, audit
 from evenhand.errors import ArgumentError, SharesError, TableError, UnknownArmError
 from tests.promises.generated_promises import drawn_promise
 from tests.promises.test_split import KINDS
+from tests.reference.books import counted
 
 ROUNDS = 7
 
 
-def broken_by(clause, log):
+def broken_by(clause, log, arms):
     """The most plays of a clause that are missing or too many after any round, counted anew."""
-    clock, plays, most = 0, [], 0
-    for offered, arms in log:
-        if not set(clause.arms) & set(offered):
-            continue
-        clock += 1
-        plays += [clock] * len(set(clause.arms) & set(arms))
-        if clause.kind == "floor":
-            missed = math.floor(clause.rate * clock) - clause.slack - len(plays)
-        elif clause.kind == "cap":
-            missed = len(plays) - math.ceil(clause.rate * clock) - clause.slack
-        else:
-            least, length = clause.rate
-            missed = least - sum(at > clock - length for at in plays) if clock >= length else 0
-        most = max(most, missed)
-    return most
+    return counted([clause], [(played, offered, 0) for offered, played in log], arms=arms)[0][0, 0]["most"]
 
 
 def orders(logs):
@@ -67,7 +53,9 @@ def test_the_finding_is_that_of_the_worst_of_all_orders(kinds):
         sizes = chance.choice([(3, 2, 2), (4, 3), (1, 1, 1, 2)])
         logs = [anything(promise, size, chance, offering) for size in sizes]
         finding = audit.promise(frames=[frame(log) for log in logs], arm="arm", promise=promise, available="on")
-        worst = {clause: max(broken_by(clause, order) for order in orders(logs)) for clause in promise.clauses}
+        worst = {
+            clause: max(broken_by(clause, order, promise.arms) for order in orders(logs)) for clause in promise.clauses
+        }
         found = {(row.promise, row.arm): row.broken_by for row in finding.promises.itertuples()}
         for clause, most in worst.items():
             assert found[clause.kind, clause.arms[0] if len(clause.arms) == 1 else clause.arms] == most, clause

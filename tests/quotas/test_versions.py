@@ -13,21 +13,10 @@ from evenhand.errors import ArgumentError, SharesError
 from evenhand.quotas import DeadlineLearn
 from tests.fuzzing import many
 from tests.reference.versions import Versions
+from tests.strategies import Stubborn
 
 pytestmark = pytest.mark.filterwarnings("ignore:the shares sum to exactly 1")
 DEEPEST = 26
-
-
-class Told:
-    """A learner from elsewhere that ranks as it is told."""
-
-    ranking = (0, 1, 2)
-
-    def choose(self):
-        return list(self.ranking)
-
-    def update(self, index, reward):
-        pass
 
 
 def drawn_promise(rng, arms, plays, offers):
@@ -53,7 +42,7 @@ def drawn_promise(rng, arms, plays, offers):
         try:
             promise = Promise(**given, plays=plays)
             if n > 1:
-                DeadlineLearn(Told(), promise)
+                DeadlineLearn(Stubborn(0), promise)
         except (SharesError, ArgumentError):
             continue
         return promise
@@ -73,10 +62,10 @@ class Run:
 
     def __init__(self, seed, plays, lottery=None):
         self.rng = rng = random.Random(seed)
-        self.learner, self.arms, self.lottery = Told(), list("abcd"[: 3 + (plays > 1)]), lottery
+        self.arms, self.lottery = list("abcd"[: 3 + (plays > 1)]), lottery
         self.kind = rng.choice([None, None, "any", "all", "list"])
         promise = drawn_promise(rng, self.arms, plays, self.kind)
-        self.policy = DeadlineLearn(self.learner, promise, lottery=lottery, seed=seed)
+        self.policy = DeadlineLearn(Stubborn(0), promise, lottery=lottery, seed=seed)
         self.twin = Versions(promise, self.arms)
 
     def round(self):
@@ -84,7 +73,7 @@ class Run:
         offered = rng.choice(twin.choices())
         ranking = rng.sample(self.arms, len(self.arms))
         # a policy made again from a file has a learner of its own
-        self.policy.learner.ranking = [self.arms.index(arm) for arm in ranking]
+        self.policy.learner.wishes = [[self.arms.index(arm) for arm in ranking]]
         given = {} if set(offered) == set(twin.live) else {"available": list(offered)}
         before = twin.books
         decision = self.policy.ask(**given)

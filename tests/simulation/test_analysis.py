@@ -36,6 +36,8 @@ def test_a_trial_that_is_analysed_is_the_one_of_the_compiled_loop(trials):
     history, logs = trials
     plain = eh.simulate(RULE, WORLD, **SMALL, jobs=1)
     assert all(history[name].identical(plain[name]) for name in plain)
+    assert history.attrs["missing"] == 0.1
+    assert any(log["reward"].isna().any() for log in logs)
     for log, pulls in zip(logs, history.pulls.values[0, :, -1], strict=True):
         assert log["arm"].value_counts().reindex([*RATES]).tolist() == pulls.tolist()
         chances = log[[f"propensity_{arm}" for arm in RATES]].to_numpy()

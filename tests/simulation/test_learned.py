@@ -11,6 +11,7 @@ from evenhand.errors import ArgumentError, TableError
 from evenhand.learners import UCB1, LinUCB, Thompson
 from evenhand.quotas import BernoulliArms, DeadlineLearn
 from tests.cli.shell import answer, refused
+from tests.strategies import Stubborn
 
 WORLD = BernoulliArms({"a": 0.9, "b": 0.5, "c": 0.3})
 LOG = pd.DataFrame({"arm": list("abc") * 300, "reward": ([1] * 9 + [0]) * 30 + [0, 1] * 300})
@@ -43,21 +44,13 @@ def test_a_store_tells_apart_what_was_learned(tmp_path):
     assert played(UCB1(), store=tmp_path, learned=LOG).pulls.equals(later.pulls)
 
 
-class Own:
-    def choose(self):
-        return 0
-
-    def update(self, arm, reward):
-        pass
-
-
 @pytest.mark.parametrize(
     ("policy", "log", "error", "words"),
     [
         (UCB1(), LOG.rename(columns={"arm": "item"}), TableError, "arm"),
         (UCB1(), LOG.replace({"arm": {"c": "d"}}), TableError, "row 3"),
         (UCB1(), [1, 2], TableError, "learned"),
-        (Own(), LOG, ArgumentError, "a policy without contexts that learns from a log"),
+        (Stubborn(0), LOG, ArgumentError, "a policy without contexts that learns from a log"),
     ],
 )
 def test_what_cannot_be_learned_is_refused(policy, log, error, words):

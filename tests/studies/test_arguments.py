@@ -211,60 +211,45 @@ PEOPLE = [[0.5, 1.0], [0.25, 2.0]]
 GROUPS = [
     {"ann": "m", "bob": "f"},
     ["m", "f"],
-    np.array(["m", "f"]),
     pd.Series({"bob": "f", "ann": "m"}),
     pl.Series(["m", "f"]),
-    pa.array(["m", "f"]),
     pd.Categorical(["m", "f"]),
     deque(["m", "f"]),
-    {"x": "m", "y": "f"}.values(),
     MappingProxyType({"ann": "m"}),
     ["m"],
     b"mf",
 ]
 OFFERS = [
     [1, 2],
-    {1, 2},
     {1: 0, 2: 0}.keys(),
     pd.Series([2, 1], index=[7, 5]),
     pa.chunked_array([[1, 2]]),
-    pd.Index([1, 2]),
     ["1", "2"],
     "1",
-    np.int64(1),
     [True],
     {1: True},
-    [9],
     [object()],
 ]
 REWARDS = [
     [1, 0],
     {0: 1, 1: 0},
-    pd.Series({0: 1.0, 1: 0.0}),
     pd.Series([1.0, 0.0], index=[4, 5]),
     [Decimal("0.5"), Fraction(1, 3)],
-    [1],
     1.0,
-    [True, False],
 ]
 CONTEXTS = [
     np.array(PEOPLE, np.float32),
     pd.DataFrame(PEOPLE[::-1], index=["bob", "ann"]),
-    pl.DataFrame({"u": [1, 2]}),
     [[Decimal("0.5"), Fraction(1, 3)], [0, 1]],
-    pd.DataFrame([[Decimal("0.5"), 1], [0, 1]]),
     pd.Series({"u": 1.0, "v": 2.0}),
     memoryview(np.array(PEOPLE)),
     [[Fraction(10**400), 1], [0, 1]],
-    [[Decimal("NaN"), 1], [0, 1]],
 ]
 ALONE = [
     Decimal("0.5"),
-    np.float32(0.5),
     True,
     "1",
     pd.Series([1.0]),
-    Decimal("sNaN"),
     Fraction(10**400),
 ]
 TABLES = [pd.DataFrame({"a": [3.0, 2.0, 1.0, 0.0]}, index=index) for index in ([3, 2, 1, 0], None, [*"abcd"])]

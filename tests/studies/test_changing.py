@@ -40,8 +40,8 @@ def three_changes(study, rounds=60):
             study.tell(decision, float(rng.random() < 0.5))
 
 
-def test_changes_are_entries_of_the_log_and_replay(place):
-    study = changing(Store.at(place, create=True))
+def test_changes_are_entries_of_the_log_and_replay(shared):
+    study = changing(Store.at(shared, create=True))
     three_changes(study)
     changes = [event for event in study.log.events() if event.kind in ("add", "retire", "change")]
     assert [(event.kind, event.ticket, event.given) for event in changes] == [

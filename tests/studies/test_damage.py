@@ -61,7 +61,7 @@ def test_a_flipped_bit_is_found_wherever_it_changes_what_is_read(sound, tmp_path
     before, whole = contents(sound), sound.read_bytes()
     assert verified(sound)
     chance, passed = random.Random(20261123), 0
-    for _ in range(many(200)):
+    for _ in range(many(100)):
         place = chance.randrange(8 * len(whole))
         damaged = bytearray(whole)
         damaged[place // 8] ^= 1 << place % 8
@@ -85,13 +85,12 @@ def index_page(path, name):
     return (root - 1) * size, size
 
 
-@pytest.mark.parametrize("number", [1, 2, 3])
-def test_each_byte_of_an_index_is_looked_at(sound, tmp_path, number):
+def test_each_byte_of_an_index_is_looked_at(sound, tmp_path):
     """Bits of the cells of an index alone: rows are whole, but are not found where they are looked for."""
-    start, size = index_page(sound, f"sqlite_autoindex_events_{number}")
+    start, size = index_page(sound, "sqlite_autoindex_events_1")
     whole, found = sound.read_bytes(), 0
     used = [at for at in range(start, start + size) if whole[at]]
-    for at in random.Random(number).sample(used, many(12)):
+    for at in random.Random(1).sample(used, many(12)):
         path = tmp_path / "ads.evenhand"
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :])
         found += not verified(path)
@@ -101,9 +100,9 @@ def test_each_byte_of_an_index_is_looked_at(sound, tmp_path, number):
 
 
 @pytest.fixture
-def study(monkeypatch, place):
+def study(monkeypatch):
     monkeypatch.setattr("evenhand.studies.log.replay.ENTRIES", 4)
-    study = Study.create(place, eh.quotas.FairUCB(SHARES, seed=1), name="ads")
+    study = Study.create(":memory:", eh.quotas.FairUCB(SHARES, seed=1), name="ads")
     for n in range(4):
         study.tell(study.ask(key=f"order {n}"), 0.5)
     return study

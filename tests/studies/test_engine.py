@@ -49,9 +49,9 @@ def test_a_server_is_told_how_long_to_wait_and_the_url_has_the_last_word(databas
 
 
 @pytest.mark.parametrize("saved", [False, True])
-def test_an_interruption_at_the_commit_is_answered_by_asking_again(place, saved, monkeypatch):
+def test_an_interruption_at_the_commit_is_answered_by_asking_again(shared, saved, monkeypatch):
     """Nobody knows whether the commit was done: the key says it."""
-    study = created(place)
+    study = created(shared)
     first = study.ask(key="first")
     dialect = study.store._engine.dialect
     commit = dialect.do_commit

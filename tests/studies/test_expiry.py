@@ -25,8 +25,8 @@ def kinds(study):
     return [(event.kind, event.ticket) for event in study.log.events()]
 
 
-def test_the_next_ask_closes_what_was_open_for_too_long(place, clock):
-    study = Study.create(place, fair(), name="ads", expire_after="1m")
+def test_the_next_ask_closes_what_was_open_for_too_long(shared, clock):
+    study = Study.create(shared, fair(), name="ads", expire_after="1m")
     assert study.log.expire_after == timedelta(minutes=1)
     study.ask(count=3)
     study.tell(2, 1.0)
@@ -149,8 +149,8 @@ def test_reasons_stay_true_while_no_ticket_is_at_hand():
 # ---------------------------------------------------------------------- rewards that never come
 
 
-def test_an_expired_ticket_is_told_the_reward_of_silence(place, clock):
-    study = Study.create(place, fair(), name="ads", expire_after="1m", expire_reward=0)
+def test_an_expired_ticket_is_told_the_reward_of_silence(shared, clock):
+    study = Study.create(shared, fair(), name="ads", expire_after="1m", expire_reward=0)
     twin = fair()
     asked = study.ask(count=4)
     mine = [twin.ask() for _ in asked]

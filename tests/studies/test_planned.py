@@ -24,8 +24,8 @@ def kinds(study):
     return [event.kind for event in study.log.events()]
 
 
-def test_a_planned_change_comes_right_before_the_first_decision_after(place, clock):
-    study = ads(place)
+def test_a_planned_change_comes_right_before_the_first_decision_after(shared, clock):
+    study = ads(shared)
     assert study.change({"a": 0.1, "b": "1/2"}, begins=NOON) == {}
     study.ask(count=10)
     clock.pass_by(3 * HOUR - 1)

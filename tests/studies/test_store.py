@@ -6,7 +6,6 @@ import sqlite3
 import sys
 import tempfile
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,6 @@ from evenhand.studies.store.address import read_address
 from evenhand.studies.store.engine import ways_of
 from evenhand.studies.store.schema import METADATA, VERSION
 from tests.naming import named
-from tests.waiting import until
 
 
 def policy():
@@ -238,8 +236,8 @@ def test_a_missing_driver_is_named(monkeypatch):
 
 
 @pytest.fixture
-def store(place):
-    return bare(place)
+def store(shared):
+    return bare(shared)
 
 
 def tables(store):
@@ -287,20 +285,3 @@ def test_a_connection_that_the_server_ended_meanwhile_is_replaced(database):
     other.dispose()
     assert study.ask().id == 2
     assert study.verify().ok
-
-
-def test_tables_made_while_another_process_waited_to_make_them_are_found(database):
-    other = create_engine(read_address(database))
-    with other.connect() as first, ThreadPoolExecutor(1) as pool:
-        first.execute(text("SELECT pg_advisory_lock(20211121)"))
-        second = pool.submit(Store.at, database, create=True)
-        waiting = text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
-        until(lambda: first.execute(waiting).scalar())
-        METADATA.create_all(first)
-        first.execute(text(f"INSERT INTO evenhand_version VALUES ({VERSION})"))
-        first.commit()
-        first.execute(text("SELECT pg_advisory_unlock(20211121)"))
-        first.commit()
-        store = second.result()
-    other.dispose()
-    assert store.names() == []

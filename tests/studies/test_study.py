@@ -40,25 +40,14 @@ def study():
 
 
 @pytest.fixture
-def stored(place):
+def stored(shared):
     """The same in a store of every kind."""
-    return Study.create(place, fair(), name="ads")
+    return Study.create(shared, fair(), name="ads")
 
 
 def opened_anew(study):
     """The study as another process would see it: nothing in memory, everything from the store."""
     return Study.open(study.store, study.name)
-
-
-def test_decides_exactly_as_the_policy_alone(stored):
-    study, alone = stored, fair()
-    for t in range(40):
-        decision, expected = study.ask(), alone.ask()
-        assert decision == expected
-        reward = (t % 3) / 2
-        assert study.tell(decision, reward) == "told"
-        alone.tell(expected, reward)
-    assert study.policy.pulls == alone.pulls
 
 
 def test_a_decision_and_a_report_are_in_the_store_before_they_are_returned(stored):
@@ -85,19 +74,6 @@ def test_the_random_state_on_record_draws_the_decision_again(study):
         again.ask() if event.kind == "ask" else again.tell(event.ticket, event.given["reward"])
     assert [word.tolist() for word in words] == [again.engine.state.learner.stream.tolist()]
     assert again.ask() == decision
-
-
-def test_another_process_goes_on_where_this_one_stopped(stored):
-    study = stored
-    for _ in range(10):
-        study.tell(study.ask(), 1.0)
-    waiting = study.ask()
-    other = opened_anew(study)
-    assert other.open_tickets == [waiting.id]
-    other.tell(waiting.id, 0.0)
-    assert study.open_tickets == []
-    assert study.ask().id == waiting.id + 1
-    assert other.state.now().bytes() == study.state.now().bytes()
 
 
 def test_the_same_report_again_counts_once(study):
@@ -263,18 +239,6 @@ def test_only_a_policy_can_be_studied():
     with pytest.raises(ArgumentError, match="has not decided yet"):
         Study.create(store, used, name="x")
     assert store.names() == []
-
-
-def test_a_log_longer_than_a_snapshot_opens_from_it(place, monkeypatch):
-    monkeypatch.setattr("evenhand.studies.log.replay.ENTRIES", 16)
-    study = Study.create(place, fair(), name="long")
-    for _ in range(50):
-        study.tell(study.ask(), 1.0)
-    other = opened_anew(study)
-    assert other.state.now().sequence == 100
-    assert other.state.now()._entries < 16
-    assert other.state.now().bytes() == study.state.now().bytes()
-    assert study.verify().ok
 
 
 def test_a_changed_entry_is_noticed_when_it_is_replayed(study):

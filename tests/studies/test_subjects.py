@@ -58,8 +58,8 @@ def files(path):
     return b"".join(one.read_bytes() for one in Path(path).parent.iterdir() if one.name.startswith(Path(path).name))
 
 
-def test_contexts_of_a_subject_are_kept_encrypted_and_read_as_ever(place):
-    study = talked(place, key=KEY)
+def test_contexts_of_a_subject_are_kept_encrypted_and_read_as_ever(shared):
+    study = talked(shared, key=KEY)
     plain = Study.create(study.store, policy(), name="plain")
     plain.ask([SHOWN, SHOWN[::-1]])
     assert study.log.record(7).given == plain.log.record(1).given == {"contexts": [SHOWN, SHOWN[::-1]]}
@@ -103,8 +103,8 @@ def test_an_erased_subject_is_in_no_table_of_a_server(database):
     assert traces(heap()) == set()
 
 
-def test_what_is_left_is_verified_and_no_more_is_claimed(place):
-    study = talked(place)
+def test_what_is_left_is_verified_and_no_more_is_claimed(shared):
+    study = talked(shared)
     before = study.verify()
     study.erase(NAME)
     after = study.verify()
@@ -221,8 +221,8 @@ def test_a_key_belongs_to_its_subject():
         study.ask([SHOWN, SHOWN[::-1]], subject=NAME, key=KEY)
 
 
-def test_a_request_of_an_erased_subject_is_not_decided_again(place):
-    study = Study.create(place, eh.quotas.DeadlineLearn(eh.learners.LinUCB(), {"a": 0.2, "b": 0.3}), name="ads")
+def test_a_request_of_an_erased_subject_is_not_decided_again(shared):
+    study = Study.create(shared, eh.quotas.DeadlineLearn(eh.learners.LinUCB(), {"a": 0.2, "b": 0.3}), name="ads")
     first = study.ask([SHOWN, SHOWN], available=["a"], subject=NAME, key=KEY)
     study.erase(NAME)
     for one in (study, Study.open(study.store)):

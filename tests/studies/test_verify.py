@@ -73,16 +73,6 @@ def test_chances_that_were_taken_out_of_a_log_are_found():
     assert study.verify().problems[0].startswith("entry 2, written by version")
 
 
-def test_a_sound_log(study):
-    finding = study.verify()
-    assert finding.ok
-    assert (finding.problems, finding.notes) == ((), ())
-    assert (finding.entries, finding.replayed, finding.decisions, finding.told) == (8, 8, 4, 4)
-    assert (finding.forgotten, finding.open, finding.promise, finding.promise_kept) == (0, 0, "at every round", True)
-    assert (finding.rounds_in_violation, finding.first_violation) == (0, None)
-    assert len(finding.versions) == 1
-
-
 FIELDS = {
     "at": 5,
     "given": '{"reward":0.25}',

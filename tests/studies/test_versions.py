@@ -61,8 +61,8 @@ def grown(place, rounds=5):
     return study
 
 
-def test_after_a_snapshot_new_code_goes_on_and_says_what_it_cannot_replay(place, upgrade):
-    study = grown(place)
+def test_after_a_snapshot_new_code_goes_on_and_says_what_it_cannot_replay(shared, upgrade):
+    study = grown(shared)
     study.state.snapshot()
     upgrade()
     later = Study.open(study.store)
@@ -75,15 +75,15 @@ def test_after_a_snapshot_new_code_goes_on_and_says_what_it_cannot_replay(place,
     assert "version version 2 began after entry 10" in finding.notes[1]
 
 
-def test_without_a_snapshot_new_code_that_decides_otherwise_is_told_what_to_do(place, upgrade):
-    study = grown(place)
+def test_without_a_snapshot_new_code_that_decides_otherwise_is_told_what_to_do(shared, upgrade):
+    study = grown(shared)
     upgrade()
     with pytest.raises(ReplayError, match=r"take a snapshot with version version 1 first: `evenhand snapshot`"):
         Study.open(study.store).ask()
 
 
-def test_an_entry_of_this_version_that_does_not_replay_is_a_problem(place, upgrade, monkeypatch):
-    study = grown(place)
+def test_an_entry_of_this_version_that_does_not_replay_is_a_problem(shared, upgrade, monkeypatch):
+    study = grown(shared)
     monkeypatch.setattr(Turns, "arms", (0, 1))
     assert study.verify().ok
     monkeypatch.setattr(Turns, "ask", lambda self: Decision(9, 9, 0, 0, None, "changed without a new version"))
@@ -92,9 +92,9 @@ def test_an_entry_of_this_version_that_does_not_replay_is_a_problem(place, upgra
     assert "entry 1, written by version version 1" in finding.problems[0]
 
 
-def test_snapshots_of_each_version_s_beginning_stay(place, upgrade, monkeypatch):
+def test_snapshots_of_each_version_s_beginning_stay(shared, upgrade, monkeypatch):
     monkeypatch.setattr("evenhand.studies.log.replay.ENTRIES", 4)
-    study = grown(place, rounds=10)
+    study = grown(shared, rounds=10)
     study.state.snapshot()
     upgrade()
     later = Study.open(study.store)

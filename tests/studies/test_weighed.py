@@ -16,7 +16,6 @@ from evenhand.errors import ArgumentError, ContradictionError, InFlightError
 from evenhand.learners import UCB1
 from evenhand.quotas import DeadlineLearn
 from evenhand.studies import Study
-from evenhand.studies.log import open_tickets
 from evenhand.studies.statistics.gauges import gauges_of
 from evenhand.studies.statistics.state import summarize
 from tests.cli.shell import call
@@ -30,10 +29,10 @@ def study_of(in_flight: int | None, place: Any = ":memory:", largest: Any = 4000
 
 
 def talk(study: Study, in_flight: int, rounds: int, seed: int = 7) -> list[Any]:
-    """Ask, tell weights late and in any order, forget some; return what is still open."""
-    random, waiting = np.random.default_rng(seed), []
-    for _ in range(rounds):
-        waiting.append(study.ask())
+    """Ask through two openings, tell weights late and in any order, forget some; return what is still open."""
+    random, waiting, studies = np.random.default_rng(seed), [], (study, Study.open(study.store))
+    for number in range(rounds):
+        waiting.append(studies[number % 2].ask())
         while len(waiting) > in_flight or (waiting and random.random() < 0.3):
             decision = waiting.pop(int(random.integers(len(waiting))))
             if random.random() < 0.1:
@@ -115,22 +114,6 @@ def test_what_is_open_stops_the_next_ask_also_after_reopening_and_is_named_with_
         assert study.verify().ok
     with pytest.raises(ArgumentError, match="expire_reward: expected None where weights are told late"):
         study_of(1, expire_after="1h", expire_reward=0)
-
-
-def test_a_refused_ask_looks_for_open_tickets_near_the_first_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(open_tickets, "NEAR", 3)
-    study = study_of(2)
-    first, second = study.ask(), study.ask()
-    for _ in range(4):
-        study.tell(study.ask(), 1.0, weight=1)
-    study.ask()
-    with pytest.raises(InFlightError, match=r"the first are 1 since [^,]*, 2 since [^,]*$"):
-        study.ask()
-    study.forget(first)
-    study.ask()
-    with pytest.raises(InFlightError, match=r"the first are 2 since [^,]*$"):
-        study.ask()
-    assert study.open_tickets == [second.id, 7, 8]
 
 
 def test_the_state_of_a_study_says_weights_in_their_unit() -> None:
