@@ -13,7 +13,7 @@ import typer
 
 import evenhand as eh
 from evenhand import quotas, registry
-from evenhand.cli.groups import bias_note, learned_bias, say_gaps, show_bias, table_bias, write_bias
+from evenhand.cli.groups import learned_bias, say_gaps, show_bias, table_bias, write_bias
 from evenhand.cli.inputs.inputs import (
     delay_of,
     limits_of,
@@ -259,14 +259,14 @@ def _report(
     every = [traits_of(policy) for policy in policies.values()]
     clauses = [clause for one in every if one.promise is not None for clause in one.promise.clauses]
     later = {name for name, one in zip(policies, every, strict=True) if one.holds_when not in (None, "at every round")}
-    summary, note = policy_rows(history, later), bias_note(history.attrs["rounds"], of_table)
+    summary = policy_rows(history, later)
     written: list[Path] = []
     if out is not None:
         history = history.assign_attrs(made_with())
         origin = origin_of(history)
         written = write_files(history, clauses, summary, plan, origin, out, formats, _baseline(policies))
         if bias is not None:
-            written += write_bias(bias, note, origin, out, formats)
+            written += write_bias(bias, origin, out, formats)
         shutil.rmtree(out / "partial", ignore_errors=True)
     if json:
         names = ("seed", "rounds", "delay", "missing", "learned", "made_of")
@@ -276,7 +276,12 @@ def _report(
         body |= {"costs": each} if costs else {}
         body |= {"prices": [{"promise": said} | price_body(one) for said, one in prices.items()]} if prices else {}
         body |= {} if plan is None else {"characteristics": plan.to_dict("records")}
-        as_json(body if bias is None else body | {"bias": bias.to_dict("records"), "bias_note": note}, history)
+        body |= (
+            {}
+            if bias is None
+            else {"bias": bias.to_dict("records")} | {f"bias_{said}": bias.attrs[said] for said in bias.attrs}
+        )
+        as_json(body, history)
     else:
         several = history.sizes["replication"]
         runs = f"{history.attrs['rounds']} rounds, {several} replication{'s' * (several != 1)}"
@@ -290,7 +295,7 @@ def _report(
         which = " on offer" if "offered" in history else ""
         table(f"Share of the rounds{which} by arm", *arms_table(history, clauses))
         if bias is not None:
-            show_bias(bias, note, of_table)
+            show_bias(bias, of_table)
         if plan is not None:
             show_plan(plan, several)
         for words in dict.fromkeys(str(one.promise) for one in every if one.promise and one.promise.clauses):
