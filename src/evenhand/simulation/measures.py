@@ -161,12 +161,21 @@ def losses_a_round(history: xr.Dataset, against: Any = None) -> pd.DataFrame:
     return pd.DataFrame({"policy": history.policy.values, "against": str(best), **ends})
 
 
-def half_width(each: xr.DataArray) -> Any:
-    """Return half the width of the 95 % intervals of means over replications, NaN for one replication."""
+def mean_and_ends(each: xr.DataArray, level: float = 0.95) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:
+    """Return the means over replications and the ends of their intervals, NaN for one replication; no end is below what
+    the variable is at least, its attribute `valid_min`."""
+    mean, half = each.mean("replication"), half_width(each, level)
+    least = each.attrs.get("valid_min", -math.inf)
+    low = mean - half
+    return mean, low if (each < least).any() else np.maximum(low, least), mean + half
+
+
+def half_width(each: xr.DataArray, level: float = 0.95) -> Any:
+    """Return half the width of the intervals of means over replications, NaN for one replication."""
     from scipy.stats import t
 
     runs = each.sizes["replication"]
-    scale = float(t.ppf(0.975, runs - 1)) / runs**0.5 if runs > 1 else math.nan
+    scale = float(t.ppf((1 + level) / 2, runs - 1)) / runs**0.5 if runs > 1 else math.nan
     return scale * each.std("replication", ddof=int(runs > 1))
 
 
