@@ -156,10 +156,11 @@ def write_files(
     origin: str,
     out: Path,
     formats: list[str],
-    against: str | None,
+    against: list[str | None],
 ) -> list[Path]:
     """Write the history, tables, pictures and what they were made with, `origin` in the tables, into a folder, and
-    return what was written; losses are measured against the policy named `against`, or the best."""
+    return what was written; losses are measured against each policy named in `against`, None for the best, and in the
+    picture against the first."""
     import pandas as pd
 
     (out / "about.json").write_text(json.dumps(history.attrs, indent=2) + "\n")
@@ -169,8 +170,8 @@ def write_files(
     tables |= {"means": _means(history)} | ({} if plan is None else {"characteristics": plan})
     drawings: dict[str, Any] = {"shares": plots.plot_shares}
     if "regret" in history:
-        drawings |= {"regret": plots.plot_regret, "cost": partial(plots.plot_cost, against=against)}
-        tables["cost"] = losses_a_round(history, against)
+        drawings |= {"regret": plots.plot_regret, "cost": partial(plots.plot_cost, against=against[0])}
+        tables["cost"] = pd.concat([losses_a_round(history, one) for one in against])
     for name, found in tables.items():
         written.append(out / f"{name}.csv")
         write_csv(found.assign(made_with=origin), written[-1])
