@@ -279,11 +279,8 @@ def _report(
         of_each = [{"promise": said, "policies": promised[said]} | price_body(one) for said, one in prices.items()]
         body |= {"prices": of_each} if prices else {}
         body |= {} if plan is None else {"characteristics": plan.to_dict("records")}
-        body |= (
-            {}
-            if bias is None
-            else {"bias": bias.to_dict("records")} | {f"bias_{said}": bias.attrs[said] for said in bias.attrs}
-        )
+        if bias is not None:
+            body |= {"bias": bias.to_dict("records")} | {f"bias_{name}": said for name, said in bias.attrs.items()}
         as_json(body, history)
     else:
         several = history.sizes["replication"]
@@ -301,26 +298,38 @@ def _report(
             show_bias(bias, of_table)
         if plan is not None:
             show_plan(plan, several)
-        for words, names in promised.items():
-            who = [name for name in names if not name.endswith(UNDER)]
-            print_text(f"Promised{' by ' * bool(who)}{', '.join(who)}: {words}.")
-            if words in prices:
-                say_price(prices[words])
-        for name, cost in costs.items():
-            print_text(cost.sentences(twins[name], "" if name.endswith(UNDER) else name))
-            if name in long_run:
-                print_text(_reconciled(cost, long_run[name], history.attrs))
-        if costs and "regret" in history:
-            pairs = ", ".join(f"{kept} and {free}" for kept, free in twins.items())
-            known = f"The cost is the difference of the regrets of {pairs}, which are expected"
-            print_text(f"{known}; the rewards also vary by luck.")
-        if costs and history.attrs["world"] == "LoggedArms":
-            print_text(
-                "The interval covers the randomness of the replications, not how well the table shows the rewards; "
-                "that an arm earns the same for everybody is supposed."
-            )
+        _say_costs(history, promised, prices, twins, costs, long_run)
         if written:
             print_text("Written: " + ", ".join(str(path) for path in written))
+
+
+def _say_costs(
+    history: xr.Dataset,
+    promised: dict[str, list[str]],
+    prices: dict[str, Price | str],
+    twins: dict[str, str],
+    costs: dict[str, Cost],
+    long_run: dict[str, float],
+) -> None:
+    """Print what is promised and by whom, what each promise costs in the long run, and what it cost each policy."""
+    for words, names in promised.items():
+        who = [name for name in names if not name.endswith(UNDER)]
+        print_text(f"Promised{' by ' * bool(who)}{', '.join(who)}: {words}.")
+        if words in prices:
+            say_price(prices[words])
+    for name, cost in costs.items():
+        print_text(cost.sentences(twins[name], "" if name.endswith(UNDER) else name))
+        if name in long_run:
+            print_text(_reconciled(cost, long_run[name], history.attrs))
+    if costs and "regret" in history:
+        pairs = ", ".join(f"{kept} and {free}" for kept, free in twins.items())
+        known = f"The cost is the difference of the regrets of {pairs}, which are expected"
+        print_text(f"{known}; the rewards also vary by luck.")
+    if costs and history.attrs["world"] == "LoggedArms":
+        print_text(
+            "The interval covers the randomness of the replications, not how well the table shows the rewards; "
+            "that an arm earns the same for everybody is supposed."
+        )
 
 
 def _reconciled(cost: Cost, long_run: float, made: Mapping[str, Any]) -> str:
