@@ -172,12 +172,12 @@ def write_files(
     if "regret" in history:
         drawings |= {"regret": plots.plot_regret, "cost": partial(plots.plot_cost, against=against[0])}
         tables["cost"] = pd.concat([losses_a_round(history, one) for one in against])
-    for name, found in tables.items():
-        written.append(out / f"{name}.csv")
-        write_csv(found.assign(made_with=origin), written[-1])
     if "share" in history.coords:
         drawings["shortfall"] = plots.plot_shortfall
         tables["shortfall"] = _largest_shortfalls(history)
+    for name, found in tables.items():
+        written.append(out / f"{name}.csv")
+        write_csv(found.assign(made_with=origin), written[-1])
     if "group_share" in history:
         drawings["groups"] = plots.plot_group_share
     for loss in ("true_regret", "perceived_regret"):
