@@ -102,6 +102,7 @@ def write_bias(found: pd.DataFrame, origin: str, out: Path, formats: Sequence[st
     what was written."""
     from evenhand.plots import plot_bias
 
-    write_csv(found.assign(**found.attrs, made_with=origin), out / "bias.csv")
+    said = {str(name): value for name, value in found.attrs.items()}
+    write_csv(found.assign(**said, made_with=origin), out / "bias.csv")
     height = max(3.8, 0.25 * found["feature"].nunique())
     return [out / "bias.csv", *draw(out, "bias", partial(plot_bias, found), height=height, formats=formats)]
