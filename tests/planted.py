@@ -97,6 +97,18 @@ class TakesAnArgumentInVain(MeansNotToLearn):
         super().__init__(arms=arms, seed=seed)
 
 
+class PatientParams(NamedTuple):
+    scale: float
+    patience: float
+
+
+class HandsAnArgumentOnInVain(TakesAnArgumentInVain):
+    """Gives an argument to its kernels, none of which reads it."""
+
+    def _parameters(self):
+        return PatientParams(float(self.scale), float(self.patience))
+
+
 class LooksAtLabels(MeansNotToLearn):
     """Starts with the arm whose label comes first in the alphabet."""
 

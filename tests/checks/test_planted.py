@@ -18,6 +18,7 @@ BROKEN = {
     planted.LearnsNothing: r"learns: with rewards turned into their opposite it loses \[0\.0\] more",
     planted.LooksAtLabels: "labels: in round 1 it decides for .*, by other names for",
     planted.TakesAnArgumentInVain: r"arguments: the argument patience changes nothing: 2 and \[3, 7, 1\] decide",
+    planted.HandsAnArgumentOnInVain: r"arguments: the argument patience changes nothing: 2 and \[3, 7, 1\] decide",
     planted.LeavesNumbersAsTheyAre: "numbers: its parameters have the types .*coerce them in __init__",
 }
 

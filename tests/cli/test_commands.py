@@ -266,7 +266,7 @@ def test_simulate_writes_its_files(tmp_path, log):
     assert result.exit_code == 0, result.output
     written = {path.name for path in out.iterdir() if path.is_file()}
     assert written == {
-        *("history.nc", "summary.csv", "arms.csv", "means.csv", "cost.csv", "about.json"),
+        *("history.nc", "summary.csv", "arms.csv", "means.csv", "cost.csv", "shortfall.csv", "about.json"),
         *(f"{name}.{kind}" for name in ("regret", "shares", "cost", "shortfall") for kind in ("png", "pdf")),
     }
     about = json.loads((out / "about.json").read_text())
@@ -281,6 +281,9 @@ def test_simulate_writes_its_files(tmp_path, log):
     regret = means[(means["variable"] == "regret") & (means["policy"] == "ucb1")]
     np.testing.assert_allclose(regret["mean"], history.regret.sel(policy="ucb1").mean("replication"))
     assert {*regret["level"]} == {0.95}
+    behind = pd.read_csv(out / "shortfall.csv").set_index(["policy", "round"])["largest_worst_shortfall"]
+    largest = history.worst_shortfall.max("replication")
+    np.testing.assert_allclose(behind["fair-ucb"], largest.sel(policy="fair-ucb"))
     made = regret["made_with"].iloc[0]
     assert made.startswith(f"seed 4; rounds 300; replications 2; data {log_as_parquet}; world: LoggedArms(")
     assert "; fair-ucb: FairUCB(shares={'a': 3/10 'b': 3/10} tolerance=0.0 " in made
@@ -308,6 +311,28 @@ def test_tables_and_pictures_measure_losses_against_the_learner_whose_cost_is_sa
     assert cost["mean"].idxmin() != "ucb1"
     assert drawn == ["ucb1"]
     assert "; world: BernoulliArms(means=array([0.9 0.1])); " in cost["made_with"].iloc[0]
+
+
+def test_each_policy_over_a_learner_has_its_own_cost_and_price(tmp_path):
+    learners = {"fair-ucb": "ucb1", "deadline-learn:tolerance=9": "ucb1", "fair-learn+thompson": "thompson"}
+    named = [*learners, "ucb1", "thompson"]
+    given = ["--means", "a=0.9,b=0.1", "--shares", "b=0.2", *SMALL, *(part for name in named for part in ("-p", name))]
+    body = json.loads(call("simulate", *given, "--json", "--out", tmp_path).output)
+    assert {cost["policy"]: cost["learner"] for cost in body["costs"]} == learners
+    assert [price["policies"] for price in body["prices"]] == [
+        ["fair-ucb", "fair-learn+thompson"],
+        ["deadline-learn:tolerance=9"],
+    ]
+    table = pd.read_csv(tmp_path / "cost.csv").set_index(["policy", "against"])["mean"]
+    assert [*table.index] == [(name, learner) for learner in ("ucb1", "thompson") for name in named]
+    for cost in body["costs"]:
+        assert table[cost["policy"], cost["learner"]] == pytest.approx(cost["cost"])
+    said = " ".join(call("simulate", *given).output.split())
+    assert "Promised by fair-ucb, fair-learn+thompson: " in said
+    assert "Promised by deadline-learn:tolerance=9: " in said
+    for name, learner in learners.items():
+        verbs = "costs", "gains", "is not shown to cost"
+        assert any(f"The promise of {name} {verb} {learner}" in said for verb in verbs)
 
 
 def test_worlds_and_policies_take_settings_by_name():

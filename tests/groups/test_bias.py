@@ -11,6 +11,7 @@ from scipy.stats import t as student
 
 import evenhand as eh
 from evenhand.groups import BiasedLinearArms, GroupFairTopInterval
+from evenhand.plots.style import figure
 
 pytestmark = pytest.mark.slow
 
@@ -151,6 +152,19 @@ def test_a_policy_that_a_study_copied_says_so():
     with pytest.raises(eh.errors.ArgumentError, match=r"if a study decides, read study\.policy: it works"):
         policy.bias()
     assert len(study.policy.bias()) == 1
+
+
+@pytest.mark.parametrize("balance", ["pulls", "arms"])
+def test_a_table_and_its_picture_say_the_level_and_what_the_intervals_are_of(balance):
+    found = told(GroupFairTopInterval(["x", "x", "y", "y"], seed=1)).bias(balance=balance, level=0.9)
+    said = "of the bias, if the groups' arms are worth the same on average"
+    assert found.attrs == {"level": 0.9, "intervals": said}
+    for table, words in (
+        (found, f"90 % intervals {said}"),
+        (pd.DataFrame(found.to_dict()), "intervals of a level that"),
+    ):
+        axes = eh.plots.plot_bias(table, ax=figure()[1])
+        assert f"reward per unit of the feature; lines: {words}" in " ".join(axes.get_xlabel().split())
 
 
 def test_undetermined_features_have_no_interval():

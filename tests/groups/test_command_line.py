@@ -47,7 +47,10 @@ def test_own_table(loans, tmp_path):
     assert body["bias"][0]["low"] < -0.04 < body["bias"][0]["high"] + 0.02
     written = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"history.nc", "bias.csv", "bias.png", "groups.png", "perceived_regret.png"} <= written
-    assert pd.read_csv(tmp_path / "out" / "bias.csv")["made_with"].str.contains("^seed 1; .*; evenhand ").all()
+    assert (body["bias_level"], body["bias_intervals"]) == (0.95, "all hold together; intercept: at the average person")
+    table = pd.read_csv(tmp_path / "out" / "bias.csv")
+    assert table["made_with"].str.contains("^seed 1; .*; evenhand ").all()
+    assert ({*table["level"]}, {*table["intervals"]}) == ({body["bias_level"]}, {body["bias_intervals"]})
 
 
 def test_the_form_that_lifts_a_group_has_a_name_of_its_own_and_its_warning_stands_before_the_tables(loans):
@@ -87,6 +90,8 @@ def test_registered_world():
     body = json.loads(done.output)
     assert {"true_regret", "biased_regret", "perceived_regret", "share_of_sensitive"} <= set(body["policies"][0])
     assert {(row["group"], row["reference"]) for row in body["bias"]} == {("sensitive", "reference")}
+    said = "of the bias, if the groups' arms are worth the same on average; from one conversation of"
+    assert body["bias_intervals"].startswith(said)
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,7 @@ def test_the_numbers_are_those_of_the_definition():
     """HC2 and the degrees of freedom of Bell and McCaffrey, with the whole hat matrix written out."""
     frame = people(3, 40)
     found = arms_of(frame, sensitive="F", features=["score", "rare"]).bias(level=0.9)
+    assert found.attrs == {"level": 0.9, "intervals": "all hold together; intercept: at the average person"}
 
     def side(inside):
         centred = frame[["score", "rare"]] - frame[["score", "rare"]].mean()

@@ -67,11 +67,12 @@ def test_a_facet_has_a_panel_for_each_value_and_one_legend(history):
     assert [text.get_text() for text in legend.get_texts()] == ["fair", "free", "thompson"]
     assert legend.get_window_extent().y1 <= min(axes.get_tightbbox().y0 for axes in drawn.axes)
     by_arm = plots.plot_regret(history, variable="pulls", facet="arm").figure
+    assert [axes.get_title(loc="left") for axes in by_arm.axes] == ["a", "b", "c"]
     np.testing.assert_allclose(
         by_arm.axes[1].get_lines()[0].get_ydata(), history.pulls.sel(policy="fair", arm="b").mean("replication")
     )
     each = plots.plot_shares(history, facet="policy").figure
-    assert [axes.get_title(loc="left") for axes in each.axes] == ["policy fair", "policy free", "policy thompson"]
+    assert [axes.get_title(loc="left") for axes in each.axes] == ["fair", "free", "thompson"]
     assert [text.get_text() for text in each.legends[0].get_texts()] == ["promised"]
     own = figure(columns=3)[1]
     assert plots.plot_shortfall(history, facet="policy", legend=False, ax=own) is own[0]

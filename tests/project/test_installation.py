@@ -80,6 +80,11 @@ def test_the_home_of_the_project_is_one_everywhere():
     assert {"cff-version", "message", "title", "authors", "version", "license"} <= set(citation)
     assert (citation["url"], citation["repository-code"]) == (HOME, HOME)
     assert (citation["version"], citation["license"]) == (eh.__version__, PROJECT["license"])
+    bibtex = (REPOSITORY / "docs" / "simulation.md").read_text().partition("@software{")[2]
+    cited = dict(re.findall(r"^  (\w+) = \{(.*)\},?$", bibtex, re.MULTILINE))
+    own = {name: citation[name].strip('"') for name in ("title", "version", "license", "url")}
+    assert cited == own | {"author": "{The evenhand developers}"}
+    assert "authors:\n  - name: The evenhand developers\n" in (REPOSITORY / "CITATION.cff").read_text()
     assert "please cite it by its\n[CITATION.cff](CITATION.cff)" in (REPOSITORY / "README.md").read_text()
 
 

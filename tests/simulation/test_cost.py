@@ -51,3 +51,4 @@ def test_where_the_world_knows_no_regret_the_cost_is_of_the_rewards():
 )
 def test_the_answer_comes_first_with_what_it_is_sure_of(cost, words):
     assert cost.sentences("x") == words
+    assert cost.sentences("x", "fair+x") == words.replace("The promise", "The promise of fair+x", 1)

@@ -32,6 +32,27 @@ def test_a_history_as_a_table_has_students_intervals():
     assert found.attrs == history.attrs
 
 
+def test_no_interval_ends_below_what_a_variable_is_at_least():
+    history = eh.simulate(eh.learners.UCB1(), WORLD, rounds=9, replications=3, seed=1, checkpoints=[1, 9], jobs=1)
+    each = np.array([0.0, 0.0, 3.0])
+    one = history.copy(deep=True)
+    for name in ("regret", "reward"):
+        one[name][..., 0] = each
+    low, high = t.interval(0.95, 2, 1.0, each.std(ddof=1) / np.sqrt(3))
+    found = eh.simulation.frame(one, last=False).query("round == 1").set_index("variable")
+    assert low < 0
+    np.testing.assert_allclose(found.loc["regret", ["mean", "low", "high"]].astype(float), [1.0, 0.0, high])
+    np.testing.assert_allclose(found.loc["reward", ["mean", "low", "high"]].astype(float), [1.0, low, high])
+    axes = eh.plots.plot_regret(one)
+    assert min(axes.collections[0].get_paths()[0].vertices[:, 1]) == 0.0
+    less = one.assign(regret=one.regret - one.regret.isel(replication=2))
+    less.regret.attrs["valid_min"] = 0.0  # as it may be kept by arithmetic
+    assert eh.simulation.frame(less).set_index("variable").loc["regret", "low"] < 0
+    assert [name for name in history.data_vars if "valid_min" not in history[name].attrs] == [
+        *("reward", "shortfall", "worst_shortfall", "r_regret")
+    ]
+
+
 def test_one_replication_has_no_error():
     found = eh.simulation.frame(eh.simulate(eh.learners.UCB1(), WORLD, rounds=9, seed=1, jobs=1))
     assert found[["standard_error", "low", "high"]].isna().all(axis=None)

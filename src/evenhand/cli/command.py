@@ -26,8 +26,8 @@ TYPES = {"str": "text", "int": "whole number", "float": "number", "bool": "flag"
 OUTPUTS = ("out", "ask", "tasks", "proof")
 """Parameters of files, or of folders, that commands write."""
 TABLES = (
-    *("arms", "audit", "bias", "candidates", "characteristics", "effects", "groups", "history", "means", "mixture"),
-    *("promises", "rows", "sensitivity", "sensitivity-to-groups", "summary", "timeline"),
+    *("arms", "audit", "bias", "candidates", "characteristics", "cost", "effects", "groups", "history", "means"),
+    *("mixture", "promises", "rows", "sensitivity", "sensitivity-to-groups", "shortfall", "summary", "timeline"),
 )
 """The tables, .csv, that commands write into a folder."""
 GROUPS = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,15 +19,11 @@ from evenhand.simulation.world import world_traits
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
 
 MANY = 4
 """So many arms are not named."""
 ENOUGH = 20_000
 """Rounds after which the bias is shown; a conversation from Python takes a second for these."""
-LEARNED = "of the bias, if the groups' arms are worth the same on average"
-OF_TABLE = "all hold together; intercept: at the average person"
-"""What is said of intervals, in the shell, in files and in pictures."""
 
 
 def table_bias(world: Any) -> tuple[pd.DataFrame, list[SimilarGap], tuple[str, ...]]:
@@ -72,7 +69,9 @@ def learned_bias(world: Any, rounds: int, seed: int) -> pd.DataFrame:
         policy.tell(decision, *world.respond(decision))
     others = [name for name in policy.membership.names if name != world_traits(world).sensitive]
     reference = others[0] if len(others) == 1 else None
-    return policy.bias(reference, features=world_traits(world).features)
+    found = policy.bias(reference, features=world_traits(world).features)
+    found.attrs["intervals"] += f"; from one conversation of {policy.round:,} rounds beside the replications"
+    return found
 
 
 def say_gaps(world: Any, gaps: list[SimilarGap], notes: tuple[str, ...], reward: str) -> None:
@@ -83,36 +82,27 @@ def say_gaps(world: Any, gaps: list[SimilarGap], notes: tuple[str, ...], reward:
     print_text(f"The rules below choose in each round {'between ' if len(arms) > 1 else ''}{' and '.join(arms)}.\n")
 
 
-def bias_note(rounds: int, of_table: bool) -> str:
-    """Return what intervals of the bias are of, and which conversation learned it."""
-    told = f"{LEARNED}; from one conversation of {min(rounds, ENOUGH):,} rounds beside the replications"
-    return OF_TABLE if of_table else told
-
-
-def show_bias(found: pd.DataFrame, note: str, of_table: bool) -> None:
+def show_bias(found: pd.DataFrame, of_table: bool) -> None:
     """Print the bias that was learned, or that a table shows."""
-    title = f"Learned bias by feature, 95 % intervals ({note})"
+    said = f"{100 * found.attrs['level']:g} % intervals ({found.attrs['intervals']})"
+    title = f"Learned bias by feature, {said}"
     known = (found["low"].abs() < float("inf")).to_numpy()[:, None]
     found = found.astype(object).where(known | ~found.columns.isin(["bias", "low", "high"]), None)
     rows = found.to_dict("records")
     if of_table:
-        title = f"Bias in the table per unit of a feature, 95 % intervals ({note})"
+        title = f"Bias in the table per unit of a feature, {said}"
         if found["group"].nunique() == 1:
             title = f"{rows[0]['group']} less {rows[0]['reference']}: {title}"
             rows = found.drop(columns=["group", "reference"]).to_dict("records")
     records(title, rows)
 
 
-def write_bias(found: pd.DataFrame, note: str, origin: str, out: Path, formats: Sequence[str] = ("png",)) -> list[Path]:
+def write_bias(found: pd.DataFrame, origin: str, out: Path, formats: Sequence[str] = ("png",)) -> list[Path]:
     """Write the bias, with what is to be known of its intervals and what it was made with, into a folder and return
     what was written."""
     from evenhand.plots import plot_bias
 
-    def plot(ax: Axes) -> None:
-        axes = plot_bias(found, ax=ax)
-        said = f"95 % intervals {note}".replace("; ", ";\n")
-        axes.set_xlabel(f"{axes.get_xlabel()}\n{said}")
-
-    write_csv(found.assign(level=0.95, note=note, made_with=origin), out / "bias.csv")
+    said = {str(name): value for name, value in found.attrs.items()}
+    write_csv(found.assign(**said, made_with=origin), out / "bias.csv")
     height = max(3.8, 0.25 * found["feature"].nunique())
-    return [out / "bias.csv", *draw(out, "bias", plot, height=height, formats=formats)]
+    return [out / "bias.csv", *draw(out, "bias", partial(plot_bias, found), height=height, formats=formats)]

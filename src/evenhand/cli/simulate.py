@@ -13,7 +13,7 @@ import typer
 
 import evenhand as eh
 from evenhand import quotas, registry
-from evenhand.cli.groups import bias_note, learned_bias, say_gaps, show_bias, table_bias, write_bias
+from evenhand.cli.groups import learned_bias, say_gaps, show_bias, table_bias, write_bias
 from evenhand.cli.inputs.inputs import (
     delay_of,
     limits_of,
@@ -223,19 +223,18 @@ def _prices(
 ) -> tuple[dict[str, Price | str], dict[str, float]]:
     """Return what each promise, by its words, costs in the long run, where arms earn the same in every round and the
     offer is not `varied`, by the rewards of a table if these are simulated; and what it costs at the simulated means,
-    by the name of the learner that is without it."""
+    by the name of the policy that keeps it."""
     if world_traits(world).gaps is None:
         return {}, {}
-    made = (traits_of(policy).promise for policy in policies.values())
-    promises = {str(promise): promise for promise in made if promise is not None and promise.clauses}
+    promises = {words: traits_of(policies[names[0]]).promise for words, names in _promised(policies).items()}
     if logged is not None and saw_contexts(logged):
         return dict.fromkeys(promises, BY_CONTEXTS), {}
     if varied:
         return {}, {}
     means = dict(zip(world.arms, world.means.tolist(), strict=True))
     exact = {words: known_price(promise, means) for words, promise in promises.items()}
-    twins = {free: exact.get(str(traits_of(policies[kept]).promise)) for free, kept in _twins(policies).items()}
-    long_run = {free: found.cost for free, found in twins.items() if isinstance(found, quotas.Price)}
+    kept = {name: exact.get(str(traits_of(policies[name]).promise)) for name in _twins(policies)}
+    long_run = {name: found.cost for name, found in kept.items() if isinstance(found, quotas.Price)}
     if logged is None:
         return exact, long_run
     return {words: known_price(promise, logged, arm, reward) for words, promise in promises.items()}, long_run
@@ -255,28 +254,34 @@ def _report(
     formats: list[str],
 ) -> None:
     twins = {} if BY_CONTEXTS in prices.values() else _twins(policies)
-    costs = {free: cost_of(history, kept, free) for free, kept in twins.items()}
+    costs = {kept: cost_of(history, kept, free) for kept, free in twins.items()}
     every = [traits_of(policy) for policy in policies.values()]
     clauses = [clause for one in every if one.promise is not None for clause in one.promise.clauses]
     later = {name for name, one in zip(policies, every, strict=True) if one.holds_when not in (None, "at every round")}
-    summary, note = policy_rows(history, later), bias_note(history.attrs["rounds"], of_table)
+    summary, promised = policy_rows(history, later), _promised(policies)
     written: list[Path] = []
     if out is not None:
         history = history.assign_attrs(made_with())
         origin = origin_of(history)
-        written = write_files(history, clauses, summary, plan, origin, out, formats, _baseline(policies))
+        written = write_files(history, clauses, summary, plan, origin, out, formats, _baselines(policies))
         if bias is not None:
-            written += write_bias(bias, note, origin, out, formats)
+            written += write_bias(bias, origin, out, formats)
         shutil.rmtree(out / "partial", ignore_errors=True)
     if json:
         names = ("seed", "rounds", "delay", "missing", "learned", "made_of")
         body = {name: history.attrs[name] for name in names if name in history.attrs}
         body["policies"] = summary
-        each = [{"learner": n} | cost._asdict() | {"long_run": long_run.get(n)} for n, cost in costs.items()]
+        each = [
+            {"policy": kept, "learner": twins[kept]} | cost._asdict() | {"long_run": long_run.get(kept)}
+            for kept, cost in costs.items()
+        ]
         body |= {"costs": each} if costs else {}
-        body |= {"prices": [{"promise": said} | price_body(one) for said, one in prices.items()]} if prices else {}
+        of_each = [{"promise": said, "policies": promised[said]} | price_body(one) for said, one in prices.items()]
+        body |= {"prices": of_each} if prices else {}
         body |= {} if plan is None else {"characteristics": plan.to_dict("records")}
-        as_json(body if bias is None else body | {"bias": bias.to_dict("records"), "bias_note": note}, history)
+        if bias is not None:
+            body |= {"bias": bias.to_dict("records")} | {f"bias_{name}": said for name, said in bias.attrs.items()}
+        as_json(body, history)
     else:
         several = history.sizes["replication"]
         runs = f"{history.attrs['rounds']} rounds, {several} replication{'s' * (several != 1)}"
@@ -290,28 +295,41 @@ def _report(
         which = " on offer" if "offered" in history else ""
         table(f"Share of the rounds{which} by arm", *arms_table(history, clauses))
         if bias is not None:
-            show_bias(bias, note, of_table)
+            show_bias(bias, of_table)
         if plan is not None:
             show_plan(plan, several)
-        for words in dict.fromkeys(str(one.promise) for one in every if one.promise and one.promise.clauses):
-            print_text(f"Promised: {words}.")
-            if words in prices:
-                say_price(prices[words])
-        for name, cost in costs.items():
-            print_text(cost.sentences(name))
-            if name in long_run:
-                print_text(_reconciled(cost, long_run[name], history.attrs))
-        if costs and "regret" in history:
-            pairs = ", ".join(f"{kept} and {free}" for free, kept in twins.items())
-            known = f"The cost is the difference of the regrets of {pairs}, which are expected"
-            print_text(f"{known}; the rewards also vary by luck.")
-        if costs and history.attrs["world"] == "LoggedArms":
-            print_text(
-                "The interval covers the randomness of the replications, not how well the table shows the rewards; "
-                "that an arm earns the same for everybody is supposed."
-            )
+        _say_costs(history, promised, prices, twins, costs, long_run)
         if written:
             print_text("Written: " + ", ".join(str(path) for path in written))
+
+
+def _say_costs(
+    history: xr.Dataset,
+    promised: dict[str, list[str]],
+    prices: dict[str, Price | str],
+    twins: dict[str, str],
+    costs: dict[str, Cost],
+    long_run: dict[str, float],
+) -> None:
+    """Print what is promised and by whom, what each promise costs in the long run, and what it cost each policy."""
+    for words, names in promised.items():
+        who = [name for name in names if not name.endswith(UNDER)]
+        print_text(f"Promised{' by ' * bool(who)}{', '.join(who)}: {words}.")
+        if words in prices:
+            say_price(prices[words])
+    for name, cost in costs.items():
+        print_text(cost.sentences(twins[name], "" if name.endswith(UNDER) else name))
+        if name in long_run:
+            print_text(_reconciled(cost, long_run[name], history.attrs))
+    if costs and "regret" in history:
+        pairs = ", ".join(f"{kept} and {free}" for kept, free in twins.items())
+        known = f"The cost is the difference of the regrets of {pairs}, which are expected"
+        print_text(f"{known}; the rewards also vary by luck.")
+    if costs and history.attrs["world"] == "LoggedArms":
+        print_text(
+            "The interval covers the randomness of the replications, not how well the table shows the rewards; "
+            "that an arm earns the same for everybody is supposed."
+        )
 
 
 def _reconciled(cost: Cost, long_run: float, made: Mapping[str, Any]) -> str:
@@ -334,11 +352,20 @@ def _learned(path: Path, arm: str, reward: str) -> pd.DataFrame:
 
 
 def _twins(policies: dict[str, Any]) -> dict[str, str]:
-    """Return the learners that promise nothing, by their names, each with the policy that keeps a promise over it."""
+    """Return the policies that keep a promise, by their names, each with its learner, where this plays alone too."""
     free = _free(policies)
     kept = [name for name in policies if name not in free]
     learners = {name: name.removesuffix(UNDER) if UNDER in name else name.partition("+")[2] or "ucb1" for name in kept}
-    return {learner: name for name, learner in learners.items() if learner in free}
+    return {name: learner for name, learner in learners.items() if learner in free}
+
+
+def _promised(policies: dict[str, Any]) -> dict[str, list[str]]:
+    """Return what is promised, in words, each with the names of the policies that promise it."""
+    found: dict[str, list[str]] = {}
+    for name, policy in policies.items():
+        if (promise := traits_of(policy).promise) is not None and promise.clauses:
+            found.setdefault(str(promise), []).append(name)
+    return found
 
 
 def _free(policies: dict[str, Any]) -> list[str]:
@@ -346,8 +373,9 @@ def _free(policies: dict[str, Any]) -> list[str]:
     return [name for name, policy in policies.items() if traits_of(policy).promise is None or name + UNDER in policies]
 
 
-def _baseline(policies: dict[str, Any]) -> str | None:
-    """Return which policy all are compared with in tables and pictures: the learner whose cost is said, else another
-    that promises nothing; None, for the best, where all promise something or none does."""
+def _baselines(policies: dict[str, Any]) -> list[str | None]:
+    """Return which policies all are compared with in tables, and by the first in pictures: the learners whose costs are
+    said, else another that promises nothing; None, for the best, where all promise something or none does."""
     free = _free(policies)
-    return next(iter(_twins(policies)), free[0]) if 0 < len(free) < len(policies) else None
+    learners: list[str | None] = [*dict.fromkeys(_twins(policies).values())]
+    return (learners or [free[0]]) if 0 < len(free) < len(policies) else [None]

@@ -16,6 +16,7 @@ from evenhand.data.csv_files import write_csv
 from evenhand.errors import MissingExtraError
 from evenhand.extras import optional
 from evenhand.labels import label_texts
+from evenhand.plots.quotas import whole_plays
 from evenhand.saving.provenance import in_a_line
 from evenhand.simulation.frames import frame
 from evenhand.simulation.measures import half_width, losses_a_round
@@ -130,6 +131,14 @@ def _means(history: xr.Dataset) -> pd.DataFrame:
     return pd.concat([before, frame(history)])
 
 
+def _largest_shortfalls(history: xr.Dataset) -> pd.DataFrame:
+    """Return the worst shortfall of any replication at each checkpoint, and in whole plays, as the picture draws it."""
+    found = history.worst_shortfall.max("replication").to_series().rename("largest_worst_shortfall").reset_index()
+    return found.assign(
+        whole_plays=whole_plays(found["largest_worst_shortfall"]), replications=history.sizes["replication"]
+    )
+
+
 def origin_of(history: xr.Dataset) -> str:
     """Return what the numbers of a history depend on as a line for tables, long parts cut, as about.json has all."""
     about = history.attrs | {"replications": history.sizes["replication"]}
@@ -147,10 +156,11 @@ def write_files(
     origin: str,
     out: Path,
     formats: list[str],
-    against: str | None,
+    against: list[str | None],
 ) -> list[Path]:
     """Write the history, tables, pictures and what they were made with, `origin` in the tables, into a folder, and
-    return what was written; losses are measured against the policy named `against`, or the best."""
+    return what was written; losses are measured against each policy named in `against`, None for the best, and in the
+    picture against the first."""
     import pandas as pd
 
     (out / "about.json").write_text(json.dumps(history.attrs, indent=2) + "\n")
@@ -160,8 +170,11 @@ def write_files(
     tables |= {"means": _means(history)} | ({} if plan is None else {"characteristics": plan})
     drawings: dict[str, Any] = {"shares": plots.plot_shares}
     if "regret" in history:
-        drawings |= {"regret": plots.plot_regret, "cost": partial(plots.plot_cost, against=against)}
-        tables["cost"] = losses_a_round(history, against)
+        drawings |= {"regret": plots.plot_regret, "cost": partial(plots.plot_cost, against=against[0])}
+        tables["cost"] = pd.concat([losses_a_round(history, one) for one in against])
+    if "share" in history.coords:
+        drawings["shortfall"] = plots.plot_shortfall
+        tables["shortfall"] = _largest_shortfalls(history)
     for name, found in tables.items():
         written.append(out / f"{name}.csv")
         write_csv(found.assign(made_with=origin), written[-1])
@@ -170,8 +183,6 @@ def write_files(
     for loss in ("true_regret", "perceived_regret"):
         if loss in history:
             drawings[loss] = partial(plots.plot_regret, variable=loss)
-    if "share" in history.coords:
-        drawings["shortfall"] = plots.plot_shortfall
     for name, plot in drawings.items():
         width = max(7.2, 1.5 + 0.22 * min(60, history.sizes["arm"])) if name == "shares" else 7.2
         written += draw(out, name, partial(plot, history), width=width, formats=formats)

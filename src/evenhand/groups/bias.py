@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 Balance = Literal["pulls", "arms"]
 POOLED = "everyone"
 INTERCEPT = "intercept"
+SUPPOSED = "of the bias, if the groups' arms are worth the same on average"
+"""What the intervals are of."""
 LEFT_OUT = 1e-9
 """How much of a coefficient's direction rows may leave out that determine it."""
 
@@ -134,4 +136,6 @@ def estimate(
         gap, half = middle - spare, spread(less, level)
         columns = {"group": name, "reference": POOLED if own is None else names[own], "feature": features}
         tables.append(pd.DataFrame(columns | {"bias": gap, "low": gap - half, "high": gap + half}))
-    return pd.concat(tables, ignore_index=True)
+    found = pd.concat(tables, ignore_index=True)
+    found.attrs = {"level": level, "intervals": SUPPOSED}
+    return found

@@ -201,6 +201,7 @@ class GroupFairTopInterval(Grouped):
         -------
         pandas.DataFrame
             Columns group, reference, feature, bias, low, high; a row for each group but the reference and each feature.
+            `attrs` are the level, and `intervals`: what they are of.
 
         Raises
         ------

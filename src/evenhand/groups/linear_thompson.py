@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -178,6 +179,7 @@ class LinearThompson(Grouped):
     1/delta))) up to logarithms.
     """
 
+    _traits = replace(Grouped._traits, conditional_arguments=("delta", "noise_scale", "exploration"))
     _kernels = Kernels(
         choose,
         update,

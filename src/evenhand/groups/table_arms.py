@@ -289,7 +289,7 @@ class TableArms(KernelWorld):
             Columns group, reference, feature, bias, low, high, and deviation, the feature's standard deviation; a row
             for each feature, and the feature "intercept", for the sensitive group or, where none is named, the one with
             fewer rows; for every group where there are more than two. What the rows do not determine has the interval
-            (-inf, inf).
+            (-inf, inf). `attrs` are the level, and `intervals`: how they hold.
 
         Raises
         ------
@@ -315,6 +315,10 @@ class TableArms(KernelWorld):
         table = bias_of_table(
             rows, self.rewards, self.codes(), self.membership, compared=compared, level=level, features=features
         )
+        table.attrs = {
+            "level": level,
+            "intervals": "all hold together" + "; intercept: at the average person" * intercept,
+        }
         return table.assign(deviation=np.tile(scale, len(compared)))
 
     def similar_gaps(self, compared: Sequence[int], level: float = 0.95) -> list[SimilarGap]:

@@ -89,11 +89,13 @@ def in_panels(
     size = {"width": 0.6 + 3.1 * columns, "height": 1.0 + 2.5 * -(-count // columns)}
     panels = panels_of(ax, count, **size, columns=columns)
     with style():
-        for place, (axes, text) in enumerate(zip(panels, label_texts(history[facet].values.tolist()), strict=True)):
+        values = history[facet].values.tolist()
+        for place, (axes, value, text) in enumerate(zip(panels, values, label_texts(values), strict=True)):
             draw(history.isel({facet: [place] if facet == "policy" else place}), axes)
             last, first = ax is not None or place + columns >= count, ax is not None or place % columns == 0
             labels = axes.get_xlabel() * last, axes.get_ylabel() * first
-            finish(axes, f"{facet} {plain(text, 24)}", *labels, legend=False)
+            heading = plain(text, 24) if isinstance(value, str) else f"{facet} {plain(text, 24)}"  # a name, or a number
+            finish(axes, heading, *labels, legend=False)
         lows, highs = zip(*(axes.get_ylim() for axes in panels), strict=True)
         for axes in panels:
             axes.set_ylim(min(lows), max(highs))

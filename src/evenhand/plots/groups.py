@@ -23,7 +23,8 @@ LABEL = 30
 
 def plot_bias(table: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     """Draw the bias of each group, feature by feature, with its confidence interval; in units of the features'
-    standard deviations where the table holds these, so that features with different units can be compared.
+    standard deviations where the table holds these, so that features with different units can be compared. The axis
+    says the level of the intervals and what they are of, as far as the table's `attrs` do.
 
     Parameters
     ----------
@@ -53,7 +54,10 @@ def plot_bias(table: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
         axes.set_ylim(len(features) - 0.5, -0.5)
         axes.grid(axis="y", visible=False)
         reference = ", ".join(plain(r, LABEL) for r in dict.fromkeys(table["reference"]))
-        return finish(axes, f"Bias, compared with {reference}", f"reward per {unit} of the feature", "feature")
+        level, said = table.attrs.get("level"), table.attrs.get("intervals", "")
+        lines = f"{100 * level:g} % intervals {said}" if level else "intervals of a level that the table does not say"
+        across = f"reward per {unit} of the feature; lines: {lines}"
+        return finish(axes, f"Bias, compared with {reference}", across, "feature")
 
 
 def plot_parity(finding: Parity | Rates, *, ax: Axes | None = None) -> Axes:

@@ -161,10 +161,15 @@ def plot_shortfall(
     return in_panels(drawn, variable, facet, draw, title=title, legend=legend, ax=ax)
 
 
+def whole_plays(shortfall: Any) -> Any:
+    """Return a shortfall in whole plays, rounded down but for errors of arithmetic."""
+    return np.floor(shortfall + 1e-9)
+
+
 def _shown(history: xr.Dataset, variable: str) -> xr.Dataset:
     """Return the worst shortfall in whole plays, or the largest present one of each stretch of rounds, at its end."""
     if variable == "worst_shortfall":
-        return history.assign({variable: np.floor(history[variable] + 1e-9)})
+        return history.assign({variable: whole_plays(history[variable])})
     every = -(-history.sizes["round"] // STRETCHES)
     drawn = history[[variable]].coarsen(round=every, boundary="pad", coord_func="max").max()
     return drawn.assign_coords(tolerance=history.tolerance)

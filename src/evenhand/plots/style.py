@@ -108,10 +108,10 @@ def mark_changes(axes: Axes, rounds: Iterable[int]) -> None:
 
 def over_replications(values: xr.DataArray) -> tuple[Any, Any]:
     """Return the mean over replications and the ends of its 95 % interval, None where there is one replication."""
-    from evenhand.simulation.measures import half_width
+    from evenhand.simulation.measures import mean_and_ends
 
-    mean, half = values.mean("replication"), half_width(values)
-    return mean, (mean - half, mean + half) if values.sizes["replication"] > 1 else None
+    mean, *ends = mean_and_ends(values)
+    return mean, ends if values.sizes["replication"] > 1 else None
 
 
 def rounds_label(history: xr.Dataset, over: str = "mean") -> str:

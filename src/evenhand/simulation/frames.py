@@ -15,6 +15,7 @@ from evenhand.arguments import real, whole
 from evenhand.errors import ArgumentError, expected
 from evenhand.protocol import World
 from evenhand.rng import draw_seed
+from evenhand.simulation.measures import mean_and_ends
 from evenhand.simulation.replication_cache import remembered_seed
 from evenhand.simulation.simulate import simulate
 
@@ -30,7 +31,8 @@ ENDS = ["mean", "standard_error", "low", "high"]
 def frame(history: xr.Dataset, *, last: bool = True, level: float = 0.95) -> pd.DataFrame:
     """Return means over replications as a tidy table: a row for each policy, variable, round, and arm or group.
 
-    low, high = mean -+ t standard_error, with Student's quantile for the number of replications; nan for one.
+    low, high = mean -+ t standard_error, with Student's quantile for the number of replications; nan for one. Where a
+    variable cannot be negative, which its attribute `valid_min` says, low is cut off at 0.
 
     Parameters
     ----------
@@ -59,7 +61,6 @@ def frame(history: xr.Dataset, *, last: bool = True, level: float = 0.95) -> pd.
     [['UCB1', 100, 0.95, 8]]
     """
     import pandas as pd
-    from scipy.stats import t
 
     real("level", level, above=0, below=1)
     if not {"policy", "replication", "round"} <= {*history.dims}:
@@ -69,11 +70,10 @@ def frame(history: xr.Dataset, *, last: bool = True, level: float = 0.95) -> pd.
         if "replication" not in values.dims:
             continue
         values = values.astype(np.float64)
-        middle = values.mean("replication").to_series().rename("mean")
+        middle, low, high = (each.to_series() for each in mean_and_ends(values, level))
         error = values.std("replication", ddof=1).to_series() / np.sqrt(runs) if runs > 1 else middle * np.nan
-        half = t.ppf((1 + level) / 2, max(1, runs - 1)) * error
-        columns = {"standard_error": error, "low": middle - half, "high": middle + half}
-        tables.append(middle.to_frame().assign(**columns).reset_index().assign(variable=str(name)))
+        columns = {"standard_error": error, "low": low, "high": high}
+        tables.append(middle.to_frame("mean").assign(**columns).reset_index().assign(variable=str(name)))
     found = pd.concat(tables, ignore_index=True).assign(level=level, replications=runs)
     first = ["policy", "variable", "round"]
     others = [name for name in found.columns if name not in (*first, *ENDS, "level", "replications")]

@@ -31,6 +31,8 @@ UNITS = {
     "worst_shortfall": "largest r s - N(s) over all arms and sets that are owed a share r and all s <= t, in pulls",
     "violations": "pairs (promise, round s <= t) with the promise broken: a floor of an arm or a set, a cap, a window",
 }
+NEVER_NEGATIVE = ("pulls", "offered", "regret", "true_regret", "biased_regret", "group_share", "forced", "violations")
+"""Variables that say so by the attribute `valid_min`, unless the world says otherwise what regret is against."""
 
 
 def variables(
@@ -93,8 +95,10 @@ def assemble(
     if whole:
         for variable, (dims, _) in results[names[0], whole[0]].items():
             values = np.stack([np.stack([results[name, r][variable][1] for r in whole]) for name in names])
-            note = UNITS.get(variable, traits.units.get(variable, ""))
-            data[variable] = (("policy", "replication", *dims), values, {"long_name": note})
+            about: dict[str, Any] = {"long_name": traits.units.get(variable, UNITS.get(variable, ""))}
+            if variable in NEVER_NEGATIVE and not (variable == "regret" and variable in traits.units):
+                about["valid_min"] = 0.0
+            data[variable] = (("policy", "replication", *dims), values, about)
     coords: dict[str, Any] = {"policy": names, "replication": whole, "round": rounds, "arm": _labels(world.arms)}
     coords |= traits.coordinates
     if "group_share" in data:

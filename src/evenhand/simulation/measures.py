@@ -115,8 +115,8 @@ class Cost(NamedTuple):
     broken: int | None
     replications: int
 
-    def sentences(self, who: str) -> str:
-        """Return the answer in words.
+    def sentences(self, who: str, policy: str = "") -> str:
+        """Return the answer in words: what the promise, that of the policy where one is named, costs a learner.
 
         >>> print(Cost(0.01, 0.004, 0.016, 0.2, 3, 20).sentences("thompson"))
         The promise costs thompson 5.00 % of its expected reward (95 % interval 2.00 % to 8.00 %), 0.01 per round, over
@@ -130,7 +130,8 @@ class Cost(NamedTuple):
         runs = "1 replication" if self.replications == 1 else f"{self.replications} replications"
         costs = f"gains {who}" if gains else f"costs {who}" if self.low > 0 else f"is not shown to cost {who} anything:"
         a_round = f", {numbers[0]:.2g} per round" if self.free > 0 else ""
-        said = f"The promise {costs} {part} of its expected reward{sure}{a_round}, over {runs}."
+        promise = f"The promise of {policy}" if policy else "The promise"
+        said = f"{promise} {costs} {part} of its expected reward{sure}{a_round}, over {runs}."
         without = f" Without it the promise would have been broken in {self.broken} of {runs}."
         return said if self.broken is None else said + without
 
@@ -161,12 +162,21 @@ def losses_a_round(history: xr.Dataset, against: Any = None) -> pd.DataFrame:
     return pd.DataFrame({"policy": history.policy.values, "against": str(best), **ends})
 
 
-def half_width(each: xr.DataArray) -> Any:
-    """Return half the width of the 95 % intervals of means over replications, NaN for one replication."""
+def mean_and_ends(each: xr.DataArray, level: float = 0.95) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:
+    """Return the means over replications and the ends of their intervals, NaN for one replication; no end is below what
+    the variable is at least, its attribute `valid_min`."""
+    mean, half = each.mean("replication"), half_width(each, level)
+    least = each.attrs.get("valid_min", -math.inf)
+    low = mean - half
+    return mean, low if (each < least).any() else np.maximum(low, least), mean + half
+
+
+def half_width(each: xr.DataArray, level: float = 0.95) -> Any:
+    """Return half the width of the intervals of means over replications, NaN for one replication."""
     from scipy.stats import t
 
     runs = each.sizes["replication"]
-    scale = float(t.ppf(0.975, runs - 1)) / runs**0.5 if runs > 1 else math.nan
+    scale = float(t.ppf((1 + level) / 2, runs - 1)) / runs**0.5 if runs > 1 else math.nan
     return scale * each.std("replication", ddof=int(runs > 1))
 
 

@@ -10,7 +10,6 @@ from typing import Annotated, Any
 
 import typer
 
-from evenhand.cli.groups import LEARNED
 from evenhand.cli.inputs.observations import ticket_of
 from evenhand.cli.options import JSON, STORE, STUDY, Options
 from evenhand.cli.output import (
@@ -30,6 +29,7 @@ from evenhand.cli.studies.pictures import pictures
 from evenhand.data.csv_files import write_csv
 from evenhand.display.digits import number
 from evenhand.display.html import notes_of
+from evenhand.groups.bias import SUPPOSED
 from evenhand.promises.clause import Clause
 from evenhand.saving.provenance import in_a_line, made_with
 from evenhand.studies import Study
@@ -171,7 +171,7 @@ def _say(found: dict[str, Any], clauses: tuple[Clause, ...], written: list[Path]
     for line in [*_sentences(found, every), *found["cost"]]:
         print_text(line)
     for name, title in (
-        ("bias", f"Learned bias by feature, 95 % intervals ({LEARNED})"),
+        ("bias", f"Learned bias by feature, 95 % intervals ({SUPPOSED})"),
         ("risks", "Risks by group"),
         ("latest", "The last decisions"),
     ):
@@ -258,5 +258,7 @@ def _write(study: Study, found: dict[str, Any], out: Path) -> list[Path]:
     for name, plot in pictures(study.statistics()).items():
         written += draw(out, name, plot)
     if found["bias"]:
-        written += write_bias(pd.DataFrame(found["bias"]), LEARNED, origin, out)
+        bias = pd.DataFrame(found["bias"])
+        bias.attrs = {"level": 0.95, "intervals": SUPPOSED}
+        written += write_bias(bias, origin, out)
     return written

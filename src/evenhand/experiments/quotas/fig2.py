@@ -17,7 +17,7 @@ import numpy as np
 from evenhand.experiments.framework import Claim, ClaimVerdict, Report, Runner, experiment
 from evenhand.learners import UCB1
 from evenhand.quotas import BernoulliArms, FairUCB
-from evenhand.simulation.measures import half_width
+from evenhand.simulation.measures import mean_and_ends
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,15 +103,15 @@ def _table(history: Any, settings: Fig2, gaps: np.ndarray) -> pd.DataFrame:
     for part in settings.tolerances:
         alpha = part * SHARES_1[0] * settings.rounds
         own = history.sel(policy=str(part))
-        mean, half = (float(value) for value in (own.regret.mean(), half_width(own.regret)))
+        mean, low, high = map(float, mean_and_ends(own.regret))
         bound = np.maximum(plain, np.array(SHARES_1) * settings.rounds - alpha)
         rows.append(
             {
                 "alpha": alpha,
                 "regret": mean,
                 "standard_error": float(own.regret.std(ddof=1)) / np.sqrt(settings.replications),
-                "low": mean - half,
-                "high": mean + half,
+                "low": low,
+                "high": high,
                 "level": 0.95,
                 "predicted": float(gaps @ bound),
                 "largest_worst_shortfall": float(own.worst_shortfall.max()),
