@@ -16,10 +16,9 @@ from evenhand.data.csv_files import write_csv
 from evenhand.errors import MissingExtraError
 from evenhand.extras import optional
 from evenhand.labels import label_texts
-from evenhand.plots.quotas import whole_plays
 from evenhand.saving.provenance import in_a_line
 from evenhand.simulation.frames import frame
-from evenhand.simulation.measures import half_width, losses_a_round
+from evenhand.simulation.measures import half_width, losses_a_round, whole_plays
 
 if TYPE_CHECKING:
     import pandas as pd

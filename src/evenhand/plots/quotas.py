@@ -24,7 +24,7 @@ from evenhand.plots.style import (
     rounds_label,
     style,
 )
-from evenhand.simulation.measures import losses_a_round
+from evenhand.simulation.measures import losses_a_round, whole_plays
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -159,11 +159,6 @@ def plot_shortfall(
         when = "in each stretch of rounds" if several else "now" if now else "at any round so far"
         title = f"Worst shortfall {when}"
     return in_panels(drawn, variable, facet, draw, title=title, legend=legend, ax=ax)
-
-
-def whole_plays(shortfall: Any) -> Any:
-    """Return a shortfall in whole plays, rounded down but for errors of arithmetic."""
-    return np.floor(shortfall + 1e-9)
 
 
 def _shown(history: xr.Dataset, variable: str) -> xr.Dataset:

@@ -171,6 +171,11 @@ def mean_and_ends(each: xr.DataArray, level: float = 0.95) -> tuple[xr.DataArray
     return mean, low if (each < least).any() else np.maximum(low, least), mean + half
 
 
+def whole_plays(shortfall: Any) -> Any:
+    """Return a shortfall in whole plays, rounded down but for errors of arithmetic."""
+    return np.floor(shortfall + 1e-9)
+
+
 def half_width(each: xr.DataArray, level: float = 0.95) -> Any:
     """Return half the width of the intervals of means over replications, NaN for one replication."""
     from scipy.stats import t
