@@ -2,6 +2,7 @@
 
 import json
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -42,6 +43,14 @@ def test_rows_that_no_value_explains_refute_the_propensities(interval, reward, t
     for said in (str(found), *both._card().facts.values()):
         assert said.startswith("the propensities cannot be true, as a lower bound is above the upper one; by them ")
         assert "with probability" not in said
+    (differences,) = both._card().tables
+    ends = dict(zip(differences.columns, differences.row(0), strict=True))
+    assert (ends["low"], ends["high"]) == (None, None)
+    for shown in (found, both):
+        axes = eh.plots.plot_evaluation(shown, ax=plt.figure().subplots())
+        assert not axes.containers
+        assert len(axes.lines) == len(getattr(shown, "evaluations", "1"))  # no band has edges
+        assert axes.get_title(loc="left").startswith("Value without an interval")
     path = tmp_path / "log.csv"
     log.to_csv(path, index=False)
     words = ["--arm", "item", "--reward", "click", "--propensity", "p", "--policy", "0=1,1=0", "--interval", interval]

@@ -48,6 +48,7 @@ def test_a_report_is_written_with_data_pictures_and_verdicts(trial, tmp_path):
     table = pd.read_csv(tmp_path / "out" / "line.csv")
     assert table["made_with"][0].startswith(f"quotas/trial; quick settings; evenhand {__version__}; ")
     assert table["level"].tolist() == [0.95] * 3
+    assert table["made_with"][0] in (tmp_path / "out" / "line.svg").read_text()
     body = json.loads((tmp_path / "out" / "report.json").read_text())
     assert (body["id"], body["settings"]) == ("quotas/trial", {"rounds": 3})
     assert (body["verdicts"][0]["measured"], body["verdicts"][0]["kind"]) == ("3 rounds", "ours")

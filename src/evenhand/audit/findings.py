@@ -33,6 +33,10 @@ NARROW = 20
 """A picture shows all rounds where those from the first breach to the last are at least one in so many."""
 FOREVER = 2**62
 """Ticks of a clock after which all is broken that can be."""
+ALL_ON_OFFER = (
+    "Every arm counts as on offer in every round. Where arms were away and every other was at its cap, a cap that is "
+    "broken here may have been kept: a column of the arms on offer would show it."
+)
 
 
 @dataclass(frozen=True)
@@ -317,6 +321,9 @@ def finding(owed: AuditedPromise, counts: Counts, entered: Entered) -> Audit:
                     in_violation[i] += counts.times[at]
                     left[i] += float((term.clause.share * int(counts.clock[at]) - int(counts.plays[at])) / owed.scale)
     enough, notes = _tested(owed, counts, entered) if first is None else (True, ())
+    capped = any(row["promise"] == "cap" and row["first_broken"] for row in rows)
+    if capped and promise.excuses and (entered.on_offer == entered.rounds).all():
+        notes += (ALL_ON_OFFER,)
     on_offer, got = entered.on_offer, entered.weights if owed.unit else entered.pulls
     behind_now, ahead, broken = np.where(entered.now == -np.inf, np.nan, entered.now).T
     seen = {"round": entered.looks, "shortfall": behind_now / owed.scale, "excess": ahead / owed.scale}

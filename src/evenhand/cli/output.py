@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from evenhand.cli.refusals import in_shell
 from evenhand.display.digits import number, plain_number, reads_as_number
 from evenhand.errors import ArgumentError, expected, expected_one_of
+from evenhand.saving.provenance import in_a_picture
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,8 +39,8 @@ PROMISED = {"floor": "promised"}
 FAMILY = re.compile(r"(^|\+)[a-z]+/(?=[a-z][a-z0-9-]*(?:\+|$))")
 """What stands before the name of a registered policy."""
 MOST_NOTES = 10
-PICTURES = ("png", "pdf", "svg")
 """How many notes a terminal shows."""
+PICTURES = ("png", "pdf", "svg")
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
@@ -256,7 +257,7 @@ def saved(figure: Figure, kind: str = "png") -> bytes:
     content = BytesIO()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"Glyph \d+ .* missing from")
-        figure.savefig(content, format=kind, dpi=150)
+        figure.savefig(content, format=kind, dpi=150, metadata=in_a_picture(kind))
     return content.getvalue()
 
 

@@ -208,4 +208,5 @@ class Comparison(HasCard):
     def _card(self) -> Card:
         refuted = any(found.refuted for found in self.evaluations.values())
         facts = {name: found._sentence(refuted) for name, found in self.evaluations.items()}
-        return Card("Comparison", facts, [Table.of(self.differences, "Differences from the first")])
+        shown = self.differences.assign(**dict.fromkeys(("low", "high"))) if refuted else self.differences
+        return Card("Comparison", facts, [Table.of(shown, "Differences from the first")])

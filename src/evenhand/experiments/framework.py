@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.errors import ArgumentError, RegistryError, expected
-from evenhand.saving.provenance import in_a_line, made_with
+from evenhand.saving.provenance import in_a_line, in_a_picture, made_with
 from evenhand.simulation import simulate
 
 if TYPE_CHECKING:
@@ -279,7 +279,8 @@ class Experiment:
             else:
                 data.assign(made_with=origin).to_csv(folder / f"{name}.csv", index=False)
         for (name, (figure, _)), kind in product(report.figures.items(), formats):
-            figure.savefig(folder / f"{name}.{kind}", dpi=150)
+            said = in_a_picture(kind, self.id, f"{self.size} settings")
+            figure.savefig(folder / f"{name}.{kind}", dpi=150, metadata=said)
         body = {
             "id": self.id,
             "title": self.title,

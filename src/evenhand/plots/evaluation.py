@@ -20,13 +20,15 @@ if TYPE_CHECKING:
 
 
 def plot_evaluation(found: Evaluation | Comparison, *, at_least: float | None = None, ax: Axes | None = None) -> Axes:
-    """Draw the value of one policy or several with intervals over the rows of the log, and the value `at_least`."""
+    """Draw the value of one policy or several with intervals over the rows of the log, and the value `at_least`; without
+    intervals where the propensities are refuted, on which they rest."""
     from evenhand.evaluation import Comparison
 
     several = found.evaluations if isinstance(found, Comparison) else {"": found}
     check_finding("found", next(iter(several.values())), "curve", "what eh.evaluate returns")
     axes = axes_of(ax)
     first = next(iter(several.values()))
+    refuted = any(each.refuted for each in several.values())
     with style():
         # By the narrowest interval: a wide one would flatten the others, and may leave the picture.
         ceiling = 2.5 * min(max(each.high, each.value) for each in several.values())
@@ -34,8 +36,10 @@ def plot_evaluation(found: Evaluation | Comparison, *, at_least: float | None = 
         for place, ((name, each), look) in enumerate(zip(several.items(), looks(list(several)).values(), strict=True)):
             curve, line = each.curve, {**look, "marker": ""}
             value = "not identified" if each.value != each.value else f"{each.value:.4g}"
-            label = name or f"{each.estimator}: {value} [{each.low:.4g}, {each.high:.4g}]"
-            axes.plot(curve["round"], curve["value"], **line, label=label)
+            interval = "" if refuted else f" [{each.low:.4g}, {each.high:.4g}]"
+            axes.plot(curve["round"], curve["value"], **line, label=name or f"{each.estimator}: {value}{interval}")
+            if refuted:
+                continue
             if each.interval != "anytime":  # it holds at the last row alone; bars of several stand side by side
                 at = curve["round"].iloc[-1] * 1.02**place
                 axes.errorbar(at, each.value, [[each.value - each.low], [each.high - each.value]], capsize=3, **look)
@@ -49,6 +53,7 @@ def plot_evaluation(found: Evaluation | Comparison, *, at_least: float | None = 
         log_counts(axes)
         _from_where_something_is_known(axes, [each.curve for each in several.values()], ceiling)
         title = f"Value, with an interval that holds with probability {first.level:g}"
+        title = "Value without an interval: the propensities cannot be true" if refuted else title
         return finish(axes, title, "round" if first.estimator == "replay" else "row of the log", "reward per round")
 
 

@@ -35,6 +35,11 @@ def in_a_line(about: Mapping[str, str], *more: str) -> str:
     return " ".join("; ".join([*more, *names, about["date"]]).replace(",", " ").split())
 
 
+def in_a_picture(kind: str, *more: str) -> dict[str, str]:
+    """Return the metadata of a picture of this format (png, pdf, svg), which say what it was made with."""
+    return {"Software" if kind == "png" else "Creator": in_a_line(made_with(), *more)}
+
+
 def _commit() -> str:
     """Return the commit of the checkout that this file stands in, or nothing where it was installed from elsewhere."""
     folder = Path(__file__).resolve().parents[3]
