@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 def plot_evaluation(found: Evaluation | Comparison, *, at_least: float | None = None, ax: Axes | None = None) -> Axes:
-    """Draw the value of one policy or several with intervals over the rows of the log, and the value `at_least`; without
-    intervals where the propensities are refuted, on which they rest."""
+    """Draw the value of one policy or several with intervals over the rows of the log, and the value `at_least`; where
+    the propensities are refuted, without the intervals, which rest on them."""
     from evenhand.evaluation import Comparison
 
     several = found.evaluations if isinstance(found, Comparison) else {"": found}
