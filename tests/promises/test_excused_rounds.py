@@ -84,6 +84,9 @@ def test_a_play_above_a_cap_is_a_breach_where_another_arm_had_room():
     )
     found = eh.audit.promise(log.assign(on=["a,b"] * 4), arm="arm", caps={"a": 0.4}, available="on")
     assert (found.kept, found.first_violation, found.excused.plays) == (False, (2, "a"), 0)
+    assert found.notes[-1].startswith("Every arm counts as on offer in every round.")
+    always = eh.Promise({"a": 0, "b": 0}, caps={"a": 0.4}, offers="all")
+    assert eh.audit.promise(log, arm="arm", promise=always).notes == ()
 
 
 def test_the_times_of_excused_rounds_are_said():

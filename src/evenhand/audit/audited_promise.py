@@ -38,6 +38,11 @@ if TYPE_CHECKING:
 
 Rest = Literal["refused", "owed", "free"]
 
+ALL_ON_OFFER = (
+    "Every arm counts as on offer in every round. Where arms were away and every other was at its cap, a cap that is "
+    "broken here may have been kept: a column of the arms on offer would show it."
+)
+
 
 class Term(NamedTuple):
     """A clause, from a round on and up to another, counted from 0."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from evenhand.audit.audited_promise import AuditedPromise
+from evenhand.audit.audited_promise import ALL_ON_OFFER, AuditedPromise
 from evenhand.audit.period import PeriodOutlook, moment
 from evenhand.data.groupings import Grouping
 from evenhand.display.digits import plain_number
@@ -33,10 +33,6 @@ NARROW = 20
 """A picture shows all rounds where those from the first breach to the last are at least one in so many."""
 FOREVER = 2**62
 """Ticks of a clock after which all is broken that can be."""
-ALL_ON_OFFER = (
-    "Every arm counts as on offer in every round. Where arms were away and every other was at its cap, a cap that is "
-    "broken here may have been kept: a column of the arms on offer would show it."
-)
 
 
 @dataclass(frozen=True)
@@ -320,10 +316,7 @@ def finding(owed: AuditedPromise, counts: Counts, entered: Entered) -> Audit:
                     largest[i] = max(largest[i], (worst, worst_at), key=itemgetter(0))
                     in_violation[i] += counts.times[at]
                     left[i] += float((term.clause.share * int(counts.clock[at]) - int(counts.plays[at])) / owed.scale)
-    enough, notes = _tested(owed, counts, entered) if first is None else (True, ())
-    capped = any(row["promise"] == "cap" and row["first_broken"] for row in rows)
-    if capped and promise.excuses and (entered.on_offer == entered.rounds).all():
-        notes += (ALL_ON_OFFER,)
+    enough, notes = _tested(owed, counts, entered) if first is None else (True, _supposed(owed, rows, entered))
     on_offer, got = entered.on_offer, entered.weights if owed.unit else entered.pulls
     behind_now, ahead, broken = np.where(entered.now == -np.inf, np.nan, entered.now).T
     seen = {"round": entered.looks, "shortfall": behind_now / owed.scale, "excess": ahead / owed.scale}
@@ -358,6 +351,12 @@ def finding(owed: AuditedPromise, counts: Counts, entered: Entered) -> Audit:
         excused=Excused.of(counts, labels),
         outages=_outages(owed, counts, entered),
     )
+
+
+def _supposed(owed: AuditedPromise, rows: list[dict[str, Any]], entered: Entered) -> tuple[str, ...]:
+    """Return what a broken cap supposes where no arm is known to have been away."""
+    capped = owed.promise.excuses and any(row["promise"] == "cap" and row["first_broken"] for row in rows)
+    return (ALL_ON_OFFER,) if capped and (entered.on_offer == entered.rounds).all() else ()
 
 
 def _outages(owed: AuditedPromise, counts: Counts, entered: Entered) -> dict[Label, Outage]:

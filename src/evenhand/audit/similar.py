@@ -6,10 +6,12 @@ least squares b_r of all others,
 
     ybar_s - ybar_r = (xbar_s - xbar_r)'b_r + (ybar_s - xbar_s'b_r)
 
-of which the features explain the first part, and the second is the gap. Its variance is that of the contrast
-xbar_s'(b_s - b_r), xbar_s held fixed: with the weights w = Z (Z'Z)^-1 xbar_s of either regression, the residuals e and
-the leverages h, the sum over both of w_i^2 e_i^2 / (1 - h_i) (HC2). Student's quantile has Bell and McCaffrey's degrees
-of freedom. Rows of one unit u, which has the block H_u of the hat matrix, count together (CR2):
+of which the features explain the first part, and the second is the gap. It needs what the others tell of the features
+and nothing more: a category that no member of the group has takes its rows' part in b_r all the same, or they would
+count as another category. Its variance is that of the contrast xbar_s'(b_s - b_r), xbar_s held fixed: with the weights
+w = Z (Z'Z)^-1 xbar_s of either regression, the residuals e and the leverages h, the sum over both of w_i^2 e_i^2 / (1 -
+h_i) (HC2). Student's quantile has Bell and McCaffrey's degrees of freedom. Rows of one unit u, which has the block H_u
+of the hat matrix, count together (CR2):
 
     a_u = (I - H_u)^(-1/2) w_u        z_u = a_u'e_u        V = sum_u z_u^2
     (tr P)^2 / tr P^2                 P = diag(a_u'a_u) - q q'        q_u = Q_u'a_u        Q from Z = QR
@@ -60,10 +62,11 @@ class SimilarGap(NamedTuple):
     difference, explained, gap : the plain difference, and the two parts that it consists of.
     low, high, freedom : the interval of the gap, and its degrees of freedom; infinite where the features determine the
         values of one side, which then do not show how much is chance.
-    at_average : the gap at the average of all rows instead of the average member of the group.
+    at_average : the gap at the average of all rows instead of the average member of the group; nan where the two sides
+        do not tell the same features.
     together : how many groups' intervals hold together.
     features : the columns of which something is used.
-    left_out : the features whose effect one side does not show.
+    left_out : the features whose effect the others do not show.
     combined : the features that the others make up, and those that are the same in every row.
     """
 
@@ -107,8 +110,8 @@ class SimilarGap(NamedTuple):
                 f" Left out, as a linear combination of other features or constant: {first_few(self.combined, NAMED)}."
             )
         if self.left_out:
-            said += f" Left out, because one side does not show its effect: {first_few(self.left_out, NAMED)} "
-            said += "(such a category counts as the first)."
+            said += f" Left out, because {others} do{'es' * (others != OTHERS)} not show the effect: "
+            said += f"{first_few(self.left_out, NAMED)} (such a category counts as the first)."
         return said
 
     def _interval(self, level: float) -> str:
@@ -169,15 +172,15 @@ def similar_gaps(
         inside = codes == code
         reference = names[1 - code] if len(names) == 2 else OTHERS
         for side, whose in ((inside, names[code]), (~inside, reference)):
-            if side.sum() <= rows.shape[1]:
-                columns, count = rows.shape[1] - 1, int(side.sum())
+            columns, count = int((np.ptp(rows[side], axis=0) > 0).sum()), int(side.sum())
+            if count <= columns + 1:
                 got = f"{columns} column{'s' * (columns != 1)} for {count} row{'s' * (count != 1)} of {whose!r}"
                 hint = "name fewer features, or merge categories"
                 raise TableError(expected(argument, "two rows more in each group than columns", got, hint))
         _no_other_name(rows[inside], rows[~inside], encoder.sources, names[code], argument)
-        kept = told(rows[inside]) & told(rows[~inside])
+        own, kept = told_by_sides(rows, inside)
         made_up, used = _made_up(rows, kept)[:-1], kept[:-1]
-        gap = _gap(rows[:, kept], values, inside, of, (1 - level) / len(compared))
+        gap = _gap(rows, values, inside, (own, kept), of, (1 - level) / len(compared))
         if math.isinf(gap.low):
             _check_undetermined(rows, values, sources, argument)
         found.append(
@@ -238,12 +241,18 @@ def _no_other_name(inside: Floats, others: Floats, features: Sequence[str], grou
         raise TableError(expected(argument, "some that vary within a group", same, hint))
 
 
-def _gap(rows: Floats, values: Floats, inside: Bools, of: Ints | None, error: float) -> SimilarGap:
-    """Return the gap with the intercept as the last column of the rows (n, k); the names are still to be said."""
+def _gap(
+    rows: Floats, values: Floats, inside: Bools, kept: tuple[Bools, Bools], of: Ints | None, error: float
+) -> SimilarGap:
+    """Return the gap with the intercept as the last column of the rows (n, k), of which the group and the others keep
+    some; the names are still to be said."""
     from scipy.stats import t
 
     at, units = rows[inside].mean(axis=0), np.arange(len(rows)) if of is None else of
-    own, others = (_side(rows, values, side, at, units) for side in (inside, ~inside))
+    own, others = (
+        _side(rows[:, columns], values, side, at[columns], units)
+        for side, columns in zip((inside, ~inside), kept, strict=True)
+    )
     scores, sizes = own.scores - others.scores, own.sizes + others.sizes
     shared = np.hstack([own.shared, others.shared])
     squares = np.square(shared).sum(axis=1)
@@ -253,9 +262,11 @@ def _gap(rows: Floats, values: Floats, inside: Bools, of: Ints | None, error: fl
     half = float(t.ppf(1 - error / 2, freedom) * math.sqrt(np.square(scores).sum()))
     if _rounding(own.residuals, values) or _rounding(others.residuals, values):
         half = math.inf
-    gap = float(at @ (own.coefficients - others.coefficients))
+    gap = float(values[inside].mean() - at[kept[1]] @ others.coefficients)
     difference = float(values[inside].mean() - values[~inside].mean())
-    average = float(rows.mean(axis=0) @ (own.coefficients - others.coefficients))
+    average = math.nan
+    if (kept[0] == kept[1]).all():
+        average = float(rows.mean(axis=0)[kept[0]] @ (own.coefficients - others.coefficients))
     low, high = gap - half, gap + half
     return SimilarGap("", "", difference, difference - gap, gap, low, high, freedom, average, 1, (), (), ())
 
@@ -281,12 +292,15 @@ def _side(rows: Floats, values: Floats, side: Bools, at: Floats, of: Ints) -> Si
     for unit in np.split(order, np.flatnonzero(np.diff(own[order])) + 1):
         if len(unit) > 1:
             turned, singular, _ = np.linalg.svd(left[unit], full_matrices=False)
-            if singular[0] ** 2 > 1 - CUT:
+            alone = singular**2 > 1 - CUT  # what this unit alone shows: it must have no part in the contrast
+            part = turned.T @ weights[unit]
+            if np.abs(part[alone]).max(initial=0.0) > ALIKE * np.linalg.norm(weights):
                 got = Wording(f"only the one of row {np.flatnonzero(side)[unit[0]] + 1} for some feature")
                 hint = "merge categories, leave features out, or name a column with more units"
                 what = "at least two units on each side that show how a feature acts"
                 raise TableError(expected("unit", what, got, hint))
-            adjusted[unit] = weights[unit] + turned @ ((1 / np.sqrt(1 - singular**2) - 1) * (turned.T @ weights[unit]))
+            more = 1 / np.sqrt(np.where(alone, 1.0, 1 - singular**2)) - 1
+            adjusted[unit] = weights[unit] + turned @ (more * part)
     shared = np.zeros((count, rows.shape[1]))
     np.add.at(shared, own, left * adjusted[:, None])
     scores: Floats = np.bincount(own, adjusted * residuals, count).astype(np.float64)
@@ -294,20 +308,31 @@ def _side(rows: Floats, values: Floats, side: Bools, at: Floats, of: Ints) -> Si
     return Side(np.linalg.solve(right, left.T @ values[side]) / scale, residuals, scores, sizes, shared)
 
 
-def told(rows: Floats) -> Bools:
+def told_by_sides(rows: Floats, inside: Bools) -> tuple[Bools, Bools]:
+    """Return of which columns (k,) the rows inside tell the effect, and of which the others do."""
+    return told(rows[inside]), told(rows[~inside], rows[inside])
+
+
+def told(rows: Floats, other: Floats | None = None) -> Bools:
     """Return of which columns (k,) these rows tell the effect: not of one that those before it make up, such as a
-    category that nobody here has, nor of one that a single row shows. The last column comes first."""
+    category that nobody here has, nor of one that a single row shows; but of that too, where all rows of the `other`
+    side have the value of the rest: the row then has no part in what these say of people like the other side's. The
+    last column comes first."""
     count, width = rows.shape
+    apart = np.zeros(width, bool)
+    if other is not None:
+        apart = (np.ptp(other, axis=0) == 0) & ((rows != other[0]).sum(axis=0) == 1)
     kept, basis, leverage = np.zeros(width, bool), np.zeros((count, min(count, width))), np.zeros(count)
     for j in (width - 1, *range(width - 1)):
         mine, rest = basis[:, : kept.sum()], rows[:, j]
         for _ in range(2):  # once leaves what rounding makes
             rest = rest - mine @ (mine.T @ rest)
         size = np.linalg.norm(rest)
-        if size > ALIKE * np.linalg.norm(rows[:, j]) and (leverage + (rest / size) ** 2).max() < 1 - CUT:
-            basis[:, kept.sum()] = rest / size
-            leverage += (rest / size) ** 2
-            kept[j] = True
+        if size > ALIKE * np.linalg.norm(rows[:, j]):
+            more = leverage + (rest / size) ** 2
+            if apart[j] or more[leverage < 1 - CUT].max() < 1 - CUT:
+                basis[:, kept.sum()] = rest / size
+                leverage, kept[j] = more, True
     return kept
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.arguments import real, whole
-from evenhand.audit.similar import SimilarGap, check_varied, notes_on_overlap, similar_gaps, supposed, told
+from evenhand.audit.similar import SimilarGap, check_varied, notes_on_overlap, similar_gaps, supposed, told_by_sides
 from evenhand.data.encoding import check_columns, fitted
 from evenhand.data.groupings import used_once
 from evenhand.data.tables import check_column, column, column_names, in_column_order, numbers, places_in
@@ -185,8 +185,9 @@ def choose(
             "The interval of the gap holds 0: the gap may be chance, and then the correction takes places by chance.",
         )
     own, rows = codes == code, _with_intercept(rows)
-    kept = told(rows[own]) & told(rows[~own])
-    mine, others = (np.linalg.lstsq(rows[side][:, kept], values[side], rcond=None)[0] for side in (own, ~own))
+    of_own, of_others = told_by_sides(rows, own)
+    mine = np.linalg.lstsq(rows[own][:, of_own], values[own], rcond=None)[0]
+    others = np.linalg.lstsq(rows[~own][:, of_others], values[~own], rcond=None)[0]
     people, record = frame, values
     if applicants is not None:
         people = as_pandas(applicants, "applicants")
@@ -198,12 +199,12 @@ def choose(
         own = (at := places_in(met, names)) == code
         if at.min() < 0:
             raise TableError(expected_one_of(f"applicants, row {at.argmin() + 1}", names, met[at.argmin()]))
-        record = np.where(own, rows[:, kept] @ mine, rows[:, kept] @ others)
+        record = np.where(own, rows[:, of_own] @ mine, rows[:, of_others] @ others)
     if taken := [name for name in ADDED if name in people]:
         what = "a table without the columns that are added"
         raise TableError(expected("frame" if applicants is None else "applicants", what, taken[0], "rename it"))
     places = whole("places", places, low=1, high=len(people))
-    corrected = record + np.where(own, rows[:, kept] @ (others - mine), 0.0)
+    corrected = record + np.where(own, rows[:, of_others] @ others - rows[:, of_own] @ mine, 0.0)
     by_record, after, low, high = (
         _largest(record, places),
         *(_largest(corrected + (gap.gap - end) * own, places) for end in (gap.gap, gap.low, gap.high)),
