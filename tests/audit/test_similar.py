@@ -102,7 +102,7 @@ def test_one_look_at_any_scale_is_that_of_welch(scale, start):
 def a_gap(**changed):
     usual = {"group": "F", "reference": "M", "difference": -14088.01, "explained": -6251.3, "gap": -7836.73}
     usual |= {"low": -13725.7, "high": -1947.8, "freedom": 45.1, "at_average": -7500.0, "together": 1}
-    usual |= {"features": ("years", "rank"), "left_out": (), "combined": ()}
+    usual |= {"features": ("years", "rank"), "left_out": 0, "lacking": (), "combined": ()}
     return SimilarGap(**usual | changed)
 
 
@@ -137,15 +137,81 @@ def test_the_answer_is_a_sentence(changed, said):
     assert ("whole table" in words) is ("at_average" in changed)
 
 
-def test_a_category_of_one_side_or_of_one_row_is_named():
+def fitted_gap(women, men):
+    """The mean of the women's salaries less what the men's least squares predict for them, with a column a category."""
+    ranks = sorted({*women["rank"], *men["rank"]})
+    own, others = (np.column_stack([side["years"], *(side["rank"] == rank for rank in ranks)]) for side in (women, men))
+    return (women["salary"] - own @ (np.linalg.pinv(others * 1.0) @ men["salary"])).mean()
+
+
+@pytest.mark.parametrize("rare", ["Aide", "Dean", "Zany"])
+@pytest.mark.parametrize("rows", [1, 2, 9])
+@pytest.mark.parametrize("unit", [None, "ad"])
+def test_a_category_of_the_others_alone_is_none_of_those_that_members_have(rare, rows, unit):
     frame = staff(4)
     men, women = (frame.index[frame["sex"] == sex] for sex in "MF")
-    frame.loc[men[:9], "rank"] = "Dean"
+    frame.loc[men[:rows], ["rank", "ad"]] = [rare, 5]
+    frame.loc[men[:rows], "salary"] += 50_000
     frame.loc[women[0], "rank"] = "Prof"
     frame.loc[women[1:], "rank"] = np.resize(["Asst", "Assoc"], len(women) - 1)
+    (found,) = gaps_of(frame, unit=unit)
+    assert found.gap == pytest.approx(fitted_gap(frame.loc[women], frame.loc[men]))
+    if rows == 1:
+        (without,) = gaps_of(frame.drop(index=men[0]), unit=unit)
+        assert (found.gap, found.low, found.high) == pytest.approx((without.gap, without.low, without.high))
+    assert (found.left_out, found.lacking, np.isnan(found.at_average)) == (0, (), True)
+    (people,) = gaps_of(frame, given=["years", "rank"], unit=unit)
+    chosen = eh.groups.choose(frame, group="sex", reward="salary", features=["years", "rank"], places=20)
+    moved = (chosen.people["corrected"] - chosen.people["record"])[women]
+    assert moved.mean() == pytest.approx(-people.gap)
+
+
+@pytest.mark.parametrize("rare", ["Aide", "Zany"])
+def test_members_whom_nobody_is_like_are_left_out(rare):
+    frame = staff(4)
+    men, women = (frame.index[frame["sex"] == sex] for sex in "MF")
+    frame.loc[women[:9], "rank"] = rare
+    frame.loc[men[0], "rank"] = rare  # one alone does not show how much is chance
     (found,) = gaps_of(frame)
-    assert found.left_out == ("rank_Dean", "rank_Prof")
-    assert np.isfinite([found.low, found.high]).all()
+    alike, others = frame.loc[women[9:]], frame.loc[men[1:]]
+    assert found.gap == pytest.approx(fitted_gap(alike, others))
+    assert found.difference == pytest.approx(alike["salary"].mean() - frame.loc[men, "salary"].mean())
+    assert (found.left_out, found.lacking) == (9, ("rank",))
+    said = "Left out of this: 9 members of group 'F', as nobody in group 'M' is like them in rank. Mean salary is"
+    assert said in found.sentences("salary", 0.95)
+    chosen = eh.groups.choose(frame, group="sex", reward="salary", features=["years", "rank"], places=20)
+    moved = chosen.people["corrected"] - chosen.people["record"]
+    assert moved[alike.index].mean() == pytest.approx(-found.gap)
+    assert (moved[women[:9]] == 0).all()
+    assert any("9 people in group 'F'" in note and "keep their record" in note for note in chosen.notes)
+    nurses = np.where(frame["ad"] % 2, "Nurse", "Matron")
+    everybody = frame.assign(rank=np.where(frame["sex"] == "F", nurses, frame["rank"]))
+    with pytest.raises(TableError, match="given: expected at least two members of 'F', got .*in .'rank'"):
+        gaps_of(everybody)
+
+
+def test_a_side_of_equal_values_leaves_one_look_without_an_interval(tmp_path):
+    """Two women and 14 of 40 men earn 20: Welch's interval takes the women's variance of 0 for known."""
+    frame = pd.DataFrame({"g": ["f"] * 2 + ["m"] * 40, "y": [20, 20] + [20, 22, 24] * 13 + [22]})
+    found = eh.audit.parity(frame, group="g", value="y")
+    assert (found.once_low, found.once_high, found.rejected, found.enough) == (-np.inf, np.inf, False, False)
+    twice = pd.concat([frame, frame], ignore_index=True)
+    by_unit = eh.audit.parity(twice.assign(who=[*range(42)] * 2), group="g", value="y", unit="who")
+    assert (by_unit.once_low, by_unit.once_high) == (-np.inf, np.inf)
+    frame.to_csv(tmp_path / "two.csv", index=False)
+    assert call("audit-parity", tmp_path / "two.csv", "--group", "g", "--value", "y").exit_code == 3
+
+
+def test_groups_that_are_written_alike_are_noted():
+    frame = staff(6, 300)
+    frame.loc[frame.index % 7 == 0, "sex"] += " "
+    frame["hired"] = frame["salary"] > 70_000
+    for found in (
+        eh.audit.parity(frame, group="sex", value="salary"),
+        eh.audit.parity(frame, group="sex", value="hired"),
+        eh.audit.rates(frame, group="sex", value="hired"),
+    ):
+        assert "'F' and 'F ' count as different groups; if they are one, write them alike." in found.notes
 
 
 def test_a_feature_that_others_make_up_explains_nothing_of_its_own():
@@ -154,7 +220,7 @@ def test_a_feature_that_others_make_up_explains_nothing_of_its_own():
         gaps_of(frame, given=["years", "rank", *names]) for names in ([], ["months", "title", "staff"])
     )
     assert more.combined == ("months", "title_ASST", "title_PROF", "staff")
-    assert (more.left_out, more.features) == ((), ("years", "rank"))
+    assert (more.left_out, more.features) == (0, ("years", "rank"))
     assert (more.gap, more.low, more.high) == pytest.approx((alone.gap, alone.low, alone.high))
     (constant,) = gaps_of(frame, given=["staff"])
     assert (constant.features, constant.explained) == ((), pytest.approx(0, abs=1e-6))

@@ -33,7 +33,7 @@ from evenhand.audit.units import (
     units_in,
 )
 from evenhand.data.encoding import fitted
-from evenhand.data.groupings import Grouping, groups_in, least_rows, used_once
+from evenhand.data.groupings import Grouping, groups_in, least_rows, used_once, written_alike
 from evenhand.data.tables import column, column_names, in_column_order, numbers, places_in
 from evenhand.display.digits import as_written, between, way_of, with_signs
 from evenhand.display.html import Card, HasCard, Table
@@ -51,6 +51,8 @@ FEW, TOO_FEW = 0.5, 0.1
 WIDE = 2 / 3
 """From which width on the interval of a difference says too little: a third either way remains, where a mean in [0, 1]
 differs from a known one by something in a range of width 1."""
+CONSTANT = 1e-12
+"""Which part of the mean square of all values is rounding in the variance of those of a side."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -254,7 +256,7 @@ def parity(
     enough = first > 0 or (known.enough and bool(thin.max() >= TOO_FEW))
     named, pairs = names[furthest], gaps[furthest].pairs
     low, high, gap, near, far = (float(row[n]) for n in ("low", "high", "difference", "once_low", "once_high"))
-    notes += tuple(_of_units(named, gap, float(by_unit[furthest]), mixed))
+    notes += (*_of_units(named, gap, float(by_unit[furthest]), mixed), *written_alike(names))
     return Parity(
         first > 0, first, low, high, named, pairs, gap, near, far, table, level, tolerance, unit, enough, notes, value
     )
@@ -291,8 +293,8 @@ def _one_look(
     gap, near, far = (float(table[name][at]) for name in ("difference", "once_low", "once_high"))
     rejected = near > tolerance or far < -tolerance
     few = Grouping.of_rows(names, np.bincount(codes), 1 - level)
-    notes = few.note("groups", "have too few rows to be compared closely")
-    low, high, sure = -math.inf, math.inf, few.enough
+    notes = few.note("groups", "have too few rows to be compared closely") + written_alike(names)
+    low, high, sure = -math.inf, math.inf, few.enough and math.isfinite(far - near)
     return Parity(
         rejected, 0, low, high, names[at], 0, gap, near, far, table, level, tolerance, unit, sure, notes, value
     )
@@ -316,7 +318,7 @@ def _given(found: Parity, frame: pd.DataFrame, columns: list[str], given: Sequen
     similar = similar_gaps(rows, values, codes, names, encoder, **settings)
     if of is not None and (mixed := mixed_units(codes, of)):
         notes += (f"{mixed:,} units have rows in several groups; the interval counts all rows of a unit together.",)
-    said = ["difference", "reference", "together", "features", "left_out", "combined"]
+    said = ["difference", "reference", "together", "features", "left_out", "lacking", "combined"]
     gaps = pd.DataFrame([one._asdict() for one in similar]).drop(columns=said)
     table = found.groups.merge(gaps.rename(columns={"low": "gap_low", "high": "gap_high"}), on="group", how="left")
     least = max(similar, key=lambda one: max(one.low, -one.high))
@@ -385,15 +387,17 @@ def _once(codes: Ints, values: Floats, of: Ints | None, error: float, largest: f
     means = sums / rows
     if of is None:
         n, middles = rows + 2 * binary, (sums + binary) / (rows + 2 * binary)
-        variances = ((squares + binary) / n - middles**2) / np.maximum(n - 1, 1)
-        with np.errstate(invalid="ignore"):  # of sides without any variance, and of a single row, nothing is known
+        variances = np.maximum((squares + binary) / n - middles**2, 0) / np.maximum(n - 1, 1)
+        with np.errstate(invalid="ignore"):  # of sides without any variance
             half = t.ppf(1 - error / 2, variances.sum(axis=0) ** 2 / (variances**2 / np.maximum(n - 1, 1)).sum(axis=0))
         half *= np.sqrt(variances.sum(axis=0))
         middle = middles[0] - middles[1]
     else:
         middle, half = intervals_by_unit(codes, values, of, error, binary)
     found = {"rows": rows[0].astype(np.int64), "mean": means[0] + middle_value, "difference": means[0] - means[1]}
-    half = np.where((binary | (rows.min(axis=0) > 1)) & ~np.isnan(half), half, np.inf)
+    if not binary:  # a side whose rows are all the same does not show how much is chance
+        scatter = (squares / rows - means**2).min(axis=0)
+        half = np.where((rows.min(axis=0) > 1) & (scatter > CONSTANT * np.mean(values**2)), half, np.inf)
     return found | {"once_low": np.maximum(middle - half, -largest), "once_high": np.minimum(middle + half, largest)}
 
 

@@ -23,7 +23,7 @@ from evenhand.arguments import real
 from evenhand.audit.ratios import FARTHEST, ends_to_best, evidence_below, koopman
 from evenhand.audit.similar import check_varied
 from evenhand.audit.units import Bars, UnitMean, half_width, units_in
-from evenhand.data.groupings import groups_in, used_once
+from evenhand.data.groupings import groups_in, used_once, written_alike
 from evenhand.data.tables import check_column, column_names, in_column_order, numbers, places_in
 from evenhand.display.digits import number
 from evenhand.display.html import Card, HasCard, Table
@@ -80,7 +80,10 @@ class Rates(HasCard):
             looks = ", and for many looks at a log that grows meanwhile, that rates do not change over time"
         many = " Each interval is for its group alone, so that one of many may miss."
         several = self.groups.groupby("column").size().max() > 2
-        return f"This supposes that {apart}{looks}.{many if several else ''} {NOT_SAID}"
+        fixed = ""
+        if self.median is not None:
+            fixed = f" The interval is of the shares above {number(self.median)}, not above the median of other tables."
+        return f"This supposes that {apart}{looks}.{fixed}{many if several else ''} {NOT_SAID}"
 
     def __str__(self) -> str:
         return f"{self.finding()} {self.supposed}"
@@ -175,7 +178,10 @@ def rates(
     above = (values > (0.5 if median is None else median)).astype(np.float64)
     of = None if unit is None else units_in(frame, unit, taken)
     repeated = median is None and of is None
+    level_with = int((values == median).sum())
     tables, notes, evidence = [], [], {}
+    if level_with >= max(2, SMALL * len(frame)):
+        notes.append(f"{level_with:,} of {len(frame):,} rows are exactly at the median, and count as not above it.")
     for names in [[name] for name in columns] + ([columns] if len(columns) > 1 else []):
         table, said, against = _of_columns(frame, names, above, of, 1 - level, threshold, counted, repeated)
         if repeated:
@@ -217,7 +223,7 @@ def _of_columns(
     rows, hits = np.bincount(codes).astype(np.int64), np.bincount(codes, values).astype(np.float64)
     large = rows >= SMALL * len(frame)
     if not hits[large].any():
-        hint = "no ratio is defined"
+        hint = f"no larger group has {counted}, so that no ratio is defined"
         raise TableError(expected(f"column {what!r}", "a group with 2 % of the rows and a rate above 0", "none", hint))
     unknown = (float(above[~known].sum()), float((1 - above[~known]).sum()))
     table = pd.DataFrame({"column": what, "group": names, "rows": rows, "above": hits.astype(int)})
@@ -229,7 +235,7 @@ def _of_columns(
     said = [f"shown {be} below {threshold:g}" for be in ("to be", "not to be")]
     table["where"] = np.select(shown, said, NEITHER)
     table.loc[int(table["rate"].where(large).argmax()), "where"] = "reference"
-    notes, evidence = [], 0.0
+    notes, evidence = [*written_alike(names)], 0.0
     if repeated:
         counts, own = np.column_stack([hits, rows]), np.arange(len(names))
         ends = [ends_to_best(counts[at], counts[large & (own != at)], error) for at in own]

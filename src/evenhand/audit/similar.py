@@ -6,9 +6,10 @@ least squares b_r of all others,
 
     ybar_s - ybar_r = (xbar_s - xbar_r)'b_r + (ybar_s - xbar_s'b_r)
 
-of which the features explain the first part, and the second is the gap. It needs what the others tell of the features
-and nothing more: a category that no member of the group has takes its rows' part in b_r all the same, or they would
-count as another category. Its variance is that of the contrast xbar_s'(b_s - b_r), xbar_s held fixed: with the weights
+of which the features explain the first part, and the second is the gap. Members whom nobody among the others is like,
+whose features the rows of the others do not span, are left out: b_r says nothing of them. So are others who alone show
+a feature; of all other features b_r holds, also of those that no member has. The variance of the gap is that of the
+contrast xbar_s'(b_s - b_r), xbar_s held fixed: with the weights
 w = Z (Z'Z)^-1 xbar_s of either regression, the residuals e and the leverages h, the sum over both of w_i^2 e_i^2 / (1 -
 h_i) (HC2). Student's quantile has Bell and McCaffrey's degrees of freedom. Rows of one unit u, which has the block H_u
 of the hat matrix, count together (CR2):
@@ -43,6 +44,8 @@ CUT = 1e-10
 """Rows whose leverage lacks less to 1 are fitted exactly."""
 ALIKE = 1e-9
 """Which part of a column is rounding, where the columns before it make up the rest."""
+SPANNED = 1e-7
+"""Which part of a row is rounding, where other rows make up the rest."""
 ROUNDED = 1e-5
 """Which part of the range of the values is rounding, such as to cents, where the features make up the rest."""
 NAMED = 3
@@ -66,7 +69,8 @@ class SimilarGap(NamedTuple):
         do not tell the same features.
     together : how many groups' intervals hold together.
     features : the columns of which something is used.
-    left_out : the features whose effect the others do not show.
+    left_out : how many members are not in it, as nobody among the others is like them; `difference` is without them.
+    lacking : the features in which.
     combined : the features that the others make up, and those that are the same in every row.
     """
 
@@ -81,7 +85,8 @@ class SimilarGap(NamedTuple):
     at_average: float
     together: int
     features: tuple[str, ...]
-    left_out: tuple[str, ...]
+    left_out: int
+    lacking: tuple[str, ...]
     combined: tuple[str, ...]
 
     def sentences(self, value: str, level: float) -> str:
@@ -97,7 +102,11 @@ class SimilarGap(NamedTuple):
             part += f", as with the average features of {who} the mean of {others} would be that much {more}"
         alike = f"the same {listed}, that" if len(self.features) == 1 else "the same features, those"
         than = "among all others" if self.reference == OTHERS else f"in {others}"
-        said = f"Mean {value} is {plain} {way_of(self.difference)} in {who} than {than}"
+        said = ""
+        if self.left_out:
+            said = f"Left out of this: {self.left_out:,} members of {who}, as nobody in {others} is like them in "
+            said += f"{first_few(self.lacking, NAMED)}. "
+        said += f"Mean {value} is {plain} {way_of(self.difference)} in {who} than {than}"
         if self.features:
             said += f". {part}. With {alike} of the average member of {who}, it is {gap} {way_of(self.gap)}"
         said += f" ({self._interval(level)})."
@@ -109,9 +118,6 @@ class SimilarGap(NamedTuple):
             said += (
                 f" Left out, as a linear combination of other features or constant: {first_few(self.combined, NAMED)}."
             )
-        if self.left_out:
-            said += f" Left out, because {others} do{'es' * (others != OTHERS)} not show the effect: "
-            said += f"{first_few(self.left_out, NAMED)} (such a category counts as the first)."
         return said
 
     def _interval(self, level: float) -> str:
@@ -171,16 +177,20 @@ def similar_gaps(
     for code in compared:
         inside = codes == code
         reference = names[1 - code] if len(names) == 2 else OTHERS
-        for side, whose in ((inside, names[code]), (~inside, reference)):
+        _no_other_name(rows[inside], rows[~inside], encoder.sources, names[code], argument)
+        sides = Sides.of(rows, inside, encoder.sources)
+        if sides.members.sum() < 2:
+            alike = Wording(f"{int(sides.members.sum())} who are like somebody in {reference!r} in ", sides.lacking)
+            raise TableError(expected(argument, f"at least two members of {names[code]!r}", alike))
+        for side, whose in ((sides.members, names[code]), (sides.others, reference)):
             columns, count = int((np.ptp(rows[side], axis=0) > 0).sum()), int(side.sum())
             if count <= columns + 1:
                 got = f"{columns} column{'s' * (columns != 1)} for {count} row{'s' * (count != 1)} of {whose!r}"
                 hint = "name fewer features, or merge categories"
                 raise TableError(expected(argument, "two rows more in each group than columns", got, hint))
-        _no_other_name(rows[inside], rows[~inside], encoder.sources, names[code], argument)
-        own, kept = told_by_sides(rows, inside)
+        kept = sides.kept[1]
         made_up, used = _made_up(rows, kept)[:-1], kept[:-1]
-        gap = _gap(rows, values, inside, (own, kept), of, (1 - level) / len(compared))
+        gap = _gap(rows, values, sides, ~inside, of, (1 - level) / len(compared))
         if math.isinf(gap.low):
             _check_undetermined(rows, values, sources, argument)
         found.append(
@@ -189,7 +199,8 @@ def similar_gaps(
                 reference=reference,
                 together=len(compared),
                 features=tuple(dict.fromkeys(sources[used])),
-                left_out=tuple(features[~used & ~made_up]),
+                left_out=int(inside.sum() - sides.members.sum()),
+                lacking=sides.lacking,
                 combined=tuple(features[made_up]),
             )
         )
@@ -241,17 +252,15 @@ def _no_other_name(inside: Floats, others: Floats, features: Sequence[str], grou
         raise TableError(expected(argument, "some that vary within a group", same, hint))
 
 
-def _gap(
-    rows: Floats, values: Floats, inside: Bools, kept: tuple[Bools, Bools], of: Ints | None, error: float
-) -> SimilarGap:
-    """Return the gap with the intercept as the last column of the rows (n, k), of which the group and the others keep
-    some; the names are still to be said."""
+def _gap(rows: Floats, values: Floats, sides: Sides, rest: Bools, of: Ints | None, error: float) -> SimilarGap:
+    """Return the gap to the rest with the intercept as the last column of the rows (n, k); the names are still to be
+    said."""
     from scipy.stats import t
 
-    at, units = rows[inside].mean(axis=0), np.arange(len(rows)) if of is None else of
+    at, units = rows[sides.members].mean(axis=0), np.arange(len(rows)) if of is None else of
     own, others = (
-        _side(rows[:, columns], values, side, at[columns], units)
-        for side, columns in zip((inside, ~inside), kept, strict=True)
+        _side(rows[:, kept], values, side, at[kept], units)
+        for side, kept in zip((sides.members, sides.others), sides.kept, strict=True)
     )
     scores, sizes = own.scores - others.scores, own.sizes + others.sizes
     shared = np.hstack([own.shared, others.shared])
@@ -262,13 +271,12 @@ def _gap(
     half = float(t.ppf(1 - error / 2, freedom) * math.sqrt(np.square(scores).sum()))
     if _rounding(own.residuals, values) or _rounding(others.residuals, values):
         half = math.inf
-    gap = float(values[inside].mean() - at[kept[1]] @ others.coefficients)
-    difference = float(values[inside].mean() - values[~inside].mean())
-    average = math.nan
-    if (kept[0] == kept[1]).all():
-        average = float(rows.mean(axis=0)[kept[0]] @ (own.coefficients - others.coefficients))
+    mine, average = float(values[sides.members].mean()), math.nan
+    gap, difference = mine - float(at[sides.kept[1]] @ others.coefficients), mine - float(values[rest].mean())
+    if (sides.kept[0] == sides.kept[1]).all():
+        average = float(rows.mean(axis=0)[sides.kept[0]] @ (own.coefficients - others.coefficients))
     low, high = gap - half, gap + half
-    return SimilarGap("", "", difference, difference - gap, gap, low, high, freedom, average, 1, (), (), ())
+    return SimilarGap("", "", difference, difference - gap, gap, low, high, freedom, average, 1, (), 0, (), ())
 
 
 class Side(NamedTuple):
@@ -308,31 +316,70 @@ def _side(rows: Floats, values: Floats, side: Bools, at: Floats, of: Ints) -> Si
     return Side(np.linalg.solve(right, left.T @ values[side]) / scale, residuals, scores, sizes, shared)
 
 
-def told_by_sides(rows: Floats, inside: Bools) -> tuple[Bools, Bools]:
-    """Return of which columns (k,) the rows inside tell the effect, and of which the others do."""
-    return told(rows[inside]), told(rows[~inside], rows[inside])
+class Sides(NamedTuple):
+    """Which rows (n,) are compared, and which columns (k,) either side tells.
+
+    Attributes
+    ----------
+    members, others : the rows of a group whose features the others span, and those of the others of which none alone
+        shows a feature.
+    kept : the columns of which the members tell the effect, and those of which the others do.
+    lacking : the features in which nobody among the others is like the members that are left out.
+    """
+
+    members: Bools
+    others: Bools
+    kept: tuple[Bools, Bools]
+    lacking: tuple[str, ...]
+
+    @classmethod
+    def of(cls, rows: Floats, inside: Bools, sources: Sequence[str]) -> Sides:
+        """Return the sides of rows (n, k) of which some are inside; `sources` (k - 1,) are the features of all columns
+        but the last, the intercept."""
+        scaled = rows / np.maximum(np.abs(rows).max(axis=0), ALIKE)
+        left, _ = _spans(scaled[~inside])
+        others = ~inside
+        others[~inside] = np.square(left).sum(axis=1) < 1 - CUT
+        members = inside & spanned(scaled, scaled[others])
+        columns = np.array([*sources, ""], object)
+        lacking = tuple(
+            name
+            for name in dict.fromkeys(sources)
+            if not spanned(
+                scaled[inside & ~members][:, own := (columns == name) | (columns == "")], scaled[others][:, own]
+            ).all()
+        )
+        return cls(members, others, (told(rows[members]), told(rows[others])), lacking)
 
 
-def told(rows: Floats, other: Floats | None = None) -> Bools:
+def _spans(rows: Floats) -> tuple[Floats, Floats]:
+    """Return orthonormal columns that span those of the rows (n, k), and orthonormal rows that span theirs."""
+    left, sizes, right = np.linalg.svd(rows, full_matrices=False)
+    rank = int((sizes > ALIKE * sizes[0]).sum())
+    return left[:, :rank], right[:rank]
+
+
+def spanned(rows: Floats, by: Floats) -> Bools:
+    """Return which rows (n, k) are linear combinations of others."""
+    _, right = _spans(by)
+    rest: Bools = np.linalg.norm(rows - (rows @ right.T) @ right, axis=1) <= SPANNED * np.linalg.norm(rows, axis=1)
+    return rest
+
+
+def told(rows: Floats) -> Bools:
     """Return of which columns (k,) these rows tell the effect: not of one that those before it make up, such as a
-    category that nobody here has, nor of one that a single row shows; but of that too, where all rows of the `other`
-    side have the value of the rest: the row then has no part in what these say of people like the other side's. The
-    last column comes first."""
+    category that nobody here has, nor of one that a single row shows. The last column comes first."""
     count, width = rows.shape
-    apart = np.zeros(width, bool)
-    if other is not None:
-        apart = (np.ptp(other, axis=0) == 0) & ((rows != other[0]).sum(axis=0) == 1)
     kept, basis, leverage = np.zeros(width, bool), np.zeros((count, min(count, width))), np.zeros(count)
     for j in (width - 1, *range(width - 1)):
         mine, rest = basis[:, : kept.sum()], rows[:, j]
         for _ in range(2):  # once leaves what rounding makes
             rest = rest - mine @ (mine.T @ rest)
         size = np.linalg.norm(rest)
-        if size > ALIKE * np.linalg.norm(rows[:, j]):
-            more = leverage + (rest / size) ** 2
-            if apart[j] or more[leverage < 1 - CUT].max() < 1 - CUT:
-                basis[:, kept.sum()] = rest / size
-                leverage, kept[j] = more, True
+        if size > ALIKE * np.linalg.norm(rows[:, j]) and (leverage + (rest / size) ** 2).max() < 1 - CUT:
+            basis[:, kept.sum()] = rest / size
+            leverage += (rest / size) ** 2
+            kept[j] = True
     return kept
 
 

@@ -38,6 +38,19 @@ def least_rows(groups: int, error: float = 0.05) -> int:
     return max(1, math.ceil(math.log2(groups / error)))
 
 
+def written_alike(names: Sequence[object]) -> tuple[str, ...]:
+    """Return a note on groups whose names differ only in capitals or in blanks around them.
+
+    >>> written_alike(["f", "Female", "female "])
+    ("'Female' and 'female ' count as different groups; if they are one, write them alike.",)
+    """
+    found: dict[str, list[str]] = {}
+    for name in names:
+        found.setdefault(str(name).strip().casefold(), []).append(repr(name))
+    same = (" and ".join(alike) for alike in found.values() if len(alike) > 1)
+    return tuple(f"{alike} count as different groups; if they are one, write them alike." for alike in same)
+
+
 class Grouping(NamedTuple):
     """Groups of rows.
 

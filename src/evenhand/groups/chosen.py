@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.arguments import real, whole
-from evenhand.audit.similar import SimilarGap, check_varied, notes_on_overlap, similar_gaps, supposed, told_by_sides
+from evenhand.audit.similar import Sides, SimilarGap, check_varied, notes_on_overlap, similar_gaps, spanned, supposed
 from evenhand.data.encoding import check_columns, fitted
 from evenhand.data.groupings import used_once
 from evenhand.data.tables import check_column, column, column_names, in_column_order, numbers, places_in
@@ -185,9 +185,10 @@ def choose(
             "The interval of the gap holds 0: the gap may be chance, and then the correction takes places by chance.",
         )
     own, rows = codes == code, _with_intercept(rows)
-    of_own, of_others = told_by_sides(rows, own)
-    mine = np.linalg.lstsq(rows[own][:, of_own], values[own], rcond=None)[0]
-    others = np.linalg.lstsq(rows[~own][:, of_others], values[~own], rcond=None)[0]
+    sides = Sides.of(rows, own, encoder.sources)
+    (of_own, of_others), compared = sides.kept, rows[sides.others]
+    mine = np.linalg.lstsq(rows[sides.members][:, of_own], values[sides.members], rcond=None)[0]
+    others = np.linalg.lstsq(compared[:, of_others], values[sides.others], rcond=None)[0]
     people, record = frame, values
     if applicants is not None:
         people = as_pandas(applicants, "applicants")
@@ -204,13 +205,17 @@ def choose(
         what = "a table without the columns that are added"
         raise TableError(expected("frame" if applicants is None else "applicants", what, taken[0], "rename it"))
     places = whole("places", places, low=1, high=len(people))
-    corrected = record + np.where(own, rows[:, of_others] @ others - rows[:, of_own] @ mine, 0.0)
+    if (alone := own & ~spanned(rows, compared)).any():
+        what = f"{alone.sum():,} people in group {names[code]!r}, whom nobody in the other groups is like in "
+        notes += (f"{what}{first_few(gap.lacking or used, NAMED)}, keep their record.",)
+    moved = own & ~alone
+    corrected = record + np.where(moved, rows[:, of_others] @ others - rows[:, of_own] @ mine, 0.0)
     by_record, after, low, high = (
         _largest(record, places),
-        *(_largest(corrected + (gap.gap - end) * own, places) for end in (gap.gap, gap.low, gap.high)),
+        *(_largest(corrected + (gap.gap - end) * moved, places) for end in (gap.gap, gap.low, gap.high)),
     )
     ends = (gap.gap, *np.linspace(gap.low, gap.high, STEPS))
-    means = [record[_largest(corrected + (gap.gap - end) * own, places)].mean() for end in ends]
+    means = [record[_largest(corrected + (gap.gap - end) * moved, places)].mean() for end in ends]
     costs = record[by_record].mean() - np.array(means)
     costs[np.abs(costs) <= ROUNDING * np.abs(record).max()] = 0.0
     table = people.assign(**dict(zip(ADDED, (record, corrected, by_record, after, low, high), strict=True)))

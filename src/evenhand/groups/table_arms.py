@@ -33,7 +33,7 @@ from evenhand.errors import ArgumentError, TableError, Wording, argument, expect
 from evenhand.frames import as_pandas
 from evenhand.groups.bias import INTERCEPT, named
 from evenhand.groups.problem import Groups, one_of_two
-from evenhand.kernels.arrays import Floats, Ints, Words
+from evenhand.kernels.arrays import Bools, Floats, Ints, Words
 from evenhand.kernels.compose import kernel
 from evenhand.kernels.random import below, normal
 from evenhand.labels import combined_labels
@@ -58,6 +58,11 @@ class LeastSquares(NamedTuple):
     spread: Floats
     squares: float
     freedom: int
+
+    def of(self, kept: Bools) -> LeastSquares:
+        """Return those of some coefficients (k,)."""
+        one, robust, unit, spread = self.values[kept], self.robust[kept], self.unit[kept], self.spread[kept]
+        return LeastSquares(one, robust, unit, spread, self.squares, self.freedom)
 
 
 def fit_rows(rows: Floats, rewards: Floats) -> LeastSquares:
@@ -100,7 +105,8 @@ def bias_of_table(
     features: Sequence[str],
 ) -> pd.DataFrame:
     """Return the table that `TableArms.bias` describes, from rows (n, k) of groups `codes` (n,); `compared` are the
-    groups that it holds. A column whose effect the rows of either side do not tell is left out of both."""
+    groups that it holds. The bias of a column whose effect one side does not tell is not known; the other side takes it
+    into account all the same, as it is on average on that side."""
     import pandas as pd
 
     names, tables = membership.names, []
@@ -110,9 +116,16 @@ def bias_of_table(
         error[:-1], error[-1] = error[0] * k / (2 * (k - 1)), error[0] * k / 2
     for code in compared:
         inside = codes == code
-        kept, gap, half = told(rows[inside]) & told(rows[~inside]), np.full(k, np.nan), np.full(k, np.inf)
-        if kept.any():
-            mine, others = (fit_rows(rows[side][:, kept], rewards[side]) for side in (inside, ~inside))
+        gap, half = np.full(k, np.nan), np.full(k, np.inf)
+        tell = told(rows[inside]), told(rows[~inside])
+        if (kept := tell[0] & tell[1]).any():
+            moved = rows.copy()
+            if features[-1] == INTERCEPT:
+                moved -= np.where(kept, 0.0, np.where(tell[0], rows[~inside].mean(axis=0), rows[inside].mean(axis=0)))
+            mine, others = (
+                fit_rows(moved[side][:, own], rewards[side]).of(kept[own])
+                for side, own in zip((inside, ~inside), tell, strict=True)
+            )
             gap[kept], half[kept] = difference(mine, others, error[kept])
         middle = np.nan_to_num(gap)
         reference = names[1 - code] if len(names) == 2 else OTHERS
