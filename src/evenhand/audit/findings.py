@@ -259,9 +259,8 @@ class Entered(NamedTuple):
 
 def open_books(owed: AuditedPromise, keys: int, **start: Any) -> ClauseCounts:
     """Return books of everything that is promised."""
-    spans = [(term.start, term.end) for term in owed.terms]
-    clauses = [term.clause for term in owed.terms]
-    return ClauseCounts(clauses, owed.promise.arms, keys, spans=spans, scale=owed.scale, **start)
+    start |= {"spans": [term[1:] for term in owed.terms], "scale": owed.scale, "excuses": owed.promise.excuses}
+    return ClauseCounts([term.clause for term in owed.terms], owed.promise.arms, keys, **start)
 
 
 def looks_at(first: int, last: int) -> Ints:
