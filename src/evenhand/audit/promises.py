@@ -132,9 +132,10 @@ def promise(
         tolerances are in its unit: r W - W_i <= alpha and W_i - c W <= beta after every round. Decimals, also floats
         and text, are taken exactly as they are written, with at most 9 digits after the point. By default that of the
         promise.
-    by : the end of a period whose shares count then: a time, UTC where it names no zone, or how many rounds the period
-        has (with `weight` how much of it), from the first of the log on. The finding's `outlook` then says what is
-        still due, and whether it can be kept. Where a time is named, rounds are taken to come as fast as so far.
+    by : the end of a period whose shares count then: a time, UTC where it names no zone, a date to its end, or how many
+        rounds the period has (with `weight` how much of it), from the first of the log on. The finding's `outlook` then
+        says what is still due, and whether it can be kept. Where a time is named, rounds are taken to come as fast as
+        so far; in a log whose times are dates so many a day, from its last day on.
     jobs : how many workers audit files; -1 for all cores. `joblib.parallel_config` says where they run.
 
     Raises
