@@ -241,7 +241,7 @@ def _priced(
 
 
 def _rounds(promise: Promise) -> int:
-    """Return after how many rounds every rate of the promise, and every percentage point, is a whole number of plays."""
+    """Return after how many rounds every rate of the promise, and a percentage point, is a whole number of plays."""
     rates = [c.rate[1] if isinstance(c.rate, tuple) else c.rate.denominator for c in promise.clauses]
     return POINTS * math.lcm(*rates)
 
