@@ -33,10 +33,7 @@ def test_what_is_due_by_a_time_is_that_of_pandas() -> None:
         LOG, arm="arm", shares=SHARES, tolerance=2, times="at", by="2026-11-21T00:00+01:00"
     ).outlook
     assert found is not None
-    span = LOG["at"].iloc[-1] - LOG["at"].iloc[0]
-    rest = (
-        240 * ((pd.Timestamp("2026-11-20T23:00") - LOG["at"].iloc[-1]) // pd.Timedelta("1h")) // (span.days * 24 + 23)
-    )
+    rest = len(pd.date_range(LOG["at"].iloc[-1], "2026-11-20T23:00", freq="1h", inclusive="right"))
     assert (found.by, found.rest, found.kept) == (datetime(2026, 11, 20, 23), rest, True)
     plays = LOG["arm"].value_counts()
     due = [floor(share * (240 + rest)) - 2 - plays[arm] for arm, share in (("a", 0.5), ("b", 0.25))]
@@ -50,6 +47,37 @@ def test_what_is_due_by_a_time_is_that_of_pandas() -> None:
     assert windowed.verdict.endswith("; this leaves out windows, which hold for any rounds in a row")
     with pytest.raises(ArgumentError, match=r"by: expected None without shares or caps, got .*; a window holds"):
         eh.audit.promise(LOG, **given)
+
+
+@pytest.mark.parametrize(
+    ("days", "a_day", "last", "zone"),
+    [
+        (7, 100, "14", None),
+        (7, 3, "07", None),
+        (2, 1, "03", None),
+        (1, 10, "03", None),
+        (5, 2, "08T12:00", None),
+        (7, 100, "14", "Asia/Tokyo"),
+    ],
+)
+def test_of_dates_come_the_rows_of_the_days_after_the_last(days: int, a_day: int, last: str, zone: Any) -> None:
+    dates = pd.date_range("2026-12-01", periods=days)
+    log = pd.DataFrame({"arm": "a", "at": dates.repeat(a_day).tz_localize(zone), "cost": 0.25})
+    given: Any = {"arm": "arm", "shares": {"a": 0.5, "b": 0}, "times": "at", "by": f"2026-12-{last}"}
+    to_come = pd.date_range(dates[-1], given["by"], inclusive="right")
+    rows = len(to_come) * a_day + (a_day if zone else 0)  # a day of Tokyo begins in the day before
+    found = eh.audit.promise(log, **given).outlook
+    assert found is not None
+    assert found.rest == rows
+    weighed = eh.audit.promise(log, **given, weight="cost").outlook
+    assert weighed is not None
+    assert weighed.rest == Fraction(rows, 4)
+
+
+def test_a_log_that_does_not_say_how_fast_rounds_come_is_refused_with_this_reason() -> None:
+    log = LOG.assign(at=pd.Timestamp("2026-12-01T06:00:01"))
+    with pytest.raises(ArgumentError, match=r"by: expected the number of all rounds, as the log has one time, 2026"):
+        eh.audit.promise(log, arm="arm", shares=SHARES, times="at", by="2026-12-03")
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -153,3 +154,11 @@ def test_a_share_that_changes_is_counted_in_its_own_rounds(tmp_path: Path, monke
     found = eh.audit.promise(log, arm="arm", shares=shares, tolerance=60)
     marks = [line for line in eh.plots.plot_audit(found).lines if line.get_linestyle() == ":"]
     assert [line.get_xdata()[0] for line in marks] == [801]  # type: ignore[index]
+
+
+def test_a_log_of_one_row_is_one_decision(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("arm\na\n")
+    said = " ".join(call("audit", str(tmp_path / "log.csv"), "--shares", "a=0.5,b=0.1").stdout.split())
+    assert ": 1 decision " in said
+    assert "the log is too short, 1 round." in said
+    assert not re.search(r"\b(decisions|each of 1)\b", said)

@@ -89,6 +89,22 @@ def test_a_play_above_a_cap_is_a_breach_where_another_arm_had_room():
     assert eh.audit.promise(log, arm="arm", promise=always).notes == ()
 
 
+def test_a_promise_that_excuses_nothing_counts_every_play_whatever_a_log_says_was_away(tmp_path):
+    log = pd.DataFrame({"arm": ["b"] * 10, "on": ["b"] * 10, "city": ["x", "y"] * 5})
+    log.to_parquet(tmp_path / "log.parquet")
+    given = {"arm": "arm", "available": "on"}
+    for offers, kept in (("all", False), (["a"], False), ("any", True)):
+        promise = Promise({"a": 0, "b": 0}, caps={"b": 0.4}, offers=offers)
+        found = eh.audit.promise(log, promise=promise, **given)
+        assert (found.kept, found.excused.plays) == (kept, 6 * kept)
+        assert found.promises["broken_by"].max() == (0 if kept else 10 - np.ceil(0.4 * 10))
+        in_file = eh.audit.promise(str(tmp_path / "log.parquet"), promise=promise, **given)
+        assert (in_file.kept, in_file.excused) == (found.kept, found.excused)
+        assert eh.audit.promise(log, promise=promise, segment="city", **given).kept is kept
+        apart = eh.audit.promise(frames=[log[:5], log[5:]], promise=promise, **given)
+        assert any("may have been kept" in note for note in apart.notes) is kept
+
+
 def test_the_times_of_excused_rounds_are_said():
     when = pd.date_range("2026-11-30", periods=3, freq="h")
     log = pd.DataFrame({"arm": ["a", "a", "b"], "on": ["a,b", "a", "a,b"], "at": when})

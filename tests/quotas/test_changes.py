@@ -245,6 +245,26 @@ def test_caps_far_ahead_are_refused_and_sets_may_be_frozen():
     assert policy.shares[("a", "b")] == F(1, 2)
 
 
+@pytest.mark.parametrize("shares", [{"x": 0.3, "y": 0, "z": 0, "v": 0}, [0.3, 0, 0, 0]])
+def test_new_shares_of_single_arms_leave_sets_of_arms_as_they_are(shares):
+    promise = eh.Promise({"x": 0.2, ("y", "z"): 0.4, "v": 0}, caps={"v": 0.5}, offers="all")
+    policy, study = DeadlineLearn(UCB1(), promise), eh.Study.create(":memory:", DeadlineLearn(UCB1(), promise))
+    for one in (policy, study):
+        one.change(shares)
+        pulls = dict.fromkeys("xyzv", 0)
+        for _ in range(100):
+            decision = one.ask()
+            one.tell(decision, float(decision.arm == "v"))
+            pulls[decision.arm] += 1
+        assert pulls["x"] >= 30
+        assert pulls["y"] + pulls["z"] >= 40
+    assert study.verify().ok
+    policy.change({"x": 0, "y": 0, "z": 0, "v": 0, ("x", "v"): 0.1})
+    assert policy.promise.sets == ((("x", "v"), F(1, 10)),)
+    policy.change({"x": 0, "y": 0, "z": 0, "v": 0, ("x", "v"): 0})
+    assert not policy.promise.owes
+
+
 @pytest.mark.parametrize(("pulls", "round"), [([1], 3), (None, 3), ([1, 1], None), ([1, 1.5], 3), ({"z": 1}, 3)])
 def test_pulls_that_cannot_be_judged_are_refused(pulls, round):
     with pytest.raises(ArgumentError, match=r"pulls|round"):

@@ -53,10 +53,12 @@ def test_threads_and_other_backends_find_the_same(tmp_path):
         same(audit.promise(pattern, arm="item", shares=0.19), expected)
 
 
-@pytest.mark.parametrize("form", ["parquet", "csv"])
-def test_the_times_of_files_are_those_of_a_data_frame(tmp_path, form):
+@pytest.mark.parametrize(
+    ("form", "zone"), [("parquet", None), ("csv", None), ("parquet", "Europe/Berlin"), ("csv", "+01:00")]
+)
+def test_the_times_of_files_are_those_of_a_data_frame(tmp_path, form, zone):
     random = np.random.default_rng(2)
-    at = pd.Timestamp("2026-11-01") + pd.to_timedelta(np.arange(300) * 7, unit="min")
+    at = pd.Timestamp("2026-11-01", tz=zone) + pd.to_timedelta(np.arange(300) * 7, unit="min")
     frame = pd.DataFrame({"item": random.choice(list("abc"), size=300, p=[0.6, 0.3, 0.1]), "at": at})
     pattern = written(frame, tmp_path / "logs", [120])
     if form == "csv":

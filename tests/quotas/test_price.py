@@ -45,7 +45,7 @@ def by_scipy(promise, means, rates):
 
 @pytest.mark.parametrize("seed", range(many(60)))
 def test_every_price_is_what_scipy_finds(seed):
-    """The cost, and what each clause costs; its shadow prices, as slopes of the optimum."""
+    """The cost, and what each clause costs, and would cost with a point more or less."""
     random = np.random.default_rng(seed)
     try:
         promise = drawn_promise(random)
@@ -58,13 +58,23 @@ def test_every_price_is_what_scipy_finds(seed):
     assert (found.cost, found.free, found.kept) == pytest.approx((free - kept, free, kept), abs=1e-9)
     assert found.low == found.high == found.cost
     for i, row in enumerate(found.clauses.itertuples()):
-        cap, step = row.promise == "cap", 1e-4
+        cap, point = row.promise == "cap", 0.01
         moved = [
             by_scipy(promise, means, [*rates[:i], rate, *rates[i + 1 :]])
-            for rate in (rates[i] + (-step if cap else step), rates[i] - (-step if cap else step), 1.0 if cap else 0.0)
+            for rate in (rates[i] + (-point if cap else point), rates[i] - (-point if cap else point), float(cap))
         ]
-        slopes = (kept - moved[0]) / step / 100, (moved[1] - kept) / step / 100, moved[2] - kept
-        assert (row.tighter, row.looser, row.cost) == pytest.approx(slopes, abs=1e-7, nan_ok=True)
+        wanted = kept - moved[0], moved[1] - kept, moved[2] - kept
+        assert (row.tighter, row.looser, row.cost) == pytest.approx(wanted, abs=1e-7, nan_ok=True)
+
+
+def test_a_point_is_a_whole_point():
+    """Less than a point is all that a clause has, or can have, and other clauses take over within one."""
+    small = price(eh.Promise({"a": 0, "b": 0.005, "c": 0}), {"a": 0.9, "b": 0.5, "c": 0.4}).clauses.iloc[0]
+    assert (small.looser, small.cost) == pytest.approx((0.002, 0.002))
+    full = price(eh.Promise({"a": 0.5, "b": 0.495}), {"a": 0.9, "b": 0.5}).clauses
+    assert full["tighter"].isna().all()
+    windowed = read_promise({"b": 0.504, "a": 0}, windows={"b": 2}, audited=True)
+    assert price(windowed, {"a": 0.9, "b": 0.5}).clauses["looser"].tolist() == pytest.approx([0.004 * 0.4, 0])
 
 
 def test_both_sides_of_a_corner_are_told():

@@ -24,6 +24,17 @@ def promise(tolerance: float = 8000, in_flight: int | None = None, **more: Any) 
     return eh.Promise(SHARES, tolerance, weight="tokens", largest=4000, in_flight=in_flight, **more)
 
 
+def test_a_tolerance_may_be_written_as_text_as_the_largest_weight() -> None:
+    said = {"weight": "eur", "largest": "5.00", "caps": {"C": 0.9}}
+    by_text = eh.Promise(SHARES, "30.10", cap_tolerance="7.5", **said)
+    assert by_text == eh.Promise(SHARES, 30.1, cap_tolerance=7.5, **said)
+    assert (by_text.slack, by_text.ahead) == (Fraction("30.1"), Fraction("7.5"))
+    assert eh.Promise.from_dict({**by_text.to_dict(), "tolerance": "30.10"}) == by_text
+    for wrong in ("-1", "thirty", "", "12345678901.123456789"):  # no float says the last one
+        with pytest.raises(ArgumentError, match="tolerance: expected a finite number >= 0, got"):
+            eh.Promise(SHARES, wrong, weight="eur", largest="5.00")
+
+
 def tokens(arm: str, behind: str, random: Any) -> int:
     """Return a weight that hurts: heavy where it is not for the arm that is behind."""
     return int(random.integers(1, 50)) if arm == behind else int(random.integers(3000, 4001))

@@ -217,7 +217,7 @@ class Audit(HasCard):
         if not self.enough:
             return "The promise was not put to the test: most segments are too short to break it"
         if self.first_breach is None:
-            return f"The promise was kept in each of {self.rounds:,} rounds"
+            return f"The promise was kept in {f'each of {self.rounds:,} rounds' if self.rounds > 1 else '1 round'}"
         return f"The promise was broken {self.when()}"
 
     def _card(self) -> Card:
@@ -259,9 +259,8 @@ class Entered(NamedTuple):
 
 def open_books(owed: AuditedPromise, keys: int, **start: Any) -> ClauseCounts:
     """Return books of everything that is promised."""
-    spans = [(term.start, term.end) for term in owed.terms]
-    clauses = [term.clause for term in owed.terms]
-    return ClauseCounts(clauses, owed.promise.arms, keys, spans=spans, scale=owed.scale, **start)
+    start |= {"spans": [term[1:] for term in owed.terms], "scale": owed.scale, "excuses": owed.promise.excuses}
+    return ClauseCounts([term.clause for term in owed.terms], owed.promise.arms, keys, **start)
 
 
 def looks_at(first: int, last: int) -> Ints:
@@ -387,7 +386,8 @@ def _tested(owed: AuditedPromise, counts: Counts, entered: Entered) -> tuple[boo
         ]
     )
     if None in entered.keys:
-        short = f"No decision could have broken a promise: the log is too short, {entered.rounds:,} rounds."
+        rounds = f"{entered.rounds:,} round{'s' * (entered.rounds > 1)}"
+        short = f"No decision could have broken a promise: the log is too short, {rounds}."
         return True, () if judged.all() else (short,)
     segments = Grouping(list(entered.keys), counts.tick[list(entered.keys.values())], judged)
     return segments.enough, segments.note("segments", "are too short for a promise to be broken in them")

@@ -20,12 +20,15 @@ import numpy as np
 from evenhand.arguments import is_whole
 from evenhand.audit.decision_log import moments_of
 from evenhand.audit.findings import Audit
-from evenhand.audit.period import PeriodOutlook, moment
+from evenhand.audit.period import PeriodOutlook, moment, read_time
 from evenhand.display.digits import plain_number
-from evenhand.errors import NOTHING, ArgumentError, TableError, Wording, expected
+from evenhand.errors import NOTHING, ArgumentError, Wording, expected
 from evenhand.promises.best_counts import best_counts, limit_of
 from evenhand.promises.clause import AT_MOST, Clause
 from evenhand.promises.reading import overlap
+
+DAY = 24 * 60 * 60 * 10**6
+"""In microseconds."""
 
 
 def outlook(finding: Audit, by: object, scale: int) -> PeriodOutlook:
@@ -70,23 +73,30 @@ def outlook(finding: Audit, by: object, scale: int) -> PeriodOutlook:
 
 
 def _paced(finding: Audit, by: object, so_far: int | Fraction, scale: int) -> tuple[datetime, int | Fraction]:
-    """Return a time, and what comes until then if it comes as fast as so far."""
-    import pandas as pd
-
-    end: Any = np.zeros(1)
+    """Return a time, and what comes before it if it comes as fast as so far: by the day where times lie whole days
+    apart, as dates do, else by the intervals between the first time and the last."""
+    end = None
     if isinstance(by, (str, date, np.datetime64)):
-        with suppress(TableError):
-            end = moments_of(pd.Series([by]), "by")
-    if finding.times is None or end.dtype.kind != "M":
+        with suppress(ArgumentError):
+            end = read_time(str(by), "by", to_end=True)
+    if finding.times is None or end is None:
         what = "a time beside a log with times, or the number of all rounds of the period"
         raise ArgumentError(expected("by", what, by))
     times = moments_of(finding.times, "times").astype("M8[us]").astype(int)
-    first, last, ends = int(times.min()), int(times.max()), int(end.astype("M8[us]").astype(int)[0])
-    if not first < last <= ends:
-        what = f"a time after those of the log, {moment(finding.times.iloc[0])} to {moment(finding.times.iloc[-1])}"
-        raise ArgumentError(expected("by", what, by, "name the number of all rounds, or audit only those before it"))
-    coming = Fraction(so_far) * (ends - last) * scale // (last - first)
-    return pd.Timestamp(ends, unit="us").to_pydatetime(), Fraction(coming, scale) if scale > 1 else coming
+    first, last, ends = int(times.min()), int(times.max()), int(np.datetime64(end, "us").astype(int))
+    begun, latest = (moment(finding.times.iloc[at]) for at in (times.argmin(), times.argmax()))
+    hint = "name the number of all rounds, or audit only those before it"
+    if ends <= last:
+        raise ArgumentError(expected("by", f"a time after those of the log, {begun} to {latest}", by, hint))
+    if first == last and first % DAY:
+        what = f"the number of all rounds, as the log has one time, {latest}, and so does not say how fast rounds come"
+        raise ArgumentError(expected("by", what, by))
+    if ((times - first) % DAY).any():
+        part = Fraction((ends - last) * (finding.rounds - 1), (last - first) * finding.rounds)
+    else:
+        part = Fraction((ends - last - 1) // DAY, (last - first) // DAY + 1)
+    coming = int(so_far * part * scale)
+    return end, Fraction(coming, scale) if scale > 1 else coming
 
 
 def _limit(clause: Clause, end: int | Fraction) -> int | Fraction:

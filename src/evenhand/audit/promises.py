@@ -104,7 +104,7 @@ def promise(
         "logs/*.parquet", whose rows follow one another in the order of the files' names. Parquet and CSV are read batch
         by batch and in little memory, with the same finding; Parquet with one arm a row, always on offer, on all cores;
         JSON, Arrow and packed Parquet file by file. The labels of a CSV are text, exactly as written. `order` and
-        `round` need a data frame; of `times` 8 bytes a row are held, in UTC where they name a zone.
+        `round` need a data frame; of `times` 8 bytes a row are held, in the zone that the first names.
     frames : instead of `frame`, a data frame for each log; an `ApartAudit` is then returned. Shares that change over
         time are refused, as the logs have no round in common.
     arm : name of the column with the arm of each decision; its cells may be lists, also as JSON, where several arms are
@@ -132,9 +132,10 @@ def promise(
         tolerances are in its unit: r W - W_i <= alpha and W_i - c W <= beta after every round. Decimals, also floats
         and text, are taken exactly as they are written, with at most 9 digits after the point. By default that of the
         promise.
-    by : the end of a period whose shares count then: a time, UTC where it names no zone, or how many rounds the period
-        has (with `weight` how much of it), from the first of the log on. The finding's `outlook` then says what is
-        still due, and whether it can be kept. Where a time is named, rounds are taken to come as fast as so far.
+    by : the end of a period whose shares count then: a time, UTC where it names no zone, a date to its end, or how many
+        rounds the period has (with `weight` how much of it), from the first of the log on. The finding's `outlook` then
+        says what is still due, and whether it can be kept. Where a time is named, rounds are taken to come as fast as
+        so far; in a log whose times are dates so many a day, from its last day on.
     jobs : how many workers audit files; -1 for all cores. `joblib.parallel_config` says where they run.
 
     Raises
@@ -213,7 +214,7 @@ def promise(
 
 
 def _times_in_files(pattern: str, name: str) -> pd.Series[Any]:
-    """Return the time of each row of files (n_rows,), of which nothing else is held.
+    """Return the time of each row of files (n_rows,), of which nothing else is held, in the zone that the first names.
 
     Raises
     ------
@@ -222,14 +223,16 @@ def _times_in_files(pattern: str, name: str) -> pd.Series[Any]:
     """
     import pandas as pd
 
-    found = []
+    found, zone = [], None
     for stretch in stretches(pattern, [name]):
         for frame, row in batches(stretch, [name]):
             try:
                 found.append(times_of(frame.astype(object), name))
             except TableError as error:
                 raise placed(error, stretch.path, row) from error
-    return pd.Series(np.concatenate(found))
+            zone = zone or pd.Timestamp(frame[name].iloc[0]).tzinfo
+    times = pd.Series(np.concatenate(found))
+    return times if zone is None else times.dt.tz_localize("UTC").dt.tz_convert(zone)
 
 
 def _times(table: pd.DataFrame, rounds: Numbered, name: str | None) -> pd.Series[Any] | None:

@@ -145,7 +145,7 @@ def judge_all_orders(owed: AuditedPromise, logs: Sequence[tuple[Rounds, tuple[La
     table, rounds = pd.DataFrame(rows), tuple(log.size for log, _ in logs)
     kept = not table["broken_by"].any()
     notes: tuple[str, ...] = () if kept else (NOTE,)
-    if owed.unit is None and any(row["promise"] == "cap" and row["broken_by"] for row in rows):
+    if owed.unit is None and owed.promise.excuses and any(row["promise"] == "cap" and row["broken_by"] for row in rows):
         notes += (STRICT,) if not all(log.offers.all() for log, _ in logs) else ()
         notes += (UNSAID,) if not all(len(log.offers) for log, _ in logs) else ()
     return ApartAudit(kept, rounds, table, owed.promise, notes)

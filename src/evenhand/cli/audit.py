@@ -250,7 +250,7 @@ def _print_json(finding: Audit) -> None:
 
 
 def _say(finding: Audit, log: Path, unit: str, segments: bool) -> None:
-    title = f"{log}: {finding.rounds:,} decisions"
+    title = f"{log}: {finding.rounds:,} decision{'s' * (finding.rounds > 1)}"
     if finding.promise.weight:
         title += f", {plain_number(sum(finding.arms['weight'].tolist()))} {finding.unit}"
     if segments:

@@ -120,6 +120,7 @@ class ClauseCounts:
     rounds : how many rounds there were before.
     scale : where clauses are about weights: how many whole numbers, in which weights are entered, make one of the unit.
     spans : from which round on, counted from 0, and up to which each clause is promised; None for all rounds.
+    excuses : whether rounds are excused in which every arm on offer is at its cap.
 
     Attributes
     ----------
@@ -143,6 +144,8 @@ class ClauseCounts:
         spans: Sequence[tuple[int, int]] | None = None,
         rounds: int = 0,
         scale: int = 1,
+        *,
+        excuses: bool = True,
     ) -> None:
         self.clauses, self.arms, n = list(clauses), tuple(arms), len(clauses)
         self.rounds = rounds
@@ -163,6 +166,7 @@ class ClauseCounts:
             (self._spans[:, 0] <= rounds) & (rounds < self._spans[:, 1]),
             np.cumsum([0, *map(len, owners)], dtype=np.int64),
             np.array([q for mine in owners for q in mine], np.int64),
+            excuses,
         )
         self.windows: Ints = np.array([count for count, _ in windows], np.int64)
         size = {"worst": np.full(n * keys, worst), "worst_at": np.zeros(n * keys, np.int64)}

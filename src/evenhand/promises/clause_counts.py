@@ -30,6 +30,8 @@ class ClauseRates(NamedTuple):
     first: Ints
     owners: Ints
     """Whose plays count: arm a is among the members of the clauses owners[first[a]] .. owners[first[a + 1] - 1]."""
+    excuses: bool
+    """Whether rounds are excused in which every arm on offer is at its cap."""
 
 
 class Counts(NamedTuple):

@@ -16,6 +16,7 @@ import numpy as np
 from evenhand.arguments import as_float, is_whole
 from evenhand.errors import ArgumentError, SharesError, Wording, expected, expected_one_of, figure, of_one_type
 from evenhand.labels import Labels, is_by_label
+from evenhand.promises.amounts import amount_of
 from evenhand.protocol import Label, arm_labels, as_label
 
 Members = tuple[Label, ...]
@@ -98,15 +99,16 @@ def _exact(share: int | str | Fraction | Decimal) -> Fraction:
 
 
 def read_tolerance(tolerance: object, name: str = "tolerance", hint: str = "use 0.0 for the strict promise") -> float:
-    """Return the tolerance alpha as a float >= 0.
+    """Return the tolerance alpha as a float >= 0, whose shortest decimal is the one that text writes.
 
     Raises
     ------
     ArgumentError
-        If it is negative or not a finite number.
+        If it is negative or not a finite number, or text that no float says.
     """
-    value = as_float(tolerance)
-    if not 0 <= value < math.inf:
+    written = amount_of(tolerance) if isinstance(tolerance, str) else None
+    value = as_float(tolerance if written is None else float(written))
+    if not 0 <= value < math.inf or (written is not None and Decimal(repr(value)) != written):
         raise ArgumentError(expected(name, "a finite number >= 0", tolerance, hint))
     return value
 

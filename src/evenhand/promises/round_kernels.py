@@ -276,7 +276,7 @@ def enter(rates: ClauseRates, counts: Counts, rounds: Rounds, t: int, round: int
     paused, excused = 0, False
     if rounds.offers.shape[0]:
         paused = pause(rates, counts, key, rounds.offers[t], round)
-        excused = is_excused(rates, counts, key, rounds.offers[t])
+        excused = rates.excuses and is_excused(rates, counts, key, rounds.offers[t])
     start, end = (rounds.starts[t], rounds.starts[t + 1]) if rounds.starts.size else (t, t + 1)
     for j in range(start, end):
         arm = rounds.arms[rounds.codes[j]]

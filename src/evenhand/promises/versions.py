@@ -12,7 +12,7 @@ from typing import Any
 from evenhand.errors import ArgumentError, expected
 from evenhand.labels import Labels
 from evenhand.promises.promise import Promise, read_promise
-from evenhand.promises.reading import Members, common_denominator, is_set, key_of, read_cap, read_share
+from evenhand.promises.reading import Members, common_denominator, is_set, key_of, read_cap, read_share, read_shares
 from evenhand.protocol import Label
 
 
@@ -54,7 +54,8 @@ def joined(promise: Promise, arm: Label, share: object = 0, cap: object = None) 
 
 
 def changed(promise: Promise, retired: Sequence[Label], shares: object) -> Promise:
-    """Return what is promised after a change: new shares leave all else as it is, a promise says everything.
+    """Return what is promised after a change: new shares leave all else as it is, also the sets of arms where they name
+    none; a promise says everything.
 
     Raises
     ------
@@ -90,8 +91,11 @@ def with_parts(promise: Promise, live: list[Label], **parts: Any) -> Promise:
     said: dict[str, Any] = {name: getattr(promise, name) for name in ("tolerance", "cap_tolerance", "plays", "clock")}
     said["shares"] = dict(zip(live, now.shares, strict=True)) | dict(now.sets)
     said["caps"] = None if now.caps is None else dict(zip(live, now.caps, strict=True))
-    said |= {"windows": windows or None, "offers": None if anew else promise.offers}
-    return read_promise(**said | parts, arms=live)
+    said |= {"windows": windows or None, "offers": None if anew else promise.offers} | parts
+    if parts.get("shares") is not None:
+        alone, sets = read_shares(parts["shares"], tuple(live), now.plays, named=True)
+        said["shares"] = dict(zip(live, alone, strict=True)) | dict(sets or now.sets)
+    return read_promise(**said, arms=live)
 
 
 def named_as(promise: Promise, labels: Sequence[Label]) -> Promise:

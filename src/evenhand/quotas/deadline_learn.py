@@ -332,8 +332,8 @@ class DeadlineLearn(QuotaPolicy):
 
         A floor's shortfall is carried over to the new floor of the same arms where that can be kept, the largest first.
         What could not be carried over, less than alpha + 1 plays per floor, is returned: a dict arm -> plays, a set of
-        arms as a tuple. Caps and windows begin anew. New shares leave the rest of the promise as it is; a new promise
-        replaces all of it, for the same arms and plays a round.
+        arms as a tuple. Caps and windows begin anew. New shares leave the rest of the promise as it is, also the sets
+        of arms unless they name some; a new promise replaces all of it, for the same arms and plays a round.
 
         Raises
         ------

@@ -29,10 +29,8 @@ if TYPE_CHECKING:
 
 ERRORS = 1.96
 """Standard errors on each side of an interval that holds with probability 95 %."""
-FINE = 2**20
-"""So many parts of a share, or more, are told apart: a clause is made tighter or looser by the least of them."""
-POINT = 0.01
-"""A percentage point."""
+POINTS = 100
+"""Percentage points in all rounds: a clause is made tighter or looser by one of them."""
 NUMBERS = ("cost", "tighter", "looser")
 SUPPOSED = "This assumes that an arm earns the same in every round and for everybody, and that it is always on offer."
 IN_THE_MEAN = "means of arms do not say what a policy earns that sees them"
@@ -59,9 +57,8 @@ class Price(HasCard):
     shares : the share of the rounds that each arm has in the best that keeps the promise.
     clauses : a row for each clause: `promise`, `arm` (a tuple for a set), `limit`, and in reward a round `cost`, what
         would be saved without the clause; `tighter`, what one more percentage point promised, or one less of a cap,
-        costs, NaN where it cannot be promised as well; `looser`, what one less promised, or one more of a cap, saves.
-        The two differ where other arms would take over from here on. Each has an interval of its own, `cost_low`,
-        `cost_high` and so on, NaN as above.
+        costs, NaN where it cannot be promised as well; `looser`, what one less promised, or one more of a cap, saves,
+        at most `cost`. Each has an interval of its own, `cost_low`, `cost_high` and so on, NaN as above.
     rewards : how many rewards it was estimated from; 0 where the means were given.
     notes : what to know before trusting the numbers.
     """
@@ -101,8 +98,7 @@ def price(promise: Promise, means: object, *, arm: str = "arm", reward: str = "r
 
     The cost is the value of max sum_i mu_i p_i over all shares p of the rounds with sum_i p_i = m and 0 <= p_i <= 1,
     less the value of the same programme under the shares, sets, windows (n in w rounds: n / w) and caps of the promise.
-    What one percentage point more or less changes are its shadow prices, on both sides. Tolerances do not matter in
-    the long run.
+    One percentage point more or less of a clause is a programme of its own. Tolerances do not matter in the long run.
 
     Parameters
     ----------
@@ -245,22 +241,23 @@ def _priced(
 
 
 def _rounds(promise: Promise) -> int:
-    """Return after how many rounds every rate of the promise is a whole number of many plays."""
+    """Return after how many rounds every rate of the promise, and a percentage point, is a whole number of plays."""
     rates = [c.rate[1] if isinstance(c.rate, tuple) else c.rate.denominator for c in promise.clauses]
-    return FINE * math.lcm(*rates)
+    return POINTS * math.lcm(*rates)
 
 
 def _best(promise: Promise, worth: Floats) -> Any:
     """Return the best counts, in whole numbers, after so many rounds (1 + 3 n_clauses, n_arms): under the promise, then
-    without each clause, with it tighter by one play, and with it looser by one."""
+    without each clause, with it tighter by a point, and with it looser by one."""
     clauses, plays, rounds = promise.clauses, promise.plays, np.array([_rounds(promise)], dtype=object)
+    point = rounds[0] // POINTS
     asked = np.array([[limit_of(clause, rounds, 0)[0] for clause in clauses]], dtype=object)
     limits = np.repeat(asked, 1 + 3 * len(clauses), axis=0)
     for i, clause in enumerate(clauses):
         cap = clause.kind in AT_MOST
         limits[1 + 3 * i, i] = rounds[0] if cap else 0
-        limits[2 + 3 * i, i] += -1 if cap else 1
-        limits[3 + 3 * i, i] -= -1 if cap else 1
+        limits[2 + 3 * i, i] += -point if cap else point
+        limits[3 + 3 * i, i] -= -point if cap else point
     return best_counts(worth, promise.arms, clauses, limits, np.repeat(rounds, len(limits)), plays)
 
 
@@ -279,6 +276,5 @@ def _differences(promise: Promise, worth: Floats) -> Floats:
             expected("promise", "clauses that some shares of the arms keep together", Wording(str(promise)))
         )
     found = np.concatenate([[free, free - best[0]], best[1:] - best[0]])
-    found[3::3] *= -POINT * rounds
-    found[4::3] *= POINT * rounds
+    found[3::3] *= -1
     return np.asarray((found / rounds).astype(np.float64))

@@ -100,4 +100,5 @@ def open_books(promise: Any, arms: Any, rounds: int) -> ClauseCounts:
     nothing = tuple(Clause("floor", (arm,), Fraction(0), 0) for arm in arms)
     floors, others = (nothing, ()) if promise is None else (promise.floors, promise.clauses)
     clauses = [*floors, *(clause for clause in others if clause.kind != "floor" or len(clause.arms) > 1)]
-    return ClauseCounts(clauses, arms if promise is None else promise.arms, worst=-math.inf, rounds=rounds)
+    start: dict[str, Any] = {"worst": -math.inf, "rounds": rounds, "excuses": promise is not None and promise.excuses}
+    return ClauseCounts(clauses, arms if promise is None else promise.arms, **start)

@@ -239,8 +239,8 @@ class Study:
 
         Parameters
         ----------
-        shares : the share of each arm on offer, or a promise; None, together with `begins`, withdraws what was planned
-            for that time.
+        shares : the share of each arm on offer, or a promise; sets of arms stay as they are unless shares name some.
+            None, together with `begins`, withdraws what was planned for that time.
         begins : when the promise changes, if not now: a time such as "2026-12-01T00:00+01:00" (UTC without a zone), a
             date, or a duration from now. The change is made right before the first decision after that, and counts from
             there; until then it can be replaced or withdrawn under its time, which `log.planned` has. Nothing is

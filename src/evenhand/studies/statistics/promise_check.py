@@ -208,7 +208,8 @@ class PromiseCheck:
 
     def _new_books(self, standing: StretchCounts | None = None) -> ClauseCounts:
         """Return books of what is promised now that stand there."""
-        return ClauseCounts(self._clauses(), self._labels, standing=standing, rounds=self._rounds, scale=self._scale)
+        start: dict[str, Any] = {"standing": standing, "rounds": self._rounds, "scale": self._scale}
+        return ClauseCounts(self._clauses(), self._labels, **start, excuses=self.promise.excuses)
 
     # ------------------------------------------------------------------ what it shows
 
