@@ -186,7 +186,7 @@ def test_members_whom_nobody_is_like_are_left_out(rare):
     assert any("9 people in group 'F'" in note and "keep their record" in note for note in chosen.notes)
     nurses = np.where(frame["ad"] % 2, "Nurse", "Matron")
     everybody = frame.assign(rank=np.where(frame["sex"] == "F", nurses, frame["rank"]))
-    with pytest.raises(TableError, match="given: expected at least two members of 'F', got .*in .'rank'"):
+    with pytest.raises(TableError, match=r"given: expected at least two members of 'F', got .*in .'rank'"):
         gaps_of(everybody)
 
 
