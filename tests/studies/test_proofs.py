@@ -110,7 +110,7 @@ def test_clauses_go_on_over_changes_as_the_books_of_a_study_do():
         (60, "change", {"shares": {"a": "1/3", "b": "1/8", "c": 0, "e": "1/7"}}, {}),
     ]
     count, lines, proof = counted(policy, drawn_log(Random(5), policy, 90, changes))
-    assert len(proof.clauses) == 10
+    assert len(proof.clauses) == 11
     assert count.proof.log.kept() == proof.kept() == count.check.kept
     log, problems = follow(lines)
     assert problems == ([] if log.kept() else ["the promise was broken"])
