@@ -36,7 +36,6 @@ from evenhand.data.tables import column, numbers
 from evenhand.errors import ArgumentError, expected, expected_one_of
 from evenhand.policy.traits import traits_of
 from evenhand.quotas.price import saw_contexts
-from evenhand.saving.provenance import made_with
 from evenhand.simulation.measures import cost_of
 from evenhand.simulation.world import world_traits
 from evenhand.trials import operating_characteristics
@@ -261,7 +260,6 @@ def _report(
     summary, promised = policy_rows(history, later), _promised(policies)
     written: list[Path] = []
     if out is not None:
-        history = history.assign_attrs(made_with())
         origin = origin_of(history)
         written = write_files(history, clauses, summary, plan, origin, out, formats, _baselines(policies))
         if bias is not None:
