@@ -161,7 +161,7 @@ def simulate(
     read = {"data": data, "log": log, "learn": learn}
     history.attrs |= {name: str(file) for name, file in read.items() if file is not None}
     if traits.groups is not None and not of_table:
-        bias = learned_bias(played, rounds, history.attrs["seed"])
+        bias = learned_bias(policies, played, rounds, int(history.attrs["seed"]))
     prices, long_run = _prices(policies, played, logged, arm, reward, varied=offers is not None)
     plan = operating_characteristics(history, played.means.tolist(), control=control) if control else None
     _report(history, policies, bias, out, json, prices, long_run, plan, of_table=of_table, formats=formats)

@@ -96,7 +96,7 @@ UNSAID: Any = object()
 AT_HAND = ("arms", "promise", "horizon", "learner", "membership", "bias", "groups", "dimension", "retired")
 """The traits that an object of evenhand's has as attributes, beside those that it declares."""
 STATED = tuple(name for name in Traits.__dataclass_fields__ if name != "labels")
-KINDS = {
+KINDS: dict[str, Any] = {
     name: type(one.default) for name, one in Traits.__dataclass_fields__.items() if isinstance(one.default, (int, str))
 } | {"bias": Callable}
 
