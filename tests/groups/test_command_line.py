@@ -129,7 +129,7 @@ def test_a_bias_without_an_interval_is_shown_with_the_reason():
     assert [(row["group"], row["low"]) for row in found] == [("s", None), ("s", None)]
     for row in found:
         assert f"│ s │ r │ {row['feature']} │ {row['bias']:.4g} │ - │ - │" in words
-    assert "No interval (-): these plays, or a group of one arm, do not show how much the arms of a group differ." in words
+    assert "No interval (-): these plays, or one arm of a group, do not show how much its arms differ." in words
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def show_bias(found: pd.DataFrame, of_table: bool) -> None:
             rows = found.drop(columns=["group", "reference"]).to_dict("records")
     records(title, rows)
     if unknown.any() and not of_table:
-        print_text("No interval (-): these plays, or a group of one arm, do not show how much the arms of a group differ.\n")
+        print_text("No interval (-): these plays, or one arm of a group, do not show how much its arms differ.\n")
 
 
 def write_bias(found: pd.DataFrame, origin: str, out: Path, formats: Sequence[str] = ("png",)) -> list[Path]:

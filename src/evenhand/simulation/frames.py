@@ -33,8 +33,8 @@ ENDS = ["mean", "standard_error", "low", "high"]
 def frame(history: xr.Dataset, *, last: bool = True, level: float = 0.95) -> pd.DataFrame:
     """Return means over replications as a tidy table: a row for each policy, variable, round, and arm or group.
 
-    low, high = mean -+ t standard_error, with Student's quantile for the number of replications; nan for one. A standard
-    error that is below 1e-12 of the mean, as by rounding, is 0. Where a variable cannot be negative, which its attribute
+    low, high = mean -+ t standard_error, with Student's quantile for the number of replications; nan for one. An error
+    below 1e-12 of the mean is rounding, and 0 in the table. Where a variable cannot be negative, which its attribute
     `valid_min` says, low is cut off at 0.
 
     Parameters

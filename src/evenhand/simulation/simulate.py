@@ -424,7 +424,7 @@ def _promises(named: dict[str, Any], change: bool) -> dict[str, Any]:
 
 
 def _unmeasured(named: dict[str, Any], promises: dict[str, Any]) -> list[str]:
-    """Return why some policies are measured against no promise, where one of them or of the others promises anything."""
+    """Return why some policies are measured against no promise, where they or others promise anything."""
     some = any(promise is not None for promise in promises.values())
     reasons = {name: UNSHARED if name in promises else UNCOUNTED for name in named if promises.get(name) is None}
     return [f"{name}: {why}" for name, why in reasons.items() if some or why == UNCOUNTED]
