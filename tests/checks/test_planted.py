@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 
 import evenhand as eh
@@ -53,6 +55,23 @@ def test_an_argument_that_a_class_above_answers_is_named():
         eh.check_policy(Patient([0.1, 0.1], 3.0))
     with pytest.raises(ContractError, match=r"arguments: the argument tolerance changes nothing: 3.0 and \["):
         eh.check_policy(Stated([0.1, 0.1], 3.0))
+
+
+def test_an_argument_that_could_not_be_tried_is_named(scratch_registry):
+    """A free text, for which the check knows no other; a choice of two is tried, and found in vain."""
+
+    class Free(planted.TakesAnArgumentInVain):
+        def __init__(self, patience: str = "a", *, arms=None, seed=None):
+            super().__init__(patience, arms=arms, seed=seed)
+
+    class Choice(Free):
+        def __init__(self, patience: Literal["a", "b"] = "a", *, arms=None, seed=None):
+            super().__init__(patience, arms=arms, seed=seed)
+
+    scratch_registry(Free)
+    assert {check.name: check.untried for check in eh.check_policy(Free(arms=3, seed=1))}["arguments"] == ("patience",)
+    with pytest.raises(ContractError, match=r"the argument patience changes nothing: 'a' and \['b'\]"):
+        eh.check_policy(Choice(arms=3, seed=1))
 
 
 def test_a_promise_of_nothing_is_not_called_kept():

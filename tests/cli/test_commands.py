@@ -51,6 +51,8 @@ def test_check_passes_and_its_exit_code_says_so():
     assert {row["example"] for row in rows} == {"quotas/fair-ucb #0", "quotas/fair-ucb #1"}
     assert {row["outcome"] for row in rows} == {"passed"}
     assert "passed" in call("check", "learners/ucb1").output
+    rows = json.loads(call("check", "learners/scores", "--json").output)
+    assert [row["outcome"] for row in rows if row["check"] == "arguments"] == ["passed; not tried: low, high"]
 
 
 def test_check_of_a_broken_policy_is_exit_code_1(scratch_registry):

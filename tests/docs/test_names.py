@@ -4,7 +4,10 @@ import importlib
 import re
 from pathlib import Path
 
+import pytest
+
 import evenhand as eh
+from evenhand import registry
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
@@ -37,3 +40,9 @@ def test_a_name_that_is_not_there_is_found():
     assert there("eh.Study.create")
     assert not there("eh.online.ask")
     assert not there("evenhand.client.litellm.Fair")
+
+
+@pytest.mark.parametrize("entry", registry.entries("policy"), ids=lambda entry: entry.name)
+def test_the_page_of_a_policy_names_its_paper(entry):
+    """Authors and year, or that it is ours; the simulation guide sends those who cite it there."""
+    assert re.search(r"\n    Source: (ours|.*?\(\d{4}\))", entry.cls.__doc__, re.DOTALL)

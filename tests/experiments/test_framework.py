@@ -46,7 +46,7 @@ def test_a_report_is_written_with_data_pictures_and_verdicts(trial, tmp_path):
     drawn = {"line.csv", "line.svg", "line.pdf"}
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"rounds.csv", "report.json", "report.md"} | drawn
     table = pd.read_csv(tmp_path / "out" / "line.csv")
-    assert table["made_with"][0].startswith(f"quotas/trial; quick settings; evenhand {__version__}; ")
+    assert table["made_with"][0].startswith(f"quotas/trial; quick settings: rounds=3; evenhand {__version__}; ")
     assert table["level"].tolist() == [0.95] * 3
     assert table["made_with"][0] in (tmp_path / "out" / "line.svg").read_text()
     body = json.loads((tmp_path / "out" / "report.json").read_text())

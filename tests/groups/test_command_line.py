@@ -11,6 +11,8 @@ from typer.testing import CliRunner
 
 from evenhand.cli import app
 from evenhand.errors import EvenhandError
+from evenhand.groups import BiasedLinearArms, GroupFairTopInterval
+from evenhand.quotas import FairLearn
 
 pytestmark = pytest.mark.slow
 
@@ -92,6 +94,42 @@ def test_registered_world():
     assert {(row["group"], row["reference"]) for row in body["bias"]} == {("sensitive", "reference")}
     said = "of the bias, if the groups' arms are worth the same on average; from one conversation of"
     assert body["bias_intervals"].startswith(said)
+    assert body["bias_policy"] == "group-fair-top-interval"
+    assert "bias" not in json.loads(run("groups/biased-linear-arms", "--json", "-p", "top-interval").output)
+
+
+def test_the_bias_is_that_of_the_policy_which_learned_it(tmp_path):
+    """Played again from Python, with the settings that the shell was given, through the quota as well."""
+    world = BiasedLinearArms(arms=6, sensitive=3)
+    policy = FairLearn(GroupFairTopInterval(world.groups, intercept=True, cold_start="minimum_norm"), 0.05, arms=6)
+    policy = policy.fresh(seed=1)
+    world.reset(1)
+    for _ in range(60):
+        decision = policy.ask(*world.observe())
+        policy.tell(decision, *world.respond(decision))
+    spec = "fair-learn+group-fair-top-interval:intercept=true,horizon=null"
+    given = ["-p", "top-interval", "-p", spec, "--shares", "0.05", "--rounds", "60", "--out", str(tmp_path)]
+    done = CliRunner().invoke(
+        app, ["simulate", "groups/biased-linear-arms:arms=6,sensitive=3", *given, "--replications", "1", "--seed", "1"]
+    )
+    assert done.exit_code == 0, done.exception
+    table = pd.read_csv(tmp_path / "bias.csv")
+    pd.testing.assert_frame_equal(
+        table[["bias", "low", "high"]], policy.learner.bias("reference")[["bias", "low", "high"]]
+    )
+    assert {*table["policy"]} == {spec}
+    assert f"Bias by feature that {spec}"[:40] in " ".join(done.output.split())
+
+
+def test_a_bias_without_an_interval_is_shown_with_the_reason():
+    """Of a single reference arm nobody knows how much arms of its group differ."""
+    arguments = ["groups/biased-linear-arms:arms=4,groups=r,s,s,s,sensitive=s", "-p", "group-fair-top-interval"]
+    found = json.loads(run(*arguments, "--json").output)["bias"]
+    words = " ".join(run(*arguments).output.split())
+    assert [(row["group"], row["low"]) for row in found] == [("s", None), ("s", None)]
+    for row in found:
+        assert f"│ s │ r │ {row['feature']} │ {row['bias']:.4g} │ - │ - │" in words
+    assert "No interval (-): these plays, or one arm of a group, do not show how much its arms differ." in words
 
 
 @pytest.mark.parametrize(

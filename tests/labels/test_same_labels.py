@@ -273,7 +273,7 @@ SAME_ANSWER = {
     "groups": (lambda one, two: MEMBERS.of_round({one: "m", two: "f"}).tolist(), [1.0, 0.0]),
     "a group": (lambda one, two: Groups.read({"a": 1, "b": 2}).code(two), 1),
     "costs": (lambda one, two: OptimisticSampler([1, 2], costs={two: 3, one: 1}).costs, {1: 1.0, 2: 3.0}),
-    "means": (lambda one, two: drifting({two: 0.2, one: 0.1}).amplitudes.tolist(), [0.1, 0.2]),
+    "means": (lambda one, two: drifting({two: 0.2, one: 0.1}).amplitude.tolist(), [0.1, 0.2]),
     "classes": (lambda one, two: classes_told([1, 2], [one, two]), [0, 1]),
     "an encoder": (lambda one, two: Encoder({"size": [1, 2]}).transform({"size": two}).tolist(), [[0.0, 1.0]]),
     "features": (lambda one, two: feature(two), [[0.0, 1.0]]),

@@ -72,6 +72,8 @@ def test_each_group_is_once_in_the_legend_of_its_bias():
     table = pd.DataFrame(unknown, columns=["group", "feature", "bias", "low", "high"]).assign(reference="r")
     legend = [text.get_text() for text in plot_bias(table).get_legend().get_texts()]
     assert sorted(legend) == ["a", "b c", "no interval"]
+    assert "lines:" in plot_bias(table).get_xlabel()
+    assert plot_bias(table[1:]).get_xlabel() == "reward per unit of the feature"
 
 
 def test_who_is_behind_is_drawn_up_to_where_the_promise_breaks():

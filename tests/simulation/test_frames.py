@@ -1,6 +1,7 @@
 """Histories as tables, and sweeps over settings."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import t
 
@@ -57,6 +58,18 @@ def test_one_replication_has_no_error():
     found = eh.simulation.frame(eh.simulate(eh.learners.UCB1(), WORLD, rounds=9, seed=1, jobs=1))
     assert found[["standard_error", "low", "high"]].isna().all(axis=None)
     assert not found[found.variable == "reward"]["mean"].isna().any()
+
+
+def test_an_error_that_is_rounding_alone_is_none():
+    """Sums of tenths differ in their last digit only."""
+    history = eh.simulate(eh.learners.UCB1(), WORLD, rounds=9, replications=3, seed=1, jobs=1).isel(round=[-1])
+    each = np.array([0.1 + 0.2, 0.3, 0.3])
+    history["regret"] = history.regret.copy(data=1e6 * each[None, :, None])
+    history["reward"] = history.reward.copy(data=np.array([1.0, 1.0, 1.0 + 1e-9])[None, :, None])
+    found = eh.simulation.frame(history).set_index("variable")["standard_error"]
+    assert each.std() > 0
+    assert found["regret"] == 0
+    assert found["reward"] == pytest.approx(1e-9 / 3, rel=1e-6)
 
 
 def test_a_sweep_is_the_simulations_of_its_settings():
@@ -120,6 +133,12 @@ def test_latex_leaves_out_what_has_no_value_and_puts_a_dash_where_one_is_missing
     regret = eh.simulation.latex(one[one.variable == "regret"]).splitlines()
     assert regret[2] == r"policy & variable & round & mean & level & replications \\"
     assert "nan" not in "\n".join([*rows, *regret])
+    beside = one.assign(policy="other", mean=one["mean"].fillna(0.25))
+    both = eh.simulation.latex(pd.concat([one, beside])[["policy", "variable", "mean"]]).splitlines()
+    assert [row.split(" & ")[::2] for row in both if r"worst\_shortfall" in row] == [
+        ["UCB1", r"-- \\"],
+        ["other", r"0.25 \\"],
+    ]
     promised = eh.simulation.latex(one[one.variable == "violations"]).splitlines()
     assert promised[2].count(" & ") == one.shape[1] - 1
     assert promised[4] == r"\bottomrule"

@@ -78,6 +78,10 @@ def test_a_policy_that_promises_nothing_beside_another_with_its_own_has_no_viola
     one, other = (Free(eh.Promise(dict.fromkeys(ARMS, 0), windows={"a": rounds})) for rounds in (9, 8))
     history = simulated({"one": one, "other": other, "free": UCB1()})
     assert np.isnan(history.violations.sel(policy="free")).all()
+    assert history.notes == [
+        "free: it promises nothing, and the others do not promise the same: violations and r_regret are NaN."
+    ]
+    assert "notes" not in simulated({"one": one, "free": UCB1()}).attrs
     assert history.violations.sel(policy=["one", "other"]).notnull().all()
 
 

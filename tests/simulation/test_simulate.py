@@ -1,6 +1,8 @@
 """`simulate`: one dataset whatever runs it, checkpoints, common random numbers, what is counted every round."""
 
+import inspect
 import math
+import re
 import sys
 
 import numpy as np
@@ -11,11 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import evenhand as eh
-from evenhand import Promise
+from evenhand import Promise, registry
+from evenhand.checks import examples
 from evenhand.errors import ArgumentError, MissingExtraError
+from evenhand.groups import BiasedLinearArms
 from evenhand.learners import UCB1, Thompson
 from evenhand.policy.traits import traits_of
-from evenhand.quotas import BernoulliArms, DeadlineLearn, FairLearn, FairUCB, LoggedArms
+from evenhand.quotas import BernoulliArms, DeadlineLearn, DriftingArms, FairLearn, FairUCB, LoggedArms
+from evenhand.similarity import LinearContexts, MahalanobisOracle
+from evenhand.simulation.simulate import _described
 from tests.fuzzing import many
 from tests.naming import named
 from tests.reference import quotas as slow
@@ -51,7 +57,7 @@ def test_a_replication_is_the_same_however_many_there_are(history):
     more = eh.simulate(
         {"Fair-UCB": FairUCB(SHARES), "Thompson": Thompson()}, WORLD, rounds=400, replications=5, seed=7, checkpoints=8
     )
-    xr.testing.assert_identical(more.isel(replication=slice(3)), history)
+    xr.testing.assert_equal(more.isel(replication=slice(3)), history)
 
 
 def test_a_policy_is_the_same_whoever_else_plays(history):
@@ -69,6 +75,37 @@ def test_the_history_has_the_named_dimensions_and_units(history):
     assert history.regret.dims == ("policy", "replication", "round")
     assert all(variable.attrs["long_name"] for variable in history.data_vars.values())
     assert (history.attrs["seed"], history.attrs["world"], history.attrs["rounds"]) == (7, "BernoulliArms", 400)
+
+
+def test_the_history_says_what_made_it_and_of_how_many_replications(history):
+    python = ".".join(map(str, sys.version_info[:3]))
+    about = {"replications": 3, "evenhand": eh.__version__, "python": python, "numpy": np.__version__}
+    assert history.attrs.items() >= about.items()
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", history.attrs["date"])
+
+
+@pytest.mark.parametrize("entry", registry.entries(), ids=lambda entry: entry.name)
+def test_a_description_states_every_argument_that_is_no_default(entry):
+    """All but seeds and tables; worlds that no simulation plays have none."""
+    for example in examples(entry.cls):
+        thing = example if entry.kind == "world" else example[0]
+        if not hasattr(thing, "arms") and entry.kind == "world":
+            continue
+        for name, one in inspect.signature(entry.cls).parameters.items():
+            if name not in ("seed", "frame"):
+                assert f"{name}=" in _described(thing) or getattr(thing, name, ...) == one.default, name
+
+
+@pytest.mark.parametrize(
+    ("make", "values"),
+    [
+        (lambda value: BiasedLinearArms(arms=6, sensitive=3, bias=value), (10.0, 3.0)),
+        (lambda value: DriftingArms([0.5, 0.4], value, period=9), (0.1, 0.2)),
+        (lambda value: LinearContexts([0.5, 0.3], MahalanobisOracle([[0.4, value]])), (0.1, 0.2)),
+    ],
+)
+def test_worlds_that_differ_are_described_differently(make, values):
+    assert len({_described(make(value)) for value in values}) == len(values)
 
 
 def test_arms_of_numbers_and_texts_keep_their_labels():

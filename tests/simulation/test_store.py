@@ -138,6 +138,50 @@ def test_code_that_changed_is_played_again_and_said(of, tmp_path, monkeypatch):
     assert len(files(tmp_path / "store")) == 2
 
 
+@pytest.mark.parametrize("of", ["policy", "world", "learner"])
+def test_a_kernel_that_changed_in_another_file_is_played_again(of, tmp_path, monkeypatch):
+    """Both files stay but for a number in what the kernel of the class calls."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "far_classes.py").write_text(
+        "import far_kernels as far\n"
+        "from evenhand.learners import UCB1\n"
+        "from evenhand.policy import Kernels\n"
+        "from evenhand.quotas import BernoulliArms\n"
+        "class Mine(UCB1):\n"
+        "    _kernels = Kernels(far.choose, UCB1._kernels.update)\n"
+        "class Place(BernoulliArms):\n"
+        "    _kernels = BernoulliArms._kernels._replace(respond=far.pay)\n"
+    )
+
+    def written(number):
+        (tmp_path / "far_kernels.py").write_text(
+            "from evenhand.kernels.compose import kernel\n"
+            "from evenhand.learners.indices import HIGHEST\n"
+            "@kernel\n"
+            f"def number():\n    return {number}\n"
+            "@kernel\n"
+            "def choose(params, state, contexts, round, waiting):\n    return number(), HIGHEST\n"
+            "@kernel\n"
+            "def pay(params, state, contexts, index):\n    return float(number())\n"
+        )
+        for name in ("far_kernels", "far_classes"):
+            monkeypatch.delitem(sys.modules, name, raising=False)
+        importlib.invalidate_caches()
+        found = importlib.import_module("far_classes")
+        policy = FairLearn(found.Mine(), {"a": 0.1, "b": 0.1}) if of == "learner" else found.Mine()
+        return (UCB1(), found.Place(ARMS)) if of == "world" else (policy, None)
+
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    policy, world = written(0)
+    first = play(policy, tmp_path / "store", world)
+    policy, world = written(1)
+    name = "Place" if of == "world" else "Mine"
+    with pytest.warns(UserWarning, match=f"as the code of far_classes.{name} has changed"):
+        second = play(policy, tmp_path / "store", world)
+    assert not second.equals(first)
+    xr.testing.assert_identical(second, play(policy, tmp_path / "other", world))
+
+
 def test_a_sweep_names_each_class_whose_code_changed_in_words_that_python_shows_once(tmp_path, monkeypatch):
     def make(share):
         return FairLearn(UCB1(), {"a": share, "b": 0.1})

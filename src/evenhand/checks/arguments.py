@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from functools import cache
 from numbers import Number
 from typing import Any, get_args, get_type_hints
@@ -26,11 +27,12 @@ UNTRIED = ("seed", "arms")
 """Arguments that a rule may take in vain: it draws nothing, or its shares name the arms."""
 
 
-def check_arguments(policy: Any, world: Any, rounds: int) -> None:
+def check_arguments(policy: Any, world: Any, rounds: int) -> list[str]:
     """See that a policy of the same configuration is the same, and that each argument is stated as it was given and
     changes something: decisions and their probabilities, what is learned, scores, the promise, other traits or notes.
 
-    Parameters alone are no effect. What it cannot see: that nothing reads what an argument changes in the state; and an
+    Returns the arguments for which it found no other value that the policy takes, such as free texts. Parameters alone
+    are no effect. What it cannot see: that nothing reads what an argument changes in the state; and an
     effect that comes later, with other values or in another world, or through a method alone, which is named wrongly.
     """
     if not isinstance(policy, Configurable):
@@ -38,24 +40,26 @@ def check_arguments(policy: Any, world: Any, rounds: int) -> None:
     given, short = policy.get_params(deep=False), min(rounds, ROUNDS)
     before = cache(lambda length: _behaviour(_made(policy, given), world, length))
     assert before(short) == _behaviour(policy, world, short), "made anew from get_params(), it differs"
-    kinds = _kinds(type(policy))
+    kinds, untried = _kinds(type(policy)), []
     for name in [name for name in given if name not in (*UNTRIED, *traits_of(policy).conditional_arguments)]:
         others = [*_others(given[name], kinds.get(name))]
         for length in sorted({short, rounds}):
             tried = _tried_in_vain(policy, given, name, others, world, length, before(length))
             if not tried:
+                untried += [name] * (tried is not None)
                 break
         else:
             raise AssertionError(
                 f"the argument {name} changes nothing: {given[name]!r} and {tried} decide, learn and promise alike; "
                 f"use it, or name it in Traits(conditional_arguments=({name!r},)) if it matters only now and then"
             )
+    return untried
 
 
 def _tried_in_vain(
     policy: Any, given: Mapping[str, Any], name: str, others: list[Any], world: Any, rounds: int, before: list[Any]
-) -> list[Any]:
-    """Return the values of an argument that change nothing, or none once one does."""
+) -> list[Any] | None:
+    """Return the values of an argument that change nothing, or None once one does."""
     tried = []
     for other in others:
         try:
@@ -71,7 +75,7 @@ def _tried_in_vain(
             f"self.{name}, or pass it on"
         )
         if after != before:
-            return []
+            return None
         tried += [other] * (other != given[name])
     return tried
 
@@ -115,7 +119,7 @@ def _others(value: Any, kind: Any) -> Iterator[Any]:
         yield not value
     elif isinstance(value, int):
         yield from (value + 1, 2 * value + 3, value - 1)
-    elif isinstance(value, float):
+    elif isinstance(value, (float, Fraction)):
         yield from (value / 2, 0.9 * value + 0.05, 2 * value + 1.0)
     elif isinstance(value, Mapping):
         for label, one in value.items():

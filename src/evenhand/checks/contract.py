@@ -43,10 +43,11 @@ PACKAGES = (sysconfig.get_path("purelib"), sysconfig.get_path("stdlib"), str(Pat
 
 @dataclass(frozen=True)
 class Check:
-    """The outcome of one check: passed, or skipped with a reason."""
+    """The outcome of one check: passed, but for arguments that it had no other values for, or skipped with a reason."""
 
     name: str
     skipped: str = ""
+    untried: tuple[str, ...] = ()
 
 
 def check_policy(policy: object, world: object = None, *, rounds: int = 300) -> list[Check]:
@@ -65,7 +66,7 @@ def check_policy(policy: object, world: object = None, *, rounds: int = 300) -> 
     Returns
     -------
     list of Check
-        One entry per check, skipped ones with the reason.
+        One entry per check, skipped ones with the reason, and the arguments that could not be tried.
 
     Raises
     ------
@@ -84,7 +85,7 @@ def check_policy(policy: object, world: object = None, *, rounds: int = 300) -> 
         raise ArgumentError(expected("policy", "an object with ask() and tell()", policy))
     rounds = whole("rounds", rounds, low=2, high=MOST_ROUNDS)
     policy, world = _prepared(policy, world)
-    checks: dict[str, Callable[[Any, Any, int], None]] = {
+    checks: dict[str, Callable[[Any, Any, int], list[str] | None]] = {
         "same seed": check_same_seed,
         "one kernel": check_one_kernel,
         "save and load": check_save_and_load,
@@ -102,8 +103,8 @@ def check_policy(policy: object, world: object = None, *, rounds: int = 300) -> 
     for name, check in checks.items():
         try:
             with np.errstate(over="ignore"):
-                check(fresh_policy(policy), copy.deepcopy(world), rounds)
-            done.append(Check(name))
+                untried = check(fresh_policy(policy), copy.deepcopy(world), rounds)
+            done.append(Check(name, untried=tuple(untried or ())))
         except Skip as skip:
             done.append(Check(name, str(skip)))
         except AssertionError as error:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import typer
 
 from evenhand import registry
 from evenhand.cli.options import JSON
 from evenhand.cli.output import as_json, table
 from evenhand.errors import ContractError
+
+if TYPE_CHECKING:
+    from evenhand.checks import Check
 
 
 def check(name: str, *, json: JSON = False) -> None:
@@ -25,7 +30,7 @@ def check(name: str, *, json: JSON = False) -> None:
     for one in named or [registry.get(name).name]:
         try:
             for example, checks in check_registered(one).items():
-                rows += [(example, c.name, f"skipped: {c.skipped}" if c.skipped else "passed") for c in checks]
+                rows += [(example, c.name, _outcome(c)) for c in checks]
         except ContractError as error:
             failed = True
             rows.append((one, "contract", f"FAILED: {error}"))
@@ -35,3 +40,9 @@ def check(name: str, *, json: JSON = False) -> None:
         table("Contract", ("example", "check", "outcome"), rows)
     if failed:
         raise typer.Exit(1)
+
+
+def _outcome(check: Check) -> str:
+    if check.skipped:
+        return f"skipped: {check.skipped}"
+    return f"passed; not tried: {', '.join(check.untried)}" if check.untried else "passed"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -10,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from evenhand.audit.parity import WIDE
 from evenhand.audit.similar import SimilarGap, supposed
-from evenhand.cli.inputs.policies import group_settings
 from evenhand.cli.output import draw, print_text, records
 from evenhand.data.csv_files import write_csv
 from evenhand.data.groupings import Grouping
 from evenhand.errors import ArgumentError, Wording, expected
+from evenhand.policy.traits import traits_of
 from evenhand.simulation.world import world_traits
 
 if TYPE_CHECKING:
@@ -56,21 +55,24 @@ def table_bias(world: Any) -> tuple[pd.DataFrame, list[SimilarGap], tuple[str, .
     return found, gaps, () if said else groups.note("groups", "have too few rows to be compared")
 
 
-def learned_bias(world: Any, rounds: int, seed: int) -> pd.DataFrame:
-    """Return what GroupFairTopInterval has learned of the bias in a simulated world after one conversation of at most
-    20,000 rounds."""
-    from evenhand.groups import GroupFairTopInterval
-
-    takes = inspect.signature(GroupFairTopInterval).parameters
-    policy = GroupFairTopInterval(**group_settings(takes, world, rounds), seed=seed)
+def learned_bias(policies: dict[str, Any], world: Any, rounds: int, seed: int) -> pd.DataFrame | None:
+    """Return what the first of these policies that learns the bias has learned of it in a simulated world, after one
+    conversation of at most 20,000 rounds; None where none does."""
+    name = next((name for name, policy in policies.items() if traits_of(policy).bias is not None), None)
+    if name is None:
+        return None
+    policy = policies[name].fresh(seed=seed)
+    traits, shown = traits_of(policy), world_traits(world)
+    last = min(rounds, ENOUGH, *filter(None, (traits.horizon, traits_of(traits.learner).horizon)))
     world.reset(seed)
-    for _ in range(min(rounds, ENOUGH)):
+    for _ in range(last):
         decision = policy.ask(*world.observe())
         policy.tell(decision, *world.respond(decision))
-    others = [name for name in policy.membership.names if name != world_traits(world).sensitive]
-    reference = others[0] if len(others) == 1 else None
-    found = policy.bias(reference, features=world_traits(world).features)
-    found.attrs["intervals"] += f"; from one conversation of {policy.round:,} rounds beside the replications"
+    others = [group for group in traits.membership.names if group != shown.sensitive]
+    bias: Any = traits_of(policy).bias
+    found: pd.DataFrame = bias(others[0] if len(others) == 1 else None, features=shown.features)
+    found.attrs["intervals"] += f"; from one conversation of {last:,} rounds beside the replications"
+    found.attrs["policy"] = name
     return found
 
 
@@ -85,9 +87,9 @@ def say_gaps(world: Any, gaps: list[SimilarGap], notes: tuple[str, ...], reward:
 def show_bias(found: pd.DataFrame, of_table: bool) -> None:
     """Print the bias that was learned, or that a table shows."""
     said = f"{100 * found.attrs['level']:g} % intervals ({found.attrs['intervals']})"
-    title = f"Learned bias by feature, {said}"
-    known = (found["low"].abs() < float("inf")).to_numpy()[:, None]
-    found = found.astype(object).where(known | ~found.columns.isin(["bias", "low", "high"]), None)
+    title = f"Bias by feature that {found.attrs.get('policy')} has learned, {said}"
+    unknown = found["low"].abs() == float("inf")
+    found = found.astype(object).where(found.notna() & ~(found.isin([float("inf"), -float("inf")])), None)
     rows = found.to_dict("records")
     if of_table:
         title = f"Bias in the table per unit of a feature, {said}"
@@ -95,6 +97,8 @@ def show_bias(found: pd.DataFrame, of_table: bool) -> None:
             title = f"{rows[0]['group']} less {rows[0]['reference']}: {title}"
             rows = found.drop(columns=["group", "reference"]).to_dict("records")
     records(title, rows)
+    if unknown.any() and not of_table:
+        print_text("No interval (-): these plays, or one arm of a group, do not show how much its arms differ.\n")
 
 
 def write_bias(found: pd.DataFrame, origin: str, out: Path, formats: Sequence[str] = ("png",)) -> list[Path]:

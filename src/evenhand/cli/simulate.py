@@ -36,7 +36,6 @@ from evenhand.data.tables import column, numbers
 from evenhand.errors import ArgumentError, expected, expected_one_of
 from evenhand.policy.traits import traits_of
 from evenhand.quotas.price import saw_contexts
-from evenhand.saving.provenance import made_with
 from evenhand.simulation.measures import cost_of
 from evenhand.simulation.world import world_traits
 from evenhand.trials import operating_characteristics
@@ -162,7 +161,7 @@ def simulate(
     read = {"data": data, "log": log, "learn": learn}
     history.attrs |= {name: str(file) for name, file in read.items() if file is not None}
     if traits.groups is not None and not of_table:
-        bias = learned_bias(played, rounds, history.attrs["seed"])
+        bias = learned_bias(policies, played, rounds, int(history.attrs["seed"]))
     prices, long_run = _prices(policies, played, logged, arm, reward, varied=offers is not None)
     plan = operating_characteristics(history, played.means.tolist(), control=control) if control else None
     _report(history, policies, bias, out, json, prices, long_run, plan, of_table=of_table, formats=formats)
@@ -261,7 +260,6 @@ def _report(
     summary, promised = policy_rows(history, later), _promised(policies)
     written: list[Path] = []
     if out is not None:
-        history = history.assign_attrs(made_with())
         origin = origin_of(history)
         written = write_files(history, clauses, summary, plan, origin, out, formats, _baselines(policies))
         if bias is not None:

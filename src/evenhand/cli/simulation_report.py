@@ -30,8 +30,6 @@ WIDEST = 12
 """How many columns a table has at most."""
 LOSSES = ("regret", "r_regret", "true_regret", "biased_regret", "perceived_regret")
 FRACTION = re.compile(r"Fraction\((\d+), (\d+)\)")
-LONGEST = 160
-"""Signs of a policy or a world in the line that says what a table was made with."""
 
 
 def show_policies(summary: list[dict[str, Any]]) -> None:
@@ -139,12 +137,11 @@ def _largest_shortfalls(history: xr.Dataset) -> pd.DataFrame:
 
 
 def origin_of(history: xr.Dataset) -> str:
-    """Return what the numbers of a history depend on as a line for tables, long parts cut, as about.json has all."""
-    about = history.attrs | {"replications": history.sizes["replication"]}
+    """Return what the numbers of a history depend on as a line for tables."""
+    about = history.attrs
     names = ("seed", "rounds", "replications", "delay", "missing", "data", "log", "learn")
     made = [FRACTION.sub(r"\1/\2", said) for said in about["made_of"][1:]]
-    cut = [said if len(said) <= LONGEST else f"{said[:LONGEST]} ..." for said in made]
-    return in_a_line(about, *(f"{name} {about[name]}" for name in names if name in about), *cut)
+    return in_a_line(about, *(f"{name} {about[name]}" for name in names if name in about), *made)
 
 
 def write_files(

@@ -271,7 +271,8 @@ class Experiment:
 
         folder.mkdir(parents=True, exist_ok=True)
         about = made_with()
-        origin = in_a_line(about, self.id, f"{self.size} settings")
+        made = self.id, f"{self.size} settings: {' '.join(f'{name}={value}' for name, value in self.settings.items())}"
+        origin = in_a_line(about, *made)
         for name, data in (report.data | {name: table for name, (_, table) in report.figures.items()}).items():
             if isinstance(data, (xr.Dataset, xr.DataArray)):
                 said = about | {"experiment": self.id, "settings": str(self.settings)}
@@ -279,8 +280,7 @@ class Experiment:
             else:
                 data.assign(made_with=origin).to_csv(folder / f"{name}.csv", index=False)
         for (name, (figure, _)), kind in product(report.figures.items(), formats):
-            said = in_a_picture(kind, self.id, f"{self.size} settings")
-            figure.savefig(folder / f"{name}.{kind}", dpi=150, metadata=said)
+            figure.savefig(folder / f"{name}.{kind}", dpi=150, metadata=in_a_picture(kind, *made))
         body = {
             "id": self.id,
             "title": self.title,

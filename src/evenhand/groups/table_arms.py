@@ -247,6 +247,7 @@ class TableArms(KernelWorld):
         if reward in shown:
             hint = "the predicted column cannot be a context; leave it out"
             raise TableError(expected("features", "columns other than the reward's", reward, hint))
+        self.arm, self.group, self.reward = arm_columns, group_columns, reward
         self.columns = list(map(str, shown))
         self.encoder, table = fitted(frame, shown)
         self.features = self.encoder.names or []

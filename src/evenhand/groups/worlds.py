@@ -174,8 +174,14 @@ class BiasedLinearArms(KernelWorld):
     @property
     def sensitive(self) -> Label | None:
         """The group whose rewards are biased, where there is exactly one."""
-        biased = [name for name, level in zip(self.membership.names, self.levels, strict=True) if level == level]
+        biased = list(self.bias)
         return biased[0] if len(biased) == 1 else None
+
+    @property
+    def bias(self) -> dict[Label, float]:
+        """The smallest size mu of the bias against each group whose rewards are biased."""
+        levels = zip(self.membership.names, self.levels.tolist(), strict=True)
+        return {name: level for name, level in levels if level == level}
 
     @property
     def coefficients(self) -> Floats:

@@ -81,6 +81,8 @@ class Scores(KernelPolicy):
     ['b', 'a', 'b', 'a']
     >>> policy.ask(scores={"c": 0.2, "b": 0.2}).arm
     'c'
+
+    Source: ours.
     """
 
     _traits = replace(KernelPolicy._traits, contextual=True, reward_range=EVERY, scored=EVERY, learns=False)

@@ -56,7 +56,7 @@ def plot_bias(table: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
         reference = ", ".join(plain(r, LABEL) for r in dict.fromkeys(table["reference"]))
         level, said = table.attrs.get("level"), table.attrs.get("intervals", "")
         lines = f"{100 * level:g} % intervals {said}" if level else "intervals of a level that the table does not say"
-        across = f"reward per {unit} of the feature; lines: {lines}"
+        across = f"reward per {unit} of the feature" + f"; lines: {lines}" * bool(np.isfinite(table["low"]).any())
         return finish(axes, f"Bias, compared with {reference}", across, "feature")
 
 

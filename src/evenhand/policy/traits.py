@@ -2,7 +2,8 @@
 
 evenhand's own classes declare their traits once, as `_traits = Traits(...)`. A policy of another origin writes them as
 attributes, under the names that they have here; what it leaves out has the default, and so has a number, a word, yes or
-no that it has as something else, such as a list `plays` of its own. So both are described alike.
+no or a method that it has as something else, such as a list `plays` or a number `bias` of its own. So both are
+described alike.
 
 The table of a policy's arms that a notebook shows: groups, promises, decisions.
 """
@@ -95,9 +96,9 @@ UNSAID: Any = object()
 AT_HAND = ("arms", "promise", "horizon", "learner", "membership", "bias", "groups", "dimension", "retired")
 """The traits that an object of evenhand's has as attributes, beside those that it declares."""
 STATED = tuple(name for name in Traits.__dataclass_fields__ if name != "labels")
-KINDS = {
+KINDS: dict[str, Any] = {
     name: type(one.default) for name, one in Traits.__dataclass_fields__.items() if isinstance(one.default, (int, str))
-}
+} | {"bias": Callable}
 
 
 def traits_of(policy: object) -> Traits:

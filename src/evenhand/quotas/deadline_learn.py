@@ -155,7 +155,7 @@ class DeadlineLearn(QuotaPolicy):
     >>> policy.ask(available=["a", "d", "e"]).arms
     ('d', 'e', 'a')
 
-    Source: the head of this module.
+    Source: ours, with the deadlines of Liu and Layland (1973) and the promise of Patil, Ghalme, Nair, Narahari (2021).
     """
 
     _traits = replace(QuotaPolicy._traits, conditional_arguments=("hard_caps",))

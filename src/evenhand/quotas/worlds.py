@@ -172,6 +172,7 @@ class LoggedArms(KernelWorld):
         self.rewards = rewards[order]
         self.counts = np.bincount(codes, minlength=len(kinds)).astype(np.int64)
         self.first = np.concatenate([[0], np.cumsum(self.counts)[:-1]]).astype(np.int64)
+        self.arm, self.reward, self.propensity = arm, reward, propensity
         self.made_by_learner = shares_change(codes, len(kinds))
         self.upto, weights = np.zeros(0), np.ones(len(codes))
         if propensity is not None:
@@ -374,12 +375,12 @@ class DriftingArms(MovingArms):
         super().__init__(list(given) if isinstance(given, dict) else len(given))
         self.means = self._numbers("means", given)
         each = amplitude if isinstance(amplitude, Sized) else [amplitude] * len(self.arms)
-        self.amplitudes = self._numbers("amplitude", each)
+        self.amplitude = self._numbers("amplitude", each)
         self.period = real("period", period, above=0.0)
         self.shape = one_of("shape", shape, ("sine", "linear"))
         even = np.arange(len(self.arms)) / len(self.arms)
         self.phases = even if phases is None else self._numbers("phases", phases)
-        reach = np.abs(self.amplitudes)
+        reach = np.abs(self.amplitude)
         for arm, low, high in zip(self.arms, self.means - reach, self.means + reach, strict=True):
             if low < -1e-12 or high > 1 + 1e-12:
                 what = "mean - amplitude and mean + amplitude in [0, 1]"
@@ -397,11 +398,11 @@ class DriftingArms(MovingArms):
         place = (rounds[:, None] - 1) / self.period + self.phases + (0.25 if self.shape == "linear" else 0.0)
         place = place - np.floor(place)
         wave = 1.0 - 4.0 * np.abs(place - 0.5) if self.shape == "linear" else np.sin(2.0 * np.pi * place)
-        means: Floats = self.means + self.amplitudes * wave
+        means: Floats = self.means + self.amplitude * wave
         return means
 
     def _parameters(self) -> DriftingParams:
-        return DriftingParams(self.means, self.amplitudes, self.phases, self.period, self.shape == "linear")
+        return DriftingParams(self.means, self.amplitude, self.phases, self.period, self.shape == "linear")
 
     @classmethod
     def _examples(cls) -> Iterator[DriftingArms]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import platform
 import subprocess
 from collections.abc import Mapping
@@ -40,8 +41,10 @@ def in_a_picture(kind: str, *more: str) -> dict[str, str]:
     return {"Software" if kind == "png" else "Creator": in_a_line(made_with(), *more)}
 
 
+@functools.cache
 def _commit() -> str:
-    """Return the commit of the checkout that this file stands in, or nothing where it was installed from elsewhere."""
+    """Return the commit of the checkout that this file stands in, as it was when first asked, or nothing where it was
+    installed from elsewhere."""
     folder = Path(__file__).resolve().parents[3]
     if not (folder / ".git").exists():
         return ""

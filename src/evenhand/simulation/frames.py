@@ -25,14 +25,17 @@ if TYPE_CHECKING:
 
 SPECIAL = re.compile(r"[&%$#_{}]")
 COUNTS = ("rounds", "replications")
+ROUNDED = 1e-12
+"""What is not above this part of a mean is what rounding leaves of an error of 0."""
 ENDS = ["mean", "standard_error", "low", "high"]
 
 
 def frame(history: xr.Dataset, *, last: bool = True, level: float = 0.95) -> pd.DataFrame:
     """Return means over replications as a tidy table: a row for each policy, variable, round, and arm or group.
 
-    low, high = mean -+ t standard_error, with Student's quantile for the number of replications; nan for one. Where a
-    variable cannot be negative, which its attribute `valid_min` says, low is cut off at 0.
+    low, high = mean -+ t standard_error, with Student's quantile for the number of replications; nan for one. An error
+    below 1e-12 of the mean is rounding, and 0 in the table. Where a variable cannot be negative, which its attribute
+    `valid_min` says, low is cut off at 0.
 
     Parameters
     ----------
@@ -72,6 +75,7 @@ def frame(history: xr.Dataset, *, last: bool = True, level: float = 0.95) -> pd.
         values = values.astype(np.float64)
         middle, low, high = (each.to_series() for each in mean_and_ends(values, level))
         error = values.std("replication", ddof=1).to_series() / np.sqrt(runs) if runs > 1 else middle * np.nan
+        error = error.mask(error < ROUNDED * middle.abs(), 0.0)
         columns = {"standard_error": error, "low": low, "high": high}
         tables.append(middle.to_frame("mean").assign(**columns).reset_index().assign(variable=str(name)))
     found = pd.concat(tables, ignore_index=True).assign(level=level, replications=runs)
@@ -167,8 +171,8 @@ def _call(function: Callable[..., Any], given: dict[str, Any]) -> Any:
 def latex(table: pd.DataFrame, *, digits: int = 3) -> str:
     r"""Return a table as a LaTeX tabular with the rules of booktabs, its numbers with so many significant digits.
 
-    Rows without a mean, such as violations where nothing is promised, and columns without any value are left out; where
-    another value is missing stands a dash.
+    Variables without a mean, such as violations where nothing is promised, and columns without any value are left out;
+    where another value is missing stands a dash.
 
     >>> import pandas as pd
     >>> print(latex(pd.DataFrame({"policy": ["fair_ucb"], "mean": [123.456]})))
@@ -181,7 +185,8 @@ def latex(table: pd.DataFrame, *, digits: int = 3) -> str:
     \end{tabular}
     """
     whole("digits", digits, low=1)
-    table = table.dropna(subset=["mean"]) if "mean" in [*table.columns] else table
+    if {"variable", "mean"} <= {*table.columns}:
+        table = table[table["mean"].notna().groupby(table["variable"]).transform("any")]
     table = table.dropna(axis="columns", how="all") if len(table) else table
     numbers = [kind.kind in "iuf" for kind in table.dtypes]
     cells = [map(str, table.columns), *([_cell(cell, digits) for cell in row] for row in table.itertuples(index=False))]

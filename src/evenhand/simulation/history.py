@@ -103,7 +103,7 @@ def assemble(
     coords |= traits.coordinates
     if "group_share" in data:
         coords |= {"group": _labels(group_names(world.groups)), "arm_share": ("group", arm_share(world.groups))}
-    dataset = xr.Dataset(data, coords=coords, attrs=attributes)
+    dataset = xr.Dataset(data, coords=coords, attrs=attributes | {"replications": len(whole)})
     if any(promise is not None for promise in promises.values()):
         none = np.full(len(world.arms), np.nan)
         shares = np.stack([none if promises[n] is None else promises[n].floats() for n in names])

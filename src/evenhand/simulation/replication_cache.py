@@ -18,6 +18,8 @@ import numpy as np
 
 from evenhand.errors import ArgumentError
 from evenhand.kernels.arrays import Ints
+from evenhand.kernels.compose import Kernel, fingerprint
+from evenhand.policy.kernel_set import Kernels
 from evenhand.protocol import Configurable
 from evenhand.rng import draw_seed
 from evenhand.simulation.delay import Delay
@@ -115,7 +117,7 @@ def signature(
 
 def code_of(named: dict[str, Any], world: Any) -> dict[str, list[str]]:
     """Return by the names of the classes of policies, of what they are built on, and of the world, digests of the files
-    that they stand in; of a class in no file, as in a notebook, of its methods."""
+    that they stand in, and of all that their kernels call; of a class in no file, as in a notebook, of its methods."""
     classes = {cls for thing in (*named.values(), world) for cls in _classes(thing)}
     found = sorted((f"{cls.__module__}.{cls.__qualname__}", _source(cls)) for cls in classes)
     return {name: [source for other, source in found if other == name] for name, _ in found}
@@ -129,10 +131,14 @@ def _classes(thing: Any) -> Iterator[type[Any]]:
 
 
 def _source(cls: type[Any]) -> str:
-    with contextlib.suppress(TypeError, OSError):  # a class that is built in, or from a cell that is not kept
-        return hashlib.sha256(Path(inspect.getfile(cls)).read_bytes()).hexdigest()
     methods = [_code(part.__code__) for part in vars(cls).values() if isinstance(part, FunctionType)]
-    return hashlib.sha256(repr(methods).encode()).hexdigest()
+    code = repr(methods).encode()
+    with contextlib.suppress(TypeError, OSError):  # a class that is built in, or from a cell that is not kept
+        code = Path(inspect.getfile(cls)).read_bytes()
+    sets = [part for part in vars(cls).values() if isinstance(part, (Kernels, tuple))]
+    kernels = [one for part in sets for one in (vars(part).values() if isinstance(part, Kernels) else part)]
+    called = [fingerprint(one) for one in kernels if isinstance(one, Kernel)]
+    return hashlib.sha256(code + repr(called).encode()).hexdigest()
 
 
 def _described(value: Any) -> Any:

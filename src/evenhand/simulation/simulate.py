@@ -25,6 +25,7 @@ from evenhand.policy.traits import traits_of
 from evenhand.promises.promise import Promise, check_rounds
 from evenhand.protocol import Learner, Policy
 from evenhand.rng import Seed, child, draw_seed
+from evenhand.saving.provenance import made_with
 from evenhand.simulation.delay import Delay, read_delay
 from evenhand.simulation.fit import check_fit, check_given, check_learned, check_world
 from evenhand.simulation.history import Variables, assemble
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 MOST = {"rounds": 2**53, "replications": 10**7, "checkpoints": 10**7, "jobs": 10**4}
 """The largest numbers that are taken."""
+UNSHARED = "it promises nothing, and the others do not promise the same: violations and r_regret are NaN."
 UNCOUNTED = "its promise is no eh.Promise, which could be counted: violations and r_regret are NaN."
 LONG = 2_000
 """Signs of a description that are kept."""
@@ -170,7 +172,7 @@ def simulate(
     if replications > 1 and not own:
         _warn_of_shared_randomness(named)
     promises = _promises(named, given is not None and bool(given.changes))
-    notes += [f"{name}: {UNCOUNTED}" for name in named if name not in promises]
+    notes += _unmeasured(named, promises)
     promises = {name: promises.get(name) for name in named}
     workers = _read_workers(
         jobs, backend, own or (analyse is None and all(runs_compiled(policy, world) for policy in named.values()))
@@ -265,15 +267,15 @@ def _attributes(
         found["changes"] = [round for round, _ in given.changes]
     if learned is not None:
         found["learned"] = len(learned)
-    return found | ({"notes": notes} if notes else {})
+    return found | made_with() | ({"notes": notes} if notes else {})
 
 
 def _described(thing: object) -> str:
     """Return the class of a policy or world and its arguments, as far as it keeps them, the same in every process."""
-    said = repr(thing)
+    said = shortened(thing)
     if type(thing).__repr__ is object.__repr__:
-        kept = [name for name in inspect.signature(type(thing)).parameters if name in dir(thing)]
-        said = f"{type(thing).__name__}({', '.join(f'{name}={shortened(getattr(thing, name))}' for name in kept)})"
+        kept = [name for name in inspect.signature(type(thing)).parameters if name in dir(thing) and name != "seed"]
+        said = f"{type(thing).__name__}({', '.join(f'{name}={_described(getattr(thing, name))}' for name in kept)})"
     said = " ".join(ADDRESS.sub("", said).split())
     return said if len(said) <= LONG else f"{said[:LONG]} ..."
 
@@ -419,3 +421,10 @@ def _promises(named: dict[str, Any], change: bool) -> dict[str, Any]:
         check_rounds(promise)
     common = made[0] if made and all(promise == made[0] for promise in made) else None
     return {name: common if promise is None else promise for name, promise in own.items()}
+
+
+def _unmeasured(named: dict[str, Any], promises: dict[str, Any]) -> list[str]:
+    """Return why some policies are measured against no promise, where they or others promise anything."""
+    some = any(promise is not None for promise in promises.values())
+    reasons = {name: UNSHARED if name in promises else UNCOUNTED for name in named if promises.get(name) is None}
+    return [f"{name}: {why}" for name, why in reasons.items() if some or why == UNCOUNTED]

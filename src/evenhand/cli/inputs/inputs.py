@@ -297,17 +297,17 @@ def settings_of(text: str, option: str) -> tuple[str, dict[str, Any]]:
 
 
 def setting_of(text: str) -> Any:
-    """Return what a text says: JSON where it reads as such, numbers separated by commas, else the text.
+    """Return what a text says: JSON where it reads as such, numbers or words separated by commas, else the text.
 
-    >>> setting_of("2"), setting_of(".5,1"), setting_of("true"), setting_of("paper")
-    (2, [0.5, 1.0], True, 'paper')
+    >>> setting_of("2"), setting_of(".5,1"), setting_of("true"), setting_of("paper"), setting_of("f,m")
+    (2, [0.5, 1.0], True, 'paper', ['f', 'm'])
     """
     with suppress(ValueError):
         return json.loads(text)
     with suppress(ValueError):
         numbers = [float(part.replace("_", "?")) for part in text.split(",")]  # 1_0 is a name
         return numbers if len(numbers) > 1 else numbers[0]
-    return text
+    return [word.strip() for word in text.split(",")] if "," in text else text
 
 
 def numbers_of(text: str, name: str) -> list[float]:
