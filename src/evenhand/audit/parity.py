@@ -53,7 +53,7 @@ WIDE = 2 / 3
 differs from a known one by something in a range of width 1."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Parity(HasCard):
     """The result of a test of parity.
 
