@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import evenhand as eh
-from evenhand.errors import ArgumentError
+from evenhand.errors import ArgumentError, ContextError
 from evenhand.quotas.quota_policy import BY_RULE
 from evenhand.studies.export import bandit_frame
 from tests.cli.shell import answer, refused
@@ -151,5 +151,6 @@ def test_a_policy_of_contexts_is_evaluated_without_a_price():
     ask = ("log.csv", "--shares", "0.3", "--rounds", 5, "--replays", 2, "--json")
     plain = json.loads(answer("evaluate", *ask))["price"]
     assert plain["cost"] is not None
-    _says_no_price("evaluate", *ask[:-1], "--contexts", "age", "-p", "deadline-learn+learners/lin-ucb")
+    shared = ("evaluate", *ask[:-1], "--contexts", "age", "-p", "deadline-learn+learners/lin-ucb")
+    refused(ContextError, "with a row for each arm, got one row for all arms", *shared)
     assert "supposing that an arm earns the same for everybody" in answer("price", "log.csv", "--shares", "0.3")

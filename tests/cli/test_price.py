@@ -68,6 +68,27 @@ def test_every_command_gives_the_price_that_scipy_finds():
         assert "It is the price once the best arms are known" in page
 
 
+@pytest.mark.parametrize("given", [["--propensity", "a=p_a,b=p_b"], ["--propensity", "p"], []])
+def test_means_of_arms_price_nothing_where_their_chances_vary(given):
+    """Each kind of visitor was shown the arm that it likes: by their own rows arms earn 0.7, in all of them 0.4."""
+    random = np.random.default_rng(1)
+    kind = random.integers(0, 2, 2000)
+    chances = np.where(kind[:, None] == 0, [0.1, 0.9], [0.9, 0.1])
+    arms = (random.random(2000) < chances[:, 1]) * 1
+    frame = pd.DataFrame({"arm": np.array(["a", "b"])[arms], "p": chances[np.arange(2000), arms]})
+    names = {} if given == ["--propensity", "p"] else dict(zip(["p_a", "p_b"], chances.T, strict=True))
+    names = names if given else {name.replace("p_", "propensity_"): one for name, one in names.items()}
+    frame = frame.assign(reward=(random.random(2000) < np.where(arms != kind, 0.75, 0.05)) * 1, **names)
+    frame.to_csv("log.csv", index=False)
+    words = ["evaluate", "log.csv", *given, "-p", "a=0,b=1", "--shares", "a=0.5"]
+    price = json.loads(answer(*words, "--json"))["price"]
+    assert price["cost"] is None
+    assert "is not known: the propensities of an arm change from row to row" in price["notes"][0]
+    assert "In the long run the promise costs" not in answer(*words)
+    frame.assign(p=0.5)[["arm", "reward", "p"]].to_csv("log.csv", index=False)
+    assert "In the long run the promise costs" in answer(*words[:2], "--propensity", "p", *words[-4:])
+
+
 def test_a_price_of_means_has_no_interval_and_says_what_costs_nothing():
     ask = ("price", "--means", "a=0.9,b=0.5", "--shares", "b=0.1", "--cap", "a=0.5")
     said = answer(*ask)

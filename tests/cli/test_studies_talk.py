@@ -165,9 +165,10 @@ def test_contexts_with_text_are_named_columns(tmp_path):
     answer("new", path, "--spec", spec)
     (tmp_path / "c.csv").write_text("arm,hour,weather\ncoffee,0.5,sun\ntea,0.25,rain\n")
     row = {"weather": "rain", "hour": 0.25}
-    for given in (tmp_path / "c.csv", json.dumps([row, {"hour": 0.5, "weather": "sun"}]), json.dumps(row)):
+    for given in (tmp_path / "c.csv", json.dumps([row, {"hour": 0.5, "weather": "sun"}])):
         asked(path, "--contexts", given)
         answer("tell", path, str(asked(path, "--contexts", given)[0]["id"]), "1")
+    refused(ContextError, "one row per arm, got one row for all arms", "ask", path, "--contexts", json.dumps(row))
     words = "column 'weather', row 2: expected one of the categories sun,rain, got 'snow'"
     refused(TableError, words, "ask", path, "--contexts", json.dumps([row, row | {"weather": "snow"}]))
     words = "--contexts, row 2: expected the columns weather,hour, as in row 1, got hour"
@@ -175,9 +176,8 @@ def test_contexts_with_text_are_named_columns(tmp_path):
     with Study.open(path) as study:
         assert study.verify().ok
         policy = eh.learners.LinUCB(arms=["tea", "coffee"], seed=1).encode_with(eh.Encoder(SPEC["encoder"]["columns"]))
-        shown = [[[0, 1, 0.25], [1, 0, 0.5]]] * 4 + [[[0, 1, 0.25]] * 2] * 2
-        for number, contexts in enumerate(shown, 1):
-            decision = policy.ask(contexts)
+        for number in range(1, 5):
+            decision = policy.ask([[0, 1, 0.25], [1, 0, 0.5]])
             assert decision.arm == study.log.record(number).decision["arm"]
             if number % 2 == 0:
                 policy.tell(decision, 1.0)

@@ -11,7 +11,7 @@ import pytest
 import evenhand as eh
 from evenhand import Encoder
 from evenhand.errors import ArgumentError, ContextError, TableError
-from evenhand.groups import NaiveFair, TopInterval
+from evenhand.groups import LinearThompson, NaiveFair, TopInterval
 from evenhand.learners import LinUCB
 from evenhand.quotas import DeadlineLearn
 from evenhand.saving.state import from_bytes, to_bytes
@@ -165,10 +165,10 @@ def test_a_study_keeps_the_encoder_and_replays(tmp_path):
     with eh.Study.create(tmp_path / "s", linear().encode_with(Encoder(ENCODER))) as study:
         talk(study, pl.DataFrame(PEOPLE.to_dict("list")))
     with eh.Study.open(tmp_path / "s") as study:
-        talk(study, {"job": "some", "age": 3})
+        talk(study, PEOPLE[["job", "age"]])
         assert study.verify().ok
         with pytest.raises(TableError, match="'new'"):
-            study.ask({"job": "new", "age": 3})
+            study.ask(PEOPLE.assign(job="new"))
 
 
 def test_a_warm_start_is_encoded():
@@ -242,11 +242,19 @@ ONE_ROW = {
     "pyarrow": lambda: pa.table({"x": [0.2], "y": [0.4]}),
     "DuckDB": lambda: duckdb.sql("SELECT 0.2::DOUBLE AS x, 0.4::DOUBLE AS y"),
 }
+GROUPS = {"a": "f", "b": "m", "c": "m"}
 POLICIES = {
+    "groups": lambda: TopInterval(GROUPS, seed=1),
+    "a lottery of groups": lambda: NaiveFair(GROUPS, seed=1),
+    "a quota": lambda: DeadlineLearn(TopInterval(GROUPS), dict.fromkeys(ARMS, 0.1), seed=1),
+}
+OWN_ROWS = {
     "a learner": linear,
-    "groups": lambda: TopInterval({"a": "f", "b": "m", "c": "m"}, seed=1),
-    "a lottery of groups": lambda: NaiveFair({"a": "f", "b": "m", "c": "m"}, seed=1),
+    "a learner with an encoder": lambda: linear().encode_with(Encoder({"x": None, "y": None})),
+    "groups": lambda: LinearThompson(GROUPS, shared=True, seed=1),
+    "a lottery of groups": lambda: NaiveFair(GROUPS, inner=LinearThompson(GROUPS, shared=True), seed=1),
     "a quota": lambda: DeadlineLearn(linear(None), dict.fromkeys(ARMS, 0.1), seed=1),
+    "a study": lambda: eh.Study.create(":memory:", linear()),
 }
 
 
@@ -257,16 +265,26 @@ def test_one_row_stands_for_all_arms(name, form):
     assert talk(one, ONE_ROW[form](), 4) == talk(every, [ROW] * 3, 4)
 
 
+@pytest.mark.parametrize("form", ONE_ROW)
+@pytest.mark.parametrize("name", OWN_ROWS)
+def test_one_row_tells_the_arms_of_one_regression_not_apart_and_is_refused(name, form):
+    policy = OWN_ROWS[name]()
+    for _ in range(2):
+        with pytest.raises(ContextError, match=r"one row per arm, got 'one row for all arms'; .* give each arm a row"):
+            policy.ask(ONE_ROW[form]())
+        policy.ask([ROW] * 3)  # two numbers a row are known now
+
+
 @pytest.mark.parametrize("contexts", [[0.1, 0.2, 0.3], np.zeros(3)])
 def test_as_many_numbers_as_arms_may_mean_either_and_are_refused(contexts):
-    policy = linear()
+    policy = TopInterval(GROUPS, seed=1)
     with pytest.raises(
         ContextError,
         match=r"3 numbers, as many as arms.*\[\[\.\.\.\]\] for one row.*one number per "
         r"arm",
     ):
         policy.ask(contexts)
-    assert talk(policy, [contexts]) == talk(linear(), [contexts] * 3)
+    assert talk(policy, [contexts]) == talk(TopInterval(GROUPS, seed=1), [contexts] * 3)
     policy.ask(contexts)  # three numbers a row are known now
 
 

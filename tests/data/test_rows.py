@@ -186,7 +186,7 @@ def paid(rewards):
 DOORS = {
     "evaluate, policy": ("policy", CHANCES, valued),
     "evaluate, function": ("policy(...)", CHANCES, lambda chances: valued(lambda log: chances)),
-    "evaluate, contexts": ("contexts", X, lambda shown: valued(contexts=shown, model=CLASSIFIER, interval="normal")),
+    "evaluate, contexts": ("contexts", X, lambda shown: valued(contexts=shown, model=CLASSIFIER)),
     "evaluate, model": ("model", CHANCES, lambda model: valued(model=model)),
     "ArrayPool, y": ("y", Y, lambda y: pooled(y, GROUP)),
     "ArrayPool, group": ("group", GROUP, lambda group: pooled(Y, group)),

@@ -257,6 +257,16 @@ def test_a_study_is_shown_without_a_look_at_its_store(tmp_path):
     assert "entries of the log 1" in read(made)
 
 
+@pytest.mark.parametrize("what", ["audit", "parity", "evaluation", "comparison"])
+def test_findings_are_equal_where_they_are_the_same_one(what):
+    """Tables have no one truth value."""
+    make, _ = SHOWN[what]
+    found, again = make(), make()
+    assert found == found
+    assert found != again
+    assert len({found, again}) == 2
+
+
 def test_text_says_what_html_says():
     found = audit.promise(LOG, arm="item", shares={EVIL: 0.6, "b": 0.4})
     assert repr(found).splitlines()[:2] == ["Audit", f"  finding: {found.verdict}"]

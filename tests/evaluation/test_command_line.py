@@ -139,7 +139,11 @@ def test_a_replay_that_no_log_could_give_is_refused_before_it_runs(log, monkeypa
         (ArgumentError, "estimator: expected one of", [*LAST, "--estimator", "best"]),
         (ArgumentError, "--picture: expected a file that ends in .png", [*LAST, "--picture", "value.svg"]),
         (EvenhandError, "--policy: no policy is named 'nobody'", ["-p", "nobody"]),
-        (ArgumentError, "--shares: expected a --policy that keeps shares", ["-p", "ucb1", "--shares", "0.1"]),
+        (
+            ArgumentError,
+            "that keeps shares, such as fair-ucb, got ucb1; deadline-",
+            ["-p", "ucb1", "--shares", "0.1"],
+        ),
         (ArgumentError, "--replays: expected a --policy that learns", [*LAST, "--replays", "3"]),
         (ArgumentError, "--tolerance: expected a --policy that learns", [*LAST, "--shares", "0", "--tolerance", "1"]),
     ],

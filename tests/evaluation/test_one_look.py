@@ -70,6 +70,24 @@ def test_a_normal_interval_needs_rewards_of_both_kinds():
     assert eh.evaluate(uniform(1, rate=0.3, items=4), only(0, 4), **NAMED, interval="normal").interval == "normal"
 
 
+@pytest.mark.parametrize("chance", [0.003, 0.05, 0.2])
+def test_a_normal_interval_needs_rows_that_are_many_by_their_weights(chance):
+    random = np.random.default_rng(1)
+    every = np.where(random.random(4000)[:, None] < 0.5, [0.5, 0.5], [1 - chance, chance])
+    items = (random.random(4000) < every[:, 1]) * 1
+    clicks = (random.random(4000) < np.where(items == 1, 0.06, 0.01)) * 1
+    log = pd.DataFrame({"item": items, "click": clicks, "p_0": every[:, 0], "p_1": every[:, 1]})
+    weights = np.where(items == 1, 0.9, 0.1) / every[np.arange(4000), items]
+    count = weights.sum() * weights[clicks == 1].sum() / (weights**2).sum()
+    count = min(count, weights[clicks == 1].sum() ** 2 / (weights[clicks == 1] ** 2).sum())
+    if chance == 0.2:
+        assert count > 30
+        assert eh.evaluate(log, {0: 0.1, 1: 0.9}, **NAMED, interval="normal").interval == "normal"
+        return
+    with pytest.raises(ArgumentError, match=f"{clicks.sum()} of .* rows.* these are effectively {count:.3g}, and a "):
+        eh.evaluate(log, {0: 0.1, 1: 0.9}, **NAMED, interval="normal")
+
+
 @pytest.mark.parametrize("estimator", ["ips", "snips", "dr"])
 @pytest.mark.parametrize("interval", ["anytime", "once"])
 def test_differences_are_followed_in_their_own_range(estimator, interval):

@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import evenhand as eh
-from evenhand.errors import ArgumentError, TableError, UnknownArmError
+from evenhand.errors import ArgumentError, ContextError, TableError, UnknownArmError
 from evenhand.evaluation.logged import read_logged
 from evenhand.evaluation.replay import least_chance, read_learner, replay
 from evenhand.learners import Adapter, from_sklearn
@@ -84,7 +84,8 @@ LEARNERS = {
     "own ask and tell": Own,
     "under a promise": lambda: eh.quotas.DeadlineLearn(adapter(), {"a": 0.1, "b": 0.1}, seed=1),
     "of scikit-learn": lambda: from_sklearn(LogisticRegression(), epsilon=0.1),
-    "ours": lambda: eh.learners.LinUCB(arms=["a", "b"], seed=1),
+    "ours": lambda: eh.groups.TopInterval({"a": "all", "b": "all"}, seed=1),
+    "of one regression": lambda: eh.learners.LinUCB(arms=["a", "b"], seed=1),
 }
 
 
@@ -92,7 +93,15 @@ class Plain(Means):
     contextual = True
 
 
-@pytest.mark.parametrize("name", LEARNERS)
+def test_a_learner_of_one_regression_is_replayed_with_a_row_for_each_arm_alone():
+    frame, learner = log(1200).astype({"arm": "category"}), LEARNERS["of one regression"]()
+    with pytest.raises(ContextError, match=r"expected an array \(n_rows, n_arms, d\).* got 'one row for all arms'"):
+        eh.evaluate(frame, learner, **NAMED, contexts=["x"])
+    which = np.where(frame["x"].to_numpy()[:, None, None] > 0, np.eye(2), np.eye(2)[::-1])  # arm is the better one
+    assert eh.evaluate(frame, learner, **NAMED, contexts=which, replays=2).value > 0.7
+
+
+@pytest.mark.parametrize("name", sorted({*LEARNERS} - {"of one regression"}))
 def test_any_learner_is_replayed_with_contexts(name):
     learner, frame = LEARNERS[name](), log(300)
     before = copy.deepcopy(learner)
@@ -122,10 +131,12 @@ def test_learners_are_compared_and_see_the_same_rows():
     assert not any("hold together" in note for note in each.notes)
 
 
-@pytest.mark.parametrize("name", ["under a promise", "ours", "own ask and tell"])
+@pytest.mark.parametrize("name", ["under a promise", "of one regression", "own ask and tell"])
 def test_a_decision_that_is_not_taken_leaves_no_trace(name):
-    given = {"contexts": ["x"], "position": None, "order": None, "unit": None}
-    logged = read_logged(log(300), arm="arm", reward="y", propensity="p", **given)
+    frame = log(300).astype({"arm": "category"})
+    rows = frame[["x"]].to_numpy()[:, :, None] * ([[1.0], [-1.0]] if name == "of one regression" else [[1.0], [1.0]])
+    given = {"contexts": rows, "position": None, "order": None, "unit": None}
+    logged = read_logged(frame, arm="arm", reward="y", propensity="p", **given)
     ready = read_learner("policy", LEARNERS[name](), logged)
     found = replay(ready, logged, 10**6, 5, 0)
     policy, arms, random = copy.deepcopy(ready), [], generator(5, 0)
@@ -135,7 +146,7 @@ def test_a_decision_that_is_not_taken_leaves_no_trace(name):
         policy._begin(1)
     for row in taken:
         trial = copy.deepcopy(policy)
-        decision = trial.ask(np.tile(logged.contexts[row], (2, 1)))
+        decision = trial.ask(logged.contexts[row])
         if decision.arm == logged.arms[logged.codes[row]]:
             trial.tell(decision, float(logged.rewards[row]))
             arms.append(decision.arm)

@@ -105,12 +105,30 @@ def test_arrays_and_models_belong_to_the_rows_as_they_were_given(interval):
 
 def test_differences_are_robust_to_units_too():
     policies = {"one": POLICY, "other": {"a": 0.2, "b": 0.8}}
-    frame = people(1, units=90, most=2)
+    frame = people(1, units=150, most=2)
     alone = eh.evaluate(frame, policies, **NAMED, estimator="ips", interval="normal", unit="user").differences
     difference = np.where(frame["arm"] == "a", -1.0, 1.0) * frame["y"]
-    half = scipy.stats.sem(difference) * scipy.stats.t.ppf(0.975, 89)
+    half = scipy.stats.sem(difference) * scipy.stats.t.ppf(0.975, 149)
     assert alone["difference"][0] == pytest.approx(difference.mean())
     assert (alone["high"][0] - alone["low"][0]) / 2 == pytest.approx(half, rel=0.01)  # the degrees of freedom are fewer
+
+
+def test_normal_intervals_stay_where_means_and_differences_can_be():
+    """Of three people, for whom arms pay 0, 0.5 and 1: by Student's quantile 4.3 they reach far beyond."""
+    user, random = np.arange(900) % 3, np.random.default_rng(1)
+    frame = pd.DataFrame({"user": user, "arm": random.choice(["a", "b"], 900), "p": 0.5})
+    pays = np.where(frame["arm"] == "a", user, 2 - user) / 2
+    frame["y"] = (random.random(900) < pays) * 1.0
+    policies = {"a": {"a": 1.0, "b": 0.0}, "b": {"a": 0.0, "b": 1.0}}
+    how = {"interval": "normal", "unit": "user"}
+    found = eh.evaluate(frame, policies, **NAMED, **how)
+    assert [(one.low, one.high) for one in found.evaluations.values()] == [(0.0, 1.0)] * 2
+    assert found.differences[["low", "high"]].to_numpy().tolist() == [[-1.0, 1.0]]
+    assert not any("outside its interval" in note for note in found.notes)
+    replayed = eh.evaluate(frame, eh.learners.UCB1(), **NAMED, interval="normal")
+    assert replayed.curve[["low", "high"]].stack().between(0, 1).all()
+    with pytest.raises(ArgumentError, match="interval: expected 'anytime' or 'once', got \"'normal' of two units"):
+        eh.evaluate(frame[user < 2], policies, **NAMED, **how)
 
 
 @pytest.mark.parametrize("estimator", ["ips", "snips"])

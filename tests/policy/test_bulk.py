@@ -84,7 +84,7 @@ def test_contexts_are_learned_under_the_names_of_earlier_rounds():
     states = []
     for named in (["age", "pay"], ["pay", "age"]):
         policy = LinUCB(0.9, arms=["x", "y"])
-        policy.forget(policy.ask({"age": 1.0, "pay": 0.0}))
+        policy.forget(policy.ask(log[["age", "pay"]]))
         policy.learn(log, contexts=named)
         states.append(policy.engine.state.moment.tolist())
         assert policy.contexts.table_columns == ["age", "pay"]

@@ -70,6 +70,7 @@ DRINKS = {
         ({"weather": "snow", "hour": 1}, "TableError", "expected one of the categories ['sun', 'rain'], got 'snow'"),
         ({"wether": "rain", "hour": 1}, "TableError", "is the column 'wether' meant?"),
         ([{"weather": "rain", "hour": 1}], "ContextError", "expected 2 rows"),
+        ({"weather": "rain", "hour": 1}, "ContextError", "one row per arm, got 'one row for all arms'"),
     ],
     ids=str,
 )
@@ -83,7 +84,7 @@ def test_contexts_by_name_that_do_not_fit_are_refused(served, contexts, name, wo
 
 
 def test_a_row_of_a_batch_that_lost_the_other_arms_is_refused_alone(served):
-    served.create("bar", DRINKS)
+    served.create("bar", SEEN | {"encoder": DRINKS["encoder"]})
     row = {"weather": "rain", "hour": 1}
     rows = [row, [[0, 1, 0.5]], [row], [row, {"hour": 1}], [[0, 1, 0.5]] * 2]
     answer = served.ask("bar", json={"batch": [{"contexts": one} for one in rows]}).json()["decisions"]

@@ -41,9 +41,8 @@ def talked(policy, rewards):
 
 def test_bandit_feedback_of_contexts_by_name():
     encoder = eh.Encoder({"sky": ["sun", "rain"], "hour": None})
-    study = Study.create(
-        ":memory:", eh.learners.LinUCB(arms=["tea", "coffee"], seed=1).encode_with(encoder), name="bar"
-    )
+    policy = eh.groups.LinearThompson({"tea": "drink", "coffee": "drink"}, seed=1).encode_with(encoder)
+    study = Study.create(":memory:", policy, name="bar")
     frame = pd.DataFrame({"hour": [0.5, 0.25], "sky": ["sun", "rain"]})
     for contexts in ({"sky": "rain", "hour": 0.5}, frame, [1.0, 0.0, 0.75], [[0, 1, 2], [1, 0, 3]]):
         study.tell(study.ask(contexts), 1.0)

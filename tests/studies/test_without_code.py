@@ -4,6 +4,7 @@ import html
 import itertools
 import json
 import math
+import sqlite3
 
 import numpy as np
 import pytest
@@ -204,6 +205,36 @@ def test_a_learner_that_does_not_repeat_itself_is_refused_before_anything_is_dec
     with pytest.raises(ArgumentError, match="learner: expected a learner that chooses the same"):
         study.ask()
     assert "ask" not in [event.kind for event in study.log.events()]
+
+
+FREE, PLACE = [], []
+
+
+def choose_where_nobody_waits(learner):
+    store = sqlite3.connect(PLACE[-1], timeout=0, isolation_level=None)
+    try:
+        store.execute("BEGIN IMMEDIATE")
+        FREE.append(True)
+    except sqlite3.OperationalError:
+        FREE.append(False)
+    store.close()
+    return learner[0]
+
+
+def test_a_learner_s_first_choice_which_compiles_and_imports_keeps_nobody_waiting(tmp_path):
+    """Nobody could write for a minute; later choices are short."""
+    PLACE.append(tmp_path / "shop.evenhand")
+    learner = Adapter([0], choose=choose_where_nobody_waits, update=update, dump=list, load=list)
+    with Study.create(PLACE[-1], eh.quotas.DeadlineLearn(learner, {"a": 0.2, "b": 0.4})) as study:
+        study.ask()
+        assert FREE[0]
+        assert not FREE[-1]
+    FREE.clear()
+    with Study.open(PLACE[-1]) as study:
+        study.ask()
+        assert FREE[-2:] == [True, False]
+        study.ask()
+        assert FREE[-1:] == [False]
 
 
 def permuted(learner):

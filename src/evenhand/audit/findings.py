@@ -91,7 +91,7 @@ def when_broken(
     return f"in {times:,} of {rounds:,} rounds, {where}"
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Audit(HasCard):
     """The result of an audit.
 

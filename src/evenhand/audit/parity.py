@@ -55,7 +55,7 @@ CONSTANT = 1e-12
 """Which part of the mean square of all values is rounding in the variance of those of a side."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Parity(HasCard):
     """The result of a test of parity.
 

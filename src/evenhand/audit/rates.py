@@ -44,7 +44,7 @@ NOT_SAID = (
 )
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Rates(HasCard):
     """The rates of groups, and their ratios to the best group's.
 

@@ -46,7 +46,7 @@ UNSAID = (
 )
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ApartAudit(HasCard):
     """The result of an audit of several logs that were written apart.
 

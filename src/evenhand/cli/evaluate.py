@@ -21,7 +21,7 @@ from evenhand.data.tables import column, in_column_order, numbers
 from evenhand.errors import ArgumentError, TableError, Wording, expected
 from evenhand.evaluation import Comparison, Evaluation, Refitted, under_shares
 from evenhand.evaluation.distributions import shares_in
-from evenhand.evaluation.logged import positions_in
+from evenhand.evaluation.logged import positions_in, read_logged
 from evenhand.evaluation.refitted import best_by, logistic_by
 from evenhand.evaluation.replay import learns
 from evenhand.policy.traits import traits_of
@@ -35,6 +35,11 @@ if TYPE_CHECKING:
 
 UNDER_SHARES = ("thompson", "deadline-learn+thompson")
 """The policies that are compared where shares are given and no policy is named: without the promise, and with it."""
+
+CHANGING = (
+    "What the promise costs in the long run is not known: the propensities of an arm change from row to row, so that "
+    "its mean reward is that of the rows in which it was likely, not of all."
+)
 
 
 @Options(
@@ -141,7 +146,7 @@ def evaluate(
     for kind in fit or ():
         named[" by ".join([kind, *([by] if by else [])])] = _fitted(kind, columns, arm, reward, frame)
     typed = typed_options(context)
-    if learners := [one for one in named.values() if learns(one)]:
+    if learners := {name: one for name, one in named.items() if learns(one)}:
         check_kept(shares or cap or window, learners)
     elif idle := [typed[own] for own in ("replays", "seed", "tolerance") if own in typed]:
         raise ArgumentError(expected(idle[0], "a --policy that learns", Wording("none")))
@@ -170,8 +175,8 @@ def evaluate(
     every = found.evaluations if isinstance(found, Comparison) else {next(iter(named)): found}
     if picture is not None:
         _draw(found, picture, at_least)
-    sees = any(traits_of(one).contextual for one in learners)
-    costs = None if stated is None or position else known_price(stated, frame, arm, reward, contexts=sees)
+    sees = any(traits_of(one).contextual for one in learners.values())
+    costs = None if stated is None or position else _costs(stated, frame, arm, reward, propensity, sees)
     met = None if at_least is None else list(every.values())[-1].at_least(at_least)
     if json:
         body = _bodies(every, found) | {"met": met}
@@ -220,6 +225,14 @@ def _policies(
             kept = {k: under(v) for k, v in read.items()} if by_position else under(read)
             found[spec + (" under the shares" if promise is None else UNDER)] = kept
     return found
+
+
+def _costs(promise: Promise, frame: pd.DataFrame, arm: str, reward: str, propensity: str, sees: bool) -> Price | str:
+    """Return what a promise costs in the long run, or a sentence that says why it is not known."""
+    named: dict[str, Any] = {"arm": arm, "reward": reward, "propensity": propensity_of(propensity, frame)}
+    logged = read_logged(frame, **named, contexts=None, position=None, order=None, unit=None)
+    found = known_price(promise, frame, arm, reward, contexts=sees)
+    return found if logged.fixed or isinstance(found, str) else CHANGING
 
 
 def _fitted(kind: str, columns: list[str], arm: str, reward: str, frame: pd.DataFrame) -> Refitted:

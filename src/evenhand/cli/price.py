@@ -28,9 +28,8 @@ if TYPE_CHECKING:
 BY_CONTEXTS = (
     "What the promise costs is not known: the policy sees contexts, and the mean rewards of arms do not say what it "
     "would earn without the promise. If every arm had a known chance in each round, as in a lottery, the log can be "
-    "replayed with the promise and without it: by `evenhand evaluate --contexts` where columns hold what all arms "
-    "share, else by `eh.evaluate` in Python with an array, such as of the contexts in the column `given` of a study's "
-    "log."
+    "replayed with the promise and without it by `eh.evaluate` in Python, with an array of the contexts, such as those "
+    "in the column `given` of a study's log."
 )
 MOST_CLAUSES = 30
 """How many clauses a terminal shows, those that cost most."""

@@ -132,7 +132,7 @@ def simulate(
     if promise is None:
         limits = limits_of(cap, window, tolerance)
         policies = policies_of(policy or [], played, owed, tolerance, rounds, limits)
-        check_kept(shares or cap or window, policies.values())
+        check_kept(shares or cap or window, policies)
     else:
         policies = with_and_without(promise, policy or [], played, rounds)
     bias: Any = None

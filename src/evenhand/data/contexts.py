@@ -19,11 +19,20 @@ from evenhand.protocol import Label
 LARGEST = 1e100
 """How large a number of contexts or a reward may be: squares and sums of these are finite."""
 
+OWN_ROWS = "this policy learns one regression for all arms: give each arm a row that says which arm it is"
+
 
 def read_shown(
-    contexts: object, arms: Sequence[Label], *, columns: list[str] | None, dimension: int | None, encoder: Any = None
+    contexts: object,
+    arms: Sequence[Label],
+    *,
+    columns: list[str] | None,
+    dimension: int | None,
+    encoder: Any = None,
+    own_rows: bool = False,
 ) -> tuple[Floats, list[str] | None]:
-    """Return the contexts of a round (n_arms, d), and the names of their columns where they have any.
+    """Return the contexts of a round (n_arms, d), and the names of their columns where they have any; with
+    `own_rows` one row that all arms share is refused.
 
     Raises
     ------
@@ -50,6 +59,8 @@ def read_shown(
         hint = encode_hint(table) if named else ""
         hint = f"encode text and categories: policy.encode_with({hint})" if hint else ""
         raise ContextError(expected("contexts", shape, "text or categories in a table" if hint else contexts, hint))
+    if own_rows and len(arms) > 1 and (shown.ndim == 1 or (shown.ndim == 2 and len(shown) == 1)):
+        raise ContextError(expected("contexts", shape, Wording("one row for all arms"), OWN_ROWS))
     if shown.ndim == 1 and shown.size and dimension in (None, shown.size):
         if dimension is None and shown.size == len(arms):
             hint = "write [[...]] for one row that all arms share, [[a], [b], ...] for one number per arm"

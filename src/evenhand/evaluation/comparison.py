@@ -76,7 +76,7 @@ def follow(
     found = {name: curve.evaluation() for name, curve in curves.items()}
     share = (1 - level) / (1 if each else max(1, len(pairs)))
     apart = {name: pair.bounds(share, interval) for name, pair in pairs.items()}
-    return _answer(found, {name: (min(ends), max(ends)) for name, ends in apart.items()}, each)
+    return _answer(found, {name: np.clip(sorted(ends), -1.0, 1.0).tolist() for name, ends in apart.items()}, each)
 
 
 class Curve:
@@ -96,9 +96,7 @@ class Curve:
         value_curve = self.value_curve
         low, high = value_curve.bounds(1 - self.level, self.interval) if bounded else (math.nan, math.nan)
         self._crossed = low > high
-        low, high = min(low, high), max(low, high)
-        if self.interval != "normal":
-            low, high = max(low, 0.0), min(high, 1.0)
+        low, high = np.clip([min(low, high), max(low, high)], 0.0, 1.0).tolist()
         if self.stationary and value_curve.estimator != "dm":
             both = max(low, self._held[0]), min(high, self._held[1])
             self._moved = self._moved or both[0] > both[1]
@@ -139,7 +137,7 @@ class Curve:
                 "Propensities refuted: the lower bound is above the upper one, which happens with probability "
                 f"{1 - self.level:.3g} at most if they are true; low and high are these bounds by size."
             )
-        elif (low > value or value > high) and self.value_curve.identified:
+        elif not low <= min(max(value, 0.0), 1.0) <= high and self.value_curve.identified:
             yield (
                 f"The value lies outside its interval, which is of the mean of pi / p times the reward, "
                 f"{self.value_curve.paid:.4g}: a few rows carry large weights, or weights are wrong."

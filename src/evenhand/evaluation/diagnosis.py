@@ -9,6 +9,7 @@ import numpy as np
 
 from evenhand.audit.sequences import Book, refutes
 from evenhand.audit.units import read_differently
+from evenhand.data.tables import ROUNDING
 from evenhand.errors import NOTHING, ArgumentError, TableError, Wording, argument, expected
 from evenhand.evaluation.estimators import Candidate
 from evenhand.evaluation.findings import Interval
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 FAR = 6.0
 """Standard errors of the mean weight from 1 at which it is remarked upon."""
 ENOUGH = 30
-"""Rows with a reward above 0, and with one below 1, that a normal interval needs."""
+"""Effective rows with a reward above 0, and with one below 1, that a normal interval needs."""
 NAME = Wording("name the column of the propensities with ", argument("propensity"))
 CHOSEN = (
     "The policy is taken not to have been chosen with these rows: the best of many on the same rows looks better than "
@@ -123,19 +124,27 @@ def known_difference(one: ValueCurve, other: ValueCurve) -> tuple[float, float, 
     return float(max(ratios.max(), 0.0)), float(max(-ratios.min(), 0.0)), float(np.abs(gap).sum(axis=1).max() / 2)
 
 
-def check_normal(rewards: Floats) -> None:
-    """Refuse a normal interval of the rewards of a policy's rows if fewer than 30 are above 0, or below 1.
+def effective_rows(weights: Floats) -> float:
+    """Return (sum w)^2 / sum w^2: so many rows of equal weight would say as much."""
+    return float(weights.sum() ** 2 / max(np.square(weights).sum(), 1e-300))
+
+
+def check_normal(rewards: Floats, weights: Floats) -> None:
+    """Refuse a normal interval if a policy's rows with a reward above 0, or those with one below 1, are effectively
+    fewer than 30: by their own weights, or by their part in those of all its rows.
 
     Raises
     ------
     ArgumentError
         If so.
     """
-    for what, count in (("above 0", int((rewards > 0).sum())), ("below 1", int((rewards < 1).sum()))):
-        if count < ENOUGH:
-            got = f"'normal' where {count} of the policy's {len(rewards)} rows have a reward {what}"
-            once = argument("interval", "once")
-            hint = Wording(f"a normal interval needs {ENOUGH} of them; for one look pass ", once)
+    mine, total = weights > 0, max(weights.sum(), 1e-300)
+    for what, rows in (("above 0", mine & (rewards > 0)), ("below 1", mine & (rewards < 1))):
+        count = min(effective_rows(weights) * weights[rows].sum() / total, effective_rows(weights[rows]))
+        if count < ENOUGH * (1 - ROUNDING):
+            got = f"'normal' where {rows.sum()} of the policy's {mine.sum()} rows have a reward {what}"
+            enough = f"by their weights these are effectively {count:.3g}, and a normal interval needs {ENOUGH}"
+            hint = Wording(enough, "; for one look pass ", argument("interval", "once"))
             raise ArgumentError(expected("interval", "'anytime' or 'once'", got, hint))
 
 
@@ -257,15 +266,7 @@ def _on_interval(value_curve: ValueCurve, interval: Interval) -> Iterator[str]:
     """Yield what to know of the kind of interval."""
     if value_curve.estimator == "dm":
         yield "dm has no interval: what the model expects may be wrong by any amount, and no row corrects it."
-    elif interval == "normal":
-        weights, rewards = value_curve.candidate.weights(value_curve.logged), value_curve.logged.rewards
-        for what, rows in (("above 0", rewards > 0), ("below 1", rewards < 1)):
-            alike = weights[rows].sum() ** 2 / max((weights[rows] ** 2).sum(), 1e-300)
-            if alike < ENOUGH:
-                few = f"The policy's rows with a reward {what} say as much as {alike:.0f} of equal weight, too few for "
-                few += "a normal interval: it may miss far more often; "
-                yield Wording(few, argument("interval", "once"), " does not.")
-    elif value_curve.largest is None and value_curve.identified:
+    elif interval != "normal" and value_curve.largest is None and value_curve.identified:
         if value_curve.estimator != "ips":
             yield "No largest weight is known in advance, so the interval is that of ips."
         if interval == "once":

@@ -56,7 +56,7 @@ def read_drawn(log: Any, arm: str, reward: str, propensity: Any) -> tuple[Drawn,
         raise TableError(expected(f"column {arm!r}", "at least two arms", f"{arms[0]!r} in every row"))
     if propensity is None and set(frame.columns) >= OF_STUDY:
         frame = _of_study(frame, arms, codes)
-    columns = columns_by_arm(frame, propensity, arms)
+    columns = columns_by_arm(frame, propensity, arms, codes)
     if not isinstance(columns, Mapping):
         what = "a column of the chance of each arm, whichever was drawn"
         hint = "that of the drawn arm alone hides where others could not be drawn; an export with form bandit has all"

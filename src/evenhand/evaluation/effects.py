@@ -48,7 +48,7 @@ RARE = 5
 MOMENTS = 200
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Effects(HasCard):
     """What a log says of each arm against a control.
 

@@ -19,7 +19,7 @@ from evenhand.evaluation.refitted import Refitted
 from evenhand.evaluation.replay import learns
 from evenhand.evaluation.replayed import ReplaySettings, evaluate_learners
 from evenhand.evaluation.value_curve import Stationary, ValueCurve
-from evenhand.labels import numbered
+from evenhand.labels import Labels, numbered
 from evenhand.protocol import Estimator as Model
 from evenhand.protocol import Label, Policy
 from evenhand.rng import Seed, draw_seed
@@ -80,10 +80,10 @@ def evaluate(
     level : the probability with which the interval holds, or with several policies all intervals of their differences.
     each : whether every interval of a difference holds with that probability by itself.
     interval : "anytime" holds at every row at once, so that it may be looked at as often as you like. "once" holds for
-        one look at the whole log, whose length was fixed before; it is narrower. For a policy whose chances are 0 or
-        the same multiple of the log's, where neither depends on rewards and these are 0 and 1, it is Clopper and
-        Pearson's. "normal" is narrower still, for one look at many rows: at least 30 of the policy's must have a reward
-        above 0, and 30 one below 1.
+        one look at the whole log, whose length was fixed before; where the largest weight is known, it is narrower. For
+        a policy whose chances are 0 or the same multiple of the log's, where neither depends on rewards and these are 0
+        and 1, it is Clopper and Pearson's. "normal" is narrower still, for one look at many rows: by their weights,
+        effectively at least 30 of the policy's must have a reward above 0, and 30 one below 1; units must be three.
     stationary : whether the value is the same in every row. If so, the interval may be the intersection of those after
         fewer rows, and rows in which an arm of the policy had no chance may be left out. If not, the interval is for
         the mean over the rows so far, however rewards change over time.
@@ -166,6 +166,9 @@ def evaluate(
     if interval == "normal":
         normal = argument("interval", "normal")
         _unused(Wording("with ", normal, ", which bounds no weight"), largest_weight=largest_weight)
+        if logged.units is not None and logged.units.max() < 2:
+            got = Wording("'normal' of two units, whose spread says nothing of others")
+            raise ArgumentError(expected("interval", "'anytime' or 'once'", got))
     check_log(logged, arm)
     found = []
     for value_curves in _value_curves(named, logged, estimators, model, largest_weight, interval, stationary):
@@ -228,7 +231,7 @@ def _value_curves(
     weights: dict[str, Any] = {}
     for name, candidate in candidates.items():
         if interval == "normal":
-            check_normal(logged.rewards[candidate.weights(logged) > 0])
+            check_normal(logged.rewards, candidate.weights(logged))
         if not without[name][used].any():
             weights[name] = known_weight(logged, candidate, largest_weight), single_weight(logged, candidate)
     for one in estimators:
@@ -253,7 +256,7 @@ def _named(policy: Any, logged: Logged) -> dict[str, Any]:
         kinds = ["distribution" if isinstance(one, Mapping) else type(one).__name__ for one in policy]
         policy = dict(zip(numbered(kinds), policy, strict=True))
     named = {"policy": policy}
-    if isinstance(policy, Mapping) and not (logged.positions and set(policy) == set(logged.places)):
+    if isinstance(policy, Mapping) and not (logged.positions and Labels(logged.places).order(list(policy))):
         check_columns("policy", policy, logged)
         arrays = [isinstance(one, Sized) and not isinstance(one, str) for one in policy.values()]
         several = all(array or _is_one(one) for array, one in zip(arrays, policy.values(), strict=True))

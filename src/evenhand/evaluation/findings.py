@@ -96,7 +96,7 @@ def _wealth(many: Sequence[Sequence[Book]]) -> Callable[[float], Floats]:
     return lambda mean: np.array([wealth(mean) for wealth in each])
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(HasCard):
     """The value of a policy, from a log of another.
 
@@ -174,7 +174,7 @@ class Evaluation(HasCard):
         return Card("Evaluation", facts, [Table.of(self.weights, "Arms of the log")])
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Comparison(HasCard):
     """The evaluations of several policies on one log.
 

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
 MANY = 50
 """Rows per arm from which chances that were always the same are taken not to change."""
+SAME = 1e-6
+"""Relative difference up to which two columns state the same chance."""
 SILENCE = "if silence means a reward, such as 0, fill it in: without its row the value stands for the other rows alone"
 
 
@@ -165,7 +167,7 @@ def read_logged(
         places, at = positions_in(frame, position)
     every: Floats | None
     notes = () if order is None else _check_order(frame, order)
-    named = columns_by_arm(frame, propensity, arms)
+    named = columns_by_arm(frame, propensity, arms, codes)
     propensity = named if isinstance(named, Mapping) and len(named) == len(arms) else propensity
     if isinstance(propensity, Mapping):
         every, doubts = all_chances(frame, propensity, arms, codes)
@@ -293,14 +295,30 @@ def _check_drawn(chances: Floats, name: str) -> None:
         raise TableError(expected(f"column {name!r}", what, Wording("1 in every row"), hint))
 
 
-def columns_by_arm(frame: pd.DataFrame, given: Any, arms: Sequence[Label]) -> Any:
+def columns_by_arm(frame: pd.DataFrame, given: Any, arms: Sequence[Label], codes: Ints) -> Any:
     """Return the columns of the chances of all arms, `<column>_<arm>`, where a log has them beside the `column` of the
     drawn arm's that is given, or is named as an export names it, perhaps also of arms that were never drawn; else what
-    is given."""
+    is given.
+
+    Raises
+    ------
+    TableError
+        If the column that is given is another than that of the drawn arm in some row.
+    """
     before, known = EACH if given is None else f"{given}_", Labels(arms)
     named = [] if isinstance(given, Mapping) else [name for name in map(str, frame.columns) if name.startswith(before)]
     found = {known.label(name.removeprefix(before)): name for name in named}
-    return found if found.keys() >= set(arms) else given
+    if not found.keys() >= set(arms):
+        return given
+    if given in frame:
+        drawn = np.column_stack([numbers(frame, found[arm]) for arm in arms])[np.arange(len(codes)), codes]
+        other = np.flatnonzero(np.abs(numbers(frame, given) - drawn) > SAME * drawn)
+        if other.size:
+            row = other[0]
+            what = f"{drawn[row]:.6g}, as column {found[arms[codes[row]]]!r} has it for the arm of the row"
+            hint = "one of the columns is wrong: name the right ones, or leave the others out of the log"
+            raise TableError(expected(f"column {given!r}, row {row + 1}", what, float(frame[given].iloc[row]), hint))
+    return found
 
 
 def all_chances(

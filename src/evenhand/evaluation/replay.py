@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from evenhand.data.contexts import OWN_ROWS
 from evenhand.errors import ArgumentError, ContextError, UnknownArmError, Wording, expected, none_for
 from evenhand.evaluation.logged import Logged
 from evenhand.kernels.arrays import Floats, Ints
@@ -76,6 +77,9 @@ def read_learner(name: str, policy: Any, logged: Logged) -> Any:
     looks, contextual = bool(traits.contextual), logged.contexts is not None
     if looks and not contextual:
         raise ContextError(expected("contexts", f"columns or an array, as {type(policy).__name__} uses contexts", None))
+    if looks and traits.own_rows and logged.contexts is not None and logged.contexts.ndim == 2:
+        what = "an array (n_rows, n_arms, d), with a row for each arm"
+        raise ContextError(expected("contexts", what, Wording("one row for all arms"), OWN_ROWS))
     width = None if logged.contexts is None else logged.contexts.shape[-1]
     if looks and traits.dimension not in (None, width):
         raise ContextError(expected("contexts", f"{traits.dimension} numbers per row, as {name} has", width))

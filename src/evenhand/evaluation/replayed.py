@@ -85,7 +85,7 @@ def evaluate_learners(
     there = {name: [run for run in each if len(run.rewards) == rounds] for name, each in runs.items()}
     if settings.interval == "normal":
         for run in chain(*there.values()):
-            check_normal(run.rewards)
+            check_normal(run.rewards, np.ones(rounds))
     notes = _notes(logged, settings, rounds, lengths, min(map(len, there.values())), (sure, most, why))
     choices = 1 if settings.interval == "anytime" and settings.replays == 1 else len(lengths)
     error, last = (1 - settings.level) / choices, np.array([rounds])
@@ -215,7 +215,7 @@ def _bounds(rewards: Floats, error: float, interval: Interval, at: Ints) -> Floa
     means = np.cumsum(rewards, axis=1)[:, at - 1] / at
     squares = np.cumsum(rewards**2, axis=1)[:, at - 1] / at
     wide = norm.isf(error / 2) * np.sqrt(np.maximum(squares - means**2, 0.0).mean(axis=0) / at)
-    return np.column_stack([means.mean(axis=0) - wide, means.mean(axis=0) + wide])
+    return np.clip(np.column_stack([means.mean(axis=0) - wide, means.mean(axis=0) + wide]), 0.0, 1.0)
 
 
 def _evaluation(

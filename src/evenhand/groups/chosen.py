@@ -46,7 +46,7 @@ NAMED = 10
 """How many rows a sentence names."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Chosen(HasCard):
     """Who has the places by the records, and who once the gap between similar people is taken out.
 

@@ -206,6 +206,7 @@ class LinearThompson(Grouped):
         self.noise_scale = real("noise_scale", noise_scale, above=0)
         self.spread = None if spread is None else real("spread", spread, above=0)
         self.shared = yes_or_no("shared", shared)
+        self._traits = replace(self._traits, own_rows=self.shared)
         self.intercept = yes_or_no("intercept", intercept)
         self.draws = None if draws is None else whole("draws", draws, low=1, high=MOST_DRAWS)
         self.exploration = real("exploration", exploration, above=0, high=1)

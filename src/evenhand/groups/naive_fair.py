@@ -11,6 +11,7 @@ random arm.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -139,7 +140,7 @@ class NaiveFair(Grouped):
             bind(update, inner_update=inner._kernels.update),
             unknown_probability,
         )
-        self._learner = inner.fresh()
+        self._learner, self._traits = inner.fresh(), replace(self._traits, own_rows=inner._traits.own_rows)
         if self.inner is not None:
             self.inner = self._learner
         super().__init__(self.membership.arms, seed)

@@ -160,7 +160,7 @@ class LinUCB(KernelPolicy):
     Source: Russac, Vernade, Cappé (2019), Theorem 2: regret O(d^(2/3) variation^(1/3) T^(2/3)) up to logarithms.
     """
 
-    _traits = replace(KernelPolicy._traits, contextual=True, reward_range=(-math.inf, math.inf))
+    _traits = replace(KernelPolicy._traits, contextual=True, own_rows=True, reward_range=(-math.inf, math.inf))
     _kernels = Kernels(choose, update, rank=rank)
 
     def __init__(

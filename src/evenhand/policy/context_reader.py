@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evenhand.data.contexts import LARGEST, feature_columns, read_shown
 from evenhand.data.encoding import Encoder, Transformer, as_encoder
 from evenhand.errors import NOTHING, ArgumentError, ContextError, Wording, expected
 from evenhand.kernels.arrays import Floats
 from evenhand.policy.engine import NO_CONTEXTS
+from evenhand.policy.traits import Traits
 from evenhand.protocol import Label
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ class ContextReader:
 
     Parameters
     ----------
-    contextual : whether rounds show any.
+    traits : of the policy: whether rounds show any, scores of the arms in their place, and a row of each arm's own.
     features : the names of their columns, where a learner from elsewhere says them.
 
     Attributes
@@ -31,17 +32,18 @@ class ContextReader:
     encoder : what turns tables and dicts into numbers, None for numbers alone.
     """
 
-    def __init__(self, contextual: bool, features: Sequence[str] | None = None, dimension: int | None = None) -> None:
-        self.contextual = contextual
+    def __init__(self, traits: Traits, features: Sequence[str] | None = None) -> None:
+        self.contextual, self._own_rows = bool(traits.contextual), traits.own_rows
         self.columns: list[str] | None = None if features is None else list(features)
-        self.dimension: int | None = dimension if contextual else 0
+        self.dimension: int | None = (1 if traits.scored else None) if self.contextual else 0
         self.encoder: Encoder | Transformer | None = None
         self._expected = None if features is None else len(features)
 
     def read(self, contexts: object, arms: Sequence[Label]) -> tuple[Floats, list[str] | None]:
         """Return the contexts (n_arms, d) of a round, and the names of their columns."""
         if self.contextual:
-            return read_shown(contexts, arms, columns=self.columns, dimension=self.expected, encoder=self.encoder)
+            known: dict[str, Any] = {"columns": self.columns, "dimension": self.expected, "encoder": self.encoder}
+            return read_shown(contexts, arms, **known, own_rows=self._own_rows)
         if contexts is not None:
             hint = Wording("call ask()", shell="leave it out")
             raise ContextError(expected("contexts", "none: this policy sees no contexts", contexts, hint))

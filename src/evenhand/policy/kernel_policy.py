@@ -67,7 +67,7 @@ class KernelPolicy(AskTell, Parameters):
         self.arms = None if arms is None else arm_labels(arms)
         self.seed = draw_seed(seed)
         self._rewards = self._traits.reward_range or (-math.inf, math.inf)
-        self.contexts = ContextReader(bool(self._traits.contextual), self._features, 1 if self._traits.scored else None)
+        self.contexts = ContextReader(self._traits, self._features)
         if self.arms is not None and self.dimension is not None:
             self._start()
 
@@ -122,8 +122,8 @@ class KernelPolicy(AskTell, Parameters):
         Parameters
         ----------
         contexts : for a contextual policy, one row of numbers per arm, as an array (n_arms, d) or a data frame; or one
-            row that all arms share, as numbers (d,) or (1, d), a dict or a data frame of one row. With an encoder, see
-            `encode_with`, tables and dicts may hold text.
+            row that all arms share, as numbers (d,) or (1, d), a dict or a data frame of one row, where the policy
+            learns each arm separately. With an encoder, see `encode_with`, tables and dicts may hold text.
         available : the labels of the arms that are on offer in this round, where not all are; order and repeats make no
             difference.
         scores : for `Scores`, alone or as the learner of a policy, in the place of contexts and offer: a dict arm ->
@@ -453,10 +453,10 @@ class KernelPolicy(AskTell, Parameters):
         Examples
         --------
         >>> from evenhand import Encoder
-        >>> from evenhand.learners import LinUCB
-        >>> policy = LinUCB(arms=["tea", "coffee"]).encode_with(Encoder({"day": ["week", "Sunday"]}))
+        >>> from evenhand.groups import TopInterval
+        >>> policy = TopInterval({"ann": "F", "bob": "M"}).encode_with(Encoder({"day": ["week", "Sunday"]}))
         >>> policy.ask({"day": "Sunday"}).arm
-        'tea'
+        'ann'
         """
         self.contexts.encode_with(encoder, type(self).__name__)
         return self

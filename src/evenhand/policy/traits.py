@@ -46,6 +46,7 @@ class Traits:
     plays : how many arms it plays in a round.
     retired : the arms that are no longer on offer.
     contextual : whether it sees contexts; None where it does not say.
+    own_rows : whether each arm must be shown a row of its own, as the policy learns one regression for all of them.
     scored : the lowest and the highest of the scores that `ask` takes, by which somebody's own model ranks the arms,
         infinite where they only rank; None where it takes none.
     dimension : of the contexts, None before it is known.
@@ -76,6 +77,7 @@ class Traits:
     plays: int = 1
     retired: tuple[Label, ...] = ()
     contextual: bool | None = None
+    own_rows: bool = False
     scored: tuple[float, float] | None = None
     dimension: int | None = None
     reward_range: tuple[float, float] | None = None

@@ -45,7 +45,7 @@ FROM_LOG = (
 )
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Price(HasCard):
     """What a promise costs in the long run, in reward a round, against playing the best arms always.
 

@@ -86,7 +86,7 @@ class KernelProposer:
             learner.contexts.encoder,
         )
         self.ranks, self.sees_ticket = learner._kernels.rank is not None, learner._sees_ticket
-        self.scored = traits.scored
+        self.scored, self.own_rows = traits.scored, traits.own_rows
 
     def takes_new_arms(self, arms: tuple[Label, ...]) -> bool:
         """Return whether one more arm can join these."""
@@ -125,7 +125,7 @@ class KernelProposer:
 class PythonProposer:
     """A learner from elsewhere: any object that can choose an arm and be told its reward."""
 
-    compiled, ranks, sees_ticket, scored, encoder = False, True, False, None, None
+    compiled, ranks, sees_ticket, own_rows, scored, encoder = False, True, False, False, None, None
     arrays = NoLearner(np.zeros(0)), NoLearner(np.zeros(0))
     warned = False
     """Whether a warning has said that it was not heard."""

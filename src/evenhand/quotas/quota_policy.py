@@ -111,7 +111,7 @@ class QuotaPolicy(KernelPolicy):
         self._proposer: Proposer = under
         sees, pays = under.contextual, under.reward_range
         self._traits = replace(self._traits, compiled=under.compiled, contextual=sees, reward_range=pays)
-        self._traits = replace(self._traits, scored=under.scored)
+        self._traits = replace(self._traits, scored=under.scored, own_rows=under.own_rows)
         self._traits, self._features = replace(self._traits, defers_refusals=self._must_hold()), under.features
         self._bind_kernels()
         super().__init__(promise.arms, seed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evenhand import registry
@@ -121,10 +121,12 @@ def check_limits(limits: Mapping[str, Any], described: dict[str, Any]) -> None:
             raise ArgumentError(expected(f"--{name[:-1]}", hint, described.get("policy")))
 
 
-def check_kept(shares: str, policies: Iterable[Any]) -> None:
-    """Refuse shares that none of the policies keeps: they would say nothing."""
-    if shares and all(traits_of(policy).promise is None for policy in policies):
-        raise ArgumentError(expected("--shares", "a --policy that keeps shares, such as fair-ucb", Wording("none")))
+def check_kept(shares: str, policies: Mapping[str, Any]) -> None:
+    """Refuse shares that none of the policies, by their names, keeps: they would say nothing."""
+    if shares and all(traits_of(policy).promise is None for policy in policies.values()):
+        what, got = "a --policy that keeps shares, such as fair-ucb", Wording(" and ".join(policies))
+        hint = "deadline-learn+LEARNER keeps them with a learner such as thompson; name both to compare them"
+        raise ArgumentError(expected("--shares", what, got, hint))
 
 
 def group_settings(takes: Mapping[str, Any], world: Any, horizon: int) -> dict[str, Any]:

@@ -18,11 +18,12 @@ from sqlalchemy import Connection
 from evenhand.errors import ArgumentError, ErasedError, EvenhandError, Wording, expected
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.rehearsal import compile_ahead
+from evenhand.policy.traits import traits_of
 from evenhand.processes import is_left_held, renew_in_child
 from evenhand.studies.log.codec import now
 from evenhand.studies.log.durations import read_expiry
 from evenhand.studies.log.log import Log
-from evenhand.studies.log.operations import Arguments, Operation
+from evenhand.studies.log.operations import Arguments, Ask, Operation
 from evenhand.studies.log.replay import Replay
 from evenhand.studies.log.snapshots import latest_replay, mark_version, only_snapshot, save_latest, take_snapshot
 from evenhand.studies.log.subjects import Erasure, Subjects
@@ -51,7 +52,7 @@ class LivePolicy:
         self._store, self._log, self._number_of = store, log, number_of
         self.lock = threading.RLock()
         self.seen: Replay | None = None
-        self._added = False
+        self._added = self._asked = False
         renew_in_child(self, LivePolicy._forked)
 
     # ------------------------------------------------------------------ what it is
@@ -97,6 +98,7 @@ class LivePolicy:
     def run(self, operations: Sequence[Operation], *, whole: bool = False) -> list[Any]:
         """Run operations in one transaction, and return the outcome or the refusal of each; with `whole`, the first
         refusal is raised and undoes all."""
+        self._rehearse(operations)
         with self.lock, self.writing() as (connection, replay):
             before = replay.sequence
             transaction = self.transaction(connection, replay)
@@ -113,6 +115,19 @@ class LivePolicy:
                 save_latest(replay, connection, self._log.study, now())
             transaction.write()
             return outcomes
+
+    def _rehearse(self, operations: Sequence[Operation]) -> None:
+        """Rehearse the first ask of a learner from elsewhere, which loads its library and compiles the rule around it:
+        that may take a minute, in which no other writer must wait."""
+        first = next((one for one in operations if isinstance(one, Ask)), None)
+        with self.lock:
+            if first is None or self._asked:
+                return
+            replay, self._asked = self._now_or_earlier(), True
+            policy = replay.policy
+            if isinstance(policy, KernelPolicy) and not traits_of(policy).compiled:
+                with suppress(EvenhandError):  # the ask itself is refused in its turn
+                    replay.rehearse("ask", replay.arguments.validate_ask(first.given, policy))
 
     @contextmanager
     def writing(self) -> Iterator[tuple[Connection, Replay]]:
