@@ -67,6 +67,10 @@ def test_rules_inside_rules_name_their_columns_in_any_order():
     [
         ({"y": {"0": 1, "1": 0}}, "candidates: expected rules by columns that 't' does not change, got 'y'"),
         ({"x": {"0": 1}}, "an entry for each state of 'x'.*none for 1"),
+        (
+            {"x": {"under 1": 1, "1 or more": 0}},
+            "got 'under 1'.*; the states are no bands: group them first, --cut COLUMN=",
+        ),
         ({"x": {"0": 1, "1": {"x": {"0": 1, "1": 1}}}}, "each once.*got 'x'"),
     ],
 )
@@ -92,6 +96,9 @@ def test_a_rule_that_can_be_read_in_two_ways_is_refused_with_both_spellings():
     assert f"write {ways[0]} for a rule by 'x', or {ways[1]} for one lottery for all" in str(refused.value)
     read = Problem(**asked, candidates=[1, *ways]).tables[1:, :, 1].tolist()
     assert read == [[0, 1], [1, 1]]
+    for shares, total in (({"0": 0.6, "1": 0.5}, 1.1), ({"1": 0.6}, 0.6)):
+        with pytest.raises(ArgumentError, match=f"expected rows that sum to one, got {total};"):
+            Problem(**asked, candidates=[1, shares])
     clear = Problem(**asked, candidates=[{"x": {"1": 1, "0": 0}}, {"1": 0.5, "0": 0.5}, {"1": 0, "0": 0}])
     assert clear.tables[..., 1].tolist() == [[0, 1], [0.5, 0.5], [0, 0]]
 

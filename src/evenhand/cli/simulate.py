@@ -114,7 +114,7 @@ def simulate(
     learn : A log, such as that of --data, that every learner has learned from when its first round begins.
     delay : Rounds until a reward arrives: 50, one of 0,3,12 drawn each round, or geometric:MEAN.
     missing : The probability that a reward never arrives.
-    control : An arm of 0/1 rewards; each simulated trial is analysed as `evenhand effects` does, also of equal allocation.
+    control : An arm of 0/1 rewards; each trial, and equal allocation, is analysed as `evenhand effects` does.
     rounds : The number of rounds in each replication.
     replications : The number of independent replications.
     seed : The seed; by default drawn and shown.
