@@ -3,6 +3,7 @@
 import json
 
 import pandas as pd
+from scipy.stats import binomtest
 
 from evenhand.errors import ArgumentError
 from tests.cli.shell import answer, cells, refused
@@ -20,12 +21,19 @@ def test_a_plan_states_each_arm_and_each_trial(tmp_path):
     means = [f"{one.mean:.4g} +- {one.standard_error:.2g}" for one in written.drop(columns="level").itertuples()]
     assert rows["plays"][1:] == means  # too wide for a screen, so it is turned
     assert rows["shown to differ"][1] == "-"
+    coverage = pd.read_csv(tmp_path / "characteristics.csv").query("policy == @LOTTERY[1] and variable == 'coverage'")
+    assert coverage["standard_error"].tolist()[1:] == [0.0]  # 3 of 3: an error of 0 would say too much
+    low = binomtest(3, 3).proportion_ci(0.95, "exact").low
+    assert rows["coverage"][2] == f"1 ({low:.2g} to 1)"
     assert "\nucb1: no arm could be compared with the control. That takes" in printed
     assert f"\n{LOTTERY[1]}: no arm could" not in printed
     body = json.loads(answer(*PLAN, *LOTTERY, *NAMED, "--json"))
     assert body["missing"] == 0.1
     found = pd.DataFrame(body["characteristics"])
-    assert found[found.variable == "patients"].groupby("policy")["mean"].sum().tolist() == [60, 60]
+    assert found[found.variable == "patients"].groupby("policy")["mean"].sum().tolist() == [60, 60, 60]
+    equal = found[(found.policy == "equal allocation") & (found.arm == "new")].set_index("variable")
+    assert abs(equal.loc["patients", "mean"] - 30) < 4 * (60 / 4 / 3) ** 0.5
+    assert 0 < equal.loc["width", "mean"] < 1
     certain = found[(found.policy == "ucb1") & found.variable.isin(["shown", "coverage", "any_shown"])]
     assert certain["mean"].isna().all()
 

@@ -292,6 +292,40 @@ def test_chances_that_were_not_those_of_the_draws_are_doubted():
     assert len(doubted[1]) == 2
 
 
+def noted(log):
+    return [note for note in eh.effects(log, control="control", propensity="p").notes if "would miss about" in note]
+
+
+def test_outcomes_that_one_arm_misses_are_named():
+    """Every outcome of "A" that is 0 may be lost: expected is the arm's share of all missing ones, by a plain loop."""
+    log = drawn(6, n=2000, missing=0.1)
+    random = np.random.default_rng(1)
+    log.loc[(log["arm"] == "A") & (log["reward"] == 0) & (random.random(len(log)) < 0.5), "reward"] = np.nan
+    part, mean = log["reward"].isna().mean(), 0.0
+    for row in log.itertuples():
+        mean += part * (row.arm == "A") + (math.isnan(row.reward) - part) * row.p_A
+    lost = log[log["arm"] == "A"]["reward"].isna().sum()
+    about = f"Arm 'A' misses {lost} outcomes where regardless of the arm it would miss about {mean:,.1f}: its effect"
+    assert any(note.startswith(about) for note in noted(log))
+    waiting = log.assign(status=np.where(log["reward"].isna(), "open", "told"))
+    assert noted(waiting) == []
+    assert noted(waiting.assign(status=waiting["status"].replace("open", "forgotten"))) == noted(log)
+
+
+def test_what_is_missing_regardless_of_the_arm_is_seldom_named():
+    """A learner whose chances move, and outcomes of which the early ones are missing more: 1 in 1,000 is named."""
+    named, random = 0, np.random.default_rng(8)
+    for _ in range(300):
+        log = drawn(int(random.integers(1 << 31)), rates=(0.3, 0.3, 0.3), missing=0.0)
+        late = np.sort(log[["p_control", "p_A", "p_B"]], axis=0)
+        log[["p_control", "p_A", "p_B"]] = late / late.sum(axis=1, keepdims=True)
+        codes = (random.random((len(log), 1)) > log[["p_control", "p_A", "p_B"]].cumsum(axis=1)).sum(axis=1)
+        log["arm"] = np.array(["control", "A", "B"])[codes]
+        log.loc[random.random(len(log)) < np.linspace(0.6, 0.0, len(log)), "reward"] = np.nan
+        named += bool(noted(log))
+    assert named <= 3
+
+
 def test_an_arm_without_a_comparison_says_so_and_few_outcomes_too():
     log = pd.DataFrame({"arm": ["a", "b"] * 30 + ["c"] * 3, "reward": [0, 1] * 30 + [1] * 3})
     log = log.assign(p_a=[0.5] * 60 + [0] * 3, p_b=[0.5] * 60 + [0] * 3, p_c=[0.0] * 60 + [1] * 3)

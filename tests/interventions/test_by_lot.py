@@ -11,6 +11,7 @@ from scipy.stats import ttest_1samp
 from evenhand.errors import ArgumentError, EvenhandError, TableError
 from evenhand.interventions import CSR, CausalModel, Problem
 from evenhand.interventions.arms import by_arm, group_sizes, state_sizes
+from evenhand.interventions.posterior import Posterior
 from evenhand.saving import state
 from tests.interventions.examples import call
 
@@ -66,6 +67,10 @@ def test_rules_inside_rules_name_their_columns_in_any_order():
     [
         ({"y": {"0": 1, "1": 0}}, "candidates: expected rules by columns that 't' does not change, got 'y'"),
         ({"x": {"0": 1}}, "an entry for each state of 'x'.*none for 1"),
+        (
+            {"x": {"under 1": 1, "1 or more": 0}},
+            "got 'under 1'.*; the states are no bands: group them first, --cut COLUMN=",
+        ),
         ({"x": {"0": 1, "1": {"x": {"0": 1, "1": 1}}}}, "each once.*got 'x'"),
     ],
 )
@@ -91,6 +96,9 @@ def test_a_rule_that_can_be_read_in_two_ways_is_refused_with_both_spellings():
     assert f"write {ways[0]} for a rule by 'x', or {ways[1]} for one lottery for all" in str(refused.value)
     read = Problem(**asked, candidates=[1, *ways]).tables[1:, :, 1].tolist()
     assert read == [[0, 1], [1, 1]]
+    for shares, total in (({"0": 0.6, "1": 0.5}, 1.1), ({"1": 0.6}, 0.6)):
+        with pytest.raises(ArgumentError, match=f"expected rows that sum to one, got {total};"):
+            Problem(**asked, candidates=[1, shares])
     clear = Problem(**asked, candidates=[{"x": {"1": 1, "0": 0}}, {"1": 0.5, "0": 0.5}, {"1": 0, "0": 0}])
     assert clear.tables[..., 1].tolist() == [[0, 1], [0.5, 0.5], [0, 0]]
 
@@ -125,11 +133,35 @@ def test_more_is_a_range_with_its_group_and_never_beyond_ten_times_the_data():
     found = few.best(float(gaps[1]) + 0.05)
     assert found.status == "not_shown"
     assert "over the middle half of what is probable" in found.notes[0]
-    spread = few.means.var(0)
+    lead = (few.means[:, 0] - few.means[:, 1]) * few.problem.cells.prior
+    spread = np.array([*few.means.var(0), lead.var(0)])
     shares = spread / spread.sum(1, keepdims=True)
     assert any(f"{share:.0%} of what is unknown" in found.notes[0] for share in shares.max(1))
     close = few.best(float(gaps.max()))
     assert close.notes[0].startswith("Not by data like these: ten times as many rows would not show the answer")
+
+
+@pytest.mark.parametrize(
+    ("gap", "told"),
+    [
+        (0.0, "the outcomes of 'none' and 'all' are too nearly alike. Most is to be learned from people with s = 1"),
+        (0.3, "the gap of 'none' is too near the tolerance 0.3. Most is to be learned from people with s = 1"),
+    ],
+)
+def test_the_obstacle_is_what_keeps_the_answer_from_being_shown(gap, told):
+    """By crafted draws: 'by x' has the gap that is nearest to the tolerance and no chance; two others have one."""
+    posed = problem(candidates={"all": 1, "none": 0, "by x": BY_X}, smoothing=1.0)
+    random = np.random.default_rng(5)
+    means = np.full((4000, 3, 2), 0.5) + random.normal(0.0, [[0.01, 0.02]], (4000, 3, 2))
+    means[:, 1] += [0.0005 + gap, 0.0005]
+    means[:, 2] -= [0.4, 0.1]
+    drawn = Posterior(posed, means @ posed.cells.prior, means, (means.mean(0) @ posed.cells.prior, means.mean(0)))
+    found = drawn.best(0.3)
+    nearest = (found.table["fair"] - 0.5).abs()
+    assert nearest["by x"] < 0.05
+    assert found.notes[0].split("because ")[1].startswith(told)
+    apart = (means[:, 0] - means[:, 1]) * posed.cells.prior if gap == 0.0 else means[:, 1]
+    assert f"{apart.var(0)[1] / apart.var(0).sum():.0%} of what is unknown of the " in found.notes[0]
 
 
 # ---------------------------------------------------------------------- in a shell

@@ -77,6 +77,24 @@ def test_an_answer_that_hangs_on_the_prior_says_so(folder):
     assert said.startswith("It is not shown which rule is the best fair one; the best guess is 'high' (probability")
 
 
+def test_estimates_that_hang_on_the_prior_say_so(folder):
+    """Cured are 4 of 4 by "high" and 60 of 80 by "low". A prior that weighs w makes that (4 + w/2) / (4 + w) and
+    (60 + w/2) / (80 + w), whose order w = 20 turns: 0.58 and 0.70. The answer is the same whatever the draws."""
+    cells = pd.DataFrame({"sex": ["f", "m"] * 2, "dose": ["low", "low", "high", "high"], "count": [40, 40, 2, 2]})
+    people = cells.loc[np.repeat(range(4), cells["count"]), ["sex", "dose"]]
+    cured = np.concatenate([np.arange(40) < 30, np.arange(40) < 30, np.arange(2) < 2, np.arange(2) < 2])
+    people.assign(cured=np.where(cured, "yes", "no")).to_csv("people.csv", index=False)
+    (folder / "rules.json").write_text(json.dumps({"low": "low", "high": "high"}))
+    asked = f'people.csv --edges "sex -> dose -> cured" {ROLES} --values no=0,yes=1 --tolerance 0.15'
+    for seed in (1, 2, 3):
+        said = " ".join(call(f"{asked} --smoothing 20 --seed {seed}").split())
+        assert "'low' has the highest chance" not in said.partition("The estimates hang")[0]
+        for weight in ("0.1", "2"):
+            changed = "'high' has the highest chance of cured = yes and 'high' is the best fair rule if they are exact."
+            assert f"The estimates hang on the prior. With --smoothing {weight}, {changed}" in said
+        assert "The estimates hang" not in " ".join(call(f"{asked} --smoothing 1 --seed {seed}").split())
+
+
 def test_of_many_gaps_the_largest_is_printed(folder):
     people = pd.read_csv("people.csv")
     people["sex"] = np.array(["a", "b", "c", "d"])[np.arange(len(people)) % 4]

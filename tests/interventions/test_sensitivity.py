@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import linprog
 
 from evenhand.errors import ArgumentError
 from evenhand.interventions import CausalModel, Problem, SimulatedTrial
@@ -112,6 +113,42 @@ def test_of_many_values_the_intervals_stand_for_the_program():
     assert (wide[0] <= tight[0] + 1e-9).all()
     assert (wide[0] < tight[0] - 1e-6).any()
     assert (wide[1] >= tight[1] - 1e-9).all()
+
+
+@pytest.mark.parametrize("strength", [1.1, 1.6, 4.0])
+def test_of_a_measured_outcome_the_spread_of_each_cell_limits_what_a_cause_can_do(strength):
+    """The ranges hold those of the recorded outcomes of the cells, and no law of their means and variances goes on."""
+    random = np.random.default_rng(3)
+    frame = pd.DataFrame(random.integers(2, size=(4000, 2)), columns=["s", "t"])
+    frame["y"] = random.normal(10.0 + frame["s"] + 2.0 * frame["t"], 1.0 + frame["t"])
+    frame.loc[0, "y"], frame.loc[1, "y"] = -50.0, 70.0
+    model = CausalModel.fit(frame, "s -> t -> y, s -> y", 1e-6, measured="y")
+    posed = Problem(model, intervene="t", sensitive="s", outcome="y", candidates={"now": None, "all": 1})
+    found = posed.sensitivity(tolerance=30.0).range(strength).loc["all"]
+    prior, share, ends = frame["s"].value_counts(normalize=True), frame.groupby("s")["t"].mean(), []
+    for s in (0, 1):
+        cell = frame[(frame["s"] == s) & (frame["t"] == 1)]["y"]
+        law = np.full(len(cell), 1.0 / len(cell))
+        recorded = twin.tilted_mean(law, cell.to_numpy(), strength, True) - cell.mean()
+        limit = moved_mean(cell.mean(), cell.std(), cell.mean() + np.linspace(-30, 30, 1201), strength)
+        ends.append(prior[s] * (1.0 - share[s]) * np.array([recorded, limit]))
+    recorded, limit = sum(ends)
+    assert recorded <= found["outcome_high"] - found["outcome"]
+    assert found["outcome_high"] - found["outcome"] == pytest.approx(limit, rel=0.03)
+    groups = posed.sensitivity(tolerance=30.0, between=("S", "Y")).range(strength).loc["all"]
+    law = frame[frame["t"] == 1].groupby("s")["y"].std()
+    widths = (strength - 1.0) / strength**0.5 * sum((1.0 - prior[s]) * law[s] for s in (0, 1))
+    assert groups["gap_high[0, 1]"] - groups["gap[0, 1]"] == pytest.approx(widths, rel=0.03)
+
+
+def moved_mean(mean, deviation, grid, strength):
+    """Return by how much a cause may raise a mean at most: the best of all laws on a grid with this mean and deviation,
+    and of all ways to give the weight `strength` to 1 / (strength + 1) of their mass, by a linear program."""
+    heavy, one = np.repeat([1.0, 0.0], grid.size), np.ones(2 * grid.size)
+    y = np.tile(grid - mean, 2)
+    kept = np.stack([one, heavy, y, y**2])
+    right = [1.0, 1.0 / (strength + 1.0), 0.0, deviation**2]
+    return -linprog(-np.where(heavy, strength, 1.0 / strength) * y, A_eq=kept, b_eq=right).fun
 
 
 @pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)

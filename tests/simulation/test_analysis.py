@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binomtest
 
 import evenhand as eh
 from evenhand.errors import ArgumentError
@@ -66,7 +67,10 @@ def test_operating_characteristics_are_those_counted_from_the_logs(trials):
         assert mean["bias", arm] == pytest.approx(np.mean([row.difference - effect for row in rows]))
         assert mean["coverage", arm] == pytest.approx(np.mean([row.low <= effect <= row.high for row in rows]))
         assert mean["width", arm] == pytest.approx(np.mean([row.high - row.low for row in rows]))
-    assert np.isnan(mean["shown", "control"])
+        covered = [row.low <= effect <= row.high for row in rows if not np.isnan(row.low)]
+        ends = binomtest(sum(covered), len(covered)).proportion_ci(0.95, "exact")
+        assert table.loc[("coverage", arm), ["low", "high"]].tolist() == pytest.approx([ends.low, ends.high])
+    assert np.isnan(table.loc[("shown", "control"), ["mean", "low", "high"]].to_numpy(float)).all()
     whole = table.reset_index().set_index("variable")["mean"]
     assert whole["successes"] == pytest.approx(float(history.reward[0, :, -1].mean()))
     assert whole["successes_equal"] == pytest.approx(80 * np.mean([*RATES.values()]))

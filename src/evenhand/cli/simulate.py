@@ -31,7 +31,7 @@ from evenhand.cli.options import FORM, JSON, Options
 from evenhand.cli.output import as_json, folder, picture_formats, print_text, say_notes, table
 from evenhand.cli.price import BY_CONTEXTS, known_price, price_body, say_price
 from evenhand.cli.simulation_report import arms_table, origin_of, policy_rows, show_policies, write_files
-from evenhand.cli.trial_plan import analysis_of, show_plan
+from evenhand.cli.trial_plan import analysis_of, beside_equal, show_plan
 from evenhand.data.tables import column, numbers
 from evenhand.errors import ArgumentError, expected, expected_one_of
 from evenhand.policy.traits import traits_of
@@ -113,7 +113,7 @@ def simulate(
     learn : A log, such as that of --data, that every learner has learned from when its first round begins.
     delay : Rounds until a reward arrives: 50, one of 0,3,12 drawn each round, or geometric:MEAN.
     missing : The probability that a reward never arrives.
-    control : An arm of 0/1 rewards; each simulated trial is analysed as `evenhand effects` does: power, type I error.
+    control : An arm of 0/1 rewards; each trial, and equal allocation, is analysed as `evenhand effects` does.
     rounds : The number of rounds in each replication.
     replications : The number of independent replications.
     seed : The seed; by default drawn and shown.
@@ -144,7 +144,7 @@ def simulate(
     offers = None if log is None else _offers_of(log)
     rounds = rounds if offers is None else min(rounds, len(offers))
     history = eh.simulate(
-        policies,
+        beside_equal(policies, control),
         played,
         rounds=rounds,
         offers=offers,

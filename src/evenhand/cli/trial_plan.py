@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from evenhand.cli.output import print_text, table
 from evenhand.errors import ArgumentError, expected
 from evenhand.labels import Labels
+from evenhand.learners import EpsilonGreedy
 from evenhand.quotas import BernoulliArms
-from evenhand.trials.operating import effects_on
+from evenhand.trials.operating import YES_OR_NO, effects_on
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,11 +25,12 @@ OF_ARMS = {
     "width": "width",
 }
 OF_TRIALS = {"successes": "successes", "successes_equal": "if shared equally", "any_shown": "P(any arm shown)"}
+EQUAL = "equal allocation"
 NOTE = (
     "An arm is shown to differ from the control by its p-value, adjusted for all arms by Holm's method, at 0.05: how "
     "often is the power where its rate differs, and the type I error where it does not. Bias, coverage and width are "
-    "those of the effect and its 95 % interval. After +- stands the standard error of the simulation, which more "
-    "--replications lower."
+    "those of the effect and its 95 % interval. After +- stands the standard error of the simulation, and where all "
+    "trials agree its 95 % interval; more --replications narrow both."
 )
 
 COMPARED = (
@@ -53,13 +56,15 @@ def analysis_of(control: str, world: Any) -> Any:
     return effects_on(world.arms[place])
 
 
+def beside_equal(policies: dict[str, Any], control: str) -> dict[str, Any]:
+    """Return the policies of a planned trial, and equal allocation, by which they are judged."""
+    return {**policies, EQUAL: EpsilonGreedy(1.0)} if control else policies
+
+
 def show_plan(found: pd.DataFrame, replications: int) -> None:
     """Print a table of the arms under each policy, one of the trials, and what the numbers are."""
     known = found[found["mean"].notna()].to_dict("records")
-    shown = {
-        (one["policy"], one["arm"], one["variable"]): f"{one['mean']:.4g} +- {one['standard_error']:.2g}"
-        for one in known
-    }
+    shown = {(one["policy"], one["arm"], one["variable"]): _with_error(one) for one in known}
     for policy in dict.fromkeys(found["policy"]):
         arms = dict.fromkeys(arm for of, arm, name in shown if of == policy and name in OF_ARMS)
         rows = [[arm, *(shown.get((policy, arm, name)) for name in OF_ARMS)] for arm in arms]
@@ -70,3 +75,14 @@ def show_plan(found: pd.DataFrame, replications: int) -> None:
     for of in [row[0] for row in rows if (row[0], "any_shown") not in trials]:
         print_text(f"{of}: no arm could be compared with the control. {COMPARED}")
     print_text(NOTE)
+
+
+def _with_error(one: Mapping[Any, Any]) -> str:
+    """Return a mean with its standard error, or with its interval where this is 0 and the trials said yes or no.
+
+    >>> _with_error({"variable": "shown", "mean": 0.0, "standard_error": 0.0, "low": 0.0, "high": 0.0596})
+    '0 (0 to 0.06)'
+    """
+    if one["variable"] in YES_OR_NO and not one["standard_error"]:
+        return f"{one['mean']:.4g} ({one['low']:.2g} to {one['high']:.2g})"
+    return f"{one['mean']:.4g} +- {one['standard_error']:.2g}"

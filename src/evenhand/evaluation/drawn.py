@@ -29,13 +29,15 @@ NUMERIC = "effects of outcomes on another scale are not measured yet; make them 
 
 class Drawn(NamedTuple):
     """The arms that were drawn, their labels, codes (n_rows,) and chances (n_rows, n_arms), the outcomes (n_rows,), nan
-    where none is known, whether one may still come, and what is to be known of the chances."""
+    where none is known, whether one may still come, whether one is missing, as far as the log tells these apart, and
+    what is to be known of the chances."""
 
     arms: tuple[Label, ...]
     codes: Ints
     chances: Floats
     outcomes: Floats
     open: Bools
+    missing: Bools
     notes: tuple[str, ...]
 
 
@@ -64,10 +66,11 @@ def read_drawn(log: Any, arm: str, reward: str, propensity: Any) -> tuple[Drawn,
     known = (*arms, *(label for label in columns if label not in Labels(arms)))
     every, notes = all_chances(frame, columns, known, codes)
     outcomes = _outcomes(frame, reward)
-    open_ = np.isnan(outcomes)
+    open_ = missing = np.isnan(outcomes)
     if "status" in frame and frame["status"].isin(STATUSES).all():
-        open_ &= frame["status"].eq("open").to_numpy()
-    return Drawn(arms, codes, every[:, : len(arms)], outcomes, open_, notes), frame
+        waiting = frame["status"].eq("open").to_numpy()
+        open_, missing = open_ & waiting, missing & ~waiting
+    return Drawn(arms, codes, every[:, : len(arms)], outcomes, open_, missing, notes), frame
 
 
 def _of_study(frame: pd.DataFrame, arms: tuple[Label, ...], codes: Ints) -> pd.DataFrame:

@@ -252,14 +252,29 @@ def _rare(outcomes: Floats) -> bool:
 
 
 def _doubts(read: Drawn) -> Iterator[str]:
-    """Yield which arms were drawn so much more often or seldom than the chances say that these are doubted."""
+    """Yield which arms were drawn so much more often or seldom than the chances say that these are doubted, or else
+    which miss so many or few outcomes that these are not missing regardless of the arm."""
+    plays = np.bincount(read.codes, minlength=len(read.arms))
+    lost = np.bincount(read.codes[read.missing], minlength=len(read.arms))
+    doubted = _excesses(read, np.ones(len(read.codes)))
+    for code, excess in doubted:
+        yield (
+            f"Arm {read.arms[code]!r} was drawn {plays[code]:,} times where its chances sum to "
+            f"{plays[code] - excess:,.1f}: they may be those of another rule, or rows may be missing."
+        )
+    for code, excess in [] if doubted else _excesses(read, read.missing - read.missing.mean()):
+        yield (
+            f"Arm {read.arms[code]!r} misses {lost[code]:,} outcomes where regardless of the arm it would miss about "
+            f"{lost[code] - excess:,.1f}: its effect may be wrong."
+        )
+
+
+def _excesses(read: Drawn, weights: Floats) -> list[tuple[int, float]]:
+    """Return the arms that were drawn far more often or seldom than their chances say, in rows of these weights, which
+    the draws must not change, and by how much."""
     from scipy.stats import norm
 
-    plays, stated = np.bincount(read.codes, minlength=len(read.arms)), read.chances.sum(axis=0)
-    errors = np.sqrt((read.chances * (1 - read.chances)).sum(axis=0))
-    for label, had, mean, error in zip(read.arms, plays, stated, errors, strict=True):
-        if abs(had - mean) > norm.isf(ERROR / 2 / len(plays)) * error + 1.0:
-            yield (
-                f"Arm {label!r} was drawn {had:,} times where its chances sum to {mean:,.1f}: they may be those of "
-                "another rule, or rows may be missing."
-            )
+    excess = np.bincount(read.codes, weights, len(read.arms)) - weights @ read.chances
+    errors = np.sqrt(weights**2 @ (read.chances * (1 - read.chances)))
+    unlikely = np.abs(excess) > norm.isf(ERROR / 2 / len(excess)) * errors + 1.0
+    return [(int(code), float(excess[code])) for code in np.flatnonzero(unlikely)]

@@ -6,12 +6,14 @@ v, whose mean is m,
 
     E[Y_v | x, z] lies in e m + (1 - e) [q-, q+],
 
-where for q+ the top 1/(L + 1) of Y's mass weighs L and the rest 1/L, and for q- the bottom. These means depend on S
-only through x and z, so that outcomes, gaps and leads are sums of them with ONE weight each, over all values of
-S; which means are jointly possible is said below. The deployed candidate is observed with the effect of the cause,
-and does not move. For a cause of S and Y the same intervals hold with e = P(S = s), for each candidate, the law of Y
-being that of a candidate under S = s; then outcomes, in which S comes as it does, do not move, and gaps do. What one
-cause can do to several candidates at once may be less: those ranges are on the safe side.
+where for q+ the top 1/(L + 1) of Y's mass weighs L and the rest 1/L, and for q- the bottom. Weights in [1/L, L] whose
+mean is 1 have a standard deviation of at most (L - 1) / sqrt(L), and the mean moves by their covariance with Y, so by
+at most (L - 1) / sqrt(L) standard deviations of Y: of a measured Y, of which the two ends are the law, this is less.
+These means depend on S only through x and z, so that outcomes, gaps and leads are sums of them with ONE weight each,
+over all values of S; which means are jointly possible is said below. The deployed candidate is observed with the effect
+of the cause, and does not move. For a cause of S and Y the same intervals hold with e = P(S = s), for each candidate,
+the law of Y being that of a candidate under S = s; then outcomes, in which S comes as it does, do not move, and gaps
+do. What one cause can do to several candidates at once may be less: those ranges are on the safe side.
 
 Source: Z. Tan, "A Distributional Approach for Causal Inference Using Propensity Scores" (2006), the model; J. Dorn, K.
 Guo, "Sharp Sensitivity Analysis for Inverse Propensity Weighting via Quantile Balancing" (2023), the ends.
@@ -27,8 +29,8 @@ exactly those of weights w_j and masses g_jzvl >= 0 with
     E[Y_v | x, z] = sum_jl l g_jzvl.
 
 With two values of V the weights are fixed, and every mean may be anywhere in e m + (1 - e) [q-, q+] at once; with more
-these intervals are wider than the joint range. Above six values there are too many vertices, and the
-intervals are used instead.
+these intervals are wider than the joint range. Above six values there are too many vertices, and of a
+measured outcome no law is known: there the intervals are used instead.
 """
 
 from __future__ import annotations
@@ -164,6 +166,7 @@ class Confounding(NamedTuple):
     Attributes
     ----------
     law : (X, Z, V, Y states) the observed law of the outcome behind each mean.
+    spread : (X, Z, V) the standard deviation of that outcome.
     shares : (X, V) the share e of people of whom the mean is observed.
     scores : (Y states,) the outcome's numbers, scaled to [0, 1].
     outcomes : (K,) the candidates' outcomes.
@@ -172,6 +175,7 @@ class Confounding(NamedTuple):
     """
 
     law: Floats
+    spread: Floats
     shares: Floats
     scores: Floats
     outcomes: Terms
@@ -183,7 +187,8 @@ class Confounding(NamedTuple):
         law, order = self.law.reshape(-1, self.scores.size), np.argsort(self.scores)
         shares = np.broadcast_to(self.shares[:, None], self.law.shape[:-1]).reshape(-1)
         ends = (_tilted(law[:, by], self.scores[by], strength) for by in (order, order[::-1]))
-        low, high = (shares * (law @ self.scores) + (1.0 - shares) * end for end in ends)
+        mean, most = law @ self.scores, (strength - 1.0) / np.sqrt(strength) * self.spread.reshape(-1)
+        low, high = (mean + (1.0 - shares) * np.clip(end - mean, -most, most) for end in ends)
         return (
             latent_laws(low, high, self.law, self.shares, self.scores, strength)
             if self.joint
@@ -205,7 +210,10 @@ def confounded_values(problem: Problem) -> Confounding:
     above = [*parents, *others]
     shape = [int(np.prod([sizes[node] for node in nodes])) for nodes in (parents, others)]
     even = np.full((1, *model.shape(v)), 1.0 / sizes[v])
-    law = _law(problem, [*above, v, y], even, sizes).reshape(*shape, sizes[v], -1)
+    law, square = (
+        _law(problem, [*above, v, y], even, sizes, tables).reshape(*shape, sizes[v], -1)
+        for tables in (model.tables, _of_squares(problem))
+    )
     shares = model.tables.get(v, problem.tables[0]).reshape(shape[0], -1)
     reach = _reach(problem, above, even, sizes).reshape(-1, *shape, 1)
     observed = reach * shares[:, None] * (law @ problem.scores)
@@ -215,7 +223,8 @@ def confounded_values(problem: Problem) -> Confounding:
         weights.append(moved.reshape(len(prior), -1))
         fixed.append(own * observed.reshape(len(prior), -1).sum(1))
     terms = _terms(np.array(weights), np.array(fixed), prior)
-    return Confounding(law, shares, problem.scores, *terms, joint=True)
+    spread = _spread(law, square, problem.scores)
+    return Confounding(law, spread, shares, problem.scores, *terms, joint=y not in model.precision)
 
 
 def _other_parents(problem: Problem) -> list[str]:
@@ -227,11 +236,26 @@ def _other_parents(problem: Problem) -> list[str]:
     return sorted(found - below - set(model.parents[v]))
 
 
-def _law(problem: Problem, nodes: list[str], even: Floats, sizes: dict[str, int]) -> Floats:
+def _of_squares(problem: Problem) -> dict[str, Floats]:
+    """Return the tables with those of the outcome's square in place of a measured outcome's, both in [0, 1]."""
+    model, y = problem.model, problem.structure.outcome
+    if y not in model.precision:
+        return model.tables
+    mean = model.tables[y][..., 1]
+    square = mean**2 + mean * (1.0 - mean) / np.maximum(model.precision[y], 1.0)
+    return {**model.tables, y: np.stack([1.0 - square, square], axis=-1)}
+
+
+def _spread(law: Floats, square: Floats, scores: Floats) -> Floats:
+    """Return the standard deviation of the outcome from its law and that of its square."""
+    return np.asarray(np.sqrt(np.maximum(square @ scores**2 - (law @ scores) ** 2, 0.0)))
+
+
+def _law(problem: Problem, nodes: list[str], even: Floats, sizes: dict[str, int], tables: dict[str, Floats]) -> Floats:
     """Return the law of the last node given the others, evenly spread where these cannot be."""
     model, structure = problem.model, problem.structure
-    factors = factors_below(model, structure, even, model.tables, set(nodes))
-    factors += [((attribute,), model.tables[attribute]) for attribute in structure.sensitive]
+    factors = factors_below(model, structure, even, tables, set(nodes))
+    factors += [((attribute,), tables[attribute]) for attribute in structure.sensitive]
     joint = eliminate(factors, nodes, sizes)
     total = joint.sum(-1, keepdims=True)
     return np.divide(joint, total, out=np.full_like(joint, 1.0 / joint.shape[-1]), where=total > 0)
@@ -252,14 +276,17 @@ def confounded_groups(problem: Problem) -> Confounding:
     """Return what a cause of S and Y may move."""
     model, structure = problem.model, problem.structure
     sizes = {node: len(states) for node, states in model.states.items()} | {CANDIDATE: len(problem.candidates)}
-    factors = factors_below(model, structure, problem.tables, model.tables, {structure.outcome})
-    law = eliminate(factors, [CANDIDATE, *structure.sensitive, structure.outcome], sizes)
-    prior = problem.cells.prior
+    prior, found = problem.cells.prior, []
     k, groups = len(problem.candidates), len(prior)
-    law = law.reshape(k, 1, groups, -1)
+    for tables in (model.tables, _of_squares(problem)):
+        factors = factors_below(model, structure, problem.tables, tables, {structure.outcome})
+        law = eliminate(factors, [CANDIDATE, *structure.sensitive, structure.outcome], sizes)
+        found.append(law.reshape(k, 1, groups, -1))
+    law, square = found
     gaps = _terms(np.eye(k * groups).reshape(k, groups, -1), np.zeros((k, groups)), prior)[1]
     outcomes = Terms(np.zeros((k, k * groups)), (law[:, 0] @ problem.scores) @ prior)
-    return Confounding(law, np.tile(prior, (k, 1)), problem.scores, outcomes, gaps, joint=False)
+    spread = _spread(law, square, problem.scores)
+    return Confounding(law, spread, np.tile(prior, (k, 1)), problem.scores, outcomes, gaps, joint=False)
 
 
 def _terms(weights: Floats, fixed: Floats, prior: Floats) -> tuple[Terms, Terms]:

@@ -31,6 +31,7 @@ _MEASURED = re.compile(
 """How fractions, dates and times are written; whole numbers, such as ages in years, are none of these."""
 MOST_ENTRIES = 10**7
 SHARED = 10.0
+GROUP_THEM = "group them first, --cut COLUMN=25,45 in the shell, pandas.cut in Python"
 
 
 def posterior_means(counts: Mapping[str, Floats], smoothing: float) -> dict[str, Floats]:
@@ -149,7 +150,7 @@ def _states(node: str, values: Any, frame: Any) -> list[Any]:
     measured = [state for state in found if isinstance(state, str) and _MEASURED.fullmatch(state)]
     fractions = f"states: at most {MOST_MEASURED} different fractions or dates such as {next(iter(measured), '')!r}"
     different = f"at most {MOST_STATES} different values"
-    hint = "each takes a row of the table: group them first, --cut COLUMN=25,45 in the shell, pandas.cut in Python"
+    hint = f"each takes a row of the table: {GROUP_THEM}; the numbers of an outcome may stay if no arrow leaves it"
     for some, most, what in ((measured, MOST_MEASURED, fractions), (found, MOST_STATES, different)):
         if len(some) > most:
             raise TableError(expected(f"column {node!r}", what, len(some), hint))

@@ -19,8 +19,16 @@ from evenhand.errors import ArgumentError, expected
 from evenhand.interventions.group_means import CANDIDATE, factors_below, group_means
 from evenhand.interventions.inference import eliminate
 from evenhand.interventions.model import CausalModel
-from evenhand.interventions.recommendation import Recommendation, Status, of_draws, of_more, of_refuted, report
-from evenhand.kernels.arrays import Floats
+from evenhand.interventions.recommendation import (
+    TOO_MANY,
+    Recommendation,
+    Status,
+    of_draws,
+    of_more,
+    of_refuted,
+    report,
+)
+from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.rng import Seed, draw_seed, generator
 
 if TYPE_CHECKING:
@@ -39,9 +47,9 @@ MISSED = 0.001
 
 
 def prior_rows(problem: Problem) -> Any:
-    """Return the rows (node, given, rows, mass, candidates) in which the prior weighs more than the data, and which
-    some candidate reaches by states that were all seen, or by states that follow on rows that were not; the largest
-    mass first."""
+    """Return the rows (node, given, rows, mass, candidates) in which the prior weighs as much as the data or more, and
+    which some candidate reaches by states that were all seen, or by states that follow on rows that were not; the
+    largest mass first."""
     import pandas as pd
 
     model, v = problem.model, problem.structure.intervene
@@ -69,11 +77,11 @@ def prior_rows(problem: Problem) -> Any:
 
 
 def _is_thin(model: CausalModel, node: str) -> Any:
-    """Return in which rows of a node's table the prior weighs more than the data."""
+    """Return in which rows of a node's table the prior weighs as much as the data or more."""
     assert model.counts is not None
     assert model.smoothing is not None
     seen = model.counts[node].sum(-1)
-    return (seen < model.smoothing) | (seen == 0)
+    return seen <= model.smoothing
 
 
 def prior_shares(problem: Problem) -> Floats:
@@ -122,7 +130,7 @@ class Posterior:
 
     @property
     def from_prior(self) -> Any:
-        """Rows of tables in which the prior weighs more than the data, and that a candidate reaches.
+        """Rows of tables in which the prior weighs as much as the data or more, and that a candidate reaches.
 
         A data frame with the columns `node`, `given` (the states of its parents), `rows` (how many were seen), `mass`
         (the largest probability of the row under any candidate and do(S)), `candidates`, sorted by mass.
@@ -170,7 +178,7 @@ class Posterior:
         return found.over(self.problem)
 
     def _of_prior(self, label: Any) -> tuple[str, ...]:
-        """Say which rows rest on the prior more than on the data, and how much of the answer rests on them."""
+        """Say which rows rest on the prior as much as on the data or more, and how much of the answer rests on them."""
         rows = self.from_prior
         if not len(rows):
             return ()
@@ -180,21 +188,35 @@ class Posterior:
         cells += [f"{len(rows) - MOST_NAMED} more"] if len(rows) > MOST_NAMED else []
         share = f"{shares[who]:.1%} of the outcome of {who!r} rests on this"
         few = f"For {len(rows)} combination{'s' * (len(rows) > 1)} of values the table has so few people that the prior"
-        return (f"{few}, what is supposed without data, weighs more; {share}: {'; '.join(cells)}.",)
+        return (f"{few}, what is supposed without data, weighs as much or more; {share}: {'; '.join(cells)}.",)
 
-    def _judged(self, tolerance: float, spread: float = 1.0, truth: int | None = None) -> tuple[Any, Floats, float]:
-        """Return which candidates are fair in which draws, the share of the draws in which each is the best, in the end
-        that in which none is fair, and a lower bound of the largest of these; of draws whose spread is this part of
-        theirs, around their mean or around the draw of this number."""
+    def _narrowed(self, tolerance: float, spread: float, truth: int | None = None) -> tuple[Floats, Bools]:
+        """Return the outcomes (draws, K), and which candidates are fair, in draws whose spread is this part of theirs,
+        around their mean or around the draw of this number."""
         outcomes, gaps = (
             (drawn.mean(-2, keepdims=True) if truth is None else drawn[..., [truth], :])
             + (drawn - drawn.mean(-2, keepdims=True)) * spread
             for drawn in (self.outcomes, np.array(list(self.gaps.values())))
         )
-        fair = np.abs(gaps).max(0) < tolerance
-        named = np.where(fair.any(1), np.where(fair, outcomes, -np.inf).argmax(1), fair.shape[1])
-        seen = np.bincount(named, minlength=fair.shape[1] + 1)
-        return fair, seen / len(named), _at_least(int(seen.max()), len(named))
+        return outcomes, np.abs(gaps).max(0) < tolerance
+
+    def _judged(self, tolerance: float, spread: float = 1.0, truth: int | None = None) -> tuple[Bools, Floats, float]:
+        """Return which candidates are fair in which of such draws, the share of the draws in which each is the best, in
+        the end that in which none is fair, and a lower bound of the largest of these."""
+        outcomes, fair = self._narrowed(tolerance, spread, truth)
+        seen = np.bincount(_named(outcomes, fair), minlength=fair.shape[1] + 1)
+        return fair, seen / len(fair), _at_least(int(seen.max()), len(fair))
+
+    def _obstacle(self, tolerance: float, spread: float) -> list[int]:
+        """Return the candidate of which it would help most to know whether it is fair, or the two of which it would to
+        know whose outcome is higher: by how probable the answer would be then."""
+        outcomes, fair = self._narrowed(tolerance, spread)
+        named = _named(outcomes, fair)
+        first = np.bincount(named, minlength=fair.shape[1] + 1)[:-1].argsort()[:-3:-1]
+        known = [*fair.T, outcomes[:, first[0]] > outcomes[:, first[-1]]]
+        sure = [sum(np.bincount(named[one == side], minlength=1).max() for side in (False, True)) for one in known]
+        helps = int(np.argmax(sure))
+        return [helps] if helps < fair.shape[1] else first.tolist()
 
     def _more(self, tolerance: float, level: float, truth: int | None) -> int | None:
         """Return about how many more rows show an answer, if the truth is a draw or, for None, their mean: what is
@@ -209,21 +231,24 @@ class Posterior:
 
     def _of_more(self, found: Recommendation, tolerance: float, level: float) -> str:
         """Say how many more rows show an answer, over the middle half of what the truth may be, and whose."""
+        if _at_least(count := len(self.outcomes), count) < level:
+            return f"{count:,} draws are too few to show an answer, whatever they say."
         draws = np.linspace(0, len(self.outcomes) - 1, min(TRUTHS, len(self.outcomes))).astype(int)
         each = sorted(math.inf if (n := self._more(tolerance, level, int(at))) is None else n for at in draws)
         middle = each[len(each) // 4], each[(3 * len(each) - 1) // 4]
-        row = found.table.iloc[int((found.table["fair"] - 0.5).abs().argmin())]
-        open_, why = 1.0 - level < row["fair"] < level, "the best outcomes are too nearly alike"
-        whose = ""
-        if open_:
-            k = self.problem.number(row.name)
-            why = f"the gap of {row.name!r} is too near the tolerance {tolerance:g}"
-            spread = self.means[:, k].var(0)
-            group = int(spread.argmax())
-            name = self.problem.structure.named(self.problem.groups[group])
-            whose = f" Most is to be learned from people with {name}, from whom {spread[group] / spread.sum():.0%} of "
-            whose += f"what is unknown of the gap of {row.name!r} comes."
-        return of_more(found.more, self._rows, "rows", why, middle) + whose
+        hopeless = found.more is None or found.more > TOO_MANY * self._rows
+        at = self._obstacle(tolerance, TOO_MANY**-0.5 if hopeless else 1.0)
+        one, *other = (repr(self.problem.candidates[k]) for k in at)
+        if other:
+            what, why = f"lead of {one} over {other[0]}", f"the outcomes of {one} and {other[0]} are too nearly alike"
+            spread = ((self.means[:, at[0]] - self.means[:, at[1]]) * self.problem.cells.prior).var(0)
+        else:
+            what, why = f"gap of {one}", f"the gap of {one} is too near the tolerance {tolerance:g}"
+            spread = self.means[:, at[0]].var(0)
+        name = self.problem.structure.named(self.problem.groups[int(spread.argmax())])
+        share = f"{spread.max() / spread.sum():.0%} of what is unknown of the {what}"
+        needed = of_more(found.more, self._rows, "rows", why, middle)
+        return f"{needed} Most is to be learned from people with {name}, from whom {share} comes."
 
     def _verdicts(self, fair: Floats, level: float, answer: int | None) -> list[str]:
         names = np.where(fair >= level, "fair", np.where(fair <= 1.0 - level, "unfair", "undecided"))
@@ -238,6 +263,11 @@ class Posterior:
         gaps[0] = np.array(list(self.problem.by_pair(lambda a, b: means[:, a] - means[:, b]).values())) / scale
         table = report(self.problem, tuple(outcomes), tuple(gaps), verdicts, {})
         return table.drop(columns=["phase", "reason"]).assign(fair=fair, best=best)
+
+
+def _named(outcomes: Floats, fair: Bools) -> Ints:
+    """Return the number of the best fair candidate in each draw (draws, K), K where none is fair."""
+    return np.asarray(np.where(fair.any(1), np.where(fair, outcomes, -np.inf).argmax(1), fair.shape[1]))
 
 
 def _at_least(said: int, draws: int) -> float:

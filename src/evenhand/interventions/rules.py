@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from evenhand.arguments import as_float
+from evenhand.data.tables import BAND
 from evenhand.errors import ArgumentError, Wording, argument, expected, expected_one_of
+from evenhand.interventions.fitting import GROUP_THEM
 from evenhand.interventions.model import CausalModel, read_conditional_table
 from evenhand.kernels.arrays import Floats
 from evenhand.labels import Labels
@@ -177,10 +179,12 @@ def _column(name: str, rule: Mapping[Any, Any], left: Mapping[str, Any], model: 
     if parent is None or not (shares and _is_among(rule, model.states[parent])):
         return None if shares else parent
     numbers = [as_float(share) for share in rule.values()]
+    if any(
+        np.isfinite(n) and Labels(own).place(share) is None for n, share in zip(numbers, rule.values(), strict=True)
+    ):
+        return None  # a number that is no state is a probability
     if not np.isclose(sum(numbers), 1.0):
         return parent
-    if -1 in Labels(own).places(rule.values()):
-        return None
     everywhere = {state: dict(rule) for state in model.states[parent]}
     ways = f"{ {parent: dict(rule)} } for a rule by {parent!r}, or { {parent: everywhere} } for one lottery for all"
     raise ArgumentError(expected(name, "a rule that can be read in one way", dict(rule), f"write {ways}"))
@@ -192,6 +196,8 @@ def _by_state(name: str, given: Mapping[Any, Any], states: States, what: str) ->
     odd = [key for key in found if key not in states]
     if odd:
         hint = f"the model has no state {odd[0]!r}: leave it out" if set(states) <= set(found) else ""
+        if BAND.fullmatch(str(odd[0])) and not any(BAND.fullmatch(str(state)) for state in states):
+            hint = f"the states are no bands: {GROUP_THEM}"
         raise ArgumentError(expected_one_of(name, states, odd[0], what=f"{what}:", hint=hint))
     return found
 

@@ -17,6 +17,7 @@ from evenhand.labels import Labels
 from evenhand.protocol import Label
 from evenhand.quotas import BernoulliArms
 from evenhand.rng import Seed
+from evenhand.sampling.one_look import exact_limits
 from evenhand.simulation.frames import frame
 from evenhand.simulation.simulate import simulate
 
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 FOUND = ("missing", "difference", "low", "high", "adjusted")
 COLUMNS = ("allocated", "observed", "rate", "compared", "p_value", *FOUND)
 """What `effects` says of each arm."""
+YES_OR_NO = ("most_used", "shown", "coverage", "any_shown")
+"""What each trial answers with yes or no."""
 
 
 def operating(
@@ -135,7 +138,7 @@ def operating_characteristics(
         error where the rates are the same), `bias`, `coverage` and `width` of its effect. Of the trial: `successes`,
         `successes_equal` (of equal allocation, expected), `any_shown`. Trials in which an arm cannot be
         compared count as not showing it, and are left out of its bias, coverage and width; if there is no other, all
-        four are empty.
+        four are empty. Of what each trial answers with yes or no the ends are Clopper and Pearson's.
 
     Raises
     ------
@@ -182,4 +185,10 @@ def operating_characteristics(
         "successes_equal": xr.full_like(last.reward, float(history["round"][-1] * rate.mean())),
         "any_shown": (last.adjusted <= alpha).any("arm").where(known.any("arm")),
     }
-    return frame(xr.Dataset(each).assign_coords(round=last["round"])).drop(columns="round")
+    found = frame(xr.Dataset(each).assign_coords(round=last["round"])).drop(columns="round")
+    for name in YES_OR_NO:
+        counts = [each[name].sum("replication"), each[name].notnull().sum("replication")]
+        said, trials = (count.to_series().to_numpy() for count in counts)
+        ends = [exact_limits(*of, 0.025) if of[1] else (math.nan,) * 2 for of in zip(said, trials, strict=True)]
+        found.loc[found["variable"] == name, ["low", "high"]] = ends
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -101,7 +101,7 @@ def show_answer(
         found = problem.recommend(tolerance)
     overturn = []
     if (exact := problem.best(tolerance)) != found.candidate:
-        overturn.append(OPEN.format("no rule is fair" if exact is None else f"{exact!r} is the best fair rule"))
+        overturn.append(OPEN.format(_best_fair(exact)))
     causes = (
         [] if found.refuted or overturn else [structure.intervene] * (problem.lot is None) + [structure.sensitive[0]]
     )
@@ -117,8 +117,7 @@ def show_answer(
         body |= {"seed": seed, "from_prior": posterior.from_prior.to_dict("records"), "groups": group_sizes(problem)}
         others = {at: problem.posterior(seed=seed, smoothing=at).best(tolerance, level=level) for at in PRIOR_WEIGHTS}
         for at, other in others.items():
-            if other[:2] != found[:2]:
-                overturn.append(f"The answer hangs on the prior. With --smoothing {at:g}: {in_brief(other)}.")
+            overturn += _hanging(problem, found, other, tolerance, f"on the prior. With --smoothing {at:g}")
         if problem.lot is not None:
             arms = by_arm(problem, seed).reset_index()
             body["arms"] = arms.to_dict("records")
@@ -129,6 +128,29 @@ def show_answer(
     sure = "probability {:.3f} or more" if fitted else "exact, by the model"
     computed = [f"Drawn with seed {seed}."] * fitted + [again]
     show(problem, found, body, sentences, tolerance, out, json, sure, sensitive, tables, overturn, computed)
+
+
+def _hanging(problem: Problem, found: Any, other: Any, tolerance: float, prior: str) -> Iterator[str]:
+    """Say what another prior changes in the answer, and in what the estimates say of the rules."""
+    if other[:2] != found[:2]:
+        yield f"The answer hangs {prior}: {in_brief(other)}."
+    (high, fair), (highest, fairest) = (_estimated(one.table, tolerance) for one in (found, other))
+    said = [f"{highest!r} has the highest {of_outcome(problem)}"] * (highest != high)
+    said += [f"{_best_fair(fairest)} if they are exact"] * (fairest != fair)
+    if said:
+        yield f"The estimates hang {prior}, {' and '.join(said)}."
+
+
+def _estimated(rows: Any, tolerance: float) -> tuple[Any, Any]:
+    """Return the candidate with the highest estimate of the outcome, and that of those that are estimated to be fair,
+    None where none is."""
+    gaps = rows[[name for name in rows.columns if name.startswith("gap[")]]
+    fair = rows["outcome"][(gaps.abs() < tolerance).all(axis=1)]
+    return rows["outcome"].idxmax(), fair.idxmax() if len(fair) else None
+
+
+def _best_fair(label: Any) -> str:
+    return "no rule is fair" if label is None else f"{label!r} is the best fair rule"
 
 
 def _sizes(what: str, sizes: Mapping[Any, int]) -> str:
