@@ -205,10 +205,8 @@ def choose(
         what = "a table without the columns that are added"
         raise TableError(expected("frame" if applicants is None else "applicants", what, taken[0], "rename it"))
     places = whole("places", places, low=1, high=len(people))
-    if (alone := own & ~spanned(rows, compared)).any():
-        what = f"{alone.sum():,} people in group {names[code]!r}, whom nobody in the other groups is like in "
-        notes += (f"{what}{first_few(gap.lacking or used, NAMED)}, keep their record.",)
-    moved = own & ~alone
+    moved = own & spanned(rows, compared)
+    notes += _unmoved(int((own & ~moved).sum()), names[code], gap.lacking or used)
     corrected = record + np.where(moved, rows[:, of_others] @ others - rows[:, of_own] @ mine, 0.0)
     by_record, after, low, high = (
         _largest(record, places),
@@ -241,6 +239,12 @@ def _compared(names: list[Label], codes: Any, sensitive: Label | None) -> int:
     if place < 0:
         raise ArgumentError(expected_one_of("sensitive", names, sensitive))
     return place
+
+
+def _unmoved(count: int, group: Label, features: Sequence[Any]) -> tuple[str, ...]:
+    """Return a note where nobody in the other groups is like some people of the group in these features."""
+    what = f"{count:,} people in group {group!r}, whom nobody in the other groups is like in"
+    return (f"{what} {first_few(features, NAMED)}, keep their record.",) if count else ()
 
 
 def _with_intercept(rows: Floats) -> Floats:
