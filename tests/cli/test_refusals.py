@@ -204,14 +204,12 @@ WRITTEN = {
     "f.toml": "[shares]\nf = 0.2\n",
     "learner.toml": "learner = 'nope'\n[shares]\na = 0.2\n",
     "few.csv": "arm,reward\na,1\nb,0\n",
-    "signs.csv": "arm,reward\n=sum,1\nb,0\n",
     "sum.toml": "shares = {a = 0.7, b = 0.6}\n",
 }
 TYPED = {
     "audit log.csv --shares a=x": "--shares, 'a': expected numbers from 0 to 1, got 'x'",
     "audit log.csv --shares a=0.2 --cap a=0.1": "--cap, 'a': expected at least its share",
     "audit log.csv --shares 0.2 --window a=3/2": "--window, 'a': expected a number of rounds",
-    "audit signs.csv --shares c=0.1": "--shares: expected an arm of the log, one of =sum,b, got 'c'",
     "audit log.csv --promise sum.toml": "--promise, shares: they sum to 1.3",
     "new n.evenhand --promise sum.toml": "--promise, shares: they sum to 1.3, ",
     "new n.evenhand --spec c.json": "--spec, policy: expected",

@@ -116,14 +116,14 @@ def as_typed(value: Any) -> str:
 def written(value: Any) -> str:
     """Return a label, or labels, as they are typed in the shell.
 
-    >>> written(("a", "=b")), written({"a": 0.0, "b,c": True}), written([])
-    ('a,=b', 'a=0,"b,c"=true', 'none')
+    >>> written(("a", "b")), written({"a": 0.0, "b,c": True}), written([])
+    ('a,b', 'a=0,"b,c"=true', 'none')
     """
     if isinstance(value, dict):
         return ",".join(f"{written(key)}={written(part)}" for key, part in value.items()) or "none"
     if isinstance(value, (list, tuple, set)):
         return ",".join(map(written, value)) or "none"
-    if isinstance(value, str) and value.strip() == value != "" and not set(value) & set(',"'):
+    if isinstance(value, str) and value.strip() == value != "" and not set(value) & set(',="'):
         return value
     number = int(value) if isinstance(value, float) and value.is_integer() else value
     return json.dumps(number, ensure_ascii=False, default=str)
