@@ -143,7 +143,7 @@ def test_shares_and_arms_must_fit_each_other(shares, arms, words):
         read_promise(shares, arms=arms)
 
 
-@pytest.mark.parametrize("bad", [-1, -0.001, float("nan"), float("inf"), "1", None, True, [1.0]], ids=named)
+@pytest.mark.parametrize("bad", [-1, -0.001, float("nan"), float("inf"), "x", None, True, [1.0]], ids=named)
 @pytest.mark.parametrize("cls", [FairUCB, HorizonFairUCB, DeadlineLearn])
 def test_a_tolerance_that_is_no_number_from_zero_on_is_refused(cls, bad):
     learner = (Stubborn(0),) if cls is DeadlineLearn else ()

@@ -454,7 +454,7 @@ class KernelPolicy(AskTell, Parameters):
         --------
         >>> from evenhand import Encoder
         >>> from evenhand.groups import TopInterval
-        >>> policy = TopInterval({"ann": "F", "bob": "M"}).encode_with(Encoder({"day": ["week", "Sunday"]}))
+        >>> policy = TopInterval({"ann": "F", "bob": "M"}, seed=1).encode_with(Encoder({"day": ["week", "Sunday"]}))
         >>> policy.ask({"day": "Sunday"}).arm
         'ann'
         """
