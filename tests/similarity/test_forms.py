@@ -111,7 +111,7 @@ def test_a_few_wrong_answers_leave_the_form_that_most_answers_support():
     queue, _ = asked("sum", 2, most=100, right=19, errors=0.1)
     assert queue.policy.metric.structure == "absolute"
     root, total = (int(said.split()[0]) for said in queue.form.split(": ")[1].split(", "))
-    assert root > 10 > total
+    assert root > 5 >= total, "the juror erred 5 times, so that no more contradict the sum"
 
 
 def test_where_answers_may_be_wrong_the_form_is_known_once_they_tell():
