@@ -240,12 +240,13 @@ def test_groups_with_too_few_rows_left_are_named_beside_the_worst_off():
     frame = pd.concat([POOL] * 3).assign(g=["few"] * 20 + ["a"] * 170 + ["b"] * 170)
     said = answer(*typed(frame, budget=100))
     assert "Worst off of the groups that can be judged: " in said
-    assert "have too few rows left to be judged: 'few'." in said
+    assert "1 of 3 groups, with 6% of the rows, have too few rows left to be judged: 'few'." in said
     assert said.endswith(" --fresh FILE, with rows of every group\n")
 
 
 RISKS = pd.DataFrame({"rows": 100, "risk": [0.2, 0.4], "low": [0.1, 0.3], "high": [0.3, 0.5]}, index=["a", "b"])
 RISKS.index.name = "group"
+SIZES = np.array([100, 100])
 
 
 @pytest.mark.parametrize(
@@ -259,9 +260,11 @@ RISKS.index.name = "group"
     ],
 )
 def test_whichever_draw_serves_the_worst_off_group_better_is_said_to(capsys, tmp_path, lower, words):
-    other = worst_of(RISKS.assign(low=RISKS["low"] - lower, high=RISKS["high"] - lower, risk=RISKS["risk"] - lower))
+    other = worst_of(
+        RISKS.assign(low=RISKS["low"] - lower, high=RISKS["high"] - lower, risk=RISKS["risk"] - lower), SIZES
+    )
     uniform = {"rows": 9, "worst_off": other}
-    found = {"fresh": [], "risk": "error rate", "worst_off": worst_of(RISKS), "uniform": uniform, "worth": []}
+    found = {"fresh": [], "risk": "error rate", "worst_off": worst_of(RISKS, SIZES), "uniform": uniform, "worth": []}
     say_compared(found, "", tmp_path)
     said = capsys.readouterr().out.splitlines()
     assert "It may also be a: the intervals overlap." in said
@@ -269,9 +272,9 @@ def test_whichever_draw_serves_the_worst_off_group_better_is_said_to(capsys, tmp
 
 
 def test_the_highest_risk_lies_between_the_highest_limits_of_all_groups_that_may_be_worst_off():
-    found = worst_of(RISKS.assign(low=[0.35, 0.1], high=[0.36, 0.9]))
+    found = worst_of(RISKS.assign(low=[0.35, 0.1], high=[0.36, 0.9]), SIZES)
     assert (found["group"], found["perhaps"], found["least"], found["limit"]) == ("b", ["a"], 0.35, 0.9)
-    assert worst_of(RISKS.assign(high=[0.29, 0.5]))["perhaps"] == []
+    assert worst_of(RISKS.assign(high=[0.29, 0.5]), SIZES)["perhaps"] == []
 
 
 @pytest.mark.parametrize(
@@ -405,7 +408,7 @@ def test_a_table_of_predictions_that_cannot_be_read_is_refused(predictions, opti
 def test_predictions_that_are_no_labels_are_refused_or_counted(tmp_path):
     table, usual = tmp_path / "said.csv", ["--columns", "g,y,p", "--at-most", 0.5]
     for said, words in (
-        ([0.0, 1.0, 1.0], "column 'p': expected labels among 0,1 (whole numbers), got '0.0' (text); write what is"),
+        ([2, 3, 4], "column 'p': expected labels among 0,1, got 2; write what is"),
         ([0.2, 1.0, 0.0], "column 'p': expected labels among 0,1 (whole numbers), got '0.2' (text); write what is"),
     ):
         pd.DataFrame({"g": "a", "y": [0, 1, 1], "p": said}).to_csv(table, index=False)
@@ -418,6 +421,33 @@ def test_predictions_that_are_no_labels_are_refused_or_counted(tmp_path):
         "Limits are one-sided: all upper ones hold at once with 0.95 confidence, and so do all lower ones."
         in (body["notes"])
     )
+
+
+@pytest.mark.parametrize("said", [[0.0, 1.0, 1.0, 1.0], [False, True, True, True], [0, 1, 1, 1]])
+def test_predictions_of_the_same_labels_are_counted_and_rows_without_one_may_be_left_out(tmp_path, said):
+    table, usual = tmp_path / "said.csv", ["--columns", "g,y,p", "--at-most", 0.9]
+    pd.DataFrame({"g": "a", "y": [0, 1, 1, 0, 1], "p": [*said, None]}).to_csv(table, index=False)
+    assert "pass --empty drop" in str(call("certify", table, *usual).exception)
+    body = json.loads(call("certify", table, *usual, "--empty", "drop", "--json").stdout)
+    assert (body["groups"][0]["rows"], body["groups"][0]["wrong"]) == (4, 1)
+
+
+@pytest.mark.parametrize(("loss", "wrong"), [("false_negative", 0), ("false_positive", 12)])
+def test_the_positive_label_is_named_and_a_model_that_gives_it_to_everybody(tmp_path, loss, wrong):
+    table, usual = tmp_path / "said.csv", ["--columns", "g,y,p", "--at-most", 1, "--loss", loss]
+    pd.DataFrame({"g": "a", "y": ["no", "yes"] * 12, "p": "yes"}).to_csv(table, index=False)
+    said = answer("certify", table, *usual)
+    assert "'yes' counts as positive." in said
+    assert "The model answers 'yes' for everybody: it may not be worth having." in said
+    assert "Risks on 12 rows that are supposed to be new to the model" in said
+    body = json.loads(call("certify", table, *usual, "--json").stdout)
+    assert body["groups"][0]["wrong"] == wrong
+    pd.DataFrame({"g": "a", "y": ["no", "yes"] * 12, "p": ["yes", "no"] * 12}).to_csv(table, index=False)
+    assert "for everybody" not in answer("certify", table, *usual)
+
+
+def test_a_draw_for_one_kind_of_error_names_the_positive_label():
+    assert "1 counts as positive." in sampled(POOL, "--loss", "false_negative")["worth"]
 
 
 def test_a_model_is_worth_no_more_than_the_most_frequent_label_where_that_is_always_right():
@@ -491,4 +521,4 @@ def test_repeats_say_whether_random_rows_are_as_good_and_write_nothing(people):
     assert (body["gain"], body["low"], body["high"]) == pytest.approx((np.mean(body["gains"]), *interval))
     said = answer(*usual, "--repeats", 3)
     assert f"{body['low']:.4f} to {body['high']:.4f}, 95 % interval of 3 repeats). Seed 1; nothing was written." in said
-    assert ("Random is as good here" in said) == (body["low"] <= 0 <= body["high"])
+    assert ("No difference is shown: " in said) == (body["low"] <= 0 <= body["high"])

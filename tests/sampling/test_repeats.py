@@ -7,7 +7,7 @@ from scipy.stats import ttest_1samp
 from evenhand.rng import child
 from evenhand.sampling import ArrayPool, OptimisticSampler, collect
 from evenhand.sampling.collected import uniform_draw
-from evenhand.sampling.repeats import gain_over_uniform
+from evenhand.sampling.repeats import Gain, gain_over_uniform
 
 pytestmark = pytest.mark.compiled
 
@@ -49,4 +49,24 @@ def test_where_random_draws_are_as_good_that_is_the_answer():
     sampler = OptimisticSampler(["a", "b"], classes=[0, 1], batch=5, budget=60, seed=1)
     found = gain_over_uniform(sampler, ArrayPool(X, y, group=["a", "b"] * 450), range(5))
     assert found.low <= 0.0 <= found.high
-    assert str(found).startswith("Random is as good here, as far as this shows: ")
+    assert str(found).startswith("No difference is shown: the worst-off group's risk is ")
+
+
+def test_random_is_as_good_only_within_a_narrow_interval_and_equal_gains_give_none():
+    gains = np.array([-0.002, 0.002, 0.001, -0.001])
+    words = str(Gain(gains, 0.0, -0.004, 0.003, 0))
+    assert words.startswith("Random is as good here, to within 0.0040: the worst-off group's risk is 0.0000 lower ")
+    assert "as good" not in str(Gain(gains, 0.0, -0.111, 0.128, 0))
+
+
+def test_models_that_give_everybody_one_label_are_no_evidence_of_a_gain():
+    """One row in 450 is positive: every model answers 0."""
+    X, y = np.random.default_rng(1).normal(size=(900, 1)), np.zeros(900, np.int64)
+    y[[0, 1]] = 1
+    sampler = OptimisticSampler(["a", "b"], classes=[0, 1], batch=5, budget=60, seed=1)
+    found = gain_over_uniform(sampler, ArrayPool(X, y, group=["a", "b"] * 450), range(3))
+    assert found.gains.tolist() == [0.0] * 3
+    assert np.isnan([found.low, found.high]).all()
+    assert "0.0000 lower than after uniform draws (the same in all 3 repeats, which gives no interval)." in str(found)
+    assert found.constant == 3
+    assert "In 3 of 3 repeats the model gives every row the same label: it may not be worth having." in str(found)

@@ -14,7 +14,10 @@ from evenhand.similarity import (
     MahalanobisOracle,
     MomentDistance,
     ProjectedVolumeDistance,
+    contradictions,
 )
+from evenhand.similarity.forms import agreeing, contradicting
+from evenhand.similarity.verdicts import Verdict
 from tests.naming import at_night
 
 A = np.array([[0.4, 0.1], [0.0, 0.3]])
@@ -27,6 +30,59 @@ METRICS = {
 }
 every = pytest.mark.parametrize("make", METRICS.values(), ids=METRICS)
 exact = pytest.mark.parametrize("make", [METRICS["moments"], METRICS["projected volume"]], ids=["moments", "volume"])
+
+
+# ---------------------------------------------------------------------- the fewest answers against a form
+
+
+def fewest_by_integers(away, gaps, unfair, structure):
+    """Return the fewest of n answers that two features contradict: an integer program whose rows are let go at a
+    price."""
+    from scipy.optimize import LinearConstraint, milp
+
+    sign, n = np.where(unfair, 1.0, -1.0), len(gaps)
+    one, other = np.abs(away).T if structure == "absolute" else away.T
+    told = np.column_stack([one, other] if structure == "absolute" else [one**2, 2 * one * other, other**2])
+    limits = sign * (gaps if structure == "absolute" else gaps**2)
+    turn = np.linspace(0, np.pi, 721)[:-1]
+    squares = np.column_stack([np.cos(turn) ** 2, np.sin(2 * turn), np.sin(turn) ** 2])[:, : told.shape[1]]
+    psd = np.zeros((0, 2)) if structure == "absolute" else -squares
+    rows = np.block([[sign[:, None] * told, -50 * np.eye(n)], [psd, np.zeros((len(psd), n))]])
+    m, low = told.shape[1], [0, 0] if structure == "absolute" else [0, -20, 0]
+    return round(
+        milp(
+            np.r_[np.zeros(m), np.ones(n)],
+            constraints=LinearConstraint(rows, ub=np.r_[limits, np.zeros(len(psd))]),
+            integrality=np.r_[np.zeros(m), np.ones(n)],
+            bounds=(np.r_[low, np.zeros(n)], np.r_[np.full(m, 20.0), np.ones(n)]),
+        ).fun
+    )
+
+
+@pytest.mark.parametrize("structure", ["symmetric", "absolute"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_fewest_answers_contradict_a_form_and_the_rest_agree_with_it(structure, seed):
+    """The juror is milder with one in three people, so that neither form fits."""
+    draws = np.random.default_rng(seed)
+    x, y = draws.uniform(-0.5, 0.5, (2, 20, 2))
+    true = np.abs(x - y) @ [0.5, 0.3] * np.where(x[:, 0] > 0.17, 0.4, 1.0)
+    gaps = np.round(true * np.exp(0.4 * draws.normal(size=20)), 3).clip(max=1)
+    log = [Verdict(n + 1, x[n], y[n], gaps[n], bool(true[n] < gaps[n]), n) for n in range(20)]
+    found = contradicting(log, structure, 2)
+    assert found.least == len(found.ids) == fewest_by_integers(x - y, gaps, true < gaps, structure) > 1
+    assert agreeing([one for one in log if one.id not in found.ids], structure) is not None
+
+
+def test_where_clashes_are_too_many_a_bound_is_said_and_the_rest_agrees(monkeypatch):
+    monkeypatch.setattr(contradictions, "MOST_CLASHES", 2)
+    log = [
+        Verdict(n, np.array([1.0 + n // 2, 0.0]), np.zeros(2), 0.1, n % 2 == 0, n)
+        for n in range(10)  # each pair of answers is a contradiction of its own
+    ]
+    found = contradicting(log, "absolute", 2)
+    assert found.least < 5 == len(found.ids)
+    assert str(found) == f"{found.least} to 5"
+    assert agreeing([one for one in log if one.id not in found.ids], "absolute") is not None
 
 
 # ---------------------------------------------------------------------- equal treatment, up to rounding

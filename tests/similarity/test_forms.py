@@ -68,7 +68,7 @@ def test_where_no_form_fits_that_is_said_with_the_number_of_answers_against_each
     """The juror goes by the largest difference: of three features, only the checks find that out."""
     queue, _ = asked("largest", dimension, most=most)
     assert queue.policy.metric.guarantee != "certified"
-    assert queue.form.startswith("No form of distance fits the answers: ")
+    assert queue.form.startswith("No form of distance fits ")
     counts = [int(word) for word in queue.form.split() if word.isdigit()]
     assert counts[0] > 0
     assert counts[1] == len(queue.answers)
@@ -84,13 +84,13 @@ def test_a_juror_of_no_form_is_not_asked_on_and_on():
     assert len(queue.answers) < 60
     assert queue.ended
     with pytest.raises(
-        ExhaustedError, match="people may be compared in another way, or these answers are wrong: "
+        ExhaustedError, match="people may be compared in another way; one way to explain it is that these are wrong: "
     ) as why:
         queue.ask()
-    named = [int(word) for word in re.findall(r"\d+", str(why.value).split("are wrong: ")[1].split(" and ")[0])]
+    named = [int(word) for word in re.findall(r"\d+", str(why.value).split("these are wrong: ")[1].split(" and ")[0])]
     assert set(named) <= set(queue.answers["number"])
     assert not from_bytes(to_bytes(queue)).fits
-    against = contradicting(queue.policy.metric.verdicts, "symmetric", 2)
+    against = contradicting(queue.policy.metric.verdicts, "symmetric", 2).ids
     for number in against:
         queue.withdraw(number)
     assert (queue.ended, queue.policy.metric.guarantee) == (False, "certified")
@@ -111,7 +111,7 @@ def test_a_few_wrong_answers_leave_the_form_that_most_answers_support():
     queue, _ = asked("sum", 2, most=100, right=19, errors=0.1)
     assert queue.policy.metric.structure == "absolute"
     root, total = (int(said.split()[0]) for said in queue.form.split(": ")[1].split(", "))
-    assert root > 10 > total
+    assert root > 5 >= total, "the juror erred 5 times, so that no more contradict the sum"
 
 
 def test_where_answers_may_be_wrong_the_form_is_known_once_they_tell():

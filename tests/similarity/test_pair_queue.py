@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from evenhand.errors import ArgumentError, ClosedTicketError, ExhaustedError, UnknownTicketError
 from evenhand.saving.state import from_bytes, to_bytes
@@ -106,3 +107,15 @@ def test_a_study_of_questions_is_replayed_exactly(tmp_path):
         assert study.verify().ok
         assert len(study.policy.answers) >= 5
     assert Store.at(tmp_path / "audit.evenhand")
+
+
+@pytest.mark.parametrize(("errors", "compatible"), [(0.0, False), (0.05, False), (0.1, True)])
+def test_answers_end_the_audit_only_where_so_many_wrong_ones_are_unlikely(errors, compatible):
+    """Of 24 answers about one pair 5 say the opposite: of one wrong in ten as many are wrong in 8 of 100 audits."""
+    assert binom.sf(4, 24, 0.1) > 0.08 > 0.01 > binom.sf(4, 24, 0.05)
+    asked = PairQueue([[0.1, 0.3], [0.5, 0.2], [0.9, 0.9]], [0, 1, 1], individuals=2, errors=errors, seed=1)
+    for n in range(24):
+        asked.judge(0, 2, 0.4, n % 5 > 0)
+    assert (asked.fits, asked.ended) == (compatible, not compatible)
+    assert compatible or asked.form.startswith("No form of distance fits the answers: 5 of 24 answers contradict")
+    assert compatible or asked.doubted == [1, 6, 11, 16, 21]

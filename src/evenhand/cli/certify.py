@@ -11,13 +11,14 @@ import numpy as np
 import typer
 
 from evenhand.cli.exit_codes import UNDECIDED
+from evenhand.cli.inputs.empty_cells import without_empty_cells
 from evenhand.cli.inputs.inputs import names_of
 from evenhand.cli.inputs.tables import read_table
 from evenhand.cli.options import EMPTY, FORM, JSON, Options
 from evenhand.cli.output import as_json, print_text, records
 from evenhand.cli.refusals import in_shell
 from evenhand.cli.sample import COLLECTION, labelled_rows
-from evenhand.cli.worst_off import worth_notes
+from evenhand.cli.worst_off import answer_notes, worth_notes
 from evenhand.data.tables import column
 from evenhand.display.html import notes_of
 from evenhand.errors import ArgumentError, TableError, Wording, expected, expected_one_of, first_few
@@ -39,7 +40,7 @@ SHOWN = 12
 @Options(
     tables="fresh folder",
     beside={
-        "--empty": "--fresh",
+        "--empty": "--fresh --columns",
         FORM: "--fresh --columns",
         "--loss": "--columns",
         "--columns": "not --fresh --once",
@@ -81,12 +82,14 @@ def certify(
         names = names_of(columns)
         if len(names) != 3:
             raise ArgumentError(expected("--columns", PREDICTED, columns or None))
-        frame = read_table(folder, text=names)
-        group, label, predicted = (column(frame, name) for name in names)
-        told, said = (labels_of_texts(cells.tolist()) for cells in (label, predicted))
+        frame = without_empty_cells(read_table(folder, text=names), names, [], empty)
+        told, said = (_labels(column(frame, name).tolist()) for name in names[1:])
+        said = list(map(Labels(dict.fromkeys(told)).label, said))
         notes = [*_never_labels(names[2], said, told), ONCE, SIDES.format(1 - delta), _looked_up(len(told), 0)]
-        found = certify_once(told, said, groups=group, threshold=threshold, delta=delta, loss=loss or "zero_one")
-        _say(found, threshold, delta, [*worth_notes(found, "--loss"), *notes], "", json=json)
+        group, loss = column(frame, names[0]), loss or "zero_one"
+        found = certify_once(told, said, groups=group, threshold=threshold, delta=delta, loss=loss)
+        notes = [*worth_notes(found, "--loss"), *answer_notes(loss, max({*told, *said}), said), *notes]
+        _say(found, threshold, delta, notes, "", "are supposed to be new to the model", json=json)
         return
     sampler, model, pool = _collected(folder)
     loss = "zero_one" if sampler.loss == "log" else str(sampler.loss)
@@ -120,7 +123,15 @@ def certify(
         if looked < len(unseen) and check.verdict != "not_shown":
             notes.append(f"The other {len(unseen) - looked:,} rows were not needed.")
     notes += [ONCE, SIDES.format(1 - delta)] * once + [_looked_up(looked, sampler.labels)]
-    _say(found, threshold, delta, [*worth_notes(found), *notes], "" if once else "--fresh FILE", json=json)
+    said = model.predict(rows.X[unseen]).tolist()
+    notes = [*worth_notes(found), *answer_notes(loss, model.classes_[-1], said), *notes]
+    _say(found, threshold, delta, notes, "" if once else "--fresh FILE", "the model has not seen", json=json)
+
+
+def _labels(cells: list[Any]) -> list[Any]:
+    """Return labels that stand in a column: numbers where all are whole ones, also where they are written as 1.0."""
+    whole = labels_of_texts([str(cell).removesuffix(".0") for cell in cells])
+    return whole if all(isinstance(label, int) for label in whole) else cells
 
 
 def _never_labels(name: str, said: list[Any], told: list[Any]) -> list[str]:
@@ -148,9 +159,9 @@ def _looked_up(labels: int, before: int) -> str:
     return f"{labels:,} labels were looked up for this" + f", beside {before:,} for the collection" * bool(before) + "."
 
 
-def _say(found: Any, threshold: float, delta: float, notes: list[str], more: str, *, json: bool) -> None:
-    """Print what is shown of each group and of all, and where `more` rows may stand, if they may be added; exit by the
-    verdict."""
+def _say(found: Any, threshold: float, delta: float, notes: list[str], more: str, new: str, *, json: bool) -> None:
+    """Print what is shown of each group and of all, of rows that are `new` in these words, and where `more` rows may
+    stand, if they may be added; exit by the verdict."""
     verdict = next((one for one in ("refuted", "not_shown") if one in found["verdict"].tolist()), "certified")
     for group, needed in found["needed"][found["verdict"] == "not_shown"].items():
         if math.isnan(needed):
@@ -167,7 +178,7 @@ def _say(found: Any, threshold: float, delta: float, notes: list[str], more: str
         as_json({"verdict": verdict, "at_most": threshold, "groups": groups, "notes": notes})
     else:
         shown = found.drop(columns="needed").reset_index().to_dict("records")
-        records(f"Risks on {int(found['rows'].sum()):,} rows that the model has not seen", shown)
+        records(f"Risks on {int(found['rows'].sum()):,} rows that {new}", shown)
         print_text("\n".join([_in_words(found, verdict, threshold, delta, more), *(f"- {note}" for note in notes)]))
     if verdict != "certified":
         raise typer.Exit(UNDECIDED if verdict == "not_shown" else 1)

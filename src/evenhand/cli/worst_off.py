@@ -7,8 +7,11 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from evenhand.cli.output import print_text, records
 from evenhand.errors import first_few
+from evenhand.kernels.arrays import Ints
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,12 +39,14 @@ def compared(
     table = table[
         [*table.columns.drop("most_frequent", errors="ignore"), *table.columns.intersection(["most_frequent"])]
     ]
+    sizes, classes = np.bincount(pool.group, minlength=len(pool.groups)), finished.model.classes_.tolist()
+    said = finished.model.predict(pool.X).tolist()
     return {
         "fresh": table.reset_index().to_dict("records"),
         "risk": MEASURES.get(str(sampler.loss), "error rate"),
-        "worst_off": worst_of(fresh),
-        "uniform": {"rows": len(drawn), "worst_off": worst_of(uniform)},
-        "worth": worth_notes(fresh, "--loss"),
+        "worst_off": worst_of(fresh, sizes),
+        "uniform": {"rows": len(drawn), "worst_off": worst_of(uniform, sizes)},
+        "worth": [*worth_notes(fresh, "--loss"), *answer_notes(str(sampler.loss), classes[-1], said)],
     }
 
 
@@ -56,6 +61,15 @@ def worth_notes(risks: pd.DataFrame, option: str = "") -> list[str]:
     always = f"the answer {risks.attrs['most_frequent']!r} for everybody"
     mend = f" Where one kind of error counts more, choose {option} false_negative or false_positive." * bool(option)
     return [f"In {first_few(no_better, NAMED)} the model errs no less than {always}: it may not be worth having.{mend}"]
+
+
+def answer_notes(loss: str, positive: Any, said: list[Any]) -> list[str]:
+    """Return which label counts as positive, and whether a model gives all rows the same, where one kind of error
+    counts."""
+    if loss not in MEASURES:
+        return []
+    always = f"The model answers {said[0]!r} for everybody: it may not be worth having."
+    return [*[always] * (len(set(said)) == 1), f"{positive!r} counts as positive."]
 
 
 def say_compared(found: dict[str, Any], title: str, out: Path) -> None:
@@ -92,12 +106,13 @@ def say_compared(found: dict[str, Any], title: str, out: Path) -> None:
     print_text(f"{certify} {min(math.ceil(100 * worst['limit']) / 100, 0.99):g}{fresh}")
 
 
-def worst_of(risks: pd.DataFrame) -> dict[str, Any] | None:
+def worst_of(risks: pd.DataFrame, sizes: Ints) -> dict[str, Any] | None:
     """Return the group with the highest risk among those that have rows enough to say anything, others that are
-    `perhaps` worse off, the interval of the highest risk, `least` to `limit`, and what is to be said of the others."""
+    `perhaps` worse off, the interval of the highest risk, `least` to `limit`, and what is to be said of the others;
+    `sizes` (m,) are all rows of each group, also those drawn."""
     from evenhand.data.groupings import Grouping
 
-    groups = Grouping.of_rows(risks.index.tolist(), risks["rows"].to_numpy())
+    groups = Grouping.of_rows(risks.index.tolist(), risks["rows"].to_numpy())._replace(sizes=sizes)
     if not groups.judged.any():
         return None
     judged = risks[groups.judged].sort_values("risk", ascending=False, kind="stable")

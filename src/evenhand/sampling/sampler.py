@@ -319,7 +319,8 @@ class Sampler(Drawing):
         Raises
         ------
         ArgumentError
-            If nothing was told yet, the model has not seen two labels, or the loss is not in [0, 1].
+            If nothing was told yet, the model has not seen two labels, or the loss is not in [0, 1], as may be one of
+            your own.
         """
         frozen = final_classifier(self._trainer, False, False) if model is None or model is self.model else model
         loss = self.loss if isinstance(self.loss, str) else "a function"

@@ -5,10 +5,15 @@ with all. A small set to relax is found by repeating it with lower prices for re
 Boyd, "Enhancing sparsity by reweighted l1 minimization", 2008); or, more closely, by removing again and again the
 verdict without which the least must be relaxed (Chinneck, "An effective polynomial-time heuristic for the
 minimum-cardinality IIS set-covering problem", 1996).
+
+The fewest hold one of each few verdicts that clash: the least set that does so for those found so far is a lower bound,
+and it is the answer once nothing clashes without it (Parker, Ryan, "Finding the minimum weight IIS cover of an
+infeasible system of linear inequalities", 1996).
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -35,6 +40,9 @@ MOST_FACTS = 200
 
 PRECISELY = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 """The learners see a contradiction of 1e-9: so must the program."""
+
+MOST_CLASHES = 60
+"""After so many sets of verdicts that clash no better lower bound is sought: more would take seconds."""
 
 STANDING = 100.0
 """So much dearer than the newest is every other verdict: the question is which of them it clashes with."""
@@ -69,6 +77,45 @@ def disputed(
         parts = _without(parts, removed)
 
 
+def fewest(log: Sequence[Verdict], metric: MetricState, radius: float) -> tuple[list[int], int]:
+    """Return the ids of the fewest verdicts without which a metric of the radius agrees with the rest, and how many
+    there must be at least, which is fewer only after too many clashes."""
+    program, clashes, least = _Program(metric, radius), list[list[int]](), 0
+    out: set[int] = set()
+    while new := _apart(program, log, out):
+        clashes += new
+        if len(clashes) <= MOST_CLASHES:
+            out = _one_of_each(clashes, len(log))
+            least = len(out)
+        else:
+            often = Counter(n for clash in clashes for n in clash)
+            out |= {max(clash, key=lambda n: often[n]) for clash in new}
+    for n in sorted(out) if len(out) > least else []:
+        kept = out - {n}
+        out = out if program.clash(log, kept) else kept
+    return [log[n].id for n in sorted(out)], least
+
+
+def _apart(program: _Program, log: Sequence[Verdict], out: set[int]) -> list[list[int]]:
+    """Return sets of verdicts that clash, none of them in two sets, without those that are out."""
+    found, gone = list[list[int]](), set(out)
+    while clash := program.clash(log, gone):
+        found.append(clash)
+        gone.update(clash)
+    return found
+
+
+def _one_of_each(clashes: Sequence[Sequence[int]], n: int) -> set[int]:
+    """Return the fewest of n verdicts that hold one of each clash."""
+    from scipy.optimize import LinearConstraint, milp
+
+    holds = np.zeros((len(clashes), n))
+    for row, clash in zip(holds, clashes, strict=True):
+        row[clash] = 1.0
+    found = milp(np.ones(n), integrality=np.ones(n), bounds=(0.0, 1.0), constraints=LinearConstraint(holds, 1.0))
+    return set(np.flatnonzero(found.x > 0.5).tolist())
+
+
 def clashing(log: Sequence[Verdict], report: Sequence[Verdict], metric: MetricState, radius: float) -> list[Verdict]:
     """Return verdicts that no metric of the radius agrees with together with the last of the report; [] if it stands
     against nothing but the radius."""
@@ -99,8 +146,17 @@ class _Program:
         owners = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
         return float(slack.sum()), np.unique(owners[prices > YIELDS]).tolist()
 
-    def yielding(self, verdicts: Sequence[Verdict], weights: ArrayLike) -> tuple[Floats, Floats]:
-        """Return how far each verdict must yield so that a metric agrees with all, and the price of each, both (n,)."""
+    def clash(self, log: Sequence[Verdict], out: set[int]) -> list[int]:
+        """Return the numbers of a few verdicts that no metric agrees with, none of them out; [] where none clash."""
+        rest = [n for n in range(len(log)) if n not in out]
+        slack, prices = self.yielding([log[n] for n in rest], 1.0, alike=True)
+        return [rest[n] for n in np.flatnonzero(prices > YIELDS)] if slack.sum() > YIELDS / 2 else []
+
+    def yielding(
+        self, verdicts: Sequence[Verdict], weights: ArrayLike, *, alike: bool = False
+    ) -> tuple[Floats, Floats]:
+        """Return how far each verdict must yield so that a metric agrees with all, or how far all must alike (1,), and
+        the price of each (n,)."""
         from scipy.optimize import linprog
         from scipy.sparse import block_array, csc_array, eye_array
 
@@ -113,14 +169,15 @@ class _Program:
         limits = signs * level(state, np.array([verdict.gap for verdict in verdicts])) + state.tolerance
         limits[signs > 0.0] -= STRICTLY
         box = [(0.0 if i == j else -self._radius, self._radius) for i, j in zip(state.rows, state.columns, strict=True)]
-        costs = np.r_[np.zeros(m), np.broadcast_to(weights, n)]
+        yields = csc_array(np.ones((n, 1))) if alike else eye_array(n)
+        costs = np.r_[np.zeros(m), np.broadcast_to(weights, yields.shape[1])]
         while True:
             facts = np.reshape(self._facts, (-1, m))
             found = linprog(
                 costs,
-                A_ub=block_array([[csc_array(told), -eye_array(n)], [csc_array(-facts), None]], format="csc"),
+                A_ub=block_array([[csc_array(told), -yields], [csc_array(-facts), None]], format="csc"),
                 b_ub=np.r_[limits, np.zeros(len(facts))],
-                bounds=[*box, *[(0.0, None)] * n],
+                bounds=[*box, *[(0.0, None)] * yields.shape[1]],
                 method="highs",
                 options=PRECISELY,
             )

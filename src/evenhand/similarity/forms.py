@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from evenhand.errors import VerdictError, first_few
-from evenhand.similarity.contradictions import disputed
+from evenhand.similarity.contradictions import fewest
 from evenhand.similarity.learner import DistanceLearner
 from evenhand.similarity.metric_state import Structure
 from evenhand.similarity.moments import MomentDistance
@@ -16,8 +17,8 @@ from evenhand.similarity.verdicts import NAMED, Verdict
 ROOT, SUM = "a root of weighted squares of differences", "a weighted sum of absolute differences"
 SLIPS, RARELY = 0.05, 0.01
 """No form fits where, if this share of answers were wrong, as many as contradict each form would have this probability.
-The fewest that contradict a form are about two fewer than are wrong: of people who err this often, 4 in 1,000 are
-stopped in 150 answers."""
+The fewest that contradict a form are fewer than are wrong: of people who err this often, at most 4 in 1,000 are stopped
+in 150 answers."""
 
 
 def named(structure: Structure) -> str:
@@ -30,11 +31,23 @@ def other(structure: Structure) -> Structure:
     return "symmetric" if structure == "absolute" else "absolute"
 
 
-def contradicting(verdicts: Sequence[Verdict], structure: Structure, dimension: int) -> list[int]:
-    """Return the ids of verdicts that must be wrong, about the fewest, if distances have this form."""
+class Against(NamedTuple):
+    """The ids of the fewest answers that were found whose absence leaves none against a form, and how many contradict
+    the form at least: as many, unless they are too many to search through."""
+
+    ids: list[int]
+    least: int
+
+    def __str__(self) -> str:
+        """Return how many answers contradict the form, in words."""
+        return str(self.least) if self.least == len(self.ids) else f"{self.least} to {len(self.ids)}"
+
+
+def contradicting(verdicts: Sequence[Verdict], structure: Structure, dimension: int) -> Against:
+    """Return the answers that contradict distances of this form."""
     learner = MomentDistance(structure=structure)
     learner.begin(dimension)
-    return disputed(verdicts, [], learner.state, learner.widest)
+    return Against(*fewest(verdicts, learner.state, learner.widest))
 
 
 def agreeing(verdicts: Sequence[Verdict], structure: Structure) -> MomentDistance | None:
@@ -67,7 +80,7 @@ class Forms:
     def __init__(self, errors: float) -> None:
         self._errors = errors
         self._tried: tuple[tuple[int, ...], DistanceLearner | None] = ((), None)
-        self._disputed: tuple[tuple[int, ...], list[list[int]]] = ((), [[], []])
+        self._searched: tuple[tuple[int, ...], list[Against]] = ((), [Against([], 0)] * 2)
 
     def possible(self, metric: DistanceLearner) -> list[DistanceLearner]:
         """Return the metric, and that of the other form where the answers agree with it about as well."""
@@ -106,36 +119,39 @@ class Forms:
             if len(self.possible(metric)) == 1:
                 return f"Distances are {mine}: no answer contradicts this form, but {theirs} contradicts some"
             return f"The answers agree with {mine} and with {theirs}: of two distances the smaller one counts"
-        wrong = self._wrong(metric)
+        root, total = self._against(metric)
         if self.fit(metric) and len(self.possible(metric)) > 1:
-            either = f"{wrong[0]} and {wrong[1]} of {n} answers contradict these forms"
+            either = f"{root} and {total} of {n} answers contradict these forms"
             return f"Distances may be {ROOT} or {SUM}: {either}, and of two distances the smaller one counts"
-        counts = f"{wrong[0]} of {n} answers contradict {ROOT}, {wrong[1]} {SUM}"
+        counts = f"{root} of {n} answers contradict {ROOT}, {total} {SUM}"
         if not self.fit(metric):
-            least = first_few(self.doubted(metric), NAMED)
-            either = f"people may be compared in another way, or these answers are wrong: {least}"
-            return f"No form of distance fits the answers: {counts}; {either}"
+            few = first_few(self.doubted(metric), NAMED)
+            either = f"people may be compared in another way; one way to explain it is that these are wrong: {few}"
+            return f"No form of distance fits {'the' if self.hopeless(metric) else 'all'} answers: {counts}; {either}"
         return f"It is supposed that distances are {mine}: {counts}"
 
     def fit(self, metric: DistanceLearner) -> bool:
         """Return whether one of the forms agrees with as many answers as are supposed to be right."""
-        return metric.error_rate == 0.0 or min(self._wrong(metric)) <= self._errors * len(metric.verdicts)
+        return metric.error_rate == 0.0 or not self._unlikely(metric, self._errors)
 
     def doubted(self, metric: DistanceLearner) -> list[int]:
-        """Return the numbers of the answers that are probably wrong; where no form fits, of about the fewest that one
-        would have to leave out."""
+        """Return the numbers of the answers that are probably wrong; where no form fits, of the fewest that were found
+        without which one does."""
         if not self.fit(metric):
-            return min(self._against(metric), key=len)
+            return min((against.ids for against in self._against(metric)), key=len)
         return [one.id for one in metric.suspects() if one.wrong > 0.5]
 
     def hopeless(self, metric: DistanceLearner) -> bool:
         """Return whether so many answers contradict each form that no further ones would help."""
-        if metric.error_rate == 0.0:
+        if metric.error_rate == 0.0 or min(self._wrong(metric)) <= 2:
             return False
+        return self._unlikely(metric, max(self._errors, SLIPS))
+
+    def _unlikely(self, metric: DistanceLearner, share: float) -> bool:
+        """Return whether as many wrong answers as contradict each form are unlikely where this share is wrong."""
         from scipy.stats import binom
 
-        least, share = min(self._wrong(metric)), max(self._errors, SLIPS)
-        return least > 2 and bool(binom.sf(least - 1, len(metric.verdicts), share) < RARELY)
+        return bool(binom.sf(min(self._wrong(metric)) - 1, len(metric.verdicts), share) < RARELY)
 
     def _worse(self, metric: DistanceLearner) -> int:
         """Return how many answers more contradict the other form than that of the metric."""
@@ -150,13 +166,13 @@ class Forms:
         return MomentDistance(structure=structure, error_rate=self._errors)
 
     def _wrong(self, metric: DistanceLearner) -> list[int]:
-        """Return how many answers contradict each of the two forms."""
-        return [len(ids) for ids in self._against(metric)]
+        """Return how many answers one has to leave out for each of the two forms, as far as was found."""
+        return [len(against.ids) for against in self._against(metric)]
 
-    def _against(self, metric: DistanceLearner) -> list[list[int]]:
-        """Return the numbers of the answers that contradict each of the two forms."""
+    def _against(self, metric: DistanceLearner) -> list[Against]:
+        """Return the answers that contradict each of the two forms."""
         told = tuple(verdict.id for verdict in metric.verdicts)
-        if self._disputed[0] != told:
+        if self._searched[0] != told:
             d = metric.dimension or 0
-            self._disputed = told, [contradicting(metric.verdicts, one, d) for one in ("symmetric", "absolute")]
-        return self._disputed[1]
+            self._searched = told, [contradicting(metric.verdicts, one, d) for one in ("symmetric", "absolute")]
+        return self._searched[1]

@@ -323,8 +323,8 @@ class PairQueue(AskTell, Parameters):
     @property
     @locked
     def doubted(self) -> list[int]:
-        """The numbers of the answers that are probably wrong; where no form of distance fits, those about the fewest
-        that one would have to leave out."""
+        """The numbers of the answers that are probably wrong; where no form of distance fits, the fewest that were
+        found without which one does: one way to explain the answers."""
         return self._forms.doubted(self.policy.metric)
 
     @property

@@ -179,8 +179,9 @@ class PairAudit:
             print_text(f"{self._queue.form}.")
             print_text(f"{self._queue.checked}.")
         if doubted := self._queue.doubted:
-            unless = "" if self._queue.fits else ", if one of these forms holds after all"
-            print_text(f"These answers are probably wrong{unless}; withdraw those that are.")
+            fits = self._queue.fits
+            said = "These answers are probably wrong" if fits else "One way to explain it is that these are wrong"
+            print_text(f"{said}; withdraw those that are.")
             self._list(doubted)
         if many:
             print_text(
