@@ -1,6 +1,7 @@
 """Arms that join and retire over a learner of one's own: it ranks rows, or is told."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import evenhand as eh
@@ -111,3 +112,25 @@ def test_who_takes_no_new_arms_says_so_on_the_first_day():
         assert policy.arms == ("a", "b")
     with pytest.raises(ArgumentError, match="arms: expected a number or labels, as rows need contextual=True, got 'r"):
         Adapter(Ridge(), choose=choose, update=update, arms="rows")
+
+
+@pytest.mark.parametrize("form", ["array", "frame", "dicts"])
+def test_a_ticket_with_a_row_for_each_arm_outlasts_an_arm_that_joins(tmp_path, form):
+    def rows(arms):
+        frame = pd.DataFrame(np.random.default_rng(arms).random((arms, 2)), columns=["x", "y"])
+        return {"array": frame.to_numpy(), "frame": frame, "dicts": frame.to_dict("records")}[form]
+
+    policy = DeadlineLearn(eh.learners.LinUCB(), {"a": 0.1, "b": 0.1, "z": 0}, seed=1)
+    twin = policy.fresh()
+    study = Study.create(tmp_path / "shop.evenhand", policy)
+    first, mine = study.ask(rows(3)), twin.ask(rows(3))
+    study.add("c", 0.1)
+    twin.add("c", 0.1)
+    study.state.snapshot()  # another process begins there, and reads open tickets from the log
+    again = Study.open(tmp_path / "shop.evenhand")
+    assert again.tell(first, 1.0) == "told"
+    twin.tell(mine, 1.0)
+    assert again.ask(rows(4)).to_dict() == twin.ask(rows(4)).to_dict()
+    learned, expected = (one.learner.snapshot() | {"columns": None} for one in (again.policy, twin))
+    np.testing.assert_equal(learned, expected)
+    assert (again.verify().ok, again.verify().repeated) == (True, "all")

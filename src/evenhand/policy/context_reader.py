@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from evenhand.data.contexts import LARGEST, feature_columns, read_shown
 from evenhand.data.encoding import Encoder, Transformer, as_encoder
@@ -39,8 +41,13 @@ class ContextReader:
         self.encoder: Encoder | Transformer | None = None
         self._expected = None if features is None else len(features)
 
-    def read(self, contexts: object, arms: Sequence[Label]) -> tuple[Floats, list[str] | None]:
-        """Return the contexts (n_arms, d) of a round, and the names of their columns."""
+    def read(
+        self, contexts: object, arms: Sequence[Label], *, earlier: bool = False
+    ) -> tuple[Floats, list[str] | None]:
+        """Return the contexts (n_arms, d) of a round, and the names of their columns; those of an earlier round may
+        have no rows for the last arms, which joined since."""
+        if earlier and 1 < (rows := _rows(contexts)) < len(arms):
+            arms = arms[:rows]
         if self.contextual:
             known: dict[str, Any] = {"columns": self.columns, "dimension": self.expected, "encoder": self.encoder}
             return read_shown(contexts, arms, **known, own_rows=self._own_rows)
@@ -113,3 +120,10 @@ class ContextReader:
             what = Wording("the columns ", known, ", as before")
             raise ContextError(expected("contexts", what, names, "rename the log's columns"))
         return known
+
+
+def _rows(contexts: Any) -> int:
+    """Return how many rows contexts have, 0 where they are one row alone."""
+    shape = np.shape(contexts)
+    each = isinstance(contexts, list) and all(isinstance(row, Mapping) for row in contexts)
+    return shape[0] if len(shape) == 2 or each else 0

@@ -527,7 +527,7 @@ class KernelPolicy(AskTell, Parameters):
         return OpenDecision.restored(self._labels, self._traits.plays > 1, kept)
 
     def _ticket_from_log(self, decided: dict[str, Any], shown: dict[str, Any]) -> tuple[int, Any, Floats, float]:
-        contexts = self._read_contexts(shown.get("contexts")) if self._traits.contextual else NO_CONTEXTS
+        contexts = self._read_contexts(shown.get("contexts"), earlier=True) if self._traits.contextual else NO_CONTEXTS
         certain = self._kernels.probability is deterministic
         return OpenDecision.logged(decided, contexts, certain, self._traits.plays > 1)
 
@@ -573,9 +573,10 @@ class KernelPolicy(AskTell, Parameters):
         """Return the arm of the next round, why it is that, and with which probability it was picked."""
         return (self._engine or self.engine).ask(shown)
 
-    def _read_contexts(self, contexts: object = None) -> Floats:
-        """Return the contexts (n_arms, d) of a round; the first ones make the policy ready for their dimension."""
-        shown, columns = self.contexts.read(contexts, self.arms or ())
+    def _read_contexts(self, contexts: object = None, *, earlier: bool = False) -> Floats:
+        """Return the contexts (n_arms, d) of a round, or of an earlier one, perhaps with fewer arms; the first ones
+        make the policy ready for their dimension."""
+        shown, columns = self.contexts.read(contexts, self.arms or (), earlier=earlier)
         if self.dimension is None:
             self._begin(shown.shape[1])
         if columns is not self.contexts.columns:
