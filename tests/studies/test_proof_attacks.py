@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -58,15 +57,13 @@ def written(tmp_path_factory):
     ticks = iter(range(10**6))
     for module in ("transaction", "state", "subjects"):
         patch.setattr(f"evenhand.studies.log.{module}.now", lambda: 1_764_000_000_000_000 + 10**6 * next(ticks))
-    one_row = replace(eh.learners.LinUCB._traits, own_rows=False)  # whose tickets outlast a change of the arms
-    patch.setattr(eh.learners.LinUCB, "_traits", one_row)
     place = tmp_path_factory.mktemp("proof")
     promise = eh.Promise({"a": "1/5", "b": "0.3", "c": 0}, tolerance=1)
     policy = eh.quotas.DeadlineLearn(eh.learners.LinUCB(), promise, lottery=0.5, seed=1)
     study = Study.create(place / "s.evenhand", policy, name="ads", expire_after=timedelta(seconds=60))
     for i in range(14):
         subject = "Ann" if i % 5 == 0 else None
-        given = {"contexts": [i / 16, 1.0]} | ({"available": ["a", "b"]} if i % 4 == 1 else {})
+        given = {"contexts": [[i / 16, 1.0]] * (4 if i > 10 else 3)} | ({"available": ["a", "b"]} if i % 4 == 1 else {})
         (ticket,) = study.run([Ask(given=given, subject=subject, actor="k")])
         if i % 3 == 0:
             study.tell(ticket, i / 16)
