@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from scipy.stats import t
 
 import evenhand as eh
@@ -52,6 +53,22 @@ def test_no_interval_ends_below_what_a_variable_is_at_least():
     assert [name for name in history.data_vars if "valid_min" not in history[name].attrs] == [
         *("reward", "shortfall", "worst_shortfall", "r_regret")
     ]
+
+
+def test_replications_without_a_value_count_for_no_interval():
+    """As of an effect, in trials in which an arm could not be compared."""
+    history = eh.simulate(eh.learners.UCB1(), WORLD, rounds=9, replications=5, seed=1, jobs=1)
+    each = np.array([1.0, np.nan, 3.0, np.nan, 8.0])
+    one = history.assign(reward=history.reward * 0 + xr.DataArray(each, dims="replication"))
+    found = eh.simulation.frame(one).set_index("variable").loc["reward"]
+    known = each[~np.isnan(each)]
+    error = known.std(ddof=1) / np.sqrt(3)
+    low, high = t.interval(0.95, 2, 4.0, error)
+    np.testing.assert_allclose(found[["mean", "standard_error", "low", "high"]].astype(float), [4.0, error, low, high])
+    alone = one.assign(reward=one.reward.where(one.reward > 5))
+    assert (
+        eh.simulation.frame(alone).set_index("variable").loc["reward", ["standard_error", "low", "high"]].isna().all()
+    )
 
 
 def test_one_replication_has_no_error():

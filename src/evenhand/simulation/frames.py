@@ -15,7 +15,7 @@ from evenhand.arguments import real, whole
 from evenhand.errors import ArgumentError, expected
 from evenhand.protocol import World
 from evenhand.rng import draw_seed
-from evenhand.simulation.measures import mean_and_ends
+from evenhand.simulation.measures import mean_and_ends, standard_error
 from evenhand.simulation.replication_cache import remembered_seed
 from evenhand.simulation.simulate import simulate
 
@@ -74,7 +74,7 @@ def frame(history: xr.Dataset, *, last: bool = True, level: float = 0.95) -> pd.
             continue
         values = values.astype(np.float64)
         middle, low, high = (each.to_series() for each in mean_and_ends(values, level))
-        error = values.std("replication", ddof=1).to_series() / np.sqrt(runs) if runs > 1 else middle * np.nan
+        error = standard_error(values).to_series()
         error = error.mask(error < ROUNDED * middle.abs(), 0.0)
         columns = {"standard_error": error, "low": low, "high": high}
         tables.append(middle.to_frame("mean").assign(**columns).reset_index().assign(variable=str(name)))

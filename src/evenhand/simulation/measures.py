@@ -180,9 +180,13 @@ def half_width(each: xr.DataArray, level: float = 0.95) -> Any:
     """Return half the width of the intervals of means over replications, NaN for one replication."""
     from scipy.stats import t
 
-    runs = each.sizes["replication"]
-    scale = float(t.ppf((1 + level) / 2, runs - 1)) / runs**0.5 if runs > 1 else math.nan
-    return scale * each.std("replication", ddof=int(runs > 1))
+    return standard_error(each) * t.ppf((1 + level) / 2, each.notnull().sum("replication") - 1)
+
+
+def standard_error(each: xr.DataArray) -> Any:
+    """Return the standard errors of means over the replications that have a value, NaN for one."""
+    freedom = each.notnull().sum("replication") - 1
+    return each.std("replication") / np.sqrt(freedom.where(freedom > 0))
 
 
 def shares_change(codes: Ints, arms: int) -> bool:
