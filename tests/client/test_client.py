@@ -407,9 +407,10 @@ def test_what_a_change_drops_is_what_the_policy_returns(client, promise):
         for one in (study, policy):
             decision = one.ask()
             one.tell(decision, float(decision.arm == "c"))
-    expected = policy.change({"a": 0, "b": 0, "c": 0})
+    nothing = {"shares": {"a": 0, "b": 0, "c": 0}, "tolerance": 5}
+    expected = policy.change(eh.Promise.from_dict(nothing))
     assert expected
-    assert study.change({"a": 0, "b": 0, "c": 0}) == expected
+    assert study.change(promise=nothing) == expected
 
 
 def test_what_is_read(client, study):

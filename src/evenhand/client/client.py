@@ -212,7 +212,7 @@ class RemoteStudy:
 
         Parameters
         ----------
-        shares : the share of each arm on offer; the rest of the promise stays.
+        shares : the share of each arm on offer; the rest of the promise stays, also shares of sets of arms.
         promise : everything that is promised from now on, as `eh.Promise.to_dict` returns it.
         begins : when the change is due, if not now: a time such as "2026-12-01T00:00+01:00" (UTC without a zone), a
             date, or a duration such as "12h". Without shares and promise, what was planned for then is withdrawn.
