@@ -63,7 +63,7 @@ def test_while_both_forms_agree_with_the_answers_the_smaller_distance_counts():
     assert "not checked" in queue.checked
 
 
-@pytest.mark.parametrize(("dimension", "most"), [(2, 50), (3, 150)])
+@pytest.mark.parametrize(("dimension", "most"), [(2, 50), pytest.param(3, 150, marks=pytest.mark.nightly)])
 def test_where_no_form_fits_that_is_said_with_the_number_of_answers_against_each(dimension, most):
     """The juror goes by the largest difference: of three features, only the checks find that out."""
     queue, _ = asked("largest", dimension, most=most)
