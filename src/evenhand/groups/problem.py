@@ -230,9 +230,9 @@ class Grouped(KernelPolicy):
             raise ArgumentError(expected("horizon", what, f"round {self.round + 1}", hint))
         return super()._choose(shown)
 
-    def _read_contexts(self, contexts: object = None) -> Floats:
+    def _read_contexts(self, contexts: object = None, *, earlier: bool = False) -> Floats:
         if not isinstance(contexts, ShownArms):
-            return super()._read_contexts(contexts)
+            return super()._read_contexts(contexts, earlier=earlier)
         codes = self.membership.of_round(contexts.groups)
         return np.column_stack([super()._read_contexts(contexts.contexts), codes])
 
