@@ -184,6 +184,9 @@ def test_members_whom_nobody_is_like_are_left_out(rare):
     assert moved[alike.index].mean() == pytest.approx(-found.gap)
     assert (moved[women[:9]] == 0).all()
     assert any("9 people in group 'F'" in note and "keep their record" in note for note in chosen.notes)
+    later = frame.assign(years=frame["years"] + 1e9)  # beside which a category is not rounding
+    chosen = eh.groups.choose(later, group="sex", reward="salary", features=["years", "rank"], places=20)
+    assert (chosen.people["corrected"] == chosen.people["record"])[women[:9]].all()
     nurses = np.where(frame["ad"] % 2, "Nurse", "Matron")
     everybody = frame.assign(rank=np.where(frame["sex"] == "F", nurses, frame["rank"]))
     with pytest.raises(TableError, match=r"given: expected at least two members of 'F', got .*in .'rank'"):
@@ -257,6 +260,11 @@ def test_the_table_has_the_digits_of_the_sentence(tmp_path, monkeypatch, scale):
             lambda f: pd.concat([f[f["sex"] == "F"].head(3), f[f["sex"] == "M"]]),
             {},
             "given: expected two rows more in each group than columns, got .3 columns for 3 rows of 'F'",
+        ),
+        (
+            lambda f: pd.concat([f[f["sex"] == sex].head(4) for sex in "FM"]),
+            {"given": ["years", "rank", "ad"]},
+            "given: expected two rows more in each group than columns, got .* columns for 4 rows of 'F'",
         ),
         (
             lambda f: f.assign(ad=np.where(f["rank"] == "Prof", 1000, f.index)),

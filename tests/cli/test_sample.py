@@ -417,6 +417,8 @@ def test_predictions_that_are_no_labels_are_refused_or_counted(tmp_path):
     body = json.loads(call("certify", table, *usual, "--json").stdout)
     assert body["groups"][0]["wrong"] == 2
     assert "'Yes' is predicted in 2 rows and is the label of none: all of them count as wrong." in body["notes"]
+    pd.DataFrame({"g": "a", "y": [0, 1, 1], "p": ["0", "1", "x"]}).to_csv(table, index=False)
+    assert json.loads(call("certify", table, *usual, "--json").stdout)["groups"][0]["wrong"] == 1
     assert (
         "Limits are one-sided: all upper ones hold at once with 0.95 confidence, and so do all lower ones."
         in (body["notes"])

@@ -104,8 +104,8 @@ class SimilarGap(NamedTuple):
         than = "among all others" if self.reference == OTHERS else f"in {others}"
         said = ""
         if self.left_out:
-            said = f"Left out of this: {self.left_out:,} members of {who}, as nobody in {others} is like them in "
-            said += f"{first_few(self.lacking, NAMED)}. "
+            some = f"{self.left_out:,} member{'s' * (self.left_out > 1)} of {who}"
+            said = f"Left out of this: {some}, as nobody {than} is like them in {first_few(self.lacking, NAMED)}. "
         said += f"Mean {value} is {plain} {way_of(self.difference)} in {who} than {than}"
         if self.features:
             said += f". {part}. With {alike} of the average member of {who}, it is {gap} {way_of(self.gap)}"
@@ -178,16 +178,16 @@ def similar_gaps(
         inside = codes == code
         reference = names[1 - code] if len(names) == 2 else OTHERS
         _no_other_name(rows[inside], rows[~inside], encoder.sources, names[code], argument)
-        sides = Sides.of(rows, inside, encoder.sources)
-        if sides.members.sum() < 2:
-            alike = Wording(f"{int(sides.members.sum())} who are like somebody in {reference!r} in ", sides.lacking)
-            raise TableError(expected(argument, f"at least two members of {names[code]!r}", alike))
-        for side, whose in ((sides.members, names[code]), (sides.others, reference)):
+        for side, whose in ((inside, names[code]), (~inside, reference)):
             columns, count = int((np.ptp(rows[side], axis=0) > 0).sum()), int(side.sum())
             if count <= columns + 1:
                 got = f"{columns} column{'s' * (columns != 1)} for {count} row{'s' * (count != 1)} of {whose!r}"
                 hint = "name fewer features, or merge categories"
                 raise TableError(expected(argument, "two rows more in each group than columns", got, hint))
+        sides = Sides.of(rows, inside, encoder.sources)
+        if sides.members.sum() < 2:
+            alike = Wording(f"{int(sides.members.sum())} who are like somebody in {reference!r} in ", sides.lacking)
+            raise TableError(expected(argument, f"at least two members of {names[code]!r}", alike))
         kept = sides.kept[1]
         made_up, used = _made_up(rows, kept)[:-1], kept[:-1]
         gap = _gap(rows, values, sides, ~inside, of, (1 - level) / len(compared))
@@ -336,32 +336,35 @@ class Sides(NamedTuple):
     def of(cls, rows: Floats, inside: Bools, sources: Sequence[str]) -> Sides:
         """Return the sides of rows (n, k) of which some are inside; `sources` (k - 1,) are the features of all columns
         but the last, the intercept."""
-        scaled = rows / np.maximum(np.abs(rows).max(axis=0), ALIKE)
-        left, _ = _spans(scaled[~inside])
+        left, _, _ = _spans(rows[~inside])
         others = ~inside
         others[~inside] = np.square(left).sum(axis=1) < 1 - CUT
-        members = inside & spanned(scaled, scaled[others])
+        members = inside & spanned(rows, rows[others])
         columns = np.array([*sources, ""], object)
         lacking = tuple(
             name
             for name in dict.fromkeys(sources)
             if not spanned(
-                scaled[inside & ~members][:, own := (columns == name) | (columns == "")], scaled[others][:, own]
+                rows[inside & ~members][:, own := (columns == name) | (columns == "")], rows[others][:, own]
             ).all()
         )
         return cls(members, others, (told(rows[members]), told(rows[others])), lacking)
 
 
-def _spans(rows: Floats) -> tuple[Floats, Floats]:
-    """Return orthonormal columns that span those of the rows (n, k), and orthonormal rows that span theirs."""
-    left, sizes, right = np.linalg.svd(rows, full_matrices=False)
+def _spans(rows: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return orthonormal columns that span those of the rows (n, k), orthonormal rows that span theirs once columns are
+    of one size, and these sizes: beside a salary a share of one would count as rounding."""
+    scale = np.abs(rows).max(axis=0)
+    scale[scale == 0] = 1.0
+    left, sizes, right = np.linalg.svd(rows / scale, full_matrices=False)
     rank = int((sizes > ALIKE * sizes[0]).sum())
-    return left[:, :rank], right[:rank]
+    return left[:, :rank], right[:rank], scale
 
 
 def spanned(rows: Floats, by: Floats) -> Bools:
     """Return which rows (n, k) are linear combinations of others."""
-    _, right = _spans(by)
+    _, right, scale = _spans(by)
+    rows = rows / scale
     rest: Bools = np.linalg.norm(rows - (rows @ right.T) @ right, axis=1) <= SPANNED * np.linalg.norm(rows, axis=1)
     return rest
 

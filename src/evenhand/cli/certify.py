@@ -88,7 +88,7 @@ def certify(
         notes = [*_never_labels(names[2], said, told), ONCE, SIDES.format(1 - delta), _looked_up(len(told), 0)]
         group, loss = column(frame, names[0]), loss or "zero_one"
         found = certify_once(told, said, groups=group, threshold=threshold, delta=delta, loss=loss)
-        notes = [*worth_notes(found, "--loss"), *answer_notes(loss, max({*told, *said}), said), *notes]
+        notes = [*worth_notes(found, "--loss"), *answer_notes(loss, {*told, *said}, said), *notes]
         _say(found, threshold, delta, notes, "", "are supposed to be new to the model", json=json)
         return
     sampler, model, pool = _collected(folder)
@@ -124,7 +124,7 @@ def certify(
             notes.append(f"The other {len(unseen) - looked:,} rows were not needed.")
     notes += [ONCE, SIDES.format(1 - delta)] * once + [_looked_up(looked, sampler.labels)]
     said = model.predict(rows.X[unseen]).tolist()
-    notes = [*worth_notes(found), *answer_notes(loss, model.classes_[-1], said), *notes]
+    notes = [*worth_notes(found), *answer_notes(loss, model.classes_.tolist(), said), *notes]
     _say(found, threshold, delta, notes, "" if once else "--fresh FILE", "the model has not seen", json=json)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +47,7 @@ def compared(
         "risk": MEASURES.get(str(sampler.loss), "error rate"),
         "worst_off": worst_of(fresh, sizes),
         "uniform": {"rows": len(drawn), "worst_off": worst_of(uniform, sizes)},
-        "worth": [*worth_notes(fresh, "--loss"), *answer_notes(str(sampler.loss), classes[-1], said)],
+        "worth": [*worth_notes(fresh, "--loss"), *answer_notes(str(sampler.loss), classes, said)],
     }
 
 
@@ -63,13 +64,13 @@ def worth_notes(risks: pd.DataFrame, option: str = "") -> list[str]:
     return [f"In {first_few(no_better, NAMED)} the model errs no less than {always}: it may not be worth having.{mend}"]
 
 
-def answer_notes(loss: str, positive: Any, said: list[Any]) -> list[str]:
+def answer_notes(loss: str, labels: Iterable[Any], said: list[Any]) -> list[str]:
     """Return which label counts as positive, and whether a model gives all rows the same, where one kind of error
     counts."""
     if loss not in MEASURES:
         return []
     always = f"The model answers {said[0]!r} for everybody: it may not be worth having."
-    return [*[always] * (len(set(said)) == 1), f"{positive!r} counts as positive."]
+    return [*[always] * (len(set(said)) == 1), f"{max(labels)!r} counts as positive."]
 
 
 def say_compared(found: dict[str, Any], title: str, out: Path) -> None:
