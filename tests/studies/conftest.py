@@ -5,6 +5,9 @@ import itertools
 import pytest
 from sqlalchemy import create_engine, text
 
+from evenhand.errors import ArgumentError
+from evenhand.promises.promise import Promise
+from evenhand.protocol import Decision
 from evenhand.studies import Store
 from tests.studies.postgres import binaries, server
 
@@ -88,3 +91,45 @@ def clock(monkeypatch):
     for module in ("creation", "log.durations", "log.state", "log.transaction"):
         monkeypatch.setattr(f"evenhand.studies.{module}.now", lambda: clock.time)
     return clock
+
+
+class Scripted:
+    """Decides as it is told to, whatever it promises."""
+
+    holds_when = "at every round"
+
+    def __init__(self, shares, tolerance=0.0, round=0, open=()):
+        self.promise = Promise(shares, tolerance)
+        self.arms, self.round, self.open = self.promise.arms, round, set(open)
+
+    def ask(self, index, reason_code="other"):
+        self.round += 1
+        self.open.add(self.round)
+        return Decision(self.round, self.round, self.arms[index], index, None, "as it was told", reason_code)
+
+    def tell(self, decision, reward):
+        if decision not in self.open:
+            raise ArgumentError("closed")
+        self.open.remove(decision)
+
+    def forget(self, decision):
+        self.tell(decision, 0.0)
+
+    @property
+    def open_tickets(self):
+        return sorted(self.open)
+
+    def snapshot(self):
+        shares = [[*one] for one in zip(self.arms, self.promise.shares, strict=True)]
+        return {"shares": shares, "tolerance": self.promise.tolerance, "round": self.round, "open": sorted(self.open)}
+
+    @classmethod
+    def restored(cls, snapshot):
+        return cls(**{**snapshot, "shares": dict(snapshot["shares"])})
+
+
+@pytest.fixture
+def scripted(scratch_registry):
+    """The class, registered for one test."""
+    scratch_registry(Scripted)
+    return Scripted

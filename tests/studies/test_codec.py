@@ -89,14 +89,10 @@ def test_tables_keep_columns_missing_cells_and_odd_numbers():
         index=[5, 6, 7],
     )
     again = kept(table)
-    assert list(again.columns) == ["whole", "real", "text", "kind", "7"]
-    assert again["whole"].isna().tolist() == [False, True, False]
-    assert again["whole"].dropna().tolist() == [1, 3]
+    kinds = {"whole": object, "text": object, "kind": object}
+    expected = table.astype(kinds).rename(columns=str).map(lambda cell: None if cell is pd.NA else cell)
+    pd.testing.assert_frame_equal(again, expected, check_dtype=False)
     assert again["real"].dtype == np.float64
-    assert np.array_equal(again["real"], [0.5, np.nan, np.inf], equal_nan=True)
-    assert again["text"].isna().tolist() == [False, True, False]
-    assert again["kind"].tolist() == ["x", "y", "x"]
-    assert again["7"].tolist() == [True, False, True]
     assert to_plain(again) == to_plain(table)
     assert kept([table])[0].equals(again)
 
@@ -121,23 +117,16 @@ def test_fractions_and_decimals_are_texts_where_they_are_exact_and_numbers_elsew
     assert to_plain(given, exact=False) == {"a": 1 / 3, "b": [0.5], "c": {"$float": "nan"}, "d": {"$float": "inf"}}
 
 
-@pytest.mark.parametrize("columns", [["a", "a"], [1, "1"]], ids=named)
-def test_a_table_with_a_column_twice_is_refused(columns):
-    with pytest.raises(ArgumentError, match="samples: expected a table with each column once"):
-        to_plain(pd.DataFrame([[1, 2]], columns=columns), "samples")
-
-
 @pytest.mark.parametrize(
-    "value",
+    ("value", "words"),
     [
-        object(),
-        pd.NaT,
-        {"a": {1: [b"x"]}},
+        *((pd.DataFrame([[1, 2]], columns=both), "a table with each column once") for both in (["a", "a"], [1, "1"])),
+        *((one, "numbers, texts, lists, arrays or tables") for one in (object(), pd.NaT, {"a": {1: [b"x"]}})),
     ],
     ids=named,
 )
-def test_what_a_log_cannot_keep_is_refused_by_name(value):
-    with pytest.raises(ArgumentError, match="reward: expected numbers, texts, lists, arrays or tables"):
+def test_what_a_log_cannot_keep_is_refused_by_name(value, words):
+    with pytest.raises(ArgumentError, match=f"reward: expected {words}"):
         to_plain(value, "reward")
 
 
@@ -153,11 +142,10 @@ def test_numbers_too_large_and_texts_that_are_none_are_refused(value):
 @pytest.mark.parametrize("key", ["a\nb", "a\x1fb", "\ud800", "a\x00"], ids=named)
 def test_keys_and_names_of_callers_are_texts_that_can_be_read(key):
     study = Study.create(":memory:", eh.quotas.FairUCB([0.3, 0.3], seed=1))
-    operations = [Ask(key=key), Ask(actor=key), Ask(actor="x" * 101)]
-    outcomes = study.run([*operations, Ask(key="é ü", actor="cron")])
-    assert [str(one).split(":")[0] for one in outcomes[:3]] == ["key", "actor", "actor"]
-    assert all(isinstance(one, ArgumentError) for one in outcomes[:3])
-    assert outcomes[3].id == 1
+    *refused, sound = study.run([Ask(key=key), Ask(actor=key), Ask(actor="x" * 101), Ask(key="é ü", actor="cron")])
+    assert [str(one).split(":")[0] for one in refused] == ["key", "actor", "actor"]
+    assert all(isinstance(one, ArgumentError) for one in refused)
+    assert sound.id == 1
 
 
 def test_a_change_has_one_of_three_kinds():
@@ -205,7 +193,7 @@ def test_a_ticket_of_any_kind_comes_back_as_it_was(home):
     assert type(again) is type(ticket)
     if home == "interventions/csr":
         pd.testing.assert_frame_equal(again.frame, ticket.frame, check_dtype=False)
-        assert (again.plan == ticket.plan).all()
+        assert again.plan.tolist() == ticket.plan.tolist()
         assert (again.id, again.phase) == (ticket.id, ticket.phase)
     else:
         assert again == ticket

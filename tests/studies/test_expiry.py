@@ -13,6 +13,7 @@ from evenhand.policy.tickets import Tickets
 from evenhand.studies import Forget, Study, Tell
 from evenhand.studies.log.durations import read_expiry
 from evenhand.studies.store.schema import SNAPSHOTS
+from tests.naming import named
 
 MINUTE = 60_000_000
 
@@ -79,13 +80,26 @@ def test_many_expire_a_few_at_a_time_and_none_is_told_late(clock):
     assert study.verify().problems == ()
 
 
-BAD = [0, -1, "0d", "7 days", "d", "", True, float("nan"), float("inf"), "1e3", 10**400, [7], timedelta(0), "999999w"]
+NO_DURATIONS = [
+    *(0, -1, "0d", "7 days", "d", "", True, float("nan"), float("inf"), "1e3", 10**400, [7], timedelta(0), "999999w"),
+]
 
 
-@pytest.mark.parametrize("after", BAD, ids=lambda after: repr(after)[:12])
-def test_what_is_no_duration_is_refused(after, tmp_path):
-    with pytest.raises(ArgumentError, match="expire_after: expected a timedelta, seconds, or a text"):
-        Study.create(tmp_path / "ads.evenhand", fair(), expire_after=after)
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        *(({"expire_after": one}, "expire_after: expected a timedelta, seconds, or a text") for one in NO_DURATIONS),
+        ({"expire_reward": 0}, "expire_reward: expected None without expire_after, got 0; say when tickets expire"),
+        ({"expire_after": 60, "expire_reward": 2}, r"expire_reward: expected a number in \[0, 1\], got 2.0"),
+        ({"expire_after": 60, "expire_reward": "no"}, "expire_reward: expected a number, got 'no'"),
+        ({"expire_after": 60, "expire_reward": float("nan")}, "expire_reward: expected"),
+        ({"expire_after": 60, "expire_reward": True}, "expire_reward: expected a number, got True"),
+    ],
+    ids=named,
+)
+def test_what_is_no_duration_and_a_reward_that_no_ticket_could_be_told_are_refused(tmp_path, given, words):
+    with pytest.raises(ArgumentError, match=words):
+        Study.create(tmp_path / "ads.evenhand", fair(), **given)
     assert not (tmp_path / "ads.evenhand").exists()
 
 
@@ -176,9 +190,8 @@ def test_an_expired_ticket_is_told_the_reward_of_silence(shared, clock):
 
 def test_every_arm_of_an_expired_slate_is_told_the_reward_of_silence(clock):
     shares = eh.Promise({"a": 0.2, "b": 0.3, "c": 0.1}, plays=2)
-    study = Study.create(
-        ":memory:", eh.quotas.DeadlineLearn(eh.learners.UCB1(), shares), expire_after=60, expire_reward=0
-    )
+    slates = eh.quotas.DeadlineLearn(eh.learners.UCB1(), shares)
+    study = Study.create(":memory:", slates, expire_after=60, expire_reward=0)
     study.ask(count=3)
     clock.pass_by(MINUTE)
     study.ask()
@@ -202,19 +215,3 @@ def test_a_policy_takes_the_reward_of_silence_or_the_study_is_refused(name, cloc
     clock.pass_by(MINUTE)
     study.state.run([Forget(ticket=1)])
     assert (study.log.record(1).told, study.verify().problems) == ({"reward": 0.5}, ())
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ({"expire_reward": 0}, "expire_reward: expected None without expire_after, got 0; say when tickets expire"),
-        ({"expire_after": 60, "expire_reward": 2}, r"expire_reward: expected a number in \[0, 1\], got 2.0"),
-        ({"expire_after": 60, "expire_reward": "no"}, "expire_reward: expected a number, got 'no'"),
-        ({"expire_after": 60, "expire_reward": float("nan")}, "expire_reward: expected"),
-        ({"expire_after": 60, "expire_reward": True}, "expire_reward: expected a number, got True"),
-    ],
-)
-def test_a_reward_of_silence_is_refused_where_no_ticket_could_be_told_it(tmp_path, given, words):
-    with pytest.raises(ArgumentError, match=words):
-        Study.create(tmp_path / "ads.evenhand", fair(), **given)
-    assert not (tmp_path / "ads.evenhand").exists()

@@ -29,9 +29,9 @@ def shown(table):
     return table[[name for name in table.columns if name.startswith("context_")]].to_numpy().tolist()
 
 
-def talked(policy, rewards):
+def talked(policy, rewards, place=":memory:"):
     """A study with these rewards, None for a ticket that is left open."""
-    study = Study.create(":memory:", policy, name="ads")
+    study = Study.create(place, policy, name="ads")
     for reward in rewards:
         decision = study.ask()
         if reward is not None:
@@ -75,23 +75,19 @@ def test_a_row_a_decision():
     assert [SHARES[arm] for arm in table["arm"]] == [list(SHARES.values())[index] for index in table["index"]]
     assert (table["key"][4], table["actor"][4]) == ("k", "cron")
     assert table["version"].str.startswith(eh.__version__ + "+").all()
-    for name in ("at", "told_at"):
-        assert isinstance(table[name].dtype, pd.DatetimeTZDtype)
-        assert str(table[name].dtype.tz) == "UTC"
+    assert {str(table[name].dtype.tz) for name in ("at", "told_at")} == {"UTC"}
     assert table["told_at"].isna().tolist() == [False, True, False, True, True]
     assert (table["at"] >= before).all()
     assert (table["told_at"].dropna() >= table["at"][[0, 2]]).all()
     record = study.log.record(1)
     assert (table["at"][0], table["told_at"][0]) == (record.at, record.told_at)
-    for name in ("ticket", "round", "index"):
-        assert table[name].dtype == np.int64
+    assert {table[name].dtype for name in ("ticket", "round", "index")} == {np.dtype(np.int64)}
 
 
 @pytest.mark.parametrize("policy", [eh.quotas.FairUCB(SHARES, seed=1), eh.similarity.LipschitzUCB(2, seed=1)], ids=type)
 def test_an_empty_study(policy):
     study = Study.create(":memory:", policy, name="empty")
-    assert list(study.frame().columns) == COLUMNS
-    assert len(study.frame()) == 0
+    assert (list(study.frame().columns), len(study.frame())) == (COLUMNS, 0)
     table = bandit_frame(study)
     chances = CHANCES if isinstance(policy, eh.quotas.FairUCB) else []
     assert (list(table.columns), len(table)) == ([*FEEDBACK, *chances, LEFT_OUT], 0)
@@ -105,12 +101,9 @@ def test_a_policy_without_chance():
     table = bandit_frame(study)
     assert list(table.columns) == [*FEEDBACK, *CHANCES, LEFT_OUT]
     assert table[CHANCES].to_numpy().tolist() == np.eye(2)[table["action"]].tolist()
-    assert table["ticket"].tolist() == [1, 3, 4]
-    assert table["reward"].tolist() == [1.0, 0.25, 0.5]
-    assert table["propensity"].tolist() == [1.0] * 3
-    assert table["deterministic"].tolist() == [True] * 3
-    assert table["n_actions"].tolist() == [2] * 3
-    assert table["action"].tolist() == [study.log.record(ticket).decision["index"] for ticket in (1, 3, 4)]
+    expected = {"ticket": [1, 3, 4], "reward": [1.0, 0.25, 0.5], "propensity": [1.0] * 3, "deterministic": [True] * 3}
+    expected |= {"n_actions": [2] * 3, "action": [study.log.record(one).decision["index"] for one in (1, 3, 4)]}
+    assert {name: table[name].tolist() for name in expected} == expected
     dtypes = {"action": np.int64, "n_actions": np.int64, "reward": np.float64, "propensity": np.float64}
     assert {name: table[name].dtype for name in dtypes} == dtypes
     assert table["deterministic"].dtype == bool
@@ -140,22 +133,19 @@ def test_draws_have_the_propensities_that_the_decisions_had(policy):
     assert study.verify().ok
 
 
-def similar(rounds, rewards, *, individuals=4, seed=5, ragged=False):
+def similar(rounds, *, individuals=4, seed=5, ragged=False):
     """A study of a fair rule that draws one of several, and what drawing each would have paid."""
     study = Study.create(":memory:", eh.similarity.LipschitzUCB(2, precision=0.4, seed=seed))
     random = np.random.default_rng(seed)
     for t in range(rounds):
         contexts = random.uniform(0, 0.7, (individuals + (t % 2 if ragged else 0), 2))
         decision = study.ask(contexts)
-        if decision.index < 0:
-            study.tell(decision, None)
-        else:
-            study.tell(decision, float(rewards(contexts)[decision.index]))
+        study.tell(decision, None if decision.index < 0 else float(contexts[decision.index].sum()))
     return study
 
 
 def test_propensities_of_a_fair_distribution():
-    study = similar(12, lambda contexts: contexts.sum(axis=1), ragged=True)
+    study = similar(12, ragged=True)
     table = bandit_frame(study)
     assert 0 < len(table) <= 12
     assert list(table.columns) == [*FEEDBACK, LEFT_OUT]
@@ -167,7 +157,7 @@ def test_propensities_of_a_fair_distribution():
 
 
 def test_an_individual_that_was_never_drawn_has_its_columns():
-    study = similar(2, lambda contexts: contexts.sum(axis=1), individuals=6, seed=0)
+    study = similar(2, individuals=6, seed=0)
     assert len(study.statistics().labels) < 6
     table = bandit_frame(study)
     assert [name for name in table if name.startswith("context_")][-1] == "context_5_1"
@@ -191,24 +181,23 @@ def test_decisions_that_are_for_no_arm_are_refused(name):
         bandit_frame(study)
 
 
-def test_decisions_for_several_at_once_are_refused():
-    study = Study.create(":memory:", eh.similarity.LipschitzUCB(2, select="many", seed=1))
-    decision = study.ask(np.full((3, 2), 0.2))
-    study.tell(decision, [0.5] * len(decision.arm))
-    with pytest.raises(ArgumentError, match="expected decisions for one arm each"):
-        bandit_frame(study)
+COIN = eh.learners.Adapter([], choose=toss, update=ignore, dump=list, load=list)
 
 
-def test_decisions_with_chances_that_nobody_knows_are_refused():
-    coin = eh.learners.Adapter([], choose=toss, update=ignore, dump=list, load=list)
-    for policy, seen, words in (
+@pytest.mark.parametrize(
+    ("policy", "seen", "words"),
+    [
+        (eh.similarity.LipschitzUCB(2, select="many", seed=1), [np.full((3, 2), 0.2)], "decisions for one arm each"),
         (eh.groups.GroupFairTopInterval({"a": "m", "b": "w"}, seed=1), [np.eye(2)], "draws at random"),
-        (eh.quotas.FairLearn(coin, SHARES, seed=1), [], "its learner may"),
-    ):
-        study = Study.create(":memory:", policy)
-        study.tell(study.ask(*seen), 1.0)
-        with pytest.raises(ArgumentError, match=words):
-            bandit_frame(study)
+        (eh.quotas.FairLearn(COIN, SHARES, seed=1), [], "its learner may"),
+    ],
+)
+def test_decisions_for_several_at_once_and_those_with_chances_that_nobody_knows_are_refused(policy, seen, words):
+    study = Study.create(":memory:", policy.fresh())
+    decision = study.ask(*seen)
+    study.tell(decision, [0.5] * len(decision.arm) if isinstance(decision.arm, list | tuple) else 1.0)
+    with pytest.raises(ArgumentError, match=words):
+        bandit_frame(study)
 
 
 def test_a_draw_and_an_allocation_are_exported_whole():
@@ -223,12 +212,8 @@ def test_a_draw_and_an_allocation_are_exported_whole():
 
 def test_decisions_without_a_reward_are_counted_where_they_are_left_out(tmp_path):
     path = tmp_path / "ads.evenhand"
-    with Study.create(path, eh.quotas.FairUCB(SHARES, seed=1), name="ads") as study:
-        for reward in (1.0, None, 0.25, None, None):
-            decision = study.ask()
-            if reward is not None:
-                study.tell(decision, reward)
-        study.forget(decision)
+    with talked(eh.quotas.FairUCB(SHARES, seed=1), (1.0, None, 0.25, None, None), path) as study:
+        study.forget(5)
         assert bandit_frame(study).attrs["left_out"] == {"open": 2, "forgotten": 1}
     out = tmp_path / "log.csv"
     said = call("export", path, "--form", "bandit", "--out", out)

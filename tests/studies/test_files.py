@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 import evenhand as eh
 from evenhand.checks import examples
-from evenhand.cli import app
 from evenhand.data.csv_files import write_csv
 from evenhand.errors import TableError
 from evenhand.service.routes.views import export_log
 from evenhand.studies import Ask, Study
 from evenhand.studies.export import bandit_frame
 from evenhand.studies.files import read_csv
+from tests.cli.shell import answer
 
 FORMULAS = [
     *("=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(1)", "\t=1", "\r=1", "\n=1", "=", "-", "＝1", "＋1", "－1", "＠a"),
     *("'=1+1", "''", "'", "-1,5", "+1 2"),
 ]
 HARMLESS = ["-1.5", "+3", "1e-7", "-.5", "a=1", "a", "1", "é", 'say "x"', "a,b", "NA", "nan", "null", "x\ny"]
+
+
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?")
 
 
 def spoken(arms, place=":memory:"):
@@ -40,19 +43,9 @@ def cells(text):
     return [cell for row in csv.reader(io.StringIO(text, newline="")) for cell in row]
 
 
-def is_number(cell):
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
-
-
 def by_shell(study, tmp_path, form):
-    path = tmp_path / "log.csv"
-    done = CliRunner().invoke(app, ["export", str(tmp_path / "ads.evenhand"), "--out", str(path), "--form", form])
-    assert done.exit_code == 0, done.output
-    return path.read_bytes().decode()
+    answer("export", tmp_path / "ads.evenhand", "--out", tmp_path / "log.csv", "--form", form)
+    return (tmp_path / "log.csv").read_bytes().decode()
 
 
 def by_http(study, tmp_path, form):
@@ -64,7 +57,7 @@ def by_http(study, tmp_path, form):
 def test_no_cell_of_an_export_is_a_formula(exported, form, tmp_path):
     study = spoken([*FORMULAS, *HARMLESS], tmp_path / "ads.evenhand")
     text = exported(study, tmp_path, form)
-    dangerous = [cell for cell in cells(text) if cell[:1] in set("=+-@\t\r\n＝＋－＠") and not is_number(cell)]
+    dangerous = [cell for cell in cells(text) if cell[:1] in set("=+-@\t\r\n＝＋－＠") and not NUMBER.fullmatch(cell)]
     assert dangerous == []
     assert "'=1+1" in cells(text)
     assert "-1.5" in cells(text), "text that is a number does no harm and stays as it is"
@@ -76,16 +69,13 @@ def test_a_log_is_read_back_as_it_was(exported, tmp_path):
     expected = study.frame()
     found = read_csv(io.StringIO(exported(study, tmp_path, "log"), newline=""))
     assert list(found.columns) == list(expected.columns)
-    for name in ("ticket", "round", "arm", "index", "reason", "status", "given", "told", "key", "actor"):
-        assert found[name].astype(object).where(found[name].notna(), None).tolist() == (
-            expected[name].astype(object).where(expected[name].notna(), None).tolist()
-        ), name
+    names = ["ticket", "round", "arm", "index", "reason", "status", "given", "told", "key", "actor"]
+    again, whole = (table[names].astype(object).where(table[names].notna(), None) for table in (found, expected))
+    assert again.to_dict("list") == whole.to_dict("list")
     assert [one["arm"] for one in found["decision"]] == expected["arm"].tolist()
     assert found["reward"].dropna().tolist() == expected["reward"].dropna().tolist()
-    if exported is by_http:
-        assert found["decision"].tolist() == expected["decision"].tolist()
-        assert found["at"].tolist() == expected["at"].tolist()
-        assert found["told_at"].tolist() == expected["told_at"].tolist()
+    for name in ("decision", "at", "told_at") * (exported is by_http):
+        assert found[name].tolist() == expected[name].tolist()
 
 
 @pytest.mark.parametrize("form", ["log", "bandit"])

@@ -13,9 +13,6 @@ from evenhand.studies.statistics import gauges, statistics
 from evenhand.studies.statistics.gauges import LATE, gauges_of, overdue_of
 from evenhand.studies.statistics.statistics import RECENT
 from tests.naming import named
-from tests.studies.test_statistics import scripted
-
-__all__ = ["scripted"]
 
 SHARES = (F(1, 2), F(1, 4))
 SECOND = 1_000_000

@@ -7,14 +7,7 @@ from sqlalchemy import select
 
 from evenhand.errors import ArgumentError
 from evenhand.studies import Store
-from evenhand.studies.keys import (
-    Ring,
-    add_key,
-    list_keys,
-    new_key,
-    passing_key,
-    read_keys,
-)
+from evenhand.studies.keys import Ring, add_key, list_keys, new_key, passing_key, read_keys
 from evenhand.studies.store.schema import KEYS
 
 
@@ -62,13 +55,6 @@ def test_a_passing_key_that_is_none_is_refused_without_being_shown(text):
     assert not text or text not in str(refused.value)
 
 
-@pytest.mark.parametrize("note", ["x" * 201, "a\x1b[2Jb", "two\nlines", "\x9b31m", "\u202egnp.exe", "\0", 7])
-def test_a_note_that_a_list_cannot_show_is_refused(store, note):
-    with pytest.raises(ArgumentError, match="note: expected a text of up to 200 printable characters"):
-        add_key(store, "read", note)
-    assert list_keys(store) == []
-
-
 def limits(store, text):
     """Return the end and the studies of a key."""
     key = Ring(read_keys(store)).holder(text)
@@ -89,31 +75,28 @@ def test_a_key_ends_after_a_duration(store, end):
     assert timedelta(days=89, hours=23) < left <= timedelta(days=90)
 
 
-def test_a_key_ends_at_a_time_with_its_zone(store):
-    at = datetime(2999, 1, 1, 12, tzinfo=UTC)
-    assert limits(store, add_key(store, "read", expires=at))[0] == at
-    for text in ("2999-01-01T14:00+02:00", "2999-01-01T12:00"):
-        assert limits(store, add_key(store, "read", expires=text))[0] == at
+AT = datetime(2999, 1, 1, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("end", [AT, "2999-01-01T14:00+02:00", "2999-01-01T12:00"])
+def test_a_key_ends_at_a_time_with_its_zone(store, end):
+    assert limits(store, add_key(store, "read", expires=end))[0] == AT
+
+
+NOTES = ["x" * 201, "a\x1b[2Jb", "two\nlines", "\x9b31m", "\u202egnp.exe", "\0", 7]
+ENDS = [timedelta(0), "2999-13-01", datetime(2999, 1, 1), "soon"]
 
 
 @pytest.mark.parametrize(
-    ("end", "words"),
+    ("given", "words"),
     [
-        ("2020-01-01", "a time in the future"),
-        (timedelta(0), "a date such as 2030-12-31"),
-        ("2999-13-01", "a date such as 2030-12-31"),
-        (datetime(2999, 1, 1), "a date such as 2030-12-31"),
-        ("soon", "a date such as 2030-12-31"),
+        *(({"note": note}, "note: expected a text of up to 200 printable characters") for note in NOTES),
+        ({"expires": "2020-01-01"}, "expires: expected a time in the future"),
+        *(({"expires": end}, "expires: expected a date such as 2030-12-31") for end in ENDS),
+        *(({"studies": names}, "studies: expected the names") for names in ([], [""], ["a/b"], [1], "a b")),
     ],
 )
-def test_an_end_that_is_none_is_refused(store, end, words):
-    with pytest.raises(ArgumentError, match=f"expires: expected {words}"):
-        add_key(store, "read", expires=end)
-    assert list_keys(store) == []
-
-
-@pytest.mark.parametrize("studies", [[], [""], ["a/b"], [1], "a b"])
-def test_studies_that_cannot_be_are_refused(store, studies):
-    with pytest.raises(ArgumentError, match="studies: expected the names of studies"):
-        add_key(store, "read", studies=studies)
+def test_what_a_list_cannot_show_and_limits_that_are_none_are_refused(store, given, words):
+    with pytest.raises(ArgumentError, match=words):
+        add_key(store, "read", **given)
     assert list_keys(store) == []

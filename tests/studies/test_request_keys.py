@@ -22,14 +22,16 @@ def study():
     return Study.create(":memory:", eh.quotas.FairUCB(SHARES, seed=1), name="ads")
 
 
+def numbered(key, count):
+    return [Ask(key=key, number=number) for number in range(count)]
+
+
 WAYS = {
     "ask": lambda study, key, count: [study.ask(key=key)],
     "ask with a count": lambda study, key, count: study.ask(key=key, count=count),
-    "run": lambda study, key, count: study.run([Ask(key=key, number=i) for i in range(count)]),
-    "run backwards": lambda study, key, count: study.run([Ask(key=key, number=i) for i in reversed(range(count))])[
-        ::-1
-    ],
-    "run one by one": lambda study, key, count: [study.run([Ask(key=key, number=i)])[0] for i in range(count)],
+    "run": lambda study, key, count: study.run(numbered(key, count)),
+    "run backwards": lambda study, key, count: study.run(numbered(key, count)[::-1])[::-1],
+    "run one by one": lambda study, key, count: [study.run([one])[0] for one in numbered(key, count)],
 }
 
 
@@ -75,12 +77,24 @@ def test_what_is_no_count_is_refused(study, count):
     assert study.log.sequence == 0
 
 
-@pytest.mark.parametrize("number", [-1, 1.0, True, "3", None])
-def test_what_is_no_number_is_refused(study, number):
-    (refusal,) = study.run([Ask(key="k", number=number)])
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        *(
+            (Ask(key="k", number=number), "number: expected a whole number >= 0")
+            for number in (-1, 1.0, True, "3", None)
+        ),
+        (Ask(sticky=True), "sticky: expected an ask with a key"),
+        *((Ask(key="ann", sticky=sticky), "sticky: expected True or False") for sticky in ("no", 1, None)),
+        *((Ask(key="bob", sticky=sticky), "sticky: expected True or False") for sticky in ("no", 1, None)),
+    ],
+)
+def test_what_is_no_number_of_a_key_and_what_is_not_sticky_are_refused(study, ask, words):
+    study.ask(key="ann")
+    (refusal,) = study.run([ask])
     assert isinstance(refusal, ArgumentError)
-    assert str(refusal).startswith("number: expected a whole number >= 0")
-    assert study.log.sequence == 0
+    assert str(refusal).startswith(words)
+    assert study.log.sequence == 1
 
 
 def test_a_key_that_is_too_long_for_its_number_is_refused(study):
@@ -92,41 +106,20 @@ def test_a_key_that_is_too_long_for_its_number_is_refused(study):
     assert study.ask(key="k" * request_keys.LONGEST).id == 11
 
 
-def test_a_key_is_for_one_question_in_one_transaction_as_well():
-    grouped = eh.groups.TopInterval({"a": "m", "b": "w"}, horizon=50, seed=1)
-    study = Study.create(":memory:", grouped)
-    ones, twos = [[1.0], [1.0]], [[2.0], [2.0]]
-    asks = [Ask(given={"contexts": shown}, key="k") for shown in (ones, ones, twos)]
-    first, same, other = study.run(asks)
-    assert first == same
-    assert isinstance(other, ContradictionError)
-    assert study.log.sequence == 1
-
-
-def test_a_decision_under_a_key_keeps_the_code_of_its_reason():
-    study = Study.create(":memory:", eh.quotas.FairUCB({"a": 0.2, "b": 0.3}, seed=1))
-    first, again = study.ask(key="night"), study.ask(key="night")
-    assert again.to_dict() == first.to_dict()
-    assert again.reason_code == first.reason_code != "other"
-
-
-GROUPED = {"a": "m", "b": "w"}
 ONES, TWOS = [[1.0], [1.0]], [[2.0], [2.0]]
 
 
 @pytest.fixture
 def shown():
     """A study whose rounds show contexts, and its first decision under the key "ann"."""
-    study = Study.create(":memory:", eh.groups.TopInterval(GROUPED, horizon=50, seed=1))
+    study = Study.create(":memory:", eh.groups.TopInterval({"a": "m", "b": "w"}, horizon=50, seed=1))
     return study, study.ask(ONES, key="ann", sticky=True)
 
 
 @pytest.mark.parametrize(
     ("given", "named"),
     [
-        ((TWOS,), {}),
-        ((), {}),
-        (("nonsense",), {}),
+        *((given, {}) for given in ((TWOS,), (), ("nonsense",))),
         ((TWOS,), {"available": ["nobody"]}),
         ((ONES,), {"contexts": TWOS}),
         ((object(),), {"colour": "red"}),
@@ -143,11 +136,15 @@ def test_a_sticky_key_gets_its_first_decision_whatever_else_is_given(shown, give
 
 
 def test_a_key_without_sticky_is_for_one_ask_and_the_refusal_names_the_way_out(shown):
-    study, _ = shown
+    study, decision = shown
     with pytest.raises(ContradictionError, match="used before for a different ask; use a new key, or pass sticky"):
         study.ask(TWOS, key="ann")
+    same, other = study.run([Ask(given={"contexts": one}, key="ann") for one in (ONES, TWOS)])
+    assert (same, type(other)) == (decision, ContradictionError)
     with pytest.raises(ArgumentError, match="contexts"):
         study.ask(key="bob", sticky=True)
+    with pytest.raises(ArgumentError, match="ask: expected contexts, groups, available, scores, got 'colour'"):
+        study.ask(ONES, key="bob", sticky=True, colour="red")
     assert study.log.sequence == 1
 
 
@@ -159,29 +156,6 @@ def test_of_sticky_asks_at_the_same_moment_one_decides(shown):
         asks = [threads.submit(study.ask, [[x], [1.0]], key="cid", sticky=True) for x in range(8)]
         assert len({one.result().id for one in asks}) == 1
     assert study.log.sequence == 3
-
-
-def test_a_new_sticky_key_is_refused_for_what_could_not_be_read(shown):
-    study, _ = shown
-    with pytest.raises(ArgumentError, match="ask: expected contexts, groups, available, scores, got 'colour'"):
-        study.ask(ONES, key="bob", sticky=True, colour="red")
-    assert study.log.sequence == 1
-
-
-@pytest.mark.parametrize("sticky", ["no", 1, None])
-def test_sticky_is_true_or_false(study, sticky):
-    study.ask(key="ann")
-    for key in ("ann", "bob"):
-        with pytest.raises(ArgumentError, match="sticky: expected True or False"):
-            study.ask(key=key, sticky=sticky)
-    assert study.log.sequence == 1
-
-
-def test_sticky_needs_a_key(study):
-    (refusal,) = study.run([Ask(sticky=True)])
-    assert isinstance(refusal, ArgumentError)
-    assert str(refusal).startswith("sticky: expected an ask with a key")
-    assert study.log.sequence == 0
 
 
 def test_the_shell_has_sticky_keys(tmp_path):
@@ -251,12 +225,10 @@ SAME = [
     (jobs, each("contexts", [[1, 2], [1, 2]], [[1.0, 2.0]], [1, 2.0], {"v": 2, "u": 1})),
     (lambda: eh.similarity.LipschitzUCB(2, seed=1), each("contexts", PAIR, np.array(PAIR), pd.DataFrame(PAIR))),
 ]
-OTHERS = {
-    jobs: [
-        *each("contexts", ROWS[::-1], TABLE.set_axis(["q", "r"]), "nonsense", None),
-        *each("groups", ["f", "f"], ["q", "f"], contexts=ROWS),
-    ],
-}
+OTHERS = [
+    *each("contexts", ROWS[::-1], TABLE.set_axis(["q", "r"]), "nonsense", None),
+    *each("groups", ["f", "f"], ["q", "f"], contexts=ROWS),
+]
 ALIKE = [(made, *pair) for made, same in SAME for pair in itertools.pairwise([*same, same[0]])]
 
 
@@ -269,7 +241,7 @@ def test_what_a_policy_reads_alike_is_the_same_ask(made, first, again):
     decision = study.ask(**first, key="k")
     assert study.ask(**again, key="k") == decision
     assert study.log.sequence == before + 1
-    for other in OTHERS.get(made, each("contexts", PAIR[::-1], "nonsense")):
+    for other in OTHERS if made is jobs else each("contexts", PAIR[::-1], "nonsense"):
         with pytest.raises(ContradictionError, match="for a different ask"):
             study.ask(**other, key="k")
     assert study.verify().ok

@@ -10,9 +10,6 @@ from hypothesis import strategies as st
 
 import evenhand as eh
 from evenhand.checks import examples
-from evenhand.errors import ArgumentError
-from evenhand.promises.promise import Promise
-from evenhand.protocol import Decision
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies import Ask, Forget, Study, Tell
 from evenhand.studies.statistics.promise_check import PromiseCheck
@@ -20,52 +17,10 @@ from evenhand.studies.statistics.state import summarize
 from evenhand.studies.statistics.statistics import MOMENTS, Statistics
 from tests.reference.studies import shown
 from tests.strategies import any_shares
+from tests.studies.conftest import Scripted
 
 FIELDS = ("sequence", "rounds", "told", "forgotten", "forced", "labels")
 ARRAYS = ("counts", "rewarded", "last_owed")
-
-
-class Scripted:
-    """Decides as it is told to, whatever it promises."""
-
-    holds_when = "at every round"
-
-    def __init__(self, shares, tolerance=0.0, round=0):
-        self.promise = Promise(shares, tolerance)
-        self.arms, self.round, self.open = self.promise.arms, round, set()
-
-    def ask(self, index, reason_code="other"):
-        self.round += 1
-        self.open.add(self.round)
-        return Decision(self.round, self.round, self.arms[index], index, None, "as it was told", reason_code)
-
-    def tell(self, decision, reward):
-        if decision not in self.open:
-            raise ArgumentError("closed")
-        self.open.remove(decision)
-
-    def forget(self, decision):
-        self.tell(decision, 0.0)
-
-    @property
-    def open_tickets(self):
-        return sorted(self.open)
-
-    def snapshot(self):
-        own = {"round": self.round, "open": sorted(self.open)}
-        return {**own, "shares": list(self.promise.shares), "tolerance": self.promise.tolerance}
-
-    @classmethod
-    def restored(cls, snapshot):
-        policy = cls(snapshot["shares"], snapshot["tolerance"], snapshot["round"])
-        policy.open = set(snapshot["open"])
-        return policy
-
-
-@pytest.fixture
-def scripted(scratch_registry):
-    scratch_registry(Scripted)
-    return Scripted
 
 
 def compared(study, statistics, promise=None):
@@ -108,8 +63,7 @@ steps = st.lists(
 @given(any_shares(most_arms=5), st.sampled_from([0.0, 1.0, 2.5]), steps)
 def test_any_conversation_is_followed(shares, tolerance, steps):
     with pytest.MonkeyPatch.context() as patched:
-        entries = dict(eh.registry._entries)
-        patched.setattr(eh.registry, "_entries", entries)
+        patched.setattr(eh.registry, "_entries", dict(eh.registry._entries))
         eh.register("quotas/broken")(Scripted)
         study = Study.create(":memory:", Scripted(shares, tolerance), name="any")
         operations, looks = [], [Statistics(study.policy)]
@@ -125,11 +79,11 @@ def test_any_conversation_is_followed(shares, tolerance, steps):
                 operations.clear()
                 looks.append(study.statistics())
         study.run(operations)
-        compared(study, study.statistics(), study.policy.promise)
+        again = study.statistics()
+        compared(study, again, study.policy.promise)
         whole = Statistics(study.policy)
         with study.store.reading() as connection:
             whole.advance(study._log.rows(connection))
-        again = study.statistics()
         assert (whole.worst, whole.violations, whole.kept) == (again.worst, again.violations, again.kept)
         assert [moment.round for moment in whole.moments] == [moment.round for moment in again.moments]
         assert [look.sequence for look in looks] == sorted(look.sequence for look in looks)
@@ -227,30 +181,23 @@ def nobody(study):
     return sum(event.kind == "ask" and event.decision["index"] < 0 for event in study.log.events())
 
 
-@pytest.mark.parametrize("name", ["sampling/uniform", "sampling/proportional"])
-def test_samplers_draw_groups(name):
-    sampler, world = next(iter(examples(eh.registry.get(name).cls)))
-    study = Study.create(":memory:", sampler, name="draws")
+@pytest.mark.parametrize(
+    ("name", "rounds"), [("sampling/uniform", 6), ("sampling/proportional", 6), ("interventions/one-shot", 1)]
+)
+def test_samplers_draw_groups_and_allocations_are_rounds_of_no_arm(name, rounds):
+    policy, world = next(iter(examples(eh.registry.get(name).cls)))
+    study = Study.create(":memory:", policy, name="draws")
     world.reset(seed=1)
-    for _ in range(6):
+    for _ in range(rounds):
         draw = study.ask(*world.observe())
         study.tell(draw, *world.respond(draw))
     statistics = study.statistics()
     twin = compared(study, statistics)
-    assert twin["labels"] == list(sampler.groups)
-    assert sum(twin["counts"]) == 6
+    assert twin["labels"] == list(getattr(policy, "groups", []))
+    assert sum(twin["counts"]) == (rounds if twin["labels"] else 0)
+    assert (statistics.rounds, statistics.told, statistics.open) == (rounds, rounds, {})
     assert (statistics.reward, statistics.groups) == (None, [])
-
-
-def test_allocations_are_rounds_of_no_arm():
-    search, world = next(iter(examples(eh.registry.get("interventions/one-shot").cls)))
-    study = Study.create(":memory:", search, name="search")
-    world.reset(seed=1)
-    study.tell(allocation := study.ask(*world.observe()), *world.respond(allocation))
-    statistics = study.statistics()
-    compared(study, statistics)
-    assert (statistics.rounds, statistics.told, statistics.open, int(statistics.counts.sum())) == (1, 1, {}, 0)
-    assert [moment.round for moment in statistics.moments] == [1]
+    assert [moment.round for moment in statistics.moments] == [*range(1, rounds + 1)]
 
 
 GROUPS = {"a": ("F", "x"), "b": ("M", "y"), "c": ("F", "y")}
@@ -266,13 +213,9 @@ def test_groups_are_those_of_the_round():
         home = homes[t % 4]
         decision = study.ask(contexts) if home is None else study.ask(contexts, home)
         study.tell(decision, 0.5)
-        own = [" & ".join(GROUPS[arm]) for arm in "abc"]
-        for place, arm in enumerate("abc"):
-            if isinstance(home, dict) and arm in home:
-                own[place] = " & ".join(home[arm])
-            elif isinstance(home, list):
-                own[place] = home[place] if isinstance(home[place], str) else " & ".join(home[place])
-        expected[own[decision.index]] += 1
+        own = GROUPS | (dict(zip("abc", home, strict=True)) if isinstance(home, list) else home or {})
+        mine = own[decision.arm]
+        expected[mine if isinstance(mine, str) else " & ".join(mine)] += 1
     statistics = study.statistics()
     assert dict(zip(statistics.groups, statistics.group_counts.tolist(), strict=True)) == expected
     assert [statistics.groups[code] for code in statistics.last_groups].count("F & y") == expected["F & y"]
@@ -301,9 +244,9 @@ def test_a_quota_around_a_group_policy_counts_both():
     assert statistics.kept
 
 
-@pytest.mark.parametrize("kind", ["memory", "file"])
-def test_whoever_reads_the_events_can_write_and_holds_nobody_up(kind, tmp_path):
-    place = ":memory:" if kind == "memory" else tmp_path / "ads.evenhand"
+@pytest.mark.parametrize("place", [":memory:", "ads.evenhand"])
+def test_whoever_reads_the_events_can_write_and_holds_nobody_up(place, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     study = Study.create(place, eh.quotas.FairUCB([0.3, 0.3], seed=1))
     study.run([Ask()] * 3)
     for event in study.log.events():

@@ -6,6 +6,7 @@ import sqlite3
 import sys
 import tempfile
 from collections import deque
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -48,10 +49,9 @@ def folder(tmp_path, monkeypatch):
 )
 def test_a_file_by_path_or_url(folder, where, file, name):
     (folder / "sub").mkdir()
-    study = Study.create(where, policy())
+    with Study.create(where, policy()) as study:
+        study.tell(study.ask(), 1.0)
     assert study.name == name
-    study.tell(study.ask(), 1.0)
-    study.close()
     assert (folder / file).read_bytes()[:15] == b"SQLite format 3"
     again = Study.open(str(folder / file))
     assert (again.name, again.log.sequence) == (name, 2)
@@ -88,11 +88,8 @@ def test_what_is_no_place_is_refused(where):
 @pytest.mark.parametrize("create", [False, True])
 def test_what_is_no_file_for_a_store_is_refused_and_left_alone(tmp_path, create):
     (tmp_path / "text").write_text("a, b\n1, 2\n")
-    foreign = sqlite3.connect(tmp_path / "foreign")
-    foreign.execute("CREATE TABLE theirs (version TEXT)")
-    foreign.execute("INSERT INTO theirs VALUES ('0001')")
-    foreign.commit()
-    foreign.close()
+    with closing(sqlite3.connect(tmp_path / "foreign")) as foreign:
+        foreign.execute("CREATE TABLE theirs (version TEXT)")
     (tmp_path / "cut").write_bytes((tmp_path / "foreign").read_bytes()[:600])
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     for name, said in (
@@ -111,13 +108,11 @@ def test_what_is_no_file_for_a_store_is_refused_and_left_alone(tmp_path, create)
 
 
 def test_a_missing_file_is_not_made_by_looking(tmp_path):
-    with pytest.raises(
-        StoreError, match=r"there is no store yet; `evenhand new`, `serve --create` and Study.create make one"
-    ):
-        Study.open(tmp_path / "ads.evenhand")
     (tmp_path / "empty").touch()
-    with pytest.raises(StoreError, match="there is no store yet"):
-        Study.open(tmp_path / "empty")
+    for name in ("ads.evenhand", "empty"):
+        said = "there is no store yet; `evenhand new`, `serve --create` and Study.create make one"
+        with pytest.raises(StoreError, match=said):
+            Study.open(tmp_path / name)
     assert [(path.name, path.stat().st_size) for path in tmp_path.iterdir()] == [("empty", 0)]
 
 
@@ -162,8 +157,7 @@ def test_a_folder_or_file_that_may_not_be_written_or_read(nobody):
     with As(), pytest.raises(StoreError, match="cannot be reached: Permission denied"):
         Store.at(place)
     os.chmod(place, 0o644)
-    study = Study.open(place)
-    assert study.ask().id == 1
+    assert Study.open(place).ask().id == 1
 
 
 def test_a_full_disk_is_said_and_changes_nothing(tmp_path):
@@ -201,12 +195,10 @@ def test_a_server_that_is_not_there_is_refused_without_the_password():
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
-    for url in (
-        f"postgresql://u:s3cret@127.0.0.1:{port}/db",
-        f"postgres://u@127.0.0.1:{port}/db?password=s3cret&connect_timeout=5",
-    ):
+    at = f"127.0.0.1:{port}/db"
+    for place in (f"postgresql://u:s3cret@{at}", f"postgres://u@{at}?password=s3cret&connect_timeout=5"):
         with pytest.raises(StoreError, match="the store did not do it: connection failed") as refusal:
-            Store.at(url)
+            Store.at(place)
         assert "s3cret" not in str(refusal.value)
 
 
@@ -218,7 +210,6 @@ def test_a_database_that_is_not_there_or_another_programs(postgres, database):
     other = bare(database)
     with other.writing() as connection:
         connection.execute(text("CREATE TABLE theirs (version TEXT)"))
-        connection.execute(text("INSERT INTO theirs VALUES ('0001')"))
     for create in (False, True):
         with pytest.raises(StoreError, match="is a database, but not a store of evenhand"):
             Store.at(database, create=create)
@@ -276,7 +267,7 @@ def test_a_store_of_another_version_is_refused_and_left_alone(shared, version):
 
 
 def test_a_connection_that_the_server_ended_meanwhile_is_replaced(database):
-    study = Study.create(database, eh.quotas.FairUCB({"a": 0.2, "b": 0.3}))
+    study = Study.create(database, policy())
     study.ask()
     other = create_engine(study.store._engine.url)
     with other.begin() as connection:

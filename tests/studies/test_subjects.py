@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import sys
 from datetime import timedelta
 from pathlib import Path
 
@@ -15,15 +16,12 @@ from evenhand.errors import ArgumentError, ClosedTicketError, ContradictionError
 from evenhand.studies import Store, Study, bandit_frame
 from evenhand.studies.log import subjects as module
 from evenhand.studies.store.schema import EVENTS, SNAPSHOTS, SUBJECTS
+from tests.studies.test_verify import execute
 
 SHOWN = [0.12345678912345678, 0.23456789123456789]
 NAME = "user-17-Beate"
 KEY = "order-of-Beate-4711"
-
-
-@pytest.fixture
-def store():
-    return Store.at(":memory:", create=True)
+NO_SUBJECTS = ["", "x" * 201, "a\nb", 7, ["a"]]
 
 
 def policy():
@@ -40,6 +38,12 @@ def talked(where, rounds=6, subject=NAME, **more):
     for _ in range(rounds):
         study.tell(study.ask(rng.random((2, 2))), float(rng.random()))
     return study
+
+
+def subjects(study):
+    """The names of those of whom the store holds a key."""
+    with study.store.reading() as connection:
+        return connection.scalars(select(SUBJECTS.c.name)).all()
 
 
 def traces(data):
@@ -80,8 +84,7 @@ def test_an_erased_subject_is_in_no_file_of_the_store(tmp_path):
     assert traces(files(path)) == {"name"}
     assert study.erase(NAME) == (1, 0, True)
     assert traces(files(path)) == set()
-    verified = study.verify()
-    assert verified.ok
+    assert study.verify().ok
     study.close()
     assert traces(files(path)) == set()
     assert Study.open(path).verify().problems == ()
@@ -110,9 +113,7 @@ def test_what_is_left_is_verified_and_no_more_is_claimed(shared):
     after = study.verify()
     assert after.ok
     assert (after.decisions, after.told) == (before.decisions, before.told)
-    assert (
-        after.replayed == 6 * 2 < before.replayed == 13 * 2
-    )  # up to the subject's, and none from there to the erasure
+    assert (after.replayed, before.replayed) == (6 * 2, 13 * 2)  # none from the subject's to the erasure
     assert "the contexts of entry 13 were erased: from there on the chain of digests" in after.notes[0]
     assert after.notes[1].startswith("the state was saved after entry 27: replayed from there, taking that state")
     for _ in range(3):
@@ -136,8 +137,8 @@ def test_the_promise_is_checked_at_every_round_after_an_erasure():
     study.erase("number 1")
     after = study.verify()
     assert after.ok
-    for name in ("promise", "promise_kept", "worst_shortfall", "worst_arm", "worst_round", "rounds_in_violation"):
-        assert getattr(after, name) == getattr(before, name)
+    names = "promise", "promise_kept", "worst_shortfall", "worst_arm", "worst_round", "rounds_in_violation"
+    assert [getattr(after, name) for name in names] == [getattr(before, name) for name in names]
     again = Study.open(study.store).statistics()
     assert (again.owed.tolist(), again.counts.tolist()) == (statistics.owed.tolist(), statistics.counts.tolist())
     assert study.log.record(5).given == {"available": ["a"], "erased": True}
@@ -145,12 +146,11 @@ def test_the_promise_is_checked_at_every_round_after_an_erasure():
 
 def test_other_processes_go_on_after_an_erasure(shared):
     study = talked(shared)
-    other = Study.open(shared)
-    open_again = Study.open(shared)
-    open_again.policy  # noqa: B018
+    late, early = Study.open(shared), Study.open(shared)
+    assert early.policy
     study.ask([SHOWN, SHOWN], subject=NAME)
     study.erase(NAME)
-    for one in (other, open_again, study):
+    for one in (late, early, study):
         one.tell(one.ask([SHOWN[::-1], SHOWN]), 0.5)
     assert study.verify().ok
 
@@ -172,8 +172,7 @@ def test_a_long_reader_delays_nobody_and_the_next_erasure_clears_the_files(share
     reader = Store.at(shared)
     with reader.reading() as connection:
         connection.execute(select(SUBJECTS)).all()
-        erased = study.erase(NAME)
-        assert erased == (1, 0, False)
+        assert study.erase(NAME) == (1, 0, False)
         study.ask([SHOWN, SHOWN], subject="other")
     assert study.erase("other").purged
     reader.close()
@@ -196,15 +195,13 @@ def test_the_erasure_is_in_the_log_and_names_nobody():
     study.erase(NAME)
     entry = list(study.log.events())[-1]
     assert (entry.kind, entry.ticket, list(entry.given)) == ("erase", None, ["subjects"])
-    assert study.erase(NAME) == (0, 0, True)
-    assert study.erase("nobody") == (0, 0, True)
+    assert study.erase(NAME) == study.erase("nobody") == (0, 0, True)
     assert study.log.sequence == entry.sequence
 
 
 def test_a_key_that_vanished_without_an_erasure_is_a_problem():
     study = talked(":memory:")
-    with study.store.writing() as connection:
-        connection.execute(delete(SUBJECTS).where(SUBJECTS.c.name == NAME))
+    execute(study, delete(SUBJECTS).where(SUBJECTS.c.name == NAME))
     found = study.verify()
     assert "the contexts of entry 13 cannot be read, and no later entry says that they were erased" in found.problems
 
@@ -233,23 +230,21 @@ def test_a_request_of_an_erased_subject_is_not_decided_again(shared):
             one.ask([SHOWN, SHOWN], available=["b"], subject=NAME, key=KEY)
         assert one.ask([SHOWN, SHOWN], subject="other", key=KEY).id == 2
     assert study.verify().ok
-    with study.store.reading() as connection:
-        assert [row.name for row in connection.execute(select(SUBJECTS))] == ["other"]
+    assert subjects(study) == ["other"]
 
 
-def test_a_key_means_the_same_decision_on_the_next_day(store, monkeypatch):
-    study = Study.create(store, policy(), name="ads")
+def test_a_key_means_the_same_decision_on_the_next_day(monkeypatch):
+    study = Study.create(":memory:", policy(), name="ads")
     first = study.ask([SHOWN, SHOWN], subject=NAME, key=KEY)
     today = module.now()
     monkeypatch.setattr(module, "now", lambda: today + module.DAY)
     assert study.ask([SHOWN, SHOWN], subject=NAME, key=KEY) == first
     study.ask([SHOWN, SHOWN], subject=NAME)
-    with store.reading() as connection:
-        assert len(connection.execute(select(SUBJECTS)).all()) == 2
+    assert subjects(study) == [NAME] * 2
 
 
-def test_contexts_older_than_a_time_are_erased_and_no_others(store, monkeypatch):
-    study = Study.create(store, policy(), name="ads")
+def test_contexts_older_than_a_time_are_erased_and_no_others(monkeypatch):
+    study = Study.create(":memory:", policy(), name="ads")
     today = module.now()
     for age in (400, 366, 364, 0):
         monkeypatch.setattr(module, "now", lambda age=age: today - age * module.DAY)
@@ -262,8 +257,8 @@ def test_contexts_older_than_a_time_are_erased_and_no_others(store, monkeypatch)
     assert study.verify().ok
 
 
-def test_tables_and_exports_show_what_is_left(store):
-    study = talked(store)
+def test_tables_and_exports_show_what_is_left():
+    study = talked(":memory:")
     contexts = [name for name in bandit_frame(study).columns if name.startswith("context_")]
     study.erase(NAME)
     assert study.frame()["given"][6] == {"erased": True}
@@ -273,53 +268,48 @@ def test_tables_and_exports_show_what_is_left(store):
     assert study.statistics().rounds == 13
 
 
-def test_only_the_first_snapshot_and_the_last_are_left(store):
-    study = talked(store)
-    study.state.snapshot()
-    study.ask([SHOWN, SHOWN])
-    study.state.snapshot()
+def test_only_the_first_snapshot_and_the_last_are_left():
+    study = talked(":memory:")
+    for _ in range(2):
+        study.state.snapshot()
+        study.ask([SHOWN, SHOWN])
     study.erase(NAME)
-    with store.reading() as connection:
+    with study.store.reading() as connection:
         assert len(connection.scalars(select(SNAPSHOTS.c.sequence)).all()) == 2
 
 
-@pytest.mark.parametrize("subject", ["", "x" * 201, "a\nb", 7, ["a"]])
-def test_a_subject_that_cannot_be_is_refused(store, subject):
-    study = Study.create(store, policy(), name="ads")
-    with pytest.raises(ArgumentError, match="subject: expected a text of up to 200 printable characters"):
-        study.ask([SHOWN, SHOWN], subject=subject)
-    assert study.log.sequence == 0
-    with store.reading() as connection:
-        assert connection.execute(select(SUBJECTS)).all() == []
-
-
-def test_a_refused_ask_leaves_no_subject(store):
-    study = Study.create(store, policy(), name="ads")
-    with pytest.raises(ArgumentError):
-        study.ask([[float("nan")]], subject=NAME)
-    with store.reading() as connection:
-        assert connection.execute(select(SUBJECTS)).all() == []
+@pytest.mark.parametrize(
+    ("subject", "contexts", "words"),
+    [
+        *((name, [SHOWN, SHOWN], "subject: expected a text of up to 200 printable characters") for name in NO_SUBJECTS),
+        (NAME, [[float("nan")]], ""),
+    ],
+)
+def test_a_subject_that_cannot_be_and_one_of_a_refused_ask_are_not_kept(subject, contexts, words):
+    study = Study.create(":memory:", policy(), name="ads")
+    with pytest.raises(ArgumentError, match=words):
+        study.ask(contexts, subject=subject)
+    assert (study.log.sequence, subjects(study)) == (0, [])
 
 
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({}, "subject, older_than: expected one of them"),
+        *((given, "subject, older_than: expected one of them") for given in ({}, {"subject": 7})),
         ({"subject": "a", "older_than": "1d"}, "subject, older_than: expected one of them"),
-        ({"subject": 7}, "subject, older_than: expected one of them"),
         ({"older_than": "soon"}, "older_than: expected a timedelta, seconds"),
     ],
 )
-def test_what_cannot_be_erased_is_refused(store, given, words):
-    study = talked(store)
+def test_what_cannot_be_erased_is_refused(given, words):
+    study = talked(":memory:")
     with pytest.raises(ArgumentError, match=words):
         study.erase(**given)
     assert study.verify().notes == ()
 
 
-def test_without_cryptography_it_is_said_what_to_install(store, monkeypatch):
-    study = Study.create(store, policy(), name="ads")
-    monkeypatch.setitem(__import__("sys").modules, "cryptography.hazmat.primitives.ciphers.aead", None)
+def test_without_cryptography_it_is_said_what_to_install(monkeypatch):
+    study = Study.create(":memory:", policy(), name="ads")
+    monkeypatch.setitem(sys.modules, "cryptography.hazmat.primitives.ciphers.aead", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'evenhand\[service\]'"):
         study.ask([SHOWN, SHOWN], subject=NAME)
     assert study.log.sequence == 0

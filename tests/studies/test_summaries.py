@@ -3,6 +3,7 @@
 import random
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from evenhand.studies.statistics.statistics import Statistics
 from evenhand.studies.statistics.summaries import _seal, begin, keep
 from evenhand.studies.store.schema import EVENTS, SUMMARIES
 from tests.fuzzing import many
+from tests.studies.test_verify import execute
 
 SHARES = {"ads": 0.2, "news": 0.3, "sports": 0.1}
 
@@ -34,7 +36,7 @@ def grouped():
     return eh.groups.LinearThompson({"ads": "F", "news": "M", "sports": "M"}, seed=1)
 
 
-POLICIES = [plain_shares, changing]
+POLICIES = [plain_shares, changing, grouped]
 
 
 def laid_open(value):
@@ -69,8 +71,10 @@ def fresh(study):
 def converse(study, rounds, seed, available=False):
     chance, waiting = random.Random(seed), study.open_tickets
     for _ in range(rounds):
-        offer = {"available": ["ads", "news"]} if available and chance.random() < 0.3 else {}
-        waiting.append(study.ask(**offer).id)
+        shown = {"available": ["ads", "news"]} if available and chance.random() < 0.3 else {}
+        if hasattr(study.log.first_policy, "groups"):
+            shown["contexts"] = [[chance.random()] for _ in SHARES]
+        waiting.append(study.ask(**shown).id)
         if chance.random() < 0.7:
             ticket = waiting.pop(chance.randrange(len(waiting)))
             study.tell(ticket, chance.random()) if chance.random() < 0.8 else study.forget(ticket)
@@ -111,8 +115,10 @@ def entries_read(monkeypatch):
 
 
 @pytest.mark.parametrize("made", POLICIES)
-@pytest.mark.parametrize("seed", range(many(3)))
-def test_a_view_from_a_summary_is_the_view_of_the_log(made, seed, monkeypatch):
+@pytest.mark.parametrize(("seed", "moments"), [*((seed, 400) for seed in range(many(3))), (7, 4)])
+def test_a_view_from_a_summary_is_the_view_of_the_log(made, seed, moments, monkeypatch):
+    """Of groups, with their gaps, and with few moments, which are thinned, as well."""
+    monkeypatch.setattr("evenhand.studies.statistics.statistics.MOMENTS", moments)
     study = Study.create(":memory:", made(), name="ads")
     for part in range(4):
         converse(study, random.Random(seed * 10 + part).randrange(1, 80), seed, available=made is changing and part > 0)
@@ -130,30 +136,8 @@ def test_a_view_from_a_summary_is_the_view_of_the_log(made, seed, monkeypatch):
         assert stored(study.store).sequence == study.log.sequence
         assert shown(session_of(study)) == shown(session) == laid_open([*fresh(study)])
         assert laid_open(Study.open(study.store).statistics()) == laid_open(fresh(study)[0])
+    assert (begun(study).gaps is None) == (made is not grouped)
     assert study.verify().ok
-
-
-def test_groups_and_their_gaps_go_on_from_a_summary():
-    study = Study.create(":memory:", grouped(), name="ads")
-    chance = np.random.default_rng(1)
-    for part in range(3):
-        for _ in range(40):
-            decision = study.ask(chance.random((3, 1)))
-            if chance.random() < 0.8:
-                study.tell(decision, chance.random())
-        keep_all(session_of(study))
-        found = begun(study)
-        assert (found.sequence, found.gaps is None) == (study.log.sequence, False), part
-        assert laid_open(found) == laid_open(fresh(study)[0])
-
-
-def test_moments_that_were_thinned_go_on_from_a_summary(monkeypatch):
-    monkeypatch.setattr("evenhand.studies.statistics.statistics.MOMENTS", 4)
-    study = Study.create(":memory:", plain_shares(), name="ads")
-    for _ in range(6):
-        converse(study, 7, 1)
-        keep_all(session_of(study))
-        assert shown(session_of(study)) == laid_open([*fresh(study)])
 
 
 @pytest.mark.parametrize("part", ["state", "seal", "sequence", "all of another study", "an empty state"])
@@ -179,37 +163,35 @@ def test_a_summary_that_was_changed_is_not_believed(part):
     }[part]
     wanted = laid_open([*fresh(study)])
     for change in changes:
-        with store.writing() as connection:
-            connection.execute(update(SUMMARIES).where(mine).values(row._asdict() | change))
+        execute(study, update(SUMMARIES).where(mine).values(row._asdict() | change))
         assert shown(session_of(study)) == wanted
         assert study.verify().ok
 
 
-def test_a_summary_of_a_log_that_was_written_anew_is_not_believed():
+@pytest.fixture
+def study():
+    """A study of many decisions and its summary."""
     study = Study.create(":memory:", plain_shares(), name="ads")
     converse(study, 40, 1)
     keep_all(session_of(study))
-    last = (EVENTS.c.study == study.log.number) & (EVENTS.c.sequence == study.log.sequence)
-    with study.store.writing() as connection:
-        connection.execute(update(EVENTS).where(last).values(digest="0" * 64))
+    return study
+
+
+def test_a_summary_of_a_log_that_was_written_anew_is_not_believed(study):
+    last = EVENTS.c.sequence == study.log.sequence
+    execute(study, update(EVENTS).where(last).values(digest="0" * 64))
     assert begun(study).sequence == 0
-    with study.store.writing() as connection:
-        connection.execute(delete(EVENTS).where(last))
+    execute(study, delete(EVENTS).where(last))
     assert begun(Study.open(study.store)).sequence == 0
 
 
-def test_a_summary_of_another_version_is_not_believed(monkeypatch):
-    study = Study.create(":memory:", plain_shares(), name="ads")
-    converse(study, 40, 1)
-    keep_all(session_of(study))
+def test_a_summary_of_another_version_is_not_believed(study, monkeypatch):
     assert begun(study).sequence == study.log.sequence
     monkeypatch.setattr("evenhand.studies.statistics.summaries.policy_version", lambda policy: "0.9.9+00000000")
     assert begun(study).sequence == 0
 
 
-def test_a_forged_summary_changes_no_verification():
-    study = Study.create(":memory:", plain_shares(), name="ads")
-    converse(study, 40, 1)
+def test_a_forged_summary_changes_no_verification(study):
     found = study.verify()
     statistics, _ = fresh(study)
     statistics.counts[:] = 0
@@ -225,15 +207,11 @@ def test_a_summary_that_cannot_be_written_harms_nobody(monkeypatch):
     for _ in range(2):
         converse(study, 20, 1)
         with monkeypatch.context() as patched:
-            patched.setattr("evenhand.service.sessions.keep", _refused)
+            patched.setattr("evenhand.service.sessions.keep", Mock(side_effect=StoreError("read only")))
             patched.setattr("evenhand.service.sessions.LEAST", 1)
             assert shown(session) == shown(session_of(study))
         assert session._kept == study.log.sequence, "it is not tried again at every view"
         assert shown(session) == shown(session_of(study))
-
-
-def _refused(*given):
-    raise StoreError("read only")
 
 
 def test_sessions_of_several_processes_keep_at_the_same_time(shared):

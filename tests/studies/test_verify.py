@@ -1,18 +1,17 @@
 """What verification finds: every kind of tampering, in words; promises that were broken, and those not due yet."""
 
+import dataclasses
+
 import pytest
 from sqlalchemy import delete, insert, select, update
 
 import evenhand as eh
-from evenhand.promises.promise import Promise
-from evenhand.protocol import Decision
 from evenhand.saving.state import to_bytes
-from evenhand.studies import Study
+from evenhand.studies import Ask, Study
 from evenhand.studies.log.chain import Birth, Entry, digest_of
 from evenhand.studies.log.codec import from_text, to_text
 from evenhand.studies.store.schema import EVENTS, SNAPSHOTS, STUDIES
 from tests.cli.shell import call
-from tests.naming import named
 
 SHARES = {"ads": 0.2, "news": 0.3}
 
@@ -27,10 +26,19 @@ def study(monkeypatch):
     return Study.open(study.store)
 
 
-def change(study, at, /, **values):
+def execute(study, *statements):
     with study.store.writing() as connection:
-        done = connection.execute(update(EVENTS).where(EVENTS.c.sequence == at).values(**values))
-        assert done.rowcount == 1
+        for statement in statements:
+            assert connection.execute(statement).rowcount > 0
+
+
+def change(study, at, /, **values):
+    execute(study, update(EVENTS).where(EVENTS.c.sequence == at).values(**values))
+
+
+def told(finding):
+    """A finding without what depends on where it began."""
+    return dataclasses.replace(finding, since=0, replayed=0, repeated="none", notes=())
 
 
 def entries(study):
@@ -48,9 +56,8 @@ def rewritten(study, log):
         connection.execute(insert(EVENTS), [{"study": 1, **entry} for entry in log])
 
 
-def without_snapshots(study):
-    with study.store.writing() as connection:
-        connection.execute(delete(SNAPSHOTS).where(SNAPSHOTS.c.sequence > 0))
+WITHOUT_SNAPSHOTS = delete(SNAPSHOTS).where(SNAPSHOTS.c.sequence > 0)
+WITHOUT_THE_END = delete(EVENTS).where(EVENTS.c.sequence > 6)
 
 
 def test_of_an_empty_log_nothing_was_repeated():
@@ -120,32 +127,38 @@ def test_a_reward_that_was_changed_with_all_digests(study):
 @pytest.mark.parametrize("text", ["{", "[]", "3", '{"reward":{"$float":"abc"}}'])
 @pytest.mark.parametrize("digests", [False, True], ids=["as they were", "computed anew"])
 def test_an_entry_that_cannot_be_read(study, text, digests):
-    without_snapshots(study)
+    execute(study, WITHOUT_SNAPSHOTS)
+    change(study, 6, given=text)
     if digests:
-        log = entries(study)
-        log[5]["given"] = text
-        rewritten(study, log)
-    else:
-        change(study, 6, given=text)
+        rewritten(study, entries(study))
     finding = study.verify()
     said = "entry 6, tell 3: refused in replay" if digests else "entry 6 was changed after it was written"
     assert finding.problems[0].startswith(said)
     assert (finding.entries, finding.decisions) == (8, 4)
 
 
-def test_an_entry_that_is_missing_in_the_middle(study):
-    with study.store.writing() as connection:
-        connection.execute(delete(EVENTS).where(EVENTS.c.sequence == 4))
-    finding = study.verify()
-    assert finding.problems[0] == "entry 4 is missing from the log"
-    assert finding.told == 3
+@pytest.mark.parametrize(
+    ("change", "problem", "told"),
+    [
+        (delete(EVENTS).where(EVENTS.c.sequence == 4), "entry 4 is missing from the log", 3),
+        (delete(SNAPSHOTS), "no snapshot left", 4),
+        *(
+            (update(STUDIES).values(**what), "one of them was changed", 4)
+            for what in ({"policy": "quotas/lfg"}, {"created_at": 1}, {"secret": "00" * 32}, {"name": "other"})
+        ),
+    ],
+)
+def test_what_is_missing_and_a_study_that_was_made_another_are_found(study, change, problem, told):
+    execute(study, change)
+    found = Study.open(study.store).verify()
+    assert problem in found.problems[0]
+    assert found.told == told
 
 
 def test_an_end_that_was_cut_off_is_seen_where_a_snapshot_was_taken_later(study):
-    with study.store.writing() as connection:
-        connection.execute(delete(EVENTS).where(EVENTS.c.sequence > 6))
+    execute(study, WITHOUT_THE_END)
     assert study.verify().problems == ("the log ends with entry 6, but a snapshot was taken after entry 8",)
-    without_snapshots(study)
+    execute(study, WITHOUT_SNAPSHOTS)
     assert study.verify().ok
 
 
@@ -173,43 +186,25 @@ def test_a_snapshot_that_was_damaged(study, sequence, how):
     assert (finding.entries, finding.told) == (8, 4)
 
 
-@pytest.mark.parametrize(
-    "what", [{"policy": "quotas/lfg"}, {"created_at": 1}, {"secret": "00" * 32}, {"name": "other"}], ids=named
-)
-def test_a_study_that_was_made_another(study, what):
-    with study.store.writing() as connection:
-        connection.execute(update(STUDIES).values(**what))
-    assert "one of them was changed" in Study.open(study.store).verify().problems[0]
-
-
 def test_a_digest_that_was_kept_elsewhere(study):
     kept = study.verify().digest
     assert kept == list(study.log.events())[-1].digest
     study.ask()
     assert study.verify(known=kept).ok
-    without_snapshots(study)
-    with study.store.writing() as connection:
-        connection.execute(delete(EVENTS).where(EVENTS.c.sequence > 6))
+    execute(study, WITHOUT_SNAPSHOTS, WITHOUT_THE_END)
     again = Study.open(study.store)
     assert again.verify().ok
     assert again.verify(known=kept).problems == (f"no entry has the digest {kept}: entries were cut off or rewritten",)
-
-
-def test_no_snapshot_left(study):
-    with study.store.writing() as connection:
-        connection.execute(delete(SNAPSHOTS))
-    assert "no snapshot left" in study.verify().problems[0]
 
 
 def test_another_version_that_decides_alike_is_listed(study):
     log = entries(study)
     for entry in log[:4]:
         entry["version"] = "0.9+cafe"
-    without_snapshots(study)
+    execute(study, WITHOUT_SNAPSHOTS)
     rewritten(study, log)
     finding = study.verify()
-    assert finding.ok
-    assert finding.replayed == 8
+    assert (finding.ok, finding.replayed) == (True, 8)
     assert finding.versions == ("0.9+cafe", study.state.now().version)
 
 
@@ -234,47 +229,26 @@ def test_a_state_in_memory_that_is_not_the_log_s_is_found(study):
 # ---------------------------------------------------------------------- promises
 
 
-class Stingy:
-    """Promises every arm a share and plays the first one until it is told to stop."""
-
-    arms = ("ads", "news")
-    holds_when = "at every round"
-
-    def __init__(self, round=0, until=6):
-        self.promise = Promise({"ads": 0.25, "news": 0.25})
-        self.round, self.until, self.open_tickets = round, until, []
-
-    def ask(self):
-        self.round += 1
-        index = int(self.round > self.until)
-        return Decision(self.round, self.round, self.arms[index], index, None, "first come")
-
-    def tell(self, decision, reward):
-        pass
-
-    def snapshot(self):
-        return {"round": self.round, "until": self.until}
-
-    @classmethod
-    def restored(cls, snapshot):
-        return cls(**snapshot)
+def played(scripted, *arms):
+    """A study that promises each of two arms a quarter and plays them as it is told."""
+    study = Study.create(":memory:", scripted({"ads": 0.25, "news": 0.25}), name="stingy")
+    study.run([Ask(given={"index": arm}) for arm in arms])
+    return study
 
 
-def test_a_broken_promise_is_reported_with_its_first_round_and_arm(scratch_registry):
-    scratch_registry(Stingy)
-    study = Study.create(":memory:", Stingy(until=6), name="stingy")
-    for _ in range(3):
-        study.ask()
-    finding = study.verify()
-    assert finding.ok
-    assert (finding.promise_kept, finding.worst_shortfall, finding.worst_round) == (True, 0.75, 3)
-    for _ in range(5):
-        study.ask()
+def test_a_broken_promise_is_reported_with_its_first_round_and_arm_after_a_mark_too(scripted):
+    study = played(scripted, 0, 0, 0)
+    mark = study.verify()
+    assert mark.ok
+    assert (mark.promise_kept, mark.worst_shortfall, mark.worst_round) == (True, 0.75, 3)
+    for arm in (0, 0, 0, 1, 1):
+        study.ask(arm)
     finding = study.verify()
     assert finding.problems == ("the promise was broken: first at round 4 to 'news' (3 rounds in all)",)
     assert (finding.promise_kept, finding.first_violation, finding.rounds_in_violation) == (False, (4, "news"), 3)
     assert (finding.worst_shortfall, finding.worst_arm, finding.worst_round) == (1.5, "news", 6)
     assert study.statistics().kept is False
+    assert told(study.verify(since=mark)) == told(finding)
 
 
 def test_a_promise_at_the_horizon_is_judged_there():
@@ -284,19 +258,14 @@ def test_a_promise_at_the_horizon_is_judged_there():
     finding = study.verify()
     assert (finding.ok, finding.promise, finding.promise_kept) == (True, "at the horizon", None)
     study.ask()
-    finding = study.verify()
-    assert (finding.ok, finding.promise_kept) == (True, True)
+    assert (study.verify().ok, study.verify().promise_kept) == (True, True)
 
 
-def test_a_promise_broken_at_the_horizon(scratch_registry, monkeypatch):
-    scratch_registry(Stingy)
-    monkeypatch.setattr(Stingy, "holds_when", "at the horizon")
-    monkeypatch.setattr(Stingy, "horizon", 8, raising=False)
-    for until, kept in ((6, True), (7, False)):
-        study = Study.create(":memory:", Stingy(until=until), name="stingy")
-        for _ in range(8):
-            study.ask()
-        finding = study.verify()
+def test_a_promise_broken_at_the_horizon(scripted, monkeypatch):
+    monkeypatch.setattr(scripted, "holds_when", "at the horizon")
+    monkeypatch.setattr(scripted, "horizon", 8, raising=False)
+    for last, kept in ((1, True), (0, False)):
+        finding = played(scripted, *[0] * 6, last, 1).verify()
         assert (finding.ok, finding.promise_kept) == (kept, kept)
     assert finding.problems[0].startswith("the promise was broken:")
 
