@@ -29,9 +29,8 @@ LOG = pd.DataFrame(
 
 
 def test_what_is_due_by_a_time_is_that_of_pandas() -> None:
-    found = eh.audit.promise(
-        LOG, arm="arm", shares=SHARES, tolerance=2, times="at", by="2026-11-21T00:00+01:00"
-    ).outlook
+    given: Any = {"arm": "arm", "shares": SHARES, "times": "at"}
+    found = eh.audit.promise(LOG, tolerance=2, by="2026-11-21T00:00+01:00", **given).outlook
     assert found is not None
     rest = len(pd.date_range(LOG["at"].iloc[-1], "2026-11-20T23:00", freq="1h", inclusive="right"))
     assert (found.by, found.rest, found.kept) == (datetime(2026, 11, 20, 23), rest, True)
@@ -41,12 +40,12 @@ def test_what_is_due_by_a_time_is_that_of_pandas() -> None:
     assert found.due["rate"].tolist() == pytest.approx([one / rest for one in due])
     assert f"a, {due[0]} (" in found.verdict
     assert "as fast as so far" in found.verdict
-    given: Any = {"arm": "arm", "windows": {"a": 9}, "times": "at", "by": "2026-11-21"}
-    windowed = eh.audit.promise(LOG, shares=SHARES, **given).outlook
+    given |= {"windows": {"a": 9}, "by": "2026-11-21"}
+    windowed = eh.audit.promise(LOG, **given).outlook
     assert windowed is not None
     assert windowed.verdict.endswith("; this leaves out windows, which hold for any rounds in a row")
     with pytest.raises(ArgumentError, match=r"by: expected None without shares or caps, got .*; a window holds"):
-        eh.audit.promise(LOG, **given)
+        eh.audit.promise(LOG, **given | {"shares": None})
 
 
 @pytest.mark.parametrize(

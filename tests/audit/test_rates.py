@@ -102,9 +102,9 @@ def test_the_printed_example_of_local_law_144():
     found = rates_of(frame, value="score", group=["sex", "race"])
     by_race = found.groups[found.groups["column"] == "race"].set_index("group")
     printed = {"Hispanic": (0.642, 1.0), "White": (0.375, 0.58), "Black": (0.5, 0.78), "Asian": (0.417, 0.65)}
-    for name, (rate, ratio) in printed.items():
-        assert by_race.loc[name, "rate"] == pytest.approx(rate, abs=0.001)
-        assert by_race.loc[name, "ratio"] == pytest.approx(ratio, abs=0.005)
+    rates, ratios = zip(*printed.values(), strict=True)
+    assert by_race.loc[[*printed], "rate"].tolist() == pytest.approx(rates, abs=0.001)
+    assert by_race.loc[[*printed], "ratio"].tolist() == pytest.approx(ratios, abs=0.005)
     assert by_race.loc["Native Hawaiian", "ratio"] == pytest.approx(0.97, abs=0.005)
     assert (found.groups["column"] == "sex & race").sum() == 12
     assert found.median == pytest.approx(np.median(frame["score"]))
@@ -114,12 +114,8 @@ def test_the_picture_has_the_ratios_and_the_reference_without_an_interval():
     found = rates_of(CALLBACKS)
     title, across, limit, (black, white) = found.bars()
     assert title == "hired: the rate of each group, divided by that of the best group"
-    assert (across, limit, black[:2], white[:3]) == (
-        "ratio of rates; dashed: 0.8",
-        0.8,
-        ("black", "0.668"),
-        ("white", "reference", 1.0),
-    )
+    assert (across, limit) == ("ratio of rates; dashed: 0.8", 0.8)
+    assert (black[:2], white[:3]) == (("black", "0.668"), ("white", "reference", 1.0))
     assert np.isnan(white[3:]).all()
     assert eh.plots.plot_parity(found, ax=figure()[1]).get_title("left") == title
     two = rates_of(CALLBACKS.assign(old=np.where(CALLBACKS.index % 2, "yes", "no")), group=["race", "old"])
@@ -209,16 +205,8 @@ def test_the_command_prints_the_ratios(tmp_path):
     done = call("audit-parity", path, *given)
     assert done.exit_code == 0
     black, white = cells(done.output)
-    assert black == [
-        "black",
-        "2,435",
-        "157",
-        "6.4%",
-        "0.668",
-        "not shown to be either",
-        "0.550 to 0.811",
-        "0.439 to 1.000",
-    ]
+    assert black[:5] == ["black", "2,435", "157", "6.4%", "0.668"]
+    assert black[5:] == ["not shown to be either", "0.550 to 0.811", "0.439 to 1.000"]
     assert white == ["white", "2,435", "235", "9.7%", "1.000", "reference", "-", "-"], "not judged against itself"
     body = json.loads(call("audit-parity", path, *given, "--json").output)
     assert body["groups"][0]["where"] == "not shown to be either"

@@ -32,6 +32,12 @@ def staff(seed, rows=120, gap=-3000.0, ads=40):
     return frame
 
 
+def moved_by_choosing(frame):
+    """What choosing by the same features adds to each record, and its notes."""
+    chosen = eh.groups.choose(frame, group="sex", reward="salary", features=["years", "rank"], places=20)
+    return chosen.people["corrected"] - chosen.people["record"], chosen.notes
+
+
 def gaps_of(frame, **settings):
     given = {"group": "sex", "value": "salary", "given": ["years", "rank"]} | settings
     return eh.audit.parity(frame, **given).similar
@@ -66,12 +72,9 @@ def test_the_numbers_are_those_of_the_definition(unit):
 
 
 def test_the_interval_covers_the_gap_that_was_planted():
-    tables = [staff(seed, ads=1200) for seed in range(many(200))]
-    missed = sum(not one.low <= -3000 <= one.high for frame in tables for one in gaps_of(frame))
-    assert missed <= most(0.05, len(tables))
-    by_ad = [staff(seed, 200, ads=30) for seed in range(many(200))]
-    missed = sum(not one.low <= -3000 <= one.high for frame in by_ad for one in gaps_of(frame, unit="ad"))
-    assert missed <= most(0.05, len(by_ad))
+    for rows, ads, unit in ((120, 1200, None), (200, 30, "ad")):
+        gaps = [gap for seed in range(many(200)) for gap in gaps_of(staff(seed, rows, ads=ads), unit=unit)]
+        assert sum(not one.low <= -3000 <= one.high for one in gaps) <= most(0.05, len(gaps))
 
 
 def test_each_of_three_groups_is_compared_with_all_others_and_all_hold_together():
@@ -160,10 +163,7 @@ def test_a_category_of_the_others_alone_is_none_of_those_that_members_have(rare,
         (without,) = gaps_of(frame.drop(index=men[0]), unit=unit)
         assert (found.gap, found.low, found.high) == pytest.approx((without.gap, without.low, without.high))
     assert (found.left_out, found.lacking, np.isnan(found.at_average)) == (0, (), True)
-    (people,) = gaps_of(frame, given=["years", "rank"], unit=unit)
-    chosen = eh.groups.choose(frame, group="sex", reward="salary", features=["years", "rank"], places=20)
-    moved = (chosen.people["corrected"] - chosen.people["record"])[women]
-    assert moved.mean() == pytest.approx(-people.gap)
+    assert moved_by_choosing(frame)[0][women].mean() == pytest.approx(-found.gap)
 
 
 @pytest.mark.parametrize("rare", ["Aide", "Zany"])
@@ -179,14 +179,12 @@ def test_members_whom_nobody_is_like_are_left_out(rare):
     assert (found.left_out, found.lacking) == (9, ("rank",))
     said = "Left out of this: 9 members of group 'F', as nobody in group 'M' is like them in rank. Mean salary is"
     assert said in found.sentences("salary", 0.95)
-    chosen = eh.groups.choose(frame, group="sex", reward="salary", features=["years", "rank"], places=20)
-    moved = chosen.people["corrected"] - chosen.people["record"]
+    moved, notes = moved_by_choosing(frame)
     assert moved[alike.index].mean() == pytest.approx(-found.gap)
     assert (moved[women[:9]] == 0).all()
-    assert any("9 people in group 'F'" in note and "keep their record" in note for note in chosen.notes)
+    assert any("9 people in group 'F'" in note and "keep their record" in note for note in notes)
     later = frame.assign(years=frame["years"] + 1e9)  # beside which a category is not rounding
-    chosen = eh.groups.choose(later, group="sex", reward="salary", features=["years", "rank"], places=20)
-    assert (chosen.people["corrected"] == chosen.people["record"])[women[:9]].all()
+    assert (moved_by_choosing(later)[0][women[:9]] == 0).all()
     nurses = np.where(frame["ad"] % 2, "Nurse", "Matron")
     everybody = frame.assign(rank=np.where(frame["sex"] == "F", nurses, frame["rank"]))
     with pytest.raises(TableError, match=r"given: expected at least two members of 'F', got .*in .'rank'"):
@@ -209,11 +207,8 @@ def test_groups_that_are_written_alike_are_noted():
     frame = staff(6, 300)
     frame.loc[frame.index % 7 == 0, "sex"] += " "
     frame["hired"] = frame["salary"] > 70_000
-    for found in (
-        eh.audit.parity(frame, group="sex", value="salary"),
-        eh.audit.parity(frame, group="sex", value="hired"),
-        eh.audit.rates(frame, group="sex", value="hired"),
-    ):
+    for audit, value in ((eh.audit.parity, "salary"), (eh.audit.parity, "hired"), (eh.audit.rates, "hired")):
+        found = audit(frame, group="sex", value=value)
         assert "'F' and 'F ' count as different groups; if they are one, write them alike." in found.notes
 
 
@@ -238,12 +233,10 @@ def test_the_table_has_the_digits_of_the_sentence(tmp_path, monkeypatch, scale):
     asked = ("audit-parity", tmp_path / "staff.csv", "--group", "sex", "--value", "salary", "--given", "years,rank")
     (found,) = gaps_of(pd.read_csv(tmp_path / "staff.csv"))
     ((*_, difference, explained, gap, _, average, _, interval), _) = cells(call(*asked).output)
-    written = with_signs(found.difference, found.explained, found.gap, found.at_average)
-    assert [difference, explained, gap, average] == written
+    numbers = [found.difference, found.explained, found.gap, found.at_average]
+    assert [difference, explained, gap, average] == with_signs(*numbers)
     assert interval == " to ".join(with_signs(found.low, found.high))
-    assert [float(one) for one in written] == pytest.approx(
-        [found.difference, found.explained, found.gap, found.at_average], rel=0.01
-    )
+    assert [float(one) for one in with_signs(*numbers)] == pytest.approx(numbers, rel=0.01)
 
 
 @pytest.mark.parametrize(
@@ -318,7 +311,8 @@ def test_what_a_reader_must_know_is_noted():
 def test_both_commands_say_the_same_sentence(tmp_path):
     staff(7).to_csv(tmp_path / "staff.csv", index=False)
     path, given = tmp_path / "staff.csv", "years,rank"
-    parity = call("audit-parity", path, "--group", "sex", "--value", "salary", "--given", given)
+    asked = ("audit-parity", path, "--group", "sex", "--value", "salary", "--given", given)
+    parity = call(*asked)
     drawn = ("--rounds", 5, "--replications", 1, "--seed", 1, "--jobs", 1)
     simulated = call("simulate", "--data", path, "--group", "sex", "--reward", "salary", "--features", given, *drawn)
     (found,) = gaps_of(staff(7))
@@ -327,9 +321,7 @@ def test_both_commands_say_the_same_sentence(tmp_path):
     assert "choose in each round between one random 'F' and one random 'M'" in " ".join(simulated.output.split())
     assert parity.exit_code == (0 if found.low <= 0 <= found.high else 1)
     assert f"{found.gap:,.0f}" in parity.output
-    again = ("audit-parity", path, "--group", "sex", "--value", "salary", "--given", given)
-    body = json.loads(call(*again, "--json").output)
-    assert body["similar"][0]["gap"] == pytest.approx(found.gap)
+    assert json.loads(call(*asked, "--json").output)["similar"][0]["gap"] == pytest.approx(found.gap)
 
 
 def test_a_report_of_one_page_has_the_answer_a_picture_and_what_is_supposed(tmp_path, monkeypatch):
@@ -350,16 +342,13 @@ def test_a_report_of_one_page_has_the_answer_a_picture_and_what_is_supposed(tmp_
 
 def test_the_picture_has_the_difference_its_parts_and_their_intervals():
     found = eh.audit.parity(staff(7), group="sex", value="salary", given=["years", "rank"])
-    axes = eh.plots.plot_parity(found, ax=figure()[1])
-    (gap,) = found.similar
+    axes, (gap,) = eh.plots.plot_parity(found, ax=figure()[1]), found.similar
     assert [bar.get_width() for bar in axes.patches] == pytest.approx([gap.difference, gap.explained, gap.gap])
-    ends = axes.collections[0].get_segments()[2][:, 0]
-    assert sorted(ends) == pytest.approx([gap.low, gap.high])
-    names = [text.get_text() for text in axes.get_yticklabels()]
-    assert names == ["F less M", "explained by the features", "not explained"]
+    assert sorted(axes.collections[0].get_segments()[2][:, 0]) == pytest.approx([gap.low, gap.high])
     (beside,) = axes.child_axes
-    written = with_signs(gap.difference, gap.explained, gap.gap)
-    assert [text.get_text() for text in beside.get_yticklabels()] == written
+    names, numbers = ([text.get_text() for text in each.get_yticklabels()] for each in (axes, beside))
+    assert names == ["F less M", "explained by the features", "not explained"]
+    assert numbers == with_signs(gap.difference, gap.explained, gap.gap)
     assert axes.get_xlabel().startswith("difference in mean salary; ")
     plain = eh.plots.plot_parity(eh.audit.parity(staff(7), group="sex", value="salary"), ax=figure()[1])
     assert len(plain.patches) == 2

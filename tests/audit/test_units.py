@@ -61,8 +61,8 @@ def test_the_interval_is_that_of_bell_and_mccaffrey_for_zeros_and_ones_with_two_
         units = np.append(units, np.repeat([units.max() + 1, units.max() + 2], rows))
         side, values = np.append(side, [one] * 2 * rows), np.append(values, [0] * rows + [1] * rows)
     variance, degrees = bell_mccaffrey(values, ~side, units)
-    half, middle = scipy.stats.t.ppf(0.975, degrees) * variance**0.5, values[~side].mean() - values[side].mean()
-    assert (found.once_low, found.once_high) == pytest.approx((middle - half, middle + half))
+    expected = scipy.stats.t.interval(0.95, degrees, values[~side].mean() - values[side].mean(), variance**0.5)
+    assert (found.once_low, found.once_high) == pytest.approx(expected)
 
 
 def test_where_every_row_is_a_unit_it_is_welch_s():
@@ -93,8 +93,8 @@ def test_a_difference_between_people_is_found_by_their_means_in_the_order_of_the
     once = frame.groupby("user", sort=False).agg(g=("g", "first"), y=("y", "mean"))
     alone = eh.audit.parity(once, group="g", value="y")
     assert (found.rejected, found.round, found.low, found.high) == (True, alone.round, alone.low, alone.high)
-    assert found.groups["units"].tolist() == once["g"].value_counts().loc[found.groups["group"]].tolist()
-    assert found.groups["rows"].tolist() == frame["g"].value_counts().loc[found.groups["group"]].tolist()
+    for name, counted in (("units", once), ("rows", frame)):
+        assert found.groups[name].tolist() == counted["g"].value_counts().loc[found.groups["group"]].tolist()
     assert f"first shown after unit {found.round}" in str(found)
     assert "and its units (user) are independent" in str(found)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from decimal import Decimal
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from tests.quotas.test_file_audit import same, written
 
 SHARES = {"a": "1/3", "b": "0.25", "c": 0}
 CAPS = {"a": "0.4", "c": "1/7"}
+AHEAD = "3.125"
 
 
 def log(rows: int, seed: int, digits: int = 2) -> pd.DataFrame:
@@ -33,60 +34,51 @@ def log(rows: int, seed: int, digits: int = 2) -> pd.DataFrame:
     return pd.DataFrame({"arm": arms, "cost": costs, "on": offers, "shop": rng.choice(["x", "y"], rows)})
 
 
-def by_hand(frame: pd.DataFrame, tolerance: str, ahead: str, offers: bool, segments: bool) -> dict[Any, dict[str, Any]]:
-    """Return of each clause and segment what `promises` is to say, and of None the rounds in violation."""
-    clauses = [("floor", arm, Fraction(share), Fraction(tolerance)) for arm, share in SHARES.items()]
-    clauses += [("cap", arm, Fraction(cap), Fraction(ahead)) for arm, cap in CAPS.items()]
-    state: dict[Any, list[Fraction]] = {}
-    found: dict[Any, dict[str, Any]] = {}
-    violated = 0
+def by_hand(frame: pd.DataFrame, offers: bool, segments: bool) -> dict[Any, dict[int, Fraction]]:
+    """Return how far each clause is behind in each segment after each of its rounds."""
+    clauses = [("floor", *one, 1) for one in SHARES.items()] + [("cap", *one, -1) for one in CAPS.items()]
+    sums: dict[Any, Fraction] = {}
+    behind: dict[Any, dict[int, Fraction]] = {}
     for round, row in enumerate(frame.itertuples(), start=1):
-        wrong = False
-        for kind, arm, share, slack in clauses:
-            if offers and arm not in row.on.split(","):
-                continue
-            key = kind, arm, row.shop if segments else None
-            sums = state.setdefault(key, [Fraction(0), Fraction(0)])
-            sums[0] += Fraction(row.cost)
-            sums[1] += Fraction(row.cost) * (row.arm == arm)
-            behind = share * sums[0] - sums[1]
-            behind = behind if kind == "floor" else -behind
-            seen = found.setdefault(key, {"since": round, "first": 0, "last": 0, "times": 0, "worst": (0, 0), "on": 0})
-            seen["stretches"] = seen.get("stretches", 0) + (behind > slack and not seen["on"])
-            seen["on"] = behind > slack
-            if behind > seen["worst"][0]:
-                seen["worst"] = behind, round
-            if behind > slack:
-                wrong = True
-                seen["first"], seen["last"] = seen["first"] or round, round
-                seen["times"] += 1
-                seen.setdefault("by", behind - slack)
-        violated += wrong
-    return found | {None: violated}
+        for kind, arm, share, sign in clauses:
+            if not offers or arm in row.on.split(","):
+                key = kind, arm, row.shop if segments else None
+                more = sign * Fraction(row.cost) * (Fraction(share) - (row.arm == arm))
+                sums[key] = behind.setdefault(key, {})[round] = sums.get(key, Fraction(0)) + more
+    return behind
 
 
-def check(finding: Any, known: dict[Any, dict[str, Any]], tolerance: str, ahead: str) -> None:
-    assert finding.rounds_in_violation == known.pop(None)
-    assert finding.kept == (finding.rounds_in_violation == 0)
+def check(finding: Any, behind: dict[Any, dict[int, Fraction]], tolerance: str) -> None:
     rows = {(row["promise"], row["arm"], row["segment"]): row for row in finding.promises.to_dict("records")}
-    assert known
-    assert set(known) <= set(rows)
-    for key, seen in known.items():
-        row, slack = rows[key], Fraction(tolerance if key[0] == "floor" else ahead)
-        names = ("since", "first_broken", "last_broken", "stretches", "rounds_in_violation")
-        assert [row[name] for name in names] == [seen[n] for n in ("since", "first", "last", "stretches", "times")]
-        worst, at = seen["worst"]
-        assert row["broken_by"] == float(max(0, worst - slack))
-        assert row["worst_round"] == (at if worst > slack else 0)
+    assert set(behind) <= set(rows)
+    wrong: dict[int, set[Fraction]] = {}
+    for key, after in behind.items():
+        row, slack = rows[key], Fraction(tolerance if key[0] == "floor" else AHEAD)
+        broken = [round for round, by in after.items() if by > slack]
+        for round in broken:
+            wrong.setdefault(round, set()).add(after[round] - slack)
+        assert row["rounds_in_violation"] == len(broken)
+        ends = (min(after), broken[0], broken[-1]) if broken else (min(after), 0, 0)
+        assert (row["since"], row["first_broken"], row["last_broken"]) == ends
+        steps = pairwise([False, *(by > slack for by in after.values())])
+        assert row["stretches"] == sum(on and not before for before, on in steps)
+        worst = max(0, *after.values())
+        at = next((round for round, by in after.items() if by == worst > slack), 0)
+        assert (row["broken_by"], row["worst_round"]) == (float(max(0, worst - slack)), at)
         assert row["worst_shortfall" if key[0] == "floor" else "worst_excess"] == float(worst)
-    first = min((seen["first"], place) for place, seen in enumerate(known.values()) if seen["first"])
-    assert finding.first_breach.round == first[0]
-    by = {seen["by"] for seen in known.values() if seen["first"] == first[0]}
-    assert finding.first_breach.by in by
+    assert (finding.rounds_in_violation, finding.kept) == (len(wrong), not wrong)
+    first = finding.first_breach
+    assert first.round == min(wrong)
+    assert first.by in wrong[first.round]
 
 
 def audited(given: Any, tolerance: str, **asked: Any) -> Any:
-    owed: dict[str, Any] = {"shares": SHARES, "tolerance": float(tolerance), "caps": CAPS, "cap_tolerance": 3.125}
+    owed: dict[str, Any] = {
+        "shares": SHARES,
+        "tolerance": float(tolerance),
+        "caps": CAPS,
+        "cap_tolerance": float(AHEAD),
+    }
     return eh.audit.promise(given, arm="arm", weight="cost", **owed, **asked)
 
 
@@ -96,10 +88,8 @@ def audited(given: Any, tolerance: str, **asked: Any) -> Any:
 def test_every_number_is_that_of_fractions(segments: bool, offers: bool, tolerance: str) -> None:
     for seed in range(2):
         frame = log(120, seed)
-        asked = {"available": "on" if offers else None, "segment": "shop" if segments else None}
-        check(
-            audited(frame, tolerance, **asked), by_hand(frame, tolerance, "3.125", offers, segments), tolerance, "3.125"
-        )
+        found = audited(frame, tolerance, available="on" if offers else None, segment="shop" if segments else None)
+        check(found, by_hand(frame, offers, segments), tolerance)
 
 
 @pytest.mark.parametrize("kind", ["cents", "floats", "text", "decimals"])
@@ -142,14 +132,8 @@ def test_long_columns_of_floats_are_the_decimals_that_they_were_written_as(last:
 @pytest.mark.parametrize(
     ("values", "row"),
     [
-        ([1, -1], 2),
-        ([0.1 + 0.2, 0.3], 1),
-        ([0.5, 1e300], 2),
-        (["1", "1_000"], 2),
-        ([True, 2], 1),
-        (["0.1", "0.0000000001"], 2),
-        (["1." + "0" * 40 + "1", "2"], 1),
-        ([1, 2**62], 2),
+        *((values, 1) for values in ([0.1 + 0.2, 0.3], [True, 2], ["1." + "0" * 40 + "1", "2"])),
+        *((values, 2) for values in ([1, -1], [0.5, 1e300], ["1", "1_000"], ["0.1", "0.0000000001"], [1, 2**62])),
     ],
 )
 def test_what_is_no_weight_is_refused_by_its_row(values: list[Any], row: int) -> None:
@@ -209,19 +193,11 @@ def test_all_that_a_command_says_is_in_the_unit(tmp_path: Path) -> None:
     frame.to_csv(tmp_path / "log.csv", index=False)
     options = "--shares a=0.5,b=0.25 --cap c=0.1 --tolerance 1.5 --weight cost --times at"
     asked = [tmp_path / "log.csv", *options.split()]
-    found = eh.audit.promise(
-        frame,
-        arm="arm",
-        shares={"a": 0.5, "b": 0.25, "c": 0},
-        caps={"c": 0.1},
-        tolerance=1.5,
-        weight="cost",
-        times="at",
-    )
+    owed: Any = {"shares": {"a": 0.5, "b": 0.25, "c": 0}, "caps": {"c": 0.1}, "tolerance": 1.5}
+    found = eh.audit.promise(frame, arm="arm", weight="cost", times="at", **owed)
     told = call("audit", *asked, "--out", tmp_path / "out")
-    total = f"{float(frame['cost'].sum()):,.2f} cost"
     assert told.exit_code == 1
-    assert total in told.stdout
+    assert f"{float(frame['cost'].sum()):,.2f} cost" in told.stdout
     assert f"by {found.amount(found.worst_shortfall)} after" in told.stdout
     assert found.amount(found.worst_shortfall).endswith(" cost")
     assert "plays" not in told.stdout
@@ -248,9 +224,9 @@ def test_where_all_weigh_one_the_finding_is_that_of_rounds(tolerance: int) -> No
     owed = {"a": "1/4", "b": "1/8", "c": 0}
     by_rounds = eh.audit.promise(log, arm="arm", shares=owed, tolerance=tolerance)
     by_weight = eh.audit.promise(log, arm="arm", shares=owed, tolerance=tolerance + 0.875, weight="one")
-    for name in ("kept", "worst_shortfall", "worst_arm", "worst_round", "rounds_in_violation", "first_violation"):
+    names = "kept worst_shortfall worst_arm worst_round rounds_in_violation first_violation last_violation stretches"
+    for name in names.split():
         assert getattr(by_weight, name) == getattr(by_rounds, name)
-    assert (by_weight.last_violation, by_weight.stretches) == (by_rounds.last_violation, by_rounds.stretches)
     assert by_weight.rounds_in_violation > 0
     pd.testing.assert_frame_equal(by_weight.timeline, by_rounds.timeline)
     columns = ["arm", "owed", "share", "pulls", "worst_shortfall", "worst_round", "rounds_in_violation"]

@@ -81,10 +81,9 @@ def test_the_time_of_each_round_stands_beside_its_number() -> None:
 
 def test_times_are_times_of_one_table(tmp_path: Path) -> None:
     log = _log(30)
-    with pytest.raises(TableError, match="times"):
-        eh.audit.promise(log.assign(at=range(30)), arm="arm", shares=0.1, times="at")
-    with pytest.raises(TableError, match="when"):
-        eh.audit.promise(log, arm="arm", shares=0.1, times="when")
+    for table, times, words in ((log.assign(at=range(30)), "at", "times"), (log, "when", "when")):
+        with pytest.raises(TableError, match=words):
+            eh.audit.promise(table, arm="arm", shares=0.1, times=times)
     with pytest.raises(ArgumentError, match="times"):
         eh.audit.promise(frames=[log, log], arm="arm", shares=0.1, times="at")
     log.to_csv(tmp_path / "log.csv")
@@ -116,11 +115,10 @@ def test_the_command_gives_times_in_words_json_and_tables(tmp_path: Path) -> Non
     expected = eh.audit.promise(log, arm="arm", shares=SHARES, tolerance=3)
     result = call(*asked, "--out", tmp_path / "out")
     assert result.exit_code == 1
-    said = result.output
-    first = expected.first_violation
-    assert first is not None
-    assert f"first after row {first[0]} ({log['at'][first[0] - 1].replace('T', ' ')})" in " ".join(said.split())
-    assert f"in {expected.stretches} stretches" in " ".join(said.split())
+    said = " ".join(result.output.split())
+    assert (first := expected.first_violation) is not None
+    assert f"first after row {first[0]} ({log['at'][first[0] - 1].replace('T', ' ')})" in said
+    assert f"in {expected.stretches} stretches" in said
     told = pd.read_csv(tmp_path / "out" / "promises.csv")
     assert told["last_broken_at"][0] == log["at"][expected.last_violation - 1]
     body = json.loads(call(*asked, "--json").output)
@@ -137,12 +135,8 @@ def test_a_share_that_changes_is_counted_in_its_own_rounds(tmp_path: Path, monke
     asked = ("report", "log.csv", "--shares", "shares.csv", "--tolerance", "60", "--times", "at", "--json")
     body = json.loads(call(*asked).stdout)
     expected = []
-    for arm, share, since, until in (
-        ("a", 0.4, 1, 800),
-        ("c", 0.1, 1, None),
-        ("a", 0.45, 801, None),
-        ("b", None, 1, None),
-    ):
+    owed = ("a", 0.4, 1, 800), ("c", 0.1, 1, None), ("a", 0.45, 801, None), ("b", None, 1, None)
+    for arm, share, since, until in owed:
         part = log["arm"][since - 1 : until]
         had, of = int((part == arm).sum()), len(part)
         row = {"name": arm, "promised": share, "since": since, "until": until, "had": had, "of": of, "share": had / of}

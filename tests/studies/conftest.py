@@ -48,26 +48,24 @@ def used_database(postgres):
 @pytest.fixture
 def database(used_database):
     """The URL of an empty PostgreSQL database: emptied, as making and removing one takes twenty times as long."""
-    engine = create_engine(used_database.replace("postgresql:", "postgresql+psycopg:"), isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        others = "pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        connection.execute(text(f"SELECT pg_terminate_backend(pid, 60000) FROM {others}"))
-        connection.execute(text("DROP SCHEMA public CASCADE"))
-        connection.execute(text("CREATE SCHEMA public"))
-    engine.dispose()
+    others = "pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    ended = f"SELECT pg_terminate_backend(pid, 60000) FROM {others}"
+    administer(used_database, ended, "DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
     return used_database
+
+
+def administer(url, *statements):
+    engine = create_engine(url.replace("postgresql:", "postgresql+psycopg:"), isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        for statement in statements:
+            connection.execute(text(statement))
+    engine.dispose()
 
 
 def empty_database(postgres):
     """Make a database on a server, and return its URL."""
     name = f"store{next(NUMBERS)}"
-    engine = create_engine(
-        postgres.format(database="postgres").replace("postgresql:", "postgresql+psycopg:"),
-        isolation_level="AUTOCOMMIT",
-    )
-    with engine.connect() as connection:
-        connection.execute(text(f"CREATE DATABASE {name}"))
-    engine.dispose()
+    administer(postgres.format(database="postgres"), f"CREATE DATABASE {name}")
     return postgres.format(database=name)
 
 

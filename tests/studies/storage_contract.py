@@ -4,24 +4,23 @@ whole            a block that raises leaves nothing behind
 kept             what a block wrote is there when the place is opened again, and a closed storage reconnects
 one state        a reader sees one state while others write, and holds no writer up
 refusals         what the database refuses is a StoreError, and the next block works
-tables           every table is there
 same decisions   a study decides as it does in memory, and goes on after it is opened again
 threads          threads with one storage and with their own take every round once, and the log verifies
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import ExitStack, closing, suppress
 from typing import Any
 
-from sqlalchemy import Connection, insert, inspect, select, text
+import pytest
+from sqlalchemy import Connection, insert, select, text
 
 from evenhand.errors import StoreError
 from evenhand.quotas import FairUCB
-from evenhand.studies.store.schema import KEYS, METADATA
+from evenhand.studies.store.schema import KEYS
 from evenhand.studies.store.storage import Storage
 from evenhand.studies.store.store import Store
 from evenhand.studies.study import Study
@@ -42,7 +41,8 @@ def check_store(opened: Opener) -> list[str]:
     AssertionError
         At the first check that fails, with its name and what was seen.
     """
-    with _using(opened, "first") as storage:
+    with closing(opened("first")) as storage:
+        assert isinstance(storage, Storage)
         done = [name for name in CHECKS if not storage.in_memory or name not in LASTING]
     for name in done:
         try:
@@ -50,16 +50,6 @@ def check_store(opened: Opener) -> list[str]:
         except (AssertionError, StoreError) as error:
             raise AssertionError(f"{name}: {error}") from error
     return done
-
-
-@contextlib.contextmanager
-def _using(opened: Opener, name: str) -> Iterator[Storage]:
-    storage = opened(name)
-    assert isinstance(storage, Storage)
-    try:
-        yield storage
-    finally:
-        storage.close()
 
 
 def _keys(storage: Storage) -> list[str]:
@@ -77,8 +67,8 @@ def _insert(connection: Connection, id: str) -> None:
 
 
 def _whole(opened: Opener, name: str) -> None:
-    with _using(opened, name) as storage:
-        with contextlib.suppress(ZeroDivisionError), storage.writing() as connection:
+    with closing(opened(name)) as storage:
+        with suppress(ZeroDivisionError), storage.writing() as connection:
             _insert(connection, "undone")
             raise ZeroDivisionError
         found = _keys(storage)
@@ -88,17 +78,17 @@ def _whole(opened: Opener, name: str) -> None:
 
 
 def _kept(opened: Opener, name: str) -> None:
-    with _using(opened, name) as storage:
+    with closing(opened(name)) as storage:
         _add_key(storage, "first")
         storage.close()
         _add_key(storage, "later")
-    with _using(opened, name) as storage:
+    with closing(opened(name)) as storage:
         found = _keys(storage)
         assert found == ["first", "later"], f"of the rows 'first' and 'later', the place opened again holds {found}"
 
 
 def _one_state(opened: Opener, name: str) -> None:
-    with _using(opened, name) as storage, _using(opened, name) as other:
+    with closing(opened(name)) as storage, closing(opened(name)) as other:
         with storage.reading() as connection, ThreadPoolExecutor(1) as elsewhere:
             before = list(connection.scalars(IDS))
             # In a thread: a reader that holds writers up would otherwise wait for itself until the patience ends.
@@ -109,29 +99,13 @@ def _one_state(opened: Opener, name: str) -> None:
 
 
 def _refusals(opened: Opener, name: str) -> None:
-    with _using(opened, name) as storage:
+    with closing(opened(name)) as storage:
         for block in (storage.reading, storage.writing):
-            refusal = _refused(block)
-            kind = type(refusal).__name__
-            assert isinstance(refusal, StoreError), f"a refused statement raised {kind}, not StoreError"
-            assert storage.url in str(refusal), f"the error {refusal} does not name {storage.url}"
+            with pytest.raises(StoreError) as refusal, block() as connection:
+                connection.execute(text("SELECT * FROM no_such_table"))
+            assert storage.url in str(refusal.value), f"the error {refusal.value} does not name {storage.url}"
         _add_key(storage, "next")
         assert _keys(storage) == ["next"], "the block after a refusal did not work"
-
-
-def _refused(block: Callable[[], AbstractContextManager[Connection]]) -> Exception | None:
-    try:
-        with block() as connection:
-            connection.execute(text("SELECT * FROM no_such_table"))
-    except Exception as error:
-        return error
-    return None
-
-
-def _tables(opened: Opener, name: str) -> None:
-    with _using(opened, name) as storage, storage.reading() as connection:
-        missing = METADATA.tables.keys() - set(inspect(connection).get_table_names())
-        assert not missing, f"the tables {sorted(missing)} are missing"
 
 
 def _policy() -> FairUCB:
@@ -148,30 +122,27 @@ def _play(study: Any, rounds: int) -> list[int]:
     return tickets
 
 
-def _arms(storage: Storage, halves: Callable[[Any], Any]) -> list[Any]:
-    study = Study.create(storage, _policy(), name="ads")
-    _play(study, ROUNDS)
-    study = halves(study)
-    _play(study, ROUNDS)
-    study.verify()
-    return list(study.frame()["arm"])
-
-
 def _same_decisions(opened: Opener, name: str) -> None:
-    with _using(opened, name) as storage, _using(lambda _: Store.at(":memory:", create=True), name) as memory:
-        wished = _arms(memory, lambda study: study)
-        found = _arms(storage, lambda study: Study.open(storage, study.name))
+    with closing(opened(name)) as storage, closing(Store.at(":memory:", create=True)) as memory:
+        played = []
+        for place in (memory, storage):
+            _play(Study.create(place, _policy(), name="ads"), ROUNDS)
+            study = Study.open(place, "ads")
+            _play(study, ROUNDS)
+            study.verify()
+            played.append(list(study.frame()["arm"]))
+        wished, found = played
         assert found == wished, f"decided {found}, in memory {wished}"
         assert storage.names() == ["ads"], f"names() is {storage.names()} after the study 'ads' was created"
 
 
 def _threads(opened: Opener, name: str) -> None:
-    with contextlib.ExitStack() as stack:
-        storage = stack.enter_context(_using(opened, name))
+    with ExitStack() as stack:
+        storage = stack.enter_context(closing(opened(name)))
         Study.create(storage, _policy(), name="ads")
         places = [storage] * THREADS
         if not storage.in_memory:
-            places[: THREADS // 2] = [stack.enter_context(_using(opened, name)) for _ in range(THREADS // 2)]
+            places[: THREADS // 2] = [stack.enter_context(closing(opened(name))) for _ in range(THREADS // 2)]
         with ThreadPoolExecutor(THREADS) as pool:
             tickets = pool.map(lambda place: _play(Study.open(place, "ads"), ROUNDS), places)
             found = sorted(id for each in tickets for id in each)
@@ -184,7 +155,6 @@ CHECKS: dict[str, Callable[[Opener, str], None]] = {
     "kept": _kept,
     "one state": _one_state,
     "refusals": _refusals,
-    "tables": _tables,
     "same decisions": _same_decisions,
     "threads": _threads,
 }

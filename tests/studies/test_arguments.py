@@ -183,60 +183,25 @@ def test_every_door_has_a_word_for_each_argument(name):
 # One value in many forms: the study takes what its policy takes, means the same, and refuses the same
 
 
-def grouped():
-    return eh.groups.GroupFairTopInterval({"ann": "f", "bob": "m"}, "f", seed=1)
-
-
-def numbered():
-    return eh.groups.GroupFairTopInterval({1: "f", 0: "m"}, "f", seed=1)
-
-
-def offered():
-    return eh.quotas.DeadlineLearn(eh.learners.UCB1(), {1: 0.2, 0: 0.2, 2: 0.2}, seed=1)
-
-
-def changing():
-    return eh.quotas.DeadlineLearn(eh.learners.UCB1(), {1: 0.1, 0: 0.2}, seed=1)
-
-
-def slate():
-    return eh.quotas.DeadlineLearn(eh.learners.UCB1(), eh.Promise({1: 0, 0: 0}, plays=2), seed=1)
-
-
-def drawing():
-    return eh.sampling.UniformSampler(["g", "h"], eh.sampling.LogisticModel(), batch=4, budget=40, seed=1)
-
-
+MADE = {
+    "grouped": lambda: eh.groups.GroupFairTopInterval({"ann": "f", "bob": "m"}, "f", seed=1),
+    "numbered": lambda: eh.groups.GroupFairTopInterval({1: "f", 0: "m"}, "f", seed=1),
+    "offered": lambda: eh.quotas.DeadlineLearn(eh.learners.UCB1(), {1: 0.2, 0: 0.2, 2: 0.2}, seed=1),
+    "changing": lambda: eh.quotas.DeadlineLearn(eh.learners.UCB1(), {1: 0.1, 0: 0.2}, seed=1),
+    "slate": lambda: eh.quotas.DeadlineLearn(eh.learners.UCB1(), eh.Promise({1: 0, 0: 0}, plays=2), seed=1),
+    "drawing": lambda: eh.sampling.UniformSampler(["g", "h"], eh.sampling.LogisticModel(), batch=4, budget=40, seed=1),
+}
 PEOPLE = [[0.5, 1.0], [0.25, 2.0]]
 GROUPS = [
-    {"ann": "m", "bob": "f"},
-    ["m", "f"],
-    pd.Series({"bob": "f", "ann": "m"}),
-    pl.Series(["m", "f"]),
-    pd.Categorical(["m", "f"]),
-    deque(["m", "f"]),
-    MappingProxyType({"ann": "m"}),
-    ["m"],
-    b"mf",
+    *({"ann": "m", "bob": "f"}, pd.Series({"bob": "f", "ann": "m"}), MappingProxyType({"ann": "m"})),
+    *(several(["m", "f"]) for several in (list, pl.Series, pd.Categorical, deque)),
+    *(["m"], b"mf"),
 ]
 OFFERS = [
-    [1, 2],
-    {1: 0, 2: 0}.keys(),
-    pd.Series([2, 1], index=[7, 5]),
-    pa.chunked_array([[1, 2]]),
-    ["1", "2"],
-    "1",
-    [True],
-    {1: True},
-    [object()],
+    *([1, 2], {1: 0, 2: 0}.keys(), pd.Series([2, 1], index=[7, 5]), pa.chunked_array([[1, 2]])),
+    *(["1", "2"], "1", [True], {1: True}, [object()]),
 ]
-REWARDS = [
-    [1, 0],
-    {0: 1, 1: 0},
-    pd.Series([1.0, 0.0], index=[4, 5]),
-    [Decimal("0.5"), Fraction(1, 3)],
-    1.0,
-]
+REWARDS = [[1, 0], {0: 1, 1: 0}, pd.Series([1.0, 0.0], index=[4, 5]), [Decimal("0.5"), Fraction(1, 3)], 1.0]
 CONTEXTS = [
     np.array(PEOPLE, np.float32),
     pd.DataFrame(PEOPLE[::-1], index=["bob", "ann"]),
@@ -245,25 +210,19 @@ CONTEXTS = [
     memoryview(np.array(PEOPLE)),
     [[Fraction(10**400), 1], [0, 1]],
 ]
-ALONE = [
-    Decimal("0.5"),
-    True,
-    "1",
-    pd.Series([1.0]),
-    Fraction(10**400),
-]
+ALONE = [Decimal("0.5"), True, "1", pd.Series([1.0]), Fraction(10**400)]
 TABLES = [pd.DataFrame({"a": [3.0, 2.0, 1.0, 0.0]}, index=index) for index in ([3, 2, 1, 0], None, [*"abcd"])]
 LABELS = [pd.Series([0, 1, 2, 3]), pd.Series([0, 1, 2, 3], index=[*"dcba"]), [3, 2, 1, 0]]
 SHARES = [pd.Series({0: 0.7, 1: 0.1}), {"0": Fraction(1, 3), "1": Decimal("0.1")}, [0.7, 0.1]]
 FORMS = [
-    *((grouped, "ask", {"contexts": PEOPLE, "groups": groups}) for groups in GROUPS),
-    (numbered, "ask", {"contexts": PEOPLE, "groups": pd.Series({0: "f", 1: "m"})}),
-    *((grouped, "ask", {"contexts": contexts}) for contexts in CONTEXTS),
-    *((offered, "ask", {"available": offer}) for offer in OFFERS),
-    *((offered, "tell", {"reward": reward}) for reward in ALONE),
-    *((slate, "tell", {"reward": reward}) for reward in REWARDS),
-    *((drawing, "tell", {"X": X, "y": y}) for X, y in itertools.product(TABLES, LABELS)),
-    *((changing, "change", {"shares": shares}) for shares in SHARES),
+    *(("grouped", "ask", {"contexts": PEOPLE, "groups": groups}) for groups in GROUPS),
+    ("numbered", "ask", {"contexts": PEOPLE, "groups": pd.Series({0: "f", 1: "m"})}),
+    *(("grouped", "ask", {"contexts": contexts}) for contexts in CONTEXTS),
+    *(("offered", "ask", {"available": offer}) for offer in OFFERS),
+    *(("offered", "tell", {"reward": reward}) for reward in ALONE),
+    *(("slate", "tell", {"reward": reward}) for reward in REWARDS),
+    *(("drawing", "tell", {"X": X, "y": y}) for X, y in itertools.product(TABLES, LABELS)),
+    *(("changing", "change", {"shares": shares}) for shares in SHARES),
 ]
 
 
@@ -274,8 +233,8 @@ def test_a_study_reads_every_form_of_a_value_as_its_policy_does(made, method, gi
         decision = [of.ask()] if method == "tell" else []
         return outcome(getattr(of, method), *decision, **given)
 
-    alone = made()
-    with eh.Study.create(":memory:", made(), name="one") as study:
+    alone = MADE[made]()
+    with eh.Study.create(":memory:", MADE[made](), name="one") as study:
         own, through = answer(alone), answer(study)
         if isinstance(own, str):
             assert isinstance(through, str)
@@ -288,6 +247,6 @@ def test_a_study_reads_every_form_of_a_value_as_its_policy_does(made, method, gi
 
 @pytest.mark.parametrize("offer", [lambda: iter([1, 2]), lambda: map(int, "12")], ids=["iter", "map"])
 def test_an_iterator_is_read_once_for_all_decisions(offer):
-    with eh.Study.create(":memory:", offered(), name="one") as study:
+    with eh.Study.create(":memory:", MADE["offered"](), name="one") as study:
         decisions = study.ask(available=offer(), count=2)
         assert [study.log.record(one).given for one in decisions] == [{"available": [1, 2]}] * 2

@@ -1,10 +1,10 @@
 """Connections to a database: who waits for whom, and what a kill, an interruption and a fork leave behind."""
 
-import multiprocessing
 import os
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 
 import pytest
@@ -16,7 +16,6 @@ from evenhand.studies import Store, Study
 from tests.forks import forked
 
 SHARES = {"a": 0.2, "b": 0.3}
-LATE = 60
 
 
 def created(place):
@@ -91,26 +90,16 @@ def test_an_interrupted_statement_leaves_a_database_in_memory(monkeypatch):
 # ---------------------------------------------------------------------- processes
 
 
-def ask(study, answers):
-    answers.put(study.ask().id)
-
-
 def test_a_forked_process_and_its_parent_go_on_with_one_study(shared):
-    study, context = created(shared), multiprocessing.get_context("fork")
+    study = created(shared)
     study.ask()
-    answers, found = context.Queue(), []
     count = text("SELECT count(*) FROM events")
     inside = not study.store.serial  # of a file see the next test
     with study.store.reading() if inside else nullcontext() as connection:  # it stays the parent's
         assert not inside or connection.scalar(count) == 1
-        for _ in range(2):
-            child = context.Process(target=ask, args=(study, answers))
-            child.start()
-            found.append(answers.get(timeout=LATE))
-            child.join(LATE)
-            assert child.exitcode == 0
+        found = [forked(lambda: study.ask().id) for _ in range(2)]
         assert not inside or connection.scalar(count) == 1
-    assert [*found, study.ask().id] == [2, 3, 4]
+    assert [*found, study.ask().id] == [[2], [3], 4]
     assert study.verify().ok
 
 
@@ -178,20 +167,19 @@ def test_what_is_decided_beside_a_second_store_of_one_file_stays_when_another_pr
     study = created(file)
     study.ask()
     Study.open(file)
-    run = [sys.executable, "-c", f"from evenhand.studies import Study; Study.open({str(file)!r}).close()"]
-    subprocess.run(run, check=True)
+    opened = (
+        f"from evenhand.studies import Study; one = Study.open({str(file)!r}); print(one.log.sequence); one.close()"
+    )
+    elsewhere = lambda: subprocess.check_output([sys.executable, "-c", opened], text=True)  # noqa: E731
+    assert elsewhere() == "1\n"
     assert study.ask().id == 2
-    run = [sys.executable, "-c", f"from evenhand.studies import Study; print(Study.open({str(file)!r}).log.sequence)"]
-    assert subprocess.run(run, check=True, capture_output=True, text=True).stdout == "2\n"
+    assert elsewhere() == "2\n"
 
 
 def test_many_threads_share_few_connections(shared):
     study = created(shared)
-    threads = [threading.Thread(target=study.store.names) for _ in range(30)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
+    with ThreadPoolExecutor(30) as threads:
+        assert [*threads.map(lambda _: study.store.names(), range(30))] == [["ads"]] * 30
     pool = study.store._engine.pool
     assert pool.checkedin() <= 5
     assert (pool.size(), pool._max_overflow, pool.timeout()) == (5, 10, 30)  # as docs/workers.md says

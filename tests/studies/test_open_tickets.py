@@ -55,9 +55,13 @@ def test_what_decides_by_its_open_tickets_keeps_them():
 @pytest.mark.parametrize("name", [name if name in QUICK else at_night(name) for name in APART])
 def test_tickets_are_laid_aside_and_taken_up_again_from_the_log(name):
     policy, world = next(iter(examples(registry.get(name).cls)))
-    apart, log = from_bytes(to_bytes(policy)), {}
+    apart, log, seen = from_bytes(to_bytes(policy)), {}, []
     whole = [(kind, to_text(as_decided(ticket))) for kind, ticket, _ in conversation(policy, world)]
-    seen = []
+
+    def take_up(number):
+        decided, given = log[number]
+        apart.tickets.restore(number, from_text(decided), revive(from_text(given)))
+
     for kind, ticket, shown in conversation(apart, world):
         seen.append((kind, to_text(as_decided(ticket))))
         if kind == "asked":
@@ -67,13 +71,11 @@ def test_tickets_are_laid_aside_and_taken_up_again_from_the_log(name):
             apart.tickets.evict(0)
             assert not apart.tickets.remembers(ticket.id)
         else:
-            decided, given = log[ticket.id]
-            apart.tickets.restore(ticket.id, from_text(decided), revive(from_text(given)))
+            take_up(ticket.id)
     assert seen == whole
     assert len(seen) > 2
     for number in policy.open_tickets:
-        decided, given = log[number]
-        apart.tickets.restore(number, from_text(decided), revive(from_text(given)))
+        take_up(number)
     assert to_bytes(apart) == to_bytes(policy)
     numbers, kept = policy.open_tickets, policy.open_tickets[:1]
     with policy.tickets.only(kept):

@@ -84,28 +84,19 @@ def test_a_server_that_stops_within_a_transaction_is_said_by_name(running, use):
         connection.execute(text("SELECT 1"))
 
 
-def stop_behind(monkeypatch, count, stop):
-    """Call `stop` when a verification has taken this many entries."""
-
-    def tracked(entries, *_, **__):
-        for n, entry in enumerate(entries):
-            if n == count:
-                stop()
-            yield entry
-
-    monkeypatch.setattr("evenhand.studies.verify.tracked", tracked)
-
-
 def test_a_verification_that_a_file_cuts_off_finds_nothing_out(tmp_path, monkeypatch):
     study = Study.create(tmp_path / "ads.evenhand", POLICY, name="ads")
     study.run([Ask()] * 1_500)
-
-    def interrupt():
-        busy.set_progress_handler(lambda: 1, 1)
-
     with study.store.reading() as connection:
         busy = connection.connection.driver_connection
-    stop_behind(monkeypatch, 700, interrupt)
+
+    def cut_off(entries, *_, **__):
+        for n, entry in enumerate(entries):
+            if n == 700:
+                busy.set_progress_handler(lambda: 1, 1)
+            yield entry
+
+    monkeypatch.setattr("evenhand.studies.verify.tracked", cut_off)
     with pytest.raises(UnreachableError, match="interrupted; the verification could not be finished"):
         study.verify()
 
@@ -123,8 +114,7 @@ def test_damage_is_no_outage(tmp_path):
         with pytest.raises(sqlite3.Error) as error, sqlite3.connect(path) as connection:
             connection.execute(statement)
         assert not is_outage(error.value)
-    engine = create_engine("sqlite://")
-    with pytest.raises(Exception, match="no such table") as error, engine.connect() as connection:
+    with pytest.raises(Exception, match="no such table") as error, create_engine("sqlite://").connect() as connection:
         connection.exec_driver_sql("SELECT * FROM nowhere")
     assert not is_outage(error.value)
     assert not is_outage(None)

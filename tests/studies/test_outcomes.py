@@ -14,17 +14,6 @@ from tests.cli.shell import call
 SHARES = {"ads": 0.2, "news": 0.3, "sport": 0.1}
 
 
-def silent_study(place, rewards=(1.0,) * 25, *, decisions=100, forgotten=60):
-    """A study of which only some decisions are told a reward, and some of the others are forgotten."""
-    study = Study.create(place, eh.quotas.FairUCB(SHARES, seed=1), name="ads")
-    asked = study.ask(count=decisions)
-    for decision, reward in zip(asked, rewards, strict=False):
-        study.tell(decision, reward)
-    for decision in asked[len(rewards) : len(rewards) + forgotten]:
-        study.forget(decision)
-    return study
-
-
 @pytest.mark.parametrize(
     ("rewards", "closed", "open_tickets", "said"),
     [
@@ -41,29 +30,29 @@ def silent_study(place, rewards=(1.0,) * 25, *, decisions=100, forgotten=60):
     ],
 )
 def test_it_is_said_where_rewards_could_teach_nothing(rewards, closed, open_tickets, said):
-    outcomes = Outcomes()
+    outcomes, again = Outcomes(), Outcomes()
     outcomes.add(rewards)
-    again = Outcomes()
     again.restore(json.loads(json.dumps(outcomes.snapshot())))
-    notes = outcomes.notes(len(rewards) + closed + open_tickets, closed, open_tickets)
-    assert again.notes(len(rewards) + closed + open_tickets, closed, open_tickets) == notes
+    notes, same = (one.notes(len(rewards) + closed + open_tickets, closed, open_tickets) for one in (outcomes, again))
+    assert notes == same
     assert len(notes) == (said is not None)
     assert all(said in note for note in notes)
 
 
 def test_every_door_of_a_study_says_so(tmp_path):
     path = tmp_path / "ads.evenhand"
-    with silent_study(path) as study:
+    with Study.create(path, eh.quotas.FairUCB(SHARES, seed=1), name="ads") as study:
+        for number, decision in enumerate(study.ask(count=100)[:85]):
+            study.tell(decision, 1.0) if number < 25 else study.forget(decision)
         (note,) = study.statistics().notes
         assert "every reward is 1, and 75 of 100 decisions have none (60 closed without one, 15 open)" in note
         first = study.verify()
         assert (first.ok, first.notes[0]) == (True, note)
         assert note in study.verify(since=first).notes
-    for command in (("show", path), ("verify", path), ("report", path, "--out", tmp_path / "report.html")):
-        assert "if silence means a reward of 0" in " ".join(call(*command).output.split())
     assert "does so by itself with expire_after= and expire_reward=; as" in note
-    for command in (("show", path), ("verify", path)):
-        said = " ".join(call(*command).output.split())
+    for command, *more in (["show"], ["verify"], ["report", "--out", tmp_path / "report.html"]):
+        said = " ".join(call(command, path, *more).output.split())
+        assert "if silence means a reward of 0" in said
         assert "does so by itself with --expire-after and --expire-reward; as" in said
     page = (tmp_path / "report.html").read_text()
     assert page.count("if silence means a reward of 0") == 1

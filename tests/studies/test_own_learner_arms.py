@@ -72,11 +72,9 @@ def test_a_log_replays_with_arms_that_come_and_go(tmp_path):
     again = Study.open(place).policy
     assert again.learner.learner.gram.tolist() == study.policy.learner.learner.gram.tolist()
     played = study.frame()["arm"]
-    assert (played[20:].eq("c").sum() >= 8, played[50:70].eq("b").sum(), played[70:].eq("b").sum() >= 1) == (
-        True,
-        0,
-        True,
-    )
+    assert played[20:].eq("c").sum() >= 8
+    assert "b" not in [*played[50:70]]
+    assert "b" in [*played[70:]]
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
@@ -105,9 +103,8 @@ def test_who_takes_no_new_arms_says_so_on_the_first_day():
         said = f"No arm can join later, as {name} takes none: name a spare one now that is owed nothing."
         assert said in policy.notes
         policy.ask(np.eye(2))
-        with pytest.raises(
-            ArgumentError, match=f"arm: expected one that {name} knows, got 'a new one'; make a new policy"
-        ):
+        refusal = f"arm: expected one that {name} knows, got 'a new one'; make a new policy"
+        with pytest.raises(ArgumentError, match=refusal):
             policy.add("c")
         assert policy.arms == ("a", "b")
     with pytest.raises(ArgumentError, match="arms: expected a number or labels, as rows need contextual=True, got 'r"):

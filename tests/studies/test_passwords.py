@@ -138,25 +138,17 @@ def test_what_the_program_prints_where_it_stops_shows_no_password(words, monkeyp
 
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "POSTGRESQL", "PostgreSQL+psycopg"])
 @pytest.mark.parametrize(
-    "rest",
+    ("rest", "shown"),
     [
-        "app:2026geheim@h/db",
-        "app:20%32%36geheim@h/db",
-        "app@h/db?password=2026geheim",
-        "app@h/db?sslmode=require&sslpassword=2026geheim&connect_timeout=5",
-        "app@h/db?pwd=ab&a=2026geheim",
+        *((f"app:{password}@app/app", "app:***@app/app") for password in ("app", "2026geheim", "20%32%36geheim")),
+        *(
+            (f"app@h/db?{query}", "app@h/db?***")
+            for query in ("password=2026geheim", "a=b&sslpassword=2026geheim&connect_timeout=5", "pwd=ab&a=2026geheim")
+        ),
     ],
 )
-def test_an_address_is_shown_without_its_password(scheme, rest):
-    shown = shown_address(read_address(f"{scheme}://{rest}"))
-    assert shown.startswith("postgresql://app")
-    assert "@h/db" in shown
-    assert "***" in shown
-    assert "geheim" not in shown
-
-
-def test_a_password_that_is_the_name_of_the_user_is_masked_and_the_name_is_not():
-    assert shown_address(read_address("postgresql://app:app@app/app")) == "postgresql://app:***@app/app"
+def test_an_address_is_shown_without_its_password(scheme, rest, shown):
+    assert re.sub(r"\+psycopg", "", shown_address(read_address(f"{scheme}://{rest}"))) == f"postgresql://{shown}"
 
 
 def test_a_question_mark_in_the_address_of_a_file_names_no_other_file(tmp_path):

@@ -9,7 +9,7 @@ from evenhand.errors import ArgumentError, EvenhandError, SharesError
 from evenhand.studies import Change, Study
 from evenhand.studies.log.durations import in_utc
 from evenhand.studies.statistics.state import summarize
-from tests.cli.shell import call
+from tests.cli.shell import answer, refused
 
 HOUR = 3_600_000_000
 NOON = "2027-01-15T12:00+01:00"
@@ -22,6 +22,11 @@ def ads(place):
 
 def kinds(study):
     return [event.kind for event in study.log.events()]
+
+
+def changed(study):
+    """The shares of each change that was made."""
+    return [event.given["shares"] for event in study.log.events() if event.kind == "change"]
 
 
 def test_a_planned_change_comes_right_before_the_first_decision_after(shared, clock):
@@ -53,8 +58,7 @@ def test_plans_follow_each_other_are_replaced_and_withdrawn(clock):
     study.change(None, begins="1h")
     clock.pass_by(3 * HOUR)
     study.ask()
-    given = [event.given["shares"]["a"] for event in study.log.events() if event.kind == "change"]
-    assert given == [0.6]
+    assert [shares["a"] for shares in changed(study)] == [0.6]
     assert study.verify().ok
 
 
@@ -69,9 +73,9 @@ def test_a_plan_that_no_longer_fits_is_refused_when_it_is_due_said_and_keeps_no_
     clock.pass_by(HOUR)
     study.ask()
     promise = summarize(study)["promise"]
-    (refused,) = promise["refused"]
-    assert refused["begins"] == datetime(2027, 1, 15, 9, tzinfo=UTC)
-    assert "c" in refused["why"]
+    (refusal,) = promise["refused"]
+    assert refusal["begins"] == datetime(2027, 1, 15, 9, tzinfo=UTC)
+    assert "c" in refusal["why"]
     assert len(promise["planned"]) == 1
     assert study.verify().ok
     assert Study.open(study.store, "ads").ask().id == 2
@@ -83,7 +87,7 @@ def test_a_plan_that_is_due_comes_before_a_change_that_is_made_later(clock):
     clock.pass_by(2 * HOUR)
     study.change({"a": 0.9, "b": 0.1})
     study.ask()
-    assert [event.given["shares"]["a"] for event in study.log.events() if event.kind == "change"] == [0.2, 0.9]
+    assert [shares["a"] for shares in changed(study)] == [0.2, 0.9]
     assert study.verify().ok
 
 
@@ -105,12 +109,9 @@ def test_what_cannot_be_planned_is_refused_at_once(clock, shares, begins, refusa
     assert kinds(study) == []
 
 
-def test_only_the_promise_as_a_whole_is_planned():
+def test_only_the_promise_as_a_whole_is_planned_and_read_when_it_is_made(clock):
     with pytest.raises(ArgumentError, match="begins: expected None for add"):
         Change(kind="add", given={"arm": "c"}, begins="1h")
-
-
-def test_a_planned_operation_is_read_when_it_is_made(clock):
     with pytest.raises(ArgumentError, match=r"begins: expected a date such as 2030-12-31, .*, got 'text'"):
         Change(kind="change", given={"shares": {"a": 0.1}}, begins="text")
     assert Change(kind="change", given={}, begins=NOON).due == 1_800_010_800_000_000
@@ -124,14 +125,14 @@ def test_neither_a_repeated_key_nor_a_refused_operation_makes_a_change_that_is_d
     before = kinds(study)
     assert study.ask(key="one") == first
     assert study.ask(key="one", sticky=True, available=["a"]) == first
-    for refused in (
+    for wrong in (
         lambda: study.ask(available=["z"]),
         lambda: study.ask(key="one", available=["a"]),
         lambda: study.change({"a": 2}),
         lambda: study.retire("z"),
     ):
         with pytest.raises(EvenhandError):
-            refused()
+            wrong()
     assert kinds(study) == before
     # what is refused under the promise that is in force may be right under the one that is due, and otherwise
     study.add("c", 0.6)
@@ -151,7 +152,7 @@ def test_a_plan_that_is_due_is_withdrawn_and_replaced_under_its_time_until_it_is
     clock.pass_by(2 * HOUR)
     study.change(given, begins=in_utc(begins))
     study.ask()
-    assert [event.given["shares"] for event in study.log.events() if event.kind == "change"] == [given] * bool(given)
+    assert changed(study) == [given] * bool(given)
     with pytest.raises(ArgumentError, match="begins: expected a time in the future"):
         study.change({"a": 0.2, "b": 0.1}, begins=begins)
 
@@ -166,11 +167,13 @@ def test_the_last_moment_that_can_be_planned_is_shown_as_it_is():
 def test_the_shell_plans_shows_and_withdraws(tmp_path):
     store = str(tmp_path / "ads.evenhand")
     ads(store).close()
-    said = call("change", store, "--shares", "a=0.1,b=0.2", "--from", "2999-12-01T00:00").output
+    changed = ("change", store, "--shares", "a=0.1,b=0.2", "--from")
+    said = answer(*changed, "2999-12-01T00:00")
     assert said == "planned: the promise changes right before the first decision after 2999-12-01 00:00 UTC\n"
-    shown = call("show", store).output
-    assert "From the first decision after 2999-12-01 00:00 UTC: a at least 1/10 of the rounds; b at" in shown
-    said = call("change", store, "--from", "2999-12-01").output
+    shown = "From the first decision after 2999-12-01 00:00 UTC: a at least 1/10 of the rounds; b at"
+    assert shown in answer("show", store)
+    said = answer("change", store, "--from", "2999-12-01")
     assert said == "withdrawn: the change planned for 2999-12-01 00:00 UTC\n"
-    refused = call("change", store, "--shares", "a=0.1,b=0.2", "--from", "2020-12-01")
-    assert str(refused.exception).startswith("--from: expected a time in the future, got '2020-12-01T00:00:00+00:00'")
+    refused(
+        ArgumentError, "--from: expected a time in the future, got '2020-12-01T00:00:00+00:00'", *changed, "2020-12-01"
+    )

@@ -8,7 +8,6 @@ import json
 import shutil
 import subprocess
 import sys
-import zipfile
 from datetime import timedelta
 from pathlib import Path
 
@@ -18,7 +17,7 @@ import evenhand as eh
 from evenhand.studies import Ask, Study
 from evenhand.studies.proofs import files
 from evenhand.studies.proofs.receipts import Receipts
-from evenhand.studies.proofs.verify import check_receipt, follow, link
+from evenhand.studies.proofs.verify import check_receipt, follow, lines_of, link
 from tests.reference import proofs as reference
 
 HERE = Path(files.__file__).parent
@@ -62,9 +61,8 @@ def written(tmp_path_factory):
     policy = eh.quotas.DeadlineLearn(eh.learners.LinUCB(), promise, lottery=0.5, seed=1)
     study = Study.create(place / "s.evenhand", policy, name="ads", expire_after=timedelta(seconds=60))
     for i in range(14):
-        subject = "Ann" if i % 5 == 0 else None
         given = {"contexts": [[i / 16, 1.0]] * (4 if i > 10 else 3)} | ({"available": ["a", "b"]} if i % 4 == 1 else {})
-        (ticket,) = study.run([Ask(given=given, subject=subject, actor="k")])
+        (ticket,) = study.run([Ask(given=given, subject=None if i % 5 else "Ann", actor="k")])
         if i % 3 == 0:
             study.tell(ticket, i / 16)
         elif i % 3 == 1 and i < 9:
@@ -80,11 +78,9 @@ def written(tmp_path_factory):
             study.change({"a": 0.1, "b": 0.2, "d": 0.3}, begins="2030-01-01")
     found = study.verify()
     assert found.ok, found.problems
-    files.write_proof(study.log, place / "proof.zip")
+    lines = proof_of(study, place)
     study.close()
     patch.undo()
-    with zipfile.ZipFile(place / "proof.zip") as archive:
-        lines = archive.read(files.LOG).decode().splitlines()
     return lines, found.checkpoint
 
 
@@ -119,18 +115,17 @@ def attacks_on(lines):
                 found[f"{name} of {kind} changed"] = attacked, True
                 if name not in ("sequence", "digest"):
                     found[f"{name} of {kind} changed, sealed anew"] = resealed(attacked), None
-        moved = [*lines[:at], lines[at + 1], lines[at], *lines[at + 2 :]]
         others = {
             "dropped": [*lines[:at], *lines[at + 1 :]],
             "doubled": [*lines[: at + 1], *lines[at:]],
             "added": [*lines[:at], lines[1], *lines[at:]],
-            "moved": moved,
+            "moved": [*lines[:at], lines[at + 1], lines[at], *lines[at + 2 :]],
         }
         for name, attacked in others.items():
             found[f"{kind} {name}"] = attacked, True
             found[f"{kind} {name}, sealed anew"] = resealed(attacked), None
         if kind in ("add", "retire", "change"):
-            found[f"what {kind} promises, changed"] = changed(lines, at, 11, other_promise), None
+            found[f"what {kind} promises, changed"] = changed(lines, at, 11, with_a_clause_less), None
     header = json.loads(lines[0])
     for name, value in header.items():
         other = {"arms": ["x", *header["arms"][1:]], "clauses": header["clauses"][1:], "retired": [2], "when": None}
@@ -141,10 +136,9 @@ def attacks_on(lines):
     return found
 
 
-def other_promise(text):
+def with_a_clause_less(text):
     said = json.loads(text)
-    said["clauses"] = said["clauses"][1:]
-    return json.dumps(said)
+    return json.dumps(said | {"clauses": said["clauses"][1:]})
 
 
 def judged(lines, known):
@@ -184,10 +178,7 @@ def test_every_attack_is_found_by_one_old_checkpoint(written):
 
 @pytest.mark.slow
 def test_a_receipt_is_checked_in_javascript_as_well():
-    study = Study.create(":memory:", eh.quotas.FairUCB({"a": 0.2, "b": 0.3}, seed=1), name="ads")
-    for _ in range(6):
-        study.ask()
-    receipt = Receipts(study.log).of(ticket=5)
+    receipt = Receipts(asked({"a": 0.2, "b": 0.3}).log).of(ticket=5)
     kept = receipt["checkpoint"]
     shown = [(receipt, [kept]), (receipt, []), (receipt | {"chance": 0.5}, [kept]), (receipt | {"entry": 4}, [kept])]
     found = in_javascript([([json.dumps(one)], known) for one, known in shown])
@@ -219,17 +210,9 @@ def test_chances_and_promises_are_judged_without_a_checkpoint(written):
     at, fields = next((i, json.loads(line)) for i, line in enumerate(lines[1:], 1) if "available" in line)
     decided = json.loads(fields[5])
     chances = decided["probabilities"]
+    none = [1.2, -0.2, 0.0], [0.3, 0.3, 0.3], [0.02, 0.98, 0], [], [True, 0, 0], [0.5, "x", 0]
     wrong = {
-        "probabilities": (
-            None,
-            [1.2, -0.2, 0.0],
-            [0.3, 0.3, 0.3],
-            [0.02, 0.98, 0],
-            "x",
-            [],
-            [True, 0, 0],
-            [0.5, "x", 0],
-        ),
+        "probabilities": (*none, None, "x"),
         "propensity": (7.0, -1.0, 0, "0.5", True, chances[decided["index"]] / 2),
         "index": (2, 9, -1, None),
         "arm": ("c", None, 7),
@@ -249,50 +232,53 @@ def test_the_verifier_runs_where_evenhand_is_not_installed(written, tmp_path):
     lines, checkpoint = written
     (tmp_path / "log.jsonl").write_text("\n".join(lines) + "\n")
     (tmp_path / "kept.json").write_text(json.dumps(checkpoint))
-    command = [sys.executable, "-I", "-S", str(HERE / "verify.py")]
-    run = [*command, "log.jsonl", "kept.json"]
-    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=True)
-    said, root = done.stdout.splitlines()
+
+    def run(*shown):
+        command = [sys.executable, "-I", "-S", str(HERE / "verify.py"), *shown]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        return done.returncode, done.stdout
+
+    code, printed = run("log.jsonl", "kept.json")
+    said, root = printed.splitlines()
+    assert code == 0
     assert said.startswith(f"The {len(lines) - 1} entries of the study ads are whole, and 1 earlier checkpoint fit; ")
     assert json.loads(root) == checkpoint
     (tmp_path / "log.jsonl").write_text("\n".join(lines[:-1]) + "\n")
-    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True)
-    assert (done.returncode, done.stdout[:30]) == (1, "WRONG: the log ends before ent")
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert (done.returncode, "python verify.py PROOF" in done.stdout) == (2, True)
+    code, printed = run("log.jsonl", "kept.json")
+    assert (code, printed[:30]) == (1, "WRONG: the log ends before ent")
+    code, printed = run()
+    assert (code, "python verify.py PROOF" in printed) == (2, True)
 
 
 def proof_of(study, tmp_path):
-    file = tmp_path / "proof.zip"
-    files.write_proof(study.log, file)
-    with zipfile.ZipFile(file) as archive:
-        return archive.read("log.jsonl").decode().splitlines()
+    files.write_proof(study.log, tmp_path / "proof.zip")
+    return list(lines_of(str(tmp_path / "proof.zip")))
+
+
+def asked(shares):
+    """A study of a few decisions."""
+    study = Study.create(":memory:", eh.quotas.FairUCB(shares, seed=1), name="ads")
+    study.ask(count=6)
+    return study
 
 
 def test_whole_numbers_that_javascript_rounds_are_labels_as_well(tmp_path):
-    large = 2**60 + 1
-    study = Study.create(":memory:", eh.quotas.FairUCB({large: 0.2, large + 2: 0.3}, seed=1), name="ids")
-    for _ in range(4):
-        study.ask()
-    lines = proof_of(study, tmp_path)
+    lines = proof_of(asked({2**60 + 1: 0.2, 2**60 + 3: 0.3}), tmp_path)
     assert not follow(iter(lines))[1]
     assert in_javascript([(lines, [])])[0][1] is True
 
 
 def test_positions_that_were_drawn_each_on_its_own_are_sound(tmp_path):
     study = Study.create(":memory:", eh.similarity.LipschitzUCB(2, select="many", seed=1), name="loans")
-    decision = study.ask([[0.6, 0.1], [0.2, 0.5]])
-    assert len(decision.arms) == 2
+    assert len(study.ask([[0.6, 0.1], [0.2, 0.5]]).arms) == 2
     assert study.verify().ok
-    lines = proof_of(study, tmp_path)
     assert Receipts(study.log).of(ticket=1)["positions"] == [0, 1]
-    assert in_javascript([(lines, [])])[0][1] is True
+    assert in_javascript([(proof_of(study, tmp_path), [])])[0][1] is True
 
 
 def test_a_checkpoint_and_a_receipt_may_not_say_more_than_the_log():
-    study = Study.create(
-        ":memory:", eh.quotas.FairLearn(eh.learners.TsallisINF(), {"a": 0.2, "b": 0.1}, seed=1), name="x"
-    )
+    drawing = eh.quotas.FairLearn(eh.learners.TsallisINF(), {"a": 0.2, "b": 0.1}, seed=1)
+    study = Study.create(":memory:", drawing, name="x")
     study.ask()
     checkpoint = study.verify().checkpoint
     assert study.verify(known=checkpoint).ok
@@ -304,10 +290,7 @@ def test_a_checkpoint_and_a_receipt_may_not_say_more_than_the_log():
 
 def test_what_programs_would_read_differently_is_wrong_in_all_of_them(tmp_path):
     """Deep nesting, long numbers and windows of many plays: (value, whether it is sound) on each side of the rule."""
-    study = Study.create(":memory:", eh.quotas.FairUCB({"a": 0.2, "b": 0.3}, seed=1), name="ads")
-    for _ in range(4):
-        study.ask()
-    lines = proof_of(study, tmp_path)
+    lines = proof_of(asked({"a": 0.2, "b": 0.3}), tmp_path)
     header = json.loads(lines[0])
     more = {
         "[" * 99 + "]" * 99: True,
@@ -319,23 +302,13 @@ def test_what_programs_would_read_differently_is_wrong_in_all_of_them(tmp_path):
         "0." + "9" * 5000: True,
     }
     window = [0, "window", [0], "2/4", 0, 0]
-    promises = {
-        "9007199254740993/18014398509481984": True,
-        "9/9": True,
-        "5/4": False,
-        "0/4": False,
-        "1/" + "9" * 1000: True,
-        "1/" + "9" * 1001: False,
-    }
-    found = {
-        f"more {x[:9]}": (resealed(changed(lines, 2, 5, lambda d, x=x: f'{d[:-1]},"x":{x}}}')), more[x]) for x in more
-    }
-    stated = {rate: [[*window[:3], rate, 0, 0]] for rate in promises}
-    tables = {name: (header | {"clauses": stated[name]}, promises[name]) for name in promises}
-    tables["twice"] = header | {"clauses": [window, window]}, False
-    tables["by weight"] = header | {"clauses": [window], "when": "by weight"}, False
-    tables["lottery"] = header | {"lottery": 1.5}, False
-    found |= {name: ([json.dumps(other), *lines[1:]], sound) for name, (other, sound) in tables.items()}
-    answers = in_javascript([(other, []) for other, _ in found.values()])
-    for (name, (other, sound)), (_, in_script) in zip(found.items(), answers, strict=True):
-        assert (*judged(other, []), in_script) == (sound,) * 3, name
+    rates = dict.fromkeys(("9007199254740993/18014398509481984", "9/9", "1/" + "9" * 1000), True)
+    rates |= dict.fromkeys(("5/4", "0/4", "1/" + "9" * 1001), False)
+    found = [(resealed(changed(lines, 2, 5, lambda d, x=x: f'{d[:-1]},"x":{x}}}')), more[x]) for x in more]
+    tables = [({"clauses": [[*window[:3], rate, 0, 0]]}, sound) for rate, sound in rates.items()]
+    beside = {"clauses": [window, window]}, {"clauses": [window], "when": "by weight"}, {"lottery": 1.5}
+    tables += [(other, False) for other in beside]
+    found += [([json.dumps(header | other), *lines[1:]], sound) for other, sound in tables]
+    answers = in_javascript([(other, []) for other, _ in found])
+    for (other, sound), (_, in_script) in zip(found, answers, strict=True):
+        assert (*judged(other, []), in_script) == (sound,) * 3, other[:3]

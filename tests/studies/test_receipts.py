@@ -20,9 +20,8 @@ VERIFY = Path(files.__file__).with_name("verify.py")
 
 @pytest.fixture
 def study():
-    return Study.create(
-        ":memory:", eh.quotas.DeadlineLearn(eh.learners.UCB1(), {"a": 0.2, "b": 0.3}, lottery=0.5, seed=1)
-    )
+    policy = eh.quotas.DeadlineLearn(eh.learners.UCB1(), {"a": 0.2, "b": 0.3}, lottery=0.5, seed=1)
+    return Study.create(":memory:", policy)
 
 
 def test_every_decision_has_a_receipt_of_now_and_of_every_earlier_checkpoint(study):
@@ -102,16 +101,13 @@ def test_the_file_checks_a_receipt(study, tmp_path):
 def test_what_has_no_receipt_is_refused(study):
     study.ask(key="one"), study.ask()
     receipts = Receipts(study.log)
-    with pytest.raises(ArgumentError, match="key, ticket: expected one of them, got None"):
-        receipts.of()
-    with pytest.raises(ArgumentError, match="key, ticket: expected one of them"):
-        receipts.of(ticket=1, key="one")
-    with pytest.raises(UnknownTicketError, match="a decision under the key 'two' was never handed out"):
-        receipts.of(key="two")
-    with pytest.raises(UnknownTicketError, match="ticket 3 was never handed out"):
-        receipts.of(ticket=3)
-    with pytest.raises(ForeignTicketError):
-        receipts.of(ticket="study.1.0123456789abcdef")
-    for entries in (1, 3, 2.5):
-        with pytest.raises(ArgumentError, match="entries: expected a whole number >= 2 and <= 2"):
-            receipts.of(ticket=2, entries=entries)
+    for named, refusal, words in (
+        ({}, ArgumentError, "key, ticket: expected one of them, got None"),
+        ({"ticket": 1, "key": "one"}, ArgumentError, "key, ticket: expected one of them"),
+        ({"key": "two"}, UnknownTicketError, "a decision under the key 'two' was never handed out"),
+        ({"ticket": 3}, UnknownTicketError, "ticket 3 was never handed out"),
+        ({"ticket": "study.1.0123456789abcdef"}, ForeignTicketError, "study"),
+        *(({"ticket": 2, "entries": one}, ArgumentError, "a whole number >= 2 and <= 2") for one in (1, 3, 2.5)),
+    ):
+        with pytest.raises(refusal, match=words):
+            receipts.of(**named)

@@ -5,13 +5,9 @@ import json
 
 import pytest
 from sqlalchemy import event
-from sqlalchemy.dialects import sqlite
-from sqlalchemy.dialects.postgresql import psycopg
 
 import evenhand as eh
 from evenhand.studies import Ask, Study, Tell
-from evenhand.studies.log.chain import Entry
-from evenhand.studies.store.schema import EVENTS
 
 SHARES = {"a": 0.2, "b": 0.3}
 SIZES = 2_000, 8_000
@@ -41,8 +37,7 @@ class Counted:
 def filled(size):
     study = Study.create(":memory:", eh.quotas.FairUCB(SHARES, seed=1), expire_after="7d")
     study.run([Ask(key=f"order {n}") for n in range(10)])
-    for _ in range(size // 1_000):
-        study.run([Ask()] * 1_000)
+    study.ask(count=size)
     for ticket in range(size - 100, size):
         study.tell(ticket, 0.5)
     study.tell(15, 0.25), study.forget(16), study.ask(key="order 1")  # what is rehearsed once
@@ -80,8 +75,7 @@ def test_a_call_takes_as_many_steps_in_a_log_four_times_as_long(studies, name):
 
 def test_a_server_finds_the_entries_of_a_ticket_by_their_index(database):
     study = Study.create(database, eh.quotas.FairUCB(SHARES, seed=1))
-    for _ in range(3):
-        study.run([Ask()] * 1_000)
+    study.ask(count=3_000)
     with study.store.writing() as connection:
         connection.exec_driver_sql("ANALYZE events")
     said = []
@@ -95,13 +89,6 @@ def test_a_server_finds_the_entries_of_a_ticket_by_their_index(database):
         scans = [node for node in nodes(plan[0]["Plan"]) if node.get("Relation Name") == "events"]
         assert scans, statement
         assert all("ticket" in json.dumps(nodes_below(node)) for node in scans), (statement, plan)
-
-
-@pytest.mark.parametrize("dialect", [sqlite.pysqlite.dialect(), psycopg.dialect()], ids=lambda dialect: dialect.name)
-def test_the_driver_returns_entries_as_they_were_written(dialect):
-    """The log takes rows from the driver, so no column of an entry may need a conversion of SQLAlchemy's."""
-    kinds = (EVENTS.c[name].type.dialect_impl(dialect) for name in Entry._fields)
-    assert not any(kind.result_processor(dialect, None) for kind in kinds)
 
 
 def nodes(plan):

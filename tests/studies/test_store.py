@@ -6,11 +6,11 @@ import sqlite3
 import sys
 import tempfile
 from collections import deque
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine, event, inspect, text
+from sqlalchemy import event, inspect, text
 
 import evenhand as eh
 from evenhand.errors import ArgumentError, MissingExtraError, StoreError
@@ -19,6 +19,7 @@ from evenhand.studies.store.address import read_address
 from evenhand.studies.store.engine import ways_of
 from evenhand.studies.store.schema import METADATA, VERSION
 from tests.naming import named
+from tests.studies.conftest import administer
 
 
 def policy():
@@ -28,12 +29,6 @@ def policy():
 def bare(place):
     """A store as it is before anything was looked at."""
     return Store(ways_of(read_address(place)))
-
-
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 @pytest.mark.parametrize(
@@ -47,13 +42,14 @@ def folder(tmp_path, monkeypatch):
     ],
     ids=named,
 )
-def test_a_file_by_path_or_url(folder, where, file, name):
-    (folder / "sub").mkdir()
+def test_a_file_by_path_or_url(tmp_path, monkeypatch, where, file, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sub").mkdir()
     with Study.create(where, policy()) as study:
         study.tell(study.ask(), 1.0)
     assert study.name == name
-    assert (folder / file).read_bytes()[:15] == b"SQLite format 3"
-    again = Study.open(str(folder / file))
+    assert (tmp_path / file).read_bytes()[:15] == b"SQLite format 3"
+    again = Study.open(str(tmp_path / file))
     assert (again.name, again.log.sequence) == (name, 2)
 
 
@@ -67,11 +63,12 @@ def test_paths_with_odd_characters(tmp_path, name):
 
 
 @pytest.mark.parametrize("where", [":memory:", "sqlite://", "sqlite:///:memory:", "sqlite:///"])
-def test_in_memory(folder, where):
+def test_in_memory(tmp_path, monkeypatch, where):
+    monkeypatch.chdir(tmp_path)
     study = Study.create(where, policy())
     assert (study.name, study.store.in_memory) == ("study", True)
     assert study.ask().id == 1
-    assert list(folder.iterdir()) == []
+    assert list(tmp_path.iterdir()) == []
     with pytest.raises(StoreError, match="there is no store yet"):
         Store.at(where)
 
@@ -118,23 +115,21 @@ def test_a_missing_file_is_not_made_by_looking(tmp_path):
 
 @pytest.fixture
 def nobody():
-    """A folder that anybody may enter; the test goes on as a user who is not root."""
+    """A folder that anybody may enter."""
     with tempfile.TemporaryDirectory(prefix="eh-", dir="/tmp") as name:
         os.chmod(name, 0o755)
         yield Path(name)
 
 
-class As:
+@contextmanager
+def as_nobody():
     """Act as a user who may not everything."""
-
-    def __enter__(self):
-        self.back = os.geteuid() == 0
-        if self.back:
-            os.seteuid(65534)
-
-    def __exit__(self, *raised):
-        if self.back:
-            os.seteuid(0)
+    root = os.geteuid()
+    os.seteuid(root or 65534)
+    try:
+        yield
+    finally:
+        os.seteuid(root)
 
 
 def test_a_folder_or_file_that_may_not_be_written_or_read(nobody):
@@ -143,7 +138,7 @@ def test_a_folder_or_file_that_may_not_be_written_or_read(nobody):
     os.chmod(place, 0o444)
     (nobody / "locked").mkdir(mode=0o000)
     os.chmod(nobody, 0o555)
-    with As():
+    with as_nobody():
         with pytest.raises(StoreError, match=r"readonly database; even reading needs .*: copy all its files"):
             Study.open(place)
         with pytest.raises(StoreError, match="unable to open database file"):
@@ -154,7 +149,7 @@ def test_a_folder_or_file_that_may_not_be_written_or_read(nobody):
             Study.open(place).ask()
     os.chmod(nobody, 0o755)
     os.chmod(place, 0o000)
-    with As(), pytest.raises(StoreError, match="cannot be reached: Permission denied"):
+    with as_nobody(), pytest.raises(StoreError, match="cannot be reached: Permission denied"):
         Store.at(place)
     os.chmod(place, 0o644)
     assert Study.open(place).ask().id == 1
@@ -226,18 +221,15 @@ def test_a_missing_driver_is_named(monkeypatch):
 # ---------------------------------------------------------------------- tables
 
 
-@pytest.fixture
-def store(shared):
-    return bare(shared)
-
-
 def tables(store):
     with store.reading() as connection:
         return set(inspect(connection).get_table_names())
 
 
 @pytest.mark.parametrize("at", ["CREATE TABLE events", "CREATE TABLE summaries", "INSERT INTO evenhand_version"])
-def test_a_store_that_cannot_be_made_whole_leaves_nothing(store, at):
+def test_a_store_that_cannot_be_made_whole_leaves_nothing(shared, at):
+    store = bare(shared)
+
     @event.listens_for(store._engine, "before_cursor_execute")
     def _break(connection, cursor, statement, parameters, context, many):
         if statement.strip().startswith(at):
@@ -269,10 +261,7 @@ def test_a_store_of_another_version_is_refused_and_left_alone(shared, version):
 def test_a_connection_that_the_server_ended_meanwhile_is_replaced(database):
     study = Study.create(database, policy())
     study.ask()
-    other = create_engine(study.store._engine.url)
-    with other.begin() as connection:
-        ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()"
-        connection.execute(text(f"{ended} AND pid != pg_backend_pid()"))
-    other.dispose()
+    ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()"
+    administer(database, f"{ended} AND pid != pg_backend_pid()")
     assert study.ask().id == 2
     assert study.verify().ok

@@ -282,7 +282,7 @@ def test_only_the_first_snapshot_and_the_last_are_left():
     ("subject", "contexts", "words"),
     [
         *((name, [SHOWN, SHOWN], "subject: expected a text of up to 200 printable characters") for name in NO_SUBJECTS),
-        (NAME, [[float("nan")]], ""),
+        (NAME, [[float("nan")]], "contexts"),
     ],
 )
 def test_a_subject_that_cannot_be_and_one_of_a_refused_ask_are_not_kept(subject, contexts, words):

@@ -61,12 +61,11 @@ def test_all_but_the_choices_is_checked(foreign):
 @pytest.mark.parametrize("chances", [[0.1, 0.9], [0.0, 1.0], [1.0, 0.0], [0.05, 0.95], [1.2, -0.2], [1.0], None])
 def test_chances_that_cannot_be_are_found(foreign, chances):
     """A chance of 0 may be one of an arm that cannot be played, never of the one that was."""
-    log = entries(foreign)
-    decision = from_text(log[2]["decision"])
+    decision = from_text(entries(foreign)[2]["decision"])
     assert decision["index"] == 1
-    log[2]["decision"] = to_text(decision | {"probabilities": chances})
     execute(foreign, WITHOUT_SNAPSHOTS)
-    rewritten(foreign, log)
+    change(foreign, 3, decision=to_text(decision | {"probabilities": chances}))
+    rewritten(foreign)
     problems = foreign.verify().problems
     assert bool(problems) is (chances not in ([0.1, 0.9], [0.0, 1.0]))
     assert all(
@@ -234,9 +233,8 @@ def test_a_fit_that_differs_in_its_last_bits_is_no_wrong_log(monkeypatch):
     found = study.verify()
     assert (found.ok, found.repeated) == (True, "all")
     assert "the learner from elsewhere remembers differ after replay by up to a millionth" in " ".join(found.notes)
-    log = entries(study)
-    log[1]["given"] = '{"reward":0.0}'  # the learner then chooses the other arm
-    rewritten(study, log)
+    change(study, 2, given='{"reward":0.0}')  # the learner then chooses the other arm
+    rewritten(study)
     assert not study.verify().ok
 
 
