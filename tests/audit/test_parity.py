@@ -1,10 +1,12 @@
 """Whether groups have the same mean: a test that may be looked at any time, on a log, a command line and a study."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 
 import evenhand as eh
 from evenhand.audit.gaps import Gap, wealth_of
@@ -12,7 +14,7 @@ from evenhand.audit.sequences import BETS
 from evenhand.errors import ArgumentError, TableError
 from evenhand.studies import Study
 from evenhand.studies.statistics.gauges import gauges_of
-from tests.cli.shell import call
+from tests.cli.shell import call, refused
 from tests.fuzzing import many, most
 
 ROWS = {"group": ["a", "b"], "reward": [0, 1]}
@@ -211,3 +213,141 @@ def test_the_gauge_of_a_study_is_what_the_test_shows_of_its_log(young, apart):
     gap = gauges_of(study.statistics())["group_gap"]
     assert gap == pytest.approx(max(0.0, found.low, -found.high))
     assert (0.05 < gap < 0.55) == apart == found.rejected
+
+
+# ---------------------------------------------------------------------- rows of one person are no independent rows
+
+
+def people(seed, *, units=40, rows=50, mixed=False):
+    """Rows of people with a rate of their own, drawn without regard to their group, in random order."""
+    random = np.random.default_rng(seed)
+    user = np.repeat(np.arange(units), rows)
+    each = random.permutation(["f", "m"] * (units // 2))
+    group = random.choice(["f", "m"], len(user)) if mixed else np.repeat(each, rows)
+    rate = np.repeat(random.beta(0.5, 0.5, units), rows)
+    frame = pd.DataFrame({"user": user, "g": group, "y": (random.random(len(user)) < rate) * 1})
+    return frame.sample(frac=1, random_state=seed).reset_index(drop=True)
+
+
+def bell_mccaffrey(values, side, units):
+    """CR2 of the difference of two means, and its degrees of freedom, by matrices as the paper writes them; the working
+    covariance is that of units that are alike on each side."""
+    design = np.column_stack([side, ~side]).astype(float)
+    inverse = np.linalg.inv(design.T @ design)
+    hat = design @ inverse @ design.T
+    contrast = design @ inverse @ np.array([1.0, -1.0])
+    residuals = values - hat @ values
+    every, vectors, scores = np.eye(len(values)), [], []
+    for unit in np.unique(units):
+        mine = units == unit
+        roots, axes = np.linalg.eigh(np.eye(mine.sum()) - hat[np.ix_(mine, mine)])
+        adjust = axes @ np.diag(roots**-0.5) @ axes.T
+        part = np.zeros(len(values))
+        part[mine] = adjust @ contrast[mine]
+        vectors.append(part)
+        scores.append(part[mine] @ residuals[mine])
+    own = [sum((part[side == one] @ residuals[side == one]) ** 2 for part in vectors) for one in (True, False)]
+    spread = np.where(side, own[0] * side.sum(), own[1] * (~side).sum())
+    middle = [(every - hat).T @ part for part in vectors]
+    matrix = np.array([[one @ (spread * other) for other in middle] for one in middle])
+    return np.sum(np.square(scores)), np.trace(matrix) ** 2 / np.sum(matrix**2)
+
+
+@pytest.mark.parametrize("binary", [True, False])
+@pytest.mark.parametrize("mixed", [False, True])
+def test_the_interval_is_that_of_bell_and_mccaffrey_for_zeros_and_ones_with_two_units_more_on_each_side(mixed, binary):
+    units = np.repeat(np.arange(9), np.tile([2, 4, 6], 3))
+    side = np.arange(len(units)) % 2 > 0 if mixed else units % 3 > 0
+    values = (np.random.default_rng(3).random(len(units)) + units) / 10
+    values = (values > 0.4) * 1.0 if binary else values
+    frame = pd.DataFrame({"user": units, "g": side, "y": values})
+    found = eh.audit.parity(frame, group="g", value="y", unit="user")
+    for one, rows in ((False, 2), (True, 2 if mixed else 5)) * binary:  # as many as units have on average
+        units = np.append(units, np.repeat([units.max() + 1, units.max() + 2], rows))
+        side, values = np.append(side, [one] * 2 * rows), np.append(values, [0] * rows + [1] * rows)
+    variance, degrees = bell_mccaffrey(values, ~side, units)
+    expected = scipy.stats.t.interval(0.95, degrees, values[~side].mean() - values[side].mean(), variance**0.5)
+    assert (found.once_low, found.once_high) == pytest.approx(expected)
+
+
+def test_where_every_row_is_a_unit_it_is_welch_s():
+    frame = people(2, units=6, rows=9).assign(user=range(54))
+    by_row, by_unit = (eh.audit.parity(frame, group="g", value="y", unit=unit) for unit in (None, "user"))
+    pd.testing.assert_frame_equal(by_unit.groups.drop(columns="units"), by_row.groups)
+    sides = ([*frame.loc[frame["g"] == group, "y"], 0, 1] for group in "fm")
+    welch = scipy.stats.ttest_ind(*sides, equal_var=False).confidence_interval(0.95)
+    assert (by_row.once_low, by_row.once_high) == pytest.approx(tuple(welch))
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+def test_people_who_are_alike_are_not_said_to_differ(mixed):
+    # 5 % of one look: more than 10 of 100 with probability 0.012 or less; without the people it is 70 of 100.
+    frames = [people(seed, mixed=mixed) for seed in range(100)]
+    frames = [frame.sort_values(["user", "g"]) if mixed else frame for frame in frames]
+    found = [eh.audit.parity(frame, group="g", value="y", unit="user") for frame in frames]
+    assert sum(one.once_low > 0 or one.once_high < 0 for one in found) <= 10
+    assert sum(one.rejected for one in found) <= 10
+    without = [eh.audit.parity(frame, group="g", value="y") for frame in frames[:20]]
+    assert mixed or sum(one.once_low > 0 or one.once_high < 0 for one in without) >= 10
+
+
+def test_a_difference_between_people_is_found_by_their_means_in_the_order_of_their_first_rows():
+    frame = people(1, units=400, rows=5)
+    frame["y"] = np.where(frame["g"] == "f", frame["y"] * 0.2, frame["y"] * 0.2 + 0.6)
+    found = eh.audit.parity(frame, group="g", value="y", unit="user")
+    once = frame.groupby("user", sort=False).agg(g=("g", "first"), y=("y", "mean"))
+    alone = eh.audit.parity(once, group="g", value="y")
+    assert (found.rejected, found.round, found.low, found.high) == (True, alone.round, alone.low, alone.high)
+    for name, counted in (("units", once), ("rows", frame)):
+        assert found.groups[name].tolist() == counted["g"].value_counts().loc[found.groups["group"]].tolist()
+    assert f"first shown after unit {found.round}" in str(found)
+    assert "and its units (user) are independent" in str(found)
+
+
+@pytest.mark.parametrize("ascending", [True, False])
+def test_units_with_rows_in_several_groups_count_in_one_of_them_however_the_table_is_sorted(ascending):
+    frame = people(4, units=80, mixed=True).sort_values(["user", "g"], ascending=ascending)
+    frame["y"] = np.where(frame["g"] == "f", 0.9, 0.1)
+    found = eh.audit.parity(frame, group="g", value="y", unit="user")
+    assert found.notes[-1].startswith("80 units have rows in several groups")
+    assert not any("different numbers" in note for note in found.notes)
+    assert found.groups["units"].min() >= 25
+    early = frame[frame["user"].isin(frame["user"].unique()[: found.round])]
+    assert eh.audit.parity(early, group="g", value="y", unit="user").round == found.round > 0
+
+
+def test_which_mean_each_interval_is_of_is_said_where_units_differ_in_size():
+    frame = people(3).head(600)
+    each = frame.groupby(["g", "user"])["y"].mean()
+    (f, m), (f_units, m_units) = frame.groupby("g")["y"].mean(), each.groupby("g").mean()
+    said = (
+        f"over rows count, .* by {abs(f - m):.4g}; .* over units, in which it differs by {abs(f_units - m_units):.4g}."
+    )
+    assert re.search(said, eh.audit.parity(frame, group="g", value="y", unit="user").notes[-1])
+
+
+@pytest.mark.parametrize(
+    ("unit", "words"),
+    [
+        ("who", "unit: expected one of .* got 'who'"),
+        ("user", "column 'user', row 3"),
+        (pd.Series([1, 2]), "unit: expected the name of a column, got 'Series'; put the values into the table"),
+        (["user", "g"], "unit: expected the name of a column, got 'list'"),
+    ],
+)
+def test_what_names_no_column_of_units_and_a_column_with_gaps_are_refused(unit, words):
+    frame = people(1).astype({"user": object})
+    frame.loc[2, "user"] = None
+    with pytest.raises(TableError, match=words):
+        eh.audit.parity(frame, group="g", value="y", unit=unit)
+
+
+def test_the_shell_names_the_people_too(tmp_path):
+    path, frame = tmp_path / "log.csv", people(1, mixed=True)
+    frame.to_csv(path, index=False)
+    words = "audit-parity", path, "--group", "g", "--value", "y", "--seed", "3", "--unit", "user"
+    assert re.search(r"its units\s+\(user\)\s+are\s+independent", call(*words).output)
+    found = eh.audit.parity(frame, group="g", value="y", unit="user", seed=3)
+    body = json.loads(call(*words, "--json").output)
+    assert (body["unit"], body["low"], body["notes"]) == ("user", found.low, list(found.notes))
+    refused(TableError, "who", *words[:-1], "who")

@@ -5,10 +5,12 @@ import itertools
 import pytest
 from sqlalchemy import create_engine, text
 
+from evenhand import registry
+from evenhand.checks import examples
 from evenhand.errors import ArgumentError
 from evenhand.promises.promise import Promise
 from evenhand.protocol import Decision
-from evenhand.studies import Store
+from evenhand.studies import Store, Study
 from tests.studies.postgres import binaries, server
 
 NUMBERS = itertools.count()
@@ -31,10 +33,15 @@ def closed_stores(monkeypatch):
 
 
 @pytest.fixture(scope="session")
-def postgres():
-    """The URL of a PostgreSQL server for these tests, `{database}` left open."""
+def programs():
+    """See that PostgreSQL is installed."""
     if binaries() is None:
         pytest.skip("no PostgreSQL server is installed: apt-get install postgresql")
+
+
+@pytest.fixture(scope="session")
+def postgres(programs):
+    """The URL of a PostgreSQL server for these tests, `{database}` left open."""
     with server() as url:
         yield url
 
@@ -89,6 +96,23 @@ def clock(monkeypatch):
     for module in ("creation", "log.durations", "log.state", "log.transaction"):
         monkeypatch.setattr(f"evenhand.studies.{module}.now", lambda: clock.time)
     return clock
+
+
+def example(name, seed=1):
+    """An example of what is registered under a name, and its world at the beginning."""
+    policy, world = next(iter(examples(registry.get(name).cls)))
+    world.reset(seed=seed)
+    return policy, world
+
+
+def example_study(name, rounds=1):
+    """A study of such an example in which so many decisions are told."""
+    policy, world = example(name)
+    study = Study.create(":memory:", policy, name="example")
+    for _ in range(rounds):
+        ticket = study.ask(*world.observe())
+        study.tell(ticket, *world.respond(ticket))
+    return study
 
 
 class Scripted:

@@ -40,6 +40,14 @@ class Server:
         if self.as_user:
             shutil.chown(self.home, "postgres")
 
+    def __enter__(self) -> "Server":
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        with suppress(AssertionError):
+            self.control("-m", "immediate", "stop")
+        shutil.rmtree(self.home, ignore_errors=True)
+
     def do(self, program: str, *arguments: str) -> None:
         """Run one of the server's programs."""
         command = [*self.as_user, str(self.programs / program), *arguments]
@@ -81,29 +89,17 @@ class Server:
 @contextmanager
 def server(settings: str = UNSAFE) -> Iterator[str]:
     """Start a server that is never killed; yield its URL, the database left open."""
-    one = Server()
-    try:
+    with Server() as one:
         one.make(settings)
-        try:
-            yield f"postgresql://postgres@/{{database}}?host={one.home}"
-        finally:
-            one.control("-m", "immediate", "stop")
-    finally:
-        shutil.rmtree(one.home, ignore_errors=True)
+        yield f"postgresql://postgres@/{{database}}?host={one.home}"
 
 
 @contextmanager
 def primary_and_standby() -> Iterator[tuple[Server, Server]]:
     """Start two servers, the second a synchronous standby of the first: a commit returns when both have it on disk."""
-    primary, standby = Server(), Server()
-    try:
+    with Server() as primary, Server() as standby:
         primary.make()
         standby.copy(primary)
         primary.run("ALTER SYSTEM SET synchronous_standby_names = '*'")
         primary.run("SELECT pg_reload_conf()")
         yield primary, standby
-    finally:
-        for one in (primary, standby):
-            with suppress(AssertionError):
-                one.control("-m", "immediate", "stop")
-            shutil.rmtree(one.home, ignore_errors=True)

@@ -1,22 +1,26 @@
-"""Studies that promise more than shares of single arms: slates, arms on offer, changes, caps, windows."""
+"""Studies that promise more than shares of single arms: slates, arms on offer, changes, caps, windows, outages."""
 
+import json
 import random
 from fractions import Fraction as F
 
+import pandas as pd
 import pytest
 
 import evenhand as eh
+from evenhand import Promise
 from evenhand.errors import ArgumentError, ClosedTicketError, ContradictionError, RewardError, SharesError
 from evenhand.learners import UCB1, Thompson
 from evenhand.quotas import DeadlineLearn
 from evenhand.studies import Ask, Change, Store, Study, bandit_frame
+from evenhand.studies.proofs.files import write_proof
+from evenhand.studies.proofs.verify import lines_of
 from evenhand.studies.statistics.state import summarize
+from tests.cli.shell import answer
+from tests.studies.test_proof_attacks import in_javascript, judged
+from tests.studies.test_verify import told
 
 SHARES = {"a": F(1, 2), "b": "1/5", "c": 0.1}
-
-
-def opened_anew(study):
-    return Study.open(study.store, study.name)
 
 
 def changing(place=":memory:", **more):
@@ -51,7 +55,7 @@ def test_changes_are_entries_of_the_log_and_replay(shared):
     ]
     assert changes[0].decision == {"returned": 0}
     assert changes[1].decision is None
-    again, alone = opened_anew(study), study.policy
+    again, alone = Study.open(study.store), study.policy
     found = again.verify()
     assert (found.ok, found.promise_kept, found.replayed) == (True, True, study.log.sequence)
     assert again.ask() == alone.ask()
@@ -64,22 +68,12 @@ def test_changes_are_entries_of_the_log_and_replay(shared):
         (31, "retire", ["a", "c", "d"]),
         (46, "change", ["a", "c", "d"]),
     ]
-    promised = {row["label"]: row["promised"] for row in summarize(study)["arms"]}
-    assert (promised["b"], promised["d"]) == (0.0, pytest.approx(1 / 3))
-
-
-def test_a_verification_continues_over_a_change():
-    study = changing()
-    three_changes(study, 40)
-    early = study.verify()
     study.add("e", 0)
-    three = study.verify(since=early)
     for _ in range(9):
         study.tell(study.ask(), 1.0)
-    later, whole = study.verify(since=three), study.verify()
-    assert later.ok
-    assert later.worst_shortfall == whole.worst_shortfall
-    assert (later.worst_arm, later.worst_round, later.decisions) == (whole.worst_arm, whole.worst_round, 49)
+    assert told(study.verify(since=found)) == told(study.verify())
+    promised = {row["label"]: row["promised"] for row in summarize(study)["arms"]}
+    assert (promised["b"], promised["d"]) == (0.0, pytest.approx(1 / 3))
 
 
 def test_a_refused_change_leaves_no_trace():
@@ -110,7 +104,7 @@ def test_who_changed_a_promise_is_on_record():
 def test_slates_are_logged_told_and_told_again():
     study = Study.create(":memory:", DeadlineLearn(Thompson(), {"a": 0.5, "b": 0.7, "c": 0.3, 7: 0.1}, plays=2, seed=1))
     decision = study.ask(key="night")
-    again = opened_anew(study).ask(key="night")
+    again = Study.open(study.store).ask(key="night")
     assert (again, again.arms, again.indexes) == (decision, decision.arms, decision.indexes)
     by_arm = dict(zip(decision.arms, [1.0, 0.0], strict=True))
     for reward in (1.0, {"a": 1.0}):
@@ -123,26 +117,16 @@ def test_slates_are_logged_told_and_told_again():
     assert study.log.record(1).told == {"reward": [1.0, 0.0]}
     assert study.log.record(1).decision["arms"] == list(decision.arms)
     late = study.ask()
-    study.forget(late)
+    assert Study.open(study.store).forget(late.id) == "forgotten"
     with pytest.raises(ClosedTicketError):
         study.tell(late, [1.0, 0.0])
+    statistics = study.statistics()
+    assert (statistics.rounds, statistics.counts.sum(), statistics.rewards.sum()) == (2, 4, 1)
     table = study.frame()
     assert [tuple(arms) for arms in table["arms"]] == [decision.arms, late.arms]
     assert table["reward"].tolist() == [[1.0, 0.0], None]
     with pytest.raises(ArgumentError, match="one arm each"):
         bandit_frame(study)
-
-
-def test_open_slates_are_told_by_another_process():
-    study = Study.create(":memory:", DeadlineLearn(UCB1(), [0.5, 0.7, 0.3, 0.1], plays=2))
-    asked = [study.ask(available=[0, 1, 3] if t % 2 else None) for t in range(30)]
-    other = opened_anew(study)
-    for decision in reversed(asked):
-        assert other.tell(decision.id, [float(arm == 1) for arm in decision.arms]) == "told"
-    found, statistics = study.verify(), study.statistics()
-    assert (found.ok, found.promise_kept, found.open) == (True, True, 0)
-    assert (statistics.rounds, statistics.counts.sum()) == (30, 60)
-    assert statistics.rewards[1] == statistics.counts[1]
 
 
 def test_of_an_arm_that_is_owed_nothing_no_round_is_shown_in_which_it_was_owed():
@@ -165,3 +149,79 @@ def test_of_a_slate_no_arm_is_said_to_be_owed_as_the_log_does_not_say_which_was(
         study.tell(decision, [0.0, 0.0])
     assert "forced" in reasons
     assert [row["last_owed_round"] for row in summarize(study)["arms"]] == [None, None, None]
+
+
+# ---------------------------------------------------------------------- arms that come and go under caps
+
+
+PROMISE = Promise({"a": "25%", "b": "10%", "c": 0}, caps={"a": "40%", "b": "50%"}, offers="any")
+OUTAGES = {("a",): range(10, 20), ("a", "b"): range(20, 45), ("b", "c"): range(45, 60)}
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return tmp_path_factory.mktemp("outages") / "s.evenhand"
+
+
+@pytest.fixture(scope="module")
+def study(path):
+    study = Study.create(path, eh.quotas.DeadlineLearn(eh.learners.Thompson(), PROMISE, seed=1), name="calls")
+    rng = random.Random(1)
+    for round in range(80):
+        offer = next((offer for offer, rounds in OUTAGES.items() if round in rounds), None)
+        decision = study.ask(**({} if offer is None else {"available": list(offer)}))
+        study.tell(decision, float(rng.random() < {"a": 0.9, "b": 0.5, "c": 0.1}[decision.arm]))
+    return study
+
+
+def test_verify_and_all_audits_give_the_same_verdict_and_the_same_excused_rounds(study, path, tmp_path):
+    files = [str(tmp_path / f"log.{kind}") for kind in ("csv", "parquet")]
+    for file in files:
+        answer("export", path, "--out", file)
+    logs = study.frame(), pd.read_csv(files[0]), *files
+    found = [eh.audit.promise(log, arm="arm", promise=PROMISE) for log in logs]
+    first = found[0]
+    assert first.kept
+    assert first.excused.plays > 5
+    assert first.excused.away["c"] == first.excused.plays
+    for one in found:
+        assert (one.kept, one.excused, one.worst_shortfall) == (True, first.excused, first.worst_shortfall)
+    verified = study.verify()
+    assert (verified.ok, verified.promise_kept, verified.worst_shortfall) == (True, True, first.worst_shortfall)
+    assert first.notes[-1] in verified.notes
+    assert first.notes[-1] in study.statistics().notes
+
+
+def test_a_verification_goes_on_from_a_mark():
+    middle = Study.create(":memory:", eh.quotas.DeadlineLearn(eh.learners.UCB1(), PROMISE), name="half")
+    for round in range(12):
+        middle.ask(available=["a"] if round < 6 else ["b"])
+        if round == 4:
+            mark = middle.verify().mark
+    found = middle.verify(since=mark)
+    assert found.ok
+    assert set(middle.verify().notes) < set(found.notes)
+
+
+def test_a_proof_is_judged_alike_by_all_its_verifiers(study, tmp_path):
+    write_proof(study.log, tmp_path / "proof.zip")
+    lines = list(lines_of(str(tmp_path / "proof.zip")))
+    known = study.verify().checkpoint
+    assert known["kept"]
+    assert judged(lines, [known]) == (True, True)
+    said, sound = in_javascript([(lines, [known])])[0]
+    assert sound
+    assert json.loads(said[1]) == known
+
+
+def test_a_change_adds_up_what_was_excused_before_and_after():
+    changing = Study.create(":memory:", eh.quotas.DeadlineLearn(eh.learners.UCB1(), PROMISE), name="two")
+    for _ in range(5):
+        changing.ask(available=["a"])
+    before = changing.statistics().excused
+    assert before == (3, 2, 5, {"b": 3, "c": 3})
+    changing.change(PROMISE)
+    for _ in range(5):
+        changing.ask(available=["b"])
+    assert changing.statistics().excused == (5, 2, 9, {"b": 3, "c": 5, "a": 2})
+    assert changing.verify().promise_kept

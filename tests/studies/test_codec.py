@@ -12,13 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import evenhand as eh
-from evenhand import registry
-from evenhand.checks import examples
 from evenhand.errors import ArgumentError, ClosedTicketError, ContradictionError, ReplayError
 from evenhand.kernels.compose import flat
-from evenhand.studies import Ask, Change, Study
+from evenhand.studies import Ask, Study
 from evenhand.studies.log.codec import as_decided, decision_from, from_text, revive, to_plain, to_text
 from tests.naming import named
+from tests.studies.conftest import example
 
 numbers = st.one_of(st.integers(-(2**63), 2**63 - 1), st.floats(), st.booleans(), st.none())
 texts = st.one_of(st.text(max_size=6), st.sampled_from(["$float", "$table", "$items", "", "\x00", "ä"]))
@@ -148,11 +147,6 @@ def test_keys_and_names_of_callers_are_texts_that_can_be_read(key):
     assert sound.id == 1
 
 
-def test_a_change_has_one_of_three_kinds():
-    with pytest.raises(ArgumentError, match="kind: expected one of 'add', 'retire', 'change', got 'ask'"):
-        Change(kind="ask", given={})
-
-
 def test_a_ticket_that_was_closed_before_the_study_began():
     used = eh.learners.UCB1(arms=2)
     used.tell(used.ask(), 1.0)
@@ -186,8 +180,7 @@ def test_what_fails_in_replay_is_said_with_its_entry(monkeypatch):
     "home", ["quotas/fair-ucb", "similarity/lipschitz-ucb", "sampling/uniform", "interventions/csr"]
 )
 def test_a_ticket_of_any_kind_comes_back_as_it_was(home):
-    policy, world = next(iter(examples(registry.get(home).cls)))
-    world.reset(seed=1)
+    policy, world = example(home)
     ticket = policy.ask(*world.observe())
     again = decision_from(from_text(to_text(as_decided(ticket))))
     assert type(again) is type(ticket)
@@ -201,8 +194,7 @@ def test_a_ticket_of_any_kind_comes_back_as_it_was(home):
 
 @pytest.mark.parametrize("home", ["groups/group-fair-top-interval", "groups/linear-thompson"])
 def test_the_first_decision_after_contexts_names_its_random_streams_too(home):
-    policy, world = next(iter(examples(registry.get(home).cls)))
-    world.reset(seed=1)
+    policy, world = example(home)
     shown = world.observe()
     study = Study.create(":memory:", policy.fresh())
     study.ask(*shown)

@@ -1,14 +1,15 @@
-"""A damaged store is never called sound: flipped bits, broken indexes, entries that an index no longer leads to."""
+"""Damaged stores, changed rows and indexes that lead astray are found by `verify`, and stop one person at most."""
 
 import random
 
+import numpy as np
 import pytest
 from sqlalchemy import create_engine, text
 
 import evenhand as eh
-from evenhand.errors import EvenhandError
+from evenhand.errors import ErasedError, EvenhandError, StoreError
 from evenhand.saving.state import from_bytes, to_bytes
-from evenhand.studies import Ask, Study
+from evenhand.studies import Ask, Study, Tell
 from tests.fuzzing import many
 
 SHARES = {"ads": 0.2, "news": 0.3}
@@ -147,3 +148,78 @@ def test_an_index_of_postgresql_that_lost_an_entry_is_named(database, index):
             other.store.close()
     finding = Study.open(database).verify()
     assert any("the database is damaged: the index of events" in problem for problem in finding.problems)
+
+
+# ---------------------------------------------------------------------- rows beside the log
+
+
+ROWS = [[0.1, 0.2], [0.3, 0.4]]
+
+
+def run(study, statement, /, **values):
+    with study.store.writing() as connection:
+        assert connection.execute(text(statement), values).rowcount > 0
+
+
+# ---------------------------------------------------------------------- people
+
+
+@pytest.fixture
+def people():
+    """A study with contexts of Ann and Ben, and an open ticket of each."""
+    pytest.importorskip("cryptography")
+    study = Study.create(":memory:", eh.groups.LinearThompson({"a": "F", "b": "M"}, seed=1), name="ads")
+    for n in range(6):
+        study.tell(study.ask(np.array(ROWS) + n / 10, subject=("Ann", "Ben")[n % 2], key=f"visit {n}"), n % 2)
+    study.ask(ROWS, subject="Ann"), study.ask(ROWS, subject="Ben")
+    assert study.verify().ok
+    return study
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["name = 'Bob'", "day = day + 1", "name = 'Ann', day = day + 9", "secret = 'zz'", "secret = 'ab'", "study = 2"],
+)
+def test_a_changed_row_of_a_subject_is_found(people, change):
+    Study.create(people.store, eh.quotas.FairUCB(SHARES, seed=1), name="other")
+    run(people, f"UPDATE subjects SET {change} WHERE name = 'Ben'")
+    problems = people.verify().problems
+    assert any("subject key" in problem and ("was changed" in problem or "damaged" in problem) for problem in problems)
+
+
+@pytest.mark.parametrize("damage", ["UPDATE subjects SET secret = 'zz'", "DELETE FROM subjects"])
+@pytest.mark.parametrize("fresh", [True, False])
+def test_a_bad_row_of_one_person_stops_this_person_alone(people, damage, fresh):
+    if fresh:  # an object that read the log before it goes on by itself
+        Study.open(people.store).ask(ROWS, subject="Eve")
+    run(people, f"{damage} WHERE name = 'Ben'")
+    study = Study.open(people.store) if fresh else people
+    asks = [Ask(given={"contexts": ROWS}, subject=name) for name in ("Ann", "Ben", None)]
+    first, second, third = study.run(asks)
+    assert not isinstance(first, EvenhandError)
+    assert not isinstance(third, EvenhandError)
+    if damage.startswith("UPDATE"):
+        assert isinstance(second, StoreError)
+        assert "its secret is damaged" in str(second)
+    told, refused = study.run([Tell(ticket=number, given={"reward": 1.0}) for number in (7, 8)])
+    assert told == "told"
+    if fresh:
+        assert isinstance(refused, ErasedError)
+        assert "the contexts of ticket 8 cannot be read" in str(refused)
+    assert Study.open(people.store).ask(ROWS, subject="Ann").id > 8
+    problems = study.verify().problems
+    unread = "the contexts of entry 3 cannot be read, and no later entry says that they were erased"
+    assert problems
+    assert damage.startswith("UPDATE") or unread in problems
+    assert study.erase("Ben").subjects == 1
+    if damage.startswith("UPDATE"):
+        assert study.log.record(8).status in ("forgotten", "told")
+
+
+def test_a_damaged_decision_is_an_error_by_name():
+    study = Study.create(":memory:", eh.quotas.FairUCB(SHARES, seed=1), name="ads")
+    study.tell(study.ask(), 0.5)
+    for decision in ("{", "[]", '{"index": "x"}', '{"index": 10.5}'):
+        run(study, "UPDATE events SET decision = :decision WHERE sequence = 1", decision=decision)
+        with pytest.raises(EvenhandError, match=r"entry 1 cannot be read"):
+            Study.open(study.store).statistics()

@@ -1,19 +1,28 @@
-"""Tickets that are open for too long expire: the log says so, and replays."""
+"""Tickets that are open for too long expire: the log says so, and replays.
+
+Open tickets live in the log: the policy is saved without them, and takes one up again when it is told.
+"""
 
 from datetime import timedelta
+from unittest.mock import patch
 
 import pytest
+from sqlalchemy import event
 
 import evenhand as eh
 from evenhand import registry
-from evenhand.checks import examples
-from evenhand.errors import ArgumentError, ClosedTicketError
+from evenhand.errors import ArgumentError, ClosedTicketError, EvenhandError
 from evenhand.policy.kernel_policy import KernelPolicy
 from evenhand.policy.tickets import Tickets
+from evenhand.quotas import FairUCB
+from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies import Forget, Study, Tell
+from evenhand.studies.export import bandit_frame
+from evenhand.studies.log.codec import as_decided, from_text, revive, to_plain, to_text
 from evenhand.studies.log.durations import read_expiry
 from evenhand.studies.store.schema import SNAPSHOTS
-from tests.naming import named
+from tests.naming import at_night, named
+from tests.studies.conftest import example
 
 MINUTE = 60_000_000
 
@@ -111,21 +120,8 @@ def test_durations_are_read():
 # ---------------------------------------------------------------------- many open tickets
 
 
-@pytest.fixture
-def taken_up(monkeypatch):
-    """The numbers of the tickets that a policy reads from the log, as it does."""
-    numbers = []
-    take_up = Tickets.restore
-
-    def counted(self, number, *said):
-        numbers.append(number)
-        take_up(self, number, *said)
-
-    monkeypatch.setattr(Tickets, "restore", counted)
-    return numbers
-
-
-def test_ten_thousand_open_tickets_are_neither_loaded_nor_written(tmp_path, taken_up):
+@patch.object(Tickets, "restore", autospec=True, side_effect=Tickets.restore)
+def test_ten_thousand_open_tickets_are_neither_loaded_nor_written(taken_up, tmp_path):
     study = Study.create(tmp_path / "ads.evenhand", fair())
     sizes = []
     for _ in range(2):
@@ -139,9 +135,9 @@ def test_ten_thousand_open_tickets_are_neither_loaded_nor_written(tmp_path, take
     with Study.open(tmp_path / "ads.evenhand") as one:
         assert one.ask().id == 10_001
         assert len(one.state.now().policy.open_tickets) == 1
-        assert taken_up == []
+        assert not taken_up.called
         assert one.run([Tell(ticket=number, given={"reward": 1.0}) for number in (7, 9_000)]) == ["told"] * 2
-        assert sorted(set(taken_up)) == [7, 9_000]
+        assert {call.args[1] for call in taken_up.call_args_list} == {7, 9_000}
         assert len(one.open_tickets) == 9_999
         assert len(one.policy.open_tickets) == 9_999
         assert one.verify().problems == ()
@@ -175,7 +171,9 @@ def test_an_expired_ticket_is_told_the_reward_of_silence(shared, clock):
         twin.tell(decision, reward)
     assert twin.ask().arm == study.log.record(5).decision["arm"]
     assert list(study.log.events())[-2].given == {"after": 60.0, "reward": 0.0}
-    assert study.frame()["reward"].tolist()[:4] == [0.0, 1.0, 0.0, 0.0]
+    exported = bandit_frame(study)
+    assert study.frame()["reward"].tolist()[:4] == exported["reward"].tolist() == [0.0, 1.0, 0.0, 0.0]
+    assert (exported["decisions_left_out"].tolist(), exported.attrs["left_out"]) == ([0, 0, 0, 1], {"open": 1})
     assert (study.statistics().told, study.statistics().forgotten, study.statistics().reward[0]) == (4, 0, 0.25)
     found = study.verify()
     assert (found.problems, found.told, found.forgotten, found.open) == ((), 4, 0, 1)
@@ -203,15 +201,105 @@ def test_every_arm_of_an_expired_slate_is_told_the_reward_of_silence(clock):
     "name", ["quotas/deadline-learn", "groups/top-interval", "similarity/lipschitz-ucb", "sampling/uniform"]
 )
 def test_a_policy_takes_the_reward_of_silence_or_the_study_is_refused(name, clock):
-    policy, world = next(iter(examples(registry.get(name).cls)))
+    policy, world = example(name, seed=3)
     try:
         study = Study.create(":memory:", policy, name="study", expire_after="1m", expire_reward=0.5)
     except ArgumentError as error:
         assert str(error).startswith("expire_reward: expected a policy that is told rewards alone")  # noqa: PT017
         assert not isinstance(policy, KernelPolicy)
         return
-    world.reset(seed=3)
     study.ask(*world.observe())
     clock.pass_by(MINUTE)
     study.state.run([Forget(ticket=1)])
     assert (study.log.record(1).told, study.verify().problems) == ({"reward": 0.5}, ())
+
+
+# ---------------------------------------------------------------------- tickets that live in the log
+
+
+APART = [entry.name for entry in registry.entries("policy") if getattr(entry.cls, "_tickets_live_in_log", False)]
+QUICK = (
+    "quotas/deadline-learn",
+    "learners/lin-ucb",
+    "groups/linear-thompson",
+    "similarity/lipschitz-ucb",
+    "sampling/optimistic",
+    "interventions/csr",
+)
+"""One of each kind; the others at night."""
+SHOWN = ("contexts", "groups")
+
+
+def conversation(policy, world, rounds=14):
+    """Ask and tell, late and out of order; yield before each step what is about to happen."""
+    world.reset(seed=3)
+    waiting = []
+    for t in range(rounds):
+        try:
+            shown = world.observe()
+            ticket = policy.ask(*shown)
+        except EvenhandError:
+            break
+        yield ("asked", ticket, shown)
+        waiting.append((ticket, world.respond(ticket)))
+        if t % 4 == 3:
+            forgotten, _ = waiting.pop(0)
+            yield ("forget", forgotten, None)
+            policy.forget(forgotten)
+        while t % 3 == 2 and len(waiting) > 2:
+            ticket, happened = waiting.pop(-2)
+            yield ("tell", ticket, None)
+            policy.tell(ticket, *happened)
+
+
+def test_what_decides_by_its_open_tickets_keeps_them():
+    every = {entry.name for entry in registry.entries("policy") if hasattr(entry.cls, "open_tickets")}
+    assert every - set(APART) == {"sampling/certification"}
+
+
+@pytest.mark.parametrize("name", [name if name in QUICK else at_night(name) for name in APART])
+def test_tickets_are_laid_aside_and_taken_up_again_from_the_log(name):
+    policy, world = example(name)
+    apart, log, seen = from_bytes(to_bytes(policy)), {}, []
+    whole = [(kind, to_text(as_decided(ticket))) for kind, ticket, _ in conversation(policy, world)]
+
+    def take_up(number):
+        decided, given = log[number]
+        apart.tickets.restore(number, from_text(decided), revive(from_text(given)))
+
+    for kind, ticket, shown in conversation(apart, world):
+        seen.append((kind, to_text(as_decided(ticket))))
+        if kind == "asked":
+            decided = {**as_decided(ticket), **apart.tickets.extra_log_fields(ticket.id)}
+            given = dict(zip(SHOWN, shown, strict=False))
+            log[ticket.id] = to_text(decided), to_text(to_plain(given))
+            apart.tickets.evict(0)
+            assert not apart.tickets.remembers(ticket.id)
+        else:
+            take_up(ticket.id)
+    assert seen == whole
+    assert len(seen) > 2
+    for number in policy.open_tickets:
+        take_up(number)
+    assert to_bytes(apart) == to_bytes(policy)
+    numbers, kept = policy.open_tickets, policy.open_tickets[:1]
+    with policy.tickets.only(kept):
+        bare = to_bytes(policy)
+    assert policy.open_tickets == numbers
+    assert from_bytes(bare).open_tickets == kept
+    apart.tickets.evict(0, kept)
+    assert to_bytes(apart) == bare
+
+
+def test_a_server_without_statistics_looks_each_ticket_up(database):
+    """A join would read the log once for each ticket: seconds, in a database that was never analysed."""
+    statements = []
+    with Study.create(database, FairUCB({"a": 0.2, "b": 0.3}, seed=1)) as study:
+        study.tell(study.ask(count=300)[0], 1.0)
+        event.listen(study.store._engine, "before_cursor_execute", lambda *given: statements.append(given[2:4]))
+        with study.store.reading() as connection:
+            assert [ask.ticket for ask in study._log.open_asks(connection, 0, 300, 2)] == [2, 3]
+            statement, parameters = statements[-1]
+            plan = "\n".join(connection.exec_driver_sql(f"EXPLAIN {statement}", parameters).scalars())
+    assert "ticket = events.ticket" in plan
+    assert "Join" not in plan

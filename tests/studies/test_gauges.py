@@ -1,17 +1,25 @@
-"""What is watched of a study: each gauge is what an obvious computation over all its decisions says."""
+"""What is watched of a study: each gauge is what an obvious computation over all its decisions says.
 
+Rewards that never come: where nearly all rewards are equal and many decisions have none, every door says so.
+"""
+
+import json
 import random
 from fractions import Fraction as F
 from statistics import fmean
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import evenhand as eh
 from evenhand.studies import Ask, Study, Tell
+from evenhand.studies.export import bandit_frame
 from evenhand.studies.statistics import gauges, statistics
 from evenhand.studies.statistics.gauges import LATE, gauges_of, overdue_of
+from evenhand.studies.statistics.outcomes import Outcomes
 from evenhand.studies.statistics.statistics import RECENT
+from tests.cli.shell import call
 from tests.naming import named
 
 SHARES = (F(1, 2), F(1, 4))
@@ -104,3 +112,76 @@ def test_what_has_no_value_is_left_out(scripted):
     plain = Study.create(":memory:", eh.learners.UCB1(arms=2))
     plain.tell(plain.ask(), 1.0)
     assert gauges_of(plain.statistics()) == {"open_tickets": 0.0, "recent_reward": 1.0}
+
+
+# ---------------------------------------------------------------------- rewards that never come
+
+
+ARMS = {"ads": 0.2, "news": 0.3, "sport": 0.1}
+
+
+@pytest.mark.parametrize(
+    ("rewards", "closed", "open_tickets", "said"),
+    [
+        ([1.0] * 20, 30, 0, "every reward is 1, and 30 of 50 decisions have none (30 closed without one, 0 open): if "),
+        ([1.0] * 20, 0, 30, "every reward is 1, and 30 of 50 decisions have none (0 closed without one, 30 open): if "),
+        ([0.5] * 19 + [1.0], 30, 0, "19 of 20 rewards are 0.5, and 30 of 50 decisions have none"),
+        ([0.0] * 20, 30, 0, "if silence means another reward, tell it"),
+        ([1.0] * 20, 30, 0, "if silence means a reward of 0, tell it"),
+        ([1.0] * 18 + [0.0] * 2, 30, 0, None),
+        ([1.0] * 19, 30, 0, None),
+        ([1.0] * 80, 19, 0, None),
+        ([index / 200 for index in range(150)] + [1.0] * 50, 200, 0, None),
+        ([], 30, 0, None),
+    ],
+)
+def test_it_is_said_where_rewards_could_teach_nothing(rewards, closed, open_tickets, said):
+    outcomes, again = Outcomes(), Outcomes()
+    outcomes.add(rewards)
+    again.restore(json.loads(json.dumps(outcomes.snapshot())))
+    notes, same = (one.notes(len(rewards) + closed + open_tickets, closed, open_tickets) for one in (outcomes, again))
+    assert notes == same
+    assert len(notes) == (said is not None)
+    assert all(said in note for note in notes)
+
+
+def test_every_door_of_a_study_says_so(tmp_path):
+    path = tmp_path / "ads.evenhand"
+    with Study.create(path, eh.quotas.FairUCB(ARMS, seed=1), name="ads") as study:
+        for number, decision in enumerate(study.ask(count=100)[:85]):
+            study.tell(decision, 1.0) if number < 25 else study.forget(decision)
+        (note,) = study.statistics().notes
+        assert "every reward is 1, and 75 of 100 decisions have none (60 closed without one, 15 open)" in note
+        first = study.verify()
+        assert (first.ok, first.notes[0]) == (True, note)
+        assert note in study.verify(since=first).notes
+    assert "does so by itself with expire_after= and expire_reward=; as" in note
+    for command, *more in (["show"], ["verify"], ["report", "--out", tmp_path / "report.html"]):
+        said = " ".join(call(command, path, *more).output.split())
+        assert "if silence means a reward of 0" in said
+        assert "does so by itself with --expire-after and --expire-reward; as" in said
+    page = (tmp_path / "report.html").read_text()
+    assert page.count("if silence means a reward of 0") == 1
+    assert "with --expire-after and --expire-reward" in page
+    assert note in json.loads(call("show", path, "--json").output)["notes"]
+
+
+def test_an_export_for_evaluation_counts_what_it_leaves_out_in_the_file_itself(tmp_path):
+    path, out = tmp_path / "ads.evenhand", tmp_path / "log.csv"
+    policy = eh.quotas.DeadlineLearn(eh.learners.UCB1(), ARMS, lottery=0.5, seed=1)
+    with Study.create(path, policy, name="ads") as study:
+        for number, decision in enumerate(study.ask(count=400)):
+            if number % 2:
+                study.tell(decision, number % 3 / 2)
+        assert bandit_frame(study)["decisions_left_out"].tolist() == [1] * 200
+    call("export", path, "--form", "bandit", "--out", out)
+    log = pd.read_csv(out)
+    words = "The log leaves out 200 decisions, which have no reward: the value stands for the 200 that have one"
+    named, uniform = {"arm": "arm", "reward": "reward"}, dict.fromkeys(ARMS, 1 / 3)
+    found = eh.evaluate(log, uniform, **named, propensity="propensity")
+    replayed = eh.evaluate(log, eh.learners.UCB1(arms=list(ARMS), seed=1), **named, rounds=5)
+    assert all(any(words in note for note in each.notes) for each in (found, replayed))
+    joined = eh.evaluate(pd.concat([log, log[:100]]), uniform, **named, propensity="propensity")
+    assert any("The log leaves out 300 decisions" in note for note in joined.notes)
+    whole = eh.evaluate(log.drop(columns="decisions_left_out"), uniform, **named, propensity="propensity")
+    assert not any("leaves out" in note for note in whole.notes)

@@ -110,10 +110,13 @@ def test_what_cannot_be_planned_is_refused_at_once(clock, shares, begins, refusa
 
 
 def test_only_the_promise_as_a_whole_is_planned_and_read_when_it_is_made(clock):
-    with pytest.raises(ArgumentError, match="begins: expected None for add"):
-        Change(kind="add", given={"arm": "c"}, begins="1h")
-    with pytest.raises(ArgumentError, match=r"begins: expected a date such as 2030-12-31, .*, got 'text'"):
-        Change(kind="change", given={"shares": {"a": 0.1}}, begins="text")
+    for kind, begins, words in (
+        ("ask", None, "kind: expected one of 'add', 'retire', 'change', got 'ask'"),
+        ("add", "1h", "begins: expected None for add"),
+        ("change", "text", r"begins: expected a date such as 2030-12-31, .*, got 'text'"),
+    ):
+        with pytest.raises(ArgumentError, match=words):
+            Change(kind=kind, given={}, begins=begins)
     assert Change(kind="change", given={}, begins=NOON).due == 1_800_010_800_000_000
 
 

@@ -1,4 +1,4 @@
-"""Several processes on one study, and processes that are killed: nothing acknowledged is lost, nothing counts twice."""
+"""Several processes on one study: those that are killed lose nothing acknowledged, and nothing counts twice."""
 
 import functools
 import json
@@ -9,7 +9,9 @@ import signal
 import pytest
 
 import evenhand as eh
+from evenhand.errors import StoreError
 from evenhand.studies import Store, Study
+from tests.studies.postgres import primary_and_standby
 from tests.studies.worker import SHARES, nursery, work
 from tests.waiting import until
 
@@ -113,3 +115,63 @@ def test_the_file_is_written_through_to_the_disk(shared):
         found = {name: connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in names}
     study.close()
     assert found == {"journal_mode": "wal", "synchronous": 2}
+
+
+# ---------------------------------------------------------------------- a standby that takes over
+
+
+def opened(place):
+    """Return the study, None while its store cannot be reached."""
+    try:
+        return Study.open(place, "ads")
+    except StoreError:
+        return None
+
+
+def work_on(place, journal):
+    """Decide for ever; where the store is lost, open it anew until it is there again."""
+    file = os.open(journal, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    study = until(lambda: opened(place), 0.1)
+    while True:
+        try:
+            decision = study.ask()
+            os.write(file, f'{{"ask": {decision.id}, "arm": "{decision.arm}"}}\n'.encode())
+            study.tell(decision, 0.5)
+            os.write(file, f'{{"tell": {decision.id}, "reward": 0.5}}\n'.encode())
+        except StoreError:
+            study = until(lambda: opened(place), 0.1)
+
+
+def wait_for_lines(journals, more, processes):
+    """Wait until every journal has so many lines more than now."""
+
+    def lines():
+        assert all(process.exitcode is None for process in processes)
+        return [journal.read_bytes().count(b"\n") if journal.exists() else 0 for journal in journals]
+
+    before = lines()
+    until(lambda: all(now >= then + more for now, then in zip(lines(), before, strict=True)), 0.05)
+
+
+@pytest.mark.nightly
+@pytest.mark.usefixtures("programs")
+def test_a_promoted_standby_has_all_that_was_acknowledged(tmp_path):
+    journals = [tmp_path / f"journal{n}" for n in range(2)]
+    with primary_and_standby() as (primary, standby):
+        primary.run("CREATE DATABASE ads")
+        place = f"postgresql://postgres@/ads?host={primary.home}&host={standby.home}&target_session_attrs=read-write"
+        Study.create(place, eh.quotas.DeadlineLearn(eh.learners.UCB1(), SHARES, seed=1), name="ads").close()
+        processes = [nursery().Process(target=work_on, args=(place, str(journal))) for journal in journals]
+        for process in processes:
+            process.start()
+        try:
+            wait_for_lines(journals, 60, processes)
+            primary.kill()
+            standby.control("promote")
+            wait_for_lines(journals, 60, processes)
+        finally:
+            for process in processes:
+                process.kill()
+                process.join()
+        asks, tells = checked(place, journals, whole=False)
+    assert asks + tells > 200

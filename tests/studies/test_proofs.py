@@ -1,23 +1,32 @@
-"""Proofs: the root states the worst shortfall of every clause exactly, and follows the log wherever it is read on."""
+"""Proofs: the root states the worst shortfall of every clause exactly, and follows the log wherever it is read on.
+
+Receipts: one decision at its place of a root, checked without the log.
+"""
 
 import json
+import subprocess
+import sys
 import zipfile
 from fractions import Fraction
+from pathlib import Path
 from random import Random
 
 import pytest
 
 import evenhand as eh
-from evenhand.errors import ArgumentError
+from evenhand.errors import ArgumentError, ForeignTicketError, UnknownTicketError
 from evenhand.promises.promise import read_promise
 from evenhand.studies import Study
 from evenhand.studies.log.chain import Birth, Entry, digest_of
 from evenhand.studies.log.codec import to_text
+from evenhand.studies.proofs import files
 from evenhand.studies.proofs.files import write_proof
-from evenhand.studies.proofs.verify import Followed, follow, lines_of
+from evenhand.studies.proofs.receipts import Receipts
+from evenhand.studies.proofs.verify import check_receipt, follow, lines_of
 from evenhand.studies.statistics.checkpoint import Count
 from tests.cli.shell import answer, refused
 from tests.reference import proofs as reference
+from tests.reference.proofs import is_receipt
 
 ARMS = ("a", "b", "c", "d")
 BIRTH = Birth("shop", "quotas/any", "00", 1_764_000_000_000_000)
@@ -187,11 +196,6 @@ def test_arms_that_are_written_alike_have_no_proof(tmp_path):
         write_proof(study.log, tmp_path / "s.zip")
 
 
-def test_a_followed_log_refuses_what_is_no_header():
-    with pytest.raises(ValueError, match="expected the format 'evenhand proof 1', got 'other'"):
-        Followed('{"format":"other"}')
-
-
 # ---------------------------------------------------------------------- the file
 
 
@@ -219,3 +223,104 @@ def test_shares_of_a_weight_are_not_counted_and_said():
         found = study.verify()
     assert (found.ok, found.weight, found.promise_kept) == (True, "tokens", True)
     assert (found.checkpoint["rounds"], found.checkpoint["kept"], found.checkpoint["worst"]) == (3, None, None)
+
+
+# ---------------------------------------------------------------------- receipts
+
+
+VERIFY = Path(files.__file__).with_name("verify.py")
+
+
+@pytest.fixture
+def drawn():
+    policy = eh.quotas.DeadlineLearn(eh.learners.UCB1(), {"a": 0.2, "b": 0.3}, lottery=0.5, seed=1)
+    return Study.create(":memory:", policy)
+
+
+def test_every_decision_has_a_receipt_of_now_and_of_every_earlier_checkpoint(drawn):
+    receipts, checkpoints = Receipts(drawn.log), []
+    for n in range(1, 12):
+        drawn.ask(key=f"order {n}")
+        checkpoints.append(drawn.verify().checkpoint)
+        for ticket in range(1, n + 1):
+            now = receipts.of(ticket=ticket)
+            assert now["checkpoint"] == checkpoints[-1]
+            assert now == receipts.of(key=f"order {ticket}")
+            decided = drawn.log.record(ticket).decision
+            assert (now["arms"], now["chance"]) == ([decided["arm"]], decided["probabilities"][decided["index"]])
+            for kept in checkpoints:
+                mine = kept["entries"] == now["entries"]
+                assert (check_receipt(now, kept), is_receipt(now, kept)) == (mine, mine)
+                if kept["entries"] >= now["entry"]:
+                    earlier = receipts.of(ticket=drawn.sign(ticket), entries=kept["entries"])
+                    assert earlier["checkpoint"] is None
+                    assert (check_receipt(earlier, kept), is_receipt(earlier, kept)) == (True, True)
+
+
+def test_a_receipt_says_nothing_but_what_stands_there(drawn):
+    for _ in range(9):
+        drawn.tell(drawn.ask(), 1.0)
+    receipt = Receipts(drawn.log).of(ticket=4)
+    kept = receipt["checkpoint"]
+    others = {
+        "entry": [1, 9, 19, 0, -7],
+        "entries": [17, 19],
+        "ticket": [5],
+        "at": [receipt["at"] + 1],
+        "positions": [[1 - receipt["positions"][0]], []],
+        "arms": [["c"], []],
+        "chance": [receipt["chance"] / 2, None],
+        "digest": ["0" * 64],
+        "path": [receipt["path"][:-44], receipt["path"][44:], "A" * 43 + "=", ""],
+    }
+    assert check_receipt(receipt, kept)
+    for name, values in others.items():
+        for value in values:
+            wrong = receipt | {name: value}
+            assert (check_receipt(wrong, kept), is_receipt(wrong, kept)) == (False, False), (name, value)
+    for name in ("entries", "books", "root"):
+        other = kept | {name: 17 if name == "entries" else "0" * 64}
+        assert not check_receipt(receipt, other)
+
+
+def test_a_receipt_of_a_million_entries_is_below_2_kb(drawn):
+    drawn.ask()
+    receipt = Receipts(drawn.log).of(ticket=1)
+    largest = {"entry": 10**6, "entries": 10**6, "ticket": 10**6, "study": "s" * 100, "arms": ["a" * 100]}
+    whole = receipt | largest | {"path": "A" * (20 * 32 * 4 // 3)}
+    assert len(json.dumps(whole, separators=(",", ":"))) < 2048
+
+
+def test_the_file_checks_a_receipt(drawn, tmp_path):
+    drawn.ask(), drawn.ask()
+    receipt = Receipts(drawn.log).of(ticket=2)
+    (tmp_path / "r.json").write_text(json.dumps(receipt))
+    (tmp_path / "c.json").write_text(json.dumps(receipt["checkpoint"]))
+    command = [sys.executable, "-I", "-S", str(VERIFY), "r.json"]
+    what = f"the decision 2 for {receipt['arms'][0]} with the chance {receipt['chance']} is"
+
+    def said(*more):
+        done = subprocess.run([*command, *more], cwd=tmp_path, capture_output=True, text=True)
+        return done.returncode, done.stdout.strip()
+
+    came = "of the root that came with it: compare it with one that others hold."
+    assert said("c.json") == (0, f"Sound: {what} entry 2 of that root.")
+    assert said() == (0, f"Sound: {what} entry 2 {came}")
+    (tmp_path / "r.json").write_text(json.dumps(receipt | {"at": 5, "checkpoint": None}))
+    assert said("c.json") == (1, f"WRONG: {what} not entry 2 of that root.")
+    assert said() == (1, f"WRONG: {what} not entry 2 {came}")
+
+
+def test_what_has_no_receipt_is_refused(drawn):
+    drawn.ask(key="one"), drawn.ask()
+    receipts = Receipts(drawn.log)
+    for named, refusal, words in (
+        ({}, ArgumentError, "key, ticket: expected one of them, got None"),
+        ({"ticket": 1, "key": "one"}, ArgumentError, "key, ticket: expected one of them"),
+        ({"key": "two"}, UnknownTicketError, "a decision under the key 'two' was never handed out"),
+        ({"ticket": 3}, UnknownTicketError, "ticket 3 was never handed out"),
+        ({"ticket": "study.1.0123456789abcdef"}, ForeignTicketError, "study"),
+        *(({"ticket": 2, "entries": one}, ArgumentError, "a whole number >= 2 and <= 2") for one in (1, 3, 2.5)),
+    ):
+        with pytest.raises(refusal, match=words):
+            receipts.of(**named)

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import evenhand as eh
-from evenhand.checks import examples
 from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies import Ask, Forget, Study, Tell
 from evenhand.studies.statistics.promise_check import PromiseCheck
@@ -17,7 +16,7 @@ from evenhand.studies.statistics.state import summarize
 from evenhand.studies.statistics.statistics import MOMENTS, Statistics
 from tests.reference.studies import shown
 from tests.strategies import any_shares
-from tests.studies.conftest import Scripted
+from tests.studies.conftest import Scripted, example_study
 
 FIELDS = ("sequence", "rounds", "told", "forgotten", "forced", "labels")
 ARRAYS = ("counts", "rewarded", "last_owed")
@@ -182,15 +181,10 @@ def nobody(study):
     ("name", "rounds"), [("sampling/uniform", 6), ("sampling/proportional", 6), ("interventions/one-shot", 1)]
 )
 def test_samplers_draw_groups_and_allocations_are_rounds_of_no_arm(name, rounds):
-    policy, world = next(iter(examples(eh.registry.get(name).cls)))
-    study = Study.create(":memory:", policy, name="draws")
-    world.reset(seed=1)
-    for _ in range(rounds):
-        draw = study.ask(*world.observe())
-        study.tell(draw, *world.respond(draw))
+    study = example_study(name, rounds)
     statistics = study.statistics()
     twin = compared(study, statistics)
-    assert twin["labels"] == list(getattr(policy, "groups", []))
+    assert twin["labels"] == list(getattr(study.policy, "groups", []))
     assert sum(twin["counts"]) == (rounds if twin["labels"] else 0)
     assert (statistics.rounds, statistics.told, statistics.open) == (rounds, rounds, {})
     assert (statistics.reward, statistics.groups) == (None, [])

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 import evenhand as eh
 from evenhand import registry
-from evenhand.checks import examples
 from evenhand.errors import (
     ArgumentError,
     ClosedTicketError,
@@ -26,6 +25,7 @@ from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.studies import Ask, Forget, Store, Study, Tell
 from evenhand.studies.log.codec import decision_from
 from tests.fuzzing import many
+from tests.studies.conftest import example
 from tests.studies.test_verify import change
 
 SHARES = {"ads": 0.2, "news": 0.3, "sports": 0.1}
@@ -221,10 +221,9 @@ def test_a_changed_entry_is_noticed_when_it_is_replayed(study):
 @pytest.mark.parametrize("name", [entry.name for entry in registry.entries("policy")])
 def test_every_policy_lives_in_a_store(name, clock):
     """It is told late, verified in steps and as a whole, proved, and its tickets expire."""
-    policy, world = next(iter(examples(registry.get(name).cls)))
+    policy, world = example(name, seed=3)
     expires = "1m" if hasattr(policy, "open_tickets") else None
     study = Study.create(":memory:", policy, name="study", expire_after=expires)
-    world.reset(seed=3)
     waiting, mark = [], None
     for t in range(13):
         try:

@@ -9,14 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sqlalchemy import delete, select
+from sqlalchemy import select
 
 import evenhand as eh
 from evenhand.errors import ArgumentError, ClosedTicketError, ContradictionError, MissingExtraError
 from evenhand.studies import Store, Study, bandit_frame
 from evenhand.studies.log import subjects as module
 from evenhand.studies.store.schema import EVENTS, SNAPSHOTS, SUBJECTS
-from tests.studies.test_verify import execute
 
 SHOWN = [0.12345678912345678, 0.23456789123456789]
 NAME = "user-17-Beate"
@@ -197,13 +196,6 @@ def test_the_erasure_is_in_the_log_and_names_nobody():
     assert (entry.kind, entry.ticket, list(entry.given)) == ("erase", None, ["subjects"])
     assert study.erase(NAME) == study.erase("nobody") == (0, 0, True)
     assert study.log.sequence == entry.sequence
-
-
-def test_a_key_that_vanished_without_an_erasure_is_a_problem():
-    study = talked(":memory:")
-    execute(study, delete(SUBJECTS).where(SUBJECTS.c.name == NAME))
-    found = study.verify()
-    assert "the contexts of entry 13 cannot be read, and no later entry says that they were erased" in found.problems
 
 
 def test_a_key_belongs_to_its_subject():

@@ -13,32 +13,16 @@ from evenhand.protocol import Decision
 from evenhand.studies import Store, Study
 from evenhand.studies.log.versions import _evenhand, policy_version
 from evenhand.studies.store.schema import SNAPSHOTS
+from tests.studies.conftest import Scripted
 
 
-class Turns:
+class Turns(Scripted):
     """Plays the arms in turn; its second version plays them in the other direction."""
 
     version = 1
-    arms = (0, 1, 2)
-
-    def __init__(self, round=0, open_tickets=()):
-        self.round, self.open_tickets = round, list(open_tickets)
 
     def ask(self):
-        self.round += 1
-        self.open_tickets.append(self.round)
-        index = self.round % 3 if self.version == 1 else -self.round % 3
-        return Decision(self.round, self.round, index, index, None, "its turn")
-
-    def tell(self, decision, reward):
-        self.open_tickets.remove(getattr(decision, "id", decision))
-
-    def snapshot(self):
-        return {"round": self.round, "open": self.open_tickets}
-
-    @classmethod
-    def restored(cls, snapshot):
-        return cls(snapshot["round"], snapshot["open"])
+        return super().ask((1 if self.version == 1 else -1) * (self.round + 1) % 3)
 
 
 @pytest.fixture
@@ -52,7 +36,7 @@ def upgrade(scratch_registry, monkeypatch):
 
 
 def grown(place, rounds=5):
-    study = Study.create(place, Turns(), name="turns")
+    study = Study.create(place, Turns([0, 0, 0]), name="turns")
     for _ in range(rounds):
         study.tell(study.ask(), 1.0)
     return study
@@ -81,7 +65,6 @@ def test_without_a_snapshot_new_code_that_decides_otherwise_is_told_what_to_do(s
 
 def test_an_entry_of_this_version_that_does_not_replay_is_a_problem(shared, upgrade, monkeypatch):
     study = grown(shared)
-    monkeypatch.setattr(Turns, "arms", (0, 1))
     assert study.verify().ok
     monkeypatch.setattr(Turns, "ask", lambda self: Decision(9, 9, 0, 0, None, "changed without a new version"))
     assert "entry 1, written by version version 1" in study.verify().problems[0]
