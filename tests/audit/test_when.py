@@ -1,7 +1,5 @@
 """Since when and until when a promise was broken, in rounds and in times, and what is still due: against pandas."""
 
-from __future__ import annotations
-
 import json
 import re
 from datetime import datetime
@@ -9,7 +7,6 @@ from fractions import Fraction
 from itertools import product
 from math import ceil, floor
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,27 +19,27 @@ from tests.cli.shell import call
 SHARES = {"a": 0.5, "b": 0.3, "c": 0.2}
 
 
-def _log(rounds: int, seed: int = 0) -> pd.DataFrame:
+def _log(rounds, seed=0):
     arms = np.random.default_rng(seed).choice(list("abc"), p=[0.47, 0.32, 0.21], size=rounds)
     return pd.DataFrame({"arm": arms, "at": pd.date_range("2026-01-01", periods=rounds, freq="7min")})
 
 
-def _runs(broken: Any) -> int:
+def _runs(broken):
     return int((np.diff(np.concatenate([[False], broken]).astype(int)) == 1).sum())
 
 
-def _broken(arms: Any, share: float, arm: str, slack: int) -> Any:
+def _broken(arms, share, arm, slack):
     """Return after which rounds a floor is broken, by numpy."""
     plays = np.cumsum(np.asarray(arms) == arm)
     return np.floor(share * np.arange(1, len(arms) + 1) + 1e-9) - slack > plays
 
 
 @pytest.mark.parametrize("parts", [1, 7])
-def test_first_last_and_stretches_are_those_of_numpy(tmp_path: Path, parts: int) -> None:
+def test_first_last_and_stretches_are_those_of_numpy(tmp_path, parts):
     log = _log(2_000)
     each = {arm: _broken(log["arm"], share, arm, 3) for arm, share in SHARES.items()}
     whole = np.any([*each.values()], axis=0)
-    given: Any = log
+    given = log
     if parts > 1:
         given = str(tmp_path / "*.parquet")
         for n, rows in enumerate(np.array_split(np.arange(len(log)), parts)):
@@ -57,7 +54,7 @@ def test_first_last_and_stretches_are_those_of_numpy(tmp_path: Path, parts: int)
         assert (row["first_broken"], row["last_broken"]) == ((at[0] + 1, at[-1] + 1) if at.size else (0, 0))
 
 
-def test_arms_that_were_not_on_offer_end_no_stretch() -> None:
+def test_arms_that_were_not_on_offer_end_no_stretch():
     log = pd.DataFrame({"arm": list("bbbbabb"), "offers": ["a,b", "a,b", "b", "b", "a,b", "b", "b"]})
     found = eh.audit.promise(log, arm="arm", shares={"a": 0.5, "b": 0}, available="offers")
     assert (found.rounds_in_violation, found.stretches, found.last_violation) == (1, 1, 2)
@@ -65,11 +62,10 @@ def test_arms_that_were_not_on_offer_end_no_stretch() -> None:
     assert (row["stretches"], row["first_broken"], row["last_broken"]) == (1, 2, 2)
 
 
-def test_the_time_of_each_round_stands_beside_its_number() -> None:
+def test_the_time_of_each_round_stands_beside_its_number():
     log = _log(2_000)
     found = eh.audit.promise(log, arm="arm", shares=SHARES, tolerance=3, times="at")
     first = found.first_violation
-    assert first is not None
     assert found.time_of(first[0]) == log["at"].iloc[first[0] - 1]
     assert found.time_of(0) is None
     row = found.promises.iloc[0]
@@ -78,12 +74,11 @@ def test_the_time_of_each_round_stands_beside_its_number() -> None:
     assert f"({log['at'].iloc[first[0] - 1]:%Y-%m-%d %H:%M})" in found.verdict
     assert list(found.timeline["at"]) == list(log["at"].iloc[found.timeline["round"] - 1])
     ordered = eh.audit.promise(log.sample(frac=1, random_state=1), arm="arm", shares=SHARES, tolerance=3, order="at")
-    assert ordered.times is not None
     assert list(ordered.times) == list(log["at"])
     assert ordered.verdict == found.verdict
 
 
-def test_times_are_times_of_one_table(tmp_path: Path) -> None:
+def test_times_are_times_of_one_table(tmp_path):
     log = _log(30)
     for table, times, words in ((log.assign(at=range(30)), "at", "times"), (log, "when", "when")):
         with pytest.raises(TableError, match=words):
@@ -96,14 +91,14 @@ def test_times_are_times_of_one_table(tmp_path: Path) -> None:
     assert eh.audit.promise(log.assign(at=range(30)), arm="arm", shares=0.1, order="at").times is None
 
 
-def test_a_picture_shows_the_rounds_about_a_short_breach() -> None:
+def test_a_picture_shows_the_rounds_about_a_short_breach():
     log = pd.DataFrame({"arm": ["a"] * 5_000, "at": pd.date_range("2026-01-01", periods=5_000, freq="h")})
     log.loc[1::2, "arm"] = "b"
     log.loc[2_000:2_019, "arm"] = "a"
     log.loc[2_020:2_039, "arm"] = "b"
     found = eh.audit.promise(log, arm="arm", shares={"a": 0.4, "b": 0.5}, tolerance=2, times="at")
     start, end = found.view
-    assert 1 < start < found.first_violation[0] < found.last_violation < end < 2_200  # type: ignore[index]
+    assert 1 < start < found.first_violation[0] < found.last_violation < end < 2_200
     assert set(range(start, end + 1)) <= set(found.timeline["round"])
     axes = eh.plots.plot_audit(found)
     assert axes.get_xlim() == (start - 1, end)
@@ -112,7 +107,7 @@ def test_a_picture_shows_the_rounds_about_a_short_breach() -> None:
     assert any("2026-03-2" in tick.get_text() for tick in axes.get_xticklabels())
 
 
-def test_the_command_gives_times_in_words_json_and_tables(tmp_path: Path) -> None:
+def test_the_command_gives_times_in_words_json_and_tables(tmp_path):
     log = _log(2_000).assign(at=lambda frame: frame["at"].dt.strftime("%Y-%m-%dT%H:%M"))
     log.to_csv(tmp_path / "log.csv", index=False)
     asked = ["audit", tmp_path / "log.csv", "--shares", "a=0.5,b=0.3,c=0.2", "--tolerance", "3", "--times", "at"]
@@ -130,7 +125,7 @@ def test_the_command_gives_times_in_words_json_and_tables(tmp_path: Path) -> Non
     assert body["first_violation_at"] == log["at"][first[0] - 1]
 
 
-def test_a_share_that_changes_is_counted_in_its_own_rounds(tmp_path: Path, monkeypatch: Any) -> None:
+def test_a_share_that_changes_is_counted_in_its_own_rounds(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     log = _log(2_000)
     log.to_csv("log.csv", index=False)
@@ -151,10 +146,10 @@ def test_a_share_that_changes_is_counted_in_its_own_rounds(tmp_path: Path, monke
     assert body["changes"] == [{"round": 801, "at": str(log["at"][800]), "what": "a at least 0.45"}]
     found = eh.audit.promise(log, arm="arm", shares=shares, tolerance=60)
     marks = [line for line in eh.plots.plot_audit(found).lines if line.get_linestyle() == ":"]
-    assert [line.get_xdata()[0] for line in marks] == [801]  # type: ignore[index]
+    assert [line.get_xdata()[0] for line in marks] == [801]
 
 
-def test_a_log_of_one_row_is_one_decision(tmp_path: Path) -> None:
+def test_a_log_of_one_row_is_one_decision(tmp_path):
     (tmp_path / "log.csv").write_text("arm\na\n")
     said = " ".join(call("audit", str(tmp_path / "log.csv"), "--shares", "a=0.5,b=0.1").stdout.split())
     assert ": 1 decision " in said
@@ -175,10 +170,9 @@ LOG = pd.DataFrame(
 )
 
 
-def test_what_is_due_by_a_time_is_that_of_pandas() -> None:
-    given: Any = {"arm": "arm", "shares": OWED, "times": "at"}
+def test_what_is_due_by_a_time_is_that_of_pandas():
+    given = {"arm": "arm", "shares": OWED, "times": "at"}
     found = eh.audit.promise(LOG, tolerance=2, by="2026-11-21T00:00+01:00", **given).outlook
-    assert found is not None
     rest = len(pd.date_range(LOG["at"].iloc[-1], "2026-11-20T23:00", freq="1h", inclusive="right"))
     assert (found.by, found.rest, found.kept) == (datetime(2026, 11, 20, 23), rest, True)
     plays = LOG["arm"].value_counts()
@@ -189,7 +183,6 @@ def test_what_is_due_by_a_time_is_that_of_pandas() -> None:
     assert "as fast as so far" in found.verdict
     given |= {"windows": {"a": 9}, "by": "2026-11-21"}
     windowed = eh.audit.promise(LOG, **given).outlook
-    assert windowed is not None
     assert windowed.verdict.endswith("; this leaves out windows, which hold for any rounds in a row")
     with pytest.raises(ArgumentError, match=r"by: expected None without shares or caps, got .*; a window holds"):
         eh.audit.promise(LOG, **given | {"shares": None})
@@ -206,50 +199,46 @@ def test_what_is_due_by_a_time_is_that_of_pandas() -> None:
         (7, 100, "14", "Asia/Tokyo"),
     ],
 )
-def test_of_dates_come_the_rows_of_the_days_after_the_last(days: int, a_day: int, last: str, zone: Any) -> None:
+def test_of_dates_come_the_rows_of_the_days_after_the_last(days, a_day, last, zone):
     dates = pd.date_range("2026-12-01", periods=days)
     log = pd.DataFrame({"arm": "a", "at": dates.repeat(a_day).tz_localize(zone), "cost": 0.25})
-    given: Any = {"arm": "arm", "shares": {"a": 0.5, "b": 0}, "times": "at", "by": f"2026-12-{last}"}
+    given = {"arm": "arm", "shares": {"a": 0.5, "b": 0}, "times": "at", "by": f"2026-12-{last}"}
     to_come = pd.date_range(dates[-1], given["by"], inclusive="right")
     rows = len(to_come) * a_day + (a_day if zone else 0)  # a day of Tokyo begins in the day before
     found = eh.audit.promise(log, **given).outlook
-    assert found is not None
     assert found.rest == rows
     weighed = eh.audit.promise(log, **given, weight="cost").outlook
-    assert weighed is not None
     assert weighed.rest == Fraction(rows, 4)
 
 
-def test_a_log_that_does_not_say_how_fast_rounds_come_is_refused_with_this_reason() -> None:
+def test_a_log_that_does_not_say_how_fast_rounds_come_is_refused_with_this_reason():
     log = LOG.assign(at=pd.Timestamp("2026-12-01T06:00:01"))
     with pytest.raises(ArgumentError, match=r"by: expected the number of all rounds, as the log has one time, 2026"):
         eh.audit.promise(log, arm="arm", shares=OWED, times="at", by="2026-12-03")
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_it_can_be_kept_where_some_rounds_to_come_keep_it(seed: int) -> None:
+def test_it_can_be_kept_where_some_rounds_to_come_keep_it(seed):
     draw = np.random.default_rng(seed)
     log = pd.DataFrame({"arm": draw.choice(list("abc"), size=6)})
-    shares: Any = {"a": Fraction(int(draw.integers(0, 6)), 10), ("b", "c"): Fraction(int(draw.integers(0, 5)), 10)}
+    shares = {"a": Fraction(int(draw.integers(0, 6)), 10), ("b", "c"): Fraction(int(draw.integers(0, 5)), 10)}
     caps = {"b": Fraction(int(draw.integers(1, 10)), 10)}
     promise = eh.audit.promise(log, arm="arm", shares={**shares, "b": 0, "c": 0}, caps=caps, by=10)
     had, rest = log["arm"].value_counts().reindex(list("abc"), fill_value=0), promise.rounds
 
-    def keeps(more: tuple[str, ...]) -> bool:
+    def keeps(more):
         n = had + pd.Series(more).value_counts().reindex(list("abc"), fill_value=0)
         floors = n["a"] >= floor(10 * shares["a"]) and n["b"] + n["c"] >= floor(10 * shares["b", "c"])
         return bool(floors and n["b"] <= ceil(10 * caps["b"]))
 
     assert rest == 6
-    assert promise.outlook is not None
     assert promise.outlook.kept == any(map(keeps, product("abc", repeat=4)))
 
 
-def test_weights_are_due_exactly() -> None:
+def test_weights_are_due_exactly():
     found = eh.audit.promise(LOG, arm="arm", shares=OWED, tolerance=1.5, weight="cost", by=1000).outlook
     cents = (LOG["cost"] * 100).round().astype(int)
     had = cents.groupby(LOG["arm"]).sum()
-    assert found is not None
     assert found.rest == Fraction(100_000 - int(cents.sum()), 100)
     due = [(int(share * 100_000) - 150 - had[arm]) / 100 for arm, share in (("a", 0.5), ("b", 0.25))]
     assert found.due["due"].tolist() == due
@@ -267,15 +256,13 @@ def test_weights_are_due_exactly() -> None:
         {"by": 300, "shares": {1: OWED, 9: OWED}},
     ],
 )
-def test_an_end_that_says_nothing_is_refused(given: Any) -> None:
+def test_an_end_that_says_nothing_is_refused(given):
     log = LOG.assign(offers=["a,b,c"] * 239 + [LOG["arm"].iloc[-1]])
     with pytest.raises(ArgumentError, match=r"^(by|order|times)"):
         eh.audit.promise(log, arm="arm", **{"shares": OWED} | given)
 
 
-def test_the_shell_counts_the_rows_of_a_period_and_says_whether_it_can_be_kept(
-    tmp_path: Path, monkeypatch: Any
-) -> None:
+def test_the_shell_counts_the_rows_of_a_period_and_says_whether_it_can_be_kept(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     LOG.to_csv("log.csv", index=False)
     asked = ["log.csv", "--shares", "a=0.5,b=0.25", "--times", "at", "--since", "2026-11-03", "--until", "2026-11-04"]

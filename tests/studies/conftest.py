@@ -1,6 +1,7 @@
 """Stores of every kind, each empty."""
 
 import itertools
+from unittest.mock import patch
 
 import pytest
 from sqlalchemy import create_engine, text
@@ -17,19 +18,12 @@ NUMBERS = itertools.count()
 
 
 @pytest.fixture(autouse=True)
-def closed_stores(monkeypatch):
+def closed_stores():
     """Close every store that a test opened."""
-    made = []
-    begin = Store.__init__
-
-    def begun(self, engine):
-        begin(self, engine)
-        made.append(self)
-
-    monkeypatch.setattr(Store, "__init__", begun)
-    yield
-    for store in made:
-        store.close()
+    with patch.object(Store, "__init__", autospec=True, side_effect=Store.__init__) as begun:
+        yield
+    for call in begun.call_args_list:
+        call.args[0].close()
 
 
 @pytest.fixture(scope="session")
@@ -130,9 +124,10 @@ class Scripted:
         return Decision(self.round, self.round, self.arms[index], index, None, "as it was told", reason_code)
 
     def tell(self, decision, reward):
-        if decision not in self.open:
+        number = getattr(decision, "id", decision)
+        if number not in self.open:
             raise ArgumentError("closed")
-        self.open.remove(decision)
+        self.open.remove(number)
 
     def forget(self, decision):
         self.tell(decision, 0.0)

@@ -29,11 +29,8 @@ from evenhand.studies.export import bandit_frame
 from evenhand.studies.files import flat, read_csv
 from evenhand.studies.log.codec import as_decided
 
-POLICIES = [
-    entry.name
-    for entry in (*registry.entries("policy"), *registry.entries("part"))
-    if hasattr(entry.cls, "ask") and hasattr(entry.cls, "tell")
-]
+KNOWN = (*registry.entries("policy"), *registry.entries("part"))
+POLICIES = [entry.name for entry in KNOWN if hasattr(entry.cls, "ask") and hasattr(entry.cls, "tell")]
 
 
 def parameters(name, method):

@@ -42,14 +42,11 @@ def test_no_command_shows_the_password_of_a_store(address, tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     people = tmp_path / "people.csv"
     people.write_text("id,x,y\n" + "".join(f"p{i},{i},{i % 7}\n" for i in range(30)))
-    told = [
-        printed("new", address, "--name", "ads", *NEW),
-        printed("new", address, "--name", "ads", *NEW),
-        printed("new", address, "--name", "other", *NEW, "--json"),
-        printed("audit-pairs", people, "--store", address, "--features", "x", "--reward", "y"),
-        printed("report", address, "--out", tmp_path / "report.html", "--study", "ads"),
-        (tmp_path / "report.html").read_text(),
-    ]
+    new = "new", address, *NEW, "--name"
+    pairs = "audit-pairs", people, "--store", address, "--features", "x", "--reward", "y"
+    report = "report", address, "--out", tmp_path / "report.html", "--study", "ads"
+    told = [printed(*words) for words in ((*new, "ads"), (*new, "ads"), (*new, "other", "--json"), pairs, report)]
+    told.append((tmp_path / "report.html").read_text())
     for name in ("studies", "verify", "show", "ask", "snapshot", "keys", "erase", "export", "report", "choose"):
         told += [printed(name, address), printed(name, address, "--study", "ads"), printed(name, address, "--json")]
     told += [printed(*words) for name in COMMANDS for words in ((name, address), (name, address, address, address))]

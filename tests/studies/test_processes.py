@@ -28,8 +28,8 @@ def both_have_decided(journals, least):
     return all(decisions) and sum(decisions) >= least
 
 
-def start(place, conversations, journal):
-    process = nursery().Process(target=work, args=(place, conversations, str(journal)))
+def start(target, *given):
+    process = nursery().Process(target=target, args=given)
     process.start()
     return process
 
@@ -65,7 +65,7 @@ def test_four_processes_on_one_study(shared, tmp_path):
     policy = eh.quotas.FairLearn(eh.learners.Thompson(seed=2), SHARES, seed=1)
     Study.create(shared, policy, name="ads").close()
     journals = [tmp_path / f"journal{n}" for n in range(4)]
-    workers = [start(shared, CONVERSATIONS // 4, journal) for journal in journals]
+    workers = [start(work, shared, CONVERSATIONS // 4, str(journal)) for journal in journals]
     for worker in workers:
         worker.join(PATIENCE)
         assert worker.exitcode == 0
@@ -78,7 +78,7 @@ def test_killed_at_any_moment_nothing_is_lost(shared, tmp_path):
     journals = []
     for kill in range(KILLS):
         now = [tmp_path / f"journal{kill}-{n}" for n in range(2)]
-        workers = [start(shared, -1, journal) for journal in now]
+        workers = [start(work, shared, -1, str(journal)) for journal in now]
         decisions = chance.randrange(2, 60)
         until(functools.partial(both_have_decided, now, decisions), 0.001)
         for worker in workers:
@@ -97,9 +97,7 @@ def create(place, name):
 
 
 def test_several_processes_make_one_store(shared):
-    workers = [nursery().Process(target=create, args=(shared, f"study{n}")) for n in range(4)]
-    for worker in workers:
-        worker.start()
+    workers = [start(create, shared, f"study{n}") for n in range(4)]
     for worker in workers:
         worker.join(PATIENCE)
         assert worker.exitcode == 0
@@ -161,9 +159,7 @@ def test_a_promoted_standby_has_all_that_was_acknowledged(tmp_path):
         primary.run("CREATE DATABASE ads")
         place = f"postgresql://postgres@/ads?host={primary.home}&host={standby.home}&target_session_attrs=read-write"
         Study.create(place, eh.quotas.DeadlineLearn(eh.learners.UCB1(), SHARES, seed=1), name="ads").close()
-        processes = [nursery().Process(target=work_on, args=(place, str(journal))) for journal in journals]
-        for process in processes:
-            process.start()
+        processes = [start(work_on, place, str(journal)) for journal in journals]
         try:
             wait_for_lines(journals, 60, processes)
             primary.kill()

@@ -166,15 +166,12 @@ def test_similarity_draws_nobody_one_or_several(select):
     twin = compared(study, statistics)
     asks = [event for event in study.log.events() if event.kind == "ask"]
     sizes = [len(event.decision["arm"]) for event in asks] if select == "many" else []
-    assert sum(twin["counts"]) == (sum(sizes) if select == "many" else statistics.rounds - nobody(study))
+    drawn = sum(event.decision["index"] >= 0 for event in asks)
+    assert sum(twin["counts"]) == (sum(sizes) if select == "many" else drawn)
     assert select == "one" or max(sizes) > 1
     assert statistics.worst is statistics.owed is statistics.kept is statistics.first_violation is None
     assert {moment.counts.size for moment in statistics.moments} == {len(statistics.labels)}
     assert [moment.round for moment in statistics.moments] == list(range(1, 31))
-
-
-def nobody(study):
-    return sum(event.kind == "ask" and event.decision["index"] < 0 for event in study.log.events())
 
 
 @pytest.mark.parametrize(

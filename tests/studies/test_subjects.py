@@ -47,12 +47,9 @@ def subjects(study):
 
 def traces(data):
     """Return what raw bytes still say of the subject."""
-    sought = {
-        "name": NAME.encode(),
-        "key": KEY.encode(),
-        **{f"text {value}": repr(value).encode() for value in SHOWN},
-        **{f"double {value}": struct.pack("<d", value) for value in SHOWN},
-    }
+    sought = {"name": NAME.encode(), "key": KEY.encode()}
+    sought |= {f"text {value}": repr(value).encode() for value in SHOWN}
+    sought |= {f"double {value}": struct.pack("<d", value) for value in SHOWN}
     return {name for name, value in sought.items() if value in data}
 
 

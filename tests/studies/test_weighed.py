@@ -1,12 +1,8 @@
 """Shares of tokens in studies: weights told late, replayed, verified and audited."""
 
-from __future__ import annotations
-
 import sqlite3
 from decimal import Decimal
 from fractions import Fraction
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,12 +19,12 @@ from tests.cli.shell import call
 SHARES = {"A": "1/4", "B": "1/5", "C": 0}
 
 
-def study_of(in_flight: int | None, place: Any = ":memory:", largest: Any = 4000, **more: Any) -> Study:
+def study_of(in_flight, place=":memory:", largest=4000, **more):
     owed = eh.Promise(SHARES, 12_000, weight="tokens", largest=largest, in_flight=in_flight)
     return Study.create(place, DeadlineLearn(UCB1(), owed, seed=1), name="calls", **more)
 
 
-def talk(study: Study, in_flight: int, rounds: int, seed: int = 7) -> list[Any]:
+def talk(study, in_flight, rounds, seed=7):
     """Ask through two openings, tell weights late and in any order, forget some; return what is still open."""
     random, waiting, studies = np.random.default_rng(seed), [], (study, Study.open(study.store))
     for number in range(rounds):
@@ -42,7 +38,7 @@ def talk(study: Study, in_flight: int, rounds: int, seed: int = 7) -> list[Any]:
     return waiting
 
 
-def expected(study: Study) -> tuple[Fraction, str, int]:
+def expected(study):
     """Return the largest r W - W_i in the order of decisions, the arm and the round, with what is open at its worst."""
     worst, sums = (Fraction(0), "A", 0), {(one, arm): 0 for one in "AB" for arm in "AB*"}
     for round in range(1, study.statistics().rounds + 1):
@@ -58,7 +54,7 @@ def expected(study: Study) -> tuple[Fraction, str, int]:
 
 
 @pytest.mark.parametrize("in_flight", [0, 3])
-def test_verification_counts_weights_that_come_late_and_what_is_open_at_its_worst(in_flight: int) -> None:
+def test_verification_counts_weights_that_come_late_and_what_is_open_at_its_worst(in_flight):
     study = study_of(in_flight)
     waiting = talk(study, in_flight, 60)
     assert bool(waiting) == bool(in_flight)
@@ -77,7 +73,7 @@ def test_verification_counts_weights_that_come_late_and_what_is_open_at_its_wors
     assert study.verify(since=mark).since == found.entries
 
 
-def test_a_report_in_another_spelling_is_the_same_and_another_weight_is_not() -> None:
+def test_a_report_in_another_spelling_is_the_same_and_another_weight_is_not():
     study = study_of(1, largest="4000.00")
     study.ask()
     said = [study.tell(1, 1.0, weight=one) for one in (12.5, "12.50", Decimal("12.5"))]
@@ -95,9 +91,7 @@ def test_a_report_in_another_spelling_is_the_same_and_another_weight_is_not() ->
     assert known.ask(key="k", weight=901, sticky=True) == first
 
 
-def test_what_is_open_stops_the_next_ask_also_after_reopening_and_is_named_with_its_time(
-    tmp_path: Path, clock: Any
-) -> None:
+def test_what_is_open_stops_the_next_ask_also_after_reopening_and_is_named_with_its_time(tmp_path, clock):
     with study_of(1, tmp_path / "calls.evenhand", expire_after="1h") as study:
         study.ask(count=2)
     with Study.open(tmp_path / "calls.evenhand") as study:
@@ -114,7 +108,7 @@ def test_what_is_open_stops_the_next_ask_also_after_reopening_and_is_named_with_
         study_of(1, expire_after="1h", expire_reward=0)
 
 
-def test_the_state_of_a_study_says_weights_in_their_unit() -> None:
+def test_the_state_of_a_study_says_weights_in_their_unit():
     study = study_of(3)
     talk(study, 3, 40)
     state, frame = summarize(study), study.frame()
@@ -126,9 +120,7 @@ def test_the_state_of_a_study_says_weights_in_their_unit() -> None:
 
 
 @pytest.mark.parametrize(("in_flight", "name"), [(None, "log.csv"), (0, "log.parquet"), (3, "log.csv")])
-def test_verify_audit_of_the_export_and_a_sum_in_sql_give_the_same_whole_number(
-    in_flight: int | None, name: str, tmp_path: Path
-) -> None:
+def test_verify_audit_of_the_export_and_a_sum_in_sql_give_the_same_whole_number(in_flight, name, tmp_path):
     place, random = tmp_path / "calls.evenhand", np.random.default_rng(3)
     with study_of(in_flight, place) as study:
         for _ in range(60 if in_flight is None else 0):
@@ -157,7 +149,7 @@ def test_verify_audit_of_the_export_and_a_sum_in_sql_give_the_same_whole_number(
     assert verified.worst_round == audited.worst_round
 
 
-def test_a_person_who_is_erased_leaves_the_weight() -> None:
+def test_a_person_who_is_erased_leaves_the_weight():
     study = study_of(None)
     for number in range(8):
         study.tell(study.ask(weight=number * 100, subject=f"user {number % 2}"), 1.0)
