@@ -68,12 +68,7 @@ def check(finding, behind, tolerance):
 
 
 def audited(given, tolerance, **asked):
-    owed = {
-        "shares": SHARES,
-        "tolerance": float(tolerance),
-        "caps": CAPS,
-        "cap_tolerance": float(AHEAD),
-    }
+    owed = {"shares": SHARES, "tolerance": float(tolerance), "caps": CAPS, "cap_tolerance": float(AHEAD)}
     return eh.audit.promise(given, arm="arm", weight="cost", **owed, **asked)
 
 

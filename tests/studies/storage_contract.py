@@ -4,6 +4,7 @@ whole            a block that raises leaves nothing behind
 kept             what a block wrote is there when the place is opened again, and a closed storage reconnects
 one state        a reader sees one state while others write, and holds no writer up
 refusals         what the database refuses is a StoreError, and the next block works
+tables           every table is there
 same decisions   a study decides as it does in memory, and goes on after it is opened again
 threads          threads with one storage and with their own take every round once, and the log verifies
 """
@@ -16,11 +17,11 @@ from contextlib import ExitStack, closing, suppress
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, insert, select, text
+from sqlalchemy import Connection, insert, inspect, select, text
 
 from evenhand.errors import StoreError
 from evenhand.quotas import FairUCB
-from evenhand.studies.store.schema import KEYS
+from evenhand.studies.store.schema import KEYS, METADATA
 from evenhand.studies.store.storage import Storage
 from evenhand.studies.store.store import Store
 from evenhand.studies.study import Study
@@ -108,6 +109,12 @@ def _refusals(opened: Opener, name: str) -> None:
         assert _keys(storage) == ["next"], "the block after a refusal did not work"
 
 
+def _tables(opened: Opener, name: str) -> None:
+    with closing(opened(name)) as storage, storage.reading() as connection:
+        missing = METADATA.tables.keys() - set(inspect(connection).get_table_names())
+        assert not missing, f"the tables {sorted(missing)} are missing"
+
+
 def _policy() -> FairUCB:
     return FairUCB({"a": 0.2, "b": 0.3}, seed=1)
 
@@ -155,6 +162,7 @@ CHECKS: dict[str, Callable[[Opener, str], None]] = {
     "kept": _kept,
     "one state": _one_state,
     "refusals": _refusals,
+    "tables": _tables,
     "same decisions": _same_decisions,
     "threads": _threads,
 }

@@ -1,6 +1,7 @@
 """Damaged stores, changed rows and indexes that lead astray are found by `verify`, and stop one person at most."""
 
 import random
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -52,10 +53,8 @@ def verified(path):
         study = Study.open(path, "ads")
     except EvenhandError:
         return False
-    try:
+    with closing(study.store):
         return study.verify().ok
-    finally:
-        study.store.close()
 
 
 def test_a_flipped_bit_is_found_wherever_it_changes_what_is_read(sound, tmp_path):

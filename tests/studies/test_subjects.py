@@ -68,8 +68,7 @@ def test_contexts_of_a_subject_are_kept_encrypted_and_read_as_ever(shared):
         keys = connection.scalars(select(EVENTS.c.key).where(EVENTS.c.key.is_not(None))).all()
     assert not traces("".join(stored).encode())
     assert not traces("".join(keys).encode())
-    assert study.verify().ok
-    assert study.verify().notes == ()
+    assert (study.verify().ok, study.verify().notes) == (True, ())
     again = Study.open(study.store, "ads")
     assert again.policy.ask([SHOWN, SHOWN]) == study.policy.ask([SHOWN, SHOWN])
 
@@ -115,8 +114,7 @@ def test_what_is_left_is_verified_and_no_more_is_claimed(shared):
     for _ in range(3):
         study.tell(study.ask(np.random.default_rng(1).random((2, 2))), 1.0)
     later = study.verify()
-    assert later.ok
-    assert later.replayed == after.replayed + 6
+    assert (later.ok, later.replayed) == (True, after.replayed + 6)
     assert study.verify(since=later).ok
     assert study.verify(known=before.digest).ok
 

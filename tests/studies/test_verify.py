@@ -239,8 +239,7 @@ def test_a_broken_promise_is_reported_with_its_first_round_and_arm_after_a_mark_
 
 def test_a_promise_at_the_horizon_is_judged_there():
     study = Study.create(":memory:", eh.quotas.HorizonFairUCB(SHARES, horizon=10))
-    for _ in range(9):
-        study.ask()
+    study.ask(count=9)
     finding = study.verify()
     assert (finding.ok, finding.promise, finding.promise_kept) == (True, "at the horizon", None)
     study.ask()
