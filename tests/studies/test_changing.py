@@ -121,7 +121,9 @@ def test_slates_are_logged_told_and_told_again():
     with pytest.raises(ClosedTicketError):
         study.tell(late, [1.0, 0.0])
     statistics = study.statistics()
-    assert (statistics.rounds, statistics.counts.sum(), statistics.rewards.sum()) == (2, 4, 1)
+    assert (statistics.rounds, statistics.counts.sum()) == (2, 4)
+    assert statistics.rewarded.tolist() == [index in decision.indexes for index in range(4)]
+    assert statistics.rewards.tolist() == [index == decision.indexes[0] for index in range(4)]
     table = study.frame()
     assert [tuple(arms) for arms in table["arms"]] == [decision.arms, late.arms]
     assert table["reward"].tolist() == [[1.0, 0.0], None]
