@@ -86,6 +86,14 @@ def test_a_baseline_is_found_by_its_name_and_offered_to_nobody():
     with pytest.raises(RegistryError, match="--policy: no policy is named 'zzz'; the policies are: ") as refusal:
         find_policy("zzz")
     assert "quotas/lfg" not in str(refusal.value)
+    assert find_policy("epsilon-greedy").name == "learners/epsilon-greedy"  # sampling's is a baseline
+
+
+def test_a_short_name_of_several_policies_is_refused(scratch_registry):
+    registry.register("mine/ucb1")(type("Mine", (), {}))
+    with pytest.raises(RegistryError, match="--policy: 'ucb1' may be learners/ucb1 or mine/ucb1; say which"):
+        find_policy("ucb1")
+    assert find_policy("ucb1", learner=True).name == "learners/ucb1"
 
 
 def test_a_module_that_is_not_there_is_named(own, monkeypatch):
