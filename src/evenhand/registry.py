@@ -129,7 +129,8 @@ def _source(cls: type) -> tuple[str, str]:
     """Return the file of a class, or its module where that has none, and its name there: a script is a module of two
     names."""
     module = sys.modules.get(cls.__module__)
-    return getattr(module, "__file__", None) or cls.__module__, cls.__qualname__
+    file = None if module is None else vars(module).get("__file__")
+    return file or cls.__module__, cls.__qualname__
 
 
 def _import_built_in(name: str) -> None:

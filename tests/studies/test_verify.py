@@ -252,6 +252,9 @@ class Stingy:
     def tell(self, decision, reward):
         pass
 
+    def forget(self, decision):
+        pass
+
     def snapshot(self):
         return {"round": self.round, "until": self.until}
 
