@@ -187,10 +187,11 @@ def _application(store: Store, settings: dict[str, Any]) -> Starlette:
 def options(level: str) -> dict[str, Any]:
     """Return how uvicorn serves the application."""
     from evenhand.service.logs import uvicorn_logging
+    from evenhand.service.middleware import HEAD
 
     return {
         "http": "h11",  # httptools parses pipelined requests ahead without bound: a flood takes gigabytes
-        "h11_max_incomplete_event_size": 2**16,
+        "h11_max_incomplete_event_size": HEAD,
         "limit_concurrency": CONNECTIONS,
         "timeout_keep_alive": 20,
         "ws": "none",
