@@ -1,5 +1,6 @@
 """Policies of one's own are known to every command, once the environment names their module."""
 
+import importlib
 import os
 import subprocess
 import sys
@@ -77,6 +78,31 @@ def test_a_study_of_it_opens_in_a_process_that_did_not_import_it(own, tmp_path, 
         assert again.ask().id == 2
 
 
+TAKE = """
+import evenhand as eh
+from evenhand import registry
+for name in ("quotas/fair-ucb", "quotas/promise", "sampling/label-queue", 1, "", None, []):
+    try:
+        eh.register(name)(type("FairUCB", (), {}))
+    except eh.errors.RegistryError as error:
+        print(error)
+assert eh.quotas.FairUCB is registry.get("quotas/fair-ucb").cls
+"""
+
+
+def test_a_name_is_taken_by_evenhand_before_it_is_loaded_and_by_classes_of_other_files(own):
+    done = subprocess.run([sys.executable, "-c", TAKE], capture_output=True, text=True, check=True)
+    said = [line.partition(" is registered already, by evenhand.")[2] for line in done.stdout.splitlines()]
+    assert [by.split(";")[0].split(".")[-1] for by in said] == ["FairUCB", "Promise", "LabelQueue", "", "", "", ""]
+    assert done.stdout.count('name: expected a text such as "mine/always-first", got ') == 4
+    first = registry.get("mine/always-first").cls
+    sys.modules.pop("my_policies")
+    again = importlib.import_module("my_policies").First  # its module ran anew
+    assert first is not registry.get("mine/always-first").cls is again
+    with pytest.raises(RegistryError, match=r"registered already, by my_policies\.First; choose another name"):
+        exec(MODULE, {"__name__": "elsewhere"})
+
+
 def test_a_baseline_is_found_by_its_name_and_offered_to_nobody():
     assert registry.get("quotas/lfg", "policy").baseline
     assert not registry.get("quotas/fair-ucb").baseline
@@ -86,6 +112,14 @@ def test_a_baseline_is_found_by_its_name_and_offered_to_nobody():
     with pytest.raises(RegistryError, match="--policy: no policy is named 'zzz'; the policies are: ") as refusal:
         find_policy("zzz")
     assert "quotas/lfg" not in str(refusal.value)
+    assert find_policy("epsilon-greedy").name == "learners/epsilon-greedy"  # sampling's is a baseline
+
+
+def test_a_short_name_of_several_policies_is_refused(scratch_registry):
+    registry.register("mine/ucb1")(type("Mine", (), {}))
+    with pytest.raises(RegistryError, match="--policy: 'ucb1' may be learners/ucb1 or mine/ucb1; say which"):
+        find_policy("ucb1")
+    assert find_policy("ucb1", learner=True).name == "learners/ucb1"
 
 
 def test_a_module_that_is_not_there_is_named(own, monkeypatch):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from evenhand.errors import MissingExtraError, RegistryError, nearest
+from evenhand.errors import MissingExtraError, RegistryError, expected, nearest
 
 Kind = Literal["policy", "world", "part"]
 """A part is neither: it is registered to be saved with what holds it."""
@@ -54,13 +54,18 @@ def register(name: str, kind: Kind = "policy", *, baseline: bool = False) -> Cal
     Raises
     ------
     RegistryError
-        If the name is taken by another class.
+        If the name is no text, or is taken by another class; a class whose module runs again may have its name anew.
     """
+    if not isinstance(name, str) or not name:
+        raise RegistryError(expected("name", 'a text such as "mine/always-first"', name))
 
     def enter(cls: _T) -> _T:
+        if name not in _entries and not cls.__module__.startswith("evenhand."):
+            _import_built_in(name)
         taken = _entries.get(name)
-        if taken is not None and taken.cls.__qualname__ != cls.__qualname__:
-            raise RegistryError(f"{name!r} is registered already, by {taken.cls.__qualname__}; choose another name")
+        if taken is not None and _source(taken.cls) != _source(cls):
+            by = f"{taken.cls.__module__}.{taken.cls.__qualname__}"
+            raise RegistryError(f"{name!r} is registered already, by {by}; choose another name")
         _entries[name] = RegistryEntry(name, kind, cls, baseline)
         cls._registered_name = name  # type: ignore[attr-defined]
         return cls
@@ -71,10 +76,8 @@ def register(name: str, kind: Kind = "policy", *, baseline: bool = False) -> Cal
 def entries(kind: Kind | None = None, prefix: str = "") -> list[RegistryEntry]:
     """Return what is registered, sorted by name; `kind` and the name's beginning narrow it."""
     _import_all()
-    expected = ("policy", "world") if kind is None else (kind,)
-    return sorted(
-        (e for e in _entries.values() if e.kind in expected and e.name.startswith(prefix)), key=lambda e: e.name
-    )
+    kinds = ("policy", "world") if kind is None else (kind,)
+    return sorted((e for e in _entries.values() if e.kind in kinds and e.name.startswith(prefix)), key=lambda e: e.name)
 
 
 def get(name: str, kind: Kind | None = None) -> RegistryEntry:
@@ -85,14 +88,8 @@ def get(name: str, kind: Kind | None = None) -> RegistryEntry:
     RegistryError
         If there is none; the message lists the nearest names.
     """
-    home = name.partition("/")[0]
-    if name not in _entries and home in HOMES:
-        package = importlib.import_module(f"evenhand.{home}")
-        for file in Path(package.__path__[0]).glob("*.py"):  # the module that registers it, and no other
-            if f'@register("{name}"' in file.read_text(encoding="utf-8"):
-                importlib.import_module(f"evenhand.{home}.{file.stem}")
-        if name not in _entries:
-            _import_home(home)
+    if name not in _entries:
+        _import_built_in(name)
     if name not in _entries:
         _import_all()
     found = _entries.get(name)
@@ -126,6 +123,24 @@ def own_modules() -> list[str]:
         except ImportError as error:
             raise RegistryError(f"{OWN}: the module {module!r} cannot be imported: {error}") from error
     return modules
+
+
+def _source(cls: type) -> tuple[str, str]:
+    """Return the file of a class, or its module where that has none, and its name there: a script is a module of two
+    names."""
+    module = sys.modules.get(cls.__module__)
+    file = None if module is None else vars(module).get("__file__")
+    return file or cls.__module__, cls.__qualname__
+
+
+def _import_built_in(name: str) -> None:
+    """Import the module of evenhand that registers a name, if there is one, and no other."""
+    home, root = name.partition("/")[0], Path(__file__).parent
+    for folder in (root / home, root) if home in HOMES else ():  # most stand at home, which is read quickly
+        for file in folder.rglob("*.py"):
+            if f'@register("{name}"' in file.read_text(encoding="utf-8"):
+                importlib.import_module(".".join(("evenhand", *file.relative_to(root).with_suffix("").parts)))
+                return
 
 
 def _import_all() -> None:

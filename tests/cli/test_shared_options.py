@@ -41,13 +41,14 @@ def test_commands_that_change_a_store_or_write_files_say_so_as_json(tmp_path):
     refused(ArgumentError, "--json: expected a file as --out", "export", store, "--out", "-", "--json")
 
 
-def test_an_audit_of_pairs_ends_with_json(tmp_path):
+def test_an_audit_of_pairs_prints_its_questions_beside_its_json(tmp_path):
     people = tmp_path / "people.csv"
     people.write_text("age,pay\n1,0\n2,1\n3,0\n4,1\n5,1\n")
     arguments = ["audit-pairs", people, "--features", "age", "--reward", "pay", "--seed", "1", "--json"]
     state = tmp_path / "pairs.eh"
-    said = answer(*arguments, "--state", state, stdin="q\n").splitlines()
-    assert json.loads(said[-1]) == {"questions": 1, "answers": 0, "state": str(state), "caveat": None}
+    done = call(*arguments, "--state", state, stdin="a\nq\n")
+    assert json.loads(done.stdout) == {"questions": 2, "answers": 1, "state": str(state), "caveat": None}
+    assert done.stderr.count("Their chances differ by ") == 2
     store = tmp_path / "s.evenhand"
     begun = json.loads(answer(*arguments, "--store", store))
     (link,) = begun.pop("links")

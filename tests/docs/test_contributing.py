@@ -5,11 +5,13 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 import evenhand as eh
+from tests.cli.shell import answer
 
 ROOT = Path(__file__).parents[2]
 BLOCKS = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -59,7 +61,7 @@ def test_no_test_that_walks_the_policies_breaks(copy):
     assert "passed" in done.stdout
 
 
-def test_a_policy_without_kernels_keeps_it_too(scratch_registry):
+def test_a_policy_without_kernels_keeps_it_too_and_studies_know_it(scratch_registry, tmp_path):
     code = next(block for block in BLOCKS.findall((ROOT / "CONTRIBUTING.md").read_text()) if "class Alternate" in block)
     names = {"__name__": __name__}
     exec(code, names)
@@ -68,3 +70,10 @@ def test_a_policy_without_kernels_keeps_it_too(scratch_registry):
     assert [name for name, skipped in checks.items() if not skipped] == [
         *("same seed", "save and load", "tickets", "bad input", "threads")
     ]
+    place = tmp_path / "alternate.evenhand"
+    assert "On offer are 2 arms: a, b.\nnext:" in answer("new", place, "-p", "broken", "--expire-after", "1s")
+    with eh.Study.open(place) as study:
+        assert (study.forget(study.ask()), study.ask().arm) == ("forgotten", "a")
+        time.sleep(1.1)
+        assert study.ask().arm == "b"
+        assert study.open_tickets == [3]

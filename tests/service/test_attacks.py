@@ -206,3 +206,11 @@ def test_a_request_names_its_host_once(served, hosts, version, expected):
     with connected(served.url) as one:
         one.sendall(b"\r\n".join(lines))
         assert status(answers(one)) == expected
+
+
+@pytest.mark.parametrize(("size", "expected"), [(2**16, 200), (2**16 + 1, 400), (200_000, 400)])
+def test_a_head_that_comes_at_once_is_bounded_too(served, size, expected):
+    begun = b"GET /livez?a=b HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX: "
+    with connected(served.url) as one:
+        one.sendall(begun + b"x" * (size - len(begun) - 4) + b"\r\n\r\n")
+        assert status(answers(one)) == expected

@@ -13,6 +13,7 @@ from tests.service.conftest import Served
 
 JSON = {"Content-Type": "application/json"}
 SAID = {"name", "message", "repeatable"}
+PARTS = {"argument", "expected", "got", "hint"}
 
 
 @pytest.fixture(scope="module")
@@ -204,7 +205,12 @@ def test_a_header_that_can_be_there_once_is_refused_twice(one, name):
 def test_what_cannot_be_read_is_refused(one, path, status):
     answer = one.send("read", "GET", "/studies/ads" + path)
     assert answer.status_code == status
-    assert set(answer.json()["error"]) == SAID
+    assert set(answer.json()["error"]) == (SAID | PARTS if status == 422 else SAID)
+
+
+def test_a_field_that_a_row_of_a_batch_does_not_take_is_refused_with_those_it_takes(one):
+    said = one.ask(json={"batch": [{}, {"available": ["a"], "bogus": 1}]}).json()["error"]
+    assert (said["argument"], said["expected"].split(", ")[0], said["got"]) == ("batch[1]", "contexts", "bogus")
 
 
 def test_a_store_that_is_gone_is_503(one, monkeypatch):

@@ -226,10 +226,11 @@ def test_a_port_that_is_taken_is_refused(tmp_path):
     [
         ({"port": 70_000}, "port: expected"),
         ({"host": "no such host"}, "host: expected an address of this machine"),
+        ({"host": "192.0.2.1"}, "host: expected an address of this machine"),
         ({"workers": 0}, "workers: expected a whole number >= 1"),
         ({"workers": 2}, "workers: expected 1, since a store in memory serves one process, got 2"),
     ],
-    ids=["port", "host", "workers", "memory"],
+    ids=["port", "host", "elsewhere", "workers", "memory"],
 )
 def test_where_nobody_can_listen_is_refused(settings, said):
     with pytest.raises(ArgumentError, match=said):

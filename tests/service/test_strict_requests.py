@@ -7,6 +7,7 @@ import json
 import pytest
 
 from evenhand.service.app import ENDPOINTS
+from evenhand.service.routes.fields import EXPECTED
 from evenhand.studies import Store
 from tests.service.conftest import POLICY, Served
 
@@ -107,3 +108,9 @@ def test_a_name_that_a_body_has_twice_is_refused(asked, path):
     assert (state["decisions"], state["told"], state["open"]) == (1, 0, 1)
     assert [arm["promised"] for arm in state["arms"]] == [0.2, 0.3]
     assert len(asked.read("/studies")["studies"]) == 1
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda one: f"{one.method} {one.path}")
+def test_of_every_field_of_a_request_it_is_known_what_is_expected(endpoint):
+    names = {name for several in endpoint.names.values() for name in several}
+    assert names <= set(EXPECTED)

@@ -202,6 +202,8 @@ BAD = {
     "short": ({"offers": [["a"]] * 3}, "offers: expected one for each of the 20 rounds, got '3'; play fewer rounds"),
     "no list": ({"offers": 3}, "offers: expected a bool array"),
     "no dict": ({"changes": 7}, "changes: expected a dict round -> "),
+    "no pair": ({"changes": [[]]}, r"changes: expected a dict round -> .*, got \[\[\]\]"),
+    "array": ({"changes": np.array([1, 2])}, "changes: expected a dict round -> "),
     "at first": ({"changes": {1: SHARES}}, "changes: expected rounds from 2 to 20"),
 }
 

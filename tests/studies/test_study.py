@@ -202,7 +202,9 @@ def test_names_are_found_again(stored):
 def test_only_a_policy_can_be_studied():
     store, used = Store.at(":memory:", create=True), fair()
     used.ask()
-    for policy, said in ((eh.quotas.FairUCB, "registered policy"), (3, "registered policy"), (used, "open tickets")):
+    parts = {"_registered_name": "mine/keeper", "ask": lambda self: None, "tell": lambda self, ticket: None}
+    keeper = (type("Keeper", (), parts)(), "one with a method forget, .*, got 'Keeper'")
+    for policy, said in ((eh.quotas.FairUCB, "registered policy"), (3, "registered policy"), (used, "open"), keeper):
         with pytest.raises(ArgumentError, match=said):
             Study.create(store, policy, name="x")
     used.tell(1, 1.0)

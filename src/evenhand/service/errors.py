@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 from starlette.responses import Response
@@ -87,14 +87,13 @@ def from_validation(
     path = first["loc"]
     if path[0] == "batch" and len(path) > 2 and isinstance(path[2], str):
         where, path, raw = f"batch[{path[1]}]", path[2:], raw["batch"][path[1]]
+        (model,) = get_args(model.model_fields["batch"].annotation)
     name = str(path[0])
     if first["type"] == "extra_forbidden":
         fields = ", ".join(model.model_fields)
         alone = " alone" if len(model.model_fields) == 1 else ""
         return ArgumentError(expected(where or "body", f"{fields}{alone}", name))
     label = f"{where}: {name}" if where else name
-    if name not in EXPECTED:
-        return ArgumentError(f"{label}: {first['msg']}")
     kind, what = EXPECTED[name]
     value = raw.get(name)
     hint = ""

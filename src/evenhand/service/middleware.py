@@ -28,6 +28,8 @@ SECURITY = [
     (b"cross-origin-resource-policy", b"same-origin"),
 ]
 """What every response forbids."""
+HEAD = 2**16
+"""The largest request line with its headers, in bytes."""
 _RUN, _COUNT = secrets.token_hex(4), itertools.count(1)
 """Requests without an id of their own are numbered, behind a text that is unique to this process."""
 _ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
@@ -59,6 +61,7 @@ class Middleware:
             await send(message)
 
         try:
+            _check_size(scope)
             _check_host(scope)
             await self._inside(scope, receive, marked)
         except Exception as error:
@@ -98,6 +101,19 @@ class Middleware:
             elif refusal.status == 503 and isinstance(error, StoreError):
                 self._log.error("store", id=id.decode(), route=route, why=str(error))
         return refusal
+
+
+def _check_size(scope: Scope) -> None:
+    """Refuse a large head; the server bounds only what it waits for, not what came at once.
+
+    Raises
+    ------
+    HttpRefusal
+        400 if the request line and the headers are larger than `HEAD`.
+    """
+    line = len(scope["method"]) + len(scope["raw_path"]) + len(scope["query_string"]) + len(" ? HTTP/1.1\r\n\r\n")
+    if line + sum(len(name) + len(value) + len(": \r\n") for name, value in scope["headers"]) > HEAD:
+        raise HttpRefusal(400, f"expected a request line and headers of up to {HEAD:,} bytes, got more")
 
 
 def _check_host(scope: Scope) -> None:

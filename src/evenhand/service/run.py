@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -30,6 +31,7 @@ CONNECTIONS = 1_000
 """Open at once in one process; further requests are answered with 503."""
 PAUSE = 0.5
 """Seconds between two looks at whether the database is there."""
+HOST = "an address of this machine, such as 127.0.0.1"
 LOCAL = ("127.0.0.1", "::1", "localhost")
 
 
@@ -187,10 +189,11 @@ def _application(store: Store, settings: dict[str, Any]) -> Starlette:
 def options(level: str) -> dict[str, Any]:
     """Return how uvicorn serves the application."""
     from evenhand.service.logs import uvicorn_logging
+    from evenhand.service.middleware import HEAD
 
     return {
         "http": "h11",  # httptools parses pipelined requests ahead without bound: a flood takes gigabytes
-        "h11_max_incomplete_event_size": 2**16,
+        "h11_max_incomplete_event_size": HEAD,
         "limit_concurrency": CONNECTIONS,
         "timeout_keep_alive": 20,
         "ws": "none",
@@ -207,14 +210,17 @@ def _listen(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         listening = socket.socket(family, socket.SOCK_STREAM)
     except (OSError, OverflowError) as error:
-        raise ArgumentError(expected("host", "an address of this machine, such as 127.0.0.1", host)) from error
+        raise ArgumentError(expected("host", HOST, host)) from error
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
         listening.listen(2048)
     except (OSError, OverflowError) as error:
         listening.close()
-        hint = "another program uses this port: stop it, or choose another --port"
+        code = error.errno if isinstance(error, OSError) else None
+        if code not in (None, errno.EADDRINUSE, errno.EACCES):
+            raise ArgumentError(expected("host", HOST, host)) from error
+        hint = "another program uses this port: stop it, or " * (code == errno.EADDRINUSE) + "choose another --port"
         raise ArgumentError(expected("port", f"a free one on {host}", port, f"{error}; {hint}")) from error
     listening.setblocking(False)
     return listening

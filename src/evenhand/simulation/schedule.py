@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -229,8 +230,8 @@ def _read_changes(given: Any, rounds: int) -> tuple[tuple[int, Any], ...]:
     if given is None:
         return ()
     try:
-        pairs = sorted(given.items() if isinstance(given, Mapping) else given, key=lambda pair: pair[0])
-        found = [(int(round) if is_whole(round) else 0, promise) for round, promise in pairs]
+        pairs = given.items() if isinstance(given, Mapping) else given
+        found = sorted([(int(round) if is_whole(round) else 0, promise) for round, promise in pairs], key=itemgetter(0))
     except (TypeError, ValueError):
         raise ArgumentError(expected("changes", CHANGES, given)) from None
     if not all(2 <= round <= rounds for round, _ in found) or len({round for round, _ in found}) < len(found):

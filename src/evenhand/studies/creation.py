@@ -18,7 +18,7 @@ from evenhand.parameters import rounds_of
 from evenhand.policy.ask_tell import open_tickets_of
 from evenhand.policy.given import checked_reward
 from evenhand.policy.traits import traits_of
-from evenhand.protocol import Policy
+from evenhand.protocol import Forgetting, Policy
 from evenhand.saving.state import to_bytes
 from evenhand.studies.log.chain import Birth
 from evenhand.studies.log.codec import now
@@ -64,10 +64,13 @@ def state_of_new(policy: Any) -> bytes:
     Raises
     ------
     ArgumentError
-        If it is not a registered policy, has open tickets, or makes a promise and has decided already.
+        If it is not a registered policy, cannot forget, has open tickets, or makes a promise and has decided already.
     """
     if registry.name_of(policy) is None or not isinstance(policy, Policy):
         raise ArgumentError(expected("policy", "a registered policy, such as eh.quotas.FairUCB({...})", policy))
+    if not isinstance(policy, Forgetting):
+        what = "one with a method forget, by which tickets are closed"
+        raise ArgumentError(expected("policy", what, type(policy).__name__))
     waiting = len(open_tickets_of(policy))
     if waiting:
         raise ArgumentError(expected("policy", "one without open tickets", Wording(f"{waiting} open")))

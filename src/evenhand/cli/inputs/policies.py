@@ -166,7 +166,8 @@ def _default(world: Any, shares: dict[Label, Any] | None, tolerance: float) -> S
 
 
 def find_policy(name: str, option: str = "--policy", *, learner: bool = False) -> registry.RegistryEntry:
-    """Return the policy of that name, or of that last part: fair-ucb is quotas/fair-ucb.
+    """Return the policy of that name, or of that last part: fair-ucb is quotas/fair-ucb. Baselines, which nobody is
+    offered, give way to others.
 
     Raises
     ------
@@ -175,6 +176,7 @@ def find_policy(name: str, option: str = "--policy", *, learner: bool = False) -
     """
     known, name = registry.entries("policy"), "groups/group-fair-top-interval" if name == TWO_GROUPS else name
     matches = [e for e in known if e.name == name] or [e for e in known if e.name.endswith("/" + name)]
+    matches = [e for e in matches if not e.baseline] or matches
     if len(matches) > 1 and learner:
         matches = [e for e in matches if e.name.startswith("learners/")] or matches
     if len(matches) > 1:

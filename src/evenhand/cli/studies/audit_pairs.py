@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlencode
@@ -119,7 +121,8 @@ def audit_pairs(
                 read_so = f"{many} answer{'s' * (many != 1)} read, {len(queue.answers)} kept in {place}."
                 print_text("\n".join([*notes, read_so]))
         else:
-            PairAudit(queue, place, read_auditor(auditor)).converse(questions)
+            with redirect_stdout(sys.stderr) if json else nullcontext():
+                PairAudit(queue, place, read_auditor(auditor)).converse(questions)
     if json:
         body = {"questions": queue.round, "answers": len(queue.answers), "state": str(place), "caveat": queue.caveat}
         format_row(body | ({"notes": notes} if notes else {}))

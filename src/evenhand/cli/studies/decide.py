@@ -52,7 +52,7 @@ def ask(
     annotator : The name of the person who labels, so that nobody gets an item twice.
     weight : What the decision weighs, if shares of a weight are promised that is known now.
     scores : The scores of the arms on offer, for a policy over scores: a=0.12,b=0.3, or a JSON file or object.
-    count : How many decisions to take in one transaction.
+    count : How many decisions to take in one transaction; each is a line.
     key : Your own name for this request; the same key returns the same decisions again.
     sticky : Return the first decision of --key even if the other options differ now.
     subject : The person whom the contexts describe: they are encrypted, and `evenhand erase` can erase them.

@@ -202,7 +202,8 @@ def _about(study: Study, policy: Any, known: bool) -> list[str]:
     drawn = isinstance(policy, QuotaPolicy) and policy._drawn
     kept = policy.promise if isinstance(policy, QuotaPolicy) else None
     no_lottery = kept is not None and (kept.weight is not None or kept.excuses)  # none is known that keeps it
-    if not drawn and (clauses or (arms and policy._kernels.probability is deterministic)):
+    ours = isinstance(policy, KernelPolicy) and not drawn
+    if ours and (clauses or (arms and policy._kernels.probability is deterministic)):
         lines.append(BLIND if no_lottery else f"{BLIND} {DRAWN}")
     from evenhand.groups import GroupFairTopInterval, IntervalChaining, TopInterval
 

@@ -52,6 +52,20 @@ EXPECTED: dict[str, tuple[type[ArgumentError], str]] = {
     "expire_after": (ArgumentError, "seconds, or a text such as 7d or 12h"),
     "expire_reward": (ArgumentError, "a number"),
     "policy": (ArgumentError, 'an object such as {"policy": "quotas/fair-ucb", ...}'),
+    "attributes": (ArgumentError, "an object name -> value"),
+    **dict.fromkeys(("sticky", "open"), (ArgumentError, "true or false")),
+    "cap": (ArgumentError, "a number from 0 to 1, or a text such as 1/3"),
+    "promise": (ArgumentError, 'an object such as {"shares": {"a": 0.2}, ...}'),
+    "begins": (ArgumentError, "a text: a time, a date, or a duration such as 12h"),
+    **dict.fromkeys(
+        ("id", "first", "last", "before", "after", "entries"), (ArgumentError, "a whole number from 1 to 2^53 - 1")
+    ),
+    "points": (ArgumentError, "a whole number from 2 to 1000"),
+    "limit": (ArgumentError, "a whole number from 1 to 500, for /forced to 1000"),
+    "order": (ArgumentError, "newest or oldest"),
+    "reason": (ArgumentError, "a text of up to 200 characters"),
+    "format": (ArgumentError, "csv, parquet or json"),
+    "form": (ArgumentError, "log or bandit"),
 }
 """By field: the error that refuses what does not fit, and what was expected."""
 
