@@ -6,10 +6,13 @@ import re
 import subprocess
 import sys
 from contextlib import ExitStack, contextmanager
+from threading import Event
+from types import SimpleNamespace
 
 import httpx
 from selenium.webdriver.common.keys import Keys
 
+from evenhand.service.routes import studies
 from evenhand.studies import Store
 from evenhand.studies.keys import add_key
 from tests.service.page.visitor import Visitor
@@ -17,10 +20,10 @@ from tests.service.page.visitor import Visitor
 SERVE = "import sys; from evenhand.service.run import serve; serve(sys.argv[1], port=int(sys.argv[2]))"
 
 
-def test_the_list_of_decisions_stands_still_under_the_hands_of_its_reader(visitor, fake):
+def test_the_list_of_decisions_stands_still_under_the_hands_of_its_reader(visitor, played):
     visitor.watch("ads")
     visitor.driver.execute_script("document.querySelector('#decisions tbody a').focus()")
-    fake.studies["ads"].decide()
+    played.ask()
     visitor.sees("Show newer decisions", "#decisions")
     assert visitor.all("#decisions tbody th")[0].text == "1,234"
     visitor.driver.execute_script("document.querySelector('#decisions .held button').focus()")
@@ -29,11 +32,11 @@ def test_the_list_of_decisions_stands_still_under_the_hands_of_its_reader(visito
     assert visitor.focused() == "decisions: h2 Decisions"
 
 
-def test_a_pause_holds_everything_until_it_ends(visitor, fake):
+def test_a_pause_holds_everything_until_it_ends(visitor, played):
     visitor.watch("ads")
     visitor.all("#pause")[0].click()
     assert visitor.text("#state") == "Paused"
-    fake.studies["ads"].decide()
+    played.ask()
     asked = "performance.getEntriesByType('resource').length"
     before = visitor.driver.execute_script(f"return {asked}")
     visitor.driver.set_script_timeout(10)
@@ -43,17 +46,18 @@ def test_a_pause_holds_everything_until_it_ends(visitor, fake):
     visitor.sees("1,235 decisions", "#headline")
 
 
-def test_numbers_that_are_not_of_now_are_not_called_live(visitor, fake):
+def test_numbers_that_are_not_of_now_are_not_called_live(visitor, played, monkeypatch):
+    held, free, honest = Event(), Event(), studies.unless_seen
     visitor.watch("ads")
-    fake.answers.clear()
+    monkeypatch.setattr(studies, "unless_seen", lambda *given: (held.set(), free.wait(30), honest(*given))[-1])
     visitor.driver.execute_script("const now = performance.now(); performance.now = () => now + 6000")
-    assert fake.held.wait(10)
+    assert held.wait(10)
     visitor.sees("Waiting for an answer since", "#state")
     asked = visitor.text("#state").removeprefix("Waiting for an answer since ")
     assert re.fullmatch(r"· numbers as of \d\d:\d\d:\d\d", visitor.text("#as-of"))
     visitor.all("#pause")[0].click()
-    fake.studies["ads"].decide()
-    fake.answers.set()
+    played.ask()
+    free.set()
     visitor.sees("1,235 decisions", "#headline")
     visitor.sees(f"Paused as of {asked}", "#status")
     visitor.all("#pause")[0].click()
@@ -86,12 +90,13 @@ def test_a_stranger_watches_the_service_which_is_killed_and_started_again(chromi
     store.close()
     with ExitStack() as first:
         port = first.enter_context(serving(place, 0))
-        visitor = Visitor(chromium, f"http://127.0.0.1:{port}")
+        key = read["Authorization"].removeprefix("Bearer ")
+        visitor = Visitor(chromium, SimpleNamespace(url=f"http://127.0.0.1:{port}", keys={"read": key}))
         visitor.complaints()
         client = first.enter_context(httpx.Client(base_url=visitor.address, trust_env=False, timeout=30))
         policy = {"policy": "quotas/fair-ucb", "shares": {"a": 0.2, "<b>": 0.3}, "seed": 1}
         assert client.post("/studies", json={"name": "ads", "policy": policy}, headers=decide).status_code == 201
-        visitor.visit(f"key={read['Authorization'].removeprefix('Bearer ')}&study=ads")
+        visitor.visit(f"key={key}&study=ads")
         visitor.sees("No decisions yet", "#headline")
         asked = client.post("/studies/ads/ask", json={"count": 40}, headers=decide).json()["decisions"]
         told = [{"ticket": decision["ticket"], "reward": 1.0} for decision in asked[:37]]
