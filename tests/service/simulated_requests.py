@@ -51,7 +51,7 @@ class Delivery:
         call.deliveries.append(self)
         self.task: asyncio.Task[None] | None = None
         self.status, self.tag, self.parts = 0, "", [b""]
-        self.known = book.counts()
+        self.known = len(book.asked), len(book.told)
         """How many decisions and reports were acknowledged before it was sent."""
         self.answered = self.ended = self.gone = self.cancelled = False
         """Whether the whole answer was sent, the application is done, the client went away, and it was cancelled."""
@@ -66,10 +66,6 @@ class Delivery:
         self._scope = self._described()
         self.task = self.instance.loop.create_task(self._answer())
         self.task.add_done_callback(self._end)
-
-    def leave(self) -> None:
-        """Have the client go away."""
-        self.gone = True
 
     @property
     def undone(self) -> bool:
@@ -171,10 +167,6 @@ class Book:
         self.tags: dict[str, tuple[int, int]] = {}
         """The same by the tags of these views."""
         self.broken: list[str] = []
-
-    def counts(self) -> tuple[int, int]:
-        """Return how many decisions and reports were acknowledged."""
-        return len(self.asked), len(self.told)
 
     def reward(self, ticket: int, chance: random.Random) -> float:
         """Return the reward to be told of a ticket, at times another one than before."""

@@ -97,8 +97,6 @@ def test_an_index_that_leads_to_nothing_hangs_nothing(stores, tmp_path):
         found = served.answers((*PATHS, *SOUND))
         for path in ("/studies", "/metrics", "/readyz"):
             assert found[path].status_code == 200, (path, found[path].text)
-        for path in ("/studies/team", "/studies/team/decisions"):
-            assert found[path].status_code in (200, 500, 503)
         audit = found["/studies/team/audit"]
         assert audit.status_code == 200
         assert not audit.json()["ok"]
