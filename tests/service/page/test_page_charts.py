@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from datetime import datetime
+from functools import partial
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -124,11 +125,11 @@ def test_a_chart_is_kept_as_a_picture(visitor, tmp_path):
     visitor.until("document.querySelector('#chart-shares canvas') !== null")
     for kind, begins in (("png", b"\x89PNG"), ("svg", b"<svg ")):
         (tmp_path / kind).mkdir()
-        with downloaded(visitor, tmp_path / kind) as file:
-            click(visitor, "picture", "#chart-shares", kind=kind)
-        assert file.name == f"ads-shares.{kind}"
-        assert file.content.startswith(begins)
-    text = file.content.decode()
+        save = partial(click, visitor, "picture", "#chart-shares", kind=kind)
+        name, content = downloaded(visitor, tmp_path / kind, save)
+        assert name == f"ads-shares.{kind}"
+        assert content.startswith(begins)
+    text = content.decode()
     assert "Shares over the rounds" in text
     assert text.count("<path") > 3
     assert all(f">{label} " in text for label in "abc")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import re
+from functools import partial
 from threading import Event
 
 import pandas as pd
@@ -21,10 +22,10 @@ def test_the_log_is_downloaded_by_a_button(visitor, played, tmp_path):
         "form.dispatchEvent(new Event('change', {bubbles: true}))",
         "bandit",
     )
-    with downloaded(visitor, tmp_path) as file:
-        click(visitor, "download", "#record", format="parquet")
-    assert file.name == "ads-bandit.parquet"
-    assert len(pd.read_parquet(io.BytesIO(file.content))) == played.state()["told"]
+    save = partial(click, visitor, "download", "#record", format="parquet")
+    name, content = downloaded(visitor, tmp_path, save)
+    assert name == "ads-bandit.parquet"
+    assert len(pd.read_parquet(io.BytesIO(content))) == played.state()["told"]
     assert visitor.complaints() == []
 
 
