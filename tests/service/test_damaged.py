@@ -73,19 +73,16 @@ class Watched(Served):
         self.store.close()
 
 
-FILE = "ads.evenhand"
-
-
 def empty_index(folder):
     """Have the index of entries lead to none, as the byte in it that was flipped for the first report of this."""
-    store = Store.at(folder / FILE)
+    path = folder / "ads.evenhand"
+    store = Store.at(path)
     with store.writing() as connection:
         run = connection.exec_driver_sql
         run("PRAGMA writable_schema = ON")
         size = run("PRAGMA page_size").scalar()
         root = run("SELECT rootpage FROM sqlite_master WHERE name = 'sqlite_autoindex_events_1'").scalar()
     store.close()
-    path = folder / FILE
     content = bytearray(path.read_bytes())
     content[(root - 1) * size + 3 : (root - 1) * size + 5] = b"\0\0"  # how many cells the page has
     path.write_bytes(content)
@@ -134,7 +131,7 @@ def test_a_read_that_hangs_takes_no_place_of_another_study_and_the_end_does_not_
         monkeypatch.setattr(sessions_module, "SECONDS", 60.0)
         reads = served.app.state.sessions.open("sound").reads
         reads.seconds = 60.0
-        last = threading.Thread(target=lambda: served.send("read", "GET", "/studies/sound"))
+        last = threading.Thread(target=served.send, args=("read", "GET", "/studies/sound"))
         last.start()
         until(lambda: reads._places._waiters)
         served.server.config.timeout_graceful_shutdown = 0.2

@@ -11,6 +11,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
+from unittest.mock import Mock
 
 import httpx
 import pytest
@@ -35,27 +36,22 @@ if __name__ == "__main__":
 
 
 def test_a_server_that_is_starting_is_waited_for_and_it_is_said(monkeypatch, capsys):
-    answers, naps = [UnreachableError("postgresql://db: refused")] * 3 + ["the store"], []
+    naps, away, opened = [], UnreachableError("postgresql://db: refused"), Mock()
     monkeypatch.setattr(run.time, "monotonic", lambda: len(naps) * 10.0)
     monkeypatch.setattr(run.time, "sleep", naps.append)
-
-    def answer(store, password_file, *, create):
-        found = answers.pop(0)
-        if isinstance(found, Exception):
-            raise found
-        return found
-
-    monkeypatch.setattr(run, "_open", answer)
+    monkeypatch.setattr(run, "_open", opened)
+    opened.side_effect = [away, away, away, "the store"]
     assert run._open_once_there("postgresql://db", None, create=False, wait=60) == "the store"
     assert len(naps) == 3
     assert capsys.readouterr().err == "waiting up to 60 s for the database: postgresql://db: refused\n"
     for place, wait, tried in (("postgresql://db", 20, 3), ("ads.evenhand", 60, 1)):
         naps.clear()
-        answers[:] = [UnreachableError("refused")] * tried
+        opened.reset_mock(side_effect=True)
+        opened.side_effect = away
         with pytest.raises(UnreachableError):
             run._open_once_there(place, None, create=False, wait=wait)
-        assert answers == []
-    answers[:] = [StoreError("another version")]
+        assert opened.call_count == tried
+    opened.side_effect = StoreError("another version")
     with pytest.raises(StoreError, match="another version"):
         run._open_once_there("postgresql://db", None, create=False, wait=60)
 

@@ -12,6 +12,7 @@ from evenhand.learners import UCB1
 from evenhand.quotas import DeadlineLearn
 from evenhand.service.routes import studies
 from evenhand.studies import Ask, Forget, Store, Study, Tell
+from evenhand.studies.keys import add_key
 from tests.service.conftest import Served
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
@@ -117,6 +118,22 @@ def visitor(chromium, played):
     someone.complaints()
     yield someone
     chromium.get("about:blank")
+
+
+@pytest.fixture
+def person(chromium):
+    """Return somebody with a key for a store, at one of the pages made for people who are asked."""
+    from tests.service.page.visitor import Person
+
+    running = []
+
+    def sit_down(store, page):
+        running.append(Served(store))
+        return Person(chromium, running[0], add_key(store, "both"), page)
+
+    yield sit_down
+    chromium.get("about:blank")
+    running[0].stop()
 
 
 @pytest.fixture
