@@ -13,18 +13,8 @@ from tests.service.conftest import Served
 from tests.waiting import until
 
 SHARES = {"a": 0.2, "b": 0.3}
-PATHS = (
-    "/studies",
-    "/studies/team",
-    "/studies/team/series",
-    "/studies/team/series?first=2",
-    "/studies/team/decisions",
-    "/studies/team/forced",
-    "/studies/team/audit",
-    "/studies/team/history?format=csv",
-    "/metrics",
-    "/readyz",
-)
+TEAM = ("", "/series", "/series?first=2", "/decisions", "/forced", "/audit", "/history?format=csv")
+PATHS = ("/studies", "/metrics", "/readyz", *(f"/studies/team{path}" for path in TEAM))
 SOUND = ("/studies/sound", "/studies/sound/decisions", "/studies/sound/audit")
 LIMIT = 20.0
 """Seconds in which a service with a damaged store has answered everything and ended; it takes about one."""

@@ -35,9 +35,7 @@ def test_two_studies_in_figures(comparing):
     assert any(text.startswith("Decisions 1,234 700") for text in rows.values())
     arms = [row.text.split() for row in comparing.all("#compare-arms tbody tr")]
     assert [row[0] for row in arms] == ["a", "b", "c", "d"]
-    assert arms[1][2] == "–"
-    assert arms[3][1] == "–"
-    assert arms[0][3:5] == ["20.0%", "25.0%"]
+    assert (arms[1][2], arms[3][1], arms[0][3:5]) == ("–", "–", ["20.0%", "25.0%"])
     assert comparing.complaints() == []
 
 

@@ -4,41 +4,29 @@ from __future__ import annotations
 
 import pytest
 
+
+def shared(**shares):
+    return {"shares": [{"label": label, "share": share} for label, share in shares.items()]}
+
+
 CHANGED = {
-    "when": "at every round",
-    "kept": True,
-    "tolerance": 0.0,
-    "worst_shortfall": 0.9,
-    "worst_arm": "a",
-    "worst_round": 3,
     "plays": 2,
     "caps": [{"label": "b", "cap": 0.4}],
     "sets": [{"arms": ["a", "b"], "share": 0.5}],
     "windows": [{"label": "c", "plays": 2, "rounds": 25}],
     "retired": ["old shop"],
     "history": [
-        {
-            "round": 1,
-            "at": None,
-            "kind": None,
-            "shares": [{"label": "a", "share": 0.1}, {"label": "b", "share": 0.3}],
-            "others": [],
-        },
-        {
-            "round": 361,
-            "at": "2026-03-01T18:00:00Z",
-            "kind": "change",
-            "shares": [{"label": "a", "share": 0.5}, {"label": "c", "share": 0.2}],
-            "others": ["b at most 2/5 of the rounds"],
-        },
+        {"round": 1, "at": None, "kind": None, "others": []} | shared(a=0.1, b=0.3),
+        {"round": 361, "at": "2026-03-01T18:00:00Z", "kind": "change", "others": ["b at most 2/5 of the rounds"]}
+        | shared(a=0.5, c=0.2),
     ],
 }
 
 
 @pytest.fixture
-def changed(visitor, said):
+def changed(visitor, played, said):
     """A visitor in front of a study whose promise changed."""
-    said["ads"] = {"promise": CHANGED}
+    said["ads"] = {"promise": played.state()["promise"] | CHANGED}
     visitor.watch("ads")
     return visitor
 
@@ -46,15 +34,9 @@ def changed(visitor, said):
 def test_the_promise_and_its_past_are_shown(changed):
     changed.sees("2 arms are played per round", "#promises")
     words = changed.text("#promises")
-    for text in (
-        "b has at most 40.0% of the rounds",
-        "a and b together are owed 50.0%",
-        "c is played at least 2 times in any 25 rounds",
-        "old shop was retired",
-        "the shares were changed",
-        "the start",
-    ):
-        assert text in words
+    owed = ("b has at most 40.0% of the rounds", "a and b together are owed 50.0%")
+    past = ("c is played at least 2 times in any 25 rounds", "old shop was retired", "the shares were changed")
+    assert all(text in words for text in (*owed, *past, "the start")), words
     rows = [row.text for row in changed.all("#promises tbody tr")]
     assert rows[0].startswith("361")
     assert rows[0].endswith("50.0% – 20.0% b at most 2/5 of the rounds")
