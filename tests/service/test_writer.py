@@ -135,7 +135,8 @@ def test_an_answer_comes_only_after_the_commit(study, writer):
     ],
     ids=["a refusal", "a store that is gone", "a defect"],
 )
-def test_only_a_store_that_is_gone_hits_all_in_a_group_and_none_after_it(study, brought, told, done):
+def test_a_defect_hits_only_the_request_that_brings_it(study, brought, told, done):
+    """So does a refusal; that the store is gone is told to all in the group, and to none after it."""
     found = outcomes(study, ["a"], [brought], ["b"])
     assert [type(one) for one in found] == told
     assert brought != "bad" or isinstance(found[1][0], UnknownTicketError)
