@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -42,38 +43,26 @@ def flaky() -> Callable[[list[str]], Any]:
 
     class Flaky(httpx.BaseTransport, httpx.AsyncBaseTransport):
         def __init__(self, words: list[str]) -> None:
-            self.words, self.carried = iter(words), 0
-            self.sync, self.own = httpx.HTTPTransport(), httpx.AsyncHTTPTransport()
+            self.words, self.carried, self.network = iter(words), 0, httpx.HTTPTransport()
 
         def handle_request(self, request: httpx.Request) -> httpx.Response:
-            word = self._before(request)
-            response = self.sync.handle_request(request)
-            response.read()
-            self._after(word, request)
-            return response
-
-        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-            word = self._before(request)
-            response = await self.own.handle_async_request(request)
-            await response.aread()
-            self._after(word, request)
-            return response
-
-        def close(self) -> None:
-            self.sync.close()
-
-        async def aclose(self) -> None:
-            await self.own.aclose()
-
-        def _before(self, request: httpx.Request) -> str:
             word = next(self.words, "ok")
             if word == "lost request":
                 raise httpx.ConnectError("no route", request=request)
-            return word
-
-        def _after(self, word: str, request: httpx.Request) -> None:
+            response = self.network.handle_request(request)
+            content = response.read()
             self.carried += 1
             if word == "lost reply":
                 raise httpx.ReadError("the connection broke", request=request)
+            return httpx.Response(response.status_code, headers=response.headers, content=content)
+
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+            return await asyncio.to_thread(self.handle_request, request)
+
+        def close(self) -> None:
+            self.network.close()
+
+        async def aclose(self) -> None:
+            self.close()
 
     return Flaky

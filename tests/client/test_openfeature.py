@@ -109,27 +109,16 @@ def test_a_service_is_not_asked_again_at_once_for_a_flag_that_it_does_not_know(f
     assert [record.levelname for record in caplog.records if "evenhand" in record.name] == ["WARNING"] * 4
 
 
-def test_the_last_decision_for_a_targeting_key_is_rewarded(flags):
-    one = flags("red", "blue")
-    for _ in range(3):
-        one.client.get_string_value(one.flag, "none", ANN)
-    one.client.get_string_value(one.flag, "none", BOB)
-    one.client.get_string_value(one.flag, "none")
-    one.client.track(one.flag, ANN)
-    one.client.track(one.flag)
+@pytest.mark.parametrize(("remember", "rewarded"), [(9, [4, 3]), (1, [4])])
+def test_the_last_decision_for_a_targeting_key_is_rewarded_if_it_is_remembered(flags, remember, rewarded):
+    one = flags("red", "blue", remember=remember)
+    for visitor in (ANN, ANN, ANN, BOB, None):
+        one.client.get_string_value(one.flag, "none", visitor)
+    for visitor in (ANN, BOB, None):
+        one.client.track(one.flag, visitor)
     one.provider.shutdown()
-    assert [row["id"] for row in one.study.decisions(open=False)["decisions"]] == [3]
-    assert one.study.record(3)["reward"] == 1.0
-
-
-def test_only_so_many_tickets_are_remembered(flags):
-    one = flags("red", "blue", remember=1)
-    one.client.get_string_value(one.flag, "none", ANN)
-    one.client.get_string_value(one.flag, "none", BOB)
-    one.client.track(one.flag, ANN)
-    one.client.track(one.flag, BOB)
-    one.provider.shutdown()
-    assert [row["id"] for row in one.study.decisions(open=False)["decisions"]] == [2]
+    closed = one.study.decisions(open=False)["decisions"]
+    assert [(row["id"], row["reward"]) for row in closed] == [(id, 1.0) for id in rewarded]
 
 
 def test_sticky_flags_give_a_targeting_key_the_same_decision(flags):

@@ -158,23 +158,13 @@ def told(served):
     return served.read("/studies/ads")["told"]
 
 
-class Warnings(logging.Handler):
-    """What is logged, in a child too, where nothing captures it."""
-
-    def __init__(self):
-        super().__init__(logging.WARNING)
-        self.words = []
-
-    def emit(self, record):
-        self.words.append(record.getMessage())
-
-
 @pytest.fixture
-def warned():
-    log, handler = logging.getLogger("evenhand.client.openfeature"), Warnings()
-    log.addHandler(handler)
-    yield handler.words
-    log.removeHandler(handler)
+def warned(monkeypatch):
+    """What is logged, in a child too, where nothing captures it."""
+    words = []
+    log = logging.getLogger("evenhand.client.openfeature")
+    monkeypatch.setattr(log, "handle", lambda record: words.append(record.getMessage()))
+    return words
 
 
 def decide(provider, visitor):
@@ -260,25 +250,11 @@ def test_an_address_is_stripped_as_a_key_is(url, monkeypatch):
     assert [Client(given, key="k\n")._connection.url for given in (url, None)] == ["http://x"] * 2
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "http://a b",
-        "http://a\nb",
-        "http://a\0",
-        "http://a:b",
-        "http://a:99999",
-        "http://[::1",
-        "http://:80",
-        "http://",
-        "http://a/#key=eh_read_1_x",
-        "http://a/?study=ads",
-        " ",
-        "http:// a",
-        "https://a/b c",
-        7,
-    ],
-)
+SPACED = ["http://a b", "http://a\nb", "http://a\0", "http:// a", "https://a/b c", " "]
+NONE = ["http://a:b", "http://a:99999", "http://[::1", "http://:80", "http://", "http://a/#key=k", "http://a/?a=b", 7]
+
+
+@pytest.mark.parametrize("url", [*SPACED, *NONE])
 def test_an_address_that_is_none_is_refused_by_name(url):
     with pytest.raises(ArgumentError, match=r"^url: expected the address of a service"):
         Client(url, key="k")

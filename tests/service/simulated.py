@@ -12,6 +12,8 @@ import asyncio
 import random
 import traceback
 from functools import cache
+from types import SimpleNamespace
+from typing import Any
 
 import evenhand as eh
 from evenhand.service.app import create_app
@@ -69,7 +71,7 @@ class Instance(Host):
         return [delivery for delivery in self.deliveries if not delivery.ended]
 
     def _main(self) -> None:
-        self.app = create_app(self.service.store, log=Defects(self.service.scheduler.failures))
+        self.app = create_app(self.service.store, log=defects(self.service.scheduler.failures))
         self.loop = Loop(self.service.scheduler)
         self.service.loops.append(self.loop)
         self._stopping: asyncio.Future[tuple[float, bool]] = self.loop.create_future()
@@ -96,18 +98,13 @@ class Instance(Host):
             await asyncio.sleep(0.05)
 
 
-class Defects:
-    """A log that keeps only the defects."""
+def defects(found: list[str]) -> Any:
+    """Return a log that keeps only the defects."""
 
-    def __init__(self, found: list[str]) -> None:
-        self._found = found
+    def error(event: str, *, exc_info: BaseException | None = None, **fields: object) -> None:
+        found.extend([] if exc_info is None else ["".join(traceback.format_exception(exc_info))])
 
-    def info(self, event: str, **fields: object) -> None:
-        pass
-
-    def error(self, event: str, *, exc_info: BaseException | None = None, **fields: object) -> None:
-        if exc_info is not None:
-            self._found.append("".join(traceback.format_exception(exc_info)))
+    return SimpleNamespace(error=error, info=lambda event, **fields: None)
 
 
 class Service:

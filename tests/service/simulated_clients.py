@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.service.simulated_requests import Call, Delivery
+from tests.service.simulated_requests import Call
 
 __all__ = ["Client"]
 
@@ -52,13 +52,10 @@ class Client:
         if delivery.answered:
             return delivery.status not in (408, 503) and self._chance.random() > LOST
         if self._chance.random() < 0.5:
-            self._give_up(delivery)
+            delivery.gone = True
+            if self._chance.random() < 0.5:
+                delivery.cancel()
         return False
-
-    def _give_up(self, delivery: Delivery) -> None:
-        delivery.leave()
-        if self._chance.random() < 0.5:
-            delivery.cancel()
 
     # ------------------------------------------------------------------ requests
 
@@ -80,13 +77,10 @@ class Client:
         keys = [self._key(), self._chance.choice("kl"), self._key()]
         return self._new("ask", {"batch": [{"key": key} for key in keys]}, None, [(key, 0) for key in keys])
 
-    def tell(self) -> Call | None:
-        return self._report(1)
-
     def tell_batch(self) -> Call | None:
-        return self._report(3)
+        return self.tell(3)
 
-    def _report(self, most: int) -> Call | None:
+    def tell(self, most: int = 1) -> Call | None:
         known = sorted(self._book.signed)
         tickets = self._chance.sample(known, min(most, len(known)))
         book = self._book
@@ -112,12 +106,5 @@ class Client:
         self._keys += 1
         return f"c{self._number}-{self._keys}"
 
-    def _new(
-        self,
-        verb: str,
-        body: dict[str, Any],
-        key: str | None = None,
-        named: list[tuple[str | None, int]] | None = None,
-        tickets: list[int] | None = None,
-    ) -> Call:
-        return self._service.call(Call(0, "POST", f"/studies/s/{verb}", body, key, named or [], tickets or []))
+    def _new(self, verb: str, *given: Any, **more: Any) -> Call:
+        return self._service.call(Call(0, "POST", f"/studies/s/{verb}", *given, **more))

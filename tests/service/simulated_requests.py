@@ -51,7 +51,7 @@ class Delivery:
         call.deliveries.append(self)
         self.task: asyncio.Task[None] | None = None
         self.status, self.tag, self.parts = 0, "", [b""]
-        self.known = book.counts()
+        self.known = len(book.asked), len(book.told)
         """How many decisions and reports were acknowledged before it was sent."""
         self.answered = self.ended = self.gone = self.cancelled = False
         """Whether the whole answer was sent, the application is done, the client went away, and it was cancelled."""
@@ -63,13 +63,9 @@ class Delivery:
 
     def arrive(self) -> None:
         """Begin to answer, on the loop of the instance, as a connection does."""
-        self._scope = self._described()
-        self.task = self.instance.loop.create_task(self._answer())
+        answer = self.instance.app(self._described(), self._receive, self._send)
+        self.task = self.instance.loop.create_task(answer)
         self.task.add_done_callback(self._end)
-
-    def leave(self) -> None:
-        """Have the client go away."""
-        self.gone = True
 
     @property
     def undone(self) -> bool:
@@ -81,9 +77,6 @@ class Delivery:
         """Cancel it where it is, as a server does that stops and waits no longer."""
         if self.task is not None and not self.ended:
             self.cancelled = self.task.cancel() or self.cancelled
-
-    async def _answer(self) -> None:
-        await self.instance.app(self._scope, self._receive, self._send)
 
     def _end(self, task: asyncio.Task[None]) -> None:
         self.ended = True
@@ -104,19 +97,11 @@ class Delivery:
             headers["idempotency-key"] = self.call.key
         if self.call.tag is not None:
             headers["if-none-match"] = self.call.tag
-        return {
-            "type": "http",
-            "method": self.call.method,
-            "path": self.call.path,
-            "raw_path": self.call.path.encode(),
-            "query_string": b"",
-            "root_path": "",
-            "scheme": "http",
-            "http_version": "1.1",
-            "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
-            "client": ("10.0.0.1", 1234),
-            "server": ("test", 80),
-        }
+        path = self.call.path
+        known: dict[str, Any] = {"type": "http", "http_version": "1.1", "method": self.call.method, "path": path}
+        known |= {"raw_path": path.encode(), "query_string": b"", "root_path": "", "scheme": "http"}
+        known |= {"headers": [(name.encode(), value.encode()) for name, value in headers.items()]}
+        return known | {"client": ("10.0.0.1", 1234), "server": ("test", 80)}
 
     async def _receive(self) -> dict[str, Any]:
         """Return the body, at times in two parts and late."""
@@ -171,10 +156,6 @@ class Book:
         self.tags: dict[str, tuple[int, int]] = {}
         """The same by the tags of these views."""
         self.broken: list[str] = []
-
-    def counts(self) -> tuple[int, int]:
-        """Return how many decisions and reports were acknowledged."""
-        return len(self.asked), len(self.told)
 
     def reward(self, ticket: int, chance: random.Random) -> float:
         """Return the reward to be told of a ticket, at times another one than before."""

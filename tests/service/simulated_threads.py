@@ -11,6 +11,7 @@ import math
 import random
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from evenhand.errors import UnreachableError
@@ -217,59 +218,26 @@ class Lock:
         self.release()
 
 
-class Event:
-    """An event."""
+class Event(threading.Event):
+    """An event that simulated threads wait for."""
 
     def __init__(self, scheduler: Scheduler) -> None:
-        self._scheduler, self._set = scheduler, False
-
-    def is_set(self) -> bool:
-        return self._set
-
-    def set(self) -> None:
-        self._set = True
-
-    def clear(self) -> None:
-        self._set = False
+        super().__init__()
+        self._scheduler = scheduler
 
     def wait(self, timeout: float | None = None) -> bool:
         return self._scheduler.wait(self.is_set, timeout)
 
 
-class Semaphore:
-    """A semaphore that nobody waits for."""
-
-    def __init__(self, free: int) -> None:
-        self._free = free
-
-    def acquire(self, blocking: bool = True) -> bool:
-        assert not blocking
-        if self._free == 0:
-            return False
-        self._free -= 1
-        return True
-
-    def release(self) -> None:
-        self._free += 1
-
-
 class Threading:
     """What the program knows as the module `threading`."""
 
+    Semaphore = threading.Semaphore  # which nobody waits for
+
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
+        self.Lock, self.Event = partial(Lock, scheduler), partial(Event, scheduler)
+        self.RLock = partial(Lock, scheduler, reentrant=True)
 
     def Thread(self, target: Callable[[], Any], name: str = "", daemon: bool = False) -> SimulatedThread:
         return SimulatedThread(self._scheduler, self._scheduler.current.process, target, name)
-
-    def Lock(self) -> Lock:
-        return Lock(self._scheduler)
-
-    def RLock(self) -> Lock:
-        return Lock(self._scheduler, reentrant=True)
-
-    def Event(self) -> Event:
-        return Event(self._scheduler)
-
-    def Semaphore(self, free: int = 1) -> Semaphore:
-        return Semaphore(free)

@@ -187,25 +187,16 @@ def test_who_goes_away_before_the_answer_has_decided_all_the_same(served):
     assert served.ask().status_code == 200
 
 
-@pytest.mark.parametrize(
-    ("hosts", "version", "expected"),
-    [
-        ([], b"1.1", 400),
-        ([b"a", b"b"], b"1.1", 400),
-        ([b"a", b"a"], b"1.0", 400),
-        ([b"a b"], b"1.1", 400),
-        ([b"a/b@c"], b"1.1", 400),
-        ([], b"1.0", 200),
-        ([b""], b"1.1", 200),
-        ([b"[::1]:8000"], b"1.1", 200),
-        ([b"localhost"], b"1.1", 200),
-    ],
-)
-def test_a_request_names_its_host_once(served, hosts, version, expected):
-    lines = [b"GET /livez HTTP/" + version, *[b"Host: " + host for host in hosts], b"Connection: close", b"", b""]
-    with connected(served.url) as one:
-        one.sendall(b"\r\n".join(lines))
-        assert status(answers(one)) == expected
+WRONG = [([], b"1.1"), ([b"a", b"b"], b"1.1"), ([b"a", b"a"], b"1.0"), ([b"a b"], b"1.1"), ([b"a/b@c"], b"1.1")]
+RIGHT = [([], b"1.0"), ([b""], b"1.1"), ([b"[::1]:8000"], b"1.1"), ([b"localhost"], b"1.1")]
+
+
+def test_a_request_names_its_host_once(served):
+    for hosts, version in [*WRONG, *RIGHT]:
+        lines = [b"GET /livez HTTP/" + version, *[b"Host: " + host for host in hosts], b"Connection: close", b"", b""]
+        with connected(served.url) as one:
+            one.sendall(b"\r\n".join(lines))
+            assert status(answers(one)) == (400 if (hosts, version) in WRONG else 200), hosts
 
 
 @pytest.mark.parametrize(("size", "expected"), [(2**16, 200), (2**16 + 1, 400), (200_000, 400)])

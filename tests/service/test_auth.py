@@ -165,14 +165,12 @@ def test_a_key_of_some_studies_sees_no_others(serving):
 
 
 def test_a_key_with_both_roles_asks_and_tells_and_reads_nothing(serving):
-    store = Store.at(":memory:", create=True)
-    both = add_key(store, "both")
-    served = serving(store)
+    served = serving()
     served.create()
-    served.keys["both"] = both
+    served.keys["both"] = add_key(served.store, "both")
+    served.app.state.guard = Guard(served.store)
     ticket = served.send("both", "POST", "/studies/ads/ask", json={}).json()["ticket"]
-    told = served.send("both", "POST", "/studies/ads/tell", json={"ticket": ticket, "reward": 1})
-    assert told.status_code == 200
+    assert served.send("both", "POST", "/studies/ads/tell", json={"ticket": ticket, "reward": 1}).status_code == 200
     refused = served.send("both", "GET", "/studies")
     assert refused.status_code == 403
     assert "this key may decide and report" in refused.json()["error"]["message"]

@@ -5,41 +5,25 @@ import asyncio
 import pytest
 
 from evenhand.service.bodies import read_body
-from evenhand.service.errors import HttpRefusal
 
 
-def messages(*parts, over=True):
-    sent = [{"type": "http.request", "body": part, "more_body": True} for part in parts]
-    sent.append({"type": "http.request", "body": b""} if over else {"type": "http.disconnect"})
-    pending = iter(sent)
+@pytest.mark.parametrize(
+    ("parts", "declared", "found"),
+    [([b"ab", b"c"], None, b"abc"), ([b"abcd"], b"1", 413), ([b"ab", None], None, 400)],
+    ids=["in parts", "in one part", "broken off"],
+)
+def test_a_body_is_put_together_counted_and_refused_where_it_breaks_off(parts, declared, found):
+    sent = [{"type": "http.request", "body": part, "more_body": part is not parts[-1]} for part in parts if part]
+    pending = iter([*sent, {"type": "http.disconnect"}])
 
     async def receive():
         return next(pending)
 
-    return receive
+    async def outcome():
+        (got,) = await asyncio.gather(read_body(receive, declared, 3), return_exceptions=True)
+        return getattr(got, "status", got)
 
-
-def body(receive, declared, most):
-    return asyncio.run(read_body(receive, declared, most))
-
-
-def test_a_body_in_parts_is_put_together():
-    assert body(messages(b"ab", b"c"), None, 3) == b"abc"
-
-
-def test_a_body_in_one_part_is_counted_too():
-    async def receive():
-        return {"type": "http.request", "body": b"abcd"}
-
-    with pytest.raises(HttpRefusal) as refused:
-        body(receive, b"1", 3)
-    assert refused.value.status == 413
-
-
-def test_a_body_that_breaks_off_is_refused():
-    with pytest.raises(HttpRefusal, match="broke off") as refused:
-        body(messages(b"ab", over=False), None, 3)
-    assert refused.value.status == 400
+    assert asyncio.run(outcome()) == found
 
 
 def test_large_batches_are_refused(serving):

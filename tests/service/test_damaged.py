@@ -13,18 +13,8 @@ from tests.service.conftest import Served
 from tests.waiting import until
 
 SHARES = {"a": 0.2, "b": 0.3}
-PATHS = (
-    "/studies",
-    "/studies/team",
-    "/studies/team/series",
-    "/studies/team/series?first=2",
-    "/studies/team/decisions",
-    "/studies/team/forced",
-    "/studies/team/audit",
-    "/studies/team/history?format=csv",
-    "/metrics",
-    "/readyz",
-)
+TEAM = ("", "/series", "/series?first=2", "/decisions", "/forced", "/audit", "/history?format=csv")
+PATHS = ("/studies", "/metrics", "/readyz", *(f"/studies/team{path}" for path in TEAM))
 SOUND = ("/studies/sound", "/studies/sound/decisions", "/studies/sound/audit")
 LIMIT = 20.0
 """Seconds in which a service with a damaged store has answered everything and ended; it takes about one."""
@@ -73,19 +63,16 @@ class Watched(Served):
         self.store.close()
 
 
-FILE = "ads.evenhand"
-
-
 def empty_index(folder):
     """Have the index of entries lead to none, as the byte in it that was flipped for the first report of this."""
-    store = Store.at(folder / FILE)
+    path = folder / "ads.evenhand"
+    store = Store.at(path)
     with store.writing() as connection:
         run = connection.exec_driver_sql
         run("PRAGMA writable_schema = ON")
         size = run("PRAGMA page_size").scalar()
         root = run("SELECT rootpage FROM sqlite_master WHERE name = 'sqlite_autoindex_events_1'").scalar()
     store.close()
-    path = folder / FILE
     content = bytearray(path.read_bytes())
     content[(root - 1) * size + 3 : (root - 1) * size + 5] = b"\0\0"  # how many cells the page has
     path.write_bytes(content)
@@ -97,8 +84,6 @@ def test_an_index_that_leads_to_nothing_hangs_nothing(stores, tmp_path):
         found = served.answers((*PATHS, *SOUND))
         for path in ("/studies", "/metrics", "/readyz"):
             assert found[path].status_code == 200, (path, found[path].text)
-        for path in ("/studies/team", "/studies/team/decisions"):
-            assert found[path].status_code in (200, 500, 503)
         audit = found["/studies/team/audit"]
         assert audit.status_code == 200
         assert not audit.json()["ok"]
@@ -136,7 +121,7 @@ def test_a_read_that_hangs_takes_no_place_of_another_study_and_the_end_does_not_
         monkeypatch.setattr(sessions_module, "SECONDS", 60.0)
         reads = served.app.state.sessions.open("sound").reads
         reads.seconds = 60.0
-        last = threading.Thread(target=lambda: served.send("read", "GET", "/studies/sound"))
+        last = threading.Thread(target=served.send, args=("read", "GET", "/studies/sound"))
         last.start()
         until(lambda: reads._places._waiters)
         served.server.config.timeout_graceful_shutdown = 0.2

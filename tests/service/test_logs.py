@@ -20,16 +20,8 @@ def test_each_request_is_a_line_with_what_is_asked_of_it(served):
     (line,) = logged(served, served.ask())
     assert line["duration_ms"] > 0
     assert line["time"].endswith("Z")
-    shown = {name: line[name] for name in ("event", "level", "method", "route", "status", "key", "study")}
-    assert shown == {
-        "event": "request",
-        "level": "info",
-        "method": "POST",
-        "route": "/studies/{name}/ask",
-        "status": 200,
-        "key": served.keys["decide"].split("_")[2],
-        "study": "ads",
-    }
+    said = {"event": "request", "level": "info", "method": "POST", "route": "/studies/{name}/ask", "status": 200}
+    assert line.items() >= (said | {"key": served.keys["decide"].split("_")[2], "study": "ads"}).items()
 
 
 def test_a_refusal_is_a_line_too(served):

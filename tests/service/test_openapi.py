@@ -61,13 +61,8 @@ def test_the_service_is_as_its_document_says(one, tmp_path, tag, studies):
     key = one.keys["read" if tag == "service" else tag]
     run = [sys.executable, "-m", "schemathesis.cli", "run", str(place), "--url", one.url, "--include-tag", tag]
     run += ["-H", f"Authorization: Bearer {key}", "-n", MANY, "--seed", "1", "--phases", "examples,coverage,fuzzing"]
-    run += [
-        "--exclude-checks",
-        "positive_data_acceptance" + known * NAMED,
-        "--suppress-health-check",
-        "all",
-        "--no-shrink",
-    ]
+    run += ["--exclude-checks", "positive_data_acceptance" + known * NAMED, "--suppress-health-check", "all"]
+    run += ["--no-shrink"]
     found = subprocess.run(run, capture_output=True, text=True, cwd=tmp_path)
     assert found.returncode == 0, found.stdout[-4000:] + found.stderr[-1000:]
     assert " passed" in found.stdout

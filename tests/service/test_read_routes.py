@@ -51,25 +51,11 @@ def test_the_state_is_what_was_decided_and_told(lively):
 
 
 def test_the_outline_of_all_studies(lively):
-    lively.create("other", {"policy": "learners/ucb1", "arms": ["x", "y"]})
-    studies = lively.read("/studies")
-    outline = [
-        (one["name"], one["policy"], one["decisions"], one["open"], one["promise"]) for one in studies["studies"]
-    ]
-    assert outline == [("ads", "quotas/fair-ucb", 40, 10, "kept"), ("other", "learners/ucb1", 0, 0, None)]
-
-
-@pytest.mark.parametrize(
-    ("policy", "feedback"),
-    [
-        ({"policy": "learners/ucb1", "arms": 2}, "reward"),
-        ({"policy": "sampling/optimistic", "groups": ["u", "v"]}, "rows"),
-    ],
-)
-def test_the_state_says_what_decisions_are_told(serving, policy, feedback):
-    served = serving()
-    served.create("one", policy)
-    assert served.read("/studies/one")["feedback"] == feedback
+    lively.create("other", {"policy": "sampling/optimistic", "groups": ["u", "v"]})
+    names = ("name", "policy", "decisions", "open", "promise")
+    outline = [[one[name] for name in names] for one in lively.read("/studies")["studies"]]
+    assert outline == [["ads", "quotas/fair-ucb", 40, 10, "kept"], ["other", "sampling/optimistic", 0, 0, None]]
+    assert [lively.read(f"/studies/{name}")["feedback"] for name in ("ads", "other")] == ["reward", "rows"]
 
 
 def test_learned_bias_and_groups_are_in_the_state(served):
@@ -164,33 +150,29 @@ def test_a_receipt_is_given_by_key_or_ticket_and_checked_without_the_service(ser
     assert (refused.status_code, refused.json()["error"]["argument"]) == (422, "key, ticket")
 
 
-def test_decisions_come_newest_first_page_by_page(lively):
-    seen, before = [], ""
-    while True:
-        page = lively.read(f"/studies/ads/decisions?limit=7{before}")
+def pages(served, query, side):
+    """All decisions, page by page."""
+    seen, more = [], ""
+    while more is not None:
+        page = served.read(f"/studies/ads/decisions?{query}{more}")
         seen += page["decisions"]
-        if page["next"] is None:
-            break
-        before = f"&before={page['next']}"
+        more = page["next"] and f"&{side}={page['next']}"
+    return seen
+
+
+def test_decisions_come_newest_first_page_by_page(lively):
+    seen = pages(lively, "limit=7", "before")
     assert [one["id"] for one in seen] == list(range(40, 0, -1))
     assert [one["status"] for one in seen[-5:]] == ["forgotten", "open", "told", "told", "told"]
     assert [one["reward"] for one in seen[-5:]][:2] == [None, None]
 
 
 def test_the_tickets_that_wait_longest_come_first_where_that_is_asked_for(lively):
-    seen, after = [], ""
-    while True:
-        page = lively.read(f"/studies/ads/decisions?open=true&order=oldest&limit=4{after}")
-        seen += page["decisions"]
-        if page["next"] is None:
-            break
-        after = f"&after={page['next']}"
+    seen = pages(lively, "open=true&order=oldest&limit=4", "after")
     assert [one["id"] for one in seen] == list(range(4, 41, 4))
     assert [one["at"] for one in seen] == sorted(one["at"] for one in seen)
     between = lively.read("/studies/ads/decisions?after=7&before=10")["decisions"]
     assert [one["id"] for one in between] == [9, 8]
-    refused = lively.send("read", "GET", "/studies/ads/decisions?order=random")
-    assert (refused.status_code, "'newest' or 'oldest'" in refused.json()["error"]["message"]) == (422, True)
 
 
 @pytest.mark.parametrize(
@@ -219,11 +201,9 @@ def test_all_of_one_decision(lively):
 
 
 def test_which_decisions_were_forced(lively):
-    forced = lively.read("/studies/ads/forced?limit=3")
-    expected = [one for one in reversed(lively.decisions) if one["reason"] == OWED][:3]
-    assert [(one["id"], one["arm"], one["round"]) for one in forced["forced"]] == [
-        (one["id"], one["arm"], one["round"]) for one in expected
-    ]
+    expected = [(one["id"], one["arm"], one["round"]) for one in reversed(lively.decisions) if one["reason"] == OWED]
+    forced = lively.read("/studies/ads/forced?limit=3")["forced"]
+    assert [(one["id"], one["arm"], one["round"]) for one in forced] == expected[:3]
 
 
 def test_the_audit_is_a_verification_done_once_while_nothing_changes(lively, monkeypatch):
@@ -239,18 +219,11 @@ def test_the_audit_is_a_verification_done_once_while_nothing_changes(lively, mon
     assert len(calls) == 1
 
 
-READERS = {
-    "csv": lambda content: pd.read_csv(io.BytesIO(content)),
-    "parquet": lambda content: pd.read_parquet(io.BytesIO(content)),
-    "json": lambda content: pd.read_json(io.BytesIO(content)),
-}
-
-
-@pytest.mark.parametrize("format", READERS)
+@pytest.mark.parametrize("format", ["csv", "parquet", "json"])
 @pytest.mark.parametrize("form", ["log", "bandit"])
 def test_the_history_is_a_table_in_every_format(lively, format, form):
     answer = lively.send("read", "GET", f"/studies/ads/history?format={format}&form={form}")
-    table = READERS[format](answer.content)
+    table = getattr(pd, f"read_{format}")(io.BytesIO(answer.content))
     kept = [one for one in lively.decisions if form == "log" or (one["id"] % 4 and one["id"] != 5)]
     assert table["ticket"].tolist() == [one["id"] for one in kept]
     assert table["arm"].tolist() == [one["arm"] for one in kept]

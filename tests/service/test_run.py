@@ -8,13 +8,16 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import partial
+from unittest.mock import Mock
 
 import httpx
 import pytest
 
 from evenhand.errors import ArgumentError, StoreError, UnreachableError
+from evenhand.quotas import FairUCB
 from evenhand.service import run
 from evenhand.service.run import serve
 from evenhand.studies import Store, Study
@@ -28,50 +31,39 @@ PROGRAM = """
 import sys
 from evenhand.service.run import serve
 if __name__ == "__main__":
-    serve(sys.argv[1], port=0, workers=int(sys.argv[2]), create=True)
+    serve(sys.argv[1], port=int(sys.argv[3]), workers=int(sys.argv[2]), create=True)
 """
 
 
 def test_a_server_that_is_starting_is_waited_for_and_it_is_said(monkeypatch, capsys):
-    answers, naps = [UnreachableError("postgresql://db: refused")] * 3 + ["the store"], []
+    naps, away, opened = [], UnreachableError("postgresql://db: refused"), Mock()
     monkeypatch.setattr(run.time, "monotonic", lambda: len(naps) * 10.0)
     monkeypatch.setattr(run.time, "sleep", naps.append)
-
-    def answer(store, password_file, *, create):
-        found = answers.pop(0)
-        if isinstance(found, Exception):
-            raise found
-        return found
-
-    monkeypatch.setattr(run, "_open", answer)
+    monkeypatch.setattr(run, "_open", opened)
+    opened.side_effect = [away, away, away, "the store"]
     assert run._open_once_there("postgresql://db", None, create=False, wait=60) == "the store"
     assert len(naps) == 3
     assert capsys.readouterr().err == "waiting up to 60 s for the database: postgresql://db: refused\n"
     for place, wait, tried in (("postgresql://db", 20, 3), ("ads.evenhand", 60, 1)):
         naps.clear()
-        answers[:] = [UnreachableError("refused")] * tried
+        opened.reset_mock(side_effect=True)
+        opened.side_effect = away
         with pytest.raises(UnreachableError):
             run._open_once_there(place, None, create=False, wait=wait)
-        assert answers == []
-    answers[:] = [StoreError("another version")]
+        assert opened.call_count == tried
+    opened.side_effect = StoreError("another version")
     with pytest.raises(StoreError, match="another version"):
         run._open_once_there("postgresql://db", None, create=False, wait=60)
 
 
 @contextmanager
-def started(tmp_path, workers=1):
-    """Serve a file in a process of its own; yields the process, the lines it printed and its address."""
+def started(tmp_path, workers=1, port=0):
+    """Serve a file in a process of its own; yields the process, the lines it printed and its address. It is killed."""
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
-    errors = tmp_path / "errors"
-    with errors.open("ab") as written:
-        process = subprocess.Popen(
-            [sys.executable, str(program), str(tmp_path / "ads.evenhand"), str(workers)],
-            stdout=subprocess.PIPE,
-            stderr=written,
-            text=True,
-            start_new_session=True,
-        )
+    words = [sys.executable, program, tmp_path / "ads.evenhand", str(workers), str(port)]
+    with (tmp_path / "errors").open("ab") as written:
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=written, text=True, start_new_session=True)
     try:
         lines = []
         for line in process.stdout:
@@ -79,7 +71,7 @@ def started(tmp_path, workers=1):
             if line.startswith("More keys"):
                 break
         url = re.search(r"http://127\.0\.0\.1:\d+", "\n".join(lines)).group()
-        _wait(url, process)
+        until(partial(answers, url, process), 0.05)
         yield process, lines, url
     finally:
         if process.poll() is None:
@@ -88,17 +80,10 @@ def started(tmp_path, workers=1):
         process.stdout.close()
 
 
-def _wait(url, process):
-    """Return once the service answers."""
-
-    def answers():
-        assert process.poll() is None
-        try:
-            return get(f"{url}/readyz").status_code == 200
-        except httpx.TransportError:
-            return False
-
-    until(answers, 0.05)
+def answers(url, process):
+    assert process.poll() is None
+    with suppress(httpx.TransportError):
+        return get(f"{url}/readyz").status_code == 200
 
 
 def get(url, **given):
@@ -127,11 +112,8 @@ def test_a_first_start_prints_a_link_and_keys_that_work_and_the_next_start_none(
         assert post(f"{url}/studies", json=create, headers=bearer(keys["decide"])).status_code == 201
         ask = f"{url}/studies/ads/ask"
         ticket = post(ask, headers=bearer(keys["decide"])).json()["ticket"]
-        told = post(
-            f"{url}/studies/ads/tell",
-            json={"ticket": ticket, "reward": 1.0},
-            headers=bearer(keys["report"]),
-        )
+        reward = {"ticket": ticket, "reward": 1.0}
+        told = post(f"{url}/studies/ads/tell", json=reward, headers=bearer(keys["report"]))
         assert told.json()["status"] == "told"
         assert get(f"{url}/studies/ads", headers=bearer(page)).json()["told"] == 1
         process.send_signal(signal.SIGTERM)
@@ -153,33 +135,22 @@ def test_a_first_start_prints_a_link_and_keys_that_work_and_the_next_start_none(
 
 
 def test_what_was_acknowledged_before_a_signal_is_there_afterwards(tmp_path):
-    Study.create(tmp_path / "ads.evenhand", _policy(), name="ads").close()
+    Study.create(tmp_path / "ads.evenhand", FairUCB({"a": 0.2, "b": 0.3}, seed=1), name="ads").close()
     acknowledged = []
     with started(tmp_path) as (process, lines, url):
         key = keys_in(lines)["decide"]
-        first = threading.Event()
 
         def ask():
-            with httpx.Client(trust_env=False, timeout=120) as http:
-                while True:
-                    try:
-                        answer = http.post(f"{url}/studies/ads/ask", headers=bearer(key))
-                    except httpx.TransportError:
-                        return
-                    if answer.status_code != 200:
-                        return
+            with httpx.Client(trust_env=False, timeout=120) as http, suppress(httpx.TransportError):
+                while (answer := http.post(f"{url}/studies/ads/ask", headers=bearer(key))).status_code == 200:
                     acknowledged.append(answer.json()["id"])
-                    if len(acknowledged) >= 40:
-                        first.set()
 
-        threads = [threading.Thread(target=ask) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        assert first.wait(60)
-        process.send_signal(signal.SIGTERM)
-        process.wait(timeout=60)
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(4) as pool:
+            asking = [pool.submit(ask) for _ in range(4)]
+            until(lambda: len(acknowledged) >= 40)
+            process.send_signal(signal.SIGTERM)
+            process.wait(timeout=60)
+        assert [one.result() for one in asking] == [None] * 4
     study = Study.open(tmp_path / "ads.evenhand")
     found = [event.ticket for event in study.log.events()]
     assert sorted(acknowledged) == sorted(set(acknowledged))
@@ -189,7 +160,7 @@ def test_what_was_acknowledged_before_a_signal_is_there_afterwards(tmp_path):
 
 
 def test_several_workers_share_one_study_and_one_key_for_the_page(tmp_path):
-    Study.create(tmp_path / "ads.evenhand", _policy(), name="ads").close()
+    Study.create(tmp_path / "ads.evenhand", FairUCB({"a": 0.2, "b": 0.3}, seed=1), name="ads").close()
     with started(tmp_path, workers=2) as (process, lines, url):
         key = keys_in(lines)["decide"]
         page = re.search(r"#key=(\S+)", "\n".join(lines)).group(1)
@@ -201,12 +172,6 @@ def test_several_workers_share_one_study_and_one_key_for_the_page(tmp_path):
         assert 'evenhand_decisions_total{study="ads"} 8.0' in text
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=60) == 0
-
-
-def _policy():
-    from evenhand.quotas import FairUCB
-
-    return FairUCB({"a": 0.2, "b": 0.3}, seed=1)
 
 
 def test_a_port_that_is_taken_is_refused(tmp_path):
@@ -229,10 +194,12 @@ def test_a_port_that_is_taken_is_refused(tmp_path):
         ({"host": "192.0.2.1"}, "host: expected an address of this machine"),
         ({"workers": 0}, "workers: expected a whole number >= 1"),
         ({"workers": 2}, "workers: expected 1, since a store in memory serves one process, got 2"),
+        ({"log_level": "loud"}, "log_level: expected one of 'debug', 'info', 'warning', 'error', got 'loud'"),
+        ({"password_file": "/none"}, "password_file: expected a file that can be read, got '/none'; No such file"),
     ],
-    ids=["port", "host", "elsewhere", "workers", "memory"],
+    ids=["port", "host", "elsewhere", "workers", "memory", "log_level", "password_file"],
 )
-def test_where_nobody_can_listen_is_refused(settings, said):
+def test_what_cannot_be_served_is_refused(settings, said):
     with pytest.raises(ArgumentError, match=said):
         serve(":memory:", **settings)
 

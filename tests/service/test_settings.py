@@ -22,6 +22,14 @@ max-body = 500
 open_metrics = true
 print_keys = false
 """
+SAID = {
+    "store": "postgresql://evenhand@database/evenhand",
+    "password_file": "/run/secrets/password",
+    "port": 9000,
+    "max_body": 500,
+    "open_metrics": True,
+    "print_keys": False,
+}
 
 
 @pytest.fixture
@@ -32,14 +40,7 @@ def file(tmp_path):
 
 
 def test_a_file_holds_settings_by_the_names_of_the_options(file):
-    assert read_settings(file, {}) == {
-        "store": "postgresql://evenhand@database/evenhand",
-        "password_file": "/run/secrets/password",
-        "port": 9000,
-        "max_body": 500,
-        "open_metrics": True,
-        "print_keys": False,
-    }
+    assert read_settings(file, {}) == SAID
     assert read_settings(None, {}) == {}
     assert read_settings(None, {"EVENHAND_SETTINGS": file})["port"] == 9000
 
@@ -58,16 +59,7 @@ def test_the_command_line_comes_before_both(file, monkeypatch):
     monkeypatch.setenv("EVENHAND_WORKERS", "3")
     result = CliRunner().invoke(app, ["serve", "--settings", file, "--port", "0", "--log-level", "error"])
     assert result.exit_code == 0, result.output
-    assert seen == {
-        "store": "postgresql://evenhand@database/evenhand",
-        "password_file": "/run/secrets/password",
-        "port": 0,
-        "workers": 3,
-        "max_body": 500,
-        "open_metrics": True,
-        "print_keys": False,
-        "log_level": "error",
-    }
+    assert seen == SAID | {"port": 0, "workers": 3, "log_level": "error"}
 
 
 def test_every_setting_is_an_option_and_an_argument():
@@ -86,54 +78,32 @@ def test_every_setting_is_an_option_and_an_argument():
         ("[service]\nport = 1", "expected settings among .* got 'service'"),
         ('port = "9000"', "port: expected a whole number, got '9000'"),
         ("port = true", "port: expected a whole number, got True"),
-        ("max_body = 0.5", "max_body: expected a whole number, got 0.5"),
         ("open_metrics = 1", "open_metrics: expected true or false, got 1"),
         ("store = 1", "store: expected a text, got 1"),
+        ("port = ", r"service\.toml: cannot be read as TOML"),
+        ("\0", r"service\.toml: cannot be read as TOML"),
+        (None, "cannot be read: No such file"),
     ],
 )
 def test_a_file_that_says_something_else_is_refused(tmp_path, text, words):
-    (tmp_path / "service.toml").write_text(text)
-    with pytest.raises(ArgumentError, match=words):
+    if text is not None:
+        (tmp_path / "service.toml").write_text(text)
+    with pytest.raises((ArgumentError, TableError), match=words):
         read_settings(str(tmp_path / "service.toml"), {})
-
-
-@pytest.mark.parametrize("content", [b"port = ", b"\xff\xfe\x00"])
-def test_a_file_that_is_no_toml_is_refused(tmp_path, content):
-    (tmp_path / "service.toml").write_bytes(content)
-    with pytest.raises(TableError, match=r"service\.toml: cannot be read as TOML"):
-        read_settings(str(tmp_path / "service.toml"), {})
-    with pytest.raises(TableError, match="cannot be read: No such file"):
-        read_settings(str(tmp_path / "none.toml"), {})
 
 
 @pytest.mark.parametrize(
-    ("variable", "text", "words"),
-    [
-        ("EVENHAND_PORT", "http", "EVENHAND_PORT: expected a whole number, got 'http'"),
-        ("EVENHAND_OPEN_METRICS", "maybe", "EVENHAND_OPEN_METRICS: expected true or false, got 'maybe'"),
-        ("EVENHAND_STORE", "", "EVENHAND_STORE: expected a text, got ''"),
-    ],
+    ("name", "text", "words"),
+    [("PORT", "http", "a whole number"), ("OPEN_METRICS", "maybe", "true or false"), ("STORE", "", "a text")],
 )
-def test_a_variable_that_says_something_else_is_refused(variable, text, words):
-    with pytest.raises(ArgumentError, match=words):
-        read_settings(None, {variable: text})
+def test_a_variable_that_says_something_else_is_refused(name, text, words):
+    with pytest.raises(ArgumentError, match=f"EVENHAND_{name}: expected {words}, got '{text}'"):
+        read_settings(None, {f"EVENHAND_{name}": text})
 
 
 def test_without_a_store_it_is_said_where_to_name_one(monkeypatch):
     monkeypatch.delenv("EVENHAND_STORE", raising=False)
     refused(ArgumentError, "give --store, EVENHAND_STORE, or store in the settings file", "serve")
-
-
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"log_level": "loud"}, "log_level: expected one of 'debug', 'info', 'warning', 'error', got 'loud'"),
-        ({"password_file": "/none"}, "password_file: expected a file that can be read, got '/none'; No such file"),
-    ],
-)
-def test_what_cannot_be_served_is_refused(settings, words):
-    with pytest.raises(ArgumentError, match=words):
-        run.serve(":memory:", port=0, **settings)
 
 
 def test_a_password_is_read_from_a_file_and_shown_nowhere(tmp_path):

@@ -166,18 +166,6 @@ def a_ticket_that_another_process_closed_is_open():
     return [patch.object(Log, "of_tickets", of_tickets)]
 
 
-PLANTED = [
-    answered_before_it_is_saved,
-    a_wake_up_is_lost,
-    all_wait_for_the_one_that_reads_the_keys,
-    a_decision_twice_under_one_key,
-    a_promise_counted_from_a_stale_snapshot,
-    a_report_overtakes_its_ask,
-    what_others_decided_does_not_count,
-    a_ticket_that_another_process_closed_is_open,
-]
-
-
 def first_seed(bug, start):
     """The first seed from a start on, and from 0 on after the last, that finds a planted bug; None where none does."""
     with ExitStack() as planted:
@@ -192,6 +180,6 @@ def first_seed(bug, start):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("bug", [rest_at_night(bug, OFTEN) for bug in PLANTED])
+@pytest.mark.parametrize("bug", [rest_at_night(globals()[name], OFTEN) for name in FOUND])
 def test_a_planted_bug_is_found(bug):
     assert first_seed(bug, FOUND[bug.__name__]) is not None

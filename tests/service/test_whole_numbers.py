@@ -34,16 +34,11 @@ def read(content):
     ("value", "written"),
     [
         (EXACT, str(EXACT)),
-        (-EXACT, str(-EXACT)),
         (EXACT + 1, f'"{EXACT + 1}"'),
         (-(2**63), f'"{-(2**63)}"'),
-        (2**64 + 1, f'"{2**64 + 1}"'),
-        (np.int64(2**60), f'"{2**60}"'),
         (np.array([[1, 2**60]]), f'[[1,"{2**60}"]]'),
         ({"a": (True, 2**60, None)}, f'{{"a":[true,"{2**60}",null]}}'),
         ({2**60: [float("nan"), 0.5]}, f'{{"{2**60}":[null,0.5]}}'),
-        (np.float64(0.5), "0.5"),
-        (np.True_, "true"),
     ],
     ids=str,
 )

@@ -32,6 +32,15 @@ class Counting:
         return [UnknownTicketError("no") if op == "bad" else f"did {op}" for op in operations]
 
 
+def outcomes(study, *requests, **settings):
+    """Run requests on a writer of their own, those behind the first in one group; return what comes of each."""
+    writer = Writer(study, **settings)
+    found = asyncio.run(together(study, writer, *requests))
+    writer.stop()
+    assert writer._waiting == 0
+    return found
+
+
 async def together(study, writer, first, *others):
     """Run the others in one group, behind the first."""
     study.free.clear()
@@ -59,36 +68,30 @@ def writer(study):
 
 def test_what_waits_together_is_one_transaction_and_each_gets_its_own(study, writer):
     given = [[f"{i}.{j}" for j in range(i % 3 + 1)] for i in range(40)]
-    outcomes = asyncio.run(together(study, writer, ["first"], *given))
-    assert outcomes[1:] == [[f"did {op}" for op in ops] for ops in given]
+    found = outcomes(study, ["first"], *given)
+    assert found[1:] == [[f"did {op}" for op in ops] for ops in given]
     assert study.groups == [1, sum(map(len, given))]
 
 
 def test_no_group_is_larger_than_a_transaction_may_be(study):
-    writer = Writer(study, most=5)
-    outcomes = asyncio.run(together(study, writer, ["first"], *[["a", "b"]] * 6, ["x"] * 9))
-    writer.stop()
+    found = outcomes(study, ["first"], *[["a", "b"]] * 6, ["x"] * 9, most=5)
     assert study.groups == [1, 5, 5, 5, 5, 1]
-    assert outcomes[1:] == [*[["did a", "did b"]] * 6, ["did x"] * 9]
+    assert found[1:] == [*[["did a", "did b"]] * 6, ["did x"] * 9]
 
 
 @pytest.mark.parametrize("batches", [1, 9, 40])
 def test_a_small_request_is_in_the_next_transaction_however_large_the_others_are(study, batches):
-    writer = Writer(study, most=50)
     many = [[f"{i}.{j}" for j in range(1000)] for i in range(batches)]
-    outcomes = asyncio.run(together(study, writer, ["first"], *many, ["small"], ["two", "of them"]))
-    writer.stop()
+    found = outcomes(study, ["first"], *many, ["small"], ["two", "of them"], most=50)
     assert {"small", "two"} <= set(study.committed[1:51])
     assert "of them" in study.committed[1:101]
-    assert outcomes[1:-2] == [[f"did {op}" for op in batch] for batch in many]
+    assert found[1:-2] == [[f"did {op}" for op in batch] for batch in many]
     assert (max(study.groups), sum(study.groups)) == (50, 1000 * batches + 4)
 
 
 def test_batches_of_one_size_end_together(study):
     """None has had more than one transaction's share more than another."""
-    writer = Writer(study, most=50)
-    asyncio.run(together(study, writer, ["first"], *[[i] * 1000 for i in range(5)]))
-    writer.stop()
+    outcomes(study, ["first"], *[[i] * 1000 for i in range(5)], most=50)
     for end in range(51, 5001, 50):
         counts = [study.committed[1:end].count(i) for i in range(5)]
         assert max(counts) - min(counts) <= 10
@@ -96,23 +99,18 @@ def test_batches_of_one_size_end_together(study):
 
 @pytest.mark.parametrize("fault", ["poison", "gone"])
 def test_where_a_batch_fails_half_way_nothing_more_of_it_is_tried(study, fault):
-    writer = Writer(study, most=10)
     batch = [*range(25), fault, *range(50)]
-    outcomes = asyncio.run(together(study, writer, ["first"], batch))
-    writer.stop()
-    assert isinstance(outcomes[1], RuntimeError if fault == "poison" else StoreError)
+    found = outcomes(study, ["first"], batch, most=10)
+    assert isinstance(found[1], RuntimeError if fault == "poison" else StoreError)
     assert study.committed == ["first", *range(20)]
-    assert writer._waiting == 0
 
 
 def test_batches_that_fill_the_queue_leave_room_for_small_requests(study):
-    writer = Writer(study, queue=100, most=10)
-    outcomes = asyncio.run(together(study, writer, ["first"], ["a"] * 90, ["b"] * 11, ["c"]))
-    writer.stop()
-    assert outcomes[1] == ["did a"] * 90
-    assert (outcomes[2].status, outcomes[2].headers["Retry-After"]) == (503, "1")
+    found = outcomes(study, ["first"], ["a"] * 90, ["b"] * 11, ["c"], queue=100, most=10)
+    assert found[1] == ["did a"] * 90
+    assert (found[2].status, found[2].headers["Retry-After"]) == (503, "1")
     assert "b" not in study.committed
-    assert outcomes[3] == ["did c"]
+    assert found[3] == ["did c"]
 
 
 def test_an_answer_comes_only_after_the_commit(study, writer):
@@ -128,23 +126,22 @@ def test_an_answer_comes_only_after_the_commit(study, writer):
     assert asyncio.run(asked()) == ((False, []), ["one"])
 
 
-def test_a_refusal_is_the_outcome_of_its_own_operation_alone(study, writer):
-    outcomes = asyncio.run(together(study, writer, ["a"], ["bad"], ["b"]))
-    assert isinstance(outcomes[1][0], UnknownTicketError)
-    assert outcomes[2] == ["did b"]
-
-
-def test_a_store_that_is_gone_is_told_to_all_in_the_group(study, writer):
-    outcomes = asyncio.run(together(study, writer, ["a"], ["gone"], ["b"]))
-    assert [type(one) for one in outcomes] == [list, StoreError, StoreError]
-    assert asyncio.run(writer.run(["later"])) == ["did later"]
-    assert study.committed == ["a", "later"]
-
-
-def test_a_defect_hits_only_the_request_that_brings_it(study, writer):
-    outcomes = asyncio.run(together(study, writer, ["a"], ["poison"], ["b"], ["c", "d"]))
-    assert [type(one) for one in outcomes] == [list, RuntimeError, list, list]
-    assert study.committed == ["a", "b", "c", "d"]
+@pytest.mark.parametrize(
+    ("brought", "told", "done"),
+    [
+        ("bad", [list, list, list], ["a", "bad", "b"]),
+        ("gone", [list, StoreError, StoreError], ["a"]),
+        ("poison", [list, RuntimeError, list], ["a", "b"]),
+    ],
+    ids=["a refusal", "a store that is gone", "a defect"],
+)
+def test_a_defect_hits_only_the_request_that_brings_it(study, brought, told, done):
+    """So does a refusal; that the store is gone is told to all in the group, and to none after it."""
+    found = outcomes(study, ["a"], [brought], ["b"])
+    assert [type(one) for one in found] == told
+    assert brought != "bad" or isinstance(found[1][0], UnknownTicketError)
+    assert outcomes(study, ["later"]) == [["did later"]]
+    assert study.committed == [*done, "later"]
 
 
 def test_stopping_does_and_answers_what_was_accepted_and_nothing_more(study):

@@ -1,12 +1,19 @@
-"""A real Chromium, a small server for it to look at, and somebody who looks."""
+"""A real Chromium, the service with studies that were played before, and somebody who looks at its page."""
 
 from __future__ import annotations
 
 import shutil
+from itertools import count
+from unittest.mock import patch
 
 import pytest
 
-from tests.service.page.fake import SHARES, Fake, Played, served
+from evenhand.learners import UCB1
+from evenhand.quotas import DeadlineLearn
+from evenhand.service.routes import studies
+from evenhand.studies import Ask, Forget, Store, Study, Tell
+from evenhand.studies.keys import add_key
+from tests.service.conftest import Served
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 FLAGS = (
@@ -19,6 +26,40 @@ window.setTimeout = (turn, wait, ...rest) => later(turn, wait / 5, ...rest);
 window.setInterval = (turn, wait, ...rest) => often(turn, wait / 5, ...rest);
 """
 """Lets the page's timers run five times as fast."""
+BEGAN = 1_772_355_600_000_000
+"""2026-03-01 09:00 UTC, in microseconds."""
+
+
+class Played(Served):
+    """A service whose studies are played by a clock of their own."""
+
+    def play(self, name, shares, rounds=0, **settings):
+        """Begin a study; every 41st of its tickets stays open, and every 97th is forgotten."""
+        clock, told = count(BEGAN, 3_500_000), []
+        study = Study.create(self.store, DeadlineLearn(UCB1(), shares, seed=1, **settings), name=name)
+        with patch("evenhand.studies.log.transaction.now", lambda: next(clock)):
+            for first in range(0, rounds, 20):
+                asked = study.run([*told, *[Ask()] * min(20, rounds - first)])[len(told) :]
+                told = [closed(one) for one in asked if one.id % 41]
+            study.run(told)
+
+    def state(self, name="ads"):
+        return self.read(f"/studies/{name}")
+
+    def decisions(self, query=""):
+        """The decisions of "ads", newest first unless the query says otherwise."""
+        found, before = [], ""
+        while before is not None:
+            page = self.read(f"/studies/ads/decisions?limit=500{before}&{query}")
+            found += page["decisions"]
+            before = page["next"] and f"&before={page['next']}"
+        return found
+
+
+def closed(decision):
+    if decision.id % 97 == 0:
+        return Forget(ticket=decision.id)
+    return Tell(ticket=decision.id, given={"reward": decision.id * 7919 % 100 / 100 / (1 + decision.index)})
 
 
 @pytest.fixture(scope="session")
@@ -38,21 +79,61 @@ def chromium(tmp_path_factory):
     driver.quit()
 
 
-@pytest.fixture
-def fake():
-    return Fake(Played("ads", SHARES, 1234), Played("new", {"x": 0.5, "y": 0.2}))
+@pytest.fixture(scope="session")
+def saved():
+    """A store with the studies "ads" and "new"."""
+    served = Played(Store.at(":memory:", create=True))
+    served.play("ads", {"a": 0.2, "b": 0.3, "c": 0.1}, 1234)
+    served.play("new", {"x": 0.5, "y": 0.2})
+    served.stop()
+    with served.store.reading() as connection:
+        return connection.connection.driver_connection.serialize()
 
 
 @pytest.fixture
-def visitor(chromium, fake):
+def played(saved):
+    store = Store.at(":memory:", create=True)
+    connection = store._engine.raw_connection()
+    connection.driver_connection.deserialize(saved)
+    connection.close()
+    served = Played(store)
+    yield served
+    served.stop()
+
+
+@pytest.fixture
+def said(monkeypatch):
+    """What the states of studies say beside, or instead of, what is so, by name."""
+    more, honest = {}, studies.summarize
+    monkeypatch.setattr(studies, "summarize", lambda study, known: honest(study, known) | more.get(study.name, {}))
+    return more
+
+
+@pytest.fixture
+def visitor(chromium, played):
     from tests.service.page.visitor import Visitor
 
-    with served(fake) as address:
-        someone = Visitor(chromium, address)
-        chromium.execute_cdp_cmd("Storage.clearDataForOrigin", {"origin": address, "storageTypes": "local_storage"})
-        someone.complaints()
-        yield someone
-        chromium.get("about:blank")
+    someone = Visitor(chromium, played)
+    chromium.execute_cdp_cmd("Storage.clearDataForOrigin", {"origin": played.url, "storageTypes": "local_storage"})
+    someone.complaints()
+    yield someone
+    chromium.get("about:blank")
+
+
+@pytest.fixture
+def person(chromium):
+    """Return somebody with a key for a store, at one of the pages made for people who are asked."""
+    from tests.service.page.visitor import Person
+
+    running = []
+
+    def sit_down(store, page):
+        running.append(Served(store))
+        return Person(chromium, running[0], add_key(store, "both"), page)
+
+    yield sit_down
+    chromium.get("about:blank")
+    running[0].stop()
 
 
 @pytest.fixture

@@ -9,13 +9,10 @@ from typer.testing import CliRunner
 
 from evenhand.cli import app
 from evenhand.studies import Store, Study
-from evenhand.studies.keys import add_key
-from tests.service.conftest import Served
-from tests.service.page.visitor import Person
 
 
 @pytest.fixture
-def auditor(chromium, tmp_path):
+def auditor(person, tmp_path):
     table, place = tmp_path / "people.csv", tmp_path / "audit.evenhand"
     draws = np.random.default_rng(3)
     rows = [f"{draws.integers(20, 70)},{draws.integers(1, 9)},{draws.integers(2)}" for _ in range(20)]
@@ -24,11 +21,7 @@ def auditor(chromium, tmp_path):
     made = CliRunner().invoke(app, [*told, "--auditors", "2", "--seed", "1"])
     assert made.exit_code == 0, made.output
     assert "/audit#study=audit&key=" in made.output
-    store = Store.at(place)
-    served = Served(store)
-    yield Person(chromium, served, add_key(store, "both"), "audit")
-    chromium.get("about:blank")
-    served.stop()
+    return person(Store.at(place), "audit")
 
 
 def test_two_auditors_are_told_what_to_do_answer_and_withdraw(auditor):

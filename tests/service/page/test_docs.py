@@ -8,7 +8,7 @@ from tests.service.page.visitor import Visitor
 def test_the_manual_shows_every_route_and_loads_nothing_from_elsewhere(chromium, served):
     document = served.http.get("/openapi.json").json()
     wanted = sorted((method.upper(), path) for path, item in document["paths"].items() for method in item)
-    someone = Visitor(chromium, served.url)
+    someone = Visitor(chromium, served)
     someone.complaints()
     chromium.get(f"{served.url}/docs")
     someone.until(f"document.querySelectorAll('.route').length === {len(wanted)}")
@@ -25,7 +25,7 @@ def test_the_manual_shows_every_route_and_loads_nothing_from_elsewhere(chromium,
 
 
 def test_a_route_opens_into_what_it_takes_and_answers(chromium, served):
-    someone = Visitor(chromium, served.url)
+    someone = Visitor(chromium, served)
     chromium.get(f"{served.url}/docs#change")
     someone.until("document.querySelector('#change[open]') !== null")
     said = chromium.execute_script("return document.querySelector('#change').innerText")

@@ -8,17 +8,9 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
-from evenhand.sampling import (
-    LabelQueue,
-    OptimisticSampler,
-    annotations_table,
-    progress_table,
-)
+from evenhand.sampling import LabelQueue, OptimisticSampler, annotations_table, progress_table
 from evenhand.studies import Store, Study
-from evenhand.studies.keys import add_key
 from tests.sampling.labelled_items import LabelledItems
-from tests.service.conftest import Served
-from tests.service.page.visitor import Person
 
 WORLD = LabelledItems(items=40, seed=1)
 DOT = (
@@ -28,17 +20,13 @@ DOT = (
 
 
 @pytest.fixture
-def annotator(chromium, tmp_path):
+def annotator(person, tmp_path):
     store = Store.at(tmp_path / "labels.evenhand", create=True)
     for name, content in (("labels", [f"patient {i}" for i in range(40)]), ("pictures", [DOT] * 40)):
         sampler = OptimisticSampler(["easy", "hard"], classes=["no", "yes"], seed=1)
         queue = LabelQueue(WORLD.ids, WORLD.features, groups=WORLD.groups, sampler=sampler, content=content, seed=1)
         Study.create(store.url, queue, name=name).close()
-    key = add_key(store, "both")
-    served = Served(store)
-    yield Person(chromium, served, key, "label")
-    chromium.get("about:blank")
-    served.stop()
+    return person(store, "label")
 
 
 def test_a_key_is_the_label_that_reads_as_it(annotator):

@@ -5,18 +5,17 @@ from __future__ import annotations
 import pytest
 from selenium.webdriver.common.keys import Keys
 
-from tests.service.page.fake import Played
 from tests.service.page.test_page_charts import click
 
 ARMS = 60
 
 
 @pytest.fixture
-def sixty(visitor, fake):
+def sixty(visitor, played):
     """A visitor in front of a study of sixty arms."""
-    fake.studies["many"] = Played("many", {f"arm {i}": 0.002 * (1 + i % 7) for i in range(ARMS)}, 500)
+    played.play("many", {f"arm {i}": 0.002 * (1 + i % 7) for i in range(ARMS)}, 500)
     visitor.watch("many")
-    visitor.many = fake.studies["many"]
+    visitor.arms = played.state("many")["arms"]
     return visitor
 
 
@@ -40,7 +39,7 @@ def choose(visitor, selector, value):
 
 
 def test_those_in_danger_are_shown_until_all_are_asked_for(sixty):
-    furthest = sorted(sixty.many.state()["arms"], key=lambda arm: -arm["owed"])[:10]
+    furthest = sorted(sixty.arms, key=lambda arm: -arm["owed"])[:10]
     assert set(names(sixty)) == {arm["label"] for arm in furthest}
     assert "Shown: the 10 furthest behind." in sixty.text("#arms")
     click(sixty, "all", "#arms")
@@ -64,14 +63,14 @@ def test_arms_are_sorted_by_what_is_owed_had_or_lacking(sixty):
     click(sixty, "all", "#arms")
     for column, field in (("Promised", "promised"), ("Share", "share"), ("Behind now", "owed")):
         choose(sixty, "#arms select", column)
-        of = {arm["label"]: arm[field] for arm in sixty.many.state()["arms"]}
+        of = {arm["label"]: arm[field] for arm in sixty.arms}
         values = [of[name] for name in names(sixty)]
         assert values == sorted(values, reverse=True)
         assert sixty.all("#arms th[aria-sort=descending]")[0].text.startswith(column)
 
 
 def test_all_sixty_are_drawn_and_each_can_be_set_apart(sixty):
-    arms = sixty.many.state()["arms"]
+    arms = sixty.arms
     behind = sorted(arms, key=lambda arm: -arm["owed"])
     assert {name.text for name in sixty.all("#chart-shares .legend .name")} == {arm["label"] for arm in behind[:24]}
     sixty.all(".chooser summary")[0].click()

@@ -8,9 +8,7 @@ import pytest
 from selenium.webdriver.common.keys import Keys
 
 from tests.naming import named
-from tests.service.page.fake import READ, Played
-
-BIAS = {"group": "women", "reference": "men", "feature": "intercept", "bias": -0.41, "low": -0.6, "high": -0.22}
+from tests.service.page.test_page import BIAS
 
 LINES_TOO_FAINT = """
 const parse = (text) => text.match(/[\\d.]+/g).map(Number);
@@ -65,14 +63,14 @@ def test_enter_opens_a_decision_and_escape_closes_it(visitor):
     visitor.press(Keys.ENTER)
     visitor.sees("Decision 1,233", "dialog[open]")
     assert visitor.focused().endswith("h2 Decision 1,233")
-    visitor.sees("What was known", "dialog")
+    visitor.sees("The whole record", "dialog")
     visitor.press(Keys.ESCAPE)
     visitor.until("location.hash === '#study=ads'")  # the page hears of it after the browser has closed the dialog
     assert not visitor.driver.execute_script("return document.querySelector('dialog').open")
     assert visitor.focused().endswith("a 1,233")
 
 
-def test_arrow_keys_read_a_chart_aloud(visitor, fake):
+def test_arrow_keys_read_a_chart_aloud(visitor, played):
     visitor.watch("ads")
     visitor.until("document.querySelector('#chart-shares canvas') !== null")
     visitor.driver.execute_script("document.querySelector('#chart-shares .plot').focus()")
@@ -85,29 +83,27 @@ def test_arrow_keys_read_a_chart_aloud(visitor, fake):
     assert second != first
     place = visitor.text("#chart-shares .legend .round")
     assert re.fullmatch(r"round [2-9]", place)
-    fake.studies["ads"].decide()
+    played.ask()
     visitor.sees("1,235 decisions", "#headline")
     assert visitor.text("#chart-shares .legend .round") == place, "new data moved the reader along"
     visitor.press(Keys.ESCAPE)
     assert visitor.text("#chart-shares .legend .round") == "round 1,235"
 
 
-def test_who_is_promised_something_is_drawn_and_then_the_largest(visitor, fake):
-    fake.studies["some"] = some = Played("some", {f"arm {i}": 0.05 * (i < 8) for i in range(50)}, 500)
+def test_who_is_promised_something_is_drawn_and_then_the_largest(visitor, played):
+    played.play("some", {f"arm {i}": 0.05 * (i < 8) for i in range(50)}, 500)
     visitor.watch("some")
-    arms = some.state()["arms"]
+    arms = played.state("some")["arms"]
     largest = sorted(arms, key=lambda arm: -arm["decisions"])
     drawn = list(dict.fromkeys(arm["label"] for arm in (*arms[:8], *largest)))[:11]
     assert {name.text for name in visitor.all("#chart-shares .legend .name")} == set(drawn)
 
 
-def test_decisions_are_filtered_and_turned_page_by_page(visitor, fake):
+def test_decisions_are_filtered_and_turned_page_by_page(visitor, played):
     visitor.watch("ads")
     for name, value in [("arm", "b"), ("reason", "owed its share")]:
         visitor.all(f"select[name={name}] option[value='{value}']")[0].click()
-    fitting = [
-        f"{e['id']:,}" for e in reversed(fake.studies["ads"].log) if e["arm"] == "b" and e["reason"] == "owed its share"
-    ]
+    fitting = [f"{one['id']:,}" for one in played.decisions("arm=b&reason=owed+its+share")]
     shown = "[...document.querySelectorAll('#decisions tbody th')].map((cell) => cell.innerText).join(' ')"
     visitor.until(f"{shown} === {' '.join(fitting[:25])!r}")
     next(button for button in visitor.all("#decisions .pager button") if button.text == "Older").click()
@@ -118,12 +114,10 @@ def test_decisions_are_filtered_and_turned_page_by_page(visitor, fake):
 
 @pytest.mark.usefixtures("phone")
 @pytest.mark.parametrize("fragment", ["studies", "study=long", "study=ads&decision=1234"], ids=named)
-def test_a_phone_scrolls_only_down(visitor, fake, fragment):
-    fake.studies["long"] = Played(
-        "long", {"an arm whose name was written out in full by somebody": 0.2, "b" * 80: 0.3}, 300
-    )
-    fake.studies["long"].more = {"bias": [BIAS], "groups": [{"label": "w" * 60, "share": 0.44}]}
-    visitor.visit(f"key={READ}&{fragment}")
+def test_a_phone_scrolls_only_down(visitor, played, said, fragment):
+    played.play("long", {"an arm whose name was written out in full by somebody": 0.2, "b" * 80: 0.3}, 300)
+    said["long"] = {"bias": [BIAS], "groups": [{"label": "w" * 60, "share": 0.44}]}
+    visitor.visit(f"key={visitor.key}&{fragment}")
     visitor.sees("Live", "#state")
     visitor.until("document.querySelector('main table') !== null")
     assert visitor.driver.execute_script("return document.documentElement.scrollWidth") == 360
@@ -134,8 +128,8 @@ def test_a_phone_scrolls_only_down(visitor, fake, fragment):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_all_text_stands_out_from_its_ground(visitor, fake, scheme):
-    fake.studies["ads"].more = {"bias": [BIAS]}
+def test_all_text_stands_out_from_its_ground(visitor, said, scheme):
+    said["ads"] = {"bias": [BIAS]}
     features = [{"name": "prefers-color-scheme", "value": scheme}]
     visitor.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
     visitor.watch("ads")

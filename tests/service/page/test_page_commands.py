@@ -10,8 +10,6 @@ from typer.testing import CliRunner
 from evenhand.cli import app
 from evenhand.quotas import FairUCB
 from evenhand.studies import Store, Study
-from tests.naming import named
-from tests.service.page.fake import READ
 
 
 @pytest.fixture
@@ -24,24 +22,20 @@ def store(tmp_path):
     return place
 
 
-@pytest.mark.parametrize(
-    ("study", "command"),
-    [
+def test_a_study_says_what_to_type(visitor, store):
+    for study, command in (
         ("ads", "evenhand tell STORE --study ads TICKET REWARD"),
         ("new", "evenhand ask STORE --study new"),
-    ],
-    ids=named,
-)
-def test_a_study_says_what_to_type(visitor, store, study, command):
-    visitor.visit(f"key={READ}&study={study}")
-    visitor.sees("STORE is the file or address that is being served")
-    assert command in [code.text for code in visitor.all("main code")]
-    typed(command, store)
+    ):
+        visitor.visit(f"key={visitor.key}&study={study}")
+        visitor.sees("STORE is the file or address that is being served")
+        assert command in [code.text for code in visitor.all("main code")]
+        typed(command, store)
 
 
-def test_a_store_without_studies_says_what_to_type(visitor, fake, store):
-    fake.studies.clear()
-    visitor.visit(f"key={READ}")
+def test_a_store_without_studies_says_what_to_type(visitor, played, store, monkeypatch):
+    monkeypatch.setattr(played.store, "names", list)
+    visitor.visit(f"key={visitor.key}")
     visitor.sees("This store has no study yet")
     visitor.sees("STORE is the file or address that is being served")
     (command,) = [code.text for code in visitor.all("main code")]

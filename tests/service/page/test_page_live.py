@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
-from contextlib import ExitStack, contextmanager
+from threading import Event
+from types import SimpleNamespace
+from urllib.parse import urlsplit
 
-import httpx
 from selenium.webdriver.common.keys import Keys
 
-from evenhand.studies import Store
-from evenhand.studies.keys import add_key
+from evenhand.service.routes import studies
 from tests.service.page.visitor import Visitor
+from tests.service.test_run import bearer, keys_in, post, started
 
-SERVE = "import sys; from evenhand.service.run import serve; serve(sys.argv[1], port=int(sys.argv[2]))"
 
-
-def test_the_list_of_decisions_stands_still_under_the_hands_of_its_reader(visitor, fake):
+def test_the_list_of_decisions_stands_still_under_the_hands_of_its_reader(visitor, played):
     visitor.watch("ads")
     visitor.driver.execute_script("document.querySelector('#decisions tbody a').focus()")
-    fake.studies["ads"].decide()
+    played.ask()
     visitor.sees("Show newer decisions", "#decisions")
     assert visitor.all("#decisions tbody th")[0].text == "1,234"
     visitor.driver.execute_script("document.querySelector('#decisions .held button').focus()")
@@ -29,11 +26,11 @@ def test_the_list_of_decisions_stands_still_under_the_hands_of_its_reader(visito
     assert visitor.focused() == "decisions: h2 Decisions"
 
 
-def test_a_pause_holds_everything_until_it_ends(visitor, fake):
+def test_a_pause_holds_everything_until_it_ends(visitor, played):
     visitor.watch("ads")
     visitor.all("#pause")[0].click()
     assert visitor.text("#state") == "Paused"
-    fake.studies["ads"].decide()
+    played.ask()
     asked = "performance.getEntriesByType('resource').length"
     before = visitor.driver.execute_script(f"return {asked}")
     visitor.driver.set_script_timeout(10)
@@ -43,59 +40,37 @@ def test_a_pause_holds_everything_until_it_ends(visitor, fake):
     visitor.sees("1,235 decisions", "#headline")
 
 
-def test_numbers_that_are_not_of_now_are_not_called_live(visitor, fake):
+def test_numbers_that_are_not_of_now_are_not_called_live(visitor, played, monkeypatch):
+    held, free, honest = Event(), Event(), studies.unless_seen
     visitor.watch("ads")
-    fake.answers.clear()
+    monkeypatch.setattr(studies, "unless_seen", lambda *given: (held.set(), free.wait(30), honest(*given))[-1])
     visitor.driver.execute_script("const now = performance.now(); performance.now = () => now + 6000")
-    assert fake.held.wait(10)
+    assert held.wait(10)
     visitor.sees("Waiting for an answer since", "#state")
     asked = visitor.text("#state").removeprefix("Waiting for an answer since ")
     assert re.fullmatch(r"· numbers as of \d\d:\d\d:\d\d", visitor.text("#as-of"))
     visitor.all("#pause")[0].click()
-    fake.studies["ads"].decide()
-    fake.answers.set()
+    played.ask()
+    free.set()
     visitor.sees("1,235 decisions", "#headline")
     visitor.sees(f"Paused as of {asked}", "#status")
     visitor.all("#pause")[0].click()
     visitor.sees("Live", "#state")
 
 
-@contextmanager
-def serving(store: str, port: int):
-    """Run `evenhand serve` in a process of its own until the end of the block, and kill it there."""
-    with subprocess.Popen(
-        [sys.executable, "-c", SERVE, store, str(port)], stdout=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            printed = ""
-            while not (port := re.search(r"http://127\.0\.0\.1:(\d+)", printed)):
-                line = process.stdout.readline()
-                assert line, printed
-                printed += line
-            yield int(port.group(1))
-        finally:
-            process.kill()
-
-
 def test_a_stranger_watches_the_service_which_is_killed_and_started_again(chromium, tmp_path):
-    place = str(tmp_path / "ads.evenhand")
-    store = Store.at(place, create=True)
-    decide, report, read = (
-        {"Authorization": f"Bearer {add_key(store, role)}"} for role in ("decide", "report", "read")
-    )
-    store.close()
-    with ExitStack() as first:
-        port = first.enter_context(serving(place, 0))
-        visitor = Visitor(chromium, f"http://127.0.0.1:{port}")
+    policy = {"policy": "quotas/fair-ucb", "shares": {"a": 0.2, "<b>": 0.3}, "seed": 1}
+    with started(tmp_path) as (_, lines, url):
+        decide, report = (bearer(keys_in(lines)[role]) for role in ("decide", "report"))
+        key = re.search(r"#key=(\S+)", "\n".join(lines)).group(1)
+        visitor = Visitor(chromium, SimpleNamespace(url=url, keys={"read": key}))
         visitor.complaints()
-        client = first.enter_context(httpx.Client(base_url=visitor.address, trust_env=False, timeout=30))
-        policy = {"policy": "quotas/fair-ucb", "shares": {"a": 0.2, "<b>": 0.3}, "seed": 1}
-        assert client.post("/studies", json={"name": "ads", "policy": policy}, headers=decide).status_code == 201
-        visitor.visit(f"key={read['Authorization'].removeprefix('Bearer ')}&study=ads")
+        assert post(f"{url}/studies", json={"name": "ads", "policy": policy}, headers=decide).status_code == 201
+        visitor.visit(f"key={key}&study=ads")
         visitor.sees("No decisions yet", "#headline")
-        asked = client.post("/studies/ads/ask", json={"count": 40}, headers=decide).json()["decisions"]
+        asked = post(f"{url}/studies/ads/ask", json={"count": 40}, headers=decide).json()["decisions"]
         told = [{"ticket": decision["ticket"], "reward": 1.0} for decision in asked[:37]]
-        assert client.post("/studies/ads/tell", json={"batch": told}, headers=report).status_code == 200
+        assert post(f"{url}/studies/ads/tell", json={"batch": told}, headers=report).status_code == 200
         visitor.sees("40 decisions; the promise was kept at every round; 3 tickets open.", "#headline")
         visitor.until("document.querySelector('#chart-shares canvas') !== null")
         visitor.all("#decisions tbody a")[0].click()
@@ -104,9 +79,9 @@ def test_a_stranger_watches_the_service_which_is_killed_and_started_again(chromi
         assert {row.text.split()[0] for row in visitor.all("#arms tbody tr")} == {"a", "<b>"}
         assert visitor.complaints() == []
     visitor.sees("Connection lost since", "#state")
-    with serving(place, port), httpx.Client(base_url=visitor.address, trust_env=False, timeout=30) as client:
+    with started(tmp_path, port=urlsplit(url).port):
         visitor.sees("Live", "#state")
         visitor.sees("40 decisions", "#headline")
-        client.post("/studies/ads/ask", json={}, headers=decide)
+        post(f"{url}/studies/ads/ask", json={}, headers=decide)
         visitor.sees("41 decisions", "#headline")
         chromium.get("about:blank")

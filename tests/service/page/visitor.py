@@ -7,7 +7,6 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
 from tests.service.conftest import Served
-from tests.service.page.fake import READ
 
 PATIENCE = 60
 """Seconds after which something will not be seen any more: a busy machine may take ten."""
@@ -16,15 +15,15 @@ PATIENCE = 60
 class Visitor:
     """Somebody who looks at the page."""
 
-    def __init__(self, driver, address: str) -> None:
-        self.driver, self.address = driver, address
+    def __init__(self, driver, served: Served) -> None:
+        self.driver, self.address, self.key = driver, served.url, served.keys["read"]
 
     def visit(self, fragment: str) -> None:
         self.driver.get("about:blank")
         self.driver.get(f"{self.address}/#{fragment}")
 
-    def watch(self, study: str, key: str = READ) -> None:
-        self.visit(f"key={key}&study={study}")
+    def watch(self, study: str) -> None:
+        self.visit(f"key={self.key}&study={study}")
         self.sees("Decisions", "#decisions")
         self.sees("Live", "#state")
 
