@@ -484,6 +484,8 @@ def test_few_fractions_ages_and_words_are_states():
     assert [len(model.states[node]) for node in ("dose", "age", "zip")] == [2, 80, 80]
     texts = CausalModel.fit(frame.astype(str), "dose -> age, dose -> zip")  # as the command reads a file
     assert [len(texts.states[node]) for node in ("dose", "age", "zip")] == [2, 80, 80]
+    floats = CausalModel.fit(frame.astype({"age": float}).astype(str), "dose -> age")  # as pandas writes it after a gap
+    assert floats.states["age"] == tuple(f"{age}.0" for age in range(18, 98))
 
 
 @pytest.mark.parametrize(

@@ -29,9 +29,9 @@ COUNT = "count"
 MOST_STATES = 100
 MOST_MEASURED = 12
 _MEASURED = re.compile(
-    r"[+-]?(\d*[.,]\d+|\d+\.|\d+(?=[eE]))([eE][+-]?\d+)?|\d{1,4}([-./])\d{1,2}\3\d{1,4}([ T]\d.*)?|\d{1,2}:\d{2}.*"
+    r"[+-]?(\d*[.,](?!0+$)\d+|\d+(?=[eE]))([eE][+-]?\d+)?|\d{1,4}([-./])\d{1,2}\3\d{1,4}([ T]\d.*)?|\d{1,2}:\d{2}.*"
 )
-"""How fractions, dates and times are written; whole numbers, such as ages in years, are none of these."""
+"""How fractions, dates and times are written; whole numbers, such as ages in years, are none, nor is 7.0."""
 MOST_ENTRIES = 10**7
 SHARED = 10.0
 GROUP_THEM = "group them first, --cut COLUMN=25,45 in the shell, pandas.cut in Python"
