@@ -417,9 +417,12 @@ def test_rows_that_rest_on_the_prior_are_listed_where_a_candidate_puts_mass():
     assert rows[["node", "given", "rows"]].to_numpy().tolist() == [["cured", "dose=high, weight=1", 0.0]]
     assert rows["candidates"].item() == ["by weight"]
     assert rows["mass"].item() == pytest.approx(problem.model.tables["weight"][:, 1].max())
-    heavy = problem.model.tables["sex"] @ problem.model.tables["weight"][:, 1]
-    assert prior_shares(problem).tolist() == pytest.approx([problem.model.tables["dose"][1, 2] * heavy, 0, heavy])
-    said = f"weighs as much or more; {heavy:.1%} of the outcome of 'by weight' rests on this: cured given "
+    heavy = problem.model.tables["weight"][:, 1]
+    expected = [problem.model.tables["dose"][1, 2] * heavy, [0, 0], heavy]
+    np.testing.assert_allclose(prior_shares(problem), expected, atol=1e-12)
+    worst = f"{heavy.max():.1%} with sex = {problem.groups[heavy.argmax()]}"
+    heavy = problem.model.tables["sex"] @ heavy
+    said = f"weighs as much or more; {heavy:.1%} of the outcome of 'by weight' rests on this, {worst}: cured given "
     assert f"{said}dose=high, weight=1." in " ".join(posterior.best(0.9).notes)
     once = FRAME[(FRAME["dose"] == "high") & (FRAME["weight"] == 1)].head(1)
     for smoothing, rows in ((1.0, [1.0]), (0.9, [])):
@@ -427,6 +430,24 @@ def test_rows_that_rest_on_the_prior_are_listed_where_a_candidate_puts_mass():
         assert Problem(model, **ASKED, candidates=RULES).posterior(draws=9).from_prior["rows"].tolist() == rows
     assert len(Problem(fitted(frame, smoothing=80.0), **ASKED, candidates=RULES).posterior(draws=9).from_prior) > 1
     assert Problem(fitted(), **ASKED, candidates=RULES).posterior(draws=10).from_prior.empty
+
+
+def test_no_number_of_rows_is_said_where_none_would_show_the_answer():
+    """The old never get b. If they may, however seldom, more rows like these would show what it does to them."""
+    random = np.random.default_rng(1)
+    frame = pd.DataFrame({"S": random.choice(["f", "m"], 500), "A": random.choice(["old", "young"], 500)})
+    frame["V"] = np.where(frame["A"] == "old", "a", random.choice(["a", "b"], 500))
+    frame["Y"] = (random.random(500) < 0.3 + 0.3 * (frame["V"] == "b")).astype(int)
+    asked = {"intervene": "V", "sensitive": "S", "outcome": "Y", "candidates": {"now": None, "b": "b", "a": "a"}}
+    for some, said in ((0, "More rows like these would not show the answer"), (1, "About ")):
+        frame.loc[frame[frame["A"] == "old"].index[:some], "V"] = "b"
+        found = Problem(CausalModel.fit(frame, "S -> Y, A -> V, V -> Y, A -> Y"), **asked).posterior(seed=1).best(0.3)
+        assert (found.status, found.more is None) == ("not_shown", some == 0)
+        assert found.notes[0].startswith(said)
+    low, high = (
+        int(end.split()[-1].replace(",", "")) for end in found.notes[0].split("; ")[1].split(" over ")[0].split(" to ")
+    )
+    assert low <= found.more <= high
 
 
 @pytest.mark.parametrize(
