@@ -109,15 +109,16 @@ def of_outcome(problem: Problem) -> str:
     return f"chance of {y} = {problem.model.states[y][int(problem.scores.argmax())]}" if chance else f"average {y}"
 
 
-def of_tests(delta: float) -> str:
-    """Say what the confidence of a search that tests means.
+def of_tests(delta: float, level: float) -> str:
+    """Say what the confidence of a search that tests at this level means, and its intervals.
 
-    >>> of_tests(0.05)[:71]
+    >>> of_tests(0.05, 0.0125)[:71]
     'Confidence 0.95: of 100 such trials at most 5 ever give a wrong answer,'
     """
     return (
         f"Confidence {1.0 - delta:g}: of 100 such trials at most {100.0 * delta:g} ever give a wrong answer, whatever "
-        "the model's tables; it is not the probability that this answer is right."
+        "the model's tables; it is not the probability that this answer is right. The table's intervals are those of its "
+        f"tests: each end, by itself, is ever wrong in at most {100.0 * level:.2g} of 100."
     )
 
 
