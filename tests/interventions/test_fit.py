@@ -87,6 +87,19 @@ def test_the_extremes_of_one_arm_do_not_move_the_mean_of_another():
         assert problem.outcomes[1] == pytest.approx(((groups.sum() + mean) / (groups.size() + 1)).mean())
 
 
+@pytest.mark.parametrize("income", [[5.0, 15.0, 25.0, 70.0], [5.0, 5.0, 70.0, 70.0]], ids=["one by one", "equal"])
+def test_few_numbers_do_not_show_that_none_vary(income):
+    frame = pd.DataFrame({"sex": list("fmfm"), "arm": list("aabb"), "income": income})
+    model = CausalModel.fit(frame, "sex -> income, arm -> income", measured="income")
+    problem = Problem(model, intervene="arm", sensitive="sex", outcome="income", candidates=["a", "b"])
+    assert problem.posterior(seed=1).best(20.0).status == "not_shown"
+
+
+def test_a_table_whose_counts_are_all_zero_is_refused():
+    with pytest.raises(TableError, match="column 'count': expected a row that was seen, got 0"):
+        fitted(FRAME.assign(count=0))
+
+
 def test_edges_are_text_or_pairs_and_counts_stand_for_rows():
     pairs = [("sex", "weight"), ("weight", "dose"), ("dose", "cured"), ("weight", "cured")]
     counted = FRAME.groupby([*FRAME.columns], observed=True).size().rename("count").reset_index()

@@ -116,6 +116,8 @@ def fitted(frame: Any, edges: Any, smoothing: Any, latent: Any, measured: str | 
             codes[node] = places_in(columns[node], states[node])
     weighted = COUNT in frame.columns and COUNT not in parents
     times = numbers(frame, COUNT, low=0.0) if weighted else np.ones(len(frame))
+    if not times.any():
+        raise TableError(expected(f"column {COUNT!r}", "a row that was seen", 0))
     counts = {node: _counted(node, above, states, codes, times) for node, above in parents.items()}
     precision = {
         node: _precision(counts[node], codes, parents[node], codes[node], times) for node in leaves if node == measured
@@ -146,14 +148,17 @@ def _between(frame: Any, node: str) -> tuple[list[Any], Floats]:
 
 def _precision(counts: Floats, codes: Mapping[str, Any], above: list[str], place: Floats, times: Floats) -> Floats:
     """Return for each row the variance of two states with its mean over that of its numbers. In a row with few numbers
-    the variance is drawn, with the weight of `SHARED` numbers, towards that of all rows in proportion to p (1 - p)."""
+    the variance is drawn, with the weight of `SHARED` numbers, towards that of all rows in proportion to p (1 - p), and
+    that, with the weight of one, towards the largest possible: few rows, or equal numbers, do not show that none vary.
+    """
     total = counts.sum(-1)
     means = np.divide(counts[..., 1], total, where=total > 0, out=np.zeros_like(total))
     row = tuple(codes[name] for name in above)
     squares = np.zeros_like(total)
     np.add.at(squares, row, times * (place - means[row]) ** 2)
     free, binary = np.maximum(total - 1.0, 0.0), means * (1.0 - means)
-    usual = (free * binary).sum() / max(squares.sum(), np.finfo(float).tiny)
+    mean = counts[..., 1].sum() / total.sum()
+    usual = ((free * binary).sum() + mean * (1.0 - mean)) / (squares.sum() + mean * (1.0 - mean))
     spread = (squares + SHARED * binary / usual) / (free + SHARED)
     return np.asarray(np.divide(binary, spread, where=spread > 0, out=np.full_like(total, usual)))
 

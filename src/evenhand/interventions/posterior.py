@@ -68,7 +68,7 @@ def prior_rows(problem: Problem) -> Any:
         mass = _row_masses(problem, parents, problem.tables, model.tables)
         if node == v:
             reached &= np.array(problem.own).reshape(-1, *[1] * len(parents))
-        for at in zip(*np.nonzero(thin & reached.any(0)), strict=True):
+        for at in map(tuple, np.argwhere(thin & reached.any(0))):
             given = _given(model, node, at)
             who = [label for label, there in zip(problem.candidates, reached[:, *at], strict=True) if there]
             found = {"given": given, "rows": float(seen[at]), "mass": float(mass[:, *at].max()), "candidates": who}
