@@ -25,9 +25,10 @@ from scipy.special import expit
 from evenhand.interventions import CausalModel, Problem
 from evenhand.interventions.fitting import prior_means
 
-NOISE = {"additive": 0.0, "interacting": 1.0, "strongly interacting": 2.0, "sparse": 0.0}
+NOISE = {"additive": 0.0, "interacting": 1.0, "strongly interacting": 2.0, "sparse": 0.0, "rare": 0.5}
 """By kind of world, the standard deviation of the noise in a cell's log-odds."""
-PRIORS = [("uniform", 1.0), ("uniform", 0.1), *(("logistic", weight) for weight in (0.5, 1.0, 2.0, 4.0))]
+PARENTS = (2, 3, 7)
+PRIORS = [("uniform", 1.0), ("uniform", 0.1), *(("default", weight) for weight in (0.5, 1.0, 2.0, 4.0))]
 DRAWS = 400
 ASKED: dict[str, Any] = {"intervene": "treat", "sensitive": "group", "outcome": "works"}
 ASKED["candidates"] = {"everybody": 1, "nobody": 0}
@@ -41,7 +42,8 @@ def world(kind: str, parents: int, random: np.random.Generator) -> Problem:
     given = expit(np.log(share / (1 - share)) + random.normal(0.0, 0.5, (len(columns), 2)))
     effects = np.array([-0.9, 0.5, *random.normal(0.0, 0.4, len(columns))])
     cells = np.indices([2] * parents).reshape(parents, -1).T - 0.5
-    chances = expit(0.8 + cells @ effects + random.normal(0.0, NOISE[kind], len(cells))).reshape([2] * parents)
+    odds = (-3.5 if kind == "rare" else 0.8) + cells @ effects + random.normal(0.0, NOISE[kind], len(cells))
+    chances = expit(odds).reshape([2] * parents)
     model = CausalModel.from_tables(
         {node: [0, 1] for node in ("group", "treat", *columns, "works")},
         {"group": [], "treat": [], **{node: ["group"] for node in columns}, "works": ["group", "treat", *columns]},
@@ -68,7 +70,7 @@ def trial(kind: str, parents: int, rows: int, seed: int) -> list[dict[str, Any]]
     model = CausalModel.fit(truth.model.sample(rows, seed=random), edges)
     gaps, effect, found = truth.gaps[0, 1], -np.diff(truth.outcomes)[0], []
     assert model.counts is not None
-    means = {"logistic": {node: prior_means(seen) for node, seen in model.counts.items()}}
+    means = {"default": {node: prior_means(seen) for node, seen in model.counts.items()}}
     means["uniform"] = {node: np.full(seen.shape, 1.0 / seen.shape[-1]) for node, seen in model.counts.items()}
     for prior, weight in PRIORS:
         weights = {node: seen + weight * means[prior][node] for node, seen in model.counts.items()}
@@ -127,13 +129,13 @@ def main() -> None:
     parser.add_argument("--dollars", action="store_true")
     given = parser.parse_args()
     if given.dollars:
-        cells = product(range(given.tables), NOISE, (3, 7))
+        cells = product(range(given.tables), NOISE, PARENTS)
         measured = [dollars(kind, parents, given.rows, seed) for seed, kind, parents in cells]
         print(pd.DataFrame(measured).groupby("world", sort=False).mean().round(3).to_string())
         return
     found = [
         row
-        for seed, kind, parents in product(range(given.tables), NOISE, (3, 7))
+        for seed, kind, parents in product(range(given.tables), NOISE, PARENTS)
         for row in trial(kind, parents, given.rows, seed)
     ]
     means = pd.DataFrame(found).groupby(["world", "prior"], sort=False).mean()

@@ -37,8 +37,8 @@ def test_tables_are_counts_with_the_prior_spread_evenly():
 
 
 @pytest.mark.parametrize("states", [2, 3])
-def test_the_prior_of_many_parents_is_a_ridge_logistic_regression(states):
-    """Its penalised likelihood, maximised by another program over columns that pandas makes."""
+def test_the_prior_of_many_parents_is_partly_a_ridge_logistic_regression(states):
+    """Its penalised likelihood, maximised by another program over columns that pandas makes; 2 sqrt(6) even rows."""
     random = np.random.default_rng(7)
     frame = pd.DataFrame({"a": random.integers(2, size=120), "b": random.integers(3, size=120)})
     frame["y"] = (random.integers(4, size=120) + frame["a"] + frame["b"]) % states
@@ -55,12 +55,49 @@ def test_the_prior_of_many_parents_is_a_ridge_logistic_regression(states):
         return log_softmax(np.column_stack([np.zeros(6), scores]) if free == 1 else scores, axis=1)
 
     best = minimize(lambda at: at[free:] @ at[free:] / 2 - (times * chances(at)).sum(), np.zeros(5 * free), tol=1e-10)
-    mean = np.exp(chances(best.x)).reshape(2, 3, states)
+    even = 2 / 6**0.5
+    mean = (1 - even) * np.exp(chances(best.x)).reshape(2, 3, states) + even / states
     np.testing.assert_allclose(model.tables["y"][1, 2], mean[1, 2], atol=1e-4)  # a row that was never seen
     np.testing.assert_allclose(
         model.tables["y"], (model.counts["y"] + 0.5 * mean) / (counts.sum(1).reshape(2, 3, 1) + 0.5), atol=1e-4
     )
     np.testing.assert_allclose(model.smoothed(2.0).tables["y"][1, 2], mean[1, 2], atol=1e-4)
+
+
+def test_a_rare_state_that_a_small_group_did_not_show_is_not_ruled_out():
+    """None of 12 men died: with two parents the law of a row is that under Jeffreys' prior, which reaches 18.5 %."""
+    cells = [("f", "a", 0, 120), ("f", "a", 1, 30), ("f", "b", 0, 146), ("f", "b", 1, 4), ("m", "a", 0, 12)]
+    frame = pd.DataFrame([*cells, ("m", "b", 0, 12)], columns=["sex", "drug", "died", "count"])
+    model = CausalModel.fit(frame, "sex -> died, drug -> died")
+    assert model.tables["died"][1, 1, 1] == pytest.approx(0.5 / 13)
+    asked = {"intervene": "drug", "sensitive": "sex", "outcome": "died", "candidates": ["a", "b"]}
+    gaps = Problem(model, **asked).posterior(seed=1).gaps["m", "f"][:, 1]
+    assert np.quantile(gaps, 0.975) == pytest.approx(beta(0.5, 12.5).ppf(0.975) - 4 / 150, abs=0.02)
+
+
+def test_the_extremes_of_one_arm_do_not_move_the_mean_of_another():
+    """The prior is one more row with the mean of all, in place of one halfway between the extremes."""
+    frame = pd.DataFrame({"sex": list("fm") * 60, "arm": ["usual"] * 80 + ["nurse"] * 40})
+    frame["income"] = [200_000, *range(900, 979), *range(700, 740)]
+    for graph in ("sex -> arm -> income", "sex -> arm -> income, sex -> income"):
+        model = CausalModel.fit(frame, graph, measured="income")
+        problem = Problem(model, intervene="arm", sensitive="sex", outcome="income", candidates=["usual", "nurse"])
+        groups = frame[frame.arm == "nurse"].groupby("sex" if graph.count("income") > 1 else "arm")["income"]
+        mean = frame["income"].mean()
+        assert problem.outcomes[1] == pytest.approx(((groups.sum() + mean) / (groups.size() + 1)).mean())
+
+
+@pytest.mark.parametrize("income", [[5.0, 15.0, 25.0, 70.0], [5.0, 5.0, 70.0, 70.0]], ids=["one by one", "equal"])
+def test_few_numbers_do_not_show_that_none_vary(income):
+    frame = pd.DataFrame({"sex": list("fmfm"), "arm": list("aabb"), "income": income})
+    model = CausalModel.fit(frame, "sex -> income, arm -> income", measured="income")
+    problem = Problem(model, intervene="arm", sensitive="sex", outcome="income", candidates=["a", "b"])
+    assert problem.posterior(seed=1).best(20.0).status == "not_shown"
+
+
+def test_a_table_whose_counts_are_all_zero_is_refused():
+    with pytest.raises(TableError, match="column 'count': expected a row that was seen, got 0"):
+        fitted(FRAME.assign(count=0))
 
 
 def test_edges_are_text_or_pairs_and_counts_stand_for_rows():
@@ -393,9 +430,12 @@ def test_rows_that_rest_on_the_prior_are_listed_where_a_candidate_puts_mass():
     assert rows[["node", "given", "rows"]].to_numpy().tolist() == [["cured", "dose=high, weight=1", 0.0]]
     assert rows["candidates"].item() == ["by weight"]
     assert rows["mass"].item() == pytest.approx(problem.model.tables["weight"][:, 1].max())
-    heavy = problem.model.tables["sex"] @ problem.model.tables["weight"][:, 1]
-    assert prior_shares(problem).tolist() == pytest.approx([problem.model.tables["dose"][1, 2] * heavy, 0, heavy])
-    said = f"weighs as much or more; {heavy:.1%} of the outcome of 'by weight' rests on this: cured given "
+    heavy = problem.model.tables["weight"][:, 1]
+    expected = [problem.model.tables["dose"][1, 2] * heavy, [0, 0], heavy]
+    np.testing.assert_allclose(prior_shares(problem), expected, atol=1e-12)
+    worst = f"{heavy.max():.1%} with sex = {problem.groups[heavy.argmax()]}"
+    heavy = problem.model.tables["sex"] @ heavy
+    said = f"weighs as much or more; {heavy:.1%} of the outcome of 'by weight' rests on this, {worst}: cured given "
     assert f"{said}dose=high, weight=1." in " ".join(posterior.best(0.9).notes)
     once = FRAME[(FRAME["dose"] == "high") & (FRAME["weight"] == 1)].head(1)
     for smoothing, rows in ((1.0, [1.0]), (0.9, [])):
@@ -403,6 +443,24 @@ def test_rows_that_rest_on_the_prior_are_listed_where_a_candidate_puts_mass():
         assert Problem(model, **ASKED, candidates=RULES).posterior(draws=9).from_prior["rows"].tolist() == rows
     assert len(Problem(fitted(frame, smoothing=80.0), **ASKED, candidates=RULES).posterior(draws=9).from_prior) > 1
     assert Problem(fitted(), **ASKED, candidates=RULES).posterior(draws=10).from_prior.empty
+
+
+def test_no_number_of_rows_is_said_where_none_would_show_the_answer():
+    """The old never get b. If they may, however seldom, more rows like these would show what it does to them."""
+    random = np.random.default_rng(1)
+    frame = pd.DataFrame({"S": random.choice(["f", "m"], 500), "A": random.choice(["old", "young"], 500)})
+    frame["V"] = np.where(frame["A"] == "old", "a", random.choice(["a", "b"], 500))
+    frame["Y"] = (random.random(500) < 0.3 + 0.3 * (frame["V"] == "b")).astype(int)
+    asked = {"intervene": "V", "sensitive": "S", "outcome": "Y", "candidates": {"now": None, "b": "b", "a": "a"}}
+    for some, said in ((0, "More rows like these would not show the answer"), (1, "About ")):
+        frame.loc[frame[frame["A"] == "old"].index[:some], "V"] = "b"
+        found = Problem(CausalModel.fit(frame, "S -> Y, A -> V, V -> Y, A -> Y"), **asked).posterior(seed=1).best(0.3)
+        assert (found.status, found.more is None) == ("not_shown", some == 0)
+        assert found.notes[0].startswith(said)
+    low, high = (
+        int(end.split()[-1].replace(",", "")) for end in found.notes[0].split("; ")[1].split(" over ")[0].split(" to ")
+    )
+    assert low <= found.more <= high
 
 
 @pytest.mark.parametrize(
@@ -460,6 +518,8 @@ def test_few_fractions_ages_and_words_are_states():
     assert [len(model.states[node]) for node in ("dose", "age", "zip")] == [2, 80, 80]
     texts = CausalModel.fit(frame.astype(str), "dose -> age, dose -> zip")  # as the command reads a file
     assert [len(texts.states[node]) for node in ("dose", "age", "zip")] == [2, 80, 80]
+    floats = CausalModel.fit(frame.astype({"age": float}).astype(str), "dose -> age")  # as pandas writes it after a gap
+    assert floats.states["age"] == tuple(f"{age}.0" for age in range(18, 98))
 
 
 @pytest.mark.parametrize(

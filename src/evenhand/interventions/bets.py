@@ -171,7 +171,7 @@ class Bets:
         return np.array([_mean(self._staked(one, limit)) >= -math.log(level) for one in contrasts], bool)
 
     def lower(self, contrasts: Sequence[Contrast], level: float) -> Floats:
-        """Return the largest limits (T,) that the contrasts are shown to exceed."""
+        """Return the largest limits (T,) that the contrasts were shown to exceed after any delivery."""
         return np.array([self._end(one, -math.log(level)) for one in contrasts])
 
     def estimate(self, contrasts: Sequence[Contrast]) -> Floats:
@@ -193,8 +193,8 @@ class Bets:
         low, high = least(contrast), most(contrast)
         for _ in range(HALVINGS):
             middle = (low + high) / 2.0
-            stakes = sum((_gained(play, middle) for play in plays), np.zeros(len(STAKES)))
-            low, high = (middle, high) if _mean(stakes) >= enough else (low, middle)
+            stakes = np.cumsum([_gained(play, middle) for play in plays], axis=0)
+            low, high = (middle, high) if max(map(_mean, stakes), default=0.0) >= enough else (low, middle)
         return low
 
 

@@ -247,12 +247,13 @@ class CSR(Search):
         if not self.tested or confidence is not None:
             return super().confidence_bounds(confidence)
         k, pairs = len(self.problem.candidates), list(permutations(range(len(self.problem.groups)), 2))
-        level = (self.delta or 0.0) / (k * (2 + len(pairs)))
         middles, gaps = self._estimated()
-        lowest = self._bets.lower(gaps_of(range(k), len(self.problem.groups)), level).reshape(gaps.shape)
+        lowest = self._bets.lower(gaps_of(range(k), len(self.problem.groups)), self._level).reshape(gaps.shape)
         # A gap's upper end is its reverse's lower one, so that both are of one test and no level is spent twice.
         highest = -lowest[[pairs.index((b, a)) for a, b in pairs]]
-        low, negated = (self._bets.lower([outcome(number, sign) for number in range(k)], level) for sign in (1, -1))
+        low, negated = (
+            self._bets.lower([outcome(number, sign) for number in range(k)], self._level) for sign in (1, -1)
+        )
         ends = (middles, low, -negated), (gaps, lowest, highest)
         return tuple((middle, *(np.where(np.isnan(middle), np.nan, end) for end in two)) for middle, *two in ends)  # type: ignore[return-value]
 
@@ -261,7 +262,7 @@ class CSR(Search):
             return super().notes()
         unknown = [str(k) for k, own in zip(self.problem.candidates, self.problem.own, strict=True) if own]
         graph = supposed(self.problem.structure, unknown, through_v=self._through_v)
-        return of_tests(self.delta), graph
+        return of_tests(self.delta, self._level), graph
 
     def _judge_by_radius(self, estimates: Estimates, radius: float) -> None:
         shown = self.remaining & fair(estimates, self.limit, radius)

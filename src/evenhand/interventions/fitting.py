@@ -1,15 +1,18 @@
 """Tables from data: how often each state was seen in each row of a table, and the posterior under a Dirichlet prior.
 
 A row of a table, the law of a node given states of its parents, has a Dirichlet prior that counts as much as
-`smoothing` observations. For a node with at most one parent its mean is uniform (W. Perks, 1947). With more parents
-many rows hold few observations, and a uniform mean would pull them all towards each other; there the mean is the
-prediction of a logistic regression on the main effects of the parents, fitted to the same data.
+`smoothing` observations. For a node with at most one parent its mean is even (W. Perks, 1947). With more parents many
+rows hold few observations, and an even mean would pull them all towards each other; there part of the mean is the
+prediction of a logistic regression on the main effects of the parents, fitted to the same data. That alone would be far
+too sure of a rare state in a row where it was not seen, so part remains even: in all rows together as much as in the
+table of the two parents with the fewest states, and at most 2 sqrt(rows). The even mean of a measured node, whose
+states are its extremes, is that of all its numbers.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 import numpy as np
@@ -26,32 +29,43 @@ COUNT = "count"
 MOST_STATES = 100
 MOST_MEASURED = 12
 _MEASURED = re.compile(
-    r"[+-]?(\d*[.,]\d+|\d+\.|\d+(?=[eE]))([eE][+-]?\d+)?|\d{1,4}([-./])\d{1,2}\3\d{1,4}([ T]\d.*)?|\d{1,2}:\d{2}.*"
+    r"[+-]?(\d*[.,](?!0+$)\d+|\d+(?=[eE]))([eE][+-]?\d+)?|\d{1,4}([-./])\d{1,2}\3\d{1,4}([ T]\d.*)?|\d{1,2}:\d{2}.*"
 )
-"""How fractions, dates and times are written; whole numbers, such as ages in years, are none of these."""
+"""How fractions, dates and times are written; whole numbers, such as ages in years, are none, nor is 7.0."""
 MOST_ENTRIES = 10**7
 SHARED = 10.0
 GROUP_THEM = "group them first, --cut COLUMN=25,45 in the shell, pandas.cut in Python"
 
 
-def posterior_means(counts: Mapping[str, Floats], smoothing: float) -> dict[str, Floats]:
+def posterior_means(counts: Mapping[str, Floats], smoothing: float, measured: Container[str] = ()) -> dict[str, Floats]:
     """Return the tables of these counts under a prior of this weight."""
-    weights = {node: seen + smoothing * prior_means(seen) for node, seen in counts.items()}
+    weights = {node: seen + smoothing * prior_means(seen, node in measured) for node, seen in counts.items()}
     return {node: weight / weight.sum(-1, keepdims=True) for node, weight in weights.items()}
 
 
-def prior_means(counts: Floats) -> Floats:
-    """Return the mean of the prior of each row: uniform for at most one parent, else by a logistic regression.
+def prior_means(counts: Floats, measured: bool = False) -> Floats:
+    """Return the mean of the prior of each row: even for at most one parent, else partly by a logistic regression.
 
     >>> prior_means(np.array([[9.0, 1.0], [1.0, 9.0]])).tolist()
     [[0.5, 0.5], [0.5, 0.5]]
-    >>> prior_means(np.array([[[9.0, 1.0], [5.0, 5.0]], [[5.0, 5.0], [0.0, 0.0]]]))[..., 1].round(2)
-    array([[0.26, 0.43],
-           [0.43, 0.61]])
+    >>> prior_means(np.array([[9.0, 1.0], [3.0, 7.0]]), measured=True).tolist()
+    [[0.6, 0.4], [0.6, 0.4]]
+    >>> prior_means(np.array([[[[9.0, 1.0], [5.0, 5.0]], [[5.0, 5.0], [0.0, 0.0]]]] * 2))[0, ..., 1].round(2)
+    array([[0.36, 0.47],
+           [0.47, 0.6 ]])
     """
     *above, states = counts.shape
-    if len(above) < 2 or states == 1:
-        return np.full(counts.shape, 1.0 / states)
+    rows = counts.reshape(-1, states)
+    even = rows.sum(0) / rows.sum() if measured and rows.any() else np.full(states, 1.0 / states)
+    fewest = np.prod(sorted(size for size in above if size > 1)[:2])
+    share = min(fewest, 2.0 * len(rows) ** 0.5) / len(rows) if len(above) > 1 else 1.0
+    predicted = _predicted(counts) if share < 1.0 and states > 1 else even
+    return np.asarray(np.broadcast_to(share * even + (1.0 - share) * predicted, counts.shape))
+
+
+def _predicted(counts: Floats) -> Floats:
+    """Return what a logistic regression on the main effects of the parents says of each row."""
+    *above, states = counts.shape
     from sklearn.linear_model import LogisticRegression
 
     seen = np.argwhere(counts.sum(-1) > 0) if counts.any() else np.argwhere(np.ones(above))
@@ -102,11 +116,13 @@ def fitted(frame: Any, edges: Any, smoothing: Any, latent: Any, measured: str | 
             codes[node] = places_in(columns[node], states[node])
     weighted = COUNT in frame.columns and COUNT not in parents
     times = numbers(frame, COUNT, low=0.0) if weighted else np.ones(len(frame))
+    if not times.any():
+        raise TableError(expected(f"column {COUNT!r}", "a row that was seen", 0))
     counts = {node: _counted(node, above, states, codes, times) for node, above in parents.items()}
     precision = {
         node: _precision(counts[node], codes, parents[node], codes[node], times) for node in leaves if node == measured
     }
-    tables = posterior_means(counts, smoothing)
+    tables = posterior_means(counts, smoothing, precision)
     unordered = [node for node in parents if node != measured and not order_is_known(states[node], frame[node])]
     graph = {"states": states, "parents": parents, "latent": arcs, "unordered": unordered}
     distinct, at = np.unique(np.stack([*codes.values()], axis=1), axis=0, return_inverse=True)
@@ -132,14 +148,17 @@ def _between(frame: Any, node: str) -> tuple[list[Any], Floats]:
 
 def _precision(counts: Floats, codes: Mapping[str, Any], above: list[str], place: Floats, times: Floats) -> Floats:
     """Return for each row the variance of two states with its mean over that of its numbers. In a row with few numbers
-    the variance is drawn, with the weight of `SHARED` numbers, towards that of all rows in proportion to p (1 - p)."""
+    the variance is drawn, with the weight of `SHARED` numbers, towards that of all rows in proportion to p (1 - p), and
+    that, with the weight of one, towards the largest possible: few rows, or equal numbers, do not show that none vary.
+    """
     total = counts.sum(-1)
     means = np.divide(counts[..., 1], total, where=total > 0, out=np.zeros_like(total))
     row = tuple(codes[name] for name in above)
     squares = np.zeros_like(total)
     np.add.at(squares, row, times * (place - means[row]) ** 2)
     free, binary = np.maximum(total - 1.0, 0.0), means * (1.0 - means)
-    usual = (free * binary).sum() / max(squares.sum(), np.finfo(float).tiny)
+    mean = counts[..., 1].sum() / total.sum()
+    usual = ((free * binary).sum() + mean * (1.0 - mean)) / (squares.sum() + mean * (1.0 - mean))
     spread = (squares + SHARED * binary / usual) / (free + SHARED)
     return np.asarray(np.divide(binary, spread, where=spread > 0, out=np.full_like(total, usual)))
 

@@ -184,7 +184,7 @@ class CausalModel:
         edges : the arrows, as text "sex -> dose -> cured" or as pairs (parent, child). Every node that is named must
             be a column. The parents of a node are in the order of their arrows.
         smoothing : the prior of each row of a table counts as much as so many observations. Its mean is even over the
-            node's states; for a node with two parents or more it is the prediction of a logistic regression on them.
+            node's states; for a node with many parents it is mostly the prediction of a logistic regression on them.
         measured : a column of numbers, such as earnings, that changes no other node: in each row of its table it has
             the mean of its numbers, with their variance, in place of how often each was seen.
         latent : pairs of nodes that share an unobserved cause, or text "dose <-> age"; arcs in `edges` count as well.
@@ -221,7 +221,7 @@ class CausalModel:
         smoothing = real("smoothing", smoothing, above=0)
         if self.counts is None:
             raise ArgumentError(expected("model", "tables fitted to data, with their counts", repr(self)))
-        changed = {"tables": posterior_means(self.counts, smoothing), "smoothing": smoothing}
+        changed = {"tables": posterior_means(self.counts, smoothing, self.precision), "smoothing": smoothing}
         return type(self)(**self.config() | changed)
 
     def config(self) -> dict[str, Any]:

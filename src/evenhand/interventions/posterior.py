@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -54,7 +55,7 @@ def prior_rows(problem: Problem) -> Any:
 
     model, v = problem.model, problem.structure.intervene
     assert model.counts is not None
-    known = {name: (seen.sum(-1, keepdims=True) == 0) | (seen > 0) for name, seen in model.counts.items()}
+    known = _known(model)
     own = np.array(problem.own).reshape(-1, *[1] * (problem.tables.ndim - 1))
     given_mass = np.where(own, known[v], problem.tables > 0)
     rows: list[dict[str, Any]] = []
@@ -67,13 +68,37 @@ def prior_rows(problem: Problem) -> Any:
         mass = _row_masses(problem, parents, problem.tables, model.tables)
         if node == v:
             reached &= np.array(problem.own).reshape(-1, *[1] * len(parents))
-        for at in zip(*np.nonzero(thin & reached.any(0)), strict=True):
-            given = ", ".join(f"{name}={model.states[name][i]}" for name, i in zip(parents, at, strict=True))
+        for at in map(tuple, np.argwhere(thin & reached.any(0))):
+            given = _given(model, node, at)
             who = [label for label, there in zip(problem.candidates, reached[:, *at], strict=True) if there]
             found = {"given": given, "rows": float(seen[at]), "mass": float(mass[:, *at].max()), "candidates": who}
             rows.append({"node": node, **found})
     frame = pd.DataFrame(rows, columns=["node", "given", "rows", "mass", "candidates"])
     return frame.sort_values("mass", ascending=False, kind="stable", ignore_index=True)
+
+
+def _given(model: CausalModel, node: str, at: Sequence[int]) -> str:
+    """Return the states of a node's parents in a row of its table, in words."""
+    return ", ".join(f"{name}={model.states[name][i]}" for name, i in zip(model.parents[node], at, strict=True))
+
+
+def _known(model: CausalModel) -> dict[str, Any]:
+    """Return which entries of each table were seen, or are in a row that was not."""
+    assert model.counts is not None
+    return {name: (seen.sum(-1, keepdims=True) == 0) | (seen > 0) for name, seen in model.counts.items()}
+
+
+def blind_rows(problem: Problem) -> dict[str, Bools]:
+    """Return in which rows of each table nobody was seen, nor would be in more rows like these, because nobody had a
+    value that leads there."""
+    model, known = problem.model, _known(problem.model)
+    assert model.counts is not None
+    v, found = problem.structure.intervene, {}
+    for node in sorted(model.ancestors([problem.structure.outcome]) - set(problem.structure.sensitive)):
+        empty = model.counts[node].sum(-1) == 0
+        now = np.broadcast_to(known[v], problem.tables.shape)
+        found[node] = empty & (_row_masses(problem, model.parents[node], now, known)[0] == 0)
+    return found
 
 
 def _is_thin(model: CausalModel, node: str) -> Any:
@@ -85,14 +110,14 @@ def _is_thin(model: CausalModel, node: str) -> Any:
 
 
 def prior_shares(problem: Problem) -> Floats:
-    """Return the share of people (K,) for whom a candidate's outcome passes through a row of `prior_rows`."""
+    """Return the share of each group (K, S) for whom a candidate's outcome passes through a row of `prior_rows`."""
     model, structure = problem.model, problem.structure
     assert model.counts is not None
     sound = {node: model.tables[node] * ~_is_thin(model, node)[..., None] for node in model.counts}
     own = np.array(problem.own).reshape(-1, *[1] * (problem.tables.ndim - 1))
     candidates = np.where(own, sound[structure.intervene], problem.tables)
     kept = group_means(model, structure, candidates, sound, np.ones_like(problem.scores))[0]
-    return np.asarray(np.clip(1.0 - kept @ problem.cells.prior, 0.0, 1.0))
+    return np.asarray(np.clip(1.0 - kept, 0.0, 1.0))
 
 
 def _row_masses(problem: Problem, parents: tuple[str, ...], candidates: Any, tables: Any) -> Floats:
@@ -116,6 +141,8 @@ class Posterior:
     outcomes : (draws, K) expected outcomes, in the outcome's units.
     means : (draws, K, S) expected outcomes E_k[Y | do(S = s)], in the outcome's units, s in the order of `groups`.
     expected : what the draws are on average, exactly: outcomes (K,) and means (K, S).
+    blind : (draws, K, S) the means if only the rows that no more data like these would reach were drawn, and all else
+        were known.
     gaps : (a, b) -> (draws, K) counterfactual gaps.
     """
 
@@ -123,6 +150,7 @@ class Posterior:
     outcomes: Floats
     means: Floats
     expected: tuple[Floats, Floats]
+    blind: Floats
 
     @cached_property
     def gaps(self) -> dict[tuple[Any, Any], Floats]:
@@ -182,23 +210,28 @@ class Posterior:
         rows = self.from_prior
         if not len(rows):
             return ()
-        shares = dict(zip(self.problem.candidates, prior_shares(self.problem), strict=True))
+        by_group = dict(zip(self.problem.candidates, prior_shares(self.problem), strict=True))
+        shares = {label: share @ self.problem.cells.prior for label, share in by_group.items()}
         who = label if label in shares else max(shares, key=shares.__getitem__)
         cells = [f"{row.node} given {row.given}" for row in rows.head(MOST_NAMED).itertuples()]
         cells += [f"{len(rows) - MOST_NAMED} more"] if len(rows) > MOST_NAMED else []
-        share = f"{shares[who]:.1%} of the outcome of {who!r} rests on this"
+        most = int(by_group[who].argmax())
+        name = self.problem.structure.named(self.problem.groups[most])
+        whole, worst = f"{shares[who]:.1%}", f"{by_group[who][most]:.1%}"
+        share = f"{whole} of the outcome of {who!r} rests on this{f', {worst} with {name}' * (worst != whole)}"
         few = f"For {len(rows)} combination{'s' * (len(rows) > 1)} of values the table has so few people that the prior"
         return (f"{few}, what is supposed without data, weighs as much or more; {share}: {'; '.join(cells)}.",)
 
     def _narrowed(self, tolerance: float, spread: float, truth: int | None = None) -> tuple[Floats, Bools]:
-        """Return the outcomes (draws, K), and which candidates are fair, in draws whose spread is this part of theirs,
-        around their mean or around the draw of this number."""
-        outcomes, gaps = (
-            (drawn.mean(-2, keepdims=True) if truth is None else drawn[..., [truth], :])
-            + (drawn - drawn.mean(-2, keepdims=True)) * spread
-            for drawn in (self.outcomes, np.array(list(self.gaps.values())))
-        )
-        return outcomes, np.abs(gaps).max(0) < tolerance
+        """Return the outcomes (draws, K), and which candidates are fair, in draws of which all that more data would
+        show has this part of its spread, around its mean or around that in the draw of this number."""
+        parts, by_pair = [], self.problem.by_pair
+        blind = self.blind @ self.problem.cells.prior, by_pair(lambda a, b: self.blind[:, :, a] - self.blind[:, :, b])
+        for drawn, kept in ((self.outcomes, blind[0]), (list(self.gaps.values()), list(blind[1].values()))):
+            seen = np.subtract(drawn, kept)
+            mean = seen.mean(-2, keepdims=True)
+            parts.append(kept + (mean if truth is None else seen[..., [truth], :]) + (seen - mean) * spread)
+        return parts[0], np.abs(parts[1]).max(0) < tolerance
 
     def _judged(self, tolerance: float, spread: float = 1.0, truth: int | None = None) -> tuple[Bools, Floats, float]:
         """Return which candidates are fair in which of such draws, the share of the draws in which each is the best, in
@@ -233,9 +266,16 @@ class Posterior:
         """Say how many more rows show an answer, over the middle half of what the truth may be, and whose."""
         if _at_least(count := len(self.outcomes), count) < level:
             return f"{count:,} draws are too few to show an answer, whatever they say."
+        if (blind := self._blind_cells()) and self._judged(tolerance, 0.0)[2] < level:
+            found.more = None
+            cells = [*blind[:MOST_NAMED], *([f"{len(blind) - MOST_NAMED} more"] if len(blind) > MOST_NAMED else [])]
+            rests = f"it rests on people with {'; '.join(cells)}"
+            return f"More rows like these would not show the answer: {rests}, of whom the table has none."
         draws = np.linspace(0, len(self.outcomes) - 1, min(TRUTHS, len(self.outcomes))).astype(int)
         each = sorted(math.inf if (n := self._more(tolerance, level, int(at))) is None else n for at in draws)
         middle = each[len(each) // 4], each[(3 * len(each) - 1) // 4]
+        if found.more is not None:
+            middle = min(middle[0], found.more), max(middle[1], found.more)
         hopeless = found.more is None or found.more > TOO_MANY * self._rows
         at = self._obstacle(tolerance, TOO_MANY**-0.5 if hopeless else 1.0)
         one, *other = (repr(self.problem.candidates[k]) for k in at)
@@ -249,6 +289,16 @@ class Posterior:
         share = f"{spread.max() / spread.sum():.0%} of what is unknown of the {what}"
         needed = of_more(found.more, self._rows, "rows", why, middle)
         return f"{needed} Most is to be learned from people with {name}, from whom {share} comes."
+
+    def _blind_cells(self) -> list[str]:
+        """Return the rows that no more data like these would reach, and a candidate does."""
+        model = self.problem.model
+        blind = {
+            (node, _given(model, node, at))
+            for node, rows in blind_rows(self.problem).items()
+            for at in np.argwhere(rows)
+        }
+        return [row.given for row in self.from_prior.itertuples() if (row.node, row.given) in blind]
 
     def _verdicts(self, fair: Floats, level: float, answer: int | None) -> list[str]:
         names = np.where(fair >= level, "fair", np.where(fair <= 1.0 - level, "unfair", "undecided"))
@@ -310,11 +360,18 @@ def drawn_posterior(problem: Problem, draws: int, seed: Seed, smoothing: float |
             prior = (prior[:, :, None] * tables[attribute][:, None]).reshape(len(means), -1)
         return np.einsum("dks,ds->dk", means, prior), means
 
+    blind = {node: rows for node, rows in blind_rows(problem).items() if rows.any()}
+    known = {node: model.tables[node][None] for node in above}
+
+    def each(size: int) -> tuple[Floats, Floats, Floats]:
+        drawn = {node: _drawn(model, node, size, random) for node in sorted(above)}
+        unseen = {node: np.where(rows[..., None], drawn[node], known[node]) for node, rows in blind.items()}
+        return (*found(drawn), found(known | unseen)[1])
+
     sizes = [AT_ONCE] * (draws // AT_ONCE) + [draws % AT_ONCE] * (draws % AT_ONCE > 0)
-    each = [found({node: _drawn(model, node, size, random) for node in sorted(above)}) for size in sizes]
-    outcomes, means = (np.concatenate(part) for part in zip(*each, strict=True))
-    average = found({node: model.tables[node][None] for node in above})
-    return Posterior(problem, outcomes, means, (average[0][0], average[1][0]))
+    outcomes, means, kept = (np.concatenate(part) for part in zip(*map(each, sizes), strict=True))
+    average = found(known)
+    return Posterior(problem, outcomes, means, (average[0][0], average[1][0]), kept if blind else average[1])
 
 
 def _drawn(model: CausalModel, node: str, size: int, random: np.random.Generator) -> Floats:

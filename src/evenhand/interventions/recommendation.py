@@ -109,15 +109,16 @@ def of_outcome(problem: Problem) -> str:
     return f"chance of {y} = {problem.model.states[y][int(problem.scores.argmax())]}" if chance else f"average {y}"
 
 
-def of_tests(delta: float) -> str:
-    """Say what the confidence of a search that tests means.
+def of_tests(delta: float, level: float) -> str:
+    """Say what the confidence of a search that tests at this level means, and its intervals.
 
-    >>> of_tests(0.05)[:71]
+    >>> of_tests(0.05, 0.0125)[:71]
     'Confidence 0.95: of 100 such trials at most 5 ever give a wrong answer,'
     """
     return (
         f"Confidence {1.0 - delta:g}: of 100 such trials at most {100.0 * delta:g} ever give a wrong answer, whatever "
-        "the model's tables; it is not the probability that this answer is right."
+        "the model's tables; it is not the probability that this answer is right. The table's intervals are those of its "
+        f"tests: each end, by itself, is ever wrong in at most {100.0 * level:.2g} of 100."
     )
 
 
@@ -145,13 +146,13 @@ def of_more(
     why: str = "the answer is too close",
     middle: tuple[float, float] | None = None,
 ) -> str:
-    """Say how many more trials or rows an answer needs, given how many were seen; `middle` is the range of that number
-    over the middle half of what the truth may be.
+    """Say how many more trials or rows an answer needs, given how many were seen; `middle` is a range of that number
+    over at least the middle half of what the truth may be.
 
     >>> of_more(4200, 1000, "trials")
     'About 4,200 more trials like these would show the answer, if the estimates so far are right.'
     >>> of_more(4200, 1000, "rows", middle=(900, float("inf")))[56:]
-    'if the estimates so far are right; 900 to more than 10,000 over the middle half of what is probable.'
+    'if the estimates so far are right; 900 to more than 10,000 over at least half of what is probable.'
     >>> print(of_more(2_000_000, 1000, "rows", "the gap of 'now' is too near the tolerance 0.1"))
     Not by data like these: ten times as many rows would not show the answer, because the gap of 'now' is too near the
     tolerance 0.1.
@@ -162,7 +163,7 @@ def of_more(
         return f"Not by data like these: ten times as many {what} would not show the answer, because {why}."
     most = TOO_MANY * seen
     ends = [f"{end:,.0f}" if end <= most else f"more than {most:,.0f}" for end in middle or ()]
-    over = f"; {' to '.join(dict.fromkeys(ends))} over the middle half of what is probable" if middle else ""
+    over = f"; {' to '.join(dict.fromkeys(ends))} over at least half of what is probable" if middle else ""
     return f"About {more:,} more {what} like these would show the answer, if the estimates so far are right{over}."
 
 

@@ -219,7 +219,8 @@ class Search(AskTell, Parameters):
         Parameters
         ----------
         confidence : the level of the table's normal intervals, each by itself, which take the model's tables as exact.
-            None: a search that tests gives intervals that all hold together with probability 1 - delta, others 0.95.
+            None: a search that tests gives the intervals of its tests, whose ends are each, at any time, wrong with a
+            probability of at most delta / (K - 1 + P), see `CSR`; others 0.95.
 
         Raises
         ------

@@ -183,7 +183,7 @@ def operating_characteristics(
         "width": last.high - last.low,
         "successes": last.reward,
         "successes_equal": xr.full_like(last.reward, float(history["round"][-1] * rate.mean())),
-        "any_shown": (last.adjusted <= alpha).any("arm").where(known.any("arm")),
+        "any_shown": (last.adjusted <= alpha).any("arm").where(known.any(["arm", "replication"])),
     }
     found = frame(xr.Dataset(each).assign_coords(round=last["round"])).drop(columns="round")
     for name in YES_OR_NO:
