@@ -490,7 +490,7 @@ def test_one_chance_that_outweighs_the_log_is_named(rows, interval):
     row = int(np.flatnonzero((log["arm"] == "c") & (log["reward"] == 1))[5])
     log.loc[row, "p"] = 1e-5
     if interval == "normal":
-        words = "a reward above 0.*; by their weights these are effectively 1[^,]*, and a normal interval needs 30"
+        words = "a reward above their mean.*; by their weights in the value these are effectively 1[^,]*, and a "
         with pytest.raises(ArgumentError, match=words):
             eh.evaluate(log, POLICY, **COLUMNS, interval=interval)
         return

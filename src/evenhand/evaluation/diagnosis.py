@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 FAR = 6.0
 """Standard errors of the mean weight from 1 at which it is remarked upon."""
 ENOUGH = 30
-"""Effective rows with a reward above 0, and with one below 1, that a normal interval needs."""
+"""Effective rows with a reward above the mean, and with one below it, that a normal interval needs."""
 NAME = Wording("name the column of the propensities with ", argument("propensity"))
 CHOSEN = (
     "The policy is taken not to have been chosen with these rows: the best of many on the same rows looks better than "
@@ -129,9 +129,9 @@ def effective_rows(weights: Floats) -> float:
     return float(weights.sum() ** 2 / max(np.square(weights).sum(), 1e-300))
 
 
-def check_normal(rewards: Floats, weights: Floats) -> None:
-    """Refuse a normal interval if a policy's rows with a reward above 0, or those with one below 1, are effectively
-    fewer than 30: by their own weights, or by their part in those of all its rows.
+def check_normal(rewards: Floats, weights: Floats, of: str = "the value") -> None:
+    """Refuse a normal interval if the rows on which a mean rests whose reward is above their mean, or those below it,
+    are effectively fewer than 30: by what they contribute, or by their part in all rows' weights.
 
     Raises
     ------
@@ -139,11 +139,14 @@ def check_normal(rewards: Floats, weights: Floats) -> None:
         If so.
     """
     mine, total = weights > 0, max(weights.sum(), 1e-300)
-    for what, rows in (("above 0", mine & (rewards > 0)), ("below 1", mine & (rewards < 1))):
-        count = min(effective_rows(weights) * weights[rows].sum() / total, effective_rows(weights[rows]))
+    apart = rewards - weights @ rewards / total
+    for what, parts in (("above", np.maximum(apart, 0.0)), ("below", np.maximum(-apart, 0.0))):
+        paid = weights * parts
+        share = paid.sum() ** 2 / max(total * (paid @ parts), 1e-300)
+        count = min(effective_rows(weights) * share, effective_rows(paid))
         if count < ENOUGH * (1 - ROUNDING):
-            got = f"'normal' where {rows.sum()} of the policy's {mine.sum()} rows have a reward {what}"
-            enough = f"by their weights these are effectively {count:.3g}, and a normal interval needs {ENOUGH}"
+            got = f"'normal' where {np.count_nonzero(paid)} of {mine.sum()} rows have a reward {what} their mean"
+            enough = f"by their weights in {of} these are effectively {count:.3g}, and a normal interval needs {ENOUGH}"
             hint = Wording(enough, "; for one look pass ", argument("interval", "once"))
             raise ArgumentError(expected("interval", "'anytime' or 'once'", got, hint))
 
