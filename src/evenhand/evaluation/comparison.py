@@ -148,8 +148,9 @@ class Curve:
             refuted = " is refuted: the intervals after some rows exclude those after others. "
             yield Wording(argument("stationary", True), refuted, "The interval is of the mean over all rows.")
         if change is not None:
+            where = "after" if self.value_curve.logged.unit is None else "with the units whose first rows come after"
             yield (
-                f"The policy's mean reward changed over the log (e-value {change.evidence:.3g}), most clearly after "
+                f"The policy's mean reward changed over the log (e-value {change.evidence:.3g}), most clearly {where} "
                 f"row {change.row}; since then it lies between {change.low:.4g} and {change.high:.4g}."
             )
 

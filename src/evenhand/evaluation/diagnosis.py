@@ -88,7 +88,7 @@ def known_weight(logged: Logged, candidate: Candidate, given: float | None = Non
         If a row exceeds what is given, or the rows then refute that the mean weight is 1.
     """
     if given is not None:
-        _check_largest(given, candidate.weights(logged))
+        _check_largest(given, logged, candidate.weights(logged))
         return given
     if not logged.fixed or logged.every is None:
         return None
@@ -151,10 +151,10 @@ def check_normal(rewards: Floats, weights: Floats, of: str = "the value") -> Non
             raise ArgumentError(expected("interval", "'anytime' or 'once'", got, hint))
 
 
-def _check_largest(largest: float, weights: Floats) -> None:
+def _check_largest(largest: float, logged: Logged, weights: Floats) -> None:
     """Refuse a largest weight that a row exceeds, or under which the rows refute that the mean weight is 1."""
     if weights.max() > largest * (1 + 1e-9):
-        what = f"at least the weight of row {int(weights.argmax()) + 1}, {weights.max():.6g}"
+        what = f"at least the weight of row {logged.rows[weights.argmax()] + 1}, {weights.max():.6g}"
         raise ArgumentError(expected("largest_weight", what, largest))
     book = Book()
     book.add(-weights, largest)
@@ -254,8 +254,8 @@ def notes_on(value_curve: ValueCurve, table: pd.DataFrame, interval: Interval) -
         weights = value_curve.candidate.weights(logged)
         row = int(weights.argmax())
         notes.append(
-            f"Row {row + 1} alone has a weight of {weights[row]:.3g}, as its propensity is {logged.chances[row]:.3g}: "
-            "check that this is the probability of its arm."
+            f"Row {logged.rows[row] + 1} alone has a weight of {weights[row]:.3g}, as its propensity is "
+            f"{logged.chances[row]:.3g}: check that this is the probability of its arm."
         )
     if value_curve.effective_rounds < SCARCE * n:
         notes.append(
