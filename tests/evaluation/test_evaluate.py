@@ -227,7 +227,18 @@ def test_a_mean_that_is_said_to_stay_and_changes_is_reported():
     plain = eh.evaluate(log, {"a": 0.8, "b": 0.2}, **COLUMNS)
     found = eh.evaluate(log, {"a": 0.8, "b": 0.2}, **COLUMNS, stationary=True)
     assert (found.low, found.high) == (plain.low, plain.high)
-    assert any("stationary=True is refuted" in note for note in found.notes)
+    assert any("stationary=True is refuted" in note and "over the 6000 rows used" in note for note in found.notes)
+    early = np.arange(6000) < 2000
+    part = log.assign(arm=log["arm"].where(~early, "a"), p_a=np.where(early, 1.0, 0.5), p_b=np.where(early, 0.0, 0.5))
+    given = COLUMNS | {"propensity": {"a": "p_a", "b": "p_b"}}
+    notes = eh.evaluate(part, {"a": 0.8, "b": 0.2}, **given, stationary=True).notes
+    assert any("stationary=True is refuted" in note and "over the 4000 rows used" in note for note in notes)
+
+
+def test_what_the_model_expects_has_no_interval_to_lie_outside():
+    notes = eh.evaluate(drawn(500, 1), POLICY, **COLUMNS, estimator="dm").notes
+    assert any("dm has no interval" in note for note in notes)
+    assert not any("outside its interval" in note for note in notes)
 
 
 @pytest.mark.parametrize("estimator", ["dr", "ips", "snips"])
