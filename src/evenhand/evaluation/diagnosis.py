@@ -51,6 +51,8 @@ def check_log(logged: Logged, arm: str) -> None:
     """
     if not logged.counted:
         return
+    if logged.units is not None:  # the tests are for independent rows: one of each unit
+        logged = logged.take(np.unique(logged.units, return_index=True)[1])
     if shares_change(logged.codes, len(logged.arms)):
         hint = Wording(NAME, ", or replay a policy with ", argument("estimator", "replay"))
         what = "arms drawn with the same chances from first to last, as there are no propensities"
@@ -157,7 +159,7 @@ def _check_largest(largest: float, logged: Logged, weights: Floats) -> None:
         what = f"at least the weight of row {logged.rows[weights.argmax()] + 1}, {weights.max():.6g}"
         raise ArgumentError(expected("largest_weight", what, largest))
     book = Book()
-    book.add(-weights, largest)
+    book.add(-logged.by_unit(weights), largest)
     if refutes([book], -1.0, REFUTED):
         what = Wording(NOTHING, ", as the log does not try everything that the policy plays")
         hint = "a largest weight bounds the value only where every arm of the policy has a chance in every row"

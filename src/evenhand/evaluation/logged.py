@@ -116,6 +116,13 @@ class Logged:
         taken: dict[str, Any] = {name: None if column is None else column[rows] for name, column in columns.items()}
         return replace(self, frame=as_pandas(self.frame, "log").iloc[rows], **taken)
 
+    def by_unit(self, values: Floats) -> Floats:
+        """Return the mean of values (n_rows,) over the rows of each unit; where none are named, the values."""
+        if self.units is None:
+            return values
+        sizes = np.bincount(self.units)
+        return np.bincount(self.units, values)[sizes > 0] / sizes[sizes > 0]
+
     def only(self, rows: Bools) -> Logged:
         """Return the log of some rows alone, whose chances are given row by row.
 
