@@ -235,6 +235,15 @@ def test_a_mean_that_is_said_to_stay_and_changes_is_reported():
     assert any("stationary=True is refuted" in note and "over the 4000 rows used" in note for note in notes)
 
 
+def test_what_cannot_be_read_is_refused_by_its_name():
+    log = drawn(200, 1).assign(seg=["x", "y"] * 100)
+    words = r"the function failed: .*; it is given an array of shape \(200, 2\) with the columns \['seg=x', 'seg=y'\]"
+    with pytest.raises(ModelError, match=words):
+        eh.evaluate(log, lambda shown: shown["seg"], **COLUMNS, contexts=["seg"])
+    with pytest.raises(ArgumentError, match="value: expected a finite number, got 'x'"):
+        eh.evaluate(log, POLICY, **COLUMNS).at_least("x")
+
+
 def test_what_the_model_expects_has_no_interval_to_lie_outside():
     notes = eh.evaluate(drawn(500, 1), POLICY, **COLUMNS, estimator="dm").notes
     assert any("dm has no interval" in note for note in notes)

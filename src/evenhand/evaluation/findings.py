@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from evenhand.arguments import real
 from evenhand.audit.sequences import BettingProcess, Book, log_wealth
 from evenhand.display.html import Card, HasCard, Table
 from evenhand.errors import Wording
@@ -156,6 +157,7 @@ class Evaluation(HasCard):
     def at_least(self, value: float) -> bool:
         """Return whether the mean reward is shown to be at least `value`: over all rows and, if it changed, also over
         the rows since."""
+        value = real("value", value)
         return not self.refuted and self.low >= value and (self.change is None or self.change.low >= value)
 
     def __str__(self) -> str:
