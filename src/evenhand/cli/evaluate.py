@@ -339,8 +339,8 @@ def _say(
             f"{name} plays each arm as often as that log did and ignores the contexts, even if that log used them."
         )
     say_notes(found)
-    one = first.counted.split()[0].removesuffix("s")
-    when = f"after every {one} at once" if first.interval == "anytime" else f"after the last {one}"
+    step = first.counted.split()[0].removesuffix("s")
+    when = f"after every {step} at once" if first.interval == "anytime" else f"after the last {step}"
     of = "" if first.estimator == "replay" else f", for the mean over the {first.counted} so far"
     if not refuted:
         print_text(f"Each interval holds with probability {first.level:g}, {when}{of}.")
