@@ -245,6 +245,21 @@ def test_the_gate_looks_at_the_rows_since_a_change(tmp_path):
     assert f"above 0.5 per round over all rows, but NOT shown to be above it since row {row}." in result.output
 
 
+@pytest.mark.parametrize("interval", ["anytime", "normal"])
+def test_the_terminal_says_what_is_counted(tmp_path, interval):
+    random, path = np.random.default_rng(3), tmp_path / "log.csv"
+    frame = pd.DataFrame({"item": random.integers(2, size=800), "click": (random.random(800) < 0.5) * 1, "p": 0.5})
+    frame.assign(user=np.arange(800) // 4).to_csv(path, index=False)
+    words = ["--unit", "user", "--interval", interval, "--at-least", "0.1"]
+    said = call("evaluate", path, *COLUMNS, "-p", "0=0.5,1=0.5", *words).output
+    if interval == "normal":
+        assert "after the last row, for the mean over the rows so far." in said
+        assert "above 0.1 per round, on average over these 800 rows." in said
+        return
+    assert "after every unit at once, for the mean over the units (user) so far." in said
+    assert "above 0.1 per round, on average over these 200 units (user)." in said
+
+
 def test_notes_name_options_as_they_are_typed(log):
     """In Python they name arguments."""
     policies = ["-p", "0=0.5,1=0.5,2=0", *LAST, "-p", "0=1,1=0,2=0"]

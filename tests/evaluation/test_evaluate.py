@@ -227,7 +227,27 @@ def test_a_mean_that_is_said_to_stay_and_changes_is_reported():
     plain = eh.evaluate(log, {"a": 0.8, "b": 0.2}, **COLUMNS)
     found = eh.evaluate(log, {"a": 0.8, "b": 0.2}, **COLUMNS, stationary=True)
     assert (found.low, found.high) == (plain.low, plain.high)
-    assert any("stationary=True is refuted" in note for note in found.notes)
+    assert any("stationary=True is refuted" in note and "over the 6000 rows used" in note for note in found.notes)
+    early = np.arange(6000) < 2000
+    part = log.assign(arm=log["arm"].where(~early, "a"), p_a=np.where(early, 1.0, 0.5), p_b=np.where(early, 0.0, 0.5))
+    given = COLUMNS | {"propensity": {"a": "p_a", "b": "p_b"}}
+    notes = eh.evaluate(part, {"a": 0.8, "b": 0.2}, **given, stationary=True).notes
+    assert any("stationary=True is refuted" in note and "over the 4000 rows used" in note for note in notes)
+
+
+def test_what_cannot_be_read_is_refused_by_its_name():
+    log = drawn(200, 1).assign(seg=["x", "y"] * 100)
+    words = r"the function failed: .*; it is given an array of shape \(200, 2\) with the columns \['seg=x', 'seg=y'\]"
+    with pytest.raises(ModelError, match=words):
+        eh.evaluate(log, lambda shown: shown["seg"], **COLUMNS, contexts=["seg"])
+    with pytest.raises(ArgumentError, match="value: expected a finite number, got 'x'"):
+        eh.evaluate(log, POLICY, **COLUMNS).at_least("x")
+
+
+def test_what_the_model_expects_has_no_interval_to_lie_outside():
+    notes = eh.evaluate(drawn(500, 1), POLICY, **COLUMNS, estimator="dm").notes
+    assert any("dm has no interval" in note for note in notes)
+    assert not any("outside its interval" in note for note in notes)
 
 
 @pytest.mark.parametrize("estimator", ["dr", "ips", "snips"])
@@ -390,6 +410,8 @@ def test_a_replay_lasts_as_long_as_all_do_and_its_interval_allows_for_the_choice
     words = rf"rounds: expected a number that some replay reaches; the longest had \d+, got {2 * found.rounds}"
     with pytest.raises(TableError, match=words):
         eh.evaluate(log, policy, **settings, rounds=2 * found.rounds)
+    few = eh.evaluate(log, policy, **settings, rounds=sure)  # no number is named that a replay might not reach
+    assert any("; without rounds= the value is of more, if every replay reaches them." in note for note in few.notes)
 
 
 def confounded(rows, seed):
@@ -490,7 +512,7 @@ def test_one_chance_that_outweighs_the_log_is_named(rows, interval):
     row = int(np.flatnonzero((log["arm"] == "c") & (log["reward"] == 1))[5])
     log.loc[row, "p"] = 1e-5
     if interval == "normal":
-        words = "a reward above 0.*; by their weights these are effectively 1[^,]*, and a normal interval needs 30"
+        words = "a reward above their mean.*; by their weights in the value these are effectively 1[^,]*, and a "
         with pytest.raises(ArgumentError, match=words):
             eh.evaluate(log, POLICY, **COLUMNS, interval=interval)
         return

@@ -62,8 +62,8 @@ def test_rows_that_no_value_explains_refute_the_propensities(interval, reward, t
 
 
 def test_a_normal_interval_needs_rewards_of_both_kinds():
-    words = r"interval: expected 'anytime' or 'once', got \"'normal' where \d+ of the policy's \d+ rows have a reward "
-    for rate, kind in ((0.004, "above 0"), (1.0, "below 1")):
+    words = r"interval: expected 'anytime' or 'once', got \"'normal' where \d+ of \d+ rows have a reward "
+    for rate, kind in ((0.004, "above"), (1.0, "(above|below)")):
         for policy in (only(0), eh.learners.UCB1()):
             with pytest.raises(ArgumentError, match=words + kind):
                 eh.evaluate(uniform(1, rate=rate), policy, **NAMED, interval="normal")
@@ -84,8 +84,42 @@ def test_a_normal_interval_needs_rows_that_are_many_by_their_weights(chance):
         assert count > 30
         assert eh.evaluate(log, {0: 0.1, 1: 0.9}, **NAMED, interval="normal").interval == "normal"
         return
-    with pytest.raises(ArgumentError, match=f"{clicks.sum()} of .* rows.* these are effectively {count:.3g}, and a "):
+    with pytest.raises(ArgumentError, match=f"{clicks.sum()} of .* rows.* effectively {count:.3g}, and a "):
         eh.evaluate(log, {0: 0.1, 1: 0.9}, **NAMED, interval="normal")
+
+
+@pytest.mark.parametrize("name", ["tiny", "half", "heavy"])
+def test_a_normal_interval_counts_rewards_by_what_they_contribute(name):
+    """Rare rewards of 1 among others of any size: the interval would lie below the mean in 0.4 of these logs."""
+    random = np.random.default_rng(1)
+    rare, chances = random.random(1000) < 0.004, np.array([0.5, 0.3, 0.2])
+    paid = {"tiny": np.where(rare, 1.0, 1e-6), "half": np.where(rare, 1.0, 0.5)}
+    paid["heavy"] = np.minimum(random.lognormal(0, 2.5, 1000) * 1e-3, 1.0)
+    items = random.choice(3, 1000, p=chances)
+    log = pd.DataFrame({"item": items, "click": paid[name], "p": chances[items]})
+    with pytest.raises(ArgumentError, match=r"a reward above their mean.* a normal interval needs 30"):
+        eh.evaluate(log, {0: 0.1, 1: 0.2, 2: 0.7}, **NAMED, interval="normal")
+
+
+@pytest.mark.parametrize("rows", [4000, 100_000])
+def test_a_normal_difference_needs_rows_in_which_the_policies_differ(rows):
+    random = np.random.default_rng(1)
+    chances = np.array([0.499, 0.499, 0.002])
+    items = random.choice(3, rows, p=chances)
+    clicks = (random.random(rows) < 0.1) * 1
+    log = pd.DataFrame({"item": items, "click": clicks, "p": chances[items]})
+    policies = {"now": {0: 0.5, 1: 0.5, 2: 0}, "new": {0: 0.496, 1: 0.5, 2: 0.004}}
+    apart = np.array([0.004, 0.0, 0.004])[items] / chances[items]
+    paid = apart * clicks
+    count = min(apart.sum() * paid.sum() / (apart @ apart), paid.sum() ** 2 / (paid @ paid))
+    if rows == 100_000:
+        assert count > 30
+        assert eh.evaluate(log, policies, **NAMED, interval="normal").differences["low"][0] < 0
+        return
+    with pytest.raises(ArgumentError, match=f"in the difference of 'new' from 'now' these are effectively {count:.3g}"):
+        eh.evaluate(log, policies, **NAMED, interval="normal")
+    same = {"now": policies["now"], "again": {0: 0.1 + 0.4, 1: 0.2 + 0.3, 2: 0}}
+    assert eh.evaluate(log, same, **NAMED, interval="normal").differences["difference"][0] == pytest.approx(0)
 
 
 @pytest.mark.parametrize("estimator", ["ips", "snips", "dr"])

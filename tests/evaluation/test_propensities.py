@@ -6,6 +6,8 @@ import pytest
 import scipy.stats
 
 import evenhand as eh
+from evenhand.evaluation.diagnosis import check_log, known_weight
+from evenhand.evaluation.estimators import Candidate
 from evenhand.evaluation.logged import read_logged
 from evenhand.evaluation.propensities import ERROR, fit_of
 from tests.evaluation.logs import NAMED, only, uniform
@@ -16,8 +18,8 @@ UNIFORM = dict.fromkeys(range(80), 1 / 80)
 EVERY = {0: "p0", 1: "p1", 2: "p2"}
 
 
-def logged(log, propensity="p"):
-    given = {"contexts": None, "position": None, "order": None, "unit": None}
+def logged(log, propensity="p", unit=None):
+    given = {"contexts": None, "position": None, "order": None, "unit": unit}
     return read_logged(log, arm="item", reward="click", propensity=propensity, **given)
 
 
@@ -93,3 +95,34 @@ def test_what_is_played_too_seldom_is_found_only_where_all_chances_are_known():
         for propensity, said in (("p", True), (EVERY, False)):
             found = eh.evaluate(kept, policy, **NAMED | {"propensity": propensity}, **more)
             assert any("not ones played more seldom" in note for note in found.notes) == said
+
+
+def of_units(seed, changing):
+    """A log of 100 people with 10 rows each, who have one arm each, by chances that are all the same or each their
+    own."""
+    random, user = np.random.default_rng(seed), np.repeat(np.arange(100), 10)
+    chances = random.dirichlet([3, 3, 3], 100) if changing else np.tile([0.5, 0.3, 0.2], (100, 1))
+    items = (random.random(100)[:, None] > chances.cumsum(axis=1)).sum(axis=1)
+    frame = pd.DataFrame(chances[user], columns=["p0", "p1", "p2"]).assign(user=user, item=items[user])
+    return frame.assign(click=(random.random(1000) < 0.3) * 1, p=chances[user, items[user]])
+
+
+@pytest.mark.parametrize("changing", [False, True])
+@pytest.mark.parametrize("propensity", ["p", EVERY])
+def test_true_chances_of_units_are_not_doubted_and_wrong_ones_are(propensity, changing):
+    """By rows, 22 of 40 such logs were doubted. The p-values are valid, as those of a learner's log."""
+    found = [fit_of(logged(of_units(seed, changing), propensity, "user")).min() for seed in range(40)]
+    assert sum(value < 0.05 for value in found) <= 7
+    assert min(found) > ERROR
+    wrong = of_units(1, changing)
+    wrong["item"] = np.where(wrong["user"] % 4, 0, wrong["item"])
+    wrong["p"] = wrong[["p0", "p1", "p2"]].to_numpy()[np.arange(1000), wrong["item"]]
+    assert fit_of(logged(wrong, propensity, "user")).min() < ERROR
+
+
+def test_units_that_have_one_arm_each_refute_neither_a_largest_weight_nor_equal_chances():
+    candidate = Candidate(np.array([[0.1, 0.2, 0.7]]), np.zeros(1000, np.int64))
+    for seed in range(40):  # by rows, 2 were refused, and without propensities 4
+        log = of_units(seed, changing=False)
+        assert known_weight(logged(log, unit="user"), candidate, 3.5) == 3.5
+        check_log(logged(log[["item", "click", "user"]], None, "user"), "item")

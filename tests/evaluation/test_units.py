@@ -2,6 +2,7 @@
 
 import json
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -169,3 +170,29 @@ def test_every_interval_says_what_is_independent(tmp_path):
 def test_a_unit_that_says_nothing_is_refused(column, policy, error, words):
     with pytest.raises(error, match=words):
         eh.evaluate(people(1), policy, **NAMED, unit=column)
+
+
+def test_rows_are_named_as_the_log_has_them():
+    """Also where units are counted, or rows were left out: by the first block of a refitted policy."""
+    random, at = np.random.default_rng(0), np.arange(4000)
+    frame = pd.DataFrame({"user": at // 4, "arm": random.choice(["a", "b"], 4000), "p": 0.5})
+    frame["y"] = (random.random(4000) < np.where(at < 2500, 0.1, 0.6)) * 1
+    even, heavy = {"a": 0.5, "b": 0.5}, frame.assign(p=np.where(at == 3000, 1e-4, 0.5))
+    refitted = eh.evaluation.Refitted(lambda rows: even, blocks=2)
+    for policy, first in ((even, 0), (refitted, 2000)):
+        for unit, size, words in ((None, 1, "after"), ("user", 4, "with the units whose first rows come after")):
+            found = eh.evaluate(frame, policy, **NAMED, unit=unit)
+            # looks at 16 * 2^(k / 4) rows or units, of which one is the nearest to the change
+            looks = first + size * (16 * 2 ** (np.arange(40) / 4)).astype(int)
+            assert found.change.row in looks[np.argsort(abs(looks - 2500))[:2]]
+            assert any(f"most clearly {words} row {found.change.row};" in note for note in found.notes)
+            notes = eh.evaluate(heavy, policy, **NAMED, unit=unit).notes
+            assert unit is not None or any(note.startswith("Row 3001 alone has a weight of 5e+03") for note in notes)
+            with pytest.raises(ArgumentError, match="largest_weight: expected at least the weight of row 3001, 5000"):
+                eh.evaluate(heavy, policy, **NAMED, unit=unit, largest_weight=3)
+            said = "over the last 500 units." if unit else "over rows 2,001 to 4,000."
+            assert any(
+                f"before one block, to the rows before: the value is the mean {said}" in note for note in notes
+            ) == (policy is refitted)
+            axes = eh.plots.plot_evaluation(found, ax=plt.figure().subplots())
+            assert axes.get_xlabel() == ("rows so far" if unit is None else "units (user) so far")

@@ -146,6 +146,9 @@ def test_the_cost_is_the_regret_a_round_against_the_reference(history):
     regret = history.regret.isel(round=-1).mean("replication")
     expected = [(float(regret.sel(policy=n)) - float(regret.sel(policy="free"))) / 400 for n in history.policy.values]
     np.testing.assert_allclose([bar.get_width() for bar in axes.patches], expected, atol=1e-12)
+    sides = [label.get_horizontalalignment() for label in axes.texts]
+    assert sides == ["left" if cost >= 0 else "right" for cost in expected]  # beyond the bar, not on its hatch
+    assert "right" in sides
     assert axes.get_title(loc="left") == "Cost of the promise, against free"
 
 

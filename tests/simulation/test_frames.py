@@ -7,7 +7,7 @@ import xarray as xr
 from scipy.stats import t
 
 import evenhand as eh
-from evenhand.errors import ArgumentError
+from evenhand.errors import ArgumentError, TableError
 from evenhand.quotas import BernoulliArms, FairUCB
 from evenhand.simulation import replication_cache
 
@@ -136,6 +136,8 @@ def test_what_is_no_history_is_refused():
         eh.simulation.frame(history, level=95)
     with pytest.raises(ArgumentError, match="digits"):
         eh.simulation.latex(eh.simulation.frame(history), digits=0)
+    with pytest.raises(TableError, match="table: expected a pandas DataFrame"):
+        eh.simulation.latex(history)
 
 
 def test_latex_leaves_out_what_has_no_value_and_puts_a_dash_where_one_is_missing():

@@ -321,9 +321,9 @@ def _say(
         of = f" of {', '.join(refuted)}" if len(each) > 1 else ""
         print_text(f"WRONG: the propensities cannot be true, as the lower bound{of} is above the upper one.")
     none: dict[str, Any] = dict.fromkeys(("low", "high")) if refuted else {}
-    rows = []
+    rows, counted = [], "units" if first.counted.startswith("units") else "rounds"
     for name, one in each.items():
-        row = {"policy": name, "reward": one.value, "low": one.low, "high": one.high, "rounds": one.rounds} | none
+        row = {"policy": name, "reward": one.value, "low": one.low, "high": one.high, counted: one.rounds} | none
         kept = {"promise_kept": PROMISE_WORDS[None if one.audit is None else one.audit.kept]}
         rows.append(row | (kept if one.estimator == "replay" else {"effective": one.effective_rounds}))
     records(f"{log}: mean reward per round ({first.estimator})", rows)
@@ -339,8 +339,9 @@ def _say(
             f"{name} plays each arm as often as that log did and ignores the contexts, even if that log used them."
         )
     say_notes(found)
-    when = "after every row at once" if first.interval == "anytime" else "after the last row"
-    of = "" if first.estimator == "replay" else ", for the mean over the rows so far"
+    step = first.counted.split()[0].removesuffix("s")
+    when = f"after every {step} at once" if first.interval == "anytime" else f"after the last {step}"
+    of = "" if first.estimator == "replay" else f", for the mean over the {first.counted} so far"
     if not refuted:
         print_text(f"Each interval holds with probability {first.level:g}, {when}{of}.")
     if costs is not None:
@@ -352,8 +353,9 @@ def _say(
 def _gate(name: str, found: Evaluation, at_least: float) -> str:
     """Return whether a policy is shown to be worth so much."""
     if found.at_least(at_least):
-        return f"{name} is above {at_least:g} per round, on average over these {found.rounds} rounds."
+        return f"{name} is above {at_least:g} per round, on average over these {found.rounds} {found.counted}."
     if found.low >= at_least and found.change is not None:
         row = found.change.row
-        return f"{name} is above {at_least:g} per round over all rows, but NOT shown to be above it since row {row}."
+        where = f"over all {found.counted}, but NOT shown to be above it since row {row}"
+        return f"{name} is above {at_least:g} per round {where}."
     return f"{name} is NOT shown to be above {at_least:g} per round."

@@ -137,7 +137,7 @@ class Curve:
                 "Propensities refuted: the lower bound is above the upper one, which happens with probability "
                 f"{1 - self.level:.3g} at most if they are true; low and high are these bounds by size."
             )
-        elif not low <= min(max(value, 0.0), 1.0) <= high and self.value_curve.identified:
+        elif self.value_curve.identified and (max(value, 0.0) < low or high < min(value, 1.0)):
             yield (
                 f"The value lies outside its interval, which is of the mean of pi / p times the reward, "
                 f"{self.value_curve.paid:.4g}: a few rows carry large weights, or weights are wrong."
@@ -146,10 +146,12 @@ class Curve:
             yield "The value is outside of [0, 1], as a weighted mean of few rows of the policy may be."
         if self._moved:
             refuted = " is refuted: the intervals after some rows exclude those after others. "
-            yield Wording(argument("stationary", True), refuted, "The interval is of the mean over all rows.")
+            used = f"{self.value_curve.rounds} {'rows' if self.value_curve.logged.unit is None else 'units'} used"
+            yield Wording(argument("stationary", True), refuted, f"The interval is of the mean over the {used}, alone.")
         if change is not None:
+            where = "after" if self.value_curve.logged.unit is None else "with the units whose first rows come after"
             yield (
-                f"The policy's mean reward changed over the log (e-value {change.evidence:.3g}), most clearly after "
+                f"The policy's mean reward changed over the log (e-value {change.evidence:.3g}), most clearly {where} "
                 f"row {change.row}; since then it lies between {change.low:.4g} and {change.high:.4g}."
             )
 

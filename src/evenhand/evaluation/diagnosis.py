@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 FAR = 6.0
 """Standard errors of the mean weight from 1 at which it is remarked upon."""
 ENOUGH = 30
-"""Effective rows with a reward above 0, and with one below 1, that a normal interval needs."""
+"""Effective rows with a reward above the mean, and with one below it, that a normal interval needs."""
 NAME = Wording("name the column of the propensities with ", argument("propensity"))
 CHOSEN = (
     "The policy is taken not to have been chosen with these rows: the best of many on the same rows looks better than "
@@ -51,6 +51,8 @@ def check_log(logged: Logged, arm: str) -> None:
     """
     if not logged.counted:
         return
+    if logged.units is not None:  # the tests are for independent rows: one of each unit
+        logged = logged.take(np.unique(logged.units, return_index=True)[1])
     if shares_change(logged.codes, len(logged.arms)):
         hint = Wording(NAME, ", or replay a policy with ", argument("estimator", "replay"))
         what = "arms drawn with the same chances from first to last, as there are no propensities"
@@ -88,7 +90,7 @@ def known_weight(logged: Logged, candidate: Candidate, given: float | None = Non
         If a row exceeds what is given, or the rows then refute that the mean weight is 1.
     """
     if given is not None:
-        _check_largest(given, candidate.weights(logged))
+        _check_largest(given, logged, candidate.weights(logged))
         return given
     if not logged.fixed or logged.every is None:
         return None
@@ -129,9 +131,9 @@ def effective_rows(weights: Floats) -> float:
     return float(weights.sum() ** 2 / max(np.square(weights).sum(), 1e-300))
 
 
-def check_normal(rewards: Floats, weights: Floats) -> None:
-    """Refuse a normal interval if a policy's rows with a reward above 0, or those with one below 1, are effectively
-    fewer than 30: by their own weights, or by their part in those of all its rows.
+def check_normal(rewards: Floats, weights: Floats, of: str = "the value") -> None:
+    """Refuse a normal interval if the rows on which a mean rests whose reward is above their mean, or those below it,
+    are effectively fewer than 30: by what they contribute, or by their part in all rows' weights.
 
     Raises
     ------
@@ -139,22 +141,25 @@ def check_normal(rewards: Floats, weights: Floats) -> None:
         If so.
     """
     mine, total = weights > 0, max(weights.sum(), 1e-300)
-    for what, rows in (("above 0", mine & (rewards > 0)), ("below 1", mine & (rewards < 1))):
-        count = min(effective_rows(weights) * weights[rows].sum() / total, effective_rows(weights[rows]))
+    apart = rewards - weights @ rewards / total
+    for what, parts in (("above", np.maximum(apart, 0.0)), ("below", np.maximum(-apart, 0.0))):
+        paid = weights * parts
+        share = paid.sum() ** 2 / max(total * (paid @ parts), 1e-300)
+        count = min(effective_rows(weights) * share, effective_rows(paid))
         if count < ENOUGH * (1 - ROUNDING):
-            got = f"'normal' where {rows.sum()} of the policy's {mine.sum()} rows have a reward {what}"
-            enough = f"by their weights these are effectively {count:.3g}, and a normal interval needs {ENOUGH}"
+            got = f"'normal' where {np.count_nonzero(paid)} of {mine.sum()} rows have a reward {what} their mean"
+            enough = f"by their weights in {of} these are effectively {count:.3g}, and a normal interval needs {ENOUGH}"
             hint = Wording(enough, "; for one look pass ", argument("interval", "once"))
             raise ArgumentError(expected("interval", "'anytime' or 'once'", got, hint))
 
 
-def _check_largest(largest: float, weights: Floats) -> None:
+def _check_largest(largest: float, logged: Logged, weights: Floats) -> None:
     """Refuse a largest weight that a row exceeds, or under which the rows refute that the mean weight is 1."""
     if weights.max() > largest * (1 + 1e-9):
-        what = f"at least the weight of row {int(weights.argmax()) + 1}, {weights.max():.6g}"
+        what = f"at least the weight of row {logged.rows[weights.argmax()] + 1}, {weights.max():.6g}"
         raise ArgumentError(expected("largest_weight", what, largest))
     book = Book()
-    book.add(-weights, largest)
+    book.add(-logged.by_unit(weights), largest)
     if refutes([book], -1.0, REFUTED):
         what = Wording(NOTHING, ", as the log does not try everything that the policy plays")
         hint = "a largest weight bounds the value only where every arm of the policy has a chance in every row"
@@ -251,8 +256,8 @@ def notes_on(value_curve: ValueCurve, table: pd.DataFrame, interval: Interval) -
         weights = value_curve.candidate.weights(logged)
         row = int(weights.argmax())
         notes.append(
-            f"Row {row + 1} alone has a weight of {weights[row]:.3g}, as its propensity is {logged.chances[row]:.3g}: "
-            "check that this is the probability of its arm."
+            f"Row {logged.rows[row] + 1} alone has a weight of {weights[row]:.3g}, as its propensity is "
+            f"{logged.chances[row]:.3g}: check that this is the probability of its arm."
         )
     if value_curve.effective_rounds < SCARCE * n:
         notes.append(

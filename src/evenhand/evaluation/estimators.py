@@ -87,7 +87,11 @@ def read_candidate(policy: Any, logged: Logged) -> Candidate:
         try:
             found = policy(logged.undecided() if logged.contexts is None else logged.contexts)
         except Exception as error:
-            raise ModelError(f"policy: the function failed: {error}") from error
+            given = ""
+            if logged.contexts is not None:
+                named = "" if logged.columns is None else f" with the columns {logged.columns}"
+                given = f"; it is given an array of shape {logged.contexts.shape}{named}"
+            raise ModelError(f"policy: the function failed: {error}{given}") from error
         return _read(found, logged, "policy(...)")
     return _read(policy, logged, "policy")
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from evenhand.arguments import one_of, real, whole, yes_or_no
+from evenhand.data.tables import ROUNDING
 from evenhand.display.progress import ProgressBar
 from evenhand.errors import NOTHING, ArgumentError, Wording, argument, expected
 from evenhand.evaluation.comparison import follow, side_by_side
 from evenhand.evaluation.diagnosis import check_log, check_normal, known_weight, single_weight, uncovered
-from evenhand.evaluation.estimators import read_candidate, read_estimates
+from evenhand.evaluation.estimators import Candidate, read_candidate, read_estimates
 from evenhand.evaluation.findings import Interval
 from evenhand.evaluation.logged import Logged, check_columns, read_logged
 from evenhand.evaluation.refitted import Refitted
@@ -83,7 +84,8 @@ def evaluate(
         one look at the whole log, whose length was fixed before; where the largest weight is known, it is narrower. For
         a policy whose chances are 0 or the same multiple of the log's, where neither depends on rewards and these are 0
         and 1, it is Clopper and Pearson's. "normal" is narrower still, for one look at many rows: by their weights,
-        effectively at least 30 of the policy's must have a reward above 0, and 30 one below 1; units must be three.
+        effectively at least 30 of the policy's, and of those in which policies differ, must have a reward above their
+        mean, and 30 one below it; units must be three.
     stationary : whether the value is the same in every row. If so, the interval may be the intersection of those after
         fewer rows, and rows in which an arm of the policy had no chance may be left out. If not, the interval is for
         the mean over the rows so far, however rewards change over time.
@@ -228,10 +230,10 @@ def _value_curves(
         logged, used = logged.only(covered[used]), used & covered
     estimates = None if estimates is None else estimates.only(used)
     candidates = {name: candidate.only(used) for name, candidate in candidates.items()}
+    if interval == "normal":
+        _check_normal(logged, candidates)
     weights: dict[str, Any] = {}
     for name, candidate in candidates.items():
-        if interval == "normal":
-            check_normal(logged.rewards, candidate.weights(logged))
         if not without[name][used].any():
             weights[name] = known_weight(logged, candidate, largest_weight), single_weight(logged, candidate)
     for one in estimators:
@@ -240,6 +242,16 @@ def _value_curves(
             name: ValueCurve(logged, mine, *more, *weights.get(name, (None, None)), identified=name in weights)
             for name, mine in candidates.items()
         }
+
+
+def _check_normal(logged: Logged, candidates: Mapping[str, Candidate]) -> None:
+    """Refuse normal intervals of values, and of differences from the first, that rest on too few rows."""
+    each = {name: candidate.weights(logged) for name, candidate in candidates.items()}
+    first, base = next(iter(each.items()))
+    for name, mine in each.items():
+        check_normal(logged.rewards, mine)
+        if not np.allclose(mine, base, rtol=ROUNDING, atol=0.0):
+            check_normal(logged.rewards, np.abs(mine - base), f"the difference of {name!r} from {first!r}")
 
 
 def _unused(where: str, **arguments: Any) -> None:

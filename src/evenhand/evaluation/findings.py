@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from evenhand.arguments import real
 from evenhand.audit.sequences import BettingProcess, Book, log_wealth
 from evenhand.display.html import Card, HasCard, Table
 from evenhand.errors import Wording
@@ -38,7 +39,7 @@ class MeanChange:
     Attributes
     ----------
     evidence : the e-value against a constant mean; it is 20 or more in at most one of twenty logs of a constant mean.
-    row : the row after which the change shows most clearly.
+    row : the row of the log after which the change shows most clearly; of units, the row before the first of the next.
     low, high : the interval of the mean over the rows since; it holds for whichever row is found.
     """
 
@@ -65,7 +66,7 @@ def change_in(whole: BettingProcess, splits: dict[int, BettingProcess], error: f
 
     Parameters
     ----------
-    whole, splits : the books after all rows, and after some, by the number of rows.
+    whole, splits : the books after all rows, and after some, by the row of the log.
     """
     if not splits:
         return None
@@ -146,9 +147,17 @@ class Evaluation(HasCard):
     unit: str | None = None
     estimates: pd.DataFrame | None = None
 
+    @property
+    def counted(self) -> str:
+        """What `rounds` counts."""
+        if self.estimator == "replay":
+            return "rounds"
+        return "rows" if self.unit is None or self.interval == "normal" else f"units ({self.unit})"
+
     def at_least(self, value: float) -> bool:
         """Return whether the mean reward is shown to be at least `value`: over all rows and, if it changed, also over
         the rows since."""
+        value = real("value", value)
         return not self.refuted and self.low >= value and (self.change is None or self.change.low >= value)
 
     def __str__(self) -> str:
@@ -156,11 +165,10 @@ class Evaluation(HasCard):
 
     def _sentence(self, refuted: bool) -> str:
         """Return the value in words; without an interval where the propensities are refuted, on which it rests."""
-        counted = "rounds" if self.unit is None or self.interval == "normal" else f"units ({self.unit})"
         when = "at every round" if self.interval == "anytime" else "after the last row"
         where = f"between {self.low:.4g} and {self.high:.4g} with probability {self.level:g} {when}"
         where = "without an interval" if math.isnan(self.low) else where
-        rounds = f"{self.rounds} {counted}, as informative as {self.effective_rounds:.0f} of its own"
+        rounds = f"{self.rounds} {self.counted}, as informative as {self.effective_rounds:.0f} of its own"
         value = "not identified" if math.isnan(self.value) else f"{self.value:.4g} per round"
         if refuted:
             crossed = "a lower bound is above the upper one"

@@ -61,6 +61,7 @@ class Logged:
     arms, places : labels of the arms, and of the positions; one place where no column names any.
     codes, at : the arm (n_rows,) and the position (n_rows,) of each row.
     rewards, chances : the reward (n_rows,) in [0, 1], and the chance (n_rows,) of the arm that was drawn.
+    rows : where each row stands in the log that was given (n_rows,), from 0.
     every : the chances of all arms, (n_places, n_arms) where they are `fixed`, else (n_rows, n_arms); None where the
         log does not say them all.
     fixed : whether the chances of an arm in a position never change.
@@ -75,6 +76,7 @@ class Logged:
     at: Ints
     rewards: Floats
     chances: Floats
+    rows: Ints
     every: Floats | None
     fixed: bool
     counted: bool
@@ -107,10 +109,19 @@ class Logged:
 
     def take(self, rows: Bools | Ints) -> Logged:
         """Return the log of some rows alone, or of all in another order."""
-        columns = {name: getattr(self, name) for name in ("codes", "at", "rewards", "chances", "contexts", "units")}
+        columns = {
+            name: getattr(self, name) for name in ("codes", "at", "rewards", "chances", "rows", "contexts", "units")
+        }
         columns |= {} if self.fixed else {"every": self.every}
         taken: dict[str, Any] = {name: None if column is None else column[rows] for name, column in columns.items()}
         return replace(self, frame=as_pandas(self.frame, "log").iloc[rows], **taken)
+
+    def by_unit(self, values: Floats) -> Floats:
+        """Return the mean of values (n_rows,) over the rows of each unit; where none are named, the values."""
+        if self.units is None:
+            return values
+        sizes = np.bincount(self.units)
+        return np.bincount(self.units, values)[sizes > 0] / sizes[sizes > 0]
 
     def only(self, rows: Bools) -> Logged:
         """Return the log of some rows alone, whose chances are given row by row.
@@ -186,7 +197,7 @@ def read_logged(
         every, fixed = seen / seen.sum(axis=1, keepdims=True), True
         chances = every[at, codes]
     shown, columns, named = _contexts(frame, frame_or_value(contexts, "contexts"), len(arms))
-    rows = arms, places, codes, at, rewards, chances, every, fixed, propensity is None
+    rows = arms, places, codes, at, rewards, chances, np.arange(len(codes)), every, fixed, propensity is None
     logged = Logged(
         *rows,
         *(shown, given, position is not None, (*notes, *_left_out(frame))),

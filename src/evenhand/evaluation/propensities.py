@@ -7,8 +7,9 @@ before it is drawn: with y = 1 where the arm was played,
     more seldom:               1 - c (y - p) / (1 - p)
 
 The mean of their products over the shares c of the wealth is an e-value: it is 1/d or more with probability d at most,
-whatever the propensities depend on. Where only the propensity of the arm that was played is known, the first bet alone
-can be settled. Holm's method holds for all arms together.
+whatever the propensities depend on. Of units, y / p and (1 - y) / (1 - p) are means over their rows, which are one bet.
+Where only the propensity of the arm that was played is known, the first bet alone can be settled. Holm's method holds
+for all arms together.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import numpy as np
 
 from evenhand.audit.sequences import BETS, gains_of
 from evenhand.evaluation.logged import Logged
-from evenhand.kernels.arrays import Bools, Floats
+from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import entry
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def fit_of(logged: Logged) -> Floats:
     arms, places = len(logged.arms), len(logged.places)
     if logged.counted:
         return np.ones(arms)
-    if not logged.fixed:
+    if not logged.fixed or logged.units is not None:
         return adjusted(np.array([_p_value(logged, code) for code in range(arms)]))
     cell = logged.at * arms + logged.codes
     stated = np.full(places * arms, np.nan)
@@ -57,25 +58,26 @@ def _binomial(plays: Any, rows: Any, chances: Floats) -> Floats:
 
 
 def _p_value(logged: Logged, code: int) -> float:
-    """Return the p-value of the propensities of an arm, where some change."""
+    """Return the p-value of the propensities of an arm, by bets: where some change, or where rows are of units."""
     mine = logged.codes == code
     if logged.every is None:
-        logs = _logs(1 / logged.chances[mine] - 1, ~mine)
+        logs = _logs(logged.by_unit(mine / logged.chances))
     else:
-        chance = logged.every[:, code]
-        if chance.min() == chance.max():
+        chance = logged.every[logged.at, code] if logged.fixed else logged.every[:, code]
+        if logged.units is None and chance.min() == chance.max():
             return float(_binomial(mine.sum(), len(mine), chance[:1])[0])
         given, open_ = chance > 0, (chance > 0) & (chance < 1)
-        odds = chance[open_ & ~mine]
-        logs = np.append(_logs(1 / chance[mine] - 1, given & ~mine), _logs(odds / (1 - odds), open_ & mine))
+        more = np.divide(mine, chance, out=np.ones(len(mine)), where=given)
+        seldom = np.divide(~mine, 1 - chance, out=np.ones(len(mine)), where=open_)
+        logs = np.append(_logs(logged.by_unit(more)), _logs(logged.by_unit(seldom)))
     return min(1.0, math.exp(math.log(logs.size) - max(float(np.logaddexp.reduce(logs)), -700.0)))
 
 
-def _logs(wins: Floats, lost: Bools) -> Floats:
-    """Return the logarithm of the wealth at each share c after these wins, of c times so much, and losses in the rows
-    that are `lost`."""
-    gains = lost.sum() * np.log1p(-BETS)
-    entry(gains_of)(wins, BETS, gains)
+def _logs(values: Floats) -> Floats:
+    """Return the logarithm of the wealth at each share c after bets on values of the mean 1, that win c (value - 1)."""
+    lost, times = np.unique(values[values < 1], return_counts=True)  # of rows these are all 0
+    gains = np.log1p(BETS[:, None] * (lost - 1)) @ times
+    entry(gains_of)(values[values > 1] - 1, BETS, gains)
     return np.asarray(gains)
 
 

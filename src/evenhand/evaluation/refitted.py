@@ -81,10 +81,11 @@ class Refitted:
             If the function or the estimator fails.
         """
         blocks = [(start, end) for start, end in pairwise(self.ends(logged)) if end > first]
-        said = (
-            f"The policy is refitted before each of {len(blocks)} blocks, to the rows before: the value is the mean "
-            f"of these policies', over rows {first + 1:,} to {len(logged.codes):,}."
-        )
+        judging = "one block" if len(blocks) == 1 else f"each of {len(blocks)} blocks"
+        over = f"rows {first + 1:,} to {len(logged.codes):,}"
+        if logged.units is not None:
+            over = f"the last {len(np.unique(logged.units[first:])):,} units"
+        said = f"The policy is refitted before {judging}, to the rows before: the value is the mean over {over}."
         found, notes = np.zeros((len(logged.codes), len(logged.arms))), {said: None}
         for start, end in blocks:
             before, block = logged.take(np.arange(start)), logged.take(np.arange(start, end))

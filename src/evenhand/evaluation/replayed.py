@@ -189,8 +189,9 @@ def _notes(
             "value is biased towards those that do."
         )
     else:
-        more = f"; up to {most} may be asked for, which narrows the interval" if most > sure else ""
-        notes.append(f"This log supports about {sure} rounds of this policy, because {why}{more}.")
+        leave = Wording("; without ", argument("rounds"), " the value is of more, if every replay reaches them")
+        more = leave if most > sure else ""
+        notes.append(Wording(f"This log supports about {sure} rounds of this policy, because {why}", more, "."))
     return tuple(notes)
 
 

@@ -181,7 +181,8 @@ class ValueCurve:
     length, taken : the rows, or units where they are named, of the whole log and so far.
     rounds : what was counted so far: the rows, or for an interval at every round the units.
     books : what the interval rests on.
-    splits : the books as they were after some of the rows, by the number of rows.
+    splits : the books as they were after some of the rows or units, by the number of rows of the log that was given
+        before the first one of the next.
     last : of the rows that were weighed last their w, w R, Gamma, and the bound o on the m so far.
     terms : the x and y of these rows, of which the value is sum x / sum y.
     """
@@ -236,8 +237,8 @@ class ValueCurve:
             self._bet()
 
     def split(self) -> None:
-        """Keep the books as they are now."""
-        self.splits[self.rounds] = self.books.copy()
+        """Keep the books as they are now, before the next row or unit."""
+        self.splits[int(self.logged.rows[self._begins[self.taken]])] = self.books.copy()
 
     @property
     def value(self) -> float:

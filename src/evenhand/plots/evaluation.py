@@ -54,7 +54,7 @@ def plot_evaluation(found: Evaluation | Comparison, *, at_least: float | None = 
         _from_where_something_is_known(axes, [each.curve for each in several.values()], ceiling)
         title = f"Value, with an interval that holds with probability {first.level:g}"
         title = "Value without an interval: the propensities cannot be true" if refuted else title
-        return finish(axes, title, "round" if first.estimator == "replay" else "row of the log", "reward per round")
+        return finish(axes, title, f"{first.counted} so far", "reward per round")
 
 
 def _from_where_something_is_known(axes: Axes, curves: list[pd.DataFrame], ceiling: float) -> None:

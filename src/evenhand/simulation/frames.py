@@ -13,6 +13,7 @@ import numpy as np
 
 from evenhand.arguments import real, whole
 from evenhand.errors import ArgumentError, expected
+from evenhand.frames import as_pandas
 from evenhand.protocol import World
 from evenhand.rng import draw_seed
 from evenhand.simulation.measures import mean_and_ends, standard_error
@@ -185,6 +186,7 @@ def latex(table: pd.DataFrame, *, digits: int = 3) -> str:
     \end{tabular}
     """
     whole("digits", digits, low=1)
+    table = as_pandas(table, "table")
     if {"variable", "mean"} <= {*table.columns}:
         table = table[table["mean"].notna().groupby(table["variable"]).transform("any")]
     table = table.dropna(axis="columns", how="all") if len(table) else table
