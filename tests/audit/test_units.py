@@ -24,54 +24,72 @@ def people(seed, *, units=40, rows=50, mixed=False):
     return frame.sample(frac=1, random_state=seed).reset_index(drop=True)
 
 
-def bell_mccaffrey(values, side, units):
-    """CR2 of the difference of two means, and its degrees of freedom, by matrices as the paper writes them; the working
-    covariance is that of units that are alike on each side."""
-    design = np.column_stack([side, ~side]).astype(float)
-    inverse = np.linalg.inv(design.T @ design)
-    hat = design @ inverse @ design.T
-    contrast = design @ inverse @ np.array([1.0, -1.0])
-    residuals = values - hat @ values
-    every, vectors, scores = np.eye(len(values)), [], []
+def bell_mccaffrey(values, weights, units):
+    """The mean, CR2's score of each unit, and the degrees of freedom for units that are alike, by matrices as the paper
+    writes them; a row with a weight is one of as many."""
+    design = np.sqrt(weights)
+    hat, every = np.outer(design, design) / weights.sum(), np.eye(len(values))
+    mean, vectors, scores = weights @ values / weights.sum(), [], {}
     for unit in np.unique(units):
         mine = units == unit
         roots, axes = np.linalg.eigh(np.eye(mine.sum()) - hat[np.ix_(mine, mine)])
-        adjust = axes @ np.diag(roots**-0.5) @ axes.T
         part = np.zeros(len(values))
-        part[mine] = adjust @ contrast[mine]
-        vectors.append(part)
-        scores.append(part[mine] @ residuals[mine])
-    own = [sum((part[side == one] @ residuals[side == one]) ** 2 for part in vectors) for one in (True, False)]
-    spread = np.where(side, own[0] * side.sum(), own[1] * (~side).sum())
-    middle = [(every - hat).T @ part for part in vectors]
-    matrix = np.array([[one @ (spread * other) for other in middle] for one in middle])
-    return np.sum(np.square(scores)), np.trace(matrix) ** 2 / np.sum(matrix**2)
+        part[mine] = axes @ np.diag(roots**-0.5) @ axes.T @ design[mine] / weights.sum()
+        vectors.append((every - hat) @ part)
+        scores[unit] = part @ (design * (values - mean))
+    matrix = np.array(vectors) @ np.transpose(vectors)
+    return mean, pd.Series(scores), np.trace(matrix) ** 2 / np.sum(matrix**2)
 
 
+def banerjee(*sides):
+    """The middle and half of the interval of the difference of two means, and the squared scores of its units."""
+    (one, mine, few), (other, theirs, many) = (bell_mccaffrey(*side) for side in sides)
+    squares, own = mine.sub(theirs, fill_value=0) ** 2, [np.sum(mine**2), np.sum(theirs**2)]
+    quantiles = scipy.stats.t.ppf(0.975, [few, many])
+    return one - other, np.sqrt(np.average(quantiles**2, weights=own) * squares.sum()), squares
+
+
+@pytest.mark.parametrize("kind", ["nested", "mixed", "paired"])
 @pytest.mark.parametrize("binary", [True, False])
-@pytest.mark.parametrize("mixed", [False, True])
-def test_the_interval_is_that_of_bell_and_mccaffrey_for_zeros_and_ones_with_two_units_more_on_each_side(mixed, binary):
+def test_the_interval_is_banerjee_s_with_cr2_and_of_zeros_and_ones_with_the_design_effect_of_each_added(kind, binary):
     units = np.repeat(np.arange(9), np.tile([2, 4, 6], 3))
-    side = np.arange(len(units)) % 2 > 0 if mixed else units % 3 > 0
-    values = (np.random.default_rng(3).random(len(units)) + units) / 10
-    values = (values > 0.4) * 1.0 if binary else values
-    frame = pd.DataFrame({"user": units, "g": side, "y": values})
-    found = eh.audit.parity(frame, group="g", value="y", unit="user")
-    for one, rows in ((False, 2), (True, 2 if mixed else 5)) * binary:  # as many as units have on average
-        units = np.append(units, np.repeat([units.max() + 1, units.max() + 2], rows))
-        side, values = np.append(side, [one] * 2 * rows), np.append(values, [0] * rows + [1] * rows)
-    variance, degrees = bell_mccaffrey(values, ~side, units)
-    half, middle = scipy.stats.t.ppf(0.975, degrees) * variance**0.5, values[~side].mean() - values[side].mean()
+    side = {"nested": units % 3 > 0, "mixed": np.arange(36) % 7 > 2, "paired": np.arange(36) % 2 > 0}[kind]
+    values = np.random.default_rng(3).random(36) + units / 20
+    values = (values > 0.7) * 1.0 if binary else values
+    sides = [[values[own], np.ones(own.sum()), units[own]] for own in (~side, side)]
+    if binary:
+        squares, chance = banerjee(*sides)[2], pd.Series(0.0, range(9))
+        for own, _, of in sides:
+            chance = chance.add(own.var() / len(own) ** 2 * pd.Series(of).value_counts(), fill_value=0)
+        effects = [squares[np.unique(of)].sum() / chance[np.unique(of)].sum() for *_, of in sides]
+        for at, (own, weights, of) in enumerate(sides):
+            size = min(max(1, *effects), len(own) / len(np.unique(of)))
+            sides[at] = np.append(own, [0, 1]), np.append(weights, [size] * 2), np.append(of, [9 + 2 * at, 10 + 2 * at])
+    middle, half, _ = banerjee(*sides)
+    found = eh.audit.parity(pd.DataFrame({"user": units, "g": side, "y": values}), group="g", value="y", unit="user")
     assert (found.once_low, found.once_high) == pytest.approx((middle - half, middle + half))
 
 
-def test_where_every_row_is_a_unit_it_is_welch_s():
+def test_where_every_row_is_a_unit_it_is_the_interval_of_rows():
     frame = people(2, units=6, rows=9).assign(user=range(54))
     by_row, by_unit = (eh.audit.parity(frame, group="g", value="y", unit=unit) for unit in (None, "user"))
     pd.testing.assert_frame_equal(by_unit.groups.drop(columns="units"), by_row.groups)
-    sides = ([*frame.loc[frame["g"] == group, "y"], 0, 1] for group in "fm")
-    welch = scipy.stats.ttest_ind(*sides, equal_var=False).confidence_interval(0.95)
-    assert (by_row.once_low, by_row.once_high) == pytest.approx(tuple(welch))
+    one, other = ([*frame.loc[frame["g"] == group, "y"], 0, 1] for group in "fm")
+    half = np.hypot(*(scipy.stats.t.ppf(0.975, len(own) - 1) * scipy.stats.sem(own) for own in (one, other)))
+    middle = np.mean(one) - np.mean(other)
+    assert (by_row.once_low, by_row.once_high) == pytest.approx((middle - half, middle + half))
+
+
+def test_a_gap_within_units_is_found_of_zeros_and_ones_as_on_any_other_scale():
+    """Ten schools with 100 girls and 100 boys each, whose rates differ between schools: the paired t of schools."""
+    random = np.random.default_rng(8)
+    school, girls = np.repeat(np.arange(10), 200), np.tile(np.repeat([True, False], 100), 10)
+    passed = random.random(2000) < random.uniform(0.3, 0.7, 10)[school] + np.where(girls, 0.1, -0.1)
+    frame = pd.DataFrame({"school": school, "girls": girls, "y": passed * 1})
+    found = eh.audit.parity(frame, group="girls", value="y", unit="school")
+    each = frame.pivot_table("y", "school", "girls")
+    paired = scipy.stats.ttest_rel(each[False], each[True]).confidence_interval()
+    assert (found.once_low, found.once_high) == pytest.approx(tuple(paired), abs=0.003)
 
 
 @pytest.mark.parametrize("mixed", [False, True])

@@ -129,7 +129,7 @@ class SimilarGap(NamedTuple):
 
 def all_at_once(groups: int) -> str:
     """Return what stands after the name of an interval that holds together with those of other groups."""
-    return f" that holds for all {groups} groups at once" if groups > 1 else ""
+    return f" that holds for {'both' if groups == 2 else f'all {groups}'} groups at once" if groups > 1 else ""
 
 
 def supposed(unit: str | None = None) -> str:
