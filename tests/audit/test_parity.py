@@ -171,6 +171,53 @@ def test_the_group_that_differs_most_is_named():
     assert found.high < -0.2
 
 
+def of_sizes(seed, sizes, *, lower=0.0, rows=1):
+    """Normal values of groups of so many units, each of as many rows that are alike; the first group has them lower."""
+    random, group = np.random.default_rng(seed), np.repeat(range(len(sizes)), sizes)
+    value = 50 + random.normal(0, 10, len(group)) - lower * (group == 0)
+    frame = pd.DataFrame({"group": group, "reward": value, "unit": range(len(group))})
+    return frame.loc[frame.index.repeat(rows)]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "rows"), [([500, 2, 2, 2, 2, 2], 1), ([300, 7, 7, 7], 1), ([40, 2], 1), ([40, 2], 5), ([60, 3, 3, 7], 5)]
+)
+def test_small_groups_whose_values_lie_close_together_by_accident_are_no_groups_that_differ(sizes, rows):
+    """At most 5 %; Welch's interval takes a variance that is small by accident for known, and alarms in up to 25 %."""
+    tables = many(150)
+    found = [parity_of(of_sizes(seed, sizes, rows=rows), unit="unit" if rows > 1 else None) for seed in range(tables)]
+    assert sum(one.rejected for one in found) <= most(0.05, tables)
+    assert all(one.rejected == ((one.groups["once_low"] > 0) | (one.groups["once_high"] < 0)).any() for one in found)
+
+
+def test_a_tiny_group_far_away_does_not_hide_the_groups_that_differ(tmp_path):
+    log = of_sizes(1, [500, 500, 7, 5], lower=3.0)
+    log["reward"] += 20.0 * (log["group"] == 3) + 5.0 * (log["group"] == 2)
+    found = parity_of(log)
+    assert (found.rejected, found.group, found.once_high < 0) == (True, 0, True)
+    assert "that holds for all 3 groups at once" in str(found)
+    assert np.isinf(found.groups["once_low"]).tolist() == [False, False, False, True]
+    assert found.notes == ("1 of 4 groups, with under 1% of the rows, have too few rows to be compared closely: 3.",)
+    log.to_csv(tmp_path / "log.csv", index=False)
+    assert call("audit-parity", tmp_path / "log.csv").exit_code == 1
+
+
+def test_the_one_look_at_rates_is_of_a_group_that_it_shows_to_differ():
+    rates, sizes = (0.1, 0.3, 0.3, 0.0), (60, 200, 100, 4)
+    values = np.concatenate([np.arange(size) < rate * size for rate, size in zip(rates, sizes, strict=True)])
+    order = np.random.default_rng(1).permutation(len(values))
+    found = parity_of(pd.DataFrame({"group": np.repeat(list("abcd"), sizes), "reward": values * 1}).iloc[order])
+    assert (found.rejected, found.group) == (False, "a")
+    assert "so the groups differ by more than 0. If it grows" in str(found)
+
+
+def test_units_count_where_groups_have_few_and_skewed_values_are_said():
+    log = of_sizes(1, [60, 40, 3], rows=20)
+    found = parity_of(log.assign(reward=np.exp(log["reward"] / 10)), unit="unit")
+    assert found.notes[0] == "1 of 3 groups, with 3% of the units, have too few units to be compared closely: 2."
+    assert found.notes[1].endswith(" units, intervals miss more often than they say; here 0, 1.")
+
+
 @pytest.mark.parametrize(
     ("frame", "settings", "error", "words"),
     [

@@ -252,7 +252,10 @@ def parity(
     found = [_pairs(gap, mine, values) for gap, mine in zip(gaps, parts, strict=False)]
     table = _table(names, once, gaps, 1 - level)
     first = _first(found, tolerance, 1 - level, len(values))
-    furthest = int(np.maximum(table["low"], -table["high"])[: len(gaps)].argmax())
+    again, once_apart = (
+        np.maximum(table[low], -table[high])[: len(gaps)] for low, high in (("low", "high"), ("once_low", "once_high"))
+    )
+    furthest = int((once_apart if again.max() <= tolerance < once_apart.max() else again).argmax())
     row = table.iloc[furthest]
     usual = 2 * sizes * (len(values) - sizes) / len(values) + 1
     thin = 2 * table["pairs"].to_numpy() / usual
@@ -309,7 +312,8 @@ def _one_look(
     import pandas as pd
 
     table = pd.DataFrame({"group": names} | once)
-    at = int(table["rows"].argmin()) if len(names) == 2 else int(np.abs(table["difference"]).argmax())
+    clearest = np.maximum(table["once_low"], -table["once_high"]).argmax()
+    at = int(table["rows"].argmin() if len(names) == 2 else clearest)
     gap, near, far = (float(table[name][at]) for name in ("difference", "once_low", "once_high"))
     rejected, enough = near > tolerance or far < -tolerance, enough and math.isfinite(far - near)
     low, high = -math.inf, math.inf
