@@ -138,6 +138,12 @@ def test_the_answer_is_a_sentence(changed, said):
     assert ("whole table" in words) is ("at_average" in changed)
 
 
+@pytest.mark.parametrize(("tolerance", "verdict"), [(1900.0, "more than"), (2000.0, "not shown to be more than")])
+def test_the_answer_says_what_gap_is_allowed(tolerance, verdict):
+    words = a_gap().sentences("salary", 0.95, tolerance)
+    assert f"1,948 to 13,726 lower, {verdict} the {tolerance:g} allowed)" in words
+
+
 def fitted_gap(women, men):
     """The mean of the women's salaries less what the men's least squares predict for them, with a column a category."""
     ranks = sorted({*women["rank"], *men["rank"]})

@@ -112,7 +112,7 @@ class Parity(HasCard):
     @property
     def supposed(self) -> str:
         """What the gap between similar people supposes; empty without `given`."""
-        return supposed(self.unit) if self.similar else ""
+        return supposed(self.unit, "name their column as the unit") if self.similar else ""
 
     def __str__(self) -> str:
         return f"{self.finding()} {self.supposed}".strip()
@@ -120,7 +120,7 @@ class Parity(HasCard):
     def finding(self) -> str:
         """Return the answer in words."""
         if self.similar:
-            return " ".join(one.sentences(self.value, self.level) for one in self.similar)
+            return " ".join(one.sentences(self.value, self.level, self.tolerance) for one in self.similar)
         way, more = way_of(self.difference), f"more than {self.tolerance:g}"
         what, whose = ("row", "rows") if self.unit is None else ("unit", f"units ({self.unit})")
         apart = self.once_low > self.tolerance or self.once_high < -self.tolerance
