@@ -329,12 +329,13 @@ def _skewed(few: Grouping, codes: Ints, values: Floats, what: str) -> tuple[str,
     scale = float(np.sqrt(np.mean(values**2)))
     skewness = float(np.mean((values / scale) ** 3)) if scale else 0.0
     needed = COCHRAN * skewness**2
-    lacking = np.flatnonzero(few.judged & (np.minimum(few.sizes, len(codes) - few.sizes) < needed))
-    if not lacking.size:
+    lacking = few.judged & (np.minimum(few.sizes, len(codes) - few.sizes) < needed)
+    named = [repr(name) for name, short in zip(few.names, lacking, strict=True) if short]
+    if not named:
         return ()
     return (
         f"The values are skewed ({skewness:.2g}): where a group, or all others, have fewer than {needed:,.0f} {what}, "
-        f"intervals miss more often than they say; here {first_few([repr(few.names[at]) for at in lacking.tolist()], NAMED)}.",
+        f"intervals miss more often than they say; here {first_few(named, NAMED)}.",
     )
 
 
