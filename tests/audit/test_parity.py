@@ -175,6 +175,53 @@ def test_the_group_that_differs_most_is_named():
     assert found.high < -0.2
 
 
+def of_sizes(seed, sizes, *, lower=0.0, rows=1):
+    """Normal values of groups of so many units, each of as many rows that are alike; the first group has them lower."""
+    random, group = np.random.default_rng(seed), np.repeat(range(len(sizes)), sizes)
+    value = 50 + random.normal(0, 10, len(group)) - lower * (group == 0)
+    frame = pd.DataFrame({"group": group, "reward": value, "unit": range(len(group))})
+    return frame.loc[frame.index.repeat(rows)]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "rows"), [([500, 2, 2, 2, 2, 2], 1), ([300, 7, 7, 7], 1), ([40, 2], 1), ([40, 2], 5), ([60, 3, 3, 7], 5)]
+)
+def test_small_groups_whose_values_lie_close_together_by_accident_are_no_groups_that_differ(sizes, rows):
+    """At most 5 %; Welch's interval takes a variance that is small by accident for known, and alarms in up to 25 %."""
+    tables = many(150)
+    found = [parity_of(of_sizes(seed, sizes, rows=rows), unit="unit" if rows > 1 else None) for seed in range(tables)]
+    assert sum(one.rejected for one in found) <= most(0.05, tables)
+    assert all(one.rejected == ((one.groups["once_low"] > 0) | (one.groups["once_high"] < 0)).any() for one in found)
+
+
+def test_a_tiny_group_far_away_does_not_hide_the_groups_that_differ(tmp_path):
+    log = of_sizes(1, [500, 500, 7, 5], lower=3.0)
+    log["reward"] += 20.0 * (log["group"] == 3) + 5.0 * (log["group"] == 2)
+    found = parity_of(log)
+    assert (found.rejected, found.group, found.once_high < 0) == (True, 0, True)
+    assert "that holds for all 3 groups at once" in str(found)
+    assert np.isinf(found.groups["once_low"]).tolist() == [False, False, False, True]
+    assert found.notes == ("1 of 4 groups, with under 1% of the rows, have too few rows to be compared closely: 3.",)
+    log.to_csv(tmp_path / "log.csv", index=False)
+    assert call("audit-parity", tmp_path / "log.csv").exit_code == 1
+
+
+def test_the_one_look_at_rates_is_of_a_group_that_it_shows_to_differ():
+    rates, sizes = (0.1, 0.3, 0.3, 0.0), (60, 200, 100, 4)
+    values = np.concatenate([np.arange(size) < rate * size for rate, size in zip(rates, sizes, strict=True)])
+    order = np.random.default_rng(1).permutation(len(values))
+    found = parity_of(pd.DataFrame({"group": np.repeat(list("abcd"), sizes), "reward": values * 1}).iloc[order])
+    assert (found.rejected, found.group) == (False, "a")
+    assert "so the groups differ by more than 0. If it grows" in str(found)
+
+
+def test_units_count_where_groups_have_few_and_skewed_values_are_said():
+    log = of_sizes(1, [60, 40, 3], rows=20)
+    found = parity_of(log.assign(reward=np.exp(log["reward"] / 10)), unit="unit")
+    assert found.notes[0] == "1 of 3 groups, with 3% of the units, have too few units to be compared closely: 2."
+    assert found.notes[1].endswith(" units, intervals miss more often than they say; here 0, 1.")
+
+
 @pytest.mark.parametrize(
     ("frame", "settings", "error", "words"),
     [
@@ -229,54 +276,72 @@ def people(seed, *, units=40, rows=50, mixed=False):
     return frame.sample(frac=1, random_state=seed).reset_index(drop=True)
 
 
-def bell_mccaffrey(values, side, units):
-    """CR2 of the difference of two means, and its degrees of freedom, by matrices as the paper writes them; the working
-    covariance is that of units that are alike on each side."""
-    design = np.column_stack([side, ~side]).astype(float)
-    inverse = np.linalg.inv(design.T @ design)
-    hat = design @ inverse @ design.T
-    contrast = design @ inverse @ np.array([1.0, -1.0])
-    residuals = values - hat @ values
-    every, vectors, scores = np.eye(len(values)), [], []
+def bell_mccaffrey(values, weights, units):
+    """The mean, CR2's score of each unit, and the degrees of freedom for units that are alike, by matrices as the paper
+    writes them; a row with a weight is one of as many."""
+    design = np.sqrt(weights)
+    hat, every = np.outer(design, design) / weights.sum(), np.eye(len(values))
+    mean, vectors, scores = weights @ values / weights.sum(), [], {}
     for unit in np.unique(units):
         mine = units == unit
         roots, axes = np.linalg.eigh(np.eye(mine.sum()) - hat[np.ix_(mine, mine)])
-        adjust = axes @ np.diag(roots**-0.5) @ axes.T
         part = np.zeros(len(values))
-        part[mine] = adjust @ contrast[mine]
-        vectors.append(part)
-        scores.append(part[mine] @ residuals[mine])
-    own = [sum((part[side == one] @ residuals[side == one]) ** 2 for part in vectors) for one in (True, False)]
-    spread = np.where(side, own[0] * side.sum(), own[1] * (~side).sum())
-    middle = [(every - hat).T @ part for part in vectors]
-    matrix = np.array([[one @ (spread * other) for other in middle] for one in middle])
-    return np.sum(np.square(scores)), np.trace(matrix) ** 2 / np.sum(matrix**2)
+        part[mine] = axes @ np.diag(roots**-0.5) @ axes.T @ design[mine] / weights.sum()
+        vectors.append((every - hat) @ part)
+        scores[unit] = part @ (design * (values - mean))
+    matrix = np.array(vectors) @ np.transpose(vectors)
+    return mean, pd.Series(scores), np.trace(matrix) ** 2 / np.sum(matrix**2)
 
 
+def banerjee(*sides):
+    """The middle and half of the interval of the difference of two means, and the squared scores of its units."""
+    (one, mine, few), (other, theirs, many) = (bell_mccaffrey(*side) for side in sides)
+    squares, own = mine.sub(theirs, fill_value=0) ** 2, [np.sum(mine**2), np.sum(theirs**2)]
+    quantiles = scipy.stats.t.ppf(0.975, [few, many])
+    return one - other, np.sqrt(np.average(quantiles**2, weights=own) * squares.sum()), squares
+
+
+@pytest.mark.parametrize("kind", ["nested", "mixed", "paired"])
 @pytest.mark.parametrize("binary", [True, False])
-@pytest.mark.parametrize("mixed", [False, True])
-def test_the_interval_is_that_of_bell_and_mccaffrey_for_zeros_and_ones_with_two_units_more_on_each_side(mixed, binary):
+def test_the_interval_is_banerjee_s_with_cr2_and_of_zeros_and_ones_with_the_design_effect_of_each_added(kind, binary):
     units = np.repeat(np.arange(9), np.tile([2, 4, 6], 3))
-    side = np.arange(len(units)) % 2 > 0 if mixed else units % 3 > 0
-    values = (np.random.default_rng(3).random(len(units)) + units) / 10
-    values = (values > 0.4) * 1.0 if binary else values
-    frame = pd.DataFrame({"user": units, "g": side, "y": values})
-    found = eh.audit.parity(frame, group="g", value="y", unit="user")
-    for one, rows in ((False, 2), (True, 2 if mixed else 5)) * binary:  # as many as units have on average
-        units = np.append(units, np.repeat([units.max() + 1, units.max() + 2], rows))
-        side, values = np.append(side, [one] * 2 * rows), np.append(values, [0] * rows + [1] * rows)
-    variance, degrees = bell_mccaffrey(values, ~side, units)
-    expected = scipy.stats.t.interval(0.95, degrees, values[~side].mean() - values[side].mean(), variance**0.5)
-    assert (found.once_low, found.once_high) == pytest.approx(expected)
+    side = {"nested": units % 3 > 0, "mixed": np.arange(36) % 7 > 2, "paired": np.arange(36) % 2 > 0}[kind]
+    values = np.random.default_rng(3).random(36) + units / 20
+    values = (values > 0.7) * 1.0 if binary else values
+    sides = [[values[own], np.ones(own.sum()), units[own]] for own in (~side, side)]
+    if binary:
+        squares, chance = banerjee(*sides)[2], pd.Series(0.0, range(9))
+        for own, _, of in sides:
+            chance = chance.add(own.var() / len(own) ** 2 * pd.Series(of).value_counts(), fill_value=0)
+        effects = [squares[np.unique(of)].sum() / chance[np.unique(of)].sum() for *_, of in sides]
+        for at, (own, weights, of) in enumerate(sides):
+            size = min(max(1, *effects), len(own) / len(np.unique(of)))
+            sides[at] = np.append(own, [0, 1]), np.append(weights, [size] * 2), np.append(of, [9 + 2 * at, 10 + 2 * at])
+    middle, half, _ = banerjee(*sides)
+    found = eh.audit.parity(pd.DataFrame({"user": units, "g": side, "y": values}), group="g", value="y", unit="user")
+    assert (found.once_low, found.once_high) == pytest.approx((middle - half, middle + half))
 
 
-def test_where_every_row_is_a_unit_it_is_welch_s():
+def test_where_every_row_is_a_unit_it_is_the_interval_of_rows():
     frame = people(2, units=6, rows=9).assign(user=range(54))
     by_row, by_unit = (eh.audit.parity(frame, group="g", value="y", unit=unit) for unit in (None, "user"))
     pd.testing.assert_frame_equal(by_unit.groups.drop(columns="units"), by_row.groups)
-    sides = ([*frame.loc[frame["g"] == group, "y"], 0, 1] for group in "fm")
-    welch = scipy.stats.ttest_ind(*sides, equal_var=False).confidence_interval(0.95)
-    assert (by_row.once_low, by_row.once_high) == pytest.approx(tuple(welch))
+    one, other = ([*frame.loc[frame["g"] == group, "y"], 0, 1] for group in "fm")
+    half = np.hypot(*(scipy.stats.t.ppf(0.975, len(own) - 1) * scipy.stats.sem(own) for own in (one, other)))
+    middle = np.mean(one) - np.mean(other)
+    assert (by_row.once_low, by_row.once_high) == pytest.approx((middle - half, middle + half))
+
+
+def test_a_gap_within_units_is_found_of_zeros_and_ones_as_on_any_other_scale():
+    """Ten schools with 100 girls and 100 boys each, whose rates differ between schools: the paired t of schools."""
+    random = np.random.default_rng(8)
+    school, girls = np.repeat(np.arange(10), 200), np.tile(np.repeat([True, False], 100), 10)
+    passed = random.random(2000) < random.uniform(0.3, 0.7, 10)[school] + np.where(girls, 0.1, -0.1)
+    frame = pd.DataFrame({"school": school, "girls": girls, "y": passed * 1})
+    found = eh.audit.parity(frame, group="girls", value="y", unit="school")
+    each = frame.pivot_table("y", "school", "girls")
+    paired = scipy.stats.ttest_rel(each[False], each[True]).confidence_interval()
+    assert (found.once_low, found.once_high) == pytest.approx(tuple(paired), abs=0.003)
 
 
 @pytest.mark.parametrize("mixed", [False, True])

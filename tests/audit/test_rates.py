@@ -61,6 +61,16 @@ def test_the_ratio_is_that_of_fairlearn_and_where_its_interval_lies_is_said():
     assert not any(word in str(found) for word in ("passes", "complies"))
 
 
+def test_the_groups_that_are_shown_are_named_before_one_whose_ratio_is_smaller_by_chance():
+    frame = hires({"tiny": (2, 0), "a": (400, 100), "b": (400, 120), "c": (400, 200)}).assign(
+        ad=lambda f: range(len(f))
+    )
+    found = rates_of(frame, unit="ad")
+    assert found.rejected
+    assert "group 'a' has a rate of 25.0% (100 of 400), 0.500 of that" in str(found)
+    assert "so it is shown to be below 0.8, as is that of 'b'." in str(found)
+
+
 def test_rows_of_one_unit_count_together():
     """The logarithm of the ratio with CR2 by hand, a unit on both sides."""
     random = np.random.default_rng(1)

@@ -81,9 +81,19 @@ def test_a_group_that_says_too_little_is_left_out_and_a_column_of_ages_refused(l
     few.assign(repaid=few.index % 2).to_csv(tmp_path / "loans.csv", index=False)
     words = " ".join(run(*given, "--group", "sex").output.split())
     assert words.count("Mean repaid is") == 2
-    assert "1 of 3 groups, with 1% of the rows, have too few rows to be compared: 'X'." in words
+    assert "1 of 3 groups of 'sex', with 1% of the rows, have too few rows to be compared: 'X'." in words
+    assert words.count("of 3 groups") == 1
     with pytest.raises(EvenhandError, match="--group: expected groups with enough rows to be compared, got 60 groups"):
         raise run(*given, "--group", "years").exception
+
+
+def test_an_interval_of_two_replications_keeps_within_the_rewards_of_the_table(loans):
+    few = ["--rounds", "6", "--replications", "2", "--seed", "1", "--jobs", "1", "--json"]
+    done, repaid = CliRunner().invoke(app, ["simulate", *loans, *few]), pd.read_csv(loans[1])["repaid"]
+    rows = json.loads(done.output)["policies"]
+    assert all(repaid.min() <= row["reward_low"] <= row["reward_a_round"] <= row["reward_high"] for row in rows)
+    assert any(row["reward_low"] == pytest.approx(repaid.min()) for row in rows)
+    assert all(row["reward_high"] <= repaid.max() for row in rows)
 
 
 def test_registered_world():

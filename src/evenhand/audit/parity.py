@@ -1,14 +1,16 @@
 """Whether groups have the same mean, such as of rewards or of selections: a test that may be looked at at any time,
 beside the plain difference and its interval for one look at one table.
 
-The interval of one look is that of Welch for two means; of zeros and ones after a 0 and a 1 were added to each side:
-its level then holds for few rows and rare events as well, and values that are all alike do not make it a point. Where
-units have several rows each (`evenhand.audit.units`), a unit of zeros and one of ones are added, each as large as the
-side's units are on average. Other numbers may lie far closer together than 0 and 1, and nothing is added to them. The
-test for any number of looks takes one mean a unit, and needs values in [0, 1]; on any other scale there is one look.
+The interval of one look is Banerjee's for two means (`evenhand.audit.units`); of zeros and ones after a 0 and a 1 were
+added to each side: its level then holds for few rows and rare events as well, and values that are all alike do not make
+it a point. Where units have several rows each, so many zeros and ones are added as say as much as one independent row.
+Other numbers may lie far closer together than 0 and 1, and nothing is added to them; of three groups or more those with
+too few rows then have no interval. The test for any number of looks takes one mean a unit, and needs values in [0, 1];
+on any other scale there is one look.
 
 Source: A. Agresti, B. Caffo, "Simple and effective confidence intervals for proportions and differences of proportions
-result from adding two successes and two failures", The American Statistician 54 (2000).
+result from adding two successes and two failures", The American Statistician 54 (2000). W. G. Cochran, "Sampling
+techniques", 3rd ed. (1977), 2.15.
 """
 
 from __future__ import annotations
@@ -27,19 +29,20 @@ from evenhand.audit.units import (
     Bars,
     differences_by_unit,
     intervals_by_unit,
+    means_by_unit,
     mixed_units,
     read_differently,
     units_as_rows,
     units_in,
 )
 from evenhand.data.encoding import fitted
-from evenhand.data.groupings import Grouping, groups_in, least_rows, used_once, written_alike
+from evenhand.data.groupings import NAMED, Grouping, groups_in, least_rows, used_once, written_alike
 from evenhand.data.tables import column, column_names, in_column_order, numbers, places_in
 from evenhand.display.digits import as_written, between, way_of, with_signs
 from evenhand.display.html import Card, HasCard, Table
-from evenhand.errors import TableError, expected
+from evenhand.errors import TableError, expected, first_few
 from evenhand.frames import as_pandas
-from evenhand.kernels.arrays import Floats, Ints
+from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.protocol import Label
 from evenhand.rng import Seed, draw_seed
 
@@ -51,6 +54,8 @@ FEW, TOO_FEW = 0.5, 0.1
 WIDE = 2 / 3
 """From which width on the interval of a difference says too little: a third either way remains, where a mean in [0, 1]
 differs from a known one by something in a range of width 1."""
+COCHRAN = 25
+"""How many rows a mean needs for each squared unit of skewness."""
 CONSTANT = 1e-12
 """Which part of the mean square of all values is rounding in the variance of those of a side."""
 
@@ -65,7 +70,7 @@ class Parity(HasCard):
         [0, 1], by the one look that there is.
     round : the row, counted from 1, after which that was shown first, or with `unit` the unit; 0 if it was not.
     low, high : the interval of the difference between the first group's mean and that of the others, or with more than
-        two groups of the group that differs most, for any number of looks.
+        two groups of the one that differs most clearly, whose interval lies farthest from 0, for any number of looks.
     group : the group that `low` and `high` are about.
     difference, once_low, once_high : its plain difference in mean, and the interval for one look at one table.
     pairs : how many pairs of rows, or of units, were compared for it.
@@ -74,7 +79,7 @@ class Parity(HasCard):
         the groups came in random order, as in a log that is sorted by group.
     groups : one row per group: `group`, `rows`, `mean`, `difference` from the mean of all others, its interval for one
         look, `once_low` and `once_high`, `units` where they are named, each counted in one group, `pairs`, and the
-        interval for any number of looks, `low` and `high`; those of all groups hold together.
+        interval for any number of looks, `low` and `high`; those of all groups hold together. Infinite ends: not known.
     similar : with `given`, of two groups for the one with fewer rows, else for each, what the features explain.
     value, level, tolerance, unit, given : as they were given.
     notes : what to know before trusting the result.
@@ -100,9 +105,14 @@ class Parity(HasCard):
     similar: tuple[SimilarGap, ...] = ()
 
     @property
+    def together(self) -> int:
+        """How many intervals of one look hold together."""
+        return int(np.isfinite(self.groups["once_high"]).sum()) if len(self.groups) > 2 else 1
+
+    @property
     def supposed(self) -> str:
         """What the gap between similar people supposes; empty without `given`."""
-        return supposed(self.unit) if self.similar else ""
+        return supposed(self.unit, "name their column as the unit") if self.similar else ""
 
     def __str__(self) -> str:
         return f"{self.finding()} {self.supposed}".strip()
@@ -110,13 +120,12 @@ class Parity(HasCard):
     def finding(self) -> str:
         """Return the answer in words."""
         if self.similar:
-            return " ".join(one.sentences(self.value, self.level) for one in self.similar)
+            return " ".join(one.sentences(self.value, self.level, self.tolerance) for one in self.similar)
         way, more = way_of(self.difference), f"more than {self.tolerance:g}"
         what, whose = ("row", "rows") if self.unit is None else ("unit", f"units ({self.unit})")
         apart = self.once_low > self.tolerance or self.once_high < -self.tolerance
         size, *_ = as_written(self.difference, self.once_low, self.once_high)
-        several = len(self.groups) if len(self.groups) > 2 else 1
-        interval = f"the {100 * self.level:g} % interval{all_at_once(several)} is"
+        interval = f"the {100 * self.level:g} % interval{all_at_once(self.together)} is"
         once = (
             f"The mean of group {self.group!r} is {size} {way} than that of the others. If this table is looked at "
             f"once and its {whose} are independent, {interval} {between(self.once_low, self.once_high)}, so the groups "
@@ -224,9 +233,13 @@ def parity(
     tolerance = real("tolerance", tolerance, low=0, below=1 if ranged else math.inf)
     if given is not None or not ranged:
         check_varied("value", values)
-    once = _once(codes, values, of, (1 - level) / (len(names) if len(names) > 2 else 1), 1.0 if ranged else math.inf)
+    means = (codes, values) if of is None else means_by_unit(codes, values, of)
+    few = Grouping.of_rows(names, np.bincount(means[0]), 1 - level)
+    once = _once(codes, values, of, 1 - level, 1.0 if ranged else math.inf, few.judged)
     if given is not None or not ranged:
-        one_look = _one_look(names, codes, once, value, level, tolerance, unit)
+        what = "rows" if unit is None else "units"
+        notes = few.note("groups", f"have too few {what} to be compared closely", what) + _skewed(few, *means, what)
+        one_look = _one_look(names, once, value, level, tolerance, unit, few.enough, notes + written_alike(names))
         return one_look if given is None else _given(one_look, frame, columns, given, read)
     mixed, by_unit = 0, once["difference"]
     if of is not None:
@@ -239,7 +252,10 @@ def parity(
     found = [_pairs(gap, mine, values) for gap, mine in zip(gaps, parts, strict=False)]
     table = _table(names, once, gaps, 1 - level)
     first = _first(found, tolerance, 1 - level, len(values))
-    furthest = int(np.maximum(table["low"], -table["high"])[: len(gaps)].argmax())
+    again, once_apart = (
+        np.maximum(table[low], -table[high])[: len(gaps)] for low, high in (("low", "high"), ("once_low", "once_high"))
+    )
+    furthest = int((once_apart if again.max() <= tolerance < once_apart.max() else again).argmax())
     row = table.iloc[furthest]
     usual = 2 * sizes * (len(values) - sizes) / len(values) + 1
     thin = 2 * table["pairs"].to_numpy() / usual
@@ -283,20 +299,43 @@ def _read(frame: pd.DataFrame, columns: list[str], value: str, unit: str | None)
 
 
 def _one_look(
-    names: list[Label], codes: Ints, once: dict[str, Any], value: str, level: float, tolerance: float, unit: str | None
+    names: list[Label],
+    once: dict[str, Any],
+    value: str,
+    level: float,
+    tolerance: float,
+    unit: str | None,
+    enough: bool,
+    notes: tuple[str, ...],
 ) -> Parity:
-    """Return what one look shows: of two groups that with fewer rows, else the one that differs most."""
+    """Return what one look shows: of two groups that with fewer rows, else the one that differs most clearly."""
     import pandas as pd
 
     table = pd.DataFrame({"group": names} | once)
-    at = int(table["rows"].argmin()) if len(names) == 2 else int(np.abs(table["difference"]).argmax())
+    clearest = np.maximum(table["once_low"], -table["once_high"]).argmax()
+    at = int(table["rows"].argmin() if len(names) == 2 else clearest)
     gap, near, far = (float(table[name][at]) for name in ("difference", "once_low", "once_high"))
-    rejected = near > tolerance or far < -tolerance
-    few = Grouping.of_rows(names, np.bincount(codes), 1 - level)
-    notes = few.note("groups", "have too few rows to be compared closely") + written_alike(names)
-    low, high, sure = -math.inf, math.inf, few.enough and math.isfinite(far - near)
+    rejected, enough = near > tolerance or far < -tolerance, enough and math.isfinite(far - near)
+    low, high = -math.inf, math.inf
     return Parity(
-        rejected, 0, low, high, names[at], 0, gap, near, far, table, level, tolerance, unit, sure, notes, value
+        rejected, 0, low, high, names[at], 0, gap, near, far, table, level, tolerance, unit, enough, notes, value
+    )
+
+
+def _skewed(few: Grouping, codes: Ints, values: Floats, what: str) -> tuple[str, ...]:
+    """Name the groups that can be judged, but have fewer rows, or units, or leave fewer to the others, than a mean of
+    values so skewed needs for an interval that holds about as often as it says (Cochran's rule)."""
+    values = values - (np.bincount(codes, values) / np.bincount(codes))[codes]
+    scale = float(np.sqrt(np.mean(values**2)))
+    skewness = float(np.mean((values / scale) ** 3)) if scale else 0.0
+    needed = COCHRAN * skewness**2
+    lacking = few.judged & (np.minimum(few.sizes, len(codes) - few.sizes) < needed)
+    named = [repr(name) for name, short in zip(few.names, lacking, strict=True) if short]
+    if not named:
+        return ()
+    return (
+        f"The values are skewed ({skewness:.2g}): where a group, or all others, have fewer than {needed:,.0f} {what}, "
+        f"intervals miss more often than they say; here {first_few(named, NAMED)}.",
     )
 
 
@@ -374,12 +413,15 @@ def _pairs(gap: Gap, mine: Ints, values: Floats) -> tuple[Floats, Ints]:
     return np.array(differences), np.array(rows, np.int64)
 
 
-def _once(codes: Ints, values: Floats, of: Ints | None, error: float, largest: float) -> dict[str, Any]:
+def _once(codes: Ints, values: Floats, of: Ints | None, error: float, largest: float, judged: Bools) -> dict[str, Any]:
     """Return the columns of the table that one look at all rows gives; `of` (n_rows,) says of which unit they are, None
-    that each is one, and `largest` how far means may differ."""
+    that each is one, `largest` how far means may differ, and `judged` which groups have rows enough."""
     from scipy.stats import t
 
     binary = set(np.unique(values)) <= {0.0, 1.0}
+    if len(judged) > 2:
+        judged = judged | binary
+        error /= max(int(judged.sum()), 1)
     middle_value = 0.0 if binary else float(values.mean())
     values = values - middle_value  # squares of large numbers that hardly differ lose their digits
     own = np.array([np.bincount(codes, values**power) for power in (0, 1, 2)])
@@ -388,16 +430,15 @@ def _once(codes: Ints, values: Floats, of: Ints | None, error: float, largest: f
     if of is None:
         n, middles = rows + 2 * binary, (sums + binary) / (rows + 2 * binary)
         variances = np.maximum((squares + binary) / n - middles**2, 0) / np.maximum(n - 1, 1)
-        with np.errstate(invalid="ignore"):  # of sides without any variance
-            half = t.ppf(1 - error / 2, variances.sum(axis=0) ** 2 / (variances**2 / np.maximum(n - 1, 1)).sum(axis=0))
-        half *= np.sqrt(variances.sum(axis=0))
+        half = np.sqrt((t.ppf(1 - error / 2, np.maximum(n - 1, 1)) ** 2 * variances).sum(axis=0))
         middle = middles[0] - middles[1]
     else:
         middle, half = intervals_by_unit(codes, values, of, error, binary)
     found = {"rows": rows[0].astype(np.int64), "mean": means[0] + middle_value, "difference": means[0] - means[1]}
     if not binary:  # a side whose rows are all the same does not show how much is chance
         scatter = (squares / rows - means**2).min(axis=0)
-        half = np.where((rows.min(axis=0) > 1) & (scatter > CONSTANT * np.mean(values**2)), half, np.inf)
+        known = (rows.min(axis=0) > 1) & (scatter > CONSTANT * np.mean(values**2))
+        half = np.where(known & (judged | (len(judged) == 2)), half, np.inf)
     return found | {"once_low": np.maximum(middle - half, -largest), "once_high": np.minimum(middle + half, largest)}
 
 

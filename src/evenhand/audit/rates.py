@@ -23,11 +23,11 @@ from evenhand.arguments import real
 from evenhand.audit.ratios import FARTHEST, ends_to_best, evidence_below, koopman
 from evenhand.audit.similar import check_varied
 from evenhand.audit.units import Bars, UnitMean, half_width, units_in
-from evenhand.data.groupings import groups_in, used_once, written_alike
+from evenhand.data.groupings import NAMED, groups_in, used_once, written_alike
 from evenhand.data.tables import check_column, column_names, in_column_order, numbers, places_in
 from evenhand.display.digits import number
 from evenhand.display.html import Card, HasCard, Table
-from evenhand.errors import TableError, expected
+from evenhand.errors import TableError, expected, first_few
 from evenhand.frames import as_pandas
 from evenhand.kernels.arrays import Floats, Ints
 
@@ -89,12 +89,14 @@ class Rates(HasCard):
         return f"{self.finding()} {self.supposed}"
 
     def finding(self) -> str:
-        """Return for each column the group with the smallest ratio in words."""
+        """Return for each column in words the group with the smallest ratio, of those that are shown to be below the
+        threshold where some are, and these others."""
         said, what = [], "a rate" if self.median is None else f"a share above the median ({number(self.median)})"
         for name, rows in self.groups.groupby("column", sort=False):
             reference = rows["where"] == "reference"
             best, others = rows[reference].iloc[0], rows[~reference]
-            row = others.iloc[int(others["ratio"].argmin())]
+            below = others["once_high"] < self.threshold
+            row, *more = (others[below] if below.any() else others).sort_values("ratio").to_dict("records")
             is_ = f"may be below {self.threshold:g} or not" if row["where"] == NEITHER else f"is {row['where']}"
             sentence = (
                 f"By {name}, group {row['group']!r} has {what} of {row['rate']:.1%} ({row['above']:,} of "
@@ -102,6 +104,8 @@ class Rates(HasCard):
                 f"this table is looked at once, the {100 * self.level:g} % interval of that ratio is "
                 f"{row['once_low']:.3f} to {row['once_high']:.3f}, so it {is_}"
             )
+            if below.any() and more:
+                sentence += f", as is that of {first_few([repr(one['group']) for one in more], NAMED)}"
             if name in self.evidence:
                 shown = "show" if self.evidence[str(name)] >= 1 / (1 - self.level) else "do not show"
                 sentence += (

@@ -48,6 +48,8 @@ SPANNED = 1e-7
 """Which part of a row is rounding, where other rows make up the rest."""
 ROUNDED = 1e-5
 """Which part of the range of the values is rounding, such as to cents, where the features make up the rest."""
+ELSEWHERE = "the interval is that of `evenhand audit-parity --given` with `--unit`, which names their column"
+"""What to do about people with several rows where no unit can be named."""
 NAMED = 3
 """How many features a sentence names."""
 FEW = 10
@@ -89,8 +91,8 @@ class SimilarGap(NamedTuple):
     lacking: tuple[str, ...]
     combined: tuple[str, ...]
 
-    def sentences(self, value: str, level: float) -> str:
-        """Return the answer in words."""
+    def sentences(self, value: str, level: float, tolerance: float = 0.0) -> str:
+        """Return the answer in words; so large a gap, the tolerance, is allowed."""
         plain, explained, gap, average = as_written(self.difference, self.explained, self.gap, self.at_average)
         listed, who = _listed(self.features or ("",)), f"group {self.group!r}"
         others = self.reference if self.reference == OTHERS else f"group {self.reference!r}"
@@ -109,7 +111,7 @@ class SimilarGap(NamedTuple):
         said += f"Mean {value} is {plain} {way_of(self.difference)} in {who} than {than}"
         if self.features:
             said += f". {part}. With {alike} of the average member of {who}, it is {gap} {way_of(self.gap)}"
-        said += f" ({self._interval(level)})."
+        said += f" ({self._interval(level, tolerance)})."
         if not self.features:
             said += " No feature is left that could explain any of it."
         if abs(self.gap - self.at_average) > APART * max(abs(self.gap), abs(self.at_average)):
@@ -120,21 +122,25 @@ class SimilarGap(NamedTuple):
             )
         return said
 
-    def _interval(self, level: float) -> str:
+    def _interval(self, level: float, tolerance: float) -> str:
         if math.isinf(self.low):
             return "how sure is not known: on one side the features determine every value, as if nothing were chance"
         sure = "so it may be chance" if self.low <= 0 <= self.high else "more than chance alone would make"
+        if tolerance:
+            apart = max(self.low, -self.high) > tolerance
+            sure = f"{'more than' if apart else 'not shown to be more than'} the {tolerance:g} allowed"
         return f"{100 * level:g} % interval{all_at_once(self.together)}: {between(self.low, self.high)}, {sure}"
 
 
 def all_at_once(groups: int) -> str:
     """Return what stands after the name of an interval that holds together with those of other groups."""
-    return f" that holds for all {groups} groups at once" if groups > 1 else ""
+    return f" that holds for {'both' if groups == 2 else f'all {groups}'} groups at once" if groups > 1 else ""
 
 
-def supposed(unit: str | None = None) -> str:
-    """Return what the gap between similar people supposes, and which standard error its interval has."""
-    apart = "the rows are independent (if people have several rows, name their column as the unit)"
+def supposed(unit: str | None = None, several: str = ELSEWHERE) -> str:
+    """Return what the gap between similar people supposes, and which standard error its interval has; `several` says
+    what to do if people have several rows."""
+    apart = f"the rows are independent (if people have several rows, {several})"
     allows = "outcomes to scatter more in some rows than in others (standard error HC2)"
     if unit is not None:
         apart, allows = f"the units ({unit}) are independent", "rows of a unit to be alike (standard error CR2)"

@@ -7,15 +7,17 @@ the n_u rows of unit u and h_u = n_u / N,
     z_u = (S_u - n_u m) / (N sqrt(1 - h_u))        V = sum_u z_u^2
 
 For a difference of two means z_u is that of the one less that of the other, so that units with rows on both sides
-count rightly. Student's quantile has Satterthwaite's degrees of freedom for units that are alike on each side,
-(tr P)^2 / tr P^2 with
+count rightly. Of each side Student's quantile t has Satterthwaite's degrees of freedom for units that are alike,
+1 / tr P^2, and of both that quantile is taken whose square is the mean of theirs, weighted by the sides' own V:
 
-    P = sum over the sides g of V_g (diag(d_g) - v_g v_g')        d = h / (1 - h)        v = h / sqrt(1 - h)
+    P = diag(d) - v v'        d = h / (1 - h)        v = h / sqrt(1 - h)
 
-Where every row is a unit this is Welch's interval.
+Where every row is a unit this is Banerjee's interval: of means of normal values it holds at least as often as it says,
+in samples of any size. Welch's does not: two rows that are alike by accident pass for a mean that is known.
 
 Source: R. M. Bell, D. F. McCaffrey, "Bias reduction in standard errors for linear regression with multi-stage samples",
-Survey Methodology 28 (2002).
+Survey Methodology 28 (2002). S. K. Banerjee, "Approximate confidence interval for linear functions of means of k
+populations when the population variances are not equal", Sankhya 22 (1960).
 """
 
 from __future__ import annotations
@@ -99,34 +101,51 @@ def half_width(error: float, one: UnitMean, other: UnitMean | None = None) -> fl
     leverages = np.array([side.leverages for side in sides])
     if leverages.max() > 1 - TINY:
         return math.inf
-    diagonals, vectors = leverages / (1 - leverages), leverages / np.sqrt(1 - leverages)
-    diagonal = variances @ diagonals
-    products = vectors @ vectors.T
-    trace = float(np.square(diagonal).sum() - 2 * variances @ (vectors**2 @ diagonal))
-    trace += float(variances @ products**2 @ variances)
-    if trace <= 0:
+    diagonals, squares = leverages / (1 - leverages), leverages**2 / (1 - leverages)
+    traces = (diagonals**2 - 2 * squares * diagonals).sum(axis=1) + squares.sum(axis=1) ** 2
+    if not variances.any():
         return 0.0
-    return float(t.ppf(1 - error / 2, variances.sum() ** 2 / trace)) * math.sqrt(np.square(scores).sum())
+    quantiles = t.ppf(1 - error / 2, 1 / np.clip(traces, 1 / leverages.shape[1], 1))
+    return math.sqrt(np.average(quantiles**2, weights=variances) * np.square(scores).sum())
 
 
 def intervals_by_unit(codes: Ints, values: Floats, of: Ints, error: float, binary: bool) -> Floats:
     """Return the middle and half of the width of each group's interval for one look (2, n_groups)."""
-
-    def side(tallies: Floats, place: int) -> UnitMean:
-        sums, sizes = np.pad(tallies, ((0, 0), (0, 4)))
-        if not binary:
-            return UnitMean.of(sums, sizes)
-        added = units + 2 * place  # those of both sides come first, and what is added to one is not the other's
-        sizes[added : added + 2] = sums[added] = sizes.sum() / np.count_nonzero(sizes)
-        return UnitMean.of(sums, sizes)
-
     units, found = int(of.max()) + 1, []
     every = np.array([np.bincount(of, part) for part in (values, np.ones(len(of)))])
     for rows in np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1]):
         own = np.array([np.bincount(of[rows], part, units) for part in (values[rows], np.ones(len(rows)))])
-        one, other = side(own, 0), side(every - own, 1)
+        tallies = np.array([own, every - own])
+        if binary:
+            tallies = _with_zeros_and_ones(tallies)
+        one, other = (UnitMean.of(*side) for side in tallies)
         found.append((one.mean - other.mean, half_width(error, one, other)))
     return np.array(found).T
+
+
+def _with_zeros_and_ones(tallies: Floats) -> Floats:
+    """Return the sums and sizes of units (2 sides, 2, n_units) with a unit of zeros and one of ones more on each side.
+    They are as large as the design effect, how many rows of a unit say as much as one independent row, on the side
+    where that is more; or as an average unit where that is less, or units are all alike, which shows no such effect."""
+    sizes = tallies[:, 1]
+    totals, present = sizes.sum(axis=1), sizes > 0
+    one, other = sides = [UnitMean.of(*side) for side in tallies]
+    alone = np.array([side.mean * (1 - side.mean) * side.leverages for side in sides]) / totals[:, None]
+    observed, expected = present @ np.square(one.scores - other.scores), present @ alone.sum(axis=0)
+    shown = observed > TINY * expected
+    effect = (observed[shown] / expected[shown]).max(initial=1.0)
+    average = totals / present.sum(axis=1)
+    added, more = np.where(shown, np.minimum(effect, average), average), np.pad(tallies, ((0, 0), (0, 0), (0, 4)))
+    for side, places in enumerate(([-4, -3], [-2, -1])):  # what is added to one is not the other's
+        more[side, 1, places] = more[side, 0, places[1]] = added[side]
+    return more
+
+
+def means_by_unit(codes: Ints, values: Floats, of: Ints) -> tuple[Ints, Floats]:
+    """Return the group and the mean of each unit, of one with rows in several groups those in each."""
+    units = int(of.max()) + 1
+    found, places = np.unique(codes * units + of, return_inverse=True)
+    return found // units, np.bincount(places, values) / np.bincount(places)
 
 
 def differences_by_unit(codes: Ints, values: Floats, of: Ints) -> Floats:

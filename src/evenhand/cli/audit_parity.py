@@ -121,7 +121,7 @@ def _means(found: Any, title: str) -> dict[str, list[dict[Any, Any]]]:
     """Return the table of groups, by its caption."""
     alike = [{"mean"}, {"difference", "explained", "gap", "at_average"}, *({low, high} for _, low, high in INTERVALS)]
     rows = written_rows(found.groups, *((names, with_signs) for names in alike))
-    together = all_at_once(len(found.groups) if len(found.groups) > 2 else 1)
+    together = all_at_once(found.together)
     return {f"Mean {title}, difference from all others{together and '; each interval is one'}{together}": rows}
 
 

@@ -25,9 +25,9 @@ ENOUGH = 20_000
 """Rounds after which the bias is shown; a conversation from Python takes a second for these."""
 
 
-def table_bias(world: Any) -> tuple[pd.DataFrame, list[SimilarGap], tuple[str, ...]]:
+def table_bias(world: Any) -> tuple[pd.DataFrame, list[SimilarGap]]:
     """Return the bias that a user's table shows feature by feature, and the gaps between similar people, without groups
-    of which it says too little, and a note on these.
+    of which it says too little; the world's notes then name these instead of those that have few rows.
 
     Raises
     ------
@@ -50,9 +50,11 @@ def table_bias(world: Any) -> tuple[pd.DataFrame, list[SimilarGap], tuple[str, .
     if world.sensitive in rows:
         few = Wording(f"{world.sensitive!r}, which has {rows[world.sensitive]}")
         raise ArgumentError(expected("--sensitive", "a group with enough rows to be compared", few))
-    said = np.array_equal(judged, Grouping.of_rows(names, groups.sizes).judged)  # by the notes of the world
-    gaps = world.similar_gaps([code for code in world.compared() if judged[code]])
-    return found, gaps, () if said else groups.note("groups", "have too few rows to be compared")
+    if len(names) > 2:
+        said = f"groups of {', '.join(map(repr, world.group))}", "have too few rows to be compared"
+        by_rows = Grouping.of_rows(names, groups.sizes).note(*said)
+        world.notes = groups.note(*said) + tuple(note for note in world.notes if note not in by_rows)
+    return found, world.similar_gaps([code for code in world.compared() if judged[code]])
 
 
 def learned_bias(policies: dict[str, Any], world: Any, rounds: int, seed: int) -> pd.DataFrame | None:
@@ -76,9 +78,9 @@ def learned_bias(policies: dict[str, Any], world: Any, rounds: int, seed: int) -
     return found
 
 
-def say_gaps(world: Any, gaps: list[SimilarGap], notes: tuple[str, ...], reward: str) -> None:
+def say_gaps(world: Any, gaps: list[SimilarGap], reward: str) -> None:
     """Say what a table shows of the gaps between similar people, and what the rules that follow have to do with it."""
-    for sentence in (*(gap.sentences(reward, 0.95) for gap in gaps), *notes, supposed()):
+    for sentence in (*(gap.sentences(reward, 0.95) for gap in gaps), supposed()):
         print_text(sentence)
     arms = [f"one random {arm!r}" for arm in world.arms] if len(world.arms) < MANY else ["one random row of each arm"]
     print_text(f"The rules below choose in each round {'between ' if len(arms) > 1 else ''}{' and '.join(arms)}.\n")

@@ -138,9 +138,9 @@ def simulate(
     bias: Any = None
     traits = traits_of(played)
     if of_table := traits.bias is not None:
-        bias, gaps, few = table_bias(played)
+        bias, gaps = table_bias(played)
         if not json:
-            say_gaps(played, gaps, few, reward)
+            say_gaps(played, gaps, reward)
     offers = None if log is None else _offers_of(log)
     rounds = rounds if offers is None else min(rounds, len(offers))
     history = eh.simulate(
@@ -160,11 +160,12 @@ def simulate(
     )
     read = {"data": data, "log": log, "learn": learn}
     history.attrs |= {name: str(file) for name, file in read.items() if file is not None}
+    rewards = world_traits(played).reward_range or (-math.inf, math.inf)
     if traits.groups is not None and not of_table:
         bias = learned_bias(policies, played, rounds, int(history.attrs["seed"]))
     prices, long_run = _prices(policies, played, logged, arm, reward, varied=offers is not None)
     plan = operating_characteristics(history, played.means.tolist(), control=control) if control else None
-    _report(history, policies, bias, out, json, prices, long_run, plan, of_table=of_table, formats=formats)
+    _report(history, policies, bias, out, json, prices, long_run, plan, rewards, of_table=of_table, formats=formats)
 
 
 def _offers_of(path: Path) -> list[Any]:
@@ -248,6 +249,7 @@ def _report(
     prices: dict[str, Price | str],
     long_run: dict[str, float],
     plan: pd.DataFrame | None,
+    rewards: tuple[float, float],
     *,
     of_table: bool,
     formats: list[str],
@@ -257,7 +259,7 @@ def _report(
     every = [traits_of(policy) for policy in policies.values()]
     clauses = [clause for one in every if one.promise is not None for clause in one.promise.clauses]
     later = {name for name, one in zip(policies, every, strict=True) if one.holds_when not in (None, "at every round")}
-    summary, promised = policy_rows(history, later), _promised(policies)
+    summary, promised = policy_rows(history, later, rewards), _promised(policies)
     written: list[Path] = []
     if out is not None:
         origin = origin_of(history)

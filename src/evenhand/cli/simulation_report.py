@@ -58,9 +58,9 @@ def show_policies(summary: list[dict[str, Any]]) -> None:
         )
 
 
-def policy_rows(history: xr.Dataset, later: set[str]) -> list[dict[str, Any]]:
+def policy_rows(history: xr.Dataset, later: set[str], rewards: tuple[float, float]) -> list[dict[str, Any]]:
     """Return a row for each policy: whether its promise was kept, what it earned and lost, and its groups' shares;
-    `later` are the policies whose promise is not due at every round."""
+    `later` are the policies whose promise is not due at every round, `rewards` the least and the largest reward."""
     last = history.isel(round=-1)
     rounds = float(last["round"])
     rows = []
@@ -72,9 +72,9 @@ def policy_rows(history: xr.Dataset, later: set[str]) -> list[dict[str, Any]]:
             "promise_kept": None if broken != broken or name in later else broken == 0,
             "worst_shortfall": float(own.worst_shortfall.max()),
             "forced_share": float(own.forced.mean()) / rounds,
-            "reward_a_round": reward / rounds,
-            "reward_low": (reward - wide) / rounds,
-            "reward_high": (reward + wide) / rounds,
+            "reward_a_round": (mean := reward / rounds),
+            "reward_low": mean - min(wide / rounds, abs(mean - rewards[0])),
+            "reward_high": mean + min(wide / rounds, abs(rewards[1] - mean)),
         }
         row |= {loss: float(own[loss].mean()) for loss in LOSSES if loss in own}
         if "group_share" in own:
