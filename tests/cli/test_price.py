@@ -68,7 +68,7 @@ def test_every_command_gives_the_price_that_scipy_finds():
         assert "It is the price once the best arms are known" in page
 
 
-@pytest.mark.parametrize("given", [["--propensity", "a=p_a,b=p_b"], ["--propensity", "p"], []])
+@pytest.mark.parametrize("given", [["--propensity", '{"a": "p_a", "b": "p_b"}'], ["--propensity", "p"], []])
 def test_means_of_arms_price_nothing_where_their_chances_vary(given):
     """Each kind of visitor was shown the arm that it likes: by their own rows arms earn 0.7, in all of them 0.4."""
     random = np.random.default_rng(1)

@@ -140,6 +140,11 @@ def test_a_column_that_is_not_there_names_the_option(command, arguments, option)
     assert "was left out" not in words
 
 
+def test_an_arm_with_a_comma_is_told_what_to_write():
+    words = refusal("effects", "log.csv", "--control", "a", "--propensity", 'a=p,"b, c"=q')
+    assert words.endswith('write names with a comma as an object, {"a, b": "COLUMN"}')
+
+
 @pytest.mark.parametrize(
     ("arguments", "option"),
     [

@@ -252,6 +252,12 @@ GOOD = drawn(1)
         (GOOD, {"anytime": "yes"}, ArgumentError, "anytime: expected"),
         (GOOD, {"reward": "cured"}, TableError, "expected one of .*got 'cured'"),
         (GOOD, {"propensity": None}, TableError, "got None; .*an export with form bandit has all"),
+        (
+            GOOD.rename(columns=lambda name: name.replace("p_", "propensity_")).replace({"arm": {"B": "b"}}),
+            {"propensity": None},
+            TableError,
+            r"column 'arm': expected an arm with a column propensity_ARM: .*'A'.*, got 'b'",
+        ),
         (GOOD, {"propensity": {"A": "p_A"}}, UnknownArmError, "a column for every arm of the log"),
         (GOOD.assign(p_A=0.9), {}, TableError, "chances of all arms that sum to 1"),
         (GOOD.assign(reward=0.5), {}, TableError, "row 1: expected an outcome of 0 or 1, got 0.5; .*not measured yet"),
@@ -261,7 +267,7 @@ GOOD = drawn(1)
         (GOOD.assign(arms="A"), {}, TableError, "decisions for one arm each"),
         (None, {}, ArgumentError, "log: expected a"),
     ],
-    ids=range(13),
+    ids=range(14),
 )
 def test_what_cannot_be_compared_is_refused(log, more, error, words):
     with pytest.raises(error, match=words):

@@ -361,6 +361,8 @@ def test_rules_over_two_parents_are_nested_or_keyed_by_tuples():
         ({(0,): "low"}, "an entry for every combination.*none for {'weight': 1}"),
         ({0: [0.2, 0.3, 0.5], 1: "low"}, "a whole table of numbers, .*; at {'weight': 0}"),
         ({0: "low", 1: None}, "one of the states"),
+        ({"height": {0: "low", 1: "low"}}, "a rule goes by a column of the graph: draw 'height' in it"),
+        ({"cured": {0: "low", 1: "low"}}, "in the graph cured comes after dose, too late for a rule"),
         (lambda given: given["height"], r"the rule failed at {'weight': 0} with KeyError\('height'\)"),
         (lambda given: "tiny", "one of the states.*got \"the state 'tiny'\"; at {'weight': 0}"),
     ],

@@ -141,9 +141,11 @@ def test_a_partial_model_is_completed_by_a_log(folder):
         (ASKED.replace(GRAPH, f"{GRAPH}, dose <-> cured"), "not shown to be identified"),
         (ASKED.replace("people", "absent"), "absent.csv: no such file"),
         (ASKED.replace("rules", "typo"), "one of the states"),
+        (ASKED.replace("rules", "costs"), r"expected a cost for each candidate, .*unknown \['y'\]"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(folder, arguments, names):
+    (folder / "costs.json").write_text(json.dumps({**RULES, "costs": {"y": 3}}))
     (folder / "typo.json").write_text(json.dumps({**RULES, "candidates": {"now": None, "tiny": "tiny"}}))
     with pytest.raises(EvenhandError, match=names):
         call(arguments)

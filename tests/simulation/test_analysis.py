@@ -77,6 +77,14 @@ def test_operating_characteristics_are_those_counted_from_the_logs(trials):
     assert whole["any_shown"] == pytest.approx(np.mean([(one.adjusted <= 0.05).any() for one in found]))
 
 
+def test_a_trial_without_a_comparison_shows_nothing_for_any_arm_either():
+    rule, rates = DeadlineLearn(EpsilonGreedy(1.0), {"c": 0, "a": 0}, lottery=1), {"c": 0, "a": 1}
+    found = eh.trials.operating(rule, rates, patients=14, control="c", missing=0.6, replications=50, seed=1, jobs=1)
+    shown, whole = found[found.arm == "a"].set_index("variable"), found[found.arm.isna()].set_index("variable")
+    columns = ["mean", "low", "high"]
+    assert whole.loc["any_shown", columns].tolist() == shown.loc["shown", columns].tolist()
+
+
 def test_what_cannot_be_analysed_is_refused_by_name(trials):
     history, _ = trials
     small = {"rounds": 5, "seed": 1, "jobs": 1, "backend": "sequential"}

@@ -264,8 +264,8 @@ def _distribution(text: str) -> Any:
 
 def propensity_of(text: str, frame: pd.DataFrame) -> Any:
     """Return the column, the columns by arm, or None."""
-    several = text not in frame.columns and "=" in text
-    return named_shares(text, "--propensity") if several else text or None
+    several = text not in frame.columns and ("=" in text or text.lstrip().startswith("{"))
+    return named_shares(text, "--propensity", "COLUMN") if several else text or None
 
 
 def _model(text: str) -> Any:

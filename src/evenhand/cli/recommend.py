@@ -211,7 +211,9 @@ def _problem(
         log=None if log is None or model.complete else read_texts(log),
         randomised=bool(randomised),
     )
-    return problem, study.get("costs")
+    costs = study.get("costs")
+    problem.read_costs(costs)
+    return problem, costs
 
 
 def _simulate(running: Search, seed: int | None, *, quiet: bool) -> int:

@@ -11,7 +11,7 @@ import orjson
 
 from evenhand.data.probabilities import by_arm
 from evenhand.data.tables import EACH, cells, check_column, numbers
-from evenhand.errors import TableError, expected
+from evenhand.errors import TableError, expected, expected_one_of
 from evenhand.evaluation.logged import all_chances, columns_by_arm, positions_in
 from evenhand.frames import as_pandas
 from evenhand.kernels.arrays import Bools, Floats, Ints
@@ -60,6 +60,10 @@ def read_drawn(log: Any, arm: str, reward: str, propensity: Any) -> tuple[Drawn,
         frame = _of_study(frame, arms, codes)
     columns = columns_by_arm(frame, propensity, arms, codes)
     if not isinstance(columns, Mapping):
+        stated = [label for label in arms if f"{EACH}{label}" in frame]
+        if propensity is None and stated:
+            odd = next(label for label in arms if label not in stated)
+            raise TableError(expected_one_of(f"column {arm!r}", stated, odd, what=f"an arm with a column {EACH}ARM:"))
         what = "a column of the chance of each arm, whichever was drawn"
         hint = "that of the drawn arm alone hides where others could not be drawn; an export with form bandit has all"
         raise TableError(expected("propensity", what, propensity, hint))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -77,7 +77,7 @@ def prior_rows(problem: Problem) -> Any:
     return frame.sort_values("mass", ascending=False, kind="stable", ignore_index=True)
 
 
-def _given(model: CausalModel, node: str, at: Sequence[int]) -> str:
+def _given(model: CausalModel, node: str, at: Iterable[int]) -> str:
     """Return the states of a node's parents in a row of its table, in words."""
     return ", ".join(f"{name}={model.states[name][i]}" for name, i in zip(model.parents[node], at, strict=True))
 

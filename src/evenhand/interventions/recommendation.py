@@ -117,8 +117,8 @@ def of_tests(delta: float, level: float) -> str:
     """
     return (
         f"Confidence {1.0 - delta:g}: of 100 such trials at most {100.0 * delta:g} ever give a wrong answer, whatever "
-        "the model's tables; it is not the probability that this answer is right. The table's intervals are those of its "
-        f"tests: each end, by itself, is ever wrong in at most {100.0 * level:.2g} of 100."
+        "the model's tables; it is not the probability that this answer is right. The table's intervals are those of "
+        f"the tests: each end, by itself, is ever wrong in at most {100.0 * level:.2g} of 100."
     )
 
 

@@ -149,9 +149,11 @@ def _entry(name: str, rule: Any, given: dict[str, Any], model: CausalModel, node
     while isinstance(rule, Mapping):
         if named := named_column(rule, model):
             if named not in left:
-                hint = f"draw an arrow {named} -> {node}, or say that {node} was drawn by lot"
+                by_lot = f"draw an arrow {named} -> {node}, or say that {node} was drawn by lot"
+                late = Wording(f"in the graph {named} comes after {node}, too late for a rule")
+                hint = late if node in model.ancestors([named]) else Wording(by_lot, " (", argument("randomised"), ")")
                 what = Wording(f"rules by what {node!r} hangs on in the graph, each once: ", list(given))
-                raise ArgumentError(expected(name, what, named, Wording(hint, " (", argument("randomised"), ")")))
+                raise ArgumentError(expected(name, what, named, hint))
             parent, rule = named, rule[named]
         elif (first := _column(name, rule, left, model, node)) is None:  # the same probabilities everywhere
             break
@@ -196,6 +198,8 @@ def _by_state(name: str, given: Mapping[Any, Any], states: States, what: str) ->
     odd = [key for key in found if key not in states]
     if odd:
         hint = f"the model has no state {odd[0]!r}: leave it out" if set(states) <= set(found) else ""
+        if isinstance(found[odd[0]], Mapping):
+            hint = f"a rule goes by a column of the graph: draw {odd[0]!r} in it"
         if BAND.fullmatch(str(odd[0])) and not any(BAND.fullmatch(str(state)) for state in states):
             hint = f"the states are no bands: {GROUP_THEM}"
         raise ArgumentError(expected_one_of(name, states, odd[0], what=f"{what}:", hint=hint))

@@ -117,7 +117,7 @@ def windows_of(text: str) -> dict[str, Any]:
     return found
 
 
-def named_shares(text: str, option: str = "--shares") -> dict[str, Any] | None:
+def named_shares(text: str, option: str = "--shares", what: str = "SHARE") -> dict[str, Any] | None:
     """Return the shares by the arms' names, or None where one number serves every arm.
 
     Read are ARM=SHARE,ARM=SHARE, an object {"ARM": SHARE}, also in a JSON file, and tables.
@@ -137,7 +137,8 @@ def named_shares(text: str, option: str = "--shares") -> dict[str, Any] | None:
             name, _, share = part.rpartition("=")
             if not name.strip() or not share.strip():
                 hint = f"{part!r} is not one; write decimals with a point, 0.1" if part != text else ""
-                raise SharesError(expected(option, "ARM=SHARE,ARM=SHARE", text, hint))
+                hint = f'write names with a comma as an object, {{"a, b": "{what}"}}' if '"' in text else hint
+                raise SharesError(expected(option, f"ARM={what},ARM={what}", text, hint))
             pairs.append((name.strip(), share.strip()))
         return _shares(pairs, option)
     if is_table(text):
