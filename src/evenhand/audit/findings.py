@@ -18,8 +18,8 @@ from evenhand.display.html import Card, HasCard, Table
 from evenhand.errors import figure
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.promises.books import ClauseCounts
-from evenhand.promises.clause import AT_MOST, Clause, Kind, listed
-from evenhand.promises.clause_counts import Counts, Excused, Outage, note_outages
+from evenhand.promises.clause import AT_MOST, Clause, Kind
+from evenhand.promises.clause_counts import Counts, Excused, Outage, note_ends, note_outages
 from evenhand.promises.promise import Promise
 from evenhand.promises.round_kernels import excess_of, position_of
 from evenhand.protocol import Label
@@ -31,10 +31,6 @@ if TYPE_CHECKING:
 LOOKS = 1000
 NARROW = 20
 """A picture shows all rounds where those from the first breach to the last are at least one in so many."""
-UNJOINED = (
-    "A log does not tell an outage from an arm that has not joined or has left: so it may be of {}, away from the "
-    "first round on or to the last."
-)
 FOREVER = 2**62
 """Ticks of a clock after which all is broken that can be."""
 
@@ -319,11 +315,6 @@ def finding(owed: AuditedPromise, counts: Counts, entered: Entered) -> Audit:
                     largest[i] = max(largest[i], (worst, worst_at), key=itemgetter(0))
                     in_violation[i] += counts.times[at]
                     left[i] += float((term.clause.share * int(counts.clock[at]) - int(counts.plays[at])) / owed.scale)
-    late = [
-        str(arm)
-        for arm, (away, began, ended) in zip(labels, counts.gone.tolist(), strict=True)
-        if away and (began == 1 or ended == entered.rounds)
-    ]
     enough, notes = _tested(owed, counts, entered) if first is None else (True, _supposed(owed, rows, entered))
     on_offer, got = entered.on_offer, entered.weights if owed.unit else entered.pulls
     behind_now, ahead, broken = np.where(entered.now == -np.inf, np.nan, entered.now).T
@@ -355,7 +346,7 @@ def finding(owed: AuditedPromise, counts: Counts, entered: Entered) -> Audit:
         last_violation=int(counts.broken[3]),
         stretches=int(counts.broken[2]),
         enough=enough,
-        notes=(*notes, UNJOINED.format(listed(late))) if late else notes,
+        notes=(*notes, *note_ends(counts, labels, entered.rounds)),
         excused=Excused.of(counts, labels),
         outages=_outages(owed, counts, entered),
     )
