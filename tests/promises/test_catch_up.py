@@ -110,6 +110,21 @@ def test_a_study_its_audit_and_its_gauges_say_both_numbers_and_the_outage(weight
     assert had[1] > had[0]
 
 
+def test_no_rounding_is_told_as_being_behind(tmp_path):
+    """By 50 rounds a is owed 5 plays and has 5: sums of floats say otherwise."""
+    promise = eh.Promise({"a": "1/10", "b": 0}, offers="any")
+    with eh.Study.create(tmp_path / "s.evenhand", DeadlineLearn(UCB1(), promise)) as study:
+        for offer in ["b"] * 17 + ["a"] * 5 + ["ab"] * 28:
+            decision = study.ask(available=list(offer))
+            study.tell(decision, float(decision.arm == "b"))
+        assert (study.policy.pulls["a"], study.statistics().outages["a"].behind) == (5, 0.0)
+        notes = eh.audit.promise(study.frame(), arm="arm", shares={"a": 0.1, "b": 0}).notes
+        assert notes[-1] == study.verify().notes[-1]
+    assert (
+        "A log does not tell an outage from an arm that has not joined or has left: so it may be of a, away" in notes[0]
+    )
+
+
 def test_a_later_check_goes_on_with_the_outages_of_an_earlier_one():
     promise = Promise(SHARES, offers="any", clock="all")
     with Study.create(":memory:", DeadlineLearn(UCB1(), promise, seed=1), name="one") as study:

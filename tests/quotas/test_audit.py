@@ -199,9 +199,9 @@ def test_ties_that_make_no_difference_are_not_spoken_of(columns):
 
 @pytest.mark.parametrize("column", ["available", "segment"])
 def test_ties_of_rounds_that_differ_otherwise_are_spoken_of(column):
-    log = pd.DataFrame({"when": [1, 1, 1, 2], "item": ["a"] * 4, "other": ["a,b", "a", "a", "b,a"]})
+    log = pd.DataFrame({"when": [1, 1, 1, 2, 2], "item": ["a"] * 5, "other": ["a,b", "a", "a", "b,a", "b,a"]})
     found = audit.promise(log, arm="item", order="when", shares={"a": 0.1, "b": 0}, **{column: "other"})
-    assert any("3 of 4 rounds have the same when as another," in note for note in found.notes)
+    assert any("3 of 5 rounds have the same when as another that differs," in note for note in found.notes)
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,31 @@ def test_the_intervals_hold_about_as_often_as_they_say():
     assert np.mean([one.low <= cost <= one.high for one in prices]) >= 0.93
     of_c = [one.clauses.iloc[1] for one in prices]
     assert np.mean([row.looser_low <= 0.005 <= row.looser_high for row in of_c]) >= 0.93
+    error = np.sqrt(np.dot([0.3**2, 0.2**2, 0.1**2], [0.25] * 3) / 200)  # of what the best arm leads the others by
+    assert np.mean([one.high - one.low for one in prices]) == pytest.approx((1.96 + 2.24) * error, rel=0.05)
+
+
+TEN = {"A": 0.2, "B": 0.5} | {f"x{i}": 0.4 for i in range(10)}
+UNCLEAR = {
+    "a floor": (eh.Promise({arm: 0.3 * (arm == "A") for arm in TEN}), TEN, 600),
+    "a cap": (eh.Promise(dict.fromkeys(TEN, 0), caps={"B": 0.5}), TEN, 2000),
+    "none is better": (eh.Promise(dict.fromkeys("abcdefgh", 0.1)), dict.fromkeys("abcdefgh", 0.5), 1600),
+    "one is idle": (eh.Promise({"a": 0.1, "b": 0}), {"a": 0.5, "b": 0.55}, 100),
+}
+
+
+@pytest.mark.parametrize("world", UNCLEAR)
+def test_the_intervals_hold_where_it_is_unclear_which_arms_are_best(world):
+    """Of 100 that hold with probability 95 %, fewer than 90 do with probability 1 %: the binomial distribution."""
+    promise, means, rows = UNCLEAR[world]
+    random, cost, arms = np.random.default_rng(4), price(promise, means).cost, np.array(list(means))
+    held = 0
+    for _ in range(100):
+        codes = random.integers(0, len(arms), rows)
+        won = random.random(rows) < np.array(list(means.values()))[codes]
+        found = price(promise, pd.DataFrame({"arm": arms[codes], "reward": won}))
+        held += found.low - 1e-9 <= cost <= found.high + 1e-9
+    assert held >= 90
 
 
 @pytest.mark.parametrize("period", [2, 4, 6])
@@ -138,10 +163,9 @@ def test_the_finding_says_the_cost_in_words():
     promise = eh.Promise({"a": 0, "b": F(1, 4)})
     said = price(promise, [0.8, 0.4]).finding
     assert said == "In the long run the promise costs 0.1 a round, 12.5 % of the 0.8 earned without it"
-    idle = price(eh.Promise({"a": 0.1, "b": 0}), pd.DataFrame({"arm": list("ab") * 9, "reward": [1, 0] * 9}))
-    assert idle.finding.startswith("In the long run the promise costs 0 a round (no interval is known; it is not shown")
-    assert math.isnan(idle.low)
-    assert idle.clauses[["cost_low", "tighter_high"]].isna().all(axis=None)
+    alike = price(eh.Promise({"a": 0.1, "b": 0}), pd.DataFrame({"arm": list("ab") * 9, "reward": 1}))
+    assert alike.finding.startswith("In the long run the promise costs 0 a round (no interval is known; it is not")
+    assert alike.clauses[["cost_low", "tighter_high"]].isna().all(axis=None)
     tied = price(promise, pd.DataFrame({"arm": list("abab") * 9, "reward": [0.0, 0.0, 1.0, 1.0] * 9}))
     assert "it is not shown to cost anything" in tied.finding
     assert tied.notes[0].startswith("The best arms are found in one half")

@@ -69,13 +69,15 @@ class Ordered(NamedTuple):
     moments: NDArray[Any]
     turned: bool
 
-    def note(self, tied: int, total: int, what: str = "rounds", sure: str = "") -> tuple[str, ...]:
-        """Return what is to be said where so many rows or rounds have the same values as others; `sure` says it where
+    def note(self, tied: int, total: int, what: str, others: str, sure: str = "") -> tuple[str, ...]:
+        """Return what is to be said where so many rows or rounds have the same values as `others`; `sure` says it where
         another order of these changes nothing."""
         names = ",".join(map(str, self.names))
         way = ", from its end, as its newest rows come first" if self.turned else ""
         hint = f"Another order of them may change the answer: name a further column, such as {names},id."
-        equal = f"{tied:,} of {total:,} {what} have the same {names} as another, and are taken as the log has them{way}"
+        equal = (
+            f"{tied:,} of {total:,} {what} have the same {names} as {others}, and are taken as the log has them{way}"
+        )
         return (f"{equal}. {sure or hint}",) if tied else ()
 
 
@@ -102,7 +104,7 @@ class Numbered(NamedTuple):
             kinds = np.unique(kinds * (other.max() + 1) + other, return_inverse=True)[1]
         same = np.bincount(place)
         differ = np.bincount(place[np.unique(kinds, return_index=True)[1]], minlength=len(same)) > 1
-        return self.ordered.note(int(same[differ].sum()), total, sure=sure)
+        return self.ordered.note(int(same[differ].sum()), total, "rounds", "another that differs", sure)
 
 
 def read_plays(frame: pd.DataFrame, arm: str, owed: Any = None) -> Plays:

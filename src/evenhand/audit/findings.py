@@ -19,7 +19,7 @@ from evenhand.errors import figure
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.promises.books import ClauseCounts
 from evenhand.promises.clause import AT_MOST, Clause, Kind
-from evenhand.promises.clause_counts import Counts, Excused, Outage, note_outages
+from evenhand.promises.clause_counts import Counts, Excused, Outage, note_ends, note_outages
 from evenhand.promises.promise import Promise
 from evenhand.promises.round_kernels import excess_of, position_of
 from evenhand.protocol import Label
@@ -346,7 +346,7 @@ def finding(owed: AuditedPromise, counts: Counts, entered: Entered) -> Audit:
         last_violation=int(counts.broken[3]),
         stretches=int(counts.broken[2]),
         enough=enough,
-        notes=notes,
+        notes=(*notes, *note_ends(counts, labels, entered.rounds)),
         excused=Excused.of(counts, labels),
         outages=_outages(owed, counts, entered),
     )

@@ -6,12 +6,14 @@ import shlex
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 from evenhand.cli.audit import audited_log
 from evenhand.cli.log_report import log_report
 from evenhand.cli.options import JSON
 from evenhand.cli.output import as_json, cell, drawing, folder, print_text, records
 from evenhand.cli.price import known_price
-from evenhand.cli.promised import promised_rows
+from evenhand.cli.promised import means_of, promised_rows
 from evenhand.data.csv_files import write_csv
 from evenhand.display.report import page
 from evenhand.experiments.quotas.contract import CONTRACT, TOLERANCE, made_log
@@ -54,8 +56,8 @@ def demo(*, out: Path = Path("out/demo"), seed: int = 2026, json: JSON = False) 
     (out / "report.html").write_text(page(f"Was the promise kept? {of}", kept, verdict, parts), encoding="utf-8")
     finding, _ = audited(log=[log])
     (out / "demo.png").write_bytes(drawing(partial(plot_audit, finding)))
-    prices = frame.groupby("advertiser")["price"].mean().to_dict()
-    rows = promised_rows(finding, "row", False, ("price", prices))
+    earned = frame.rename(columns={"advertiser": "arm", "price": "reward"}).assign(round=np.arange(1, len(frame) + 1))
+    rows = promised_rows(finding, "row", False, ("price", means_of(earned)))
     cost = known_price(finding.promise, frame, "advertiser", "price")
     costs = cost if isinstance(cost, str) else cost.finding
     if json:

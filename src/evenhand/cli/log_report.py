@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,9 +17,9 @@ from evenhand.cli.audit import Audited, due_rows
 from evenhand.cli.inputs.inputs import columns_of
 from evenhand.cli.output import drawing
 from evenhand.cli.price import clause_notes, clause_rows, known_price
-from evenhand.cli.promised import changes, free_rows, promised_rows, who
+from evenhand.cli.promised import Means, changes, free_rows, means_of, promised_rows, who
 from evenhand.cli.refusals import in_shell
-from evenhand.data.tables import numbers
+from evenhand.data.tables import column, numbers
 from evenhand.display.html import Table
 from evenhand.display.report import Aside, Part, Png, Typed
 from evenhand.errors import ArgumentError, expected
@@ -75,14 +75,17 @@ def log_report(audited: Audited, log: str, reward: str, again: str, call: Sequen
         shown = ("round", *order, *kept, "reason", reward)
         last = [as_table(rows[[name for name in dict.fromkeys(shown) if name in rows]], "_")]
         if reward:
-            known = frame.dropna(subset=reward) if reward in frame else frame
+            there = frame[reward].notna().to_numpy() if reward in frame else slice(None)
+            known = frame[there]
             earned, plays = numbers(known, reward), read_plays(known, named["arm"], dict.fromkeys(finding.promise.arms))
             alone = len(plays.labels) == len(known)
             cost = ["Not known: arms share rewards."]
             if alone:
                 told = pd.DataFrame({named["arm"]: plays.labels, reward: earned})
                 cost = cost_of(known_price(finding.promise, told, named["arm"], reward, contexts=saw_contexts(frame)))
-                worth = reward, told.groupby(named["arm"])[reward].mean().to_dict()
+                where = {"segment": column(known, named["segment"]) if named["segment"] else None}
+                when = {"round": rounds.of_row[there] + 1}
+                worth = reward, means_of(pd.DataFrame({"arm": plays.labels, "reward": earned} | when | where))
                 totals = [as_table(totals_of(told, named["arm"], reward, finding), "_")]
             cost = [f"Not known: the promise is about {by}, not about rounds."] if by else cost
     inside = f"value of {named['segment']}" if named["segment"] else ""
@@ -119,20 +122,20 @@ def log_report(audited: Audited, log: str, reward: str, again: str, call: Sequen
 def got(
     finding: Audit,
     segments: bool = False,
-    worth: tuple[str, Any] | None = None,
-    means: Mapping[Any, float] | None = None,
+    worth: tuple[str, Means] | None = None,
+    means: Means | None = None,
 ) -> list[Part]:
     """Return who is promised what and had how much, each by name, and then the others, with their mean rewards."""
     import pandas as pd
 
     tables: list[Part] = []
-    named = {str(label): mean for label, mean in (means or {}).items()}
     for caption, rows in {
-        "Who is promised something (behind by less than 0: ahead)": promised_rows(finding, "round", segments, worth),
-        "Who is promised nothing": [] if segments else free_rows(finding),
+        "Who is promised something (behind by less than 0: ahead)": promised_rows(
+            finding, "round", segments, worth, means
+        ),
+        "Who is promised nothing": [] if segments else free_rows(finding, means),
     }.items():
-        known = [row | {"mean reward": named.get(row["arm"])} for row in rows]
-        tables += [replace(as_table(pd.DataFrame(known)), caption=caption)] if rows else []
+        tables += [replace(as_table(pd.DataFrame(rows)), caption=caption)] if rows else []
     return tables
 
 

@@ -135,7 +135,7 @@ def say_price(found: quotas.Price | str) -> None:
 
 def clause_rows(found: quotas.Price) -> list[dict[str, Any]]:
     """Return a row for people of each clause that costs anything, or would, those that cost most first."""
-    binding = found.clauses[(found.clauses[["cost", "tighter", "looser"]] != 0).any(axis=1)]
+    binding = found.clauses[(found.clauses[["cost", "cost_high", "tighter", "looser"]] != 0).any(axis=1)]
 
     def said(value: float) -> str | None:
         return None if math.isnan(value) else with_signs(value)[0] if found.rewards else exact(value)

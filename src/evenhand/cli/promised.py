@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evenhand.audit.findings import Audit
 from evenhand.audit.period import moment
@@ -13,15 +13,37 @@ from evenhand.cli.output import PROMISED
 from evenhand.display.digits import number
 from evenhand.promises.clause import AT_MOST
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 Row = dict[Any, Any]
+Means = Callable[[Mapping[Any, Any]], float]
+"""What returns the mean reward of what a row of promises is about, NaN where none is known."""
+
+
+def means_of(earned: pd.DataFrame) -> Means:
+    """Return the mean rewards of rows by `earned`, with the columns `arm`, `round`, `reward` and `segment`, None where
+    there are none: those of the arm in the rounds, and inside the segment, of the row."""
+    by_arm = dict(iter(earned.groupby("arm", sort=False)))
+
+    def mean(row: Mapping[Any, Any]) -> float:
+        mine = None if isinstance(row["arm"], tuple) else by_arm.get(row["arm"])
+        if mine is None:
+            return math.nan
+        here = mine["round"].between(row["since"], row["until"] or math.inf)
+        if row["segment"] is not None:
+            here &= mine["segment"] == row["segment"]
+        return float(mine.loc[here, "reward"].mean())
+
+    return mean
 
 
 def promised_rows(
-    finding: Audit, unit: str, segments: bool, worth: tuple[str, Mapping[Any, float]] | None = None
+    finding: Audit, unit: str, segments: bool, worth: tuple[str, Means] | None = None, means: Means | None = None
 ) -> list[Row]:
     """Return a row for each promise: to whom, how much, in which rounds, what they had of these, how far they are
-    behind at the end, also in the mean reward of an arm (what it is called, and by arm), and were at most, and when it
-    was broken."""
+    behind at the end, also in the mean reward of an arm (what it is called, and which it is), and were at most, when it
+    was broken, and the mean reward."""
     found = []
     worth = None if finding.promise.weight else worth  # what a play earns says nothing of a weight
     owed = finding.owed.sort_values(["rounds_in_violation", "worst_shortfall"], ascending=False, kind="stable")
@@ -32,19 +54,19 @@ def promised_rows(
         row |= {"promised": _limit(one), "share": one["share"], finding.unit: _had(finding, one)}
         row["behind"] = one["behind"] if floor else None
         if worth is not None and not isinstance(one["arm"], tuple):
-            mean = worth[1].get(one["arm"], math.nan)
-            row[f"behind, in {worth[0]}"] = max(0.0, row["behind"]) * mean if floor else None
+            row[f"behind, in {worth[0]}"] = max(0.0, row["behind"]) * worth[1](one) if floor else None
         row["most behind"] = one["worst_shortfall"] if floor else one["broken_by"] if within else None
         row["most above"] = one["worst_excess"]
         row["broken"] = finding.when_one(one, unit)
-        found.append(row)
+        found.append(row | ({"mean reward": means(one)} if means else {}))
     return found
 
 
-def free_rows(finding: Audit) -> list[Row]:
-    """Return a row for each arm of the rounds in which nothing was promised to it alone."""
+def free_rows(finding: Audit, means: Means | None = None) -> list[Row]:
+    """Return a row for each arm of the rounds in which nothing was promised to it alone, also with its mean reward."""
     return [
         {"arm": _name(one["arm"]), **_span(finding, one), "share": one["share"], finding.unit: _had(finding, one)}
+        | ({"mean reward": means(one)} if means else {})
         for one in _free(finding)
     ]
 

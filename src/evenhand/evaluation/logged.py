@@ -291,7 +291,7 @@ def _check_order(frame: pd.DataFrame, order: str | Sequence[str]) -> tuple[str, 
             expected(where, "a value not below that of the row before", frame[name].iloc[late[0] + 1], hint)
         )
     same = np.bincount(ordered.place)
-    return ordered.note(int(same[same > 1].sum()), len(frame), "rows")
+    return ordered.note(int(same[same > 1].sum()), len(frame), "rows", "another")
 
 
 def _check_drawn(chances: Floats, name: str) -> None:

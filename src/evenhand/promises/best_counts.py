@@ -64,7 +64,8 @@ def best_counts(
 
     Parameters
     ----------
-    worth : the mean reward of each arm (n_arms,), or anything that falls with its loss.
+    worth : the mean reward of each arm (n_arms,), or anything that falls with its loss; or that in each of the rounds
+        (n_rounds, n_arms).
     limits : what each clause asks for, as `limit_of` returns it (n_rounds, n_clauses).
     rounds : t, numbers of the kind of the limits (n_rounds,).
 
@@ -89,12 +90,14 @@ def best_counts(
         else:
             owed.append((places, limit))
     kept = (counts <= most).all(axis=1)
-    best_first = np.argsort(-worth, kind="stable").tolist()
+    best_first = np.argsort(-worth, axis=-1, kind="stable").T
+    every = slice(None) if worth.ndim == 1 else np.arange(len(rounds))
     for members, limit in [*sorted(owed, key=lambda one: len(one[0])), (range(len(arms)), plays * rounds)]:
         left = limit - counts[:, list(members)].sum(axis=1)
-        for i in [arm for arm in best_first if arm in members]:
-            more = np.minimum(np.maximum(left, 0), most[:, i] - counts[:, i])
-            counts[:, i] += more
+        inside = np.isin(np.arange(len(arms)), list(members))
+        for i in best_first[inside[best_first]] if worth.ndim == 1 else best_first:
+            more = np.minimum(np.maximum(left, 0), most[every, i] - counts[every, i]) * inside[i]
+            counts[every, i] += more
             left = left - more
         kept &= left <= 0
     kept &= left == 0

@@ -130,6 +130,14 @@ def note_outages(
     return (f"By all rounds {listed(said)}.",) if said else ()
 
 
+def note_ends(counts: Counts, arms: Sequence[Label], last: int) -> tuple[str, ...]:
+    """Return a sentence about arms that were away from the first round on or to the last, () where there are none."""
+    gone = zip(arms, counts.gone.tolist(), strict=True)
+    there = [arm for arm, (rounds, began, ended) in gone if rounds and (began == 1 or ended == last)]
+    may = f"so it may be of {listed(there)}, away from the first round on or to the last"
+    return (f"A log does not tell an outage from an arm that has not joined or has left: {may}.",) if there else ()
+
+
 class Excused(NamedTuple):
     """Rounds in which every arm on offer was at its cap, whose plays no cap counts.
 

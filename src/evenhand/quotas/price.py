@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenhand.arguments import as_floats
 from evenhand.data.tables import column, numbers, places_in
@@ -27,10 +28,17 @@ from evenhand.rng import generator
 if TYPE_CHECKING:
     import pandas as pd
 
-ERRORS = 1.96
-"""Standard errors on each side of an interval that holds with probability 95 %."""
+ABOVE = 1.96
+"""Standard errors above an estimate, where a true value is once in 40 times."""
+BELOW = 2.24
+"""Standard errors below it, where it is once in 80 times; up to four times as often where eight arms earn the same,
+as both halves may find one of them by luck."""
 POINTS = 100
 """Percentage points in all rounds: a clause is made tighter or looser by one of them."""
+STEPS = 10
+"""How often the width of an interval is looked for again, from a thousandth of the largest on."""
+TINY = 1e-12
+"""Less than this is nothing."""
 NUMBERS = ("cost", "tighter", "looser")
 SUPPOSED = "This assumes that an arm earns the same in every round and for everybody, and that it is always on offer."
 IN_THE_MEAN = "means of arms do not say what a policy earns that sees them"
@@ -41,8 +49,14 @@ KNOWN = (
 )
 FROM_LOG = (
     "The best arms are found in one half of the rewards and their lead measured in the other, so that luck is not "
-    "counted as cost. Where a learner chose the arms, those that it tried rarely look worse than they are."
+    "counted as cost. Where the rewards do not show which arms are best, the cost is rather above the estimate; the "
+    "interval is for the cost, whichever they are. Where a learner chose the arms, those that it tried rarely look "
+    "worse than they are."
 )
+
+Side = tuple[NDArray[Any], Floats]
+"""Limits (n_rows, n_clauses), and the shares that were found under them in each part of the rewards (n_parts, n_rows,
+n_arms)."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,8 +65,9 @@ class Price(HasCard):
 
     Attributes
     ----------
-    cost, low, high : what it costs, and a 95 % interval; where the means were given, both ends are the cost, and NaN
-        where both halves of a log agree that it costs nothing, which is no proof.
+    cost, low, high : what it costs, and a 95 % interval, whichever arms are best; where the means were given, both ends
+        are the cost, and NaN where all rewards of a log are the same. From a log that does not show which arms are
+        best, the estimate is rather too low.
     free, kept : what the best earns without the promise, and with it.
     shares : the share of the rounds that each arm has in the best that keeps the promise.
     clauses : a row for each clause: `promise`, `arm` (a tuple for a set), `limit`, and in reward a round `cost`, what
@@ -208,7 +223,13 @@ def price_in(promise: Promise, codes: Ints, rewards: Floats) -> Price:
 def _priced(
     promise: Promise, means: Floats, errors: Floats, whole: Floats, rewards: int, notes: tuple[str, ...] = ()
 ) -> Price:
-    """Return the price whose differences between best shares are found by each row of means and valued by the next.
+    """Return the price whose best shares are found by each row of means and valued by the next.
+
+    Let x be the best of all shares X that keep some clauses and y of Y, those that keep others too, so that x - y earns
+    the price; let u and v be those found. For every t for which v + t (x - u) is in Y whatever x is, it earns no more
+    than y. So the price is at most what (u - v) + (1 - t) (x - u) earns, and an upper end is the highest of the upper
+    ends of this for all x: as the best one is among them, it misses as rarely as one does. A lower end is alike, with
+    t for which u + t (y - v) is in X whatever y is.
 
     Parameters
     ----------
@@ -218,26 +239,97 @@ def _priced(
     """
     import pandas as pd
 
-    found = np.array([_differences(promise, part) for part in np.roll(means, 1, axis=0)]) / len(means)
-    values = np.einsum("pna,pa->n", found, means)
-    room = ERRORS * np.sqrt(np.einsum("pna,pa->n", found**2, errors))
-    if rewards and promise.clauses:  # a clause that is idle in both halves may bind all the same
-        room[1:][(found[:, 1:] == 0).all(axis=(0, 2))] = np.nan
-    free, cost = values[:2]
+    if clash := overlap([clause.arms for clause in promise.clauses if clause.kind not in AT_MOST]):
+        what = "sets of which one contains the other, or that share no arm"
+        raise SharesError(expected("promise", what, Wording(f"{clash[0]} and {clash[1]}")))
+    limits, rounds = _limits(promise), _rounds(promise)
+    counts = np.array([_best(promise, limits, part) for part in np.roll(means, 1, axis=0)])
+    if counts[0, 0, 0] != counts[0, 0, 0]:
+        raise ArgumentError(
+            expected("promise", "clauses that some shares of the arms keep together", Wording(str(promise)))
+        )
+    each = range(2, len(limits), 3)
+    more = [1, *(row for i in each for row in (i, 0, i + 2))]
+    less = [0, *(row for i in each for row in (0, i + 1, 0))]
+    shares = (counts / rounds).astype(np.float64)
+    values = _mean(((counts[:, more] - counts[:, less]) / rounds).astype(np.float64), means)
+    low = high = np.full_like(values, np.nan) if rewards else values
+    if errors.any():
+        x, y = (limits[more], shares[:, more]), (limits[less], shares[:, less])
+        high, low = _highest(promise, x, y, means, errors, ABOVE), -_highest(promise, y, x, means, errors, BELOW)
+    cost, free = float(values[0]), float(_mean(shares[:, 1:2], means)[0])
     rows = []
     for i, clause in enumerate(promise.clauses):
         row: dict[str, Any] = {"promise": clause.kind, "arm": clause.arms[0] if len(clause.arms) == 1 else clause.arms}
         row["limit"] = clause.rate_as_text
-        for j, name in enumerate(NUMBERS, 2 + 3 * i):
-            row |= {name: values[j], f"{name}_low": values[j] - room[j], f"{name}_high": values[j] + room[j]}
+        for j, name in enumerate(NUMBERS, 1 + 3 * i):
+            row |= {name: values[j], f"{name}_low": low[j], f"{name}_high": high[j]}
         rows.append(row)
-    best = _best(promise, whole)[0] / _rounds(promise)
-    shares = dict(zip(promise.arms, best.astype(np.float64).tolist(), strict=True))
+    best = _best(promise, limits[:1], whole)[0] / rounds
+    named = dict(zip(promise.arms, best.astype(np.float64).tolist(), strict=True))
     columns = ["promise", "arm", "limit", *(name + end for name in NUMBERS for end in ("", "_low", "_high"))]
     table = pd.DataFrame(rows, columns=columns)
-    bounds = float(cost - room[1]), float(cost + room[1])
     notes = (*notes, SUPPOSED, KNOWN)
-    return Price(float(cost), *bounds, float(free), float(free - cost), shares, table, rewards, notes)
+    return Price(cost, float(low[0]), float(high[0]), free, free - cost, named, table, rewards, notes)
+
+
+def _mean(shares: Floats, means: Floats) -> Floats:
+    """Return what shares (n_parts, n_rows, n_arms) earn, each part by its own means, in the mean of the parts."""
+    earned: Floats = np.einsum("pna,pa->n", shares, means) / len(means)
+    return earned
+
+
+def _highest(promise: Promise, first: Side, second: Side, means: Floats, errors: Floats, width: float) -> Floats:
+    """Return the highest upper end (n_rows,) of what (u - v) + (1 - t) (x - u) earns for all x that keep the limits of
+    the first side, whose found shares are u, where v + t (x - u) keeps those of the second.
+
+    An upper end is so many standard errors e above a mean, and e <= (e^2 / s + s) / 2 for every s, with equality for
+    s = e. Between the least and the most that x can have of an arm, its part of e^2 is no more than a line. So x is
+    found by linear programmes, and s between its bounds, exactly where the best have the least or the most of each arm,
+    and nearly where many clauses meet.
+    """
+    (limits, u), (others, v) = first, second
+    rounds = _rounds(promise)
+    least, most = _ranges(promise, limits, rounds)
+    least, most = (
+        np.maximum(least, promise.plays - most.sum(axis=1, keepdims=True) + most),
+        np.minimum(most, promise.plays - least.sum(axis=1, keepdims=True) + least),
+    )
+    floors, caps = _ranges(promise, others, rounds)
+    room = [(v - floors, u - least), (caps - v, most - u)]
+    for i, clause in enumerate(promise.clauses):
+        if len(clause.arms) > 1:
+            inside = [promise.arms.index(arm) for arm in clause.arms]
+            asked, owed = ((each[:, i] / rounds).astype(np.float64) for each in (others, limits))
+            had, found, fewest = (each[..., inside].sum(axis=-1) for each in (v, u, least))
+            room.append(((had - asked)[..., None], (found - np.maximum(owed, fewest))[..., None]))
+    kept = [np.divide(left, step, out=np.ones_like(left), where=step > TINY).min(axis=(0, 2)) for left, step in room]
+    part = 1 - np.clip(np.min(kept, axis=0), 0, 1)[:, None]
+    start, variances = u - v - part * u, errors / len(means) ** 2
+    slopes = part * np.einsum("pa,pna->na", variances, part * (least + most) + 2 * start)
+    ends = np.maximum((start + part * least) ** 2, (start + part * most) ** 2)
+    upper = np.maximum(np.sqrt(np.einsum("pa,pna->n", variances, ends)), TINY)
+    lower, highest = upper / STEPS**3, np.full(len(limits), -np.inf)
+    for _ in range(STEPS):
+        tried = np.sqrt(lower * upper)
+        worth = part * means.mean(axis=0) + width / 2 * slopes / tried[:, None]
+        shares = start + part * (_best(promise, limits, worth) / rounds).astype(np.float64)
+        error = np.sqrt(np.einsum("pa,pna->n", variances, shares**2))
+        highest = np.maximum(highest, _mean(shares, means) + width * error)
+        lower, upper = np.where(error > tried, tried, lower), np.where(error > tried, upper, tried)
+    return highest
+
+
+def _ranges(promise: Promise, limits: NDArray[Any], rounds: int) -> tuple[Floats, Floats]:
+    """Return the least and the most that each arm may have (n_rows, n_arms) by the clauses about it alone."""
+    least, most = np.zeros((len(limits), len(promise.arms))), np.ones((len(limits), len(promise.arms)))
+    for clause, limit in zip(promise.clauses, (limits / rounds).astype(np.float64).T, strict=True):
+        i = promise.arms.index(clause.arms[0])
+        if clause.kind in AT_MOST:
+            most[:, i] = np.minimum(most[:, i], limit)
+        elif len(clause.arms) == 1:
+            least[:, i] = np.maximum(least[:, i], limit)
+    return least, most
 
 
 def _rounds(promise: Promise) -> int:
@@ -246,35 +338,22 @@ def _rounds(promise: Promise) -> int:
     return POINTS * math.lcm(*rates)
 
 
-def _best(promise: Promise, worth: Floats) -> Any:
-    """Return the best counts, in whole numbers, after so many rounds (1 + 3 n_clauses, n_arms): under the promise, then
-    without each clause, with it tighter by a point, and with it looser by one."""
-    clauses, plays, rounds = promise.clauses, promise.plays, np.array([_rounds(promise)], dtype=object)
+def _limits(promise: Promise) -> NDArray[Any]:
+    """Return what each clause asks for, in whole numbers, after so many rounds (2 + 3 n_clauses, n_clauses): by the
+    promise, by none of its clauses, then without each clause, with it tighter by a point, and looser by one."""
+    clauses, rounds = promise.clauses, np.array([_rounds(promise)], dtype=object)
     point = rounds[0] // POINTS
     asked = np.array([[limit_of(clause, rounds, 0)[0] for clause in clauses]], dtype=object)
-    limits = np.repeat(asked, 1 + 3 * len(clauses), axis=0)
+    limits = np.repeat(asked, 2 + 3 * len(clauses), axis=0)
     for i, clause in enumerate(clauses):
         cap = clause.kind in AT_MOST
-        limits[1 + 3 * i, i] = rounds[0] if cap else 0
-        limits[2 + 3 * i, i] += -point if cap else point
-        limits[3 + 3 * i, i] -= -point if cap else point
-    return best_counts(worth, promise.arms, clauses, limits, np.repeat(rounds, len(limits)), plays)
+        limits[[1, 2 + 3 * i], i] = rounds[0] if cap else 0
+        limits[3 + 3 * i, i] += -point if cap else point
+        limits[4 + 3 * i, i] -= -point if cap else point
+    return limits
 
 
-def _differences(promise: Promise, worth: Floats) -> Floats:
-    """Return what is valued (2 + 3 n_clauses, n_arms): the best shares without the promise; what it takes of them; and
-    for each clause what the shares would gain without it, lose where it is tighter and gain where it is looser."""
-    if clash := overlap([clause.arms for clause in promise.clauses if clause.kind not in AT_MOST]):
-        what = "sets of which one contains the other, or that share no arm"
-        raise SharesError(expected("promise", what, Wording(f"{clash[0]} and {clash[1]}")))
-    rounds = _rounds(promise)
-    exact = np.array([rounds], dtype=object)
-    free = best_counts(worth, promise.arms, (), np.zeros((1, 0), object), exact, promise.plays)[0]
-    best = _best(promise, worth)
-    if best[0, 0] != best[0, 0]:
-        raise ArgumentError(
-            expected("promise", "clauses that some shares of the arms keep together", Wording(str(promise)))
-        )
-    found = np.concatenate([[free, free - best[0]], best[1:] - best[0]])
-    found[3::3] *= -1
-    return np.asarray((found / rounds).astype(np.float64))
+def _best(promise: Promise, limits: NDArray[Any], worth: Floats) -> NDArray[Any]:
+    """Return the best counts after so many rounds under each row of limits (n_rows, n_arms), NaN where none are."""
+    rounds = np.full(len(limits), _rounds(promise), dtype=object)
+    return best_counts(worth, promise.arms, promise.clauses, limits, rounds, promise.plays)

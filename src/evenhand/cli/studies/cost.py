@@ -14,6 +14,7 @@ from evenhand.data.tables import OFFERED
 from evenhand.display.digits import number
 from evenhand.display.html import notes_of
 from evenhand.policy.traits import traits_of
+from evenhand.promises.versions import among
 from evenhand.quotas.quota_policy import BY_RULE, QuotaPolicy
 from evenhand.studies.log.codec import revive
 from evenhand.studies.statistics.statistics import DECIDERS, Statistics
@@ -39,12 +40,16 @@ def cost_in_log(policy: Any, statistics: Statistics, before: Statistics | None =
 
 
 def cost_of_study(policy: Any, statistics: Statistics, frame: pd.DataFrame) -> quotas.Price | str:
-    """Return what the promise of a study costs in the long run or, if the policy sees contexts, a sentence: what its
-    changes have cost by the learner's own scores, where these are expected rewards."""
+    """Return what the promise of a study costs in the long run, among the arms that were not retired, or, if the policy
+    sees contexts, a sentence: what its changes have cost by the learner's own scores, where these are expected
+    rewards."""
     traits, arm = traits_of(policy), "arms" if "arms" in frame else "arm"
     if traits.contextual is False:
+        promised = [one for one in statistics.promise.arms if one not in statistics.retired]
         told = frame.loc[frame["reward"].notna(), [arm, "reward"]].explode([arm, "reward"]).astype({"reward": float})
-        return known_price(statistics.promise, pd.DataFrame({"arm": told[arm].to_numpy(), "reward": told["reward"]}))
+        told = told[told[arm].isin(promised)]
+        named = pd.DataFrame({"arm": told[arm].to_numpy(), "reward": told["reward"]})
+        return known_price(among(statistics.promise, promised), named)
     lost = []
     if traits.scored is not None and math.isfinite(traits.scored[0]):
         offers = frame.get(OFFERED, pd.Series([statistics.labels] * len(frame)))

@@ -16,7 +16,7 @@ from evenhand.audit.period import between
 from evenhand.cli import log_report as parts_of
 from evenhand.cli.output import drawing, promise_verdict
 from evenhand.cli.price import BY_CONTEXTS
-from evenhand.cli.promised import changes, who
+from evenhand.cli.promised import changes, means_of, who
 from evenhand.cli.refusals import in_shell
 from evenhand.cli.studies.cost import COSTLESS, cost_in_log, cost_of_study, notes_beside
 from evenhand.cli.studies.pictures import pictures
@@ -40,6 +40,7 @@ def study_report(place: str, name: str | None, call: Sequence[str], since: str, 
     """Return the report on a study, or on its decisions from one time on and before another, in the words of `call`."""
     with Study.open(place, name) as running:
         found, seen, frame = running.verify(), running.statistics(), running.frame()
+        frame["round"] = np.arange(1, len(frame) + 1)
         inside, only = between(moments_of(frame["at"], "at"), since, until, "decisions")
         first, last, before = 1, len(frame), Statistics(None)
         arms, policy = summarize(running, seen)["arms"], described(running, seen)[0]
@@ -60,8 +61,8 @@ def study_report(place: str, name: str | None, call: Sequence[str], since: str, 
     if promise is not None:
         finding = _as_audit(seen, before, frame["at"].dt.floor("s"))
         told = {"who": who(finding), "changes": changes(finding, _events(seen, first))}
-        earned = rows.loc[rows["reward"].notna(), [arm, "reward"]].explode([arm, "reward"]).astype({"reward": float})
-        means = earned.groupby(arm)["reward"].mean().to_dict()
+        told_of = rows.loc[rows["reward"].notna(), [arm, "reward", "round"]].rename(columns={arm: "arm"})
+        means = means_of(told_of.explode(["arm", "reward"]).astype({"reward": float}))
         deciders, price = cost_in_log(policy, seen, before), cost_of_study(policy, seen, rows)
         cost = [] if COSTLESS in deciders and isinstance(price, str) else parts_of.cost_of(price)
         costs = COSTLESS in deciders or price != BY_CONTEXTS

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections import deque
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
@@ -332,9 +333,11 @@ class PromiseCheck:
         away, behind, standing = self._away(), self.behind, self._books.standing
         missed = [away[arm].rounds if arm in away else 0 for arm in self._labels]
         if self._late is not None:
-            missed = ((standing.total - standing.weight[0]) / self._scale).tolist()
-        owed = () if behind is None else zip(self.promise.floats(), missed, behind, strict=False)
-        return [float(share * more + now) for share, more, now in owed]
+            missed = (standing.total - standing.weight[0]).tolist()
+        owed = () if behind is None else zip(self.promise.shares, missed, behind * self._scale, strict=False)
+        # What an arm is behind is a whole number of parts of its share: a sum of floats would not be 0 where it is.
+        parts = ((share, more, round(float(now) * share.denominator)) for share, more, now in owed)
+        return [float((share * more + Fraction(now, share.denominator)) / self._scale) for share, more, now in parts]
 
     @property
     def outages(self) -> dict[Label, Outage]:
