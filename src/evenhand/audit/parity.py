@@ -9,8 +9,7 @@ too few rows then have no interval. The test for any number of looks takes one m
 on any other scale there is one look.
 
 Source: A. Agresti, B. Caffo, "Simple and effective confidence intervals for proportions and differences of proportions
-result from adding two successes and two failures", The American Statistician 54 (2000). W. G. Cochran, "Sampling
-techniques", 3rd ed. (1977), 2.15.
+result from adding two successes and two failures", The American Statistician 54 (2000).
 """
 
 from __future__ import annotations
@@ -31,16 +30,17 @@ from evenhand.audit.units import (
     intervals_by_unit,
     means_by_unit,
     mixed_units,
+    notes_on_skew,
     read_differently,
     units_as_rows,
     units_in,
 )
 from evenhand.data.encoding import fitted
-from evenhand.data.groupings import NAMED, Grouping, groups_in, least_rows, used_once, written_alike
+from evenhand.data.groupings import Grouping, groups_in, least_rows, used_once, written_alike
 from evenhand.data.tables import column, column_names, in_column_order, numbers, places_in
 from evenhand.display.digits import as_written, between, way_of, with_signs
 from evenhand.display.html import Card, HasCard, Table
-from evenhand.errors import TableError, expected, first_few
+from evenhand.errors import TableError, expected
 from evenhand.frames import as_pandas
 from evenhand.kernels.arrays import Bools, Floats, Ints
 from evenhand.protocol import Label
@@ -54,8 +54,6 @@ FEW, TOO_FEW = 0.5, 0.1
 WIDE = 2 / 3
 """From which width on the interval of a difference says too little: a third either way remains, where a mean in [0, 1]
 differs from a known one by something in a range of width 1."""
-COCHRAN = 25
-"""How many rows a mean needs for each squared unit of skewness."""
 CONSTANT = 1e-12
 """Which part of the mean square of all values is rounding in the variance of those of a side."""
 
@@ -234,12 +232,14 @@ def parity(
     if given is not None or not ranged:
         check_varied("value", values)
     means = (codes, values) if of is None else means_by_unit(codes, values, of)
+    what = "rows" if unit is None else "units"
     few = Grouping.of_rows(names, np.bincount(means[0]), 1 - level)
     once = _once(codes, values, of, 1 - level, 1.0 if ranged else math.inf, few.judged)
     if given is not None or not ranged:
-        what = "rows" if unit is None else "units"
-        notes = few.note("groups", f"have too few {what} to be compared closely", what) + _skewed(few, *means, what)
-        one_look = _one_look(names, once, value, level, tolerance, unit, few.enough, notes + written_alike(names))
+        notes = few.note("groups", f"have too few {what} to be compared closely", what)
+        notes += notes_on_skew(few, *means, what) + written_alike(names)
+        asked = {"value": value, "level": level, "tolerance": tolerance, "unit": unit}
+        one_look = _one_look(names, once, few.enough, notes, **asked)
         return one_look if given is None else _given(one_look, frame, columns, given, read)
     mixed, by_unit = 0, once["difference"]
     if of is not None:
@@ -262,7 +262,6 @@ def parity(
     in_runs = (thin < FEW) & (np.minimum(sizes, len(values) - sizes) >= least_rows(len(gaps), 1 - level))
     known = Grouping(names, sizes, (table["high"] - table["low"]).to_numpy() < WIDE)
     few = known._replace(judged=known.judged | in_runs)
-    what = "rows" if unit is None else "units"
     notes = few.note(f"groups of {', '.join(map(repr, columns))}", f"have too few {what} to be compared closely", what)
     if notes and len(gaps) > 1:
         notes += (f"All {len(gaps)} intervals hold together; without the rows of small groups others are narrower.",)
@@ -298,16 +297,7 @@ def _read(frame: pd.DataFrame, columns: list[str], value: str, unit: str | None)
     return _Rows(names, places_in(labels, names), values, None if unit is None else units_in(frame, unit, taken))
 
 
-def _one_look(
-    names: list[Label],
-    once: dict[str, Any],
-    value: str,
-    level: float,
-    tolerance: float,
-    unit: str | None,
-    enough: bool,
-    notes: tuple[str, ...],
-) -> Parity:
+def _one_look(names: list[Label], once: dict[str, Any], enough: bool, notes: tuple[str, ...], **asked: Any) -> Parity:
     """Return what one look shows: of two groups that with fewer rows, else the one that differs most clearly."""
     import pandas as pd
 
@@ -315,28 +305,9 @@ def _one_look(
     clearest = np.maximum(table["once_low"], -table["once_high"]).argmax()
     at = int(table["rows"].argmin() if len(names) == 2 else clearest)
     gap, near, far = (float(table[name][at]) for name in ("difference", "once_low", "once_high"))
-    rejected, enough = near > tolerance or far < -tolerance, enough and math.isfinite(far - near)
-    low, high = -math.inf, math.inf
-    return Parity(
-        rejected, 0, low, high, names[at], 0, gap, near, far, table, level, tolerance, unit, enough, notes, value
-    )
-
-
-def _skewed(few: Grouping, codes: Ints, values: Floats, what: str) -> tuple[str, ...]:
-    """Name the groups that can be judged, but have fewer rows, or units, or leave fewer to the others, than a mean of
-    values so skewed needs for an interval that holds about as often as it says (Cochran's rule)."""
-    values = values - (np.bincount(codes, values) / np.bincount(codes))[codes]
-    scale = float(np.sqrt(np.mean(values**2)))
-    skewness = float(np.mean((values / scale) ** 3)) if scale else 0.0
-    needed = COCHRAN * skewness**2
-    lacking = few.judged & (np.minimum(few.sizes, len(codes) - few.sizes) < needed)
-    named = [repr(name) for name, short in zip(few.names, lacking, strict=True) if short]
-    if not named:
-        return ()
-    return (
-        f"The values are skewed ({skewness:.2g}): where a group, or all others, have fewer than {needed:,.0f} {what}, "
-        f"intervals miss more often than they say; here {first_few(named, NAMED)}.",
-    )
+    rejected, low, high = max(near, -far) > asked["tolerance"], -math.inf, math.inf
+    asked |= {"enough": enough and math.isfinite(far - near), "notes": notes}
+    return Parity(rejected, 0, low, high, names[at], 0, gap, near, far, table, **asked)
 
 
 def _given(found: Parity, frame: pd.DataFrame, columns: list[str], given: Sequence[str], read: _Rows) -> Parity:

@@ -94,7 +94,7 @@ class Rates(HasCard):
         said, what = [], "a rate" if self.median is None else f"a share above the median ({number(self.median)})"
         for name, rows in self.groups.groupby("column", sort=False):
             reference = rows["where"] == "reference"
-            best, others = rows[reference].iloc[0], rows[~reference]
+            (best, *_), others = rows[reference].to_dict("records"), rows[~reference]
             below = others["once_high"] < self.threshold
             row, *more = (others[below] if below.any() else others).sort_values("ratio").to_dict("records")
             is_ = f"may be below {self.threshold:g} or not" if row["where"] == NEITHER else f"is {row['where']}"

@@ -17,7 +17,8 @@ in samples of any size. Welch's does not: two rows that are alike by accident pa
 
 Source: R. M. Bell, D. F. McCaffrey, "Bias reduction in standard errors for linear regression with multi-stage samples",
 Survey Methodology 28 (2002). S. K. Banerjee, "Approximate confidence interval for linear functions of means of k
-populations when the population variances are not equal", Sankhya 22 (1960).
+populations when the population variances are not equal", Sankhya 22 (1960). W. G. Cochran,
+"Sampling techniques", 3rd ed. (1977), 2.15.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from evenhand.data.groupings import used_once
+from evenhand.data.groupings import NAMED, Grouping, used_once
 from evenhand.data.tables import check_column, column
-from evenhand.errors import TableError, expected
+from evenhand.errors import TableError, expected, first_few
 from evenhand.kernels.arrays import Floats, Ints
 from evenhand.rng import generator
 
@@ -41,6 +42,8 @@ Bars = tuple[str, str, float, list[tuple[str, str, float, float, float]]]
 """A title, what is measured, where a line is drawn, and of each bar its name, what is written beside it, its value and
 the ends of its interval."""
 
+COCHRAN = 25
+"""How many rows a mean needs for each squared unit of skewness."""
 TINY = 1e-12
 """A unit with all rows but so many is all that a mean is of."""
 
@@ -146,6 +149,23 @@ def means_by_unit(codes: Ints, values: Floats, of: Ints) -> tuple[Ints, Floats]:
     units = int(of.max()) + 1
     found, places = np.unique(codes * units + of, return_inverse=True)
     return found // units, np.bincount(places, values) / np.bincount(places)
+
+
+def notes_on_skew(few: Grouping, codes: Ints, values: Floats, what: str) -> tuple[str, ...]:
+    """Name the groups that can be judged, but have fewer rows, or units, or leave fewer to the others, than a mean of
+    values so skewed needs for an interval that holds about as often as it says (Cochran's rule)."""
+    values = values - (np.bincount(codes, values) / np.bincount(codes))[codes]
+    scale = float(np.sqrt(np.mean(values**2)))
+    skewness = float(np.mean((values / scale) ** 3)) if scale else 0.0
+    needed = COCHRAN * skewness**2
+    lacking = few.judged & (np.minimum(few.sizes, len(codes) - few.sizes) < needed)
+    named = [repr(name) for name, short in zip(few.names, lacking, strict=True) if short]
+    if not named:
+        return ()
+    return (
+        f"The values are skewed ({skewness:.2g}): where a group, or all others, have fewer than {needed:,.0f} {what}, "
+        f"intervals miss more often than they say; here {first_few(named, NAMED)}.",
+    )
 
 
 def differences_by_unit(codes: Ints, values: Floats, of: Ints) -> Floats:
