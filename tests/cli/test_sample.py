@@ -60,9 +60,9 @@ def test_rows_with_empty_cells_are_left_out_or_filled_as_asked(how, rows, said):
     assert len(chosen) == rows
     assert f"{1000 - rows} of the budget of 1000 is left, as every pool is used up" in result.output
     full = HOLES.dropna(subset=["g", "y"] if how == "fill" else None)
-    assert sorted(chosen["row"]) == full.index.tolist()
+    assert sorted(chosen["row"]) == (full.index + 1).tolist()
     assert set(chosen["job"]) == ({"a", "b", "empty"} if how == "fill" else {"a", "b"})
-    assert (chosen.set_index("row")["x"].reindex(range(9)).dropna() == full["x"].median()).all()
+    assert (chosen.set_index("row")["x"].reindex(range(1, 10)).dropna() == full["x"].median()).all()
 
 
 def test_empty_cells_are_refused_with_the_way_out():
