@@ -109,7 +109,7 @@ def test_the_least_distance_is_that_of_a_metric_by_the_triangle_inequality_and_n
             learner.verdict(z, np.zeros(3), true * 1.001, True)
             learner.verdict(z, np.zeros(3), true * 0.999, False)
         away = np.asfortranarray(draws.uniform(-1, 1, size=(50, 3)))
-        low, _, high = learner.intervals(away).T
+        low, _, high = learner._intervals(away).T
         true = np.abs(away @ A[0])
         assert (low <= true + 1e-9).all()
         assert (high >= true - 1e-9).all()

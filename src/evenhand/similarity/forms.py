@@ -69,7 +69,7 @@ def agreeing(verdicts: Sequence[Verdict], structure: Structure) -> MomentDistanc
 def hull(metrics: Sequence[DistanceLearner], differences: Floats) -> tuple[Floats, Floats]:
     """Return the least and the largest distances (n,) that any of the metrics leaves possible of pairs that differ by
     so much (n, d)."""
-    ends = np.array([metric.intervals(differences) for metric in metrics])
+    ends = np.array([metric._intervals(differences) for metric in metrics])
     return ends[..., 0].min(axis=0), ends[..., 2].max(axis=0)
 
 

@@ -118,7 +118,7 @@ class DistanceLearner(Parameters):
         return self._interval(*(self._cone(pair).ends(first, second) if self.programs else self._ends(x, y, pair)))
 
     @locked
-    def intervals(self, differences: Floats) -> Floats:
+    def _intervals(self, differences: Floats) -> Floats:
         """Return the `bounds` (n, 3) of pairs that differ by so much (n, d), which is faster than pair by pair."""
         if self.dimension is None:
             self.begin(differences.shape[1])
