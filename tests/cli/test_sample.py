@@ -60,9 +60,9 @@ def test_rows_with_empty_cells_are_left_out_or_filled_as_asked(how, rows, said):
     assert len(chosen) == rows
     assert f"{1000 - rows} of the budget of 1000 is left, as every pool is used up" in result.output
     full = HOLES.dropna(subset=["g", "y"] if how == "fill" else None)
-    assert sorted(chosen["row"]) == full.index.tolist()
+    assert sorted(chosen["row"]) == (full.index + 1).tolist()
     assert set(chosen["job"]) == ({"a", "b", "empty"} if how == "fill" else {"a", "b"})
-    assert (chosen.set_index("row")["x"].reindex(range(9)).dropna() == full["x"].median()).all()
+    assert (chosen.set_index("row")["x"].reindex(range(1, 10)).dropna() == full["x"].median()).all()
 
 
 def test_empty_cells_are_refused_with_the_way_out():
@@ -441,11 +441,14 @@ def test_the_positive_label_is_named_and_a_model_that_gives_it_to_everybody(tmp_
     said = answer("certify", table, *usual)
     assert "'yes' counts as positive." in said
     assert "The model answers 'yes' for everybody: it may not be worth having." in said
-    assert "Risks on 12 rows that are supposed to be new to the model" in said
+    kind = "positive" if loss == "false_negative" else "negative"
+    assert f"Risks on 12 {kind} rows that are supposed to be new" in said
     body = json.loads(call("certify", table, *usual, "--json").stdout)
     assert body["groups"][0]["wrong"] == wrong
     pd.DataFrame({"g": "a", "y": ["no", "yes"] * 12, "p": ["yes", "no"] * 12}).to_csv(table, index=False)
     assert "for everybody" not in answer("certify", table, *usual)
+    pd.DataFrame({"g": "a", "y": ["no", "yes"] * 12, "p": ["maybe", "no"] * 12}).to_csv(table, index=False)
+    refused(TableError, "columns 'y' and 'p': expected two labels for false_", "certify", table, *usual)
 
 
 def test_a_draw_for_one_kind_of_error_names_the_positive_label():

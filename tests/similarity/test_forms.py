@@ -120,7 +120,8 @@ def test_where_answers_may_be_wrong_the_form_is_known_once_they_tell():
     both = queue._forms.possible(queue.policy.metric)
     assert {one.structure for one in both} == {"symmetric", "absolute"}
     ends = [one.bounds(queue._rows[3], queue._rows[9]) for one in both]
-    assert forms.hull(both, queue._rows[3], queue._rows[9])[0] == min(low for low, _, _ in ends)
+    apart = (queue._rows[3] - queue._rows[9])[None]
+    assert forms.hull(both, apart)[0] == min(low for low, _, _ in ends)
     queue, _ = asked("sum", 2, most=100, errors=0.1)
     assert queue.policy.metric.structure == "absolute"
     assert "of 100 answers contradict a root of weighted squares of differences, 0 a weighted sum" in queue.form

@@ -96,6 +96,25 @@ def test_moments_and_projected_volume_need_far_fewer_verdicts_than_the_ellipsoid
     assert given["ellipsoid"] < 40 * 36
 
 
+def test_the_least_distance_is_that_of_a_metric_by_the_triangle_inequality_and_never_above_the_true_one():
+    learner = MomentDistance()
+    learner.verdict([0, 0], [1, 0], 0.01, True)
+    learner.verdict([0, 0], [1, 1], 0.8, False)
+    assert 0.78 < learner.bounds([0, 0], [0, 1])[0] <= 0.79
+    for seed, structure in enumerate(["symmetric", "full", [[0, 1], [2]]]):
+        draws, learner = np.random.default_rng(seed), MomentDistance(structure=structure, precision=1e-4)
+        A = np.array([[0.4, 0.2, 0.0]])  # of rank one: at the edge of the cone
+        for z in draws.uniform(-1, 1, size=(30, 3)):
+            true = float(abs(A @ z)[0])
+            learner.verdict(z, np.zeros(3), true * 1.001, True)
+            learner.verdict(z, np.zeros(3), true * 0.999, False)
+        away = np.asfortranarray(draws.uniform(-1, 1, size=(50, 3)))
+        low, _, high = learner._intervals(away).T
+        true = np.abs(away @ A[0])
+        assert (low <= true + 1e-9).all()
+        assert (high >= true - 1e-9).all()
+
+
 def test_one_dimension_is_bisection():
     learner = EllipsoidDistance(radius=1.0, precision=1e-9)
     widths = []

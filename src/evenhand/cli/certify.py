@@ -18,7 +18,7 @@ from evenhand.cli.options import EMPTY, FORM, JSON, Options
 from evenhand.cli.output import as_json, print_text, records
 from evenhand.cli.refusals import in_shell
 from evenhand.cli.sample import COLLECTION, labelled_rows
-from evenhand.cli.worst_off import answer_notes, worth_notes
+from evenhand.cli.worst_off import MEASURES, answer_notes, worth_notes
 from evenhand.data.tables import column
 from evenhand.display.html import notes_of
 from evenhand.errors import ArgumentError, TableError, Wording, expected, expected_one_of, first_few
@@ -33,6 +33,8 @@ ONCE = "Rows may be looked at once: none of them counts in another certificate, 
 SIDES = "Limits are one-sided: all upper ones hold at once with {:g} confidence, and so do all lower ones."
 QUEUE = "write its predictions for rows with labels: evenhand label TABLE ... --predict FILE --out predicted.csv"
 PREDICTED = "the columns of groups, labels and predictions, such as race,released,predicted"
+COUNTED = {"false_negative": "positive rows", "false_positive": "negative rows"}
+"""The rows that are counted where they are not all."""
 SHOWN = 12
 """How many rows a refusal names."""
 
@@ -85,11 +87,14 @@ def certify(
         frame = without_empty_cells(read_table(folder, text=names), names, [], empty)
         told, said = (_labels(column(frame, name).tolist()) for name in names[1:])
         said = list(map(Labels(dict.fromkeys(told)).label, said))
+        if loss in MEASURES and len(labels := sorted({*told, *said}, key=str)) != 2:
+            where = f"columns {names[1]!r} and {names[2]!r}"
+            raise TableError(expected(where, f"two labels for {loss}", labels))
         notes = [*_never_labels(names[2], said, told), ONCE, SIDES.format(1 - delta), _looked_up(len(told), 0)]
         group, loss = column(frame, names[0]), loss or "zero_one"
         found = certify_once(told, said, groups=group, threshold=threshold, delta=delta, loss=loss)
         notes = [*worth_notes(found, "--loss"), *answer_notes(loss, {*told, *said}, said), *notes]
-        _say(found, threshold, delta, notes, "", "are supposed to be new to the model", json=json)
+        _say(found, threshold, delta, loss, notes, "", "are supposed to be new to the model", json=json)
         return
     sampler, model, pool = _collected(folder)
     loss = "zero_one" if sampler.loss == "log" else str(sampler.loss)
@@ -125,7 +130,7 @@ def certify(
     notes += [ONCE, SIDES.format(1 - delta)] * once + [_looked_up(looked, sampler.labels)]
     said = model.predict(rows.X[unseen]).tolist()
     notes = [*worth_notes(found), *answer_notes(loss, model.classes_.tolist(), said), *notes]
-    _say(found, threshold, delta, notes, "" if once else "--fresh FILE", "the model has not seen", json=json)
+    _say(found, threshold, delta, loss, notes, "" if once else "--fresh FILE", "the model has not seen", json=json)
 
 
 def _labels(cells: list[Any]) -> list[Any]:
@@ -159,26 +164,29 @@ def _looked_up(labels: int, before: int) -> str:
     return f"{labels:,} labels were looked up for this" + f", beside {before:,} for the collection" * bool(before) + "."
 
 
-def _say(found: Any, threshold: float, delta: float, notes: list[str], more: str, new: str, *, json: bool) -> None:
+def _say(
+    found: Any, threshold: float, delta: float, loss: str, notes: list[str], more: str, new: str, *, json: bool
+) -> None:
     """Print what is shown of each group and of all, of rows that are `new` in these words, and where `more` rows may
     stand, if they may be added; exit by the verdict."""
+    rows = COUNTED.get(loss, "rows")
     verdict = next((one for one in ("refuted", "not_shown") if one in found["verdict"].tolist()), "certified")
     for group, needed in found["needed"][found["verdict"] == "not_shown"].items():
         if math.isnan(needed):
-            notes.append(f"No number of rows shows it for {group}, whose risk is not below {threshold:g} so far.")
+            notes.append(f"No number of {rows} shows it for {group}, whose risk is not below {threshold:g} so far.")
         elif not (known := found["rows"][group]):
-            notes.append(f"For {group} it takes at least {needed:,.0f} rows.")
+            notes.append(f"For {group} it takes at least {needed:,.0f} {rows}.")
         else:
             beyond = f"{needed:,.0f} more than these" if more else "none of them among these"
             notes.append(
-                f"For {group} it takes about {known + needed:,.0f} rows, {beyond}, if the risk stays as it is."
+                f"For {group} it takes about {known + needed:,.0f} {rows}, {beyond}, if the risk stays as it is."
             )
     if json:
         groups = found.reset_index().to_dict("records")
         as_json({"verdict": verdict, "at_most": threshold, "groups": groups, "notes": notes})
     else:
         shown = found.drop(columns="needed").reset_index().to_dict("records")
-        records(f"Risks on {int(found['rows'].sum()):,} rows that {new}", shown)
+        records(f"Risks on {int(found['rows'].sum()):,} {rows} that {new}", shown)
         print_text("\n".join([_in_words(found, verdict, threshold, delta, more), *(f"- {note}" for note in notes)]))
     if verdict != "certified":
         raise typer.Exit(UNDECIDED if verdict == "not_shown" else 1)

@@ -101,7 +101,8 @@ def sample(
         finished.notes = (left, *finished.notes)
 
     risks = sampler.risks.assign(share=finished.mixture).reset_index()
-    write_csv(frame.iloc[world.chosen].reset_index(names="row", allow_duplicates=True), out / "rows.csv")
+    drawn = frame.set_axis(frame.index + 1).iloc[world.chosen]  # rows count from 1, as messages name them
+    write_csv(drawn.reset_index(names="row", allow_duplicates=True), out / "rows.csv")
     write_csv(risks, out / "mixture.csv")
     write_csv(history, out / "history.csv")
     save({"sampler": sampler, "model": finished.model, "pool": world}, out / COLLECTION)

@@ -95,7 +95,7 @@ class Chosen(HasCard):
         before, after = (f"{count} {'is' if count == 1 else 'are'}" for count in counts)
         said = f"Of the {self.places} people with the largest {what}, {before} in group {self.group!r}. "
         said += f"Its records are on average {gap} than those of similar people; "
-        said += f"with this gap taken out of them, {after}. "
+        said += f"with this gap taken out of each by its own features, {after}. "
         new = [int((self.people[name] & ~self.people["by_record"]).sum()) for name in MARKS[2:]]
         if self.cost_high == 0 and not (self.enter or any(new)):
             return f"{said}Nothing changes, and it costs nothing, wherever in its interval the gap is."

@@ -15,7 +15,7 @@ from evenhand.errors import ArgumentError, expected, expected_one_of
 from evenhand.protocol import Label
 from evenhand.sampling.measures import most_frequent_errors
 from evenhand.sampling.models.losses import BOUNDED
-from evenhand.sampling.pools.labels import as_predicted, grouped
+from evenhand.sampling.pools.labels import as_predicted, grouped, read_labels
 from evenhand.sampling.problem import MOST
 
 
@@ -32,8 +32,8 @@ def certify_once(
     """Return whether each group's risk is at most a threshold, from fresh rows that are looked at once.
 
     A data frame by group: `rows` that counted, `wrong` among them, `risk`, the limits `low` and `high`, the `verdict`,
-    "certified", "refuted" or "not_shown", and `needed`, about how many more rows certify a group if its risk stays as
-    it is, NaN where none do; for the 0-1 loss also `most_frequent`, the error rate on these rows of whoever always
+    "certified", "refuted" or "not_shown", and `needed`, about how many more of these certify a group if its risk stays
+    as it is, NaN where none do; for the 0-1 loss also `most_frequent`, the error rate on these rows of whoever always
     predicts the label `attrs["most_frequent"]`. Each limit is Clopper and Pearson's for one side at level delta / m, m
     groups: with probability 1 - delta no verdict is wrong. Rows that were added after a look void this; see
     `Certification`.
@@ -51,8 +51,8 @@ def certify_once(
     Raises
     ------
     ArgumentError
-        If there are not as many labels, predictions and groups, or there are no rows, a number is out of range, a row
-        has another group than those judged, or there are not two labels where the loss needs them.
+        If there are not as many labels, predictions and groups, or there are no rows, one is missing, a number is out
+        of range, a row has another group than those judged, or there are not two labels where the loss needs them.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def certify_once(
     y, prediction, groups = in_step(("y", y), ("prediction", prediction), ("groups", groups))
     threshold = real("threshold", threshold, low=0.0, high=1.0)
     level, named = real("delta", delta, low=1e-300, high=1.0), one_of("loss", loss, BOUNDED)
-    predicted = np.asarray(prediction)
+    predicted = np.array(read_labels(prediction, "prediction"))
     labels, (known, codes) = as_predicted(y, None, predicted), grouped(groups, "groups")
     if not predicted.shape == labels.shape == codes.shape or not len(codes):
         got = f"{len(labels)}, {len(predicted)} and {len(codes)}"

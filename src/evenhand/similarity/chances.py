@@ -108,12 +108,12 @@ def _distances(metrics: Sequence[DistanceLearner], people: Floats) -> Floats:
     A distance depends on the difference of two people alone, and tables of whole numbers have few of these: each is
     looked up once, up to rounding.
     """
-    k, d = people.shape
+    k = len(people)
     one, other = np.triu_indices(k, 1)
     apart = people[one] - people[other]
     leading = apart[np.arange(len(apart)), (apart != 0.0).argmax(axis=1)]
     kinds, kind = np.unique(np.round(apart * np.sign(leading)[:, None], 12), axis=0, return_inverse=True)
-    ends = np.array([hull(metrics, away, np.zeros(d)) for away in kinds]).reshape(-1, 2)
+    ends = np.array(hull(metrics, kinds))
     table = np.zeros((2, k, k))
-    table[:, one, other] = table[:, other, one] = ends[kind.ravel()].T + 0.0
+    table[:, one, other] = table[:, other, one] = ends[:, kind.ravel()] + 0.0
     return table

@@ -47,12 +47,12 @@ def largest_fair_norm(metrics: Sequence[DistanceLearner], dimension: int) -> Nor
     """Return a norm that no distance falls below which these metrics leave possible."""
 
     def low(units: Floats) -> Floats:
-        return np.array([hull(metrics, LENGTH * unit, np.zeros(dimension))[0] for unit in units]) / LENGTH
+        return hull(metrics, LENGTH * units)[0] / LENGTH
 
     axes = np.eye(dimension)
     if dimension == 1 or all(metric.structure == "absolute" for metric in metrics):
         return Norm(np.diag(low(axes)), "cityblock")
-    longest = float(np.linalg.norm([hull(metrics, SHORT * axis, np.zeros(dimension))[1] / SHORT for axis in axes]))
+    longest = float(np.linalg.norm(hull(metrics, SHORT * axes)[1] / SHORT))
     units, width = directions(dimension, DIRECTIONS)
     ends = np.maximum(low(units) - 2.0 * width * longest, 0.0)
     some, _ = directions(dimension, FACETS)

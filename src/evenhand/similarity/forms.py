@@ -6,7 +6,10 @@ import warnings
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from evenhand.errors import VerdictError, first_few
+from evenhand.kernels.arrays import Floats
 from evenhand.similarity.contradictions import fewest
 from evenhand.similarity.learner import DistanceLearner
 from evenhand.similarity.metric_state import Structure
@@ -63,10 +66,11 @@ def agreeing(verdicts: Sequence[Verdict], structure: Structure) -> MomentDistanc
     return learner
 
 
-def hull(metrics: Sequence[DistanceLearner], x: object, y: object) -> tuple[float, float]:
-    """Return the least and the largest distance that any of the metrics leaves possible."""
-    ends = [metric.bounds(x, y) for metric in metrics]  # type: ignore[arg-type]
-    return min(low for low, _, _ in ends), max(high for _, _, high in ends)
+def hull(metrics: Sequence[DistanceLearner], differences: Floats) -> tuple[Floats, Floats]:
+    """Return the least and the largest distances (n,) that any of the metrics leaves possible of pairs that differ by
+    so much (n, d)."""
+    ends = np.array([metric._intervals(differences) for metric in metrics])
+    return ends[..., 0].min(axis=0), ends[..., 2].max(axis=0)
 
 
 class Forms:

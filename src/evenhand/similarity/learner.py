@@ -18,6 +18,7 @@ from evenhand.kernels.compose import flat
 from evenhand.parameters import Parameters, locked
 from evenhand.rng import Seed, draw_seed, stream
 from evenhand.similarity import metric
+from evenhand.similarity.cone import Cone
 from evenhand.similarity.contradictions import clashing, disputed
 from evenhand.similarity.lazy_kernels import DistanceKernels, distance_kernels
 from evenhand.similarity.metric import CONTRADICTED, EQUAL
@@ -113,8 +114,22 @@ class DistanceLearner(Parameters):
         ArgumentError
             If x or y are not finite vectors of one dimension, or `pair` has no learner.
         """
-        least, guess, most = self._ends(x, y, pair)
-        return min(root(self.state, least), 1.0), guess, min(root(self.state, most), 1.0)
+        first, second = self._checked_pair(x, y, pair)
+        return self._interval(*(self._cone(pair).ends(first, second) if self.programs else self._ends(x, y, pair)))
+
+    @locked
+    def _intervals(self, differences: Floats) -> Floats:
+        """Return the `bounds` (n, 3) of pairs that differ by so much (n, d), which is faster than pair by pair."""
+        if self.dimension is None:
+            self.begin(differences.shape[1])
+        differences = np.ascontiguousarray(differences)  # compiled kernels read rows as if they were
+        origin = np.zeros(differences.shape[1])
+        if not self.programs:
+            found = [self.bounds(away, origin) for away in differences]
+        else:
+            cone = self._cone(0)
+            found = [self._interval(*cone.ends(away, origin)) for away in differences]
+        return np.array(found).reshape(-1, 3)
 
     @locked
     def value_of_asking(self, x: ArrayLike, y: ArrayLike, gap: float, *, pair: int = 0) -> float:
@@ -403,6 +418,12 @@ class DistanceLearner(Parameters):
         index = 0 if self.shared else int(pair)
         found: tuple[float, float, float] = self._kernels.ends(first, second, index, self.arrays)
         return found
+
+    def _cone(self, pair: int) -> Cone:
+        return Cone(self.state, 0 if self.shared else int(pair), self._kernels.ends)
+
+    def _interval(self, least: float, guess: float, most: float) -> tuple[float, float, float]:
+        return min(root(self.state, least), 1.0), guess, min(root(self.state, most), 1.0)
 
     def _checked_pair(self, x: ArrayLike, y: ArrayLike, pair: int) -> tuple[Floats, Floats]:
         read: list[Floats] = []

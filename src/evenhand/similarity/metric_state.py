@@ -22,6 +22,8 @@ TEACHING, CONTRADICTING = 0, 1
 """Where `MetricState.tally` counts the verdicts that taught, and those that contradicted every metric."""
 VERTICES = 64
 """How many vertices are kept for the next linear programs: of twice as many, few more would be near."""
+COPIED = ["centre", "factor", "radius", "cuts", "limits", "counts", "doublings", "thin", "vertices", "bases", "kept"]
+"""The fields of a `MetricState` with an axis of copies."""
 UNSAVED = ("simplex.basis", "simplex.order", "simplex.exact")
 """Scratch that is always written before it is read."""
 

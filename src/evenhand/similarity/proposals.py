@@ -23,9 +23,10 @@ def between_forms(metrics: Sequence[DistanceLearner], rows: Floats, draws: np.ra
     hardly differ."""
     if len(metrics) == 1:
         return None
-    pairs = draws.integers(len(rows), size=(COMPARED, 2)).tolist()
-    ends = [(*hull(metrics, *rows[pair]), sorted(pair)) for pair in pairs]
-    low, high, (one, other) = max(ends, key=lambda row: row[1] - row[0])
+    pairs = draws.integers(len(rows), size=(COMPARED, 2))
+    lows, highs = hull(metrics, rows[pairs[:, 0]] - rows[pairs[:, 1]])
+    widest = int((highs - lows).argmax())
+    low, high, (one, other) = float(lows[widest]), float(highs[widest]), sorted(pairs[widest].tolist())
     return None if high - low <= 2.0 * metrics[0].taken_at else Question(one, other, as_shown(0.5 * (low + high)))
 
 
@@ -45,7 +46,7 @@ def at_the_limit(
     pairs = draws.permutation(np.argwhere(np.triu(np.abs(found.chances[:, None] - found.chances) > EQUAL)))
     for i, j in pairs.tolist():
         gap, pair = float(abs(found.chances[i] - found.chances[j])), (int(some[i]), int(some[j]))
-        low = hull(metrics, *rows[list(pair)])[0]
+        low = float(hull(metrics, (rows[pair[0]] - rows[pair[1]])[None])[0][0])
         if pair not in asked and gap >= LIMIT * low and (shown := as_shown(gap, low)):
             return Question(*pair, shown, proposed=True)
     return None
