@@ -369,7 +369,7 @@ def test_what_is_no_policy_is_refused_by_the_checker(thing):
 
 def test_a_name_is_taken_once(scratch_registry):
     scratch_registry(copy.copy(LosesItsMemory))
-    with pytest.raises(RegistryError, match="'quotas/broken' is registered already, by LosesItsMemory"):
+    with pytest.raises(RegistryError, match=r"'quotas/broken' is registered already, by .*LosesItsMemory"):
         scratch_registry(ChangesWhenItRefuses)
 
 

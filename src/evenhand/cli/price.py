@@ -134,8 +134,8 @@ def say_price(found: quotas.Price | str) -> None:
 
 
 def clause_rows(found: quotas.Price) -> list[dict[str, Any]]:
-    """Return a row for people of each clause that costs anything, or would, those that cost most first."""
-    binding = found.clauses[(found.clauses[["cost", "cost_high", "tighter", "looser"]] != 0).any(axis=1)]
+    """Return a row for people of each clause that is found to cost anything, or would, those that cost most first."""
+    binding = found.clauses[(found.clauses[["cost", "tighter", "looser"]] != 0).any(axis=1)]
 
     def said(value: float) -> str | None:
         return None if math.isnan(value) else with_signs(value)[0] if found.rewards else exact(value)
@@ -158,5 +158,6 @@ def clause_notes(found: quotas.Price, left_out: int = 0) -> list[str]:
     said = ["A point is a percentage point: tighter is one more promised, or one less of a cap."] if binding else []
     said += [f"{left_out} more clauses cost less; --json lists them all."] if left_out > 0 else []
     idle = every - binding
-    said += [f"{idle} clause{'s' * (idle != 1)} of {every} cost{'s' * (idle == 1)} nothing as it is."] if idle else []
+    nothing = "nothing as it is" + ", as far as the rewards show" * (found.rewards > 0)
+    said += [f"{idle} clause{'s' * (idle != 1)} of {every} cost{'s' * (idle == 1)} {nothing}."] if idle else []
     return said

@@ -49,9 +49,8 @@ KNOWN = (
 )
 FROM_LOG = (
     "The best arms are found in one half of the rewards and their lead measured in the other, so that luck is not "
-    "counted as cost. Where the rewards do not show which arms are best, the cost is rather above the estimate; the "
-    "interval is for the cost, whichever they are. Where a learner chose the arms, those that it tried rarely look "
-    "worse than they are."
+    "counted as cost; where they are unclear, the cost is rather above the estimate, for which the interval allows. "
+    "Where a learner chose the arms, those that it tried rarely look worse than they are."
 )
 
 Side = tuple[NDArray[Any], Floats]
