@@ -49,7 +49,7 @@ CHANGING = (
         "--promise": "not --shares --cap --window --tolerance",
         "--by": "--fit",
     },
-    arguments={"learner": "--policy", "policies": "--policy"},
+    arguments={"learner": "--policy", "policies": "--policy", "value": "--at-least"},
 )
 def evaluate(
     context: typer.Context,
