@@ -411,7 +411,7 @@ def test_a_replay_lasts_as_long_as_all_do_and_its_interval_allows_for_the_choice
     with pytest.raises(TableError, match=words):
         eh.evaluate(log, policy, **settings, rounds=2 * found.rounds)
     few = eh.evaluate(log, policy, **settings, rounds=sure)  # no number is named that a replay might not reach
-    assert any("; without rounds= the value is of more, if every replay reaches them." in note for note in few.notes)
+    assert any("; leave rounds= out for the value over as many as every replay reaches." in note for note in few.notes)
 
 
 def confounded(rows, seed):

@@ -67,6 +67,15 @@ class Served:
         assert answer.status_code == 200, answer.text
         return answer.json()
 
+    def every_decision(self, query: str = "limit=500", side: str = "before") -> list[Any]:
+        """The decisions of "ads", read page by page."""
+        found, more = [], ""
+        while more is not None:
+            page = self.read(f"/studies/ads/decisions?{query}{more}")
+            found += page["decisions"]
+            more = page["next"] and f"&{side}={page['next']}"
+        return found
+
     def lines(self) -> list[dict[str, Any]]:
         """Return what was logged."""
         return [json.loads(line) for line in self.written.getvalue().splitlines()]

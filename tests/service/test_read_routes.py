@@ -150,25 +150,15 @@ def test_a_receipt_is_given_by_key_or_ticket_and_checked_without_the_service(ser
     assert (refused.status_code, refused.json()["error"]["argument"]) == (422, "key, ticket")
 
 
-def pages(served, query, side):
-    """All decisions, page by page."""
-    seen, more = [], ""
-    while more is not None:
-        page = served.read(f"/studies/ads/decisions?{query}{more}")
-        seen += page["decisions"]
-        more = page["next"] and f"&{side}={page['next']}"
-    return seen
-
-
 def test_decisions_come_newest_first_page_by_page(lively):
-    seen = pages(lively, "limit=7", "before")
+    seen = lively.every_decision("limit=7")
     assert [one["id"] for one in seen] == list(range(40, 0, -1))
     assert [one["status"] for one in seen[-5:]] == ["forgotten", "open", "told", "told", "told"]
     assert [one["reward"] for one in seen[-5:]][:2] == [None, None]
 
 
 def test_the_tickets_that_wait_longest_come_first_where_that_is_asked_for(lively):
-    seen = pages(lively, "open=true&order=oldest&limit=4", "after")
+    seen = lively.every_decision("open=true&order=oldest&limit=4", "after")
     assert [one["id"] for one in seen] == list(range(4, 41, 4))
     assert [one["at"] for one in seen] == sorted(one["at"] for one in seen)
     between = lively.read("/studies/ads/decisions?after=7&before=10")["decisions"]

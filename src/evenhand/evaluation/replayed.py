@@ -189,7 +189,7 @@ def _notes(
             "value is biased towards those that do."
         )
     else:
-        leave = Wording("; without ", argument("rounds"), " the value is of more, if every replay reaches them")
+        leave = Wording("; leave ", argument("rounds"), " out for the value over as many as every replay reaches")
         more = leave if most > sure else ""
         notes.append(Wording(f"This log supports about {sure} rounds of this policy, because {why}", more, "."))
     return tuple(notes)

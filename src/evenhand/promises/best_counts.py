@@ -90,14 +90,13 @@ def best_counts(
         else:
             owed.append((places, limit))
     kept = (counts <= most).all(axis=1)
-    best_first = np.argsort(-worth, axis=-1, kind="stable").T
-    every = slice(None) if worth.ndim == 1 else np.arange(len(rounds))
+    worth, every = np.broadcast_to(worth, most.shape), np.arange(len(rounds))
     for members, limit in [*sorted(owed, key=lambda one: len(one[0])), (range(len(arms)), plays * rounds)]:
-        left = limit - counts[:, list(members)].sum(axis=1)
-        inside = np.isin(np.arange(len(arms)), list(members))
-        for i in best_first[inside[best_first]] if worth.ndim == 1 else best_first:
-            more = np.minimum(np.maximum(left, 0), most[every, i] - counts[every, i]) * inside[i]
-            counts[every, i] += more
+        inside = np.array(members)
+        left = limit - counts[:, inside].sum(axis=1)
+        for best in inside[np.argsort(-worth[:, inside], axis=1, kind="stable")].T:
+            more = np.minimum(np.maximum(left, 0), most[every, best] - counts[every, best])
+            counts[every, best] += more
             left = left - more
         kept &= left <= 0
     kept &= left == 0

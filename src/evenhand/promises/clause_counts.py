@@ -134,8 +134,8 @@ def note_ends(counts: Counts, arms: Sequence[Label], last: int) -> tuple[str, ..
     """Return a sentence about arms that were away from the first round on or to the last, () where there are none."""
     gone = zip(arms, counts.gone.tolist(), strict=True)
     there = [arm for arm, (rounds, began, ended) in gone if rounds and (began == 1 or ended == last)]
-    may = f"so it may be of {listed(there)}, away from the first round on or to the last"
-    return (f"A log does not tell an outage from an arm that has not joined or has left: {may}.",) if there else ()
+    were = f"{listed(there)} {'was' if len(there) == 1 else 'were'} away from the first round on or to the last"
+    return (f"{were}: a log does not tell an outage from an arm that has not joined yet or has left.",) if there else ()
 
 
 class Excused(NamedTuple):

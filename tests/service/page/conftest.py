@@ -46,15 +46,6 @@ class Played(Served):
     def state(self, name="ads"):
         return self.read(f"/studies/{name}")
 
-    def decisions(self, query=""):
-        """The decisions of "ads", newest first unless the query says otherwise."""
-        found, before = [], ""
-        while before is not None:
-            page = self.read(f"/studies/ads/decisions?limit=500{before}&{query}")
-            found += page["decisions"]
-            before = page["next"] and f"&before={page['next']}"
-        return found
-
 
 def closed(decision):
     if decision.id % 97 == 0:

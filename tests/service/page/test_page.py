@@ -103,7 +103,7 @@ def test_a_study_in_numbers_and_words(visitor, played):
     assert f"{pulls / 1234:.1%}" in row
     assert "30.0%" in row
     assert [cell.text for cell in visitor.all("#decisions tbody th")][:2] == ["1,234", "1,233"]
-    owed = {one["arm"] for one in played.decisions("reason=owed+its+share")}
+    owed = {one["arm"] for one in played.every_decision("reason=owed+its+share")}
     assert len(visitor.all("#owed svg.strip")) == len(owed)
 
 

@@ -103,7 +103,7 @@ def test_decisions_are_filtered_and_turned_page_by_page(visitor, played):
     visitor.watch("ads")
     for name, value in [("arm", "b"), ("reason", "owed its share")]:
         visitor.all(f"select[name={name}] option[value='{value}']")[0].click()
-    fitting = [f"{one['id']:,}" for one in played.decisions("arm=b&reason=owed+its+share")]
+    fitting = [f"{one['id']:,}" for one in played.every_decision("arm=b&reason=owed+its+share")]
     shown = "[...document.querySelectorAll('#decisions tbody th')].map((cell) => cell.innerText).join(' ')"
     visitor.until(f"{shown} === {' '.join(fitting[:25])!r}")
     next(button for button in visitor.all("#decisions .pager button") if button.text == "Older").click()

@@ -65,7 +65,7 @@ def test_the_whole_log_is_audited_by_a_button(visitor, played, monkeypatch):
 
 def test_the_tickets_that_wait_longest_come_first_with_their_age(visitor, played):
     visitor.watch("ads")
-    waiting = played.decisions("open=true")[::-1]
+    waiting = played.every_decision("open=true")[::-1]
     rows = [row.text for row in visitor.all("#open tbody tr")]
     assert [row.split()[0] for row in rows] == [f"{entry['id']:,}" for entry in waiting[:8]]
     assert all(re.search(r"\d+ (hour|minute|day|month)s?$", row) for row in rows)
