@@ -244,7 +244,7 @@ def test_a_sheet_without_names_is_refused_where_items_went_to_people_with_names(
     pd.read_csv("t.csv").assign(label="low").drop(columns="annotator").to_csv("back.csv", index=False)
     refused = str(call(*ALONE, "--read", "back.csv").exception)
     one, two = pd.read_csv("t.csv")["id"]
-    assert refused.startswith(f"back.csv, row 2, item '{one}', row 3, item '{two}': annotator: expected ann, got ")
+    assert refused.startswith(f"back.csv, row 1, item '{one}', row 2, item '{two}': annotator: expected ann, got ")
     assert "annotator: expected ann, got nobody; add a column annotator, or pass --annotator NAME" in refused
     assert annotations_table(eh.load("labels.evenhand")).empty
     assert "2 labels read" in call(*ALONE, "--read", "back.csv", "--annotator", "ann").output

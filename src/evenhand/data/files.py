@@ -19,8 +19,6 @@ from evenhand.frames import arrow_frame, typed
 if TYPE_CHECKING:
     import pandas as pd
 
-FIRST_ROW = "first row"
-"""Where the attributes of a frame hold the number of its first row, which is 2 in a spreadsheet with a header."""
 FORMATS = {
     "csv": (".csv", ".tsv", ".txt"),
     "parquet": (".parquet", ".pq"),

@@ -19,7 +19,7 @@ from evenhand.cli.refusals import in_shell
 from evenhand.data import files
 from evenhand.data.csv_files import EVERY
 from evenhand.data.csv_form import CsvForm, detected
-from evenhand.data.files import FIRST_ROW, FORMATS, FOUND_OUT, TableOptions
+from evenhand.data.files import FORMATS, FOUND_OUT, TableOptions
 from evenhand.data.json_files import first_signs, rows_of
 from evenhand.data.text_files import opened, text_of
 from evenhand.errors import ArgumentError, TableError, expected, file_said
@@ -161,9 +161,7 @@ def label_file(path: str | Path) -> Iterator[tuple[Any, str]]:
         if kind in ("json", "jsonl"):
             yield file, Path(name).name
         else:
-            table = _texts(_read(file, name, EVERY))
-            table.attrs[FIRST_ROW] = 2 if kind == "csv" else 1
-            yield table, Path(name).name
+            yield _texts(_read(file, name, EVERY)), Path(name).name
 
 
 def read_texts(path: str | Path) -> pd.DataFrame:

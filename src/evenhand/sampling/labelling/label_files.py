@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from evenhand.data.csv_files import EVERY, write_csv
-from evenhand.data.files import FIRST_ROW, TableOptions, format_of, read_table
+from evenhand.data.files import TableOptions, format_of, read_table
 from evenhand.data.json_files import rows_of
 from evenhand.data.text_files import read_encoding, text_of
 from evenhand.errors import ArgumentError, TableError, Wording, expected, expected_one_of
@@ -228,7 +228,6 @@ def read_labels(source: Any, encoding: str | None, name: str, control: str | Non
         rows = ((f"{name}, {where}", row) for where, row in rows_of(text_of(path, encoding), name))
         return labels_of(rows, name, control)
     table = read_table(path, text=EVERY, given=TableOptions(encoding=encoding))
-    table.attrs[FIRST_ROW] = 2 if format_of(path) == "csv" else 1
     return labels_of(_records(table, name, control), name, control)
 
 
@@ -237,7 +236,4 @@ def _records(frame: object, name: str, control: str | None) -> Iterable[tuple[st
     if not {"id", OWN} & set(table.columns) or not {*(LABELS if control is None else [control])} & set(table.columns):
         raise TableError(expected(name, f"the columns id and {control or 'label'}", list(table.columns)))
     cells = table.astype(object).where(table.notna(), None)
-    return [
-        (f"{name}, row {number}", row)
-        for number, row in enumerate(cells.to_dict("records"), table.attrs.get(FIRST_ROW, 1))
-    ]
+    return [(f"{name}, row {number}", row) for number, row in enumerate(cells.to_dict("records"), 1)]
