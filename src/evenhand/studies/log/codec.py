@@ -295,7 +295,7 @@ def decision_from(decided: dict[str, Any]) -> Any:
         frame = pd.DataFrame(
             {name: pd.Series(cells, dtype=object if None in cells else None) for name, cells in columns}
         )
-        return Allocation(fields["id"], fields["phase"], frame, np.array(fields["plan"], dtype=np.int64))
+        return Allocation(**{**fields, "frame": frame, "plan": np.array(fields["plan"], dtype=np.int64)})
     raise ArgumentError(expected("decision", "a Decision, a Draw or an Allocation, or a Task", decided["type"]))
 
 
