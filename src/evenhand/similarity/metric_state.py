@@ -170,6 +170,14 @@ def directions(state: MetricState, away: Floats) -> Floats:
     return found
 
 
+def matrix(state: MetricState, coordinates: Floats) -> Floats:
+    """Return the symmetric G (d, d) of coordinates (m,)."""
+    d = 1 + int(state.rows.max())
+    half = np.zeros((d, d))
+    half[state.rows, state.columns] = 0.5 * state.scales * coordinates
+    return half + half.T
+
+
 def level(state: MetricState, gap: Any) -> Any:
     """Return the value that a distance is compared in: its square, or itself where that is linear."""
     return gap if state.linear else gap * gap
