@@ -170,12 +170,11 @@ def test_several_annotators_label_an_item_and_a_tie_asks_one_more():
 def test_a_corrected_label_is_as_if_it_had_been_told_so(part):
     """Refits are exact, so the model and the risks equal those of a queue that was told the right label at once."""
     queue, right = (made(choice="uniform", sampler=eh.sampling.UniformSampler(["easy", "hard"], seed=1)) for _ in "ab")
-    (purpose,) = (p for p in ("training", "validation") if p == part)
     wrong = None
     for _ in range(60):
         task, same = queue.ask(), right.ask()
         assert task == same
-        flip = wrong is None and task.round > 20 and task.purpose == purpose
+        flip = wrong is None and task.round > 20 and task.purpose == part
         wrong = task.item if flip else wrong
         queue.tell(task, 1 - TRUE[task.item] if flip else TRUE[task.item])
         right.tell(same, TRUE[same.item])

@@ -63,17 +63,6 @@ def tasks(tmp_path):
     return queue, asked, tmp_path / "next.json"
 
 
-def test_every_item_that_is_handed_out_to_nobody_is_asked_of_all(tasks):
-    queue, asked, _ = tasks
-    assert len(set(asked)) == len(asked) == 4
-    for who in ("ann", "bob"):
-        for one in asked:
-            queue.tell(one, "low", annotator=who)
-    assert progress_table(queue).sum()["labelled"] == 4
-    with pytest.raises(errors.ClosedTicketError, match="labelled already, by ann and bob"):
-        queue.tell(asked[0], "low", annotator="cid")
-
-
 @pytest.mark.parametrize("field", ["annotations", "completions"])
 @pytest.mark.parametrize(
     ("users", "names"),

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-from evenhand.errors import ArgumentError
 from evenhand.sampling import LogisticModel
 from evenhand.sampling.pools.rows import Rows
 from tests.fuzzing import many
@@ -68,8 +67,3 @@ def test_a_single_label_makes_a_constant():
     model = LogisticModel().fit([[0.0], [1.0]], ["yes", "yes"])
     assert model.predict([[5.0]]).tolist() == ["yes"]
     assert model.predict_proba([[5.0]]).tolist() == [[1.0, 0.0]]
-
-
-def test_three_labels_are_refused():
-    with pytest.raises(ArgumentError, match="classes: expected two labels"):
-        LogisticModel().fit([[0.0], [1.0], [2.0]], [0, 1, 2])

@@ -128,17 +128,6 @@ def test_every_scheme_starts_safely():
     assert [paper.ask().reason for _ in range(3)][:2] == ["warm-up: every group in turn"] * 2
 
 
-def test_half_trains_and_half_validates():
-    sampler, world = UniformSampler(["u", "v"], batch=3, seed=0), begun(0)
-    draw = sampler.ask()
-    X, y = world.respond(draw)
-    sampler.tell(draw, X, y)
-    assert draw.count == 6
-    assert (sampler.training.X[:3] == X[:3]).all()
-    assert (sampler.validation.X[:3] == X[3:]).all()
-    assert (sampler.rounds, sampler.labels) == (1, 6)
-
-
 @pytest.mark.parametrize(
     "loss", ["zero_one", "log", "false_negative", "false_positive", lambda y, predicted: 2.0 * (y != predicted)]
 )
@@ -242,6 +231,8 @@ def test_draws_that_no_label_guides_are_said_to_be_uniform():
     [
         (np.zeros((2, 3)), [0, 1], ContextError, "X: expected rows of shape"),
         (np.full((2, 2), np.nan), [0, 1], ContextError, "X: expected finite numbers"),
+        (np.full((2, 2), -np.inf), [0, 1], ContextError, "X: expected finite numbers"),
+        (np.full((2, 2), -3.5e38), [0, 1], ContextError, "X: expected numbers up to"),
         ([["a", "b"], ["c", "d"]], [0, 1], ContextError, "X: expected an array of numbers"),
         ([[0, 1], [2]], [0, 1], ContextError, "X: expected"),
         (np.zeros((3, 2)), [0, 1, 0], ContextError, "X: expected at most the 2 rows"),
