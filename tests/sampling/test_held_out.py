@@ -5,12 +5,7 @@ import pandas as pd
 import pytest
 
 from evenhand.errors import ArgumentError, TableError
-from evenhand.sampling import (
-    TablePool,
-    fairness_report,
-    group_errors,
-    label_pairs,
-)
+from evenhand.sampling import TablePool, fairness_report, group_errors, label_pairs
 
 ROWS = pd.DataFrame({"who": [2, 10] * 20, "x": np.linspace(0, 1, 40), "y": [0, 1] * 20})
 X = np.zeros((4, 1))

@@ -11,12 +11,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from evenhand import errors
-from evenhand.sampling import (
-    LabelQueue,
-    OptimisticSampler,
-    annotations_table,
-    progress_table,
-)
+from evenhand.sampling import LabelQueue, OptimisticSampler, annotations_table, progress_table
 from tests.sampling.test_label_queue import made
 
 pytestmark = pytest.mark.compiled

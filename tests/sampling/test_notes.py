@@ -3,14 +3,7 @@
 import numpy as np
 import pytest
 
-from evenhand.sampling import (
-    ArrayPool,
-    LabelQueue,
-    LogisticModel,
-    UniformSampler,
-    collect,
-    progress_table,
-)
+from evenhand.sampling import ArrayPool, LabelQueue, LogisticModel, UniformSampler, collect, progress_table
 
 pytestmark = pytest.mark.compiled
 

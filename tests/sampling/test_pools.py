@@ -8,14 +8,7 @@ import pandas as pd
 import pytest
 
 from evenhand.errors import ArgumentError, TableError, UnknownArmError
-from evenhand.sampling import (
-    ArrayPool,
-    Draw,
-    SyntheticModel1,
-    SyntheticModel2,
-    TablePool,
-    label_pairs,
-)
+from evenhand.sampling import ArrayPool, Draw, SyntheticModel1, SyntheticModel2, TablePool, label_pairs
 from evenhand.saving.state import from_bytes, to_bytes
 
 pytestmark = pytest.mark.compiled
@@ -38,11 +31,7 @@ def with_replacement():
         return array_pool(replace=True)
 
 
-WORLDS = {
-    "array": array_pool,
-    "array, replaced": with_replacement,
-    "table": table_pool,
-}
+WORLDS = {"array": array_pool, "array, replaced": with_replacement, "table": table_pool}
 
 
 def drawn(world, rounds, count=3):
@@ -65,7 +54,7 @@ def test_a_saved_world_goes_on_exactly(name):
     assert drawn(world, 9) == drawn(other, 9)
 
 
-@pytest.mark.parametrize("name", ["array", "array, replaced", "table"])
+@pytest.mark.parametrize("name", WORLDS)
 def test_a_pool_advanced_by_its_counts_hands_out_the_rows_that_follow(name):
     first, second = WORLDS[name](), WORLDS[name]()
     first.reset(5), second.reset(5)

@@ -85,14 +85,10 @@ def test_a_model_reads_a_data_frame_by_the_names_of_its_columns(model, tmp_path)
         a, b = draws.normal(size=2), 100 * draws.normal(size=2)
         sampler.tell(sampler.ask(), pd.DataFrame({"a": a, "b": b}), (a > 0).astype(int))
     rows = pd.DataFrame({"a": draws.normal(size=9), "b": 100 * draws.normal(size=9)})
-    save(sampler.finish().model, tmp_path / "model.eh")
+    final = sampler.finish().model
+    save(final, tmp_path / "model.eh")
     save(sampler, tmp_path / "sampler.eh")
-    for each in (
-        sampler.model,
-        sampler.finish().model,
-        load(tmp_path / "model.eh"),
-        load(tmp_path / "sampler.eh").model,
-    ):
+    for each in (sampler.model, final, load(tmp_path / "model.eh"), load(tmp_path / "sampler.eh").model):
         right = each.predict(rows.to_numpy())
         assert len(set(right)) == 2
         assert (each.predict(rows[["b", "a"]]) == right).all()
@@ -153,9 +149,8 @@ def test_a_risk_that_stays_unknown_is_noted():
     sampler = OptimisticSampler(["u", "v"], loss="false_negative", classes=["no", "yes"], seed=0)
     for _ in range(40):
         draw = sampler.ask()
-        sampler.tell(
-            draw, np.random.default_rng(draw.id).normal(size=(2, 2)), ["yes" if draw.group == "u" else "no"] * 2
-        )
+        label = "yes" if draw.group == "u" else "no"
+        sampler.tell(draw, np.random.default_rng(draw.id).normal(size=(2, 2)), [label] * 2)
     assert any("risk of 'v' is unknown" in note for note in sampler.notes)
     assert np.isnan(sampler.risks.loc["v", "risk"])
     assert sampler.training.by_group[0] >= 5
@@ -259,11 +254,7 @@ def test_bad_rows_are_refused_and_change_nothing(rows, labels, error, match):
         ({"costs": {"u": -1.0, "v": 1.0}}, ArgumentError, r"costs\['u'\]: expected a number >= 0"),
         ({"costs": {"u": 1.0}}, ArgumentError, "costs: expected a number for each group"),
         ({"costs": {"u": 1.0, "v": 1.0, "w": 1.0}}, UnknownArmError, "costs: expected one of the groups"),
-        (
-            {"budget": 7.0, "batch": 2},
-            ArgumentError,
-            "budget: expected enough for a draw of 4 rows of each of the 2 gr",
-        ),
+        ({"budget": 7.0, "batch": 2}, ArgumentError, "budget: expected enough for a draw of 4 rows of each of the 2"),
         ({"exploration": -0.1}, ArgumentError, "exploration: expected a number >= 0"),
         ({"batch": 0}, ArgumentError, "batch: expected a whole number >= 1"),
         ({"forced": 2.0}, ArgumentError, "forced: expected a number >= 0 and <= 1"),

@@ -28,8 +28,6 @@ METRICS = {
     "ellipsoid": EllipsoidDistance,
     "projected volume": lambda **given: ProjectedVolumeDistance(**{"seed": 3, **given}),
 }
-every = pytest.mark.parametrize("make", METRICS.values(), ids=METRICS)
-exact = pytest.mark.parametrize("make", [METRICS["moments"], METRICS["projected volume"]], ids=["moments", "volume"])
 
 
 # ---------------------------------------------------------------------- the fewest answers against a form
@@ -88,7 +86,7 @@ def test_where_clashes_are_too_many_a_bound_is_said_and_the_rest_agrees(monkeypa
 # ---------------------------------------------------------------------- equal treatment, up to rounding
 
 
-@every
+@pytest.mark.parametrize("make", METRICS.values(), ids=METRICS)
 @pytest.mark.parametrize("gap", [1e-300, 1e-9])
 def test_gaps_of_rounding_teach_nothing_to_a_learner(make, gap):
     learner = make(radius=2.0)
@@ -271,7 +269,7 @@ def test_a_verdict_taken_back_leaves_exactly_what_the_conversation_taught(make, 
 # ---------------------------------------------------------------------- a radius that grows
 
 
-@exact
+@pytest.mark.parametrize("make", [METRICS["moments"], METRICS["projected volume"]], ids=["moments", "volume"])
 def test_a_radius_that_was_given_never_grows(make):
     learner = make(radius=0.5)
     with pytest.raises(VerdictError, match=r"agrees with the radius 0\.5; nothing has changed; give a larger radius"):

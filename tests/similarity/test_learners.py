@@ -17,7 +17,6 @@ LEARNERS = {
     "projected volume": lambda **given: ProjectedVolumeDistance(**{"seed": 3, **given}),
     "projected volume, thin": lambda **given: ProjectedVolumeDistance(**{"seed": 3, "thin": 0.02, **given}),
 }
-every = pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS)
 
 
 @kernel
@@ -140,7 +139,7 @@ def test_a_tolerance_keeps_intervals_true_when_the_metric_is_only_nearly_mahalan
     assert ((pairs[:, 0] <= pairs[:, 3] + 1e-9) & (pairs[:, 3] <= pairs[:, 2] + 1e-9)).all()
 
 
-@every
+@pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS)
 def test_a_radius_that_was_too_small_doubles_and_replays(make):
     A = 6.0 * np.eye(2)
     learner = make()

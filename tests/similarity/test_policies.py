@@ -222,7 +222,7 @@ def test_something_was_unfair_asks_which_pair():
         policy.tell(decision, 1.0, True)
     policy.tell(decision, 1.0 if decision.index >= 0 else None)
     decision = policy.ask([[1.0, 0.0], [0.0, 1.0], [0.6, 0.6]])
-    with pytest.raises(VerdictError, match="which pair was unfair"):
+    with pytest.raises(VerdictError, match=r"which pair was unfair\? Candidates, most telling first: \[\("):
         policy.tell(decision, 1.0, True)
     assert policy.open_tickets == [decision.id]
     policy.tell(decision, 1.0 if decision.index >= 0 else None, False)
@@ -243,26 +243,8 @@ def test_the_same_people_every_round_do_not_leave_the_policy_stuck_at_treating_a
 
 
 @pytest.mark.parametrize(
-    ("contexts", "says"),
-    [
-        ([[3.0, 4.0], [0.1, 0.0]], r"norms of at most 1, got '5 for individual 0'; rescale the features with Scale"),
-        ([[np.nan, 0.0]], r"finite numbers of at most 1e\+70, got 'nan at \[0, 0\]'"),
-        ([[1.0]], "one row per individual"),
-    ],
-)
-def test_bad_contexts_are_refused(contexts, says):
-    policy = LipschitzUCB(2, seed=1)
-    before = to_bytes(policy)
-    with pytest.raises(ContextError, match=says):
-        policy.ask(contexts)
-    assert to_bytes(policy) == before
-
-
-@pytest.mark.parametrize(
     ("violations", "acceptable", "says"),
     [
-        ([(0, 5)], (), "two different positions below 3"),
-        ([3], (), r"pairs \(i, j\)"),
         ([(0, 1)], (), "both had the same probability"),
         ([(0, 2)], [(2, 0)], "each pair on one side"),
     ],
@@ -276,24 +258,6 @@ def test_bad_verdicts_are_refused(violations, acceptable, says):
 
 
 TABLE = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [0.0, 1.0, 0.5], "r": [0, 1, 1]})
-
-
-@pytest.mark.parametrize(
-    ("call", "says"),
-    [
-        (lambda: LipschitzUCB(2, metric=EllipsoidDistance(shared=False)), "individuals: expected"),
-        (lambda: LipschitzUCB(2, individuals=3).ask(PAIR), "expected 3 individuals"),
-        (lambda: LipschitzUCB(3, theta=THETA), "dimension: expected 2, one a weight in theta, got 3"),
-        (lambda: MomentDistance().verdict([1.0], [0.0], 0.3, True, auditor=""), "auditor: expected a name"),
-        (lambda: LinearContexts([1.0], MahalanobisOracle(A)), "oracle: expected a matrix A with 1 columns"),
-        (lambda: world(contexts="clustered", clusters=[[1.0]]), "clusters: expected"),
-        (lambda: run(LipschitzUCB(3), world(), 10), "world: expected"),
-        (lambda: TableIndividuals(TABLE, features=["a"], reward="r", oracle=MahalanobisOracle(A)), "oracle: expected"),
-    ],
-)
-def test_bad_arguments_are_refused(call, says):
-    with pytest.raises(ArgumentError, match=says):
-        call()
 
 
 def test_the_table_shows_its_own_rows():

@@ -237,18 +237,10 @@ def test_an_auditor_who_is_lenient_is_noticed():
     assert learner.bounds([0.3, 0.1], [0.0, 0.0])[::2] == (0.0, 1.0)
 
 
-@pytest.mark.parametrize("rate", [long(0.05), 0.35])
-def test_errors_at_random_raise_no_alarm(rate):
+def test_errors_at_random_raise_no_alarm():
     for seed in range(4):
-        learner = told(PosteriorDistance(radius=2.0, seed=seed), 150, seed, rate)
+        learner = told(PosteriorDistance(radius=2.0, seed=seed), 150, seed, 0.35)
         assert learner.misfit.e < ALARM
-
-
-def test_answers_that_may_be_coin_flips_say_nothing():
-    learner = told(PosteriorDistance(radius=2.0, seed=1), 100, 3, 0.5)
-    assert learner.rate >= 0.45
-    assert "up to" in learner.caveat()
-    assert learner.bounds([0.3, 0.1], [0.0, 0.0])[::2] == (0.0, 1.0)
 
 
 def test_with_a_most_liars_who_agree_are_allowed_for():

@@ -23,7 +23,6 @@ METRICS = {
     "ellipsoid": EllipsoidDistance,
     "projected volume": lambda **given: ProjectedVolumeDistance(seed=3, **given),
 }
-every = pytest.mark.parametrize("make", METRICS.values(), ids=METRICS)
 
 
 def one_to_nothing(make):
@@ -34,7 +33,7 @@ def one_to_nothing(make):
     return policy, decision
 
 
-@every
+@pytest.mark.parametrize("make", METRICS.values(), ids=METRICS)
 def test_a_pair_played_one_to_nothing_is_asked_about_and_acceptable_settles_it(make):
     policy, decision = one_to_nothing(make)
     assert policy.questions(decision) == [(0, 1)]

@@ -84,8 +84,6 @@ def test_refusing_stays_the_default_and_equal_treatment_stays_refused():
     with pytest.raises(VerdictError, match="the two being equal"):
         robust.verdict(X, X, 0.3, unfair=False)
     assert robust.metric.guarantee == "certified"
-    with pytest.raises(ArgumentError, match="on_contradiction: expected"):
-        LipschitzUCB(theta=[1.0, 0.0], on_contradiction="ignore")
 
 
 def test_a_robust_policy_is_saved_and_its_fresh_copy_is_exact_again():
