@@ -223,11 +223,7 @@ class Certification(Drawing):
         certain: "undecided" while there are rows to ask or wait for, "not_shown" once there are none.
         """
         found = [self._verdict(z) for z in range(len(self.groups))]
-        if "refuted" in found:
-            return "refuted"
-        if "undecided" in found:
-            return "undecided"
-        return "not_shown" if "not_shown" in found else "certified"
+        return next((worst for worst in ("refuted", "undecided", "not_shown") if worst in found), "certified")
 
     @property
     @locked

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -140,8 +141,4 @@ def rows_needed(
         most *= 2
         if most > MOST:
             return math.nan
-    least = most // 2
-    while most - least > 1:
-        middle = (least + most) // 2
-        least, most = (least, middle) if shown(middle) else (middle, most)
-    return float(most)
+    return float(bisect_left(range(most + 1), True, lo=most // 2 + 1, key=shown))

@@ -247,10 +247,9 @@ def empty_state(
 def grown(state: MetricState, capacity: int) -> MetricState:
     """Return the state with room for so many half-spaces in each copy's log, at least as many as before."""
     more = capacity - state.limits.shape[1]
-    copies, m, _ = state.cuts.shape
     return state._replace(
-        cuts=np.concatenate([state.cuts, np.zeros((copies, m, more))], axis=2),
-        limits=np.concatenate([state.limits, np.zeros((copies, more))], axis=1),
+        cuts=np.pad(state.cuts, [(0, 0), (0, 0), (0, more)]),
+        limits=np.pad(state.limits, [(0, 0), (0, more)]),
         excess=np.zeros(capacity),
         slopes=np.zeros(capacity),
     )
