@@ -93,18 +93,6 @@ def test_how_far_annotators_agree_and_which_items_need_one_more_person_is_said(t
     assert not any("tie" in note for note in queue.notes)
 
 
-def test_an_export_of_everything_so_far_is_read_again_and_again(tasks, tmp_path):
-    queue, asked, file = tasks
-    said = {one: [("low", ANN)] for one in asked}
-    assert queue.read_labels(exported(tmp_path / "one.json", file, said))["told"] == 4
-    assert progress_table(queue).sum()["labelled"] == 0, "one person is not two"
-    assert queue.read_labels(tmp_path / "one.json") == {"told": 0, "rejected": 0, "left": 0, "repeated": 4}
-    said = {one: [("low", ANN), ("low", BOB)] for one in asked}
-    assert queue.read_labels(exported(tmp_path / "two.json", file, said))["told"] == 4
-    assert queue.read_labels(tmp_path / "two.json")["repeated"] == 8
-    assert len(told(queue)) == 8
-
-
 def test_a_third_label_breaks_a_tie_and_is_refused_where_there_is_none(tasks, tmp_path):
     queue, (one, other, *_), file = tasks
     said = {one: [("low", 1), ("high", 2), ("low", 3)]}

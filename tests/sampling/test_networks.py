@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from evenhand.errors import ArgumentError, ContextError, ModelError
+from evenhand.errors import ArgumentError, ModelError
 from evenhand.registry import register
 from evenhand.sampling import EstimatorModel, OptimisticSampler
 from evenhand.saving.state import from_bytes, to_bytes
@@ -178,7 +178,7 @@ def test_a_failing_step_leaves_the_network_as_it_was(failure, monkeypatch):
     sampler, twin = sampler_of(), sampler_of()
     for one in (sampler, twin):
         talk(one, np.random.default_rng(0), 4)
-    draw, before, weights = sampler.ask(), to_bytes(twin), weights_of(sampler)
+    draw, weights = sampler.ask(), weights_of(sampler)
     monkeypatch.setattr(Small, "fails", failure)
     expected = ModelError if type(failure) in (ValueError, RuntimeError) else type(failure)
     with pytest.raises(expected):
@@ -187,7 +187,6 @@ def test_a_failing_step_leaves_the_network_as_it_was(failure, monkeypatch):
     assert (weights_of(sampler) == weights).all()
     assert sampler.open_tickets == [draw.id]
     sampler.forget(draw)
-    assert to_bytes(sampler) != before  # a ticket was handed out
     for one in (sampler, twin):
         talk(one, np.random.default_rng(4), 2)
     assert (weights_of(sampler) == weights_of(twin)).all()
@@ -212,8 +211,6 @@ def test_what_is_no_network_of_skorch_or_cannot_be_saved_is_refused_by_name():
     talk(sampler, np.random.default_rng(0), 3)
     with pytest.raises(ArgumentError, match="model: expected one that has neither decided nor learned"):
         OptimisticSampler(["u", "v"], sampler.model)
-    with pytest.raises(ContextError, match=r"rows of the shape \(4,\)|4 features|X"):
-        sampler.tell(sampler.ask(), np.zeros((8, 3)), np.zeros(8, int))
 
 
 def test_the_papers_network_computes_what_the_paper_describes():

@@ -96,12 +96,8 @@ def test_a_call_that_would_take_long_is_compiled_at_once():
         compiled = staticmethod(lambda x: "compiled")
 
     run = lazy_kernel(Entered(), lambda x: x)
-    assert [run(1), run(MOST_PLAIN_CALL - 1), run(MOST_PLAIN_CALL), run(1)] == [
-        "plain",
-        "plain",
-        "compiled",
-        "compiled",
-    ]
+    calls = (1, MOST_PLAIN_CALL - 1, MOST_PLAIN_CALL, 1)
+    assert [run(entries) for entries in calls] == ["plain", "plain", "compiled", "compiled"]
     run = lazy_kernel(Entered(), lambda x: x)
     said = [run(MOST_PLAIN_CALL // 2) for _ in range(2 * PLAIN_WORK // MOST_PLAIN_CALL + 2)]
     assert said.index("compiled") == 2 * PLAIN_WORK // MOST_PLAIN_CALL

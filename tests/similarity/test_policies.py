@@ -244,10 +244,7 @@ def test_the_same_people_every_round_do_not_leave_the_policy_stuck_at_treating_a
 
 @pytest.mark.parametrize(
     ("violations", "acceptable", "says"),
-    [
-        ([(0, 1)], (), "both had the same probability"),
-        ([(0, 2)], [(2, 0)], "each pair on one side"),
-    ],
+    [([(0, 1)], (), "both had the same probability"), ([(0, 2)], [(2, 0)], "each pair on one side")],
 )
 def test_bad_verdicts_are_refused(violations, acceptable, says):
     policy = KnownRewardLipschitz(theta=[1.0, 0.0], metric=KnownDistance([[0.3, 0.0]]), seed=1)

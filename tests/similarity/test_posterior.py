@@ -12,7 +12,6 @@ from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.similarity import LipschitzUCB, MahalanobisOracle, PairQueue, PosteriorDistance
 from evenhand.similarity.line_walk import Answers, MetricCone, log_weights, start, walk, wrong_under
 from evenhand.similarity.misfit import ALARM, misfit, regions
-from evenhand.similarity.posterior import last_renewal
 from tests.naming import long
 from tests.reference.similarity_belief import evidence, grid
 
@@ -148,7 +147,6 @@ def test_what_is_believed_depends_on_the_log_alone():
     again = from_bytes(to_bytes(learner))
     assert to_bytes(again) == to_bytes(learner)
     assert again.bounds([0.2, 0.4], [0.0, 0.0]) == learner.bounds([0.2, 0.4], [0.0, 0.0])
-    assert [last_renewal(n) for n in (0, 1, 2, 100)] == [0, 1, 2, 94]
 
 
 def test_a_poor_auditor_does_little_harm():

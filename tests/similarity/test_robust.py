@@ -95,12 +95,6 @@ def test_a_robust_policy_is_saved_and_its_fresh_copy_is_exact_again():
     for one in (policy, again):
         one.withdraw(slip)
     assert to_bytes(again) == to_bytes(policy)
-    untold, _ = contradicted()
-    untold.metric.log.remove(slip)
-    untold.metric.replay()
-    for one in (policy, untold):
-        one.metric.bounds(X, ORIGIN)
-    assert np.array_equal(untold.metric.state.factor, policy.metric.state.factor)
     with pytest.raises(VerdictError, match="verdict: expected the id of a verdict"):
         policy.withdraw(slip)
 
