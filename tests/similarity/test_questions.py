@@ -41,11 +41,7 @@ def test_a_pair_played_one_to_nothing_is_asked_about_and_acceptable_settles_it(m
     policy.tell(decision, 1.0, acceptable=[(0, 1)])
     surprised = not isinstance(policy.metric, EllipsoidDistance)  # an ellipsoid takes no cut that is too shallow
     assert (policy.distances(OTHERS)[1][0, 1] > before) == surprised
-    if (
-        policy.metric.error_rate == 0
-        and policy.metric.tolerance == 0
-        and not isinstance(policy.metric, EllipsoidDistance)
-    ):
+    if surprised and policy.metric.error_rate == policy.metric.tolerance == 0:
         assert policy.distances(PEOPLE)[0][0, 1] == pytest.approx(1.0)
         assert policy.questions(policy.ask(PEOPLE)) == []
 
