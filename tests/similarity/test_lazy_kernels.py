@@ -17,6 +17,7 @@ from evenhand.similarity import (
 )
 from evenhand.similarity.lazy_kernels import MOST_PLAIN_CALL, PLAIN_WORK, distance_kernels, lazy_kernel, round_kernels
 from tests.naming import at_night
+from tests.similarity.conversations import talk
 
 A_FEW = """
 import sys
@@ -43,11 +44,7 @@ def conversation(metric, select, rounds):
     oracle = MahalanobisOracle([[0.4, 0.1]], seed=3, error_rate=metric.error_rate)
     world = LinearContexts([0.5, -0.3], oracle, individuals=3, contexts="ball", select=select)
     world.reset(9)
-    said = []
-    for _ in range(rounds):
-        decision = policy.ask(*world.observe())
-        policy.tell(decision, *world.respond(decision))
-        said.append((decision.arm, decision.probabilities.tobytes()))
+    said = [(decision.arm, decision.probabilities.tobytes()) for _, decision, _ in talk(policy, world, rounds)]
     return said, to_bytes(policy)
 
 

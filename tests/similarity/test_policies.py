@@ -21,6 +21,7 @@ from evenhand.similarity import (
     fair_distribution,
 )
 from tests.naming import at_night, named
+from tests.similarity.conversations import talk
 
 pytestmark = pytest.mark.slow
 
@@ -91,11 +92,7 @@ def test_the_ridge_estimate_is_that_of_the_textbook():
     place, policy = world(noise=0.5), LipschitzUCB(2, seed=3)
     place.reset(5)
     rows, outcomes = [], []
-    for _ in range(50):
-        (x,) = place.observe()
-        decision = policy.ask(x)
-        reward, violations = place.respond(decision)
-        policy.tell(decision, reward, violations)
+    for x, decision, reward in talk(policy, place, 50):
         if decision.index >= 0:
             rows.append(x[decision.index])
             outcomes.append(reward)
@@ -187,12 +184,7 @@ def test_silence_that_means_nothing_teaches_only_explicit_verdicts():
     policy, oracle = LipschitzUCB(2, silence="nothing", seed=1), MahalanobisOracle(A)
     place = world()
     place.reset(3)
-    for _ in range(150):
-        (x,) = place.observe()
-        decision = policy.ask(x)
-        reward, violations = place.respond(decision)
-        fine = [pair for pair in policy.questions(decision) if pair not in violations]
-        policy.tell(decision, reward, violations, acceptable=fine)
+    list(talk(policy, place, 150, acceptable=6))
     low, _, high = policy.distances(PAIR)
     assert low[0, 1] <= oracle.distances(PAIR)[0, 1] <= high[0, 1]
     assert high[0, 1] - low[0, 1] < 0.1
@@ -262,11 +254,7 @@ def test_the_table_shows_its_own_rows():
     place.reset(2)
     rows = {tuple(row): value for row, value in zip(place.rows.round(12), place.rewards, strict=True)}
     policy = LipschitzUCB(2, seed=1)
-    for _ in range(40):
-        (x,) = place.observe()
-        decision = policy.ask(x)
-        reward, violations = place.respond(decision)
+    for x, decision, reward in talk(policy, place, 40):
         assert all(tuple(row) in rows for row in x.round(12))
         assert decision.index < 0 or reward == rows[tuple(x[decision.index].round(12))]
-        policy.tell(decision, reward, violations)
     assert np.linalg.norm(place.rows, axis=1).max() == pytest.approx(1.0)
