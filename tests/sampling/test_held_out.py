@@ -47,5 +47,3 @@ def test_pairs_name_classes_however_they_are_written():
         words = r"pairs\['p'\]: expected classes that occur, among \[1, 2\] \(whole numbers\), got " + got
         with pytest.raises(ArgumentError, match=words):
             label_pairs(images, [1, 2, 1, 2], {"p": pair})
-    with pytest.raises(ArgumentError, match="groups may not overlap: it is in 'p' as well"):
-        label_pairs(images, [1, 2, 1, 2], {"p": (1, 2), "q": ("1", 2)})

@@ -121,7 +121,7 @@ IDS = pd.DataFrame({"g": ["a", "b"] * 2501, "y": [0, 1] * 2501, "x": 0.5, "id": 
 def test_pairs_that_overlap_are_refused():
     images, labels = np.zeros((8, 2, 2)), np.array([3, 5, 7, 9] * 2)
     for pairs, match in (
-        ({"a": (3, 5), "b": (5, 7)}, "groups may not overlap: it is in 'a' as well"),
+        ({"a": (3, 5), "b": ("5", 7)}, "groups may not overlap: it is in 'a' as well"),
         ({"a": (3, 3)}, "groups may not overlap"),
         ({1: (3, 5), "1": (7, 9)}, "pairs: expected names that differ as text"),
         ({"a": (3, 5, 7)}, "two classes"),
