@@ -1,6 +1,14 @@
-"""Talks between a policy and a world whose oracle answers."""
+"""Talks between a policy and a world whose oracle answers, and the metric learners that trust every answer."""
 
-__all__ = ["talk"]
+from evenhand.similarity import EllipsoidDistance, MomentDistance, ProjectedVolumeDistance
+
+__all__ = ["METRICS", "talk"]
+
+METRICS = {
+    "moments": MomentDistance,
+    "ellipsoid": EllipsoidDistance,
+    "projected volume": lambda **given: ProjectedVolumeDistance(**{"seed": 3, **given}),
+}
 
 
 def talk(policy, world, rounds, acceptable=0):

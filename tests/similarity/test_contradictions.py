@@ -13,22 +13,16 @@ from evenhand.similarity import (
     LipschitzUCB,
     MahalanobisOracle,
     MomentDistance,
-    ProjectedVolumeDistance,
     contradictions,
 )
 from evenhand.similarity.forms import agreeing, contradicting
 from evenhand.similarity.verdicts import Verdict
 from tests.naming import at_night
-from tests.similarity.conversations import talk
+from tests.similarity.conversations import METRICS, talk
 
 A = np.array([[0.4, 0.1], [0.0, 0.3]])
 ORIGIN = [0.0, 0.0]
 STATE = ("centre", "factor", "radius", "counts", "doublings", "thin", "tally", "stream")
-METRICS = {
-    "moments": MomentDistance,
-    "ellipsoid": EllipsoidDistance,
-    "projected volume": lambda **given: ProjectedVolumeDistance(**{"seed": 3, **given}),
-}
 
 
 # ---------------------------------------------------------------------- the fewest answers against a form

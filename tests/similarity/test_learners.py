@@ -8,15 +8,11 @@ from scipy.optimize import linprog
 
 from evenhand.kernels.compose import entry, kernel
 from evenhand.kernels.halfspaces import EMPTY, Simplex, simplex, support
-from evenhand.similarity import EllipsoidDistance, MomentDistance, ProjectedVolumeDistance
+from evenhand.similarity import EllipsoidDistance, MomentDistance
 from tests.naming import named
+from tests.similarity.conversations import METRICS
 
-LEARNERS = {
-    "ellipsoid": EllipsoidDistance,
-    "moments": MomentDistance,
-    "projected volume": lambda **given: ProjectedVolumeDistance(**{"seed": 3, **given}),
-    "projected volume, thin": lambda **given: ProjectedVolumeDistance(**{"seed": 3, "thin": 0.02, **given}),
-}
+LEARNERS = METRICS | {"projected volume, thin": lambda **given: METRICS["projected volume"](thin=0.02, **given)}
 
 
 @kernel

@@ -6,23 +6,16 @@ import numpy as np
 import pytest
 
 from evenhand.errors import VerdictError
-from evenhand.similarity import (
-    EllipsoidDistance,
-    LipschitzUCB,
-    MahalanobisOracle,
-    MomentDistance,
-    ProjectedVolumeDistance,
-)
+from evenhand.similarity import EllipsoidDistance, LipschitzUCB, MahalanobisOracle, MomentDistance
+from tests.similarity.conversations import METRICS
 
 PEOPLE = [[1.0, 0.0], [-1.0, 0.0]]
 OTHERS = [[0.2, 0.0], [-0.2, 0.0]]
-METRICS = {
-    "moments": MomentDistance,
+BELIEFS = {
     "with errors": lambda **given: MomentDistance(error_rate=0.1, **given),
     "tolerant": lambda **given: MomentDistance(tolerance=0.01, **given),
-    "ellipsoid": EllipsoidDistance,
-    "projected volume": lambda **given: ProjectedVolumeDistance(seed=3, **given),
 }
+LEARNERS = METRICS | BELIEFS
 
 
 def one_to_nothing(make):
@@ -33,7 +26,7 @@ def one_to_nothing(make):
     return policy, decision
 
 
-@pytest.mark.parametrize("make", METRICS.values(), ids=METRICS)
+@pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS)
 def test_a_pair_played_one_to_nothing_is_asked_about_and_acceptable_settles_it(make):
     policy, decision = one_to_nothing(make)
     assert policy.questions(decision) == [(0, 1)]
@@ -46,7 +39,7 @@ def test_a_pair_played_one_to_nothing_is_asked_about_and_acceptable_settles_it(m
         assert policy.questions(policy.ask(PEOPLE)) == []
 
 
-@pytest.mark.parametrize("make", [METRICS["moments"], METRICS["tolerant"]])
+@pytest.mark.parametrize("make", [MomentDistance, BELIEFS["tolerant"]])
 def test_what_is_asked_teaches_and_what_is_not_asked_does_not(make):
     oracle, rng, asked, left = MahalanobisOracle([[0.5, 0.2], [0.0, 0.4]]), np.random.default_rng(2), 0, 0
     equal = 0
