@@ -147,15 +147,18 @@ def test_open_items_count_as_pulls():
     assert groups.min() >= 4
 
 
-def test_several_annotators_label_an_item_and_a_tie_asks_one_more():
+@pytest.mark.parametrize("corrected", [False, True])
+def test_several_annotators_label_an_item_and_a_tie_asks_one_more(corrected):
     queue = made(annotators=2)
     (item,) = queue.ask(1, annotator="ann")
     assert queue.ask(1, annotator="bob") == [item]
     with pytest.raises(errors.UnknownTicketError, match="ann, bob"):
         queue.tell(item, 1, annotator="cid")
     queue.tell(item, 1, annotator="ann")
-    queue.tell(item, 0, annotator="bob")
-    assert queue.sampler.training.count == 0
+    queue.tell(item, int(corrected), annotator="bob")
+    if corrected:
+        queue.correct(item, 0, annotator="bob")
+    assert queue.sampler.training.count == corrected
     assert queue.ask(1, annotator="ann") != [item]
     assert queue.ask(1, annotator="cid") == [item]
     queue.tell(item, 0, annotator="cid")

@@ -13,7 +13,6 @@ from evenhand.sampling import (
     OptimisticSampler,
     agreement_table,
     annotations_table,
-    labelled_table,
     progress_table,
 )
 from evenhand.saving.state import from_bytes, to_bytes
@@ -258,18 +257,6 @@ def test_labels_without_names_are_of_two_people_in_two_files(tasks):
     assert queue.read_labels(frame)["repeated"] == 4
     with pytest.raises(errors.ClosedTicketError, match=r"labels, row 1, item .*: it is labelled already"):
         queue.read_labels(frame.assign(label="high"))
-
-
-def test_a_correction_that_makes_a_tie_asks_one_more():
-    queue = made()
-    (one,) = queue.ask(1)
-    for who in ("ann", "bob"):
-        queue.tell(one, "low", annotator=who)
-    queue.correct(one, "high", annotator="bob")
-    assert queue.ask(1, annotator="ann") != [one]
-    assert queue.ask(1, annotator="cid") == [one]
-    queue.tell(one, "high", annotator="cid")
-    assert labelled_table(queue)[["id", "label"]].values.tolist() == [[one, "high"]]
 
 
 # ------------------------------------------------------------------ who is who
