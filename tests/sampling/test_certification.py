@@ -4,15 +4,10 @@ import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
-from evenhand.errors import (
-    ArgumentError,
-    ContextError,
-    ExhaustedError,
-)
+from evenhand.errors import ArgumentError, ContextError, ExhaustedError
 from evenhand.sampling import (
     ArrayPool,
     Certification,
-    EstimatorModel,
     LogisticModel,
     OptimisticSampler,
     SyntheticModel1,
@@ -41,25 +36,14 @@ def begun(seed=0):
     return world, LogisticModel().fit(X, y)
 
 
-def judged(threshold, seed):
-    world, model = begun(seed)
-    check = Certification(["u", "v"], model, threshold=threshold, delta=0.1, batch=10)
-    for _ in range(600):
-        draw = check.ask()
-        check.tell(draw, *world.respond(draw))
-        if check.verdict != "undecided":
-            break
-    return check
-
-
 def test_verdicts_agree_with_the_exact_risks():
     wrong = 0
     for seed in range(40):
         for factor, expected in ((1.6, "certified"), (0.5, "refuted")):
             world, model = begun(seed)
             risk = world.population_risk(model.coef_, model.intercept_).max()
-            check = judged(min(1.0, factor * risk), seed)
-            assert check.verdict != "undecided"
+            check = Certification(["u", "v"], model, threshold=min(1.0, factor * risk), delta=0.1, batch=10)
+            looped(check, world, 600)
             wrong += check.verdict != expected
     assert wrong <= 8 + 4 * (80 * 0.1 * 0.9) ** 0.5
 
@@ -166,9 +150,6 @@ def test_what_was_never_trained_or_knows_one_label_is_not_certified():
     sampler.tell(sampler.ask(), np.zeros((2, 2)), [1, 1])
     with pytest.raises(ArgumentError, match=r"knows two labels, got \[1\]; collect until"):
         sampler.certify(threshold=0.1)
-    for model in (LogisticModel(), EstimatorModel(GaussianNB())):
-        with pytest.raises(ArgumentError, match="knows two labels"):
-            Certification(["u", "v"], model, threshold=0.1)
 
 
 def test_labels_of_any_kind_are_compared_by_what_they_mean():
@@ -181,7 +162,7 @@ def test_labels_of_any_kind_are_compared_by_what_they_mean():
         (y.astype(bool), model),
         (y, GaussianNB().fit(X, y.astype(bool))),
         (y.astype(float), GaussianNB().fit(X, y.astype(float))),
-        (np.where(y, "yes", "no"), named(X, y)),
+        (np.where(y, "yes", "no"), LogisticModel().fit(X, np.where(y, "yes", "no"))),
     ):
         check = Certification(["u", "v"], fitted, threshold=0.1, batch=60, loss="false_negative")
         check.tell(check.ask(), X, labels)
@@ -189,10 +170,6 @@ def test_labels_of_any_kind_are_compared_by_what_they_mean():
         risks.append(check.sums[0] / y.sum())
     assert risks[:3] == [risks[0]] * 3
     assert risks[3] == risks[4]
-
-
-def named(X, y):
-    return LogisticModel().fit(X, np.where(y, "yes", "no"))
 
 
 def test_a_model_that_fails_to_predict_is_named():

@@ -11,9 +11,7 @@ from sklearn.pipeline import make_pipeline
 
 from evenhand.errors import ModelError
 from evenhand.registry import register
-from evenhand.sampling import (
-    UniformSampler,
-)
+from evenhand.sampling import UniformSampler
 from evenhand.saving.state import from_bytes, to_bytes
 
 pytestmark = pytest.mark.compiled

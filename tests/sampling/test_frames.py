@@ -45,14 +45,13 @@ def whole():
     return pipeline().fit(FRAME, Y)
 
 
-@pytest.mark.parametrize("kind", ["array", "table"])
-def test_a_pool_of_a_frame_trains_a_pipeline_that_names_its_columns(kind):
-    table = FRAME.assign(group=GROUP, y=Y)
-    pool = (
-        ArrayPool(FRAME, Y, group=GROUP)
-        if kind == "array"
-        else TablePool(table, group="group", label="y", encoded=False)
-    )
+def table_pool():
+    return TablePool(FRAME.assign(group=GROUP, y=Y), group="group", label="y", encoded=False)
+
+
+@pytest.mark.parametrize("made", [lambda: ArrayPool(FRAME, Y, group=GROUP), table_pool], ids=["array", "table"])
+def test_a_pool_of_a_frame_trains_a_pipeline_that_names_its_columns(made):
+    pool = made()
     pool.reset(1)
     sampler = OptimisticSampler(pool.groups, pipeline(), classes=["no", "yes"], batch=30, seed=1)
     collect(sampler, pool, rounds=2)

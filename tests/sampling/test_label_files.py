@@ -11,24 +11,10 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from evenhand import errors
-from evenhand.sampling import (
-    LabelQueue,
-    OptimisticSampler,
-    annotations_table,
-    progress_table,
-)
+from evenhand.sampling import LabelQueue, OptimisticSampler, annotations_table
 from tests.sampling.test_label_queue import made
 
 pytestmark = pytest.mark.compiled
-
-
-def test_rejected_and_empty_labels(tmp_path):
-    queue = made()
-    one, two, three = queue.ask(3)
-    path = tmp_path / "labels.csv"
-    path.write_text(f"id,label,rejected\n{one},,true\n{two},,\n{three},1,\n")
-    assert queue.read_labels(path) == {"told": 1, "rejected": 1, "left": 1}
-    assert progress_table(queue).sum()["rejected"] == 1
 
 
 @pytest.mark.parametrize("labels", [["cat", "dog", "cow"], ["cat", "dog", 3], ["cat", 1]], ids=str)

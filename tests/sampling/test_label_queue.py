@@ -147,15 +147,18 @@ def test_open_items_count_as_pulls():
     assert groups.min() >= 4
 
 
-def test_several_annotators_label_an_item_and_a_tie_asks_one_more():
+@pytest.mark.parametrize("corrected", [False, True])
+def test_several_annotators_label_an_item_and_a_tie_asks_one_more(corrected):
     queue = made(annotators=2)
     (item,) = queue.ask(1, annotator="ann")
     assert queue.ask(1, annotator="bob") == [item]
     with pytest.raises(errors.UnknownTicketError, match="ann, bob"):
         queue.tell(item, 1, annotator="cid")
     queue.tell(item, 1, annotator="ann")
-    queue.tell(item, 0, annotator="bob")
-    assert queue.sampler.training.count == 0
+    queue.tell(item, int(corrected), annotator="bob")
+    if corrected:
+        queue.correct(item, 0, annotator="bob")
+    assert queue.sampler.training.count == corrected
     assert queue.ask(1, annotator="ann") != [item]
     assert queue.ask(1, annotator="cid") == [item]
     queue.tell(item, 0, annotator="cid")
@@ -170,40 +173,29 @@ def test_several_annotators_label_an_item_and_a_tie_asks_one_more():
 def test_a_corrected_label_is_as_if_it_had_been_told_so(part):
     """Refits are exact, so the model and the risks equal those of a queue that was told the right label at once."""
     queue, right = (made(choice="uniform", sampler=eh.sampling.UniformSampler(["easy", "hard"], seed=1)) for _ in "ab")
-    (purpose,) = (p for p in ("training", "validation") if p == part)
     wrong = None
     for _ in range(60):
         task, same = queue.ask(), right.ask()
         assert task == same
-        flip = wrong is None and task.round > 20 and task.purpose == purpose
+        flip = wrong is None and task.round > 20 and task.purpose == part
         wrong = task.item if flip else wrong
         queue.tell(task, 1 - TRUE[task.item] if flip else TRUE[task.item])
         right.tell(same, TRUE[same.item])
     told, other = (labelled_in(q, part).set_index("id")["label"] for q in (queue, right))
     assert told[told != other].index.tolist() == [wrong]
-    queue.ask_again([wrong])
-    for _ in range(2):
-        (one,) = queue.ask(1)
-        queue.tell(one, TRUE[one])
+    if part == "training":
+        queue.ask_again([wrong])
+        for _ in range(2):
+            (one,) = queue.ask(1)
+            queue.tell(one, TRUE[one])
+    else:
+        with pytest.raises(errors.UnknownTicketError, match="bob has not labelled"):
+            queue.correct(wrong, TRUE[wrong], annotator="bob")
+        queue.correct(wrong, TRUE[wrong])
     np.testing.assert_allclose(
         queue.sampler.model.predict_proba(WORLD.features), right.sampler.model.predict_proba(WORLD.features), atol=1e-7
     )
     pd.testing.assert_frame_equal(queue.risks, right.risks)
-
-
-def test_annotators_correct_their_own_labels():
-    queue = made(choice="uniform")
-    first, *others = queue.ask(20)
-    for one in (first, *others):
-        queue.tell(one, TRUE[one])
-    right = queue.risks
-    queue.correct(first, 1 - TRUE[first])
-    table = labelled_table(queue).set_index("id")
-    assert table.loc[first, "label"] == 1 - TRUE[first]
-    queue.correct(first, TRUE[first])
-    pd.testing.assert_frame_equal(queue.risks, right)
-    with pytest.raises(errors.UnknownTicketError, match="bob has not labelled"):
-        queue.correct(first, 1, annotator="bob")
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,13 @@ import pytest
 
 from evenhand.errors import ArgumentError, ContextError
 from evenhand.sampling import (
+    ArrayPool,
     Certification,
     LogisticModel,
     SyntheticModel1,
     UniformSampler,
     collect,
+    fairness_report,
     group_errors,
     minimax_reweighting,
 )
@@ -34,6 +36,8 @@ NO_LABELS = [
     [["u", "v"], ["u"]],
     np.eye(2),
     pd.Series([1, pd.NA], dtype="Int64"),
+    pd.DataFrame({"who": ["u", "v"]}),
+    {0: "u", 1: "v"},
     "ab",
     3,
     {0, 1},
@@ -45,7 +49,8 @@ def test_what_is_no_label_is_refused_at_every_door(told):
     sampler = UniformSampler(["u", "v"], seed=0)
     draw, before = sampler.ask(), None
     before = to_bytes(sampler)
-    check = Certification(["u", "v"], LogisticModel().fit(X, [0, 1]), threshold=0.5, batch=2)
+    model = LogisticModel().fit(X, [0, 1])
+    check = Certification(["u", "v"], model, threshold=0.5, batch=2)
     ticket = check.ask()
     doors = {
         "y": (
@@ -53,9 +58,18 @@ def test_what_is_no_label_is_refused_at_every_door(told):
             lambda: check.tell(ticket, X, told),
             lambda: LogisticModel().fit(X, told),
             lambda: minimax_reweighting(X, told, group=[0, 1]),
+            lambda: group_errors(model, X, told, groups=[0, 1]),
+            lambda: ArrayPool(X, told, group=[0, 1]),
         ),
         "classes": (lambda: UniformSampler(["u", "v"], classes=told),),
-        "group": (lambda: minimax_reweighting(X, [0, 1], group=told),),
+        "group": (
+            lambda: minimax_reweighting(X, [0, 1], group=told),
+            lambda: ArrayPool(X, [0, 1], group=told),
+        ),
+        "groups": (
+            lambda: group_errors(model, X, [0, 1], groups=told),
+            lambda: fairness_report(model, X, [0, 1], groups=told),
+        ),
     }
     for name, calls in doors.items():
         for call in calls:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from evenhand.errors import ArgumentError, ContextError, ModelError
+from evenhand.errors import ArgumentError, ModelError
 from evenhand.registry import register
 from evenhand.sampling import EstimatorModel, OptimisticSampler
 from evenhand.saving.state import from_bytes, to_bytes
@@ -79,6 +79,7 @@ CHOICES = {
     "epoch": {},
     "one step": {"batch_size": -1},
     "shuffled": {"iterator_train__shuffle": True, "module__dropout": 0.5},
+    "drawn in predictions": {"module__always": True, "module__dropout": 0.5},
     "anew each round": {"warm_start": False, "max_epochs": 3},
     "momentum": {"optimizer": torch.optim.SGD, "optimizer__momentum": 0.9},
     "falling": {"callbacks": [("fall", skorch.callbacks.LRScheduler(policy="StepLR", step_size=2))]},
@@ -109,13 +110,6 @@ def test_it_draws_from_the_samplers_seed_and_leaves_torchs_generator_as_it_was()
     assert (weights_of(first) == weights_of(twin)).all()
     assert (weights_of(first) != weights_of(other)).any()
     assert to_bytes(first.fresh()) == to_bytes(sampler_of(**shuffled))
-
-
-def test_a_network_that_draws_when_it_predicts_is_repeatable():
-    sampler = sampler_of(module__always=True, module__dropout=0.5)
-    talk(sampler, np.random.default_rng(0), 4)
-    X = rows_of(np.random.default_rng(2), 30)[0]
-    assert (sampler.model.predict_proba(X) == sampler.model.predict_proba(X)).all()
 
 
 @pytest.mark.parametrize("refit", ["exact", "partial_fit"])
@@ -178,7 +172,7 @@ def test_a_failing_step_leaves_the_network_as_it_was(failure, monkeypatch):
     sampler, twin = sampler_of(), sampler_of()
     for one in (sampler, twin):
         talk(one, np.random.default_rng(0), 4)
-    draw, before, weights = sampler.ask(), to_bytes(twin), weights_of(sampler)
+    draw, weights = sampler.ask(), weights_of(sampler)
     monkeypatch.setattr(Small, "fails", failure)
     expected = ModelError if type(failure) in (ValueError, RuntimeError) else type(failure)
     with pytest.raises(expected):
@@ -187,7 +181,6 @@ def test_a_failing_step_leaves_the_network_as_it_was(failure, monkeypatch):
     assert (weights_of(sampler) == weights).all()
     assert sampler.open_tickets == [draw.id]
     sampler.forget(draw)
-    assert to_bytes(sampler) != before  # a ticket was handed out
     for one in (sampler, twin):
         talk(one, np.random.default_rng(4), 2)
     assert (weights_of(sampler) == weights_of(twin)).all()
@@ -212,8 +205,6 @@ def test_what_is_no_network_of_skorch_or_cannot_be_saved_is_refused_by_name():
     talk(sampler, np.random.default_rng(0), 3)
     with pytest.raises(ArgumentError, match="model: expected one that has neither decided nor learned"):
         OptimisticSampler(["u", "v"], sampler.model)
-    with pytest.raises(ContextError, match=r"rows of the shape \(4,\)|4 features|X"):
-        sampler.tell(sampler.ask(), np.zeros((8, 3)), np.zeros(8, int))
 
 
 def test_the_papers_network_computes_what_the_paper_describes():

@@ -3,41 +3,24 @@
 import numpy as np
 import pytest
 
-from evenhand.sampling import (
-    ArrayPool,
-    LabelQueue,
-    LogisticModel,
-    UniformSampler,
-    collect,
-    progress_table,
-)
+from evenhand.sampling import ArrayPool, LabelQueue, LogisticModel, UniformSampler, collect, progress_table
 
 pytestmark = pytest.mark.compiled
 
-DRY = "the pool of 'v' is empty after 3 rows"
 
-
-@pytest.fixture
-def dry():
-    """A sampler of two groups, of which one had three rows."""
+def test_what_is_finished_and_the_table_of_risks_carry_the_notes_of_their_sampler():
+    """Of two groups one had three rows."""
     draws = np.random.default_rng(0)
     pool = ArrayPool(draws.normal(size=(43, 2)), draws.integers(0, 2, 43), group=["u"] * 40 + ["v"] * 3)
     pool.reset(0)
     sampler = UniformSampler(pool.groups, classes=[0, 1], seed=0)
     collect(sampler, pool, rounds=10)
-    return sampler
-
-
-def test_what_is_finished_carries_the_notes_of_its_sampler(dry):
-    finished = dry.finish()
-    assert DRY in dry.notes
-    assert finished.notes == tuple(dry.notes)
+    finished = sampler.finish()
+    assert "the pool of 'v' is empty after 3 rows" in sampler.notes
+    assert finished.notes == tuple(sampler.notes)
     model, _, rounds, labels, _ = finished
-    assert (model, rounds, labels) == (finished.model, 10, dry.labels)
-
-
-def test_tables_of_risks_carry_the_notes(dry):
-    assert dry.risks.attrs == {"notes": dry.notes}
+    assert (model, rounds, labels) == (finished.model, 10, sampler.labels)
+    assert sampler.risks.attrs == {"notes": sampler.notes}
 
 
 def test_a_certification_says_which_rows_ran_out():

@@ -52,7 +52,6 @@ def test_the_rows_that_are_needed_are_about_the_fewest_that_show_it():
         ({"y": Y[:3]}, "groups: expected a label, a prediction and a group for each row, got '3, 824 and 824'"),
         ({"y": [], "prediction": [], "groups": []}, "groups: expected a label, a prediction and a group"),
         ({"y": np.where(Y, "yes", "no")}, "y: expected labels among"),
-        ({"prediction": [None, *SAID[1:]]}, "prediction: expected labels that are text or whole numbers, got None"),
         ({"prediction": np.where(SAID, 0.7, 0.2)}, "prediction: expected labels that are text or whole numbers, got"),
         ({"loss": "log"}, "loss: expected"),
         ({"loss": "false_negative", "y": np.arange(len(Y)) % 3}, "y: expected two labels for false_negative"),

@@ -8,14 +8,7 @@ import pandas as pd
 import pytest
 
 from evenhand.errors import ArgumentError, TableError, UnknownArmError
-from evenhand.sampling import (
-    ArrayPool,
-    Draw,
-    SyntheticModel1,
-    SyntheticModel2,
-    TablePool,
-    label_pairs,
-)
+from evenhand.sampling import ArrayPool, Draw, SyntheticModel1, SyntheticModel2, TablePool, label_pairs
 from evenhand.saving.state import from_bytes, to_bytes
 
 pytestmark = pytest.mark.compiled
@@ -38,11 +31,7 @@ def with_replacement():
         return array_pool(replace=True)
 
 
-WORLDS = {
-    "array": array_pool,
-    "array, replaced": with_replacement,
-    "table": table_pool,
-}
+WORLDS = {"array": array_pool, "array, replaced": with_replacement, "table": table_pool}
 
 
 def drawn(world, rounds, count=3):
@@ -65,7 +54,7 @@ def test_a_saved_world_goes_on_exactly(name):
     assert drawn(world, 9) == drawn(other, 9)
 
 
-@pytest.mark.parametrize("name", ["array", "array, replaced", "table"])
+@pytest.mark.parametrize("name", WORLDS)
 def test_a_pool_advanced_by_its_counts_hands_out_the_rows_that_follow(name):
     first, second = WORLDS[name](), WORLDS[name]()
     first.reset(5), second.reset(5)
@@ -114,15 +103,10 @@ def test_worlds_answer_by_the_groups_label_and_refuse_strangers(world):
 @pytest.mark.parametrize(
     ("y", "group", "match"),
     [
-        ([0.37, 1.37], ["a", "b"], "y: expected labels that are text or whole"),
-        ([0, np.nan], ["a", "b"], "y: expected labels that are text or whole"),
         ([0, "a"], ["a", "b"], "y: expected labels of one type"),
         ([0, 1], [1, "a"], "group: expected labels of one type"),
         ([0, 1], [["a", "b"], ["a"]], "group: expected labels .* make each combination a label"),
         ([0, 1], np.eye(2, dtype=bool), "group: expected labels, .* make each combination a label"),
-        ([0, 1], [{"a"}, {"a", "b"}], "group: expected labels .* make each combination a label"),
-        ([0, 1], ["a", None], "group: expected labels"),
-        ([0, 1], [0.5, 1.5], "group: expected labels"),
         ([0, 1], ["a"], "X: expected rows, and as many"),
     ],
 )
@@ -137,7 +121,7 @@ IDS = pd.DataFrame({"g": ["a", "b"] * 2501, "y": [0, 1] * 2501, "x": 0.5, "id": 
 def test_pairs_that_overlap_are_refused():
     images, labels = np.zeros((8, 2, 2)), np.array([3, 5, 7, 9] * 2)
     for pairs, match in (
-        ({"a": (3, 5), "b": (5, 7)}, "groups may not overlap: it is in 'a' as well"),
+        ({"a": (3, 5), "b": ("5", 7)}, "groups may not overlap: it is in 'a' as well"),
         ({"a": (3, 3)}, "groups may not overlap"),
         ({1: (3, 5), "1": (7, 9)}, "pairs: expected names that differ as text"),
         ({"a": (3, 5, 7)}, "two classes"),
@@ -152,6 +136,9 @@ def test_pairs_that_overlap_are_refused():
     ("frame", "arguments", "match"),
     [
         (FRAME, {"group": "hired", "label": "hired"}, "group: expected columns that have no other use, got 'hired'"),
+        (FRAME, {"group": "gender", "label": "hired"}, "column: expected one of"),
+        (FRAME[["sex", "hired"]], {"group": "sex", "label": "hired"}, "features: expected at least one"),
+        (FRAME.iloc[:0], {"group": "sex", "label": "hired"}, "no rows"),
         (FRAME, {"group": ["sex", "sex"], "label": "hired"}, "group: .* 'sex'; it is already in group"),
         (FRAME, {"group": "sex", "label": "hired", "features": ["age", "hired"]}, "features: .* it is the label"),
         (FRAME, {"group": "sex", "label": "hired", "features": ["age", "age"]}, "features: .* already in features"),
@@ -174,7 +161,7 @@ def test_pairs_that_overlap_are_refused():
             r"columns \['a', 'b'\]: expected groups that read differently",
         ),
     ],
-    ids=range(10),
+    ids=range(13),
 )
 def test_tables_that_cannot_be_meant_are_refused(frame, arguments, match):
     if match is None:

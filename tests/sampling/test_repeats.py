@@ -43,20 +43,12 @@ def test_the_gain_is_the_mean_of_paired_differences():
     assert (found.mean, found.low, found.high) == pytest.approx((np.mean(right), *interval))
 
 
-def test_where_random_draws_are_as_good_that_is_the_answer():
-    draws = np.random.default_rng(1)
-    X, y = draws.normal(size=(900, 1)), draws.integers(0, 2, 900)
-    sampler = OptimisticSampler(["a", "b"], classes=[0, 1], batch=5, budget=60, seed=1)
-    found = gain_over_uniform(sampler, ArrayPool(X, y, group=["a", "b"] * 450), range(5))
-    assert found.low <= 0.0 <= found.high
-    assert str(found).startswith("No difference is shown: the worst-off group's risk is ")
-
-
 def test_random_is_as_good_only_within_a_narrow_interval_and_equal_gains_give_none():
     gains = np.array([-0.002, 0.002, 0.001, -0.001])
     words = str(Gain(gains, 0.0, -0.004, 0.003, 0))
     assert words.startswith("Random is as good here, to within 0.0040: the worst-off group's risk is 0.0000 lower ")
-    assert "as good" not in str(Gain(gains, 0.0, -0.111, 0.128, 0))
+    words = str(Gain(gains, 0.0, -0.111, 0.128, 0))
+    assert words.startswith("No difference is shown: the worst-off group's risk is ")
 
 
 def test_models_that_give_everybody_one_label_are_no_evidence_of_a_gain():

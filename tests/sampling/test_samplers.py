@@ -85,14 +85,10 @@ def test_a_model_reads_a_data_frame_by_the_names_of_its_columns(model, tmp_path)
         a, b = draws.normal(size=2), 100 * draws.normal(size=2)
         sampler.tell(sampler.ask(), pd.DataFrame({"a": a, "b": b}), (a > 0).astype(int))
     rows = pd.DataFrame({"a": draws.normal(size=9), "b": 100 * draws.normal(size=9)})
-    save(sampler.finish().model, tmp_path / "model.eh")
+    final = sampler.finish().model
+    save(final, tmp_path / "model.eh")
     save(sampler, tmp_path / "sampler.eh")
-    for each in (
-        sampler.model,
-        sampler.finish().model,
-        load(tmp_path / "model.eh"),
-        load(tmp_path / "sampler.eh").model,
-    ):
+    for each in (sampler.model, final, load(tmp_path / "model.eh"), load(tmp_path / "sampler.eh").model):
         right = each.predict(rows.to_numpy())
         assert len(set(right)) == 2
         assert (each.predict(rows[["b", "a"]]) == right).all()
@@ -113,7 +109,6 @@ def test_theory_bound_is_equation_4():
         return vc_deviation(n, dimension=3, groups=3, delta=0.1)
 
     assert e(10) == pytest.approx(slow.vc_deviation(10, 3, 3, 0.1))
-    assert vc_deviation(1, dimension=3) == np.inf
     assert theory_bounds(risks, samples, e, 1.5) == pytest.approx(slow.theory_bounds(risks, samples, e, 1.5))
 
 
@@ -126,17 +121,6 @@ def test_every_scheme_starts_safely():
     assert talk(without, begun(0), 20) == ["u", "v"] * 10
     paper = OptimisticSampler(["u", "v"], forced=None, warmup=1, seed=0)
     assert [paper.ask().reason for _ in range(3)][:2] == ["warm-up: every group in turn"] * 2
-
-
-def test_half_trains_and_half_validates():
-    sampler, world = UniformSampler(["u", "v"], batch=3, seed=0), begun(0)
-    draw = sampler.ask()
-    X, y = world.respond(draw)
-    sampler.tell(draw, X, y)
-    assert draw.count == 6
-    assert (sampler.training.X[:3] == X[:3]).all()
-    assert (sampler.validation.X[:3] == X[3:]).all()
-    assert (sampler.rounds, sampler.labels) == (1, 6)
 
 
 @pytest.mark.parametrize(
@@ -164,9 +148,8 @@ def test_a_risk_that_stays_unknown_is_noted():
     sampler = OptimisticSampler(["u", "v"], loss="false_negative", classes=["no", "yes"], seed=0)
     for _ in range(40):
         draw = sampler.ask()
-        sampler.tell(
-            draw, np.random.default_rng(draw.id).normal(size=(2, 2)), ["yes" if draw.group == "u" else "no"] * 2
-        )
+        label = "yes" if draw.group == "u" else "no"
+        sampler.tell(draw, np.random.default_rng(draw.id).normal(size=(2, 2)), [label] * 2)
     assert any("risk of 'v' is unknown" in note for note in sampler.notes)
     assert np.isnan(sampler.risks.loc["v", "risk"])
     assert sampler.training.by_group[0] >= 5
@@ -242,6 +225,8 @@ def test_draws_that_no_label_guides_are_said_to_be_uniform():
     [
         (np.zeros((2, 3)), [0, 1], ContextError, "X: expected rows of shape"),
         (np.full((2, 2), np.nan), [0, 1], ContextError, "X: expected finite numbers"),
+        (np.full((2, 2), -np.inf), [0, 1], ContextError, "X: expected finite numbers"),
+        (np.full((2, 2), -3.5e38), [0, 1], ContextError, "X: expected numbers up to"),
         ([["a", "b"], ["c", "d"]], [0, 1], ContextError, "X: expected an array of numbers"),
         ([[0, 1], [2]], [0, 1], ContextError, "X: expected"),
         (np.zeros((3, 2)), [0, 1, 0], ContextError, "X: expected at most the 2 rows"),
@@ -268,11 +253,7 @@ def test_bad_rows_are_refused_and_change_nothing(rows, labels, error, match):
         ({"costs": {"u": -1.0, "v": 1.0}}, ArgumentError, r"costs\['u'\]: expected a number >= 0"),
         ({"costs": {"u": 1.0}}, ArgumentError, "costs: expected a number for each group"),
         ({"costs": {"u": 1.0, "v": 1.0, "w": 1.0}}, UnknownArmError, "costs: expected one of the groups"),
-        (
-            {"budget": 7.0, "batch": 2},
-            ArgumentError,
-            "budget: expected enough for a draw of 4 rows of each of the 2 gr",
-        ),
+        ({"budget": 7.0, "batch": 2}, ArgumentError, "budget: expected enough for a draw of 4 rows of each of the 2"),
         ({"exploration": -0.1}, ArgumentError, "exploration: expected a number >= 0"),
         ({"batch": 0}, ArgumentError, "batch: expected a whole number >= 1"),
         ({"forced": 2.0}, ArgumentError, "forced: expected a number >= 0 and <= 1"),

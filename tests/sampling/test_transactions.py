@@ -7,7 +7,6 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
-from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -22,7 +21,6 @@ from evenhand.sampling import (
     UniformSampler,
 )
 from evenhand.sampling.models.classifier import Classifier
-from evenhand.sampling.models.losses import row_losses
 from evenhand.saving.state import to_bytes
 from tests.sampling.labelled_items import begun, talk
 
@@ -217,26 +215,10 @@ def test_pictures_are_refused_at_the_first_draw_by_name(model):
 def test_a_pipeline_that_flattens_may_take_pictures():
     from sklearn.preprocessing import FunctionTransformer
 
-    flat = FunctionTransformer(lambda X: X.reshape(len(X), -1))
-    sampler, rng = (
-        UniformSampler(["u", "v"], make_pipeline(flat, GaussianNB()), batch=3, seed=0),
-        np.random.default_rng(0),
-    )
-    for _ in range(6):
-        y = np.arange(6) % 2
-        sampler.tell(sampler.ask(), rng.normal(size=(6, 4, 4)) + 3 * y[:, None, None], y)
+    flat, y = FunctionTransformer(lambda X: X.reshape(len(X), -1)), np.arange(20) % 2
+    sampler = UniformSampler(["u", "v"], make_pipeline(flat, GaussianNB()), batch=10, seed=0)
+    sampler.tell(sampler.ask(), np.random.default_rng(0).normal(size=(20, 4, 4)) + 3 * y[:, None, None], y)
     assert sampler.model.predict(np.full((1, 4, 4), 3.0)).tolist() == [1]
-
-
-@pytest.mark.parametrize("value", [1e200, -1e200, np.inf, np.nan, 3.5e38])
-@pytest.mark.parametrize("model", [None, LogisticRegression(), MLPClassifier()])
-def test_numbers_beyond_single_precision_are_refused(value, model):
-    sampler = UniformSampler(["u", "v"], model, seed=0)
-    draw = sampler.ask()
-    with pytest.raises(ContextError, match="X: expected"):
-        sampler.tell(draw, [[0.0, 1.0], [0.0, value]], [0, 1])
-    assert sampler.training.count == 0
-    sampler.tell(draw, [[0.0, 1.0], [0.0, 1e30]], [0, 1])
 
 
 def test_large_numbers_of_any_scale_are_fitted():
@@ -280,9 +262,6 @@ def test_one_label_says_nothing_about_positives_and_negatives():
                 sampler.tell(sampler.ask(), np.zeros((2, 1)), [label, label])
             assert sampler.risks["risk"].isna().all()
             assert sampler.risks["validation"].tolist() == [0, 0]
-    codes, both = np.array([0, 0, 1]), LogisticModel().fit([[0.0], [1.0]], [0, 1])
-    for loss, counted in (("false_negative", [0, 0, 1]), ("false_positive", [1, 1, 0]), ("zero_one", [1, 1, 1])):
-        assert row_losses(loss, both, np.zeros((3, 1)), codes, (0, 1))[1].tolist() == counted
 
 
 def test_a_model_that_fails_on_a_corrected_label_leaves_the_queue_as_it_was(monkeypatch):

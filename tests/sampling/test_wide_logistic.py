@@ -20,13 +20,7 @@ def embedded(rng, count, d, scale=1.0):
     return scale * X / np.linalg.norm(X, axis=1, keepdims=True), y
 
 
-@pytest.mark.parametrize(
-    ("d", "C", "scale", "kind"),
-    [
-        (129, 1.0, 1.0, np.float32),
-        (300, 100.0, 5.0, np.float64),
-    ],
-)
+@pytest.mark.parametrize(("d", "C", "scale", "kind"), [(129, 1.0, 1.0, np.float32), (300, 100.0, 5.0, np.float64)])
 def test_refits_follow_growing_data_exactly(d, C, scale, kind):
     X, y = embedded(np.random.default_rng(d), 420, d, scale)
     X, y[:2] = X.astype(kind), (0, 1)

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from evenhand.errors import ArgumentError, TableError
+from evenhand.errors import ArgumentError
 from evenhand.sampling import (
     SyntheticModel1,
     SyntheticModel2,
@@ -87,19 +87,6 @@ def test_a_table_is_encoded_and_drawn_once():
     assert X[0, :3].tolist() == [0.0, 0.0, 0.0]
     assert X[0, 3] == pytest.approx(80 / 39)
     assert (y[0], group[0]) == (1, "f & 1")
-
-
-@pytest.mark.parametrize(
-    ("frame", "arguments", "match"),
-    [
-        (FRAME, {"group": "gender", "label": "y"}, "column: expected one of"),
-        (FRAME[["sex", "y"]], {"group": "sex", "label": "y"}, "features: expected at least one"),
-        (FRAME.iloc[:0], {"group": "sex", "label": "y"}, "no rows"),
-    ],
-)
-def test_bad_tables_are_refused(frame, arguments, match):
-    with pytest.raises(TableError, match=match):
-        TablePool(frame, **arguments)
 
 
 def test_a_report_through_fairlearn():

@@ -32,39 +32,33 @@ def answers(file="pairs.evenhand"):
 
 @pytest.mark.compiled
 def test_answers_are_taken_kept_and_gone_on_with(people):
-    first = audit(people, ["a", "u", "what", "", *["a"] * 5, "q"])
-    assert first.exit_code == 0, first.output
+    first = session(people, ["a", "u", "what", "", *["a"] * 5, "q"])
     for words in (
         "[u]nfair",
         "Please answer",
         "u if that is unfair",
         "about 34 to 56 answers, checks among them. pairs.evenhand has 0;",
     ):
-        assert words in first.output
-    assert "repaid" not in first.output
-    assert "evenhand choose TABLE --state pairs.evenhand" in first.output
+        assert words in first
+    assert "repaid" not in first
+    assert "evenhand choose TABLE --state pairs.evenhand" in first
     given = answers()
     assert len(given) == 7
     assert set(given.answer) == {"unfair", "acceptable"}
-    second = audit(people, ["q"])
-    assert second.exit_code == 0, second.output
-    assert "pairs.evenhand has 7;" in second.output
+    assert "pairs.evenhand has 7;" in session(people, ["q"])
     assert answers().equals(given)
 
 
 def test_unsure_teaches_nothing_and_a_session_ends_after_so_many_questions(people):
-    done = audit(people, [""] * 4, "--questions", 4)
-    assert done.exit_code == 0, done.output
-    assert "0 answers are saved in pairs.evenhand" in done.output
-    assert "question 4" in done.output
+    done = session(people, [""] * 4, "--questions", 4)
+    assert "0 answers are saved in pairs.evenhand" in done
+    assert "question 4" in done
 
 
 def test_a_session_ends_where_no_answer_teaches_anything(people):
     frame = pd.read_csv(people[0])
     frame.assign(age=30, income=1.0).to_csv(people[0], index=False)
-    done = audit(people, [])
-    assert done.exit_code == 0, done.output
-    assert "No further answer about these people would teach anything." in done.output
+    assert "No further answer about these people would teach anything." in session(people, [])
 
 
 def test_a_foreign_state_is_refused(people):
@@ -78,6 +72,13 @@ def test_a_foreign_state_is_refused(people):
 def audit(people, answers, *more):
     """Return what a session said, given these answers."""
     return RUN.invoke(app, ["audit-pairs", *people, *map(str, more)], input="".join(f"{one}\n" for one in answers))
+
+
+def session(people, answers, *more):
+    """Return what a session said that ended well."""
+    done = audit(people, answers, *more)
+    assert done.exit_code == 0, done.output
+    return done.output
 
 
 def test_quitting_and_interrupting_keep_the_answers(people, tmp_path):
@@ -103,9 +104,8 @@ def test_every_answer_is_on_disk_before_the_next_question(people, monkeypatch):
     assert isinstance(stopped.exception, MemoryError)
     assert seen == [0, 1, 2, 3]
     monkeypatch.undo()
-    again = audit(people, ["l", "q"], "--state", Path(people[0]).with_name("pairs.evenhand"))
-    assert again.exit_code == 0, again.output
-    assert again.output.count("acceptable │") == 3
+    again = session(people, ["l", "q"], "--state", Path(people[0]).with_name("pairs.evenhand"))
+    assert again.count("acceptable │") == 3
 
 
 def without(people, option):
@@ -124,7 +124,7 @@ def without(people, option):
 )
 def test_a_state_goes_on_with_the_settings_that_it_was_begun_with_alone(people, tmp_path, option, value, says):
     state = tmp_path / "pairs.eh"
-    assert audit(people, ["q"], "--errors", "0.1", "--auditors", "2", "--state", state).exit_code == 0
+    session(people, ["q"], "--errors", "0.1", "--auditors", "2", "--state", state)
     before = state.read_bytes()
     given = without(people, option) if option in people else people
     refused = audit(given, ["q"], option, value, "--state", state)
@@ -135,10 +135,8 @@ def test_a_state_goes_on_with_the_settings_that_it_was_begun_with_alone(people, 
 
 def test_settings_that_are_not_repeated_are_those_of_the_state(people, tmp_path):
     state = tmp_path / "policy.eh"
-    first = audit(people, ["q"], "--errors", "0.1", "--individuals", "3", "--state", state)
-    assert first.exit_code == 0, first.output
-    again = audit(without(people, "--seed"), ["q"], "--state", state)
-    assert again.exit_code == 0, again.output
+    session(people, ["q"], "--errors", "0.1", "--individuals", "3", "--state", state)
+    session(without(people, "--seed"), ["q"], "--state", state)
     queue = eh.load(state)
     assert (queue.policy.metric.error_rate, queue.seed, queue.individuals) == (0.1, 3, 3)
 
@@ -146,7 +144,7 @@ def test_settings_that_are_not_repeated_are_those_of_the_state(people, tmp_path)
 @pytest.mark.parametrize("column", ["age", "repaid"])
 def test_a_table_that_has_changed_is_refused_by_its_column(people, tmp_path, column):
     state = tmp_path / "policy.eh"
-    assert audit(people, ["a", "q"], "--state", state).exit_code == 0
+    session(people, ["a", "q"], "--state", state)
     frame = pd.read_csv(people[0])
     frame.loc[0, column] += 1
     frame.to_csv(people[0], index=False)
@@ -155,13 +153,12 @@ def test_a_table_that_has_changed_is_refused_by_its_column(people, tmp_path, col
 
 
 def test_an_earlier_answer_is_withdrawn_by_its_number_and_asked_about_again(people):
-    done = audit(people, ["w", "u", "a", "withdraw 1", "l", "w 1", "w x", *[""] * 6, "q"])
-    assert done.exit_code == 0, done.output
-    assert "There is no answer to withdraw." in done.output
-    asked = re.findall(r"row \d+ ┃ row \d+", done.output)
+    done = session(people, ["w", "u", "a", "withdraw 1", "l", "w 1", "w x", *[""] * 6, "q"])
+    assert "There is no answer to withdraw." in done
+    asked = re.findall(r"row \d+ ┃ row \d+", done)
     assert asked[0] in asked[3:]
-    assert "Answer 1 is withdrawn." in done.output
-    assert done.output.count("No answer of yours has this number") == 2
+    assert "Answer 1 is withdrawn." in done
+    assert done.count("No answer of yours has this number") == 2
     assert answers().number.tolist() == [2]
 
 
@@ -177,16 +174,15 @@ def test_too_few_people_are_counted(people):
     few = ["few.csv", *people[1:]]
     refused = audit(few, ["q"])
     assert "few.csv: expected at least 4 people, got 3; pass --individuals 3" in str(refused.exception)
-    assert audit(few, ["q"], "--individuals", 3).exit_code == 0
+    session(few, ["q"], "--individuals", 3)
 
 
 def test_answers_that_are_probably_wrong_are_named_at_the_end(people, judged):
-    assert audit(people, [], "--read", judged("1,2,unfair"), "--gap", 0.1).exit_code == 0
-    read = audit(people, [], "--read", judged(*["1,2,acceptable"] * 6), "--gap", 0.4)
-    assert read.exit_code == 0, read.output
-    assert "Answer 2 (1 and 2 acceptable, row 1 of " in read.output
-    done = audit(people, ["q"])
-    _, suspect = re.split("One way to explain it is that these are wrong; withdraw those that are", done.output)
+    session(people, [], "--read", judged("1,2,unfair"), "--gap", 0.1)
+    read = session(people, [], "--read", judged(*["1,2,acceptable"] * 6), "--gap", 0.4)
+    assert "Answer 2 (1 and 2 acceptable, row 1 of " in read
+    done = session(people, ["q"])
+    _, suspect = re.split("One way to explain it is that these are wrong; withdraw those that are", done)
     assert re.findall(r"│ +(\d+) │ age 30.*│ +0.1 │ (unfair|acceptable) +│", suspect) == [("1", "unfair")]
 
 
@@ -231,9 +227,8 @@ def judged(tmp_path):
 
 
 def test_answers_without_a_gap_are_read_with_the_one_that_is_assumed(people, judged):
-    done = audit(people, [], "--read", judged("1,2,unfair", "5,1,acceptable"), "--gap", 0.2, "--auditor", "ann")
-    assert done.exit_code == 0, done.output
-    assert "2 answers read, 2 kept in pairs.evenhand." in done.output
+    done = session(people, [], "--read", judged("1,2,unfair", "5,1,acceptable"), "--gap", 0.2, "--auditor", "ann")
+    assert "2 answers read, 2 kept in pairs.evenhand." in done
     kept = answers()
     assert kept[["one", "other", "gap", "answer", "auditor"]].to_numpy().tolist() == [
         [0, 1, 0.2, "unfair", "ann"],
@@ -245,8 +240,7 @@ def test_answers_without_a_gap_are_read_with_the_one_that_is_assumed(people, jud
 
 def test_answers_of_several_people_are_read_with_their_names_from_columns_that_are_named(people):
     Path("judged.csv").write_text("one,other,answer,auditor\n1,2,unfair,ann\n1,5,acceptable,bob\n")
-    done = audit(people, [], "--read", "judged.csv", "--gap", 0.2)
-    assert "2 answers read" in done.output, done.output
+    assert "2 answers read" in session(people, [], "--read", "judged.csv", "--gap", 0.2)
     assert answers()["auditor"].tolist() == ["ann", "bob"]
     Path("judged.csv").write_text("one,other\n1,2\n")
     refused = str(audit(people, [], "--read", "judged.csv", "--gap", 0.2).exception)

@@ -13,23 +13,16 @@ from evenhand.similarity import (
     LipschitzUCB,
     MahalanobisOracle,
     MomentDistance,
-    ProjectedVolumeDistance,
     contradictions,
 )
 from evenhand.similarity.forms import agreeing, contradicting
 from evenhand.similarity.verdicts import Verdict
 from tests.naming import at_night
+from tests.similarity.conversations import METRICS, talk
 
 A = np.array([[0.4, 0.1], [0.0, 0.3]])
 ORIGIN = [0.0, 0.0]
 STATE = ("centre", "factor", "radius", "counts", "doublings", "thin", "tally", "stream")
-METRICS = {
-    "moments": MomentDistance,
-    "ellipsoid": EllipsoidDistance,
-    "projected volume": lambda **given: ProjectedVolumeDistance(**{"seed": 3, **given}),
-}
-every = pytest.mark.parametrize("make", METRICS.values(), ids=METRICS)
-exact = pytest.mark.parametrize("make", [METRICS["moments"], METRICS["projected volume"]], ids=["moments", "volume"])
 
 
 # ---------------------------------------------------------------------- the fewest answers against a form
@@ -88,7 +81,7 @@ def test_where_clashes_are_too_many_a_bound_is_said_and_the_rest_agrees(monkeypa
 # ---------------------------------------------------------------------- equal treatment, up to rounding
 
 
-@every
+@pytest.mark.parametrize("make", METRICS.values(), ids=METRICS)
 @pytest.mark.parametrize("gap", [1e-300, 1e-9])
 def test_gaps_of_rounding_teach_nothing_to_a_learner(make, gap):
     learner = make(radius=2.0)
@@ -147,10 +140,7 @@ def test_one_wrong_verdict_is_found_and_taking_it_back_ends_the_refusals(make):
             assert "withdraw(id)" in refusal
         policy.metric.withdraw(wrong)
         assert policy.metric.contradictions() == []
-        for _ in range(40):
-            (people,) = world.observe()
-            decision = policy.ask(people)
-            policy.tell(decision, *world.respond(decision))
+        *_, (people, _, _) = talk(policy, world, 40)
         low, _, high = policy.distances(people)
         true = world.oracle.distances(people)
         assert ((low <= true + 1e-9) & (true <= high + 1e-9)).all()
@@ -251,12 +241,7 @@ def test_a_verdict_taken_back_leaves_exactly_what_the_conversation_taught(make, 
     policy = LipschitzUCB(2, metric=make(), silence=silence, precision=precision, noise_scale=0.1, seed=2)
     world = LinearContexts([0.6, 0.4], MahalanobisOracle([[0.4, 0.1]]), individuals=4)
     world.reset(2)
-    for _ in range(15):
-        (people,) = world.observe()
-        decision = policy.ask(people)
-        reward, flags = world.respond(decision)
-        fine = [pair for pair in policy.questions(decision)[:2] if pair not in flags]
-        policy.tell(decision, reward, flags, acceptable=fine)
+    *_, (people, _, _) = talk(policy, world, 15, acceptable=2)
     policy.ask(people)
     before = {name: getattr(policy.metric.state, name).copy() for name in STATE}
     told = [v.id for v in policy.metric.verdicts]
@@ -271,7 +256,7 @@ def test_a_verdict_taken_back_leaves_exactly_what_the_conversation_taught(make, 
 # ---------------------------------------------------------------------- a radius that grows
 
 
-@exact
+@pytest.mark.parametrize("make", [METRICS["moments"], METRICS["projected volume"]], ids=["moments", "volume"])
 def test_a_radius_that_was_given_never_grows(make):
     learner = make(radius=0.5)
     with pytest.raises(VerdictError, match=r"agrees with the radius 0\.5; nothing has changed; give a larger radius"):

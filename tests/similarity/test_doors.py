@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import evenhand as eh
 from evenhand.errors import ArgumentError, RewardError, TableError, VerdictError
 from evenhand.saving.state import to_bytes
 from evenhand.similarity import (
@@ -60,6 +61,7 @@ WRONG = {
     "names": [*WORD, None],
     "noise": [*NUMBER, None, 1e300],
     "noise_scale": [*NUMBER, None, 0],
+    "on_contradiction": [*WORD, None],
     "oracle": [3, None, "x", len],
     "precision": [*NUMBER, None],
     "radius": [*NUMBER, 0],
@@ -126,6 +128,18 @@ def test_callables_refuse_by_name(call, valid):
         (lambda: LipschitzUCB(2, precision=0), "precision: expected"),
         (lambda: LinearContexts([0.5], MahalanobisOracle([[0.4]]), individuals=None), "individuals: expected"),
         (lambda: LinearContexts([0.5], lambda x, p: []), "truth: expected a MahalanobisOracle to measure against"),
+        (lambda: LinearContexts([1.0], MahalanobisOracle(A)), "oracle: expected a matrix A with 1 columns"),
+        (lambda: LinearContexts([0.5, 0.1], MahalanobisOracle(A), clusters=[[1.0]]), "clusters: expected"),
+        (lambda: TableIndividuals(TABLE, features=["a"], reward="r", oracle=MahalanobisOracle(A)), "oracle: expected"),
+        (lambda: LipschitzUCB(2, metric=EllipsoidDistance(shared=False)), "individuals: expected"),
+        (lambda: LipschitzUCB(2, individuals=3).ask(PAIR), "expected 3 individuals"),
+        (lambda: LipschitzUCB(2).ask([[1.0], [0.0]]), "one row per individual"),
+        (
+            lambda: LipschitzUCB(2).ask([[3.0, 4.0], [0.1, 0.0]]),
+            r"norms of at most 1, got '5 for individual 0'; rescale the features with Scale",
+        ),
+        (lambda: LipschitzUCB(3, theta=[0.7, 0.4]), "dimension: expected 2, one a weight in theta, got 3"),
+        (lambda: MomentDistance().verdict([1.0], [0.0], 0.3, True, auditor=""), "auditor: expected a name"),
     ],
 )
 def test_what_one_callable_alone_refuses(call, says):
@@ -148,27 +162,24 @@ def asked():
     )
 
 
+APART = {"x": [1.0, 0.0], "y": [0.0, 0.0]}
 XY = {
     "x": [*ROW, None, [1.0, 0.0, 0.0], [1e300, 0.0]],
     "y": [*ROW, None, [1.0], [1e300, 0.0]],
     "pair": [*WHOLE, None, 3],
 }
+XY_GAP = XY | {"gap": [*NUMBER, None, 1.5]}
 PAIRS = ["01", "a", 3, 1.5, {(0, 1): 1}, (0, 1), [(0,)], [(0, 1, 2)], ["01"], [(0, "1")], [(0, 1.0)], [(False, True)]]
 PAIRS += [[(0, 3)], [(-1, 0)], [(1, 1)], [None], np.array([0, 1]), np.array([[0.0, 1.0]]), [[[0], [1, 2]]], object()]
 LEARNED = {
-    "bounds": (taught, lambda one: one.bounds, {"x": [1.0, 0.0], "y": [0.0, 0.0]}, XY),
+    "bounds": (taught, lambda one: one.bounds, APART, XY),
     "verdict": (
         taught,
         lambda one: one.verdict,
-        {"x": [1.0, 0.0], "y": [0.0, 0.0], "gap": 0.7, "unfair": False},
-        XY | {"gap": [*NUMBER, None, 1.5], "unfair": [*FLAG, None]},
+        APART | {"gap": 0.7, "unfair": False},
+        XY_GAP | {"unfair": [*FLAG, None]},
     ),
-    "value of asking": (
-        taught,
-        lambda one: one.value_of_asking,
-        {"x": [1.0, 0.0], "y": [0.0, 0.0], "gap": 0.7},
-        XY | {"gap": [*NUMBER, None, 1.5]},
-    ),
+    "value of asking": (taught, lambda one: one.value_of_asking, APART | {"gap": 0.7}, XY_GAP),
     "contradictions": (taught, lambda one: one.contradictions, {}, {"radius": [*NUMBER, 0]}),
     "withdraw": (taught, lambda one: one.withdraw, {"verdict": 1}, {"verdict": [*WHOLE, None, True, 1.0, 0, 2]}),
     "ask": (
@@ -265,6 +276,8 @@ def test_a_world_wants_a_reset_and_a_decision_about_its_individuals():
         place.observe()
     with pytest.raises(ArgumentError, match="seed: expected"):
         place.reset("x")
+    with pytest.raises(ArgumentError, match="world: expected a world that shows"):
+        eh.simulate(LipschitzUCB(3), place, rounds=10, seed=1, jobs=1)
     place.reset(1)
     policy, _ = asked()
     for wrong in (3, None, "x", policy.ask([[1.0, 0.0], [0.4, 0.0], [0.0, 0.0]])):
@@ -274,18 +287,12 @@ def test_a_world_wants_a_reset_and_a_decision_about_its_individuals():
 
 def test_tables_that_no_world_can_show():
     given = {"features": ["a", "b"], "reward": "r", "oracle": MahalanobisOracle(A)}
-    for wrong in (
-        {"features": ["a", ["b"]]},
-        {"features": ["a", "t"]},
-        {"features": ["a", 3]},
-        {"features": ["a", "c"]},
-        {"reward": "t"},
-        {"reward": "q"},
-        {"reward": ["r"]},
-        {"reward": None},
-    ):
+    for second in (["b"], "t", 3, "c"):
         with pytest.raises(TableError):
-            TableIndividuals(TABLE, **{**given, **wrong})
+            TableIndividuals(TABLE, **{**given, "features": ["a", second]})
+    for reward in ("t", "q", ["r"], None):
+        with pytest.raises(TableError):
+            TableIndividuals(TABLE, **{**given, "reward": reward})
     for column in ("a", "r"):
         with pytest.raises(TableError, match=f"column '{column}', row 2"):
             TableIndividuals(TABLE.assign(**{column: [1.0, 1e200, 0.0]}), **given)

@@ -17,6 +17,7 @@ from evenhand.similarity import (
 )
 from evenhand.similarity.lazy_kernels import MOST_PLAIN_CALL, PLAIN_WORK, distance_kernels, lazy_kernel, round_kernels
 from tests.naming import at_night
+from tests.similarity.conversations import talk
 
 A_FEW = """
 import sys
@@ -43,11 +44,7 @@ def conversation(metric, select, rounds):
     oracle = MahalanobisOracle([[0.4, 0.1]], seed=3, error_rate=metric.error_rate)
     world = LinearContexts([0.5, -0.3], oracle, individuals=3, contexts="ball", select=select)
     world.reset(9)
-    said = []
-    for _ in range(rounds):
-        decision = policy.ask(*world.observe())
-        policy.tell(decision, *world.respond(decision))
-        said.append((decision.arm, decision.probabilities.tobytes()))
+    said = [(decision.arm, decision.probabilities.tobytes()) for _, decision, _ in talk(policy, world, rounds)]
     return said, to_bytes(policy)
 
 
@@ -96,12 +93,8 @@ def test_a_call_that_would_take_long_is_compiled_at_once():
         compiled = staticmethod(lambda x: "compiled")
 
     run = lazy_kernel(Entered(), lambda x: x)
-    assert [run(1), run(MOST_PLAIN_CALL - 1), run(MOST_PLAIN_CALL), run(1)] == [
-        "plain",
-        "plain",
-        "compiled",
-        "compiled",
-    ]
+    calls = (1, MOST_PLAIN_CALL - 1, MOST_PLAIN_CALL, 1)
+    assert [run(entries) for entries in calls] == ["plain", "plain", "compiled", "compiled"]
     run = lazy_kernel(Entered(), lambda x: x)
     said = [run(MOST_PLAIN_CALL // 2) for _ in range(2 * PLAIN_WORK // MOST_PLAIN_CALL + 2)]
     assert said.index("compiled") == 2 * PLAIN_WORK // MOST_PLAIN_CALL

@@ -8,16 +8,11 @@ from scipy.optimize import linprog
 
 from evenhand.kernels.compose import entry, kernel
 from evenhand.kernels.halfspaces import EMPTY, Simplex, simplex, support
-from evenhand.similarity import EllipsoidDistance, MomentDistance, ProjectedVolumeDistance
+from evenhand.similarity import EllipsoidDistance, MomentDistance
 from tests.naming import named
+from tests.similarity.conversations import METRICS
 
-LEARNERS = {
-    "ellipsoid": EllipsoidDistance,
-    "moments": MomentDistance,
-    "projected volume": lambda **given: ProjectedVolumeDistance(**{"seed": 3, **given}),
-    "projected volume, thin": lambda **given: ProjectedVolumeDistance(**{"seed": 3, "thin": 0.02, **given}),
-}
-every = pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS)
+LEARNERS = METRICS | {"projected volume, thin": lambda **given: METRICS["projected volume"](thin=0.02, **given)}
 
 
 @kernel
@@ -140,7 +135,7 @@ def test_a_tolerance_keeps_intervals_true_when_the_metric_is_only_nearly_mahalan
     assert ((pairs[:, 0] <= pairs[:, 3] + 1e-9) & (pairs[:, 3] <= pairs[:, 2] + 1e-9)).all()
 
 
-@every
+@pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS)
 def test_a_radius_that_was_too_small_doubles_and_replays(make):
     A = 6.0 * np.eye(2)
     learner = make()
@@ -157,14 +152,6 @@ def test_a_radius_that_was_too_small_doubles_and_replays(make):
     assert learner.radius_reached == 4.0 * 2.0 ** learner.state.doublings[0]
     low, _, high = learner.bounds(x, y)
     assert low - 1e-9 <= np.linalg.norm(A @ x) <= high + 1e-9
-
-
-def test_the_ellipsoid_is_too_wide_to_see_every_contradiction_but_the_log_shows_it():
-    learner = EllipsoidDistance(radius=1.0)
-    learner.verdict([1.0, 0.0], [0.0, 0.0], 0.5, unfair=False)
-    assert learner.contradictions() == []
-    learner.verdict([1.0, 0.0], [0.0, 0.0], 0.4, unfair=True)
-    assert len(learner.contradictions()) == 1
 
 
 def test_contradictions_lists_what_a_robust_learner_swallowed():

@@ -21,6 +21,7 @@ from evenhand.similarity import (
     fair_distribution,
 )
 from tests.naming import at_night, named
+from tests.similarity.conversations import talk
 
 pytestmark = pytest.mark.slow
 
@@ -91,11 +92,7 @@ def test_the_ridge_estimate_is_that_of_the_textbook():
     place, policy = world(noise=0.5), LipschitzUCB(2, seed=3)
     place.reset(5)
     rows, outcomes = [], []
-    for _ in range(50):
-        (x,) = place.observe()
-        decision = policy.ask(x)
-        reward, violations = place.respond(decision)
-        policy.tell(decision, reward, violations)
+    for x, decision, reward in talk(policy, place, 50):
         if decision.index >= 0:
             rows.append(x[decision.index])
             outcomes.append(reward)
@@ -187,12 +184,7 @@ def test_silence_that_means_nothing_teaches_only_explicit_verdicts():
     policy, oracle = LipschitzUCB(2, silence="nothing", seed=1), MahalanobisOracle(A)
     place = world()
     place.reset(3)
-    for _ in range(150):
-        (x,) = place.observe()
-        decision = policy.ask(x)
-        reward, violations = place.respond(decision)
-        fine = [pair for pair in policy.questions(decision) if pair not in violations]
-        policy.tell(decision, reward, violations, acceptable=fine)
+    list(talk(policy, place, 150, acceptable=6))
     low, _, high = policy.distances(PAIR)
     assert low[0, 1] <= oracle.distances(PAIR)[0, 1] <= high[0, 1]
     assert high[0, 1] - low[0, 1] < 0.1
@@ -222,7 +214,7 @@ def test_something_was_unfair_asks_which_pair():
         policy.tell(decision, 1.0, True)
     policy.tell(decision, 1.0 if decision.index >= 0 else None)
     decision = policy.ask([[1.0, 0.0], [0.0, 1.0], [0.6, 0.6]])
-    with pytest.raises(VerdictError, match="which pair was unfair"):
+    with pytest.raises(VerdictError, match=r"which pair was unfair\? Candidates, most telling first: \[\("):
         policy.tell(decision, 1.0, True)
     assert policy.open_tickets == [decision.id]
     policy.tell(decision, 1.0 if decision.index >= 0 else None, False)
@@ -243,29 +235,8 @@ def test_the_same_people_every_round_do_not_leave_the_policy_stuck_at_treating_a
 
 
 @pytest.mark.parametrize(
-    ("contexts", "says"),
-    [
-        ([[3.0, 4.0], [0.1, 0.0]], r"norms of at most 1, got '5 for individual 0'; rescale the features with Scale"),
-        ([[np.nan, 0.0]], r"finite numbers of at most 1e\+70, got 'nan at \[0, 0\]'"),
-        ([[1.0]], "one row per individual"),
-    ],
-)
-def test_bad_contexts_are_refused(contexts, says):
-    policy = LipschitzUCB(2, seed=1)
-    before = to_bytes(policy)
-    with pytest.raises(ContextError, match=says):
-        policy.ask(contexts)
-    assert to_bytes(policy) == before
-
-
-@pytest.mark.parametrize(
     ("violations", "acceptable", "says"),
-    [
-        ([(0, 5)], (), "two different positions below 3"),
-        ([3], (), r"pairs \(i, j\)"),
-        ([(0, 1)], (), "both had the same probability"),
-        ([(0, 2)], [(2, 0)], "each pair on one side"),
-    ],
+    [([(0, 1)], (), "both had the same probability"), ([(0, 2)], [(2, 0)], "each pair on one side")],
 )
 def test_bad_verdicts_are_refused(violations, acceptable, says):
     policy = KnownRewardLipschitz(theta=[1.0, 0.0], metric=KnownDistance([[0.3, 0.0]]), seed=1)
@@ -278,34 +249,12 @@ def test_bad_verdicts_are_refused(violations, acceptable, says):
 TABLE = pd.DataFrame({"a": [1.0, 2.0, 4.0], "b": [0.0, 1.0, 0.5], "r": [0, 1, 1]})
 
 
-@pytest.mark.parametrize(
-    ("call", "says"),
-    [
-        (lambda: LipschitzUCB(2, metric=EllipsoidDistance(shared=False)), "individuals: expected"),
-        (lambda: LipschitzUCB(2, individuals=3).ask(PAIR), "expected 3 individuals"),
-        (lambda: LipschitzUCB(3, theta=THETA), "dimension: expected 2, one a weight in theta, got 3"),
-        (lambda: MomentDistance().verdict([1.0], [0.0], 0.3, True, auditor=""), "auditor: expected a name"),
-        (lambda: LinearContexts([1.0], MahalanobisOracle(A)), "oracle: expected a matrix A with 1 columns"),
-        (lambda: world(contexts="clustered", clusters=[[1.0]]), "clusters: expected"),
-        (lambda: run(LipschitzUCB(3), world(), 10), "world: expected"),
-        (lambda: TableIndividuals(TABLE, features=["a"], reward="r", oracle=MahalanobisOracle(A)), "oracle: expected"),
-    ],
-)
-def test_bad_arguments_are_refused(call, says):
-    with pytest.raises(ArgumentError, match=says):
-        call()
-
-
 def test_the_table_shows_its_own_rows():
     place = TableIndividuals(TABLE, features=["a", "b"], reward="r", oracle=MahalanobisOracle(A), individuals=2)
     place.reset(2)
     rows = {tuple(row): value for row, value in zip(place.rows.round(12), place.rewards, strict=True)}
     policy = LipschitzUCB(2, seed=1)
-    for _ in range(40):
-        (x,) = place.observe()
-        decision = policy.ask(x)
-        reward, violations = place.respond(decision)
+    for x, decision, reward in talk(policy, place, 40):
         assert all(tuple(row) in rows for row in x.round(12))
         assert decision.index < 0 or reward == rows[tuple(x[decision.index].round(12))]
-        policy.tell(decision, reward, violations)
     assert np.linalg.norm(place.rows, axis=1).max() == pytest.approx(1.0)

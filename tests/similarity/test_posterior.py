@@ -12,7 +12,6 @@ from evenhand.saving.state import from_bytes, to_bytes
 from evenhand.similarity import LipschitzUCB, MahalanobisOracle, PairQueue, PosteriorDistance
 from evenhand.similarity.line_walk import Answers, MetricCone, log_weights, start, walk, wrong_under
 from evenhand.similarity.misfit import ALARM, misfit, regions
-from evenhand.similarity.posterior import last_renewal
 from tests.naming import long
 from tests.reference.similarity_belief import evidence, grid
 
@@ -148,7 +147,6 @@ def test_what_is_believed_depends_on_the_log_alone():
     again = from_bytes(to_bytes(learner))
     assert to_bytes(again) == to_bytes(learner)
     assert again.bounds([0.2, 0.4], [0.0, 0.0]) == learner.bounds([0.2, 0.4], [0.0, 0.0])
-    assert [last_renewal(n) for n in (0, 1, 2, 100)] == [0, 1, 2, 94]
 
 
 def test_a_poor_auditor_does_little_harm():
@@ -237,18 +235,10 @@ def test_an_auditor_who_is_lenient_is_noticed():
     assert learner.bounds([0.3, 0.1], [0.0, 0.0])[::2] == (0.0, 1.0)
 
 
-@pytest.mark.parametrize("rate", [long(0.05), 0.35])
-def test_errors_at_random_raise_no_alarm(rate):
+def test_errors_at_random_raise_no_alarm():
     for seed in range(4):
-        learner = told(PosteriorDistance(radius=2.0, seed=seed), 150, seed, rate)
+        learner = told(PosteriorDistance(radius=2.0, seed=seed), 150, seed, 0.35)
         assert learner.misfit.e < ALARM
-
-
-def test_answers_that_may_be_coin_flips_say_nothing():
-    learner = told(PosteriorDistance(radius=2.0, seed=1), 100, 3, 0.5)
-    assert learner.rate >= 0.45
-    assert "up to" in learner.caveat()
-    assert learner.bounds([0.3, 0.1], [0.0, 0.0])[::2] == (0.0, 1.0)
 
 
 def test_with_a_most_liars_who_agree_are_allowed_for():

@@ -27,7 +27,7 @@ from evenhand.protocol import Label, arm_labels, columns_seen
 from evenhand.registry import name_of, register
 from evenhand.sampling.measures import confidence_sequence, most_frequent_errors
 from evenhand.sampling.models.classifier import Classifier
-from evenhand.sampling.models.losses import BOUNDED
+from evenhand.sampling.models.losses import BOUNDED, counted_rows
 from evenhand.sampling.pools.labels import read_labels
 from evenhand.sampling.problem import MOST, Draw, Drawing, Groups, read_rows
 from evenhand.sampling.worlds import SyntheticModel1
@@ -148,10 +148,7 @@ class Certification(Drawing):
         table, codes = self._checked(X, y, count)
         wrong = self._predicted(table) != codes
         del self.tickets.open[ticket]
-        positive = codes == len(self.model.classes_) - 1
-        counted = positive if self.loss == "false_negative" else ~positive
-        if self.loss == "zero_one":
-            counted = np.ones(len(table), bool)
+        counted = counted_rows(self.loss, codes == len(self.model.classes_) - 1)
         self.sums[index] += wrong[counted].sum()
         self.counts[index] += counted.sum()
         self._labels[index] += np.bincount(codes, minlength=self._labels.shape[1])
@@ -226,11 +223,7 @@ class Certification(Drawing):
         certain: "undecided" while there are rows to ask or wait for, "not_shown" once there are none.
         """
         found = [self._verdict(z) for z in range(len(self.groups))]
-        if "refuted" in found:
-            return "refuted"
-        if "undecided" in found:
-            return "undecided"
-        return "not_shown" if "not_shown" in found else "certified"
+        return next((worst for worst in ("refuted", "undecided", "not_shown") if worst in found), "certified")
 
     @property
     @locked
@@ -274,22 +267,13 @@ class Certification(Drawing):
         if name_of(self.model) is None or (isinstance(self.model, Classifier) and self.model._untold):
             what = "a model that a sampler trained, such as finish().model, to be saved"
             raise ArgumentError(expected("model", what, type(self.model).__name__))
-        return {
-            "groups": list(self.groups),
-            "model": self.model,
-            "threshold": self.threshold,
-            "delta": self.delta,
-            "batch": self.batch,
-            "loss": self.loss,
-            "sums": self.sums,
-            "counts": self.counts,
-            "low": self._low,
-            "high": self._high,
-            "dry": self._dry,
-            "labels": self._labels,
-            "columns": self._columns,
-            "tickets": self.tickets.snapshot(),
-        }
+        return self.config() | self._arrays | {"columns": self._columns, "tickets": self.tickets.snapshot()}
+
+    @property
+    def _arrays(self) -> dict[str, Any]:
+        """What is known of each group, as a file has it."""
+        known = {"sums": self.sums, "counts": self.counts, "low": self._low, "high": self._high}
+        return known | {"dry": self._dry, "labels": self._labels}
 
     @classmethod
     def restored(cls, snapshot: dict[str, Any]) -> Self:
@@ -298,8 +282,7 @@ class Certification(Drawing):
         if isinstance(snapshot["model"], Classifier) and snapshot["model"]._untold:
             raise StateFileError("model: it was saved without its training rows; certify again from its sampler")
         check = cls(**{name: snapshot[name] for name in names})
-        own = {"sums": check.sums, "counts": check.counts, "low": check._low, "high": check._high, "dry": check._dry}
-        fill_all(own | {"labels": check._labels}, snapshot)
+        fill_all(check._arrays, snapshot)
         check._columns = snapshot["columns"]
         check.tickets.restore_all(snapshot["tickets"])
         return check

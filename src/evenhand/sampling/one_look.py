@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from evenhand.data.tables import places_in
 from evenhand.errors import ArgumentError, expected, expected_one_of
 from evenhand.protocol import Label
 from evenhand.sampling.measures import most_frequent_errors
-from evenhand.sampling.models.losses import BOUNDED
+from evenhand.sampling.models.losses import BOUNDED, counted_rows
 from evenhand.sampling.pools.labels import as_predicted, grouped, read_labels
 from evenhand.sampling.problem import MOST
 
@@ -80,8 +81,7 @@ def certify_once(
     classes = sorted({*labels.tolist(), *predicted.tolist()})
     if named != "zero_one" and len(classes) != 2:
         raise ArgumentError(expected("y", f"two labels for {loss}", classes))
-    positive = labels == classes[-1]
-    counted = {"zero_one": positive | ~positive, "false_negative": positive, "false_positive": ~positive}[named]
+    counted = counted_rows(named, labels == classes[-1])
     rows = np.bincount(codes[counted], minlength=len(known))
     wrong = np.bincount(codes[counted & (labels != predicted)], minlength=len(known))
     level /= len(known)
@@ -141,8 +141,4 @@ def rows_needed(
         most *= 2
         if most > MOST:
             return math.nan
-    least = most // 2
-    while most - least > 1:
-        middle = (least + most) // 2
-        least, most = (least, middle) if shown(middle) else (middle, most)
-    return float(most)
+    return float(bisect_left(range(most + 1), True, lo=most // 2 + 1, key=shown))

@@ -15,7 +15,7 @@ import numpy as np
 from evenhand.kernels.arrays import Floats
 from evenhand.kernels.compose import LazyKernel, flat
 from evenhand.similarity.metric import append
-from evenhand.similarity.metric_state import COPIED, MetricState, directions, grown
+from evenhand.similarity.metric_state import COPIED, MetricState, directions, grown, matrix
 
 ROUNDS, CUTS = 20, 400
 """At most so many programs for a pair, and about so many cuts for all."""
@@ -50,12 +50,10 @@ class Cone:
     def _cut(self) -> bool:
         """Cut off the point at which the last program ended; return whether it is far enough from any metric."""
         state = self._state
-        length, (d, count) = state.length[0], (1 + int(state.rows.max()), int(state.counts[0]))
+        length, count = state.length[0], int(state.counts[0])
         if length == 0.0 or count >= self._most:
             return False
-        half = np.zeros((d, d))
-        half[state.rows, state.columns] = 0.5 * state.scales * state.simplex.point
-        values, vectors = np.linalg.eigh(half + half.T)
+        values, vectors = np.linalg.eigh(matrix(state, state.simplex.point))
         for v in vectors.T[values * length < -NEGATIVE]:
             state.u[:] = directions(state, v)
             state.u[:] /= np.linalg.norm(state.u)

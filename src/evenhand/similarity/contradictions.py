@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evenhand.kernels.arrays import Floats
-from evenhand.similarity.metric_state import MetricState, directions, level
-from evenhand.similarity.verdicts import Verdict
+from evenhand.similarity.metric_state import MetricState, directions, matrix
+from evenhand.similarity.verdicts import Verdict, half_spaces
 
 YIELDS = 1e-9
 """A verdict that must yield by less than this in d^2, or has a smaller price, is not concerned."""
@@ -164,9 +164,8 @@ class _Program:
         m = state.rows.size
         if n == 0:
             return np.zeros(0), np.zeros(0)
-        signs = np.array([1.0 if verdict.unfair else -1.0 for verdict in verdicts])
-        told = signs[:, None] * directions(state, np.array([verdict.x - verdict.y for verdict in verdicts]))
-        limits = signs * level(state, np.array([verdict.gap for verdict in verdicts])) + state.tolerance
+        away, levels, signs = half_spaces(state, verdicts)
+        told, limits = signs[:, None] * away, signs * levels
         limits[signs > 0.0] -= STRICTLY
         box = [(0.0 if i == j else -self._radius, self._radius) for i, j in zip(state.rows, state.columns, strict=True)]
         yields = csc_array(np.ones((n, 1))) if alike else eye_array(n)
@@ -186,10 +185,7 @@ class _Program:
 
     def _learned(self, coordinates: Floats) -> bool:
         """Add the directions in which a metric would have negative squares; return whether there are any."""
-        rows, columns, scales = self._metric.rows, self._metric.columns, self._metric.scales
-        entries, times = np.zeros((2, int(rows.max()) + 1, int(rows.max()) + 1))
-        entries[rows, columns], times[rows, columns] = coordinates / scales, 1.0
-        values, vectors = np.linalg.eigh((entries + entries.T) / np.maximum(times + times.T, 1.0))
+        values, vectors = np.linalg.eigh(matrix(self._metric, coordinates))
         negative = vectors.T[values < -NEGATIVE * max(1.0, float(values[-1]))]
         self._facts.extend(directions(self._metric, negative))
         return len(negative) > 0

@@ -227,12 +227,10 @@ class Individuals:
         world = copy.deepcopy(self)
         world.reset(world_seed)
         trace = np.zeros((len(checkpoints), len(SCORES)))
-        whole = isinstance(policy, LipschitzUCB) and policy.on_contradiction == "refuse" and not policy.metric.stepped
-        whole = whole and policy.scale is None
-        if compiled and whole and world.oracle is world.truth:
-            world._play(policy, trace, checkpoints, stop)
-        else:
-            world._step(policy, trace, checkpoints, stop)
+        plain = isinstance(policy, LipschitzUCB) and policy.on_contradiction == "refuse" and policy.scale is None
+        fast = compiled and plain and not policy.metric.stepped and world.oracle is world.truth
+        run = world._play if fast else world._step
+        run(policy, trace, checkpoints, stop)
         return {name: (("round",), trace[:, n]) for n, name in enumerate(SCORES)}
 
     def _play(self, policy: LipschitzUCB, trace: Floats, checkpoints: Ints, stop: Callable[[int], None]) -> None:

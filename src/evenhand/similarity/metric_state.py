@@ -170,6 +170,14 @@ def directions(state: MetricState, away: Floats) -> Floats:
     return found
 
 
+def matrix(state: MetricState, coordinates: Floats) -> Floats:
+    """Return the symmetric G (d, d) of coordinates (m,)."""
+    d = 1 + int(state.rows.max())
+    half = np.zeros((d, d))
+    half[state.rows, state.columns] = 0.5 * state.scales * coordinates
+    return half + half.T
+
+
 def level(state: MetricState, gap: Any) -> Any:
     """Return the value that a distance is compared in: its square, or itself where that is linear."""
     return gap if state.linear else gap * gap
@@ -239,10 +247,9 @@ def empty_state(
 def grown(state: MetricState, capacity: int) -> MetricState:
     """Return the state with room for so many half-spaces in each copy's log, at least as many as before."""
     more = capacity - state.limits.shape[1]
-    copies, m, _ = state.cuts.shape
     return state._replace(
-        cuts=np.concatenate([state.cuts, np.zeros((copies, m, more))], axis=2),
-        limits=np.concatenate([state.limits, np.zeros((copies, more))], axis=1),
+        cuts=np.pad(state.cuts, [(0, 0), (0, 0), (0, more)]),
+        limits=np.pad(state.limits, [(0, 0), (0, more)]),
         excess=np.zeros(capacity),
         slopes=np.zeros(capacity),
     )

@@ -28,9 +28,9 @@ from evenhand.similarity.line_walk import (
     wrong_under,
 )
 from evenhand.similarity.metric import EQUAL, NOTHING, TAUGHT
-from evenhand.similarity.metric_state import MetricState, Structure, directions, level, root
+from evenhand.similarity.metric_state import MetricState, Structure, directions, root
 from evenhand.similarity.misfit import ALARM, Misfit, misfit
-from evenhand.similarity.verdicts import Suspect, Verdict, ranked
+from evenhand.similarity.verdicts import Suspect, Verdict, half_spaces, ranked
 
 WALKS, STEPS, DRAWS = 2, 300, 500
 """Two walks of so many steps per coordinate; the first quarter is left out, and of the rest so many are kept."""
@@ -308,14 +308,8 @@ class PosteriorDistance(DistanceLearner):
         return draws
 
     def _answers(self, told: Sequence[Verdict]) -> Answers:
-        signs = np.array([1.0 if verdict.unfair else -1.0 for verdict in told])
         names = list(dict.fromkeys(verdict.auditor for verdict in told))
-        return Answers(
-            directions(self.state, np.array([verdict.x - verdict.y for verdict in told])),
-            level(self.state, np.array([verdict.gap for verdict in told])) + signs * self.tolerance,
-            signs,
-            np.array([names.index(verdict.auditor) for verdict in told]),
-        )
+        return Answers(*half_spaces(self.state, told), np.array([names.index(verdict.auditor) for verdict in told]))
 
 
 def believed(passed: Floats, answers: Answers, people: Any) -> MetricDraws:

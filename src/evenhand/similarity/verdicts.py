@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from evenhand.errors import ArgumentError, Wording, expected, first_few
 from evenhand.kernels.arrays import Floats
 from evenhand.similarity.metric import EQUAL
+from evenhand.similarity.metric_state import MetricState, directions, level
 
 NAMED = 5
 """So many of the verdicts that stand against a refused one are described."""
@@ -42,6 +43,14 @@ class Verdict(NamedTuple):
             return False
         mine, either = (self.x, self.y), ((other.x, other.y), (other.y, other.x))
         return any(all(map(np.array_equal, mine, theirs)) for theirs in either)
+
+
+def half_spaces(state: MetricState, verdicts: Sequence[Verdict]) -> tuple[Floats, Floats, Floats]:
+    """Return of n verdicts the directions (n, m), the values (n,) that they compare metrics with, and 1 for each that
+    says "unfair", -1 for the others (n,)."""
+    signs = np.array([1.0 if verdict.unfair else -1.0 for verdict in verdicts])
+    away = directions(state, np.array([verdict.x - verdict.y for verdict in verdicts]))
+    return away, level(state, np.array([verdict.gap for verdict in verdicts])) + signs * state.tolerance, signs
 
 
 class VerdictLog:

@@ -58,14 +58,18 @@ def row_losses(loss: Loss, model: Any, X: NDArray[Any], y: Ints, classes: tuple[
         return -np.log(np.clip(chance, SMALLEST, 1.0)), every
     codes = model.codes(X)
     if not callable(loss):
-        wrong, positive, known = (codes != y).astype(np.float64), y == len(classes) - 1, len(classes) > 1
-        counted = {"zero_one": every, "false_negative": positive & known, "false_positive": ~positive & known}[loss]
-        return wrong, counted
+        counted = counted_rows(loss, y == len(classes) - 1)
+        return (codes != y).astype(np.float64), counted & (len(classes) > 1 or loss == "zero_one")
     names = np.array(classes)
     values = np.asarray(loss(names[y], names[codes]))
     if values.shape != y.shape or values.dtype.kind not in "biuf" or not np.isfinite(values).all():
         raise ArgumentError(expected("loss", "a function that returns one finite number for each row", values))
     return values.astype(np.float64), every
+
+
+def counted_rows(loss: str, positive: Bools) -> Bools:
+    """Return which rows (n,) count in a loss that lies in [0, 1], given which of them are positive (n,)."""
+    return {"zero_one": positive | ~positive, "false_negative": positive, "false_positive": ~positive}[loss]
 
 
 def summed_losses(

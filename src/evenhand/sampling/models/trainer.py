@@ -44,17 +44,6 @@ def as_model(model: object) -> Classifier:
     return EstimatorModel(model)
 
 
-def unfitted_model(model: object) -> Any:
-    """Return a model, or what is made one, that was not trained yet: samplers train it from the start.
-
-    Raises
-    ------
-    ArgumentError
-        If it was trained.
-    """
-    return require_fresh("model", as_model(model), "pass model.fresh(), or sklearn.base.clone(model)")
-
-
 def raise_named(model: object, error: BaseException) -> None:
     """Raise what a user's model or loss raised as a refusal that says so; running out of memory passes as it is.
 
@@ -88,7 +77,8 @@ class Trainer:
         self.validation_rows = None if recent is None else whole("validation_rows", recent, low=1, high=MOST)
         self.examples = Examples(len(groups), classes)
         self._seed = seed
-        self.model = unfitted_model(model).fresh(seed)
+        hint = "pass model.fresh(), or sklearn.base.clone(model)"
+        self.model = require_fresh("model", as_model(model), hint).fresh(seed)
         if self.loss == "log" and self.model.certain:
             raise ArgumentError(expected("loss", "one that needs no probabilities, for a model without them", loss))
         self.model.begin(self.classes)
