@@ -235,15 +235,8 @@ def _print_json(finding: Audit) -> None:
         at = {"first_violation": first, "last_violation": finding.last_violation, "worst": finding.worst_round}
         body |= {f"{name}_at": finding.time_of(round) for name, round in at.items()}
     if (ahead := finding.outlook) is not None:
-        body |= {
-            "outlook": {
-                "by": ahead.by,
-                "kept": ahead.kept,
-                "verdict": ahead.verdict,
-                "rest": float(ahead.rest),
-                "due": ahead.due.to_dict("records"),
-            }
-        }
+        outlook = {"by": ahead.by, "kept": ahead.kept, "verdict": ahead.verdict, "rest": float(ahead.rest)}
+        body |= {"outlook": outlook | {"due": ahead.due.to_dict("records")}}
     body |= {"unit": finding.unit} if finding.promise.weight else {}
     body |= {"never_seen": finding.never_seen, "first_breach": finding.first_breach and str(finding.first_breach)}
     as_json(body | {name: vars(finding)[name].to_dict("records") for name in ("arms", "promises")}, finding)

@@ -35,21 +35,8 @@ def demo(*, out: Path = Path("out/demo"), seed: int = 2026, json: JSON = False) 
     log = folder(out) / "impressions.csv"
     frame = made_log(seed=seed)
     write_csv(frame, log)
-    audited = partial(
-        audited_log,
-        share_texts=[SHARES],
-        arm="advertiser",
-        tolerance=TOLERANCE,
-        times="at",
-        order=None,
-        segment="",
-        available="",
-        weight="",
-        round="",
-        since="",
-        until="",
-        by="",
-    )
+    named = {"share_texts": [SHARES], "arm": "advertiser", "tolerance": TOLERANCE, "times": "at"}
+    audited = partial(audited_log, **audited_log.__kwdefaults__ | named)
     asked = f"--arm advertiser --shares {SHARES} --tolerance {TOLERANCE} --times at"
     audit = f"evenhand audit {shlex.quote(str(log))} {asked}"
     of, kept, verdict, parts, _ = log_report(audited, str(log), "price", audit)
@@ -69,8 +56,8 @@ def demo(*, out: Path = Path("out/demo"), seed: int = 2026, json: JSON = False) 
     print_text(f"A made-up log (seed {seed}): {len(frame):,} impressions of a week, with their times and prices in")
     print_text(f"euros. {len(rows)} of {frame['advertiser'].nunique()} advertisers bought a share of them.")
     shown = [name for name in rows[0] if name not in ("arm", "most behind")]
-    named = [{"advertiser": row["arm"]} | {name: row[name] for name in shown} for row in rows]
-    records("What was promised, and what they got", named, empty=False)
+    bought = [{"advertiser": row["arm"]} | {name: row[name] for name in shown} for row in rows]
+    records("What was promised, and what they got", bought, empty=False)
     print_text(f"{verdict}.")
     for row in rows:
         if row["broken"] != "never":

@@ -80,8 +80,7 @@ def learned_bias(policies: dict[str, Any], world: Any, rounds: int, seed: int) -
 
 def say_gaps(world: Any, gaps: list[SimilarGap], reward: str) -> None:
     """Say what a table shows of the gaps between similar people, and what the rules that follow have to do with it."""
-    for sentence in (*(gap.sentences(reward, 0.95) for gap in gaps), supposed()):
-        print_text(sentence)
+    print_text(*(gap.sentences(reward, 0.95) for gap in gaps), supposed())
     arms = [f"one random {arm!r}" for arm in world.arms] if len(world.arms) < MANY else ["one random row of each arm"]
     print_text(f"The rules below choose in each round {'between ' if len(arms) > 1 else ''}{' and '.join(arms)}.\n")
 

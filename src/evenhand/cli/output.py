@@ -153,9 +153,10 @@ def cell(value: Any) -> Any:
     return "-" if value is None else number(value) if isinstance(value, float) else value
 
 
-def print_text(line: str) -> None:
-    """Print a line for people."""
-    _console().print(visible(line), soft_wrap=True)
+def print_text(*lines: str) -> None:
+    """Print lines for people."""
+    for line in lines:
+        _console().print(visible(line), soft_wrap=True)
 
 
 def visible(text: str) -> str:
@@ -172,8 +173,7 @@ def say_notes(about: Any, *left_out: str) -> None:
     from evenhand.display.html import notes_of
 
     notes = [note for note in notes_of(about) if note not in left_out]
-    for note in notes[:MOST_NOTES]:
-        print_text(f"- {in_shell(note)}")
+    print_text(*(f"- {in_shell(note)}" for note in notes[:MOST_NOTES]))
     if len(notes) > MOST_NOTES:
         print_text(f"- ... and {len(notes) - MOST_NOTES} more notes; --json lists them all")
 
@@ -262,19 +262,13 @@ def saved(figure: Figure, kind: str = "png") -> bytes:
 
 
 def draw(
-    folder: Path,
-    name: str,
-    plot: Callable[..., Any],
-    *,
-    width: float = 7.2,
-    height: float = 3.8,
-    columns: int = 1,
-    formats: Sequence[str] = ("png",),
+    folder: Path, name: str, plot: Callable[..., Any], *, formats: Sequence[str] = ("png",), **size: Any
 ) -> list[Path]:
-    """Write a picture that `plot` draws on empty axes, given as `ax`, in these formats and return the paths."""
+    """Write a picture that `plot` draws on empty axes, given as `ax`, in these formats and return the paths; `size` is
+    that of `figure`."""
     from evenhand.plots.style import figure
 
-    drawn, axes = figure(width, height, columns)
+    drawn, axes = figure(**size)
     plot(ax=axes)
     paths = [folder / f"{name}.{kind}" for kind in formats]
     for path, kind in zip(paths, formats, strict=True):
@@ -287,22 +281,15 @@ def is_page(out: Path) -> bool:
     return out.suffix.lower() in (".html", ".htm")
 
 
-def drawing(
-    plot: Callable[..., Any],
-    words: Callable[[str], str] = str,
-    *,
-    width: float = 7.2,
-    height: float = 3.8,
-    columns: int = 1,
-) -> Png:
-    """Return a picture that `plot` draws on empty axes, given as `ax`; all that is written in it is said in these
-    words, and it shows what the titles and axes say."""
+def drawing(plot: Callable[..., Any], words: Callable[[str], str] = str, **size: Any) -> Png:
+    """Return a picture that `plot` draws on empty axes, given as `ax`, of the `size` of `figure`; all that is written
+    in it is said in these words, and it shows what the titles and axes say."""
     from matplotlib.text import Text
 
     from evenhand.display.report import Png
     from evenhand.plots.style import figure
 
-    drawn, axes = figure(width, height, columns)
+    drawn, axes = figure(**size)
     plot(ax=axes)
     for text in drawn.findobj(Text):
         text.set_text(words(text.get_text()))

@@ -128,8 +128,7 @@ def say_price(found: quotas.Price | str) -> None:
     print_text(f"{found.finding}.")
     rows = clause_rows(found)
     records("What each clause costs, in reward per round", rows[:MOST_CLAUSES])
-    for line in clause_notes(found, len(rows) - MOST_CLAUSES):
-        print_text(line)
+    print_text(*clause_notes(found, len(rows) - MOST_CLAUSES))
     say_notes(found)
 
 

@@ -164,15 +164,12 @@ def show(
         cells = rows.astype(object).where(rows.notna(), None)
         as_json({"answer": words, **answer, **body, "table": cells.to_dict("records")}, found)
         return
-    for sentence in (*found.refuted, words):
-        print_text(sentence)
+    print_text(*found.refuted, words)
     for each in shown:
         table(*each)
-    for sentence in (*sentences, *overturn):
-        print_text(sentence)
+    print_text(*sentences, *overturn)
     say_notes(found)
-    for sentence in (*said, *([f"Written: {', '.join(map(str, files))}"] if files else [])):
-        print_text(sentence)
+    print_text(*said, *([f"Written: {', '.join(map(str, files))}"] if files else []))
 
 
 def _write(found: Any, rows: Any, tolerance: float | None, sensitive: Sequence[Any], out: Path) -> list[Path]:

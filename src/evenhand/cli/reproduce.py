@@ -72,9 +72,7 @@ def reproduce(
         if not json:
             rows = [(v.claim.says, v.claim.where, v.measured, v.text) for v in report.verdicts]
             table(f"{one.id}: {one.title}", ("claim", "where", "measured", "verdict"), rows)
-            for remark in report.remarks:
-                print_text(f"- {remark}")
-            print_text(f"{seconds:.0f} s; written to {place}\n")
+            print_text(*(f"- {remark}" for remark in report.remarks), f"{seconds:.0f} s; written to {place}\n")
     if json:
         as_json(bodies)
     if strict and missed:

@@ -37,9 +37,7 @@ def compared(
     uniform = fresh_risks(model, pool, drawn, sampler.loss)
     table = fresh.join(uniform["risk"].rename("uniform")).assign(share=finished.mixture)
     table = table.rename(columns={"rows": "fresh_rows"})
-    table = table[
-        [*table.columns.drop("most_frequent", errors="ignore"), *table.columns.intersection(["most_frequent"])]
-    ]
+    table = table[sorted(table.columns, key=lambda name: name == "most_frequent")]  # which comes last, if it is there
     sizes, classes = np.bincount(pool.group, minlength=len(pool.groups)), finished.model.classes_.tolist()
     said = finished.model.predict(pool.X).tolist()
     return {
@@ -78,8 +76,7 @@ def say_compared(found: dict[str, Any], title: str, out: Path) -> None:
     records(title, found["fresh"])
     worst, other = found["worst_off"], found["uniform"]["worst_off"]
     certify = f"Certify your own limit: evenhand certify {shlex.quote(str(out))} --at-most"
-    for note in found["worth"]:
-        print_text(note)
+    print_text(*found["worth"])
     if worst is None or other is None:
         print_text(
             "Too few rows are left in the pool to judge the model: certify it on fresh rows before you rely on it."
@@ -101,8 +98,7 @@ def say_compared(found: dict[str, Any], title: str, out: Path) -> None:
     else:
         print_text("Neither draw is shown to serve the worst-off group better: the intervals overlap.")
     print_text("With 95 % confidence the intervals of all groups hold at once, for new rows like those of the pool.")
-    for note in worst["notes"]:
-        print_text(f"- {note}")
+    print_text(*(f"- {note}" for note in worst["notes"]))
     fresh = " --fresh FILE, with rows of every group" * bool(worst["notes"])
     print_text(f"{certify} {min(math.ceil(100 * worst['limit']) / 100, 0.99):g}{fresh}")
 

@@ -33,14 +33,13 @@ class Table:
     @classmethod
     def of(cls, frame: Any, caption: str = "") -> Table:
         """Return a data frame as a table; an index that has a name is its first column."""
-        named = frame.index.name is not None
-        columns = [*([frame.index.name] if named else []), *frame.columns]
+        if frame.index.name is not None:
+            frame = frame.reset_index(allow_duplicates=True)
 
         def row(i: int) -> list[Any]:
-            cells = [frame.iat[i, j] for j in range(frame.shape[1])]
-            return [frame.index[i], *cells] if named else cells
+            return [frame.iat[i, j] for j in range(frame.shape[1])]
 
-        return cls([str(column) for column in columns], len(frame), row, caption)
+        return cls([str(column) for column in frame.columns], len(frame), row, caption)
 
     def shown(self, whole: bool = False) -> Iterator[Sequence[Any] | None]:
         """Yield the rows to show, and None in the place of those that are left out."""

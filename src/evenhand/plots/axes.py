@@ -232,23 +232,10 @@ def name_ends(axes: Axes, texts: Mapping[Any, str], ends: Any, looked: Mapping[A
     at = -1.0
     for left, name in zip(range(len(places), 0, -1), sorted(places, key=lambda name: places[name]), strict=True):
         at = max(at + gap, min(places[name], 1.0 - gap * (left - 1)))
-        axes.annotate(
-            texts[name],
-            (1.0, places[name]),
-            xytext=(1.04, at),
-            xycoords="axes fraction",
-            va="center",
-            fontsize=8.5,
-            color=looked[name]["color"],
-            arrowprops={
-                "arrowstyle": "-",
-                "relpos": (0.0, 0.5),
-                "shrinkA": 1,
-                "shrinkB": 1,
-                "color": looked[name]["color"],
-                "linewidth": 0.6,
-            },
-        )
+        color = looked[name]["color"]
+        arrow = {"arrowstyle": "-", "relpos": (0.0, 0.5), "shrinkA": 1, "shrinkB": 1, "color": color, "linewidth": 0.6}
+        written: dict[str, Any] = {"va": "center", "fontsize": 8.5, "color": color, "arrowprops": arrow}
+        axes.annotate(texts[name], (1.0, places[name]), xytext=(1.04, at), xycoords="axes fraction", **written)
 
 
 def mark_limit(axes: Axes, limit: float, text: str = "from this line on the promise is broken") -> None:

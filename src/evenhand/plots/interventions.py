@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from evenhand.interventions import Recommendation
     from evenhand.interventions.sensitivity import Sensitivity
 
-VERDICTS = {
-    "certified": ("o", SHADES[2], "full"),
-    "fair": ("D", SHADES[1], "full"),
-    "undecided": ("s", SHADES[0], "full"),
-    "dropped": ("x", "#888888", "none"),
-    "unfair": ("x", "#888888", "none"),
+VERDICTS: dict[str, dict[str, Any]] = {
+    "certified": {"fmt": "o", "color": SHADES[2]},
+    "fair": {"fmt": "D", "color": SHADES[1]},
+    "undecided": {"fmt": "s", "color": SHADES[0]},
+    "dropped": {"fmt": "x", "color": "#888888", "fillstyle": "none"},
+    "unfair": {"fmt": "x", "color": "#888888", "fillstyle": "none"},
 }
 
 GUESSED = ("not_shown", "uncertified", "graph_refuted")
@@ -126,21 +126,12 @@ def _table(recommendation: Any) -> pd.DataFrame:
 
 def _marks(axes: Axes, table: Any, middle: Any, low: Any, high: Any, shift: float) -> None:
     height = np.arange(len(table)) + shift
-    for verdict, (marker, shade, fill) in VERDICTS.items():
+    for verdict, look in VERDICTS.items():
         chosen = (table["verdict"] == verdict).to_numpy() & middle.notna().to_numpy()
         if chosen.any():
             reach = np.stack([(middle - low)[chosen], (high - middle)[chosen]])
-            axes.errorbar(
-                middle[chosen],
-                height[chosen],
-                xerr=reach,
-                fmt=marker,
-                color=shade,
-                fillstyle=fill,
-                markersize=5,
-                linewidth=1.1,
-                label=verdict,
-            )
+            size = {"markersize": 5, "linewidth": 1.1}
+            axes.errorbar(middle[chosen], height[chosen], xerr=reach, label=verdict, **size, **look)
 
 
 def _candidates(axes: Axes, recommendation: Recommendation) -> None:

@@ -262,10 +262,8 @@ def plot_cost(history: xr.Dataset, *, against: Any = None, title: str | None = N
         for i, (look, mean, high) in enumerate(zip(looks(names).values(), losses["mean"], losses["high"], strict=True)):
             dressed = {"color": look["color"], "alpha": 0.75, "hatch": HATCHES[i % 4], "height": 0.6}
             axes.barh(i, mean, xerr=None if np.isnan(high) else high - mean, capsize=3.0, **dressed)
-            beside: dict[str, Any] = (
-                {"xytext": (4, 9), "ha": "left"} if mean >= 0 else {"xytext": (-4, 9), "ha": "right"}
-            )
-            axes.annotate(f"{mean:+.2g}", (mean, i), textcoords="offset points", fontsize=8.5, **beside)
+            right, side = (4, "left") if mean >= 0 else (-4, "right")
+            axes.annotate(f"{mean:+.2g}", (mean, i), (right, 9), textcoords="offset points", fontsize=8.5, ha=side)
         axes.set_yticks(range(len(names)), names)
         axes.invert_yaxis()
         axes.margins(x=0.18)

@@ -40,10 +40,8 @@ def plot_collection(frame: pd.DataFrame, *, ax: object = None) -> Figure:
     ways = list(looks(label_texts(shown)).values())
     others = len(shares.columns) - len(shown)
     stacked = shares[shown].assign(others=shares.drop(columns=shown).sum(axis=1)).T.to_numpy()
-    labels, colors = (
-        [*texts, f"{others} other group{'s' * (others != 1)}"],
-        [*(way["color"] for way in ways), "#bbbbbb"],
-    )
+    labels = [*texts, f"{others} other group{'s' * (others != 1)}"]
+    colors = [*(way["color"] for way in ways), "#bbbbbb"]
     parts = len(shown) + (others > 0)
     with style():
         stacks = left.stackplot(shares.index, stacked[:parts], labels=labels[:parts], colors=colors[:parts], alpha=0.75)

@@ -162,8 +162,7 @@ def _show(queue: LabelQueue, done: dict[str, int], words: str, json: bool) -> No
         print_text(words)
     records("Items", progress)
     records("Risks on the validation items", risks)
-    for note in worth:
-        print_text(note)
+    print_text(*worth)
     say_notes(queue)
 
 

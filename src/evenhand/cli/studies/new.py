@@ -156,8 +156,7 @@ def new(
             return
         other = "" if len(study.store.names()) == 1 else f" --study {study.name}"
         print_text(f"Created study {study.name!r} ({policy_name}) in {study.store.url}")
-        for line in _about(study, made, known):
-            print_text(line)
+        print_text(*_about(study, made, known))
         if learned:
             rest = f"; left out: {sum(left_out.values()):,} of arms that are not on offer, {listed([*left_out])}"
             print_text(

@@ -56,10 +56,8 @@ def _course(statistics: Statistics, moments: Sequence[Moment], rows: list[dict[s
     rounds, found = np.array([moment.round for moment in moments]), np.full((4, len(moments)), np.nan)
     before = {epoch.round: epoch.counts for epoch in statistics.epochs}
     for row in rows:
-        inside, rate = (
-            (rounds >= row["since"]) & (rounds <= (row["until"] or rounds[-1])),
-            float(Fraction(row["limit"])),
-        )
+        inside = (rounds >= row["since"]) & (rounds <= (row["until"] or rounds[-1]))
+        rate = float(Fraction(row["limit"]))
         if rate or row["promise"] == "cap":
             found[1 + (row["promise"] == "cap"), inside] = rate
         if row["promise"] == "cap" or not inside.any():

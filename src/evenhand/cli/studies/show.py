@@ -154,8 +154,7 @@ def _say(found: dict[str, Any], clauses: tuple[Clause, ...], written: list[Path]
         f"{found['name']}: {found['policy']}, since {found['created']:%Y-%m-%d %H:%M}; {decisions}, "
         f"{found['told']} told, {found['forgotten']} forgotten, {found['open']} open\n"
     )
-    for note in found["notes"]:
-        print_text(f"- {in_shell(note)}")
+    print_text(*(f"- {in_shell(note)}" for note in found["notes"]))
     rows = every_row = arm_rows(found["arms"], clauses)
     if len(rows) > MOST:
         rows = sorted(rows, key=lambda row: (row["owed"] is None, -(row["owed"] or 0.0), -row["decisions"]))[:MOST]
@@ -168,8 +167,7 @@ def _say(found: dict[str, Any], clauses: tuple[Clause, ...], written: list[Path]
         unit = (found["promise"] or {}).get("weight", "rounds")
         print_text(f"Share of the {unit} {blocks[0]} and promised share {blocks[1]}")
         print_text("\n".join(bars(rows, blocks, max(10, shutil.get_terminal_size().columns - 50))) + "\n")
-    for line in [*_sentences(found, every), *found["cost"]]:
-        print_text(line)
+    print_text(*_sentences(found, every), *found["cost"])
     for name, title in (
         ("bias", f"Learned bias by feature, 95 % intervals ({SUPPOSED})"),
         ("risks", "Risks by group"),

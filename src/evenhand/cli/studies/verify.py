@@ -67,8 +67,7 @@ def verify(
     if json:
         as_json(found.as_dict())
     else:
-        for line in in_words(running.name, found):
-            print_text(line)
+        print_text(*in_words(running.name, found))
     if not found.ok or (strict and found.replayed < found.entries - found.since):
         raise typer.Exit(2 if found.ok else 1)
 
