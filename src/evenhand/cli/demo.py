@@ -35,8 +35,21 @@ def demo(*, out: Path = Path("out/demo"), seed: int = 2026, json: JSON = False) 
     log = folder(out) / "impressions.csv"
     frame = made_log(seed=seed)
     write_csv(frame, log)
-    named = {"share_texts": [SHARES], "arm": "advertiser", "tolerance": TOLERANCE, "times": "at"}
-    audited = partial(audited_log, **audited_log.__kwdefaults__ | named)
+    audited = partial(
+        audited_log,
+        share_texts=[SHARES],
+        arm="advertiser",
+        tolerance=TOLERANCE,
+        times="at",
+        order=None,
+        segment="",
+        available="",
+        weight="",
+        round="",
+        since="",
+        until="",
+        by="",
+    )
     asked = f"--arm advertiser --shares {SHARES} --tolerance {TOLERANCE} --times at"
     audit = f"evenhand audit {shlex.quote(str(log))} {asked}"
     of, kept, verdict, parts, _ = log_report(audited, str(log), "price", audit)

@@ -262,13 +262,19 @@ def saved(figure: Figure, kind: str = "png") -> bytes:
 
 
 def draw(
-    folder: Path, name: str, plot: Callable[..., Any], *, formats: Sequence[str] = ("png",), **size: Any
+    folder: Path,
+    name: str,
+    plot: Callable[..., Any],
+    *,
+    width: float = 7.2,
+    height: float = 3.8,
+    columns: int = 1,
+    formats: Sequence[str] = ("png",),
 ) -> list[Path]:
-    """Write a picture that `plot` draws on empty axes, given as `ax`, in these formats and return the paths; `size` is
-    that of `figure`."""
+    """Write a picture that `plot` draws on empty axes, given as `ax`, in these formats and return the paths."""
     from evenhand.plots.style import figure
 
-    drawn, axes = figure(**size)
+    drawn, axes = figure(width, height, columns)
     plot(ax=axes)
     paths = [folder / f"{name}.{kind}" for kind in formats]
     for path, kind in zip(paths, formats, strict=True):
@@ -281,15 +287,22 @@ def is_page(out: Path) -> bool:
     return out.suffix.lower() in (".html", ".htm")
 
 
-def drawing(plot: Callable[..., Any], words: Callable[[str], str] = str, **size: Any) -> Png:
-    """Return a picture that `plot` draws on empty axes, given as `ax`, of the `size` of `figure`; all that is written
-    in it is said in these words, and it shows what the titles and axes say."""
+def drawing(
+    plot: Callable[..., Any],
+    words: Callable[[str], str] = str,
+    *,
+    width: float = 7.2,
+    height: float = 3.8,
+    columns: int = 1,
+) -> Png:
+    """Return a picture that `plot` draws on empty axes, given as `ax`; all that is written in it is said in these
+    words, and it shows what the titles and axes say."""
     from matplotlib.text import Text
 
     from evenhand.display.report import Png
     from evenhand.plots.style import figure
 
-    drawn, axes = figure(**size)
+    drawn, axes = figure(width, height, columns)
     plot(ax=axes)
     for text in drawn.findobj(Text):
         text.set_text(words(text.get_text()))

@@ -130,8 +130,8 @@ def _marks(axes: Axes, table: Any, middle: Any, low: Any, high: Any, shift: floa
         chosen = (table["verdict"] == verdict).to_numpy() & middle.notna().to_numpy()
         if chosen.any():
             reach = np.stack([(middle - low)[chosen], (high - middle)[chosen]])
-            size = {"markersize": 5, "linewidth": 1.1}
-            axes.errorbar(middle[chosen], height[chosen], xerr=reach, label=verdict, **size, **look)
+            at = middle[chosen], height[chosen]
+            axes.errorbar(*at, xerr=reach, markersize=5, linewidth=1.1, label=verdict, **look)
 
 
 def _candidates(axes: Axes, recommendation: Recommendation) -> None:
