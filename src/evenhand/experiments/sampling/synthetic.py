@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.experiments.framework import Claim, ClaimVerdict, Report, Runner, experiment, growth, slower
+from evenhand.experiments.sampling.tables import ADAPTIVE, schemes_for
 from evenhand.experiments.sampling.trials import Curves, Scheme, SyntheticTrials, over_trials, run_trials, worst_risks
 from evenhand.jobs import run_all
 from evenhand.plots.means import plot_means
@@ -16,7 +17,6 @@ from evenhand.plots.style import DASHED, figure, one_legend
 from evenhand.rng import generator
 from evenhand.sampling import (
     EpsilonGreedySampler,
-    GreedySampler,
     LogisticModel,
     OptimisticSampler,
     SyntheticModel1,
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 GROUPS = ["u", "v"]
 INSTANCES: tuple[Any, ...] = ("I", "II")
+SIZES = {"full": SyntheticTrials(), "quick": SyntheticTrials(300, 8, 15)}
 CLOSED = Claim(
     "The fair mixture equalises the risks of the two groups",
     "Section 3, Figure 1",
@@ -86,18 +87,15 @@ REWEIGHTED = Claim(
 )
 
 
+def placed(world: Any, seed: int) -> tuple[Any, Any]:
+    """Return a world, reset, and its exact test."""
+    world.reset(seed)
+    return world, lambda model: world.population_risk(model.coef_, model.intercept_)
+
+
 def in_model_1(instance: Any, seed: int) -> tuple[Any, Any]:
     """Return the world of an instance, reset, and its exact test."""
-    world = SyntheticModel1(instance=instance)
-    world.reset(seed)
-    return world, lambda model: world.population_risk(model.coef_, model.intercept_)
-
-
-def in_model_2(seed: int) -> tuple[Any, Any]:
-    """Return the second model, reset, and its exact test."""
-    world = SyntheticModel2()
-    world.reset(seed)
-    return world, lambda model: world.population_risk(model.coef_, model.intercept_)
+    return placed(SyntheticModel1(instance=instance), seed)
 
 
 @experiment("sampling/fig1", "Risk of each group against the mixture", full=Curves(), quick=Curves(11, 300, 5))
@@ -169,23 +167,17 @@ def _curve_verdicts(
 
 def three_schemes() -> dict[str, Scheme]:
     """Return the schemes of Figure 2 with a safe start."""
-    return {
-        "A_opt": lambda seed: OptimisticSampler(GROUPS, exploration=0.1, seed=seed),
-        "epsilon-greedy": lambda seed: EpsilonGreedySampler(GROUPS, epsilon=0.1, seed=seed),
-        "Greedy": lambda seed: GreedySampler(GROUPS, seed=seed),
-    }
+    every = schemes_for(GROUPS, None)
+    return {name: every[name] for name in ADAPTIVE}
 
 
-def _one_sample_start(seed: int) -> OptimisticSampler:
-    return OptimisticSampler(GROUPS, exploration=0.1, forced=None, warmup=1, seed=seed)
-
-
-@experiment(
-    "sampling/fig2", "Mixture over the rounds, three schemes", full=SyntheticTrials(), quick=SyntheticTrials(300, 8, 15)
-)
+@experiment("sampling/fig2", "Mixture over the rounds, three schemes", **SIZES)
 def fig2(settings: SyntheticTrials, runner: Runner) -> Report:
     """Run the three schemes, and A_opt from the paper's one-sample start, in both instances."""
-    schemes = {**three_schemes(), "A_opt, one-sample start": _one_sample_start}
+    schemes = three_schemes()
+    schemes["A_opt, one-sample start"] = lambda seed: OptimisticSampler(
+        GROUPS, exploration=0.1, forced=None, warmup=1, seed=seed
+    )
     report, found = _mixtures("fig2", schemes, settings, runner)
     for instance, frame, fair in found:
         last = frame[frame["round"] == settings.rounds]
@@ -243,7 +235,7 @@ def _near(name: str, last: pd.DataFrame, fair: float, settings: SyntheticTrials,
     return named.verdict(abs(shares.mean() - fair) <= 0.05, said, settings)
 
 
-@experiment("sampling/fig10", "Too much exploration", full=SyntheticTrials(), quick=SyntheticTrials(300, 8, 15))
+@experiment("sampling/fig10", "Too much exploration", **SIZES)
 def fig10(settings: SyntheticTrials, runner: Runner) -> Report:
     """Run A_opt with c0 = 1 and epsilon-greedy with epsilon = 0.5, beside both with a tenth and a fifth of that."""
     schemes: dict[str, Scheme] = {
@@ -265,7 +257,7 @@ def fig10(settings: SyntheticTrials, runner: Runner) -> Report:
     return report
 
 
-@experiment("sampling/fig8", "The trend term, A_opt+", full=SyntheticTrials(), quick=SyntheticTrials(300, 8, 15))
+@experiment("sampling/fig8", "The trend term, A_opt+", **SIZES)
 def fig8(settings: SyntheticTrials, runner: Runner) -> Report:
     """Run A_opt, A_opt+ and the baselines in SyntheticModel2, without forced exploration as the paper has it."""
     import pandas as pd
@@ -278,7 +270,7 @@ def fig8(settings: SyntheticTrials, runner: Runner) -> Report:
         "Uniform": lambda seed: UniformSampler(GROUPS, seed=seed),
         "A_opt, forced exploration": lambda seed: OptimisticSampler(GROUPS, exploration=0.1, seed=seed),
     }
-    frame = run_trials(schemes, in_model_2, settings, runner.jobs)
+    frame = run_trials(schemes, lambda seed: placed(SyntheticModel2(), seed), settings, runner.jobs)
     report = Report(data={"history": frame})
     drawn, (left, right) = figure(9.5, 3.9, columns=2)
     share = _drawn_share(left, frame, "v")
@@ -300,12 +292,7 @@ def _below(first: Any, second: Any) -> bool:
     return bool(gain.mean() > 2 * gain.sem())
 
 
-@experiment(
-    "sampling/reweighting",
-    "Minimax reweighting as the last step",
-    full=SyntheticTrials(),
-    quick=SyntheticTrials(300, 8, 15),
-)
+@experiment("sampling/reweighting", "Minimax reweighting as the last step", **SIZES)
 def reweighting(settings: SyntheticTrials, runner: Runner) -> Report:
     """Compare uniform and adaptive collection, with plain training and with minimax reweighting at the end."""
     import pandas as pd
