@@ -85,7 +85,7 @@ class Transaction:
         again.catch_up(self._connection)
         vars(self._replay).update(vars(again))
         # A learner that fails once may fail at every report of a long batch: the next time nothing is replayed.
-        save_latest(self._replay, self._connection, self._log.study, now())
+        save_latest(self._replay, self._connection, now())
 
     def write(self) -> None:
         """Write to the log what was done so far."""
