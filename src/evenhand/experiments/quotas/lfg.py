@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,23 +45,21 @@ BELOW = Claim(
     "Figure 4, Theorem 1",
     "largest shortfall over all rounds and replications below alpha + 1, and floor(r_i t) - N_i(t) <= alpha always",
 )
-LARGER = Claim(
+of_fig4 = partial(Claim, needs={"rounds": 10_000, "replications": 20})
+LARGER = of_fig4(
     "LFG's violation grows far beyond Fair-UCB's",
     "Figure 4, section 6",
     "LFG's worst shortfall, mean over replications, at least ten times Fair-UCB's largest, for every eta",
-    {"rounds": 10_000, "replications": 20},
 )
-ZERO = Claim(
+ZERO = of_fig4(
     "LFG's violation goes to zero as time passes",
     "section 6",
     "mean shortfall at T at most a tenth of its largest value over time, for every eta",
-    {"rounds": 10_000, "replications": 20},
 )
-VANISHES = Claim(
+VANISHES = of_fig4(
     "LFG's violation per round, violation/t, vanishes",
     "section 6",
     "mean shortfall/t at T at most a fifth of its value at T/10, for every eta",
-    {"rounds": 10_000, "replications": 20},
     kind="ours",
 )
 MULTIPLES = {"unit": "of LFG, as multiples of sqrt(T)"}

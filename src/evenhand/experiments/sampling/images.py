@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from evenhand.datasets.images import scaled
 from evenhand.errors import ArgumentError, expected
@@ -39,10 +40,6 @@ from evenhand.plots.style import figure
 from evenhand.rng import child, generator
 from evenhand.sampling import ArrayPool, EstimatorModel, OptimisticSampler, collect, group_errors, label_pairs
 from evenhand.saving.state import write
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 NEEDS = {"rounds": 200, "trials": 3}
 """A gain is judged by Student's law, so three trials suffice for a verdict: it then needs 4.3 standard errors."""
@@ -83,8 +80,6 @@ SCHEMES = (*ADAPTIVE, "Uniform", "Uncurated", "A_opt+")
 
 def image_report(frame: pd.DataFrame, settings: ImageTrials) -> Report:
     """Return the verdicts, tables and pictures of the histories of all schemes and trials."""
-    import pandas as pd
-
     drawn, (shares, risks) = figure(11.0, 3.8, columns=2)
     mixture = over_trials(frame[frame["scheme"] == "A_opt"], "share", "group").assign(scheme="A_opt", measure="share")
     labels = {"across": "round", "title": "Mixture of the training set, A_opt", "up": "share of the rows"}
@@ -228,8 +223,6 @@ def _schemes(settings: ImageTrials, task: ImageTask) -> dict[str, Scheme]:
 
 def _run(settings: ImageTrials, runner: Runner, task_for: TaskFor) -> Report:
     """Collect by every scheme in every trial, the schemes of the first trial first, and report."""
-    import pandas as pd
-
     _claim_folder(settings, runner.store)
     jobs, remarks = list(itertools.product(range(settings.trials), range(len(SCHEMES)))), []
     what = f"{len(jobs)} collections"
@@ -253,8 +246,6 @@ def _file(store: Path | None, trial: int, number: int) -> Path | None:
 
 def _one(settings: ImageTrials, store: Path | None, task_for: TaskFor, trial: int, number: int) -> pd.DataFrame:
     """Return the history of one scheme in one trial."""
-    import pandas as pd
-
     file = _file(store, trial, number)
     if file is not None and file.exists():
         return pd.read_csv(file)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from evenhand.experiments.framework import Claim, ClaimVerdict, Report, Runner, experiment, growth, slower
 from evenhand.experiments.sampling.tables import ADAPTIVE, schemes_for
@@ -24,9 +25,6 @@ from evenhand.sampling import (
     UniformSampler,
 )
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 GROUPS = ["u", "v"]
 INSTANCES: tuple[Any, ...] = ("I", "II")
 SIZES = {"full": SyntheticTrials(), "quick": SyntheticTrials(300, 8, 15)}
@@ -42,47 +40,41 @@ FIG1_SHAPE = Claim(
     "exact risks are monotone on the grid, measured ones correlate beyond 0.9 in the same sense",
     {"shares": 11, "rows": 300, "trials": 5},
 )
-CONVERGES = Claim(
+at_full_size = partial(Claim, needs={"rounds": 1000, "trials": 100})
+CONVERGES = at_full_size(
     "The mixture of {} goes to the fair one",
     "Figure 2",
     "at the last round the mean share of u is within 0.05 of pi*(u)",
-    {"rounds": 1000, "trials": 100},
 )
-STUCK = Claim(
+STUCK = at_full_size(
     "... from a single sample a group, as the paper starts",
     "Figure 2, Algorithm 1",
     "no more than 1 trial in 100 ends with a group drawn ten times or fewer",
-    {"rounds": 1000, "trials": 100},
 )
-RATE = Claim(
+RATE = at_full_size(
     "The excess risk of {} over the minimax risk falls at least as fast as n^(-1/2)",
     "Theorem 1 for A_opt, Theorem 2 for epsilon-greedy; both run with the heuristic bound",
     "slope of log excess against log n over the last tenfold, and its 95 % interval over ten batches, below -1/2",
-    {"rounds": 1000, "trials": 100},
 )
-OVER = Claim(
+OVER = at_full_size(
     "Exploring too much keeps {} away from the fair mixture",
     "Figure 10",
     "mean share of u at the last round further from pi*(u) than with little exploration, by two standard errors",
-    {"rounds": 1000, "trials": 100},
 )
-TREND_GAIN = Claim(
+TREND_GAIN = at_full_size(
     "The trend term helps the group that can still improve",
     "Figure 8",
     "risk of v at the last round: A_opt+ below A_opt by more than two standard errors",
-    {"rounds": 1000, "trials": 100},
 )
-TREND_BEST = Claim(
+TREND_BEST = at_full_size(
     "A_opt+ serves that group better than epsilon-greedy and Uniform",
     "Figure 8",
     "risk of v at the last round below that of both by more than two standard errors",
-    {"rounds": 1000, "trials": 100},
 )
-REWEIGHTED = Claim(
+REWEIGHTED = at_full_size(
     "Adaptive collection is needed: reweighting what was collected uniformly does not reach it",
     "Section 6 leaves the last training step open",
     "worst risk of uniform collection with reweighting above that of A_opt by more than two standard errors",
-    {"rounds": 1000, "trials": 100},
     kind="ours",
 )
 
@@ -101,7 +93,6 @@ def in_model_1(instance: Any, seed: int) -> tuple[Any, Any]:
 @experiment("sampling/fig1", "Risk of each group against the mixture", full=Curves(), quick=Curves(11, 300, 5))
 def fig1(settings: Curves, runner: Runner) -> Report:
     """Exact risks of the population's logistic classifier, and of classifiers trained on finite samples."""
-    import pandas as pd
     from scipy.stats import t
 
     report = Report()
@@ -204,8 +195,6 @@ def _mixtures(
 ) -> tuple[Report, list[tuple[str, pd.DataFrame, float]]]:
     """Run schemes in both instances and draw their mixtures; return the report, and of each instance its history and
     the fair share of u."""
-    import pandas as pd
-
     report, found, tables = Report(), [], []
     drawn, across = figure(9.5, 3.9, columns=2, share_y=True)
     for axes, instance in zip(across, INSTANCES, strict=True):
@@ -260,8 +249,6 @@ def fig10(settings: SyntheticTrials, runner: Runner) -> Report:
 @experiment("sampling/fig8", "The trend term, A_opt+", **SIZES)
 def fig8(settings: SyntheticTrials, runner: Runner) -> Report:
     """Run A_opt, A_opt+ and the baselines in SyntheticModel2, without forced exploration as the paper has it."""
-    import pandas as pd
-
     start: dict[str, Any] = {"forced": None, "warmup": 10}
     schemes: dict[str, Scheme] = {
         "A_opt": lambda seed: OptimisticSampler(GROUPS, exploration=0.1, seed=seed, **start),
@@ -295,8 +282,6 @@ def _below(first: Any, second: Any) -> bool:
 @experiment("sampling/reweighting", "Minimax reweighting as the last step", **SIZES)
 def reweighting(settings: SyntheticTrials, runner: Runner) -> Report:
     """Compare uniform and adaptive collection, with plain training and with minimax reweighting at the end."""
-    import pandas as pd
-
     from evenhand.rng import child
     from evenhand.sampling.labelling.collection import collect
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from evenhand.datasets.tables import ADULT_FEATURES, GERMAN_FEATURES, load_adult, load_german
 from evenhand.experiments.framework import Claim, ClaimVerdict, Report, Runner, certainty, critical_value, experiment
@@ -23,9 +24,6 @@ from evenhand.sampling import (
     UniformSampler,
     group_errors,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ADULT = Tables(rounds=4000, trials=30, checkpoints=(50, 100, 200, 300, 500, 750, 1000, 1500, 2000, 3000, 4000))
 GERMAN = Tables(rounds=350, trials=500, checkpoints=(25, 50, 100, 150, 200, 250, 300, 350))
@@ -110,8 +108,6 @@ def german_experiment(settings: Tables, runner: Runner) -> Report:
 
 
 def _report(frame: pd.DataFrame, settings: Tables, full: Tables, where: str, early: int) -> Report:
-    import pandas as pd
-
     drawn, panels = figure(9.5, 6.4, columns=2, rows=2, share_y="row")
     refits = (("test_risk", ""), ("final_risk", ", refitted"))
     curves = []
@@ -142,7 +138,7 @@ def at_last(frame: pd.DataFrame, scheme: str) -> Any:
 
 
 def verdicts_on_table_1(
-    frame: pd.DataFrame, settings: Tables | ImageTrials, schemes: Sequence[str], where: str, needs: dict[str, float]
+    frame: pd.DataFrame, settings: Tables | ImageTrials, schemes: Sequence[str], where: str, needs: Mapping[str, float]
 ) -> Iterator[ClaimVerdict]:
     """Yield the verdicts on how these schemes, and uncurated data, end beside Uniform."""
     for name in schemes:
@@ -197,8 +193,6 @@ def table_1(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the worst group's accuracy at the end, mean and standard deviation over trials, with and without the
     final refit.
     """
-    import pandas as pd
-
     rows = []
     for name in dict.fromkeys(frame["scheme"]):
         mine = frame[frame["scheme"] == name]
