@@ -90,6 +90,11 @@ def lfg_etas(settings: Fig3) -> dict[str, float]:
     return {f"LFG, eta = {eta:.0f}": eta for eta in etas}
 
 
+def rivals(shares: list[float], etas: dict[str, float], tolerance: float = 0.0) -> dict[str, Any]:
+    """Return Fair-UCB, and LFG with these eta, by their names."""
+    return {"Fair-UCB": FairUCB(shares, tolerance)} | {name: LFG(shares, eta) for name, eta in etas.items()}
+
+
 def theorem_2(gaps: np.ndarray, shares: np.ndarray, tolerance: float, rounds: np.ndarray) -> np.ndarray:
     """Return the bound of Theorem 2 on the r-regret of Fair-UCB at the given rounds (n_rounds,).
 
@@ -117,9 +122,7 @@ def fig3(settings: Fig3, runner: Runner) -> Report:
     etas = lfg_etas(settings)
     histories = {}
     for reading, means in INSTANCE_1.items():
-        policies: dict[str, Any] = {"Fair-UCB": FairUCB(shares)}
-        policies |= {name: LFG(shares, eta) for name, eta in etas.items()}
-        policies |= {
+        policies = rivals(shares, etas) | {
             "DeadlineLearn(UCB1)": DeadlineLearn(UCB1(), shares),
             "FairLearn(Thompson)": FairLearn(Thompson(), shares),
         }
@@ -178,8 +181,7 @@ def fig4(settings: Fig4, runner: Runner) -> Report:
     """Run the policies on Instance 2."""
     shares = list(SHARES_2)
     etas = lfg_etas(settings)
-    policies: dict[str, Any] = {"Fair-UCB": FairUCB(shares, settings.tolerance)}
-    policies |= {name: LFG(shares, eta) for name, eta in etas.items()}
+    policies = rivals(shares, etas, settings.tolerance)
     policies["DeadlineLearn(UCB1)"] = DeadlineLearn(UCB1(), shares, settings.tolerance)
     history = runner.simulate(policies, BernoulliArms(INSTANCE_2), settings)
     history["shortfall_rate"] = history.shortfall / history["round"]
