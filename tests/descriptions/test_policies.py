@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import evenhand as eh
 from evenhand import registry
+from evenhand.checks import examples
 from evenhand.descriptions.policies import FROM_PYTHON, policy_from
 from evenhand.errors import ArgumentError, EvenhandError, RegistryError, SharesError
 from tests.naming import named
@@ -27,13 +28,8 @@ PROBLEM = {
 SEARCH = {"problem": PROBLEM, "tolerance": 0.1, "budget": 500}
 DESCRIBED = {
     "learners/lin-ucb": {"discount": 0.99, "arms": ["a", "b"]},
-    "learners/discounted-ucb": {"discount": 0.99, "arms": ["a", "b"]},
-    "learners/sliding-window-ucb": {"window": 100, "arms": ["a", "b"]},
-    "learners/epsilon-greedy": {"epsilon": 0.2, "arms": 3},
-    "learners/kl-ucb": {"arms": ["a", "b"]},
     "learners/scores": {"low": 0, "high": 2, "arms": ["a", "b"]},
     "learners/thompson": {"arms": [7, "7"]},
-    "learners/tsallis-inf": {"arms": 3},
     "learners/ucb1": {"arms": ["a", "b"]},
     "quotas/deadline-learn": {"learner": "learners/ucb1", "shares": {"a": "70%", "b": 0.1}},
     "quotas/fair-learn": {"learner": {"policy": "learners/thompson"}, "shares": {"a": "1/3", "b": 0.2}},
@@ -64,19 +60,21 @@ DESCRIBED = {
 
 
 def test_every_registered_policy_can_be_described_or_is_refused_by_name():
-    """A policy that is added later is described here, by the arguments of its own example, or listed as for Python."""
+    """Those that are not described here are by the arguments of their own examples, or are listed as for Python."""
     every = {e.name: e.cls for e in registry.entries("policy")}
     assert {*DESCRIBED, "sampling/certification"} <= {*every}
     for name in {*every} - {*DESCRIBED, "sampling/certification"}:
-        policy, _ = next(every[name]._examples())
+        policy, _ = next(iter(examples(every[name])))
         assert repr(policy_from({"policy": name, **policy.config()})) == repr(policy)
     assert {*FROM_PYTHON} <= {e.name for kind in ("policy", "part") for e in registry.entries(kind)}
 
 
 @pytest.mark.parametrize(("name", "arguments"), DESCRIBED.items(), ids=lambda v: v if isinstance(v, str) else "")
 def test_what_is_described_is_made_and_goes_through_json(name, arguments, tmp_path):
-    spec = {"policy": name, **arguments}
-    policy = policy_from(json.loads(json.dumps(spec)))
+    text = json.dumps({"policy": name, **arguments})
+    spec = json.loads(text)
+    policy = policy_from(spec)
+    assert json.dumps(spec) == text, "the data is left as it was"
     assert registry.name_of(policy) == name
     eh.save(policy, tmp_path / "policy")
     assert repr(eh.load(tmp_path / "policy")) == repr(policy)
@@ -137,7 +135,6 @@ ALIKE = {"policy": "similarity/lipschitz-ucb", "dimension": 2}
 @pytest.mark.parametrize(
     ("spec", "error", "words"),
     [
-        (None, ArgumentError, "policy: expected an object"),
         ({}, ArgumentError, "policy: expected an object"),
         ({"policy": "quotas/fair-ubc"}, RegistryError, "near it: quotas/fair-ucb"),
         ({"policy": "quotas/bernoulli-arms", "means": [1, 1]}, RegistryError, "no policy is named"),
@@ -146,7 +143,6 @@ ALIKE = {"policy": "similarity/lipschitz-ucb", "dimension": 2}
         ({"policy": "quotas/fair-learn"}, ArgumentError, "quotas/fair-learn needs learner, shares"),
         ({**FAIR, "shares": None}, ArgumentError, "quotas/fair-ucb needs shares"),
         ({**FAIR, "tolerence": 1}, ArgumentError, "got 'tolerence'; did you mean 'tolerance'?"),
-        ({**FAIR, "tolerance": "x"}, ArgumentError, "tolerance: expected a number"),
         ({**FAIR, "tolerance": True}, ArgumentError, "tolerance: expected a number"),
         ({**FAIR, "tolerance": float("nan")}, ArgumentError, "tolerance: expected numbers, text"),
         ({**FAIR, "seed": -1}, ArgumentError, "seed: expected a whole number from 0 to 2^63 - 1"),
@@ -158,7 +154,6 @@ ALIKE = {"policy": "similarity/lipschitz-ucb", "dimension": 2}
         ({**FAIR, "arms": 10**15}, ArgumentError, "arms: expected at most 1,000"),
         ({**FAIR, "arms": [["a"], ["b"]]}, ArgumentError, "arms: expected labels"),
         ({**LEARN, "learner": 7}, ArgumentError, 'learner: expected an object with "policy"'),
-        ({**LEARN, "learner": "ucb1"}, RegistryError, "near it: learners/ucb1"),
         ({**LEARN, "learner": {"policy": "learners/ucb1", "arm": 2}}, ArgumentError, "did you mean 'arms'?"),
         (
             {**LEARN, "learner": {"policy": "learners/ucb1", "arms": 3}},
@@ -169,13 +164,7 @@ ALIKE = {"policy": "similarity/lipschitz-ucb", "dimension": 2}
         ({**ALIKE, "margin": "no"}, ArgumentError, "margin: expected true or false"),
         ({**ALIKE, "select": "two"}, ArgumentError, "select: expected one of 'one', 'many'"),
         ({**ALIKE, "dimension": 10**4}, ArgumentError, "numbers that the metric learner keeps"),
-        ({**ALIKE, "metric": "learners/ucb1"}, RegistryError, "no part is named 'learners/ucb1'"),
         ({"policy": "similarity/known-reward-lipschitz", "theta": "abc"}, ArgumentError, "theta: expected"),
-        (
-            {"policy": "sampling/optimistic", "groups": 2, "model": "sampling/estimator-model"},
-            ArgumentError,
-            "model: expected what plain data can describe",
-        ),
         (
             {"policy": "sampling/proportional", "groups": 2, "proportions": [1e308, 1e308]},
             ArgumentError,
@@ -230,13 +219,6 @@ def test_deep_data_is_refused():
         shares = [shares]
     with pytest.raises(ArgumentError, match="at most 20 deep"):
         policy_from({"policy": "quotas/fair-ucb", "shares": shares})
-
-
-def test_the_data_is_left_as_it_was():
-    spec = json.loads(json.dumps({"policy": "quotas/fair-learn", **DESCRIBED["quotas/fair-learn"]}))
-    before = json.dumps(spec)
-    policy_from(spec)
-    assert json.dumps(spec) == before
 
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4) | st.sampled_from([*DESCRIBED])

@@ -60,15 +60,11 @@ def outcomes(pytester, monkeypatch):
 
 
 @pytest.mark.parametrize("name", TESTS)
-def test_what_is_absent_is_skipped_with_its_reason(name, outcomes, monkeypatch):
+def test_what_is_absent_is_skipped_with_its_reason_unless_nothing_may_skip(name, outcomes, monkeypatch):
     monkeypatch.delenv("EVENHAND_NO_SKIPS", raising=False)
     found, said = outcomes(name, TESTS[name])
     assert set(found) == {"skipped"}
     assert ("evenhand[postgresql]" in said) == (name not in {"test_reason", "test_data"})
-
-
-@pytest.mark.parametrize("name", TESTS)
-def test_where_nothing_may_skip_only_real_data_may_be_absent(name, outcomes, monkeypatch):
     monkeypatch.setenv("EVENHAND_NO_SKIPS", "1")
     found, said = outcomes(name, TESTS[name])
     assert ("skipped" in found) == (name == "test_data")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import evenhand as eh
-from evenhand.errors import ArgumentError, EvenhandError, StateFileError
+from evenhand.errors import ArgumentError, StateFileError
 from evenhand.learners import UCB1, Adapter, Thompson
 from evenhand.quotas import BernoulliArms, FairLearn, FairUCB
 from evenhand.sampling import ArrayPool
@@ -135,30 +135,12 @@ def test_a_module_of_evenhand_that_lacks_a_name_is_a_defect_and_no_damaged_file(
         from_bytes(data)
 
 
-def test_a_file_with_a_turned_bit_in_an_array_is_refused():
-    data = bytearray(saved_bytes())
-    with zipfile.ZipFile(io.BytesIO(bytes(data))) as archive:
-        member = archive.getinfo("arrays")
-    data[member.header_offset + 30 + len("arrays") + member.compress_size // 2] ^= 0x10
-    with pytest.raises(StateFileError, match="truncated, damaged or not a state file"):
-        from_bytes(bytes(data))
-
-
 FOREIGN = {
     "no zip": b"not a zip at all",
     "another zip": zipped(other__txt="hello"),
-    "no JSON": zipped(evenhand__json="{"),
-    "a list": zipped(evenhand__json="[1, 2]"),
-    "no format": zipped(evenhand__json='{"object": {"$object": "quotas/fair-ucb"}}'),
-    "format in words": zipped(evenhand__json='{"format": "1", "object": {"$object": "quotas/fair-ucb"}}'),
-    "no object": zipped(evenhand__json='{"format": 1}'),
-    "a number": zipped(evenhand__json='{"format": 1, "object": 3}'),
-    "no policy": zipped(evenhand__json='{"format": 1, "object": {"round": 3}}'),
     "empty": edited(object={"$object": "quotas/fair-ucb", "snapshot": {}}),
-    "unknown": edited(object={"$object": "quotas/no-such", "snapshot": {}}),
     "no arrays": edited(arrays=None),
     "fewer arrays": edited(arrays=[]),
-    "objects": edited(arrays=[["|O", [1], "C"]]),
     "no array": edited(object={"$object": "learners/ucb1", "snapshot": {"$array": 4000}}),
 }
 
@@ -166,7 +148,7 @@ FOREIGN = {
 @pytest.mark.parametrize("kind", FOREIGN)
 def test_a_foreign_file_is_refused(kind, tmp_path):
     (tmp_path / "foreign").write_bytes(FOREIGN[kind])
-    with pytest.raises(EvenhandError, match=r"foreign: (truncated|not a state)|no entry is named 'quotas/no-such'"):
+    with pytest.raises(StateFileError, match="foreign: truncated, damaged or not a state file"):
         eh.load(tmp_path / "foreign")
 
 
@@ -178,13 +160,10 @@ def test_another_format_is_refused_with_the_mend(format):
         from_bytes(edited(format=format))
 
 
-def test_a_file_that_is_not_there_is_refused(tmp_path):
+def test_what_is_not_there_or_is_a_folder_is_refused(tmp_path):
+    policy = FairUCB([0.2, 0.2])
     with pytest.raises(StateFileError, match="nothing: cannot be read: No such file"):
         eh.load(tmp_path / "nothing")
-
-
-def test_a_folder_is_no_saved_policy_and_a_missing_folder_takes_none(tmp_path):
-    policy = FairUCB([0.2, 0.2])
     with pytest.raises(StateFileError, match="cannot be read: Is a directory"):
         eh.load(tmp_path)
     with pytest.raises(StateFileError, match="cannot be written: Is a directory"):

@@ -62,20 +62,15 @@ def test_metrics_are_for_keys_that_may_read_unless_they_are_opened(serving):
     assert opened.http.get("/studies").status_code == 401
 
 
-def test_studies_beyond_the_limit_share_a_label(monkeypatch):
+def test_studies_beyond_the_limit_share_a_label_and_what_a_study_lacks_has_no_gauge(monkeypatch):
     monkeypatch.setattr(metrics, "MOST", 2)
     counters = Metrics()
     for name in ("a", "b", "c", "d", "a"):
         counters.count("ask", name, 1)
-    gauges = [StudyGauges(name, {"open_tickets": 1.0}, {60: 0}) for name in "abcd"]
+    gauges = [StudyGauges(name, {"open_tickets": 3.0}, {60: 2}) for name in "abcd"]
     found = read(counters.exposition(gauges).decode())
     decided = {name[1]: value for name, value in found.items() if name[0] == "evenhand_decisions_total"}
     assert decided == {"a": 2, "b": 1, "other": 2}
     assert [name[1] for name in found if name[0] == "evenhand_open_tickets"] == ["a", "b"]
-
-
-def test_a_study_without_a_promise_has_no_gauge_of_it():
-    found = read(Metrics().exposition([StudyGauges("ads", {"open_tickets": 3.0}, {60: 2})]).decode())
-    assert found["evenhand_open_tickets", "ads"] == 3
-    assert found["evenhand_overdue_tickets", "60", "ads"] == 2
+    assert (found["evenhand_open_tickets", "a"], found["evenhand_overdue_tickets", "60", "a"]) == (3, 2)
     assert not [name for name in found if name[0] in ("evenhand_promise_kept", "evenhand_worst_shortfall")]

@@ -86,7 +86,6 @@ def test_what_is_no_count_is_refused(study, count):
         ),
         (Ask(sticky=True), "sticky: expected an ask with a key"),
         *((Ask(key="ann", sticky=sticky), "sticky: expected True or False") for sticky in ("no", 1, None)),
-        *((Ask(key="bob", sticky=sticky), "sticky: expected True or False") for sticky in ("no", 1, None)),
     ],
 )
 def test_what_is_no_number_of_a_key_and_what_is_not_sticky_are_refused(study, ask, words):

@@ -17,6 +17,7 @@ from evenhand.cli import main
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 SCRIPT = re.compile(r"^```python\n((?!>>>).*?)^```$", re.MULTILINE | re.DOTALL)
+PROMISE = re.compile(r"`(\w+\.toml)`:\n\n```toml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 WIDTH = "100"
@@ -49,6 +50,14 @@ def run_scripts(page: str, folder: Path) -> None:
     """Run in a folder what a page shows of Python that is no session, such as what makes its tables."""
     for script in SCRIPT.findall((DOCS / page).read_text()):
         subprocess.run([sys.executable, "-c", script], cwd=folder, check=True)
+
+
+def write_promises(page: str, folder: Path) -> None:
+    """Write what a page shows of promises in TOML into the files that it names for them."""
+    found = PROMISE.findall((DOCS / page).read_text())
+    assert found, f"{page} shows no promise"
+    for name, promise in found:
+        (folder / name).write_text(promise)
 
 
 def follow(page: str, folder: Path) -> None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from evenhand.audit.audited_promise import AuditedPromise, check_constant, read_audited
 from evenhand.audit.decision_log import MEND, NONE, offers_in, read_log, read_plays, read_rounds
 from evenhand.audit.findings import Audit, Entered, finding, looks_at, open_books
-from evenhand.audit.stretches import UNWEIGHED, Stretch, batches, may_be_lists, names_in, numbered, placed, stretches
+from evenhand.audit.stretches import Stretch, batches, may_be_lists, names_in, numbered, placed, stretches
 from evenhand.audit.weights import Weights, read_weights, sums_of
 from evenhand.data.tables import in_natural_order, places_in
 from evenhand.errors import EvenhandError, UnknownArmError, expected_label
@@ -130,7 +130,7 @@ def _summarize_stretch(stretch: Stretch, columns: Columns, named: Mapping[Any, A
     for frame, row in batches(stretch, [name for name in (columns.arm, columns.weight) if name is not None]):
         try:
             read = read_plays(frame, columns.arm, named)
-            weights = UNWEIGHED if columns.weight is None else read_weights(frame, columns.weight)
+            weights = read_weights(frame, columns.weight)
         except EvenhandError as error:
             raise placed(error, stretch.path, row) from error
         plays = Counter(dict.fromkeys(read.kinds, 0))
@@ -209,8 +209,7 @@ def _rounds(stretch: Stretch, columns: Columns, owed: AuditedPromise) -> Iterato
     for frame, row in batches(stretch, columns.names, warns=True):
         try:
             plays, rows = read_plays(frame, columns.arm, named), read_rounds(frame, None, None)
-            weights = UNWEIGHED if columns.weight is None else read_weights(frame, columns.weight)
-            own = owed.scaled(weights)
+            own = owed.scaled(read_weights(frame, columns.weight))
             segment, available = columns.segment, columns.available
             log = read_log(frame, plays, rows, arms, arm=columns.arm, available=available, segment=segment, weights=own)
         except EvenhandError as error:

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from evenhand.audit.audited_promise import AuditedPromise, check_constant, read_audited
-from evenhand.audit.decision_log import NONE, Numbered, Plays, offers_in, read_log, read_plays, read_rounds, times_of
+from evenhand.audit.decision_log import Numbered, Plays, offers_in, read_log, read_plays, read_rounds, times_of
 from evenhand.audit.files import audit_files, in_turn
 from evenhand.audit.findings import Audit, with_times
 from evenhand.audit.outlook import outlook
 from evenhand.audit.separate_logs import ApartAudit, judge_all_orders
 from evenhand.audit.stretches import batches, placed, stretches
-from evenhand.audit.weights import Weights, read_weights
+from evenhand.audit.weights import read_weights
 from evenhand.data.tables import cells, check_column, in_natural_order, places_in
 from evenhand.errors import NOTHING, ArgumentError, SharesError, TableError, Wording, expected
 from evenhand.frames import as_pandas, frame_or_value
@@ -187,7 +187,7 @@ def promise(
     named = promised["shares"] if promise is None else dict.fromkeys(promise.arms, 0)
     plays = [read_plays(table, arm, named) for table in tables]
     rounds = [read_rounds(table, order, round) for table in tables]
-    weights = [Weights(NONE, 0) if weight is None else read_weights(table, weight) for table in tables]
+    weights = [read_weights(table, weight) for table in tables]
     most = max(map(_most_at_once, plays, rounds))
     kinds = in_natural_order(distinct(kind for each in plays for kind in each.kinds))
     promised["digits"] = digits = max(one.digits for one in weights)

@@ -90,9 +90,8 @@ class Inside:
     def played(self, places: Sequence[int]) -> Played:
         """Return the plays of arms together, by the clock of the rounds in which one of them was on offer."""
         at = np.sort(np.concatenate([self._at[self._bounds[place] : self._bounds[place + 1]] for place in places]))
-        if self._offered is None:
-            return Played(at, self._rounds, self._weights[at], np.cumsum(self._weights)[at], int(self._weights.sum()))
-        on_offer = self._offered[:, places].any(axis=1)
+        always = np.ones(self._rounds, np.bool_)
+        on_offer = always if self._offered is None else self._offered[:, places].any(axis=1)
         weights = np.cumsum(self._weights * on_offer)
         total = int(weights[-1]) if len(weights) else 0
         return Played((np.cumsum(on_offer) - 1)[at], int(on_offer.sum()), self._weights[at], weights[at], total)

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.audit.decision_log import NONE
-from evenhand.audit.weights import Weights, read_weights
+from evenhand.audit.weights import UNWEIGHED, Weights, read_weights
 from evenhand.data.csv_files import CsvFile
 from evenhand.data.files import format_of, read_table
 from evenhand.data.tables import FILL, column
@@ -30,7 +29,6 @@ FRAME = 1 << 17
 """Rows of several columns, or of lists, likewise."""
 MOST_WHOLE = 1 << 12
 """Whole numbers from 0 up to this are their own dictionary."""
-UNWEIGHED = Weights(NONE, 0)
 
 
 class Stretch(NamedTuple):

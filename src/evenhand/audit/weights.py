@@ -45,15 +45,18 @@ class Weights(NamedTuple):
         return self
 
 
-def read_weights(frame: pd.DataFrame, name: str) -> Weights:
-    """Return a column of weights, of which floats are the decimals that they were written as.
+UNWEIGHED = Weights(np.zeros(0, np.int64), 0)
+
+
+def read_weights(frame: pd.DataFrame, name: str | None) -> Weights:
+    """Return a column of weights, of which floats are the decimals that they were written as; none without its name.
 
     Raises
     ------
     TableError
         If there is no such column, or a cell is empty, not a number, negative, or has too many digits.
     """
-    return _read(cells(frame, name), name).checked(name)
+    return UNWEIGHED if name is None else _read(cells(frame, name), name).checked(name)
 
 
 def _read(values: pd.Series[Any], name: str) -> Weights:

@@ -247,13 +247,13 @@ class Experiment:
             raise ArgumentError(expected("--reduced", "one size", "--quick as well"))
         if reduced and self.reduced is None:
             raise ArgumentError(expected("--reduced", "an experiment with reduced settings", self.id, "use --quick"))
-        settings = self.quick if quick else self.reduced if reduced else self.full
+        size = "quick" if quick else "reduced" if reduced else "full"
+        settings = getattr(self, size)
         for name, value in changes.items():
             if not is_dataclass(settings) or not isinstance(vars(settings).get(name), type(value)):
                 able = ", ".join(one.id for one in catalogue() if isinstance(one.settings.get(name), type(value)))
                 what = f"an experiment with this setting ({able})"
                 raise ArgumentError(expected(f"--{name}", what, self.id, "leave it out"))
-        size = "quick" if quick else "reduced" if reduced else "full"
         return replace(self, full=replace(settings, **changes) if changes else settings, size=size)
 
     @property

@@ -62,6 +62,11 @@ class HttpRefusal(Exception):
         return Response(body, self.status, {"Cache-Control": "no-store", **self.headers}, "application/json")
 
 
+def busy(message: str, seconds: int, name: str = "") -> HttpRefusal:
+    """Return the refusal of what may be tried again after so many seconds."""
+    return HttpRefusal(503, message, name=name, headers={"Retry-After": str(seconds)})
+
+
 def refusal_of(error: BaseException) -> HttpRefusal:
     """Return the refusal that answers an error.
 
@@ -72,8 +77,7 @@ def refusal_of(error: BaseException) -> HttpRefusal:
         return error
     for kind in type(error).__mro__:
         if kind is errors.StoreError:
-            later = {"Retry-After": "1"}
-            return HttpRefusal(503, "the store cannot be reached; try again", name="StoreError", headers=later)
+            return busy("the store cannot be reached; try again", 1, "StoreError")
         if kind in STATUS and isinstance(error, EvenhandError):
             return HttpRefusal(STATUS[kind], error.refusal or str(error), name=type(error).__name__)
     return HttpRefusal(500, "internal error: this is a bug in evenhand; see its log under this request's id")

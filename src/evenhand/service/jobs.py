@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Generic, TypeVar
 
-from evenhand.service.errors import HttpRefusal
+from evenhand.service.errors import busy
 
 T = TypeVar("T")
 
@@ -78,7 +78,7 @@ class Lane:
             503 if it takes too long, or if there is no place and none is waited for.
         """
         if self._places.locked() and not self._queues:
-            raise _busy(f"{self._most} {self._what} are running already; try again later")
+            raise busy(f"{self._most} {self._what} are running already; try again later", 5)
         try:
             async with asyncio.timeout(self.seconds) as limit:
                 await self._places.acquire()
@@ -91,8 +91,4 @@ class Lane:
             if not limit.expired():
                 raise
             late = f"{self._what}: no answer within {self.seconds:g} seconds; other requests are answered meanwhile"
-            raise _busy(late) from error
-
-
-def _busy(message: str) -> HttpRefusal:
-    return HttpRefusal(503, message, headers={"Retry-After": "5"})
+            raise busy(late, 5) from error

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from evenhand.errors import EvenhandError
-from evenhand.service.errors import HttpRefusal
+from evenhand.service.errors import busy
 from evenhand.studies import Study
 
 FEW = 10
@@ -75,9 +75,7 @@ class Writer:
         # would be refused until they are done.
         room = self._capacity if count <= FEW else self._capacity * 9 // 10
         if self._waiting + count > max(room, count):
-            raise HttpRefusal(
-                503, "too many operations wait; nothing was done: try again", headers={"Retry-After": "1"}
-            )
+            raise busy("too many operations wait; nothing was done: try again", 1)
 
     def submit(self, operations: Sequence[Any], answer: Callable[[Any], None]) -> None:
         """Have operations run; call `answer` in this event loop with the outcomes, or with why there are none.
@@ -92,9 +90,7 @@ class Writer:
         loop = asyncio.get_running_loop()
         with self._lock:
             if self._stopping:
-                raise HttpRefusal(
-                    503, "the service is stopping; nothing was done: try again", headers={"Retry-After": "2"}
-                )
+                raise busy("the service is stopping; nothing was done: try again", 2)
             self.check_room(len(operations))
             self._queue.append(_Waiting(operations, loop, answer))
             self._waiting += len(operations)

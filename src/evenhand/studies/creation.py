@@ -24,7 +24,7 @@ from evenhand.studies.log.chain import Birth
 from evenhand.studies.log.codec import now
 from evenhand.studies.log.durations import read_expiry
 from evenhand.studies.log.log import Log
-from evenhand.studies.log.snapshots import latest_replay, write_snapshot
+from evenhand.studies.log.snapshots import Snapshot, latest_replay, write_snapshot
 from evenhand.studies.log.transaction import Transaction
 from evenhand.studies.log.versions import policy_version
 from evenhand.studies.signing import new_secret
@@ -52,7 +52,7 @@ def write_study(store: Store, name: str, policy: Any, state: bytes, expiry: dict
         except IntegrityError as error:
             raise ArgumentError(f"{store.url}: study {name!r} already exists; choose another name") from error
         assert number is not None
-        write_snapshot(connection, number, 0, birth.digest, birth.created_at, version, state)
+        write_snapshot(connection, number, Snapshot(0, version, birth.created_at, birth.digest, state))
         if expiry:
             log = Log(store, number)
             Transaction(connection, log, latest_replay(connection, log), int).set(expiry)

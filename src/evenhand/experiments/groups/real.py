@@ -8,35 +8,34 @@ solution of smallest norm from the first sample on in both readings.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from evenhand.experiments.framework import Claim, ClaimVerdict, Report, Runner, certainty, experiment
 from evenhand.experiments.groups.sweep import BLIND, FAIR, FEW, NAIVE, POOLED, RealData, panel, rivals, summary
 from evenhand.groups import TableArms
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
-SMALL_GAP = Claim(
+at_full_size = partial(Claim, needs={"multiples": 20, "replications": 100})
+SMALL_GAP = at_full_size(
     "The regret that GroupFairTopInterval adds to TopInterval's is small, NaiveFair's is large",
     "Figure 3",
     "at the longest horizon, mean over delta, at most half of what NaiveFair adds",
-    {"multiples": 20, "replications": 100},
 )
-HALF = Claim(
+HALF = at_full_size(
     "GroupFairTopInterval's share of sensitive pulls comes close to 50 %",
     "Figure 3",
     "at the longest horizon, mean over delta, within 0.05 of one half",
-    {"multiples": 20, "replications": 100},
 )
-NEARER = Claim(
+NEARER = at_full_size(
     "... closer than TopInterval's",
     "Figure 3",
     "at the longest horizon, mean over delta, nearer to one half than TopInterval's share",
-    {"multiples": 20, "replications": 100},
 )
 
 
@@ -70,8 +69,6 @@ def world_of(data: str, noise: float = 1.0) -> TableArms:
 
 def _numbered(frame: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
     """Return the frame with text in these columns as integers by first appearance, as the paper has it."""
-    import pandas as pd
-
     texts = [name for name in columns if not pd.api.types.is_numeric_dtype(frame[name])]
     return frame.assign(**{name: pd.factorize(frame[name])[0] for name in texts})
 
@@ -90,8 +87,6 @@ def _numbered(frame: pd.DataFrame, columns: Iterable[str]) -> pd.DataFrame:
 )
 def real_data(settings: RealData, runner: Runner) -> Report:
     """Run all policies at every horizon and delta, in both readings."""
-    import pandas as pd
-
     world = world_of(settings.data, settings.noise)
     tables = []
     for preset in settings.presets:

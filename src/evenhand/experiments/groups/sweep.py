@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from evenhand.experiments.framework import Runner
 from evenhand.groups import (
@@ -25,7 +26,6 @@ from evenhand.kernels.arrays import Floats
 from evenhand.simulation.frames import frame
 
 if TYPE_CHECKING:
-    import pandas as pd
     import xarray as xr
 
 
@@ -118,8 +118,6 @@ def sweep(settings: Sweep, runner: Runner) -> pd.DataFrame:
 
     Figures of one sweep share it. Measures: the sensitive group's share of the pulls, and the regrets per round.
     """
-    import pandas as pd
-
     tables = []
     for dimension in settings.dimensions:
         for preset in settings.presets:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from evenhand.experiments.framework import Claim, ClaimVerdict, Report, Runner, certainty, experiment
 from evenhand.experiments.groups.sweep import (
@@ -24,7 +26,6 @@ from evenhand.experiments.groups.sweep import (
 )
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.figure import Figure
 
 NAMES = {
@@ -39,53 +40,46 @@ NAMES = {
 SETTLED = 200
 """Horizon from which on claims about a horizon are judged: twenty rounds an arm."""
 
-CLOSE = Claim(
+at_full_size = partial(Claim, needs={"replications": 100})
+CLOSE = at_full_size(
     "GroupFairTopInterval's share of sensitive pulls is close to the sensitive share of the arms",
     "section 5.2",
     "mean share within 0.1 of the share of arms at every value (horizons from 200 on)",
-    {"replications": 100},
 )
-STARVED = Claim(
+STARVED = at_full_size(
     "TopInterval and IntervalChaining starve sensitive arms as the bias grows",
     "section 5.2",
     "both shares at the largest mu at most half of those at the smallest",
-    {"replications": 100},
 )
-HALF = Claim(
+HALF = at_full_size(
     "NaiveFair keeps the share at 50 %",
     "section 5.2",
     "mean share within 0.03 of one half at every value (horizons from 200 on)",
-    {"replications": 100},
 )
-BY_SIZE = Claim(
+BY_SIZE = at_full_size(
     "NaiveFair's share follows the sensitive share of the arms",
     "Figure 1 (d)",
     "mean share within 0.03 of the share of arms at every value, groups drawn by size as in the authors' program",
-    {"replications": 100},
 )
-UNIFORM = Claim(
+UNIFORM = at_full_size(
     "IntervalChaining becomes uniform for many arms",
     "section 5.2",
     "mean share within 0.05 of the share of arms at the largest n",
-    {"replications": 100},
 )
-LIKE_BLIND = Claim(
+LIKE_BLIND = at_full_size(
     "GroupFairTopInterval's true regret is about TopInterval's biased regret",
     "section 5.2",
     "ratio between 1/2 and 2 at every value (horizons from 200 on)",
-    {"replications": 100},
 )
-GROWS = Claim(
+GROWS = at_full_size(
     "True regret of TopInterval and IntervalChaining grows with the bias",
     "section 5.2",
     "both at the largest mu above those at the smallest by more than three standard errors",
-    {"replications": 100},
 )
-NAIVE_LOSES = Claim(
+NAIVE_LOSES = at_full_size(
     "NaiveFair has high regret",
     "section 5.2",
     "its true regret above GroupFairTopInterval's at every value (horizons from 200 on)",
-    {"replications": 100},
 )
 
 TRIO = ((FAIR, "true regret"), (BLIND, "biased regret"), (NAIVE, "true regret"))

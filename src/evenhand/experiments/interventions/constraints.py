@@ -4,6 +4,7 @@ and Figure 6: high and low divergences of either kind.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -25,35 +26,31 @@ NO_FAIR = Conditions("binomial", 0.03, 0, 0.06, 0.01, BOUND, BOUND)
 NEEDS = {"budgets": 10_000, "instances": 5, "runs": 100}
 """Instances are random: two of them with twenty runs each, as in the quick settings, say little about all."""
 
-V1_BEHIND = Claim(
+at_full_size = partial(Claim, needs=NEEDS)
+V1_BEHIND = at_full_size(
     "re-using samples matters: CSR-V2 errs far less often than CSR-V1 and the two-stage V1",
     "Figure 3",
     "error at the largest budget at most half of either",
-    NEEDS,
 )
-AHEAD = Claim(
+AHEAD = at_full_size(
     "under a constraint CSR-V2 errs less often than the two-stage V2",
     "Figure 3 (b), (c)",
     "ahead by more than two standard errors at the largest budget",
-    NEEDS,
 )
-STAGED = Claim(
+STAGED = at_full_size(
     "without a constraint the two-stage V2 errs least often, CSR-V2 comes second",
     "Figure 3 (a)",
     "at every budget within two standard errors of the order TS-V2 <= CSR-V2 <= V1 versions",
-    NEEDS,
 )
-DETECTED = Claim(
+DETECTED = at_full_size(
     "where no candidate is fair, CSR says so with a probability that goes to one",
     "Theorem 2",
     "CSR-V2 says so in at least 95 % of runs at the largest budget",
-    NEEDS,
 )
-ALL_DETECT = Claim(
+ALL_DETECT = at_full_size(
     "so do the versions without re-use and in two stages",
     "Theorem 2, for CSR-V1 and the two-stage forms",
     "each says so in at least 95 % of runs at the largest budget",
-    NEEDS,
 )
 REMARK = (
     "The paper does not print its instances. Ours: S -> V -> Y, V binomial on 0..19 given S with success rates "
@@ -70,11 +67,10 @@ LABELS = {
     "gap": "gap divergence D high",
     "both": "both divergences high",
 }
-LOWER = Claim(
+LOWER = at_full_size(
     "the lower the divergences, the lower the error",
     "Figure 6",
     "mean error of CSR-V2 over budgets: both low < one high < both high, each within 0.02",
-    NEEDS,
 )
 SETTINGS = {"tolerance": 0.1, "fair": 22, "outcome_gap": 0.02, "margin": 0.02}
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,23 +45,21 @@ BELOW = Claim(
     "Figure 4, Theorem 1",
     "largest shortfall over all rounds and replications below alpha + 1, and floor(r_i t) - N_i(t) <= alpha always",
 )
-LARGER = Claim(
+of_fig4 = partial(Claim, needs={"rounds": 10_000, "replications": 20})
+LARGER = of_fig4(
     "LFG's violation grows far beyond Fair-UCB's",
     "Figure 4, section 6",
     "LFG's worst shortfall, mean over replications, at least ten times Fair-UCB's largest, for every eta",
-    {"rounds": 10_000, "replications": 20},
 )
-ZERO = Claim(
+ZERO = of_fig4(
     "LFG's violation goes to zero as time passes",
     "section 6",
     "mean shortfall at T at most a tenth of its largest value over time, for every eta",
-    {"rounds": 10_000, "replications": 20},
 )
-VANISHES = Claim(
+VANISHES = of_fig4(
     "LFG's violation per round, violation/t, vanishes",
     "section 6",
     "mean shortfall/t at T at most a fifth of its value at T/10, for every eta",
-    {"rounds": 10_000, "replications": 20},
     kind="ours",
 )
 MULTIPLES = {"unit": "of LFG, as multiples of sqrt(T)"}
@@ -91,6 +90,11 @@ def lfg_etas(settings: Fig3) -> dict[str, float]:
     return {f"LFG, eta = {eta:.0f}": eta for eta in etas}
 
 
+def rivals(shares: list[float], etas: dict[str, float], tolerance: float = 0.0) -> dict[str, Any]:
+    """Return Fair-UCB, and LFG with these eta, by their names."""
+    return {"Fair-UCB": FairUCB(shares, tolerance)} | {name: LFG(shares, eta) for name, eta in etas.items()}
+
+
 def theorem_2(gaps: np.ndarray, shares: np.ndarray, tolerance: float, rounds: np.ndarray) -> np.ndarray:
     """Return the bound of Theorem 2 on the r-regret of Fair-UCB at the given rounds (n_rounds,).
 
@@ -118,9 +122,7 @@ def fig3(settings: Fig3, runner: Runner) -> Report:
     etas = lfg_etas(settings)
     histories = {}
     for reading, means in INSTANCE_1.items():
-        policies: dict[str, Any] = {"Fair-UCB": FairUCB(shares)}
-        policies |= {name: LFG(shares, eta) for name, eta in etas.items()}
-        policies |= {
+        policies = rivals(shares, etas) | {
             "DeadlineLearn(UCB1)": DeadlineLearn(UCB1(), shares),
             "FairLearn(Thompson)": FairLearn(Thompson(), shares),
         }
@@ -179,8 +181,7 @@ def fig4(settings: Fig4, runner: Runner) -> Report:
     """Run the policies on Instance 2."""
     shares = list(SHARES_2)
     etas = lfg_etas(settings)
-    policies: dict[str, Any] = {"Fair-UCB": FairUCB(shares, settings.tolerance)}
-    policies |= {name: LFG(shares, eta) for name, eta in etas.items()}
+    policies = rivals(shares, etas, settings.tolerance)
     policies["DeadlineLearn(UCB1)"] = DeadlineLearn(UCB1(), shares, settings.tolerance)
     history = runner.simulate(policies, BernoulliArms(INSTANCE_2), settings)
     history["shortfall_rate"] = history.shortfall / history["round"]

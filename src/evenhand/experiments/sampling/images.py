@@ -14,22 +14,23 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from evenhand.datasets.images import scaled
 from evenhand.errors import ArgumentError, expected
 from evenhand.experiments.framework import Claim, ClaimVerdict, Report, Runner, experiment
 from evenhand.experiments.sampling.tables import (
     ADAPTIVE,
-    BEATS_UNIFORM,
     BEYOND,
-    UNCURATED_LAST,
+    UNFINISHED,
+    against_uniform,
     at_last,
-    gain_verdict,
     schemes_for,
     table_1,
+    verdicts_on_table_1,
 )
 from evenhand.experiments.sampling.trials import ImageTrials, Scheme, over_trials, worst_risks
 from evenhand.extras import optional
@@ -40,11 +41,6 @@ from evenhand.rng import child, generator
 from evenhand.sampling import ArrayPool, EstimatorModel, OptimisticSampler, collect, group_errors, label_pairs
 from evenhand.saving.state import write
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
-UNFINISHED = "no finished trial yet"
 NEEDS = {"rounds": 200, "trials": 3}
 """A gain is judged by Student's law, so three trials suffice for a verdict: it then needs 4.3 standard errors."""
 LATE = 0.3
@@ -84,8 +80,6 @@ SCHEMES = (*ADAPTIVE, "Uniform", "Uncurated", "A_opt+")
 
 def image_report(frame: pd.DataFrame, settings: ImageTrials) -> Report:
     """Return the verdicts, tables and pictures of the histories of all schemes and trials."""
-    import pandas as pd
-
     drawn, (shares, risks) = figure(11.0, 3.8, columns=2)
     mixture = over_trials(frame[frame["scheme"] == "A_opt"], "share", "group").assign(scheme="A_opt", measure="share")
     labels = {"across": "round", "title": "Mixture of the training set, A_opt", "up": "share of the rows"}
@@ -99,12 +93,8 @@ def image_report(frame: pd.DataFrame, settings: ImageTrials) -> Report:
     )
     figures = {"mixture_and_risk": (drawn, pd.concat([mixture, worst.assign(measure="worst test risk")]))}
     report = Report(data={"history": frame, "table_1": ends}, figures=figures)
-    for name in (*ADAPTIVE, "A_opt+"):
-        claim = Claim(BEATS_UNIFORM.says.format(name), "Table 1", BEATS_UNIFORM.tolerance, NEEDS)
-        report.verdicts.append(_against_uniform(claim, frame, name, at_last, settings))
-    claim = Claim(UNCURATED_LAST.says, "Table 1", UNCURATED_LAST.tolerance, NEEDS)
-    report.verdicts.append(_against_uniform(claim, frame, "Uncurated", at_last, settings, sign=-1))
-    report.verdicts.append(_against_uniform(AHEAD, frame, "A_opt", _late, settings))
+    report.verdicts += verdicts_on_table_1(frame, settings, (*ADAPTIVE, "A_opt+"), "Table 1", NEEDS)
+    report.verdicts.append(against_uniform(AHEAD, frame, "A_opt", settings, _late))
     report.verdicts.append(_mixture_verdict(frame, settings))
     if settings.data in PUBLISHED:
         published, rounds = PUBLISHED[settings.data]
@@ -117,24 +107,6 @@ def image_report(frame: pd.DataFrame, settings: ImageTrials) -> Report:
     if settings.trials == 1:
         report.remarks.append("A single trial has no standard error: it shows that the experiment runs.")
     return report
-
-
-def _against_uniform(
-    claim: Claim,
-    frame: pd.DataFrame,
-    name: str,
-    value: Callable[[pd.DataFrame, str], Any],
-    settings: ImageTrials,
-    *,
-    sign: int = 1,
-) -> ClaimVerdict:
-    """Compare a scheme with Uniform on the trials that both have finished."""
-    first, second = value(frame, name), value(frame, "Uniform")
-    common = first.index.intersection(second.index)
-    trials = replace(settings, trials=len(common))
-    if not len(common):
-        return claim.verdict(False, UNFINISHED, trials)
-    return gain_verdict(claim, first[common], second[common], trials, sign=sign)
 
 
 def _late(frame: pd.DataFrame, scheme: str) -> Any:
@@ -251,8 +223,6 @@ def _schemes(settings: ImageTrials, task: ImageTask) -> dict[str, Scheme]:
 
 def _run(settings: ImageTrials, runner: Runner, task_for: TaskFor) -> Report:
     """Collect by every scheme in every trial, the schemes of the first trial first, and report."""
-    import pandas as pd
-
     _claim_folder(settings, runner.store)
     jobs, remarks = list(itertools.product(range(settings.trials), range(len(SCHEMES)))), []
     what = f"{len(jobs)} collections"
@@ -276,8 +246,6 @@ def _file(store: Path | None, trial: int, number: int) -> Path | None:
 
 def _one(settings: ImageTrials, store: Path | None, task_for: TaskFor, trial: int, number: int) -> pd.DataFrame:
     """Return the history of one scheme in one trial."""
-    import pandas as pd
-
     file = _file(store, trial, number)
     if file is not None and file.exists():
         return pd.read_csv(file)

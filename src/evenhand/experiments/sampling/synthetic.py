@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from evenhand.experiments.framework import Claim, ClaimVerdict, Report, Runner, experiment, growth, slower
+from evenhand.experiments.sampling.tables import ADAPTIVE, schemes_for
 from evenhand.experiments.sampling.trials import Curves, Scheme, SyntheticTrials, over_trials, run_trials, worst_risks
 from evenhand.jobs import run_all
 from evenhand.plots.means import plot_means
@@ -16,7 +18,6 @@ from evenhand.plots.style import DASHED, figure, one_legend
 from evenhand.rng import generator
 from evenhand.sampling import (
     EpsilonGreedySampler,
-    GreedySampler,
     LogisticModel,
     OptimisticSampler,
     SyntheticModel1,
@@ -24,11 +25,9 @@ from evenhand.sampling import (
     UniformSampler,
 )
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 GROUPS = ["u", "v"]
 INSTANCES: tuple[Any, ...] = ("I", "II")
+SIZES = {"full": SyntheticTrials(), "quick": SyntheticTrials(300, 8, 15)}
 CLOSED = Claim(
     "The fair mixture equalises the risks of the two groups",
     "Section 3, Figure 1",
@@ -41,69 +40,59 @@ FIG1_SHAPE = Claim(
     "exact risks are monotone on the grid, measured ones correlate beyond 0.9 in the same sense",
     {"shares": 11, "rows": 300, "trials": 5},
 )
-CONVERGES = Claim(
+at_full_size = partial(Claim, needs={"rounds": 1000, "trials": 100})
+CONVERGES = at_full_size(
     "The mixture of {} goes to the fair one",
     "Figure 2",
     "at the last round the mean share of u is within 0.05 of pi*(u)",
-    {"rounds": 1000, "trials": 100},
 )
-STUCK = Claim(
+STUCK = at_full_size(
     "... from a single sample a group, as the paper starts",
     "Figure 2, Algorithm 1",
     "no more than 1 trial in 100 ends with a group drawn ten times or fewer",
-    {"rounds": 1000, "trials": 100},
 )
-RATE = Claim(
+RATE = at_full_size(
     "The excess risk of {} over the minimax risk falls at least as fast as n^(-1/2)",
     "Theorem 1 for A_opt, Theorem 2 for epsilon-greedy; both run with the heuristic bound",
     "slope of log excess against log n over the last tenfold, and its 95 % interval over ten batches, below -1/2",
-    {"rounds": 1000, "trials": 100},
 )
-OVER = Claim(
+OVER = at_full_size(
     "Exploring too much keeps {} away from the fair mixture",
     "Figure 10",
     "mean share of u at the last round further from pi*(u) than with little exploration, by two standard errors",
-    {"rounds": 1000, "trials": 100},
 )
-TREND_GAIN = Claim(
+TREND_GAIN = at_full_size(
     "The trend term helps the group that can still improve",
     "Figure 8",
     "risk of v at the last round: A_opt+ below A_opt by more than two standard errors",
-    {"rounds": 1000, "trials": 100},
 )
-TREND_BEST = Claim(
+TREND_BEST = at_full_size(
     "A_opt+ serves that group better than epsilon-greedy and Uniform",
     "Figure 8",
     "risk of v at the last round below that of both by more than two standard errors",
-    {"rounds": 1000, "trials": 100},
 )
-REWEIGHTED = Claim(
+REWEIGHTED = at_full_size(
     "Adaptive collection is needed: reweighting what was collected uniformly does not reach it",
     "Section 6 leaves the last training step open",
     "worst risk of uniform collection with reweighting above that of A_opt by more than two standard errors",
-    {"rounds": 1000, "trials": 100},
     kind="ours",
 )
 
 
+def placed(world: Any, seed: int) -> tuple[Any, Any]:
+    """Return a world, reset, and its exact test."""
+    world.reset(seed)
+    return world, lambda model: world.population_risk(model.coef_, model.intercept_)
+
+
 def in_model_1(instance: Any, seed: int) -> tuple[Any, Any]:
     """Return the world of an instance, reset, and its exact test."""
-    world = SyntheticModel1(instance=instance)
-    world.reset(seed)
-    return world, lambda model: world.population_risk(model.coef_, model.intercept_)
-
-
-def in_model_2(seed: int) -> tuple[Any, Any]:
-    """Return the second model, reset, and its exact test."""
-    world = SyntheticModel2()
-    world.reset(seed)
-    return world, lambda model: world.population_risk(model.coef_, model.intercept_)
+    return placed(SyntheticModel1(instance=instance), seed)
 
 
 @experiment("sampling/fig1", "Risk of each group against the mixture", full=Curves(), quick=Curves(11, 300, 5))
 def fig1(settings: Curves, runner: Runner) -> Report:
     """Exact risks of the population's logistic classifier, and of classifiers trained on finite samples."""
-    import pandas as pd
     from scipy.stats import t
 
     report = Report()
@@ -169,23 +158,17 @@ def _curve_verdicts(
 
 def three_schemes() -> dict[str, Scheme]:
     """Return the schemes of Figure 2 with a safe start."""
-    return {
-        "A_opt": lambda seed: OptimisticSampler(GROUPS, exploration=0.1, seed=seed),
-        "epsilon-greedy": lambda seed: EpsilonGreedySampler(GROUPS, epsilon=0.1, seed=seed),
-        "Greedy": lambda seed: GreedySampler(GROUPS, seed=seed),
-    }
+    every = schemes_for(GROUPS, None)
+    return {name: every[name] for name in ADAPTIVE}
 
 
-def _one_sample_start(seed: int) -> OptimisticSampler:
-    return OptimisticSampler(GROUPS, exploration=0.1, forced=None, warmup=1, seed=seed)
-
-
-@experiment(
-    "sampling/fig2", "Mixture over the rounds, three schemes", full=SyntheticTrials(), quick=SyntheticTrials(300, 8, 15)
-)
+@experiment("sampling/fig2", "Mixture over the rounds, three schemes", **SIZES)
 def fig2(settings: SyntheticTrials, runner: Runner) -> Report:
     """Run the three schemes, and A_opt from the paper's one-sample start, in both instances."""
-    schemes = {**three_schemes(), "A_opt, one-sample start": _one_sample_start}
+    schemes = three_schemes()
+    schemes["A_opt, one-sample start"] = lambda seed: OptimisticSampler(
+        GROUPS, exploration=0.1, forced=None, warmup=1, seed=seed
+    )
     report, found = _mixtures("fig2", schemes, settings, runner)
     for instance, frame, fair in found:
         last = frame[frame["round"] == settings.rounds]
@@ -212,8 +195,6 @@ def _mixtures(
 ) -> tuple[Report, list[tuple[str, pd.DataFrame, float]]]:
     """Run schemes in both instances and draw their mixtures; return the report, and of each instance its history and
     the fair share of u."""
-    import pandas as pd
-
     report, found, tables = Report(), [], []
     drawn, across = figure(9.5, 3.9, columns=2, share_y=True)
     for axes, instance in zip(across, INSTANCES, strict=True):
@@ -243,7 +224,7 @@ def _near(name: str, last: pd.DataFrame, fair: float, settings: SyntheticTrials,
     return named.verdict(abs(shares.mean() - fair) <= 0.05, said, settings)
 
 
-@experiment("sampling/fig10", "Too much exploration", full=SyntheticTrials(), quick=SyntheticTrials(300, 8, 15))
+@experiment("sampling/fig10", "Too much exploration", **SIZES)
 def fig10(settings: SyntheticTrials, runner: Runner) -> Report:
     """Run A_opt with c0 = 1 and epsilon-greedy with epsilon = 0.5, beside both with a tenth and a fifth of that."""
     schemes: dict[str, Scheme] = {
@@ -265,11 +246,9 @@ def fig10(settings: SyntheticTrials, runner: Runner) -> Report:
     return report
 
 
-@experiment("sampling/fig8", "The trend term, A_opt+", full=SyntheticTrials(), quick=SyntheticTrials(300, 8, 15))
+@experiment("sampling/fig8", "The trend term, A_opt+", **SIZES)
 def fig8(settings: SyntheticTrials, runner: Runner) -> Report:
     """Run A_opt, A_opt+ and the baselines in SyntheticModel2, without forced exploration as the paper has it."""
-    import pandas as pd
-
     start: dict[str, Any] = {"forced": None, "warmup": 10}
     schemes: dict[str, Scheme] = {
         "A_opt": lambda seed: OptimisticSampler(GROUPS, exploration=0.1, seed=seed, **start),
@@ -278,7 +257,7 @@ def fig8(settings: SyntheticTrials, runner: Runner) -> Report:
         "Uniform": lambda seed: UniformSampler(GROUPS, seed=seed),
         "A_opt, forced exploration": lambda seed: OptimisticSampler(GROUPS, exploration=0.1, seed=seed),
     }
-    frame = run_trials(schemes, in_model_2, settings, runner.jobs)
+    frame = run_trials(schemes, lambda seed: placed(SyntheticModel2(), seed), settings, runner.jobs)
     report = Report(data={"history": frame})
     drawn, (left, right) = figure(9.5, 3.9, columns=2)
     share = _drawn_share(left, frame, "v")
@@ -300,16 +279,9 @@ def _below(first: Any, second: Any) -> bool:
     return bool(gain.mean() > 2 * gain.sem())
 
 
-@experiment(
-    "sampling/reweighting",
-    "Minimax reweighting as the last step",
-    full=SyntheticTrials(),
-    quick=SyntheticTrials(300, 8, 15),
-)
+@experiment("sampling/reweighting", "Minimax reweighting as the last step", **SIZES)
 def reweighting(settings: SyntheticTrials, runner: Runner) -> Report:
     """Compare uniform and adaptive collection, with plain training and with minimax reweighting at the end."""
-    import pandas as pd
-
     from evenhand.rng import child
     from evenhand.sampling.labelling.collection import collect
 

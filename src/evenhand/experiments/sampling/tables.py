@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from evenhand.datasets.tables import ADULT_FEATURES, GERMAN_FEATURES, load_adult, load_german
 from evenhand.experiments.framework import Claim, ClaimVerdict, Report, Runner, certainty, critical_value, experiment
@@ -23,33 +25,31 @@ from evenhand.sampling import (
     group_errors,
 )
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 ADULT = Tables(rounds=4000, trials=30, checkpoints=(50, 100, 200, 300, 500, 750, 1000, 1500, 2000, 3000, 4000))
 GERMAN = Tables(rounds=350, trials=500, checkpoints=(25, 50, 100, 150, 200, 250, 300, 350))
 ADAPTIVE = ("A_opt", "epsilon-greedy", "Greedy")
 BEYOND = "t standard errors, where t is Student's 97.5 % quantile and at least 2"
+UNFINISHED = "no finished trial yet"
 ENOUGH = 10
 """The paper's number of trials: only from there on does an interval around zero speak against a gain."""
 BEATS_UNIFORM = Claim(
     "{} ends with a higher accuracy of the worst-off group than Uniform",
-    "{}, Table 1",
+    "Table 1",
     f"mean gain over Uniform at the last round above {BEYOND}",
 )
 UNCURATED_LAST = Claim(
     "Uncurated data ends with the lowest accuracy of the worst-off group",
-    "{}, Table 1",
+    "Table 1",
     f"mean accuracy below Uniform's by more than {BEYOND}",
 )
 EARLY = Claim(
     "Adaptive schemes need fewer examples than Uniform",
-    "{}",
+    "Figures 3 and 12",
     f"mean gain of A_opt over Uniform at {{}} rounds above {BEYOND}",
 )
 
 
-def schemes_for(groups: tuple[Any, ...], proportions: Any, **more: Any) -> dict[str, Scheme]:
+def schemes_for(groups: Sequence[Any], proportions: Any, **more: Any) -> dict[str, Scheme]:
     """Return the five schemes of Table 1 with a safe start."""
     return {
         "A_opt": lambda seed: OptimisticSampler(groups, exploration=0.1, seed=seed, **more),
@@ -108,8 +108,6 @@ def german_experiment(settings: Tables, runner: Runner) -> Report:
 
 
 def _report(frame: pd.DataFrame, settings: Tables, full: Tables, where: str, early: int) -> Report:
-    import pandas as pd
-
     drawn, panels = figure(9.5, 6.4, columns=2, rows=2, share_y="row")
     refits = (("test_risk", ""), ("final_risk", ", refitted"))
     curves = []
@@ -125,18 +123,11 @@ def _report(frame: pd.DataFrame, settings: Tables, full: Tables, where: str, ear
     one_legend(drawn, 5)
     figures = {"worst_risk": (drawn, pd.concat(curves))}
     report = Report(data={"history": frame, "table_1": table_1(frame)}, figures=figures)
-    ends = {name: at_last(frame, name) for name in (*ADAPTIVE, "Uniform", "Uncurated")}
-    late = {"rounds": full.rounds, "trials": full.trials}
-    for name in ADAPTIVE:
-        claim = Claim(BEATS_UNIFORM.says.format(name), BEATS_UNIFORM.where.format(where), BEATS_UNIFORM.tolerance, late)
-        report.verdicts.append(gain_verdict(claim, ends[name], ends["Uniform"], settings))
-    claim = Claim(UNCURATED_LAST.says, UNCURATED_LAST.where.format(where), UNCURATED_LAST.tolerance, late)
-    report.verdicts.append(gain_verdict(claim, ends["Uncurated"], ends["Uniform"], settings, sign=-1))
+    late, soon = ({"rounds": rounds, "trials": full.trials} for rounds in (full.rounds, early))
+    report.verdicts += verdicts_on_table_1(frame, settings, ADAPTIVE, f"{where}, Table 1", late)
     at = min(early, settings.rounds)
-    soon = {"rounds": early, "trials": full.trials}
-    claim = Claim(EARLY.says, EARLY.where.format(where), EARLY.tolerance.format(at), soon)
-    first, second = (at_last(frame[frame["round"] <= at], name) for name in ("A_opt", "Uniform"))
-    report.verdicts.append(gain_verdict(claim, first, second, settings))
+    claim = replace(EARLY, where=where, tolerance=EARLY.tolerance.format(at), needs=soon)
+    report.verdicts.append(against_uniform(claim, frame[frame["round"] <= at], "A_opt", settings))
     return report
 
 
@@ -144,6 +135,34 @@ def at_last(frame: pd.DataFrame, scheme: str) -> Any:
     """Return the worst group's test accuracy at the last round, by trial."""
     mine = worst_risks(frame[frame["scheme"] == scheme])
     return 1 - mine.groupby("trial")["test_risk"].last()
+
+
+def verdicts_on_table_1(
+    frame: pd.DataFrame, settings: Tables | ImageTrials, schemes: Sequence[str], where: str, needs: Mapping[str, float]
+) -> Iterator[ClaimVerdict]:
+    """Yield the verdicts on how these schemes, and uncurated data, end beside Uniform."""
+    for name in schemes:
+        claim = replace(BEATS_UNIFORM, says=BEATS_UNIFORM.says.format(name), where=where, needs=needs)
+        yield against_uniform(claim, frame, name, settings)
+    yield against_uniform(replace(UNCURATED_LAST, where=where, needs=needs), frame, "Uncurated", settings, sign=-1)
+
+
+def against_uniform(
+    claim: Claim,
+    frame: pd.DataFrame,
+    scheme: str,
+    settings: Tables | ImageTrials,
+    value: Callable[[pd.DataFrame, str], Any] = at_last,
+    *,
+    sign: int = 1,
+) -> ClaimVerdict:
+    """Compare a scheme with Uniform on the trials that both have finished."""
+    first, second = value(frame, scheme), value(frame, "Uniform")
+    common = first.index.intersection(second.index)
+    trials = replace(settings, trials=len(common))
+    if not len(common):
+        return claim.verdict(False, UNFINISHED, trials)
+    return gain_verdict(claim, first[common], second[common], trials, sign=sign)
 
 
 def gain_verdict(
@@ -174,8 +193,6 @@ def table_1(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the worst group's accuracy at the end, mean and standard deviation over trials, with and without the
     final refit.
     """
-    import pandas as pd
-
     rows = []
     for name in dict.fromkeys(frame["scheme"]):
         mine = frame[frame["scheme"] == name]

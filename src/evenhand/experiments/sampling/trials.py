@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from evenhand.jobs import run_all
 from evenhand.rng import child
 from evenhand.sampling.labelling.collection import Test, collect
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Scheme = Callable[[int], Any]
 """From a seed to a sampler."""
@@ -79,7 +77,6 @@ def run_trials(
     """Return the histories of all schemes and trials with columns `scheme` and `trial`; all schemes meet the same
     worlds.
     """
-    import pandas as pd
 
     def one(trial: int) -> pd.DataFrame:
         parts = []

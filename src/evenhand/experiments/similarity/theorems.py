@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from evenhand.experiments.framework import Claim, Report, Runner, experiment, growth
 from evenhand.kernels.arrays import Floats, Ints
@@ -102,8 +103,6 @@ class Settings:
 )
 def violations(settings: Settings, runner: Runner) -> Report:
     """Run the paper's algorithm with a shared ellipsoid over the grid."""
-    import pandas as pd
-
     rows, tails = [], {}
     for d in settings.dimensions:
         for k in settings.individuals:

@@ -50,26 +50,30 @@ def _content_of(state: bytes, source: str) -> tuple[Any, int]:
     return (found["policy"], found["lower_bound"]) if isinstance(found, dict) else (found, 0)
 
 
-def take_snapshot(replay: Replay, connection: Connection, study: int, at: int) -> None:
+def take_snapshot(replay: Replay, connection: Connection, at: int) -> None:
     """Write a snapshot of where a replay is now."""
-    _delete_latest(replay, connection, study)
+    _delete_latest(replay, connection)
     replay.tickets.advance_lower_bound(connection)
-    state = _state_of(replay)
-    write_snapshot(connection, study, replay.sequence, replay.digest, at, replay.version, state)
+    write_snapshot(connection, replay.log.study, _snapshot_of(replay, at))
     replay.reset_work()
 
 
-def save_latest(replay: Replay, connection: Connection, study: int, at: int) -> None:
+def save_latest(replay: Replay, connection: Connection, at: int) -> None:
     """Write a snapshot that lasts until the next one of this process, and takes the place of no other."""
-    _delete_latest(replay, connection, study)
-    _add(connection, study, Snapshot(replay.sequence, replay.version, at, replay.digest, _state_of(replay)))
+    _delete_latest(replay, connection)
+    _add(connection, replay.log.study, _snapshot_of(replay, at))
     replay.latest_saved = replay.sequence
 
 
-def _delete_latest(replay: Replay, connection: Connection, study: int) -> None:
+def _delete_latest(replay: Replay, connection: Connection) -> None:
     if replay.latest_saved:
-        connection.execute(delete(SNAPSHOTS).where(MINE, SNAPSHOTS.c.sequence == replay.latest_saved), {"study": study})
+        mine = MINE, SNAPSHOTS.c.sequence == replay.latest_saved
+        connection.execute(delete(SNAPSHOTS).where(*mine), {"study": replay.log.study})
         replay.latest_saved = 0
+
+
+def _snapshot_of(replay: Replay, at: int) -> Snapshot:
+    return Snapshot(replay.sequence, replay.version, at, replay.digest, _state_of(replay))
 
 
 def _state_of(replay: Replay) -> bytes:
@@ -79,26 +83,24 @@ def _state_of(replay: Replay) -> bytes:
     return state
 
 
-def mark_version(replay: Replay, connection: Connection, study: int, at: int) -> None:
+def mark_version(replay: Replay, connection: Connection, at: int) -> None:
     """Take a snapshot if other code wrote the last entry: the first state of this code."""
     if replay.writer != replay.version:
-        if not _has(connection, study, SNAPSHOTS.c.version == replay.version):
-            take_snapshot(replay, connection, study, at)
+        if not _has(connection, replay.log.study, SNAPSHOTS.c.version == replay.version):
+            take_snapshot(replay, connection, at)
         replay.writer = replay.version
 
 
-def only_snapshot(replay: Replay, connection: Connection, study: int, at: int) -> None:
+def only_snapshot(replay: Replay, connection: Connection, at: int) -> None:
     """Take a snapshot, and delete all others but the first: they may hold the contexts of open tickets."""
-    take_snapshot(replay, connection, study, at)
+    take_snapshot(replay, connection, at)
     others = SNAPSHOTS.c.sequence.not_in((0, replay.sequence))
-    connection.execute(delete(SNAPSHOTS).where(MINE, others), {"study": study})
+    connection.execute(delete(SNAPSHOTS).where(MINE, others), {"study": replay.log.study})
 
 
-def write_snapshot(
-    connection: Connection, study: int, sequence: int, digest: str, now: int, version: str, state: bytes
-) -> None:
+def write_snapshot(connection: Connection, study: int, snapshot: Snapshot) -> None:
     """Store a state; of earlier ones, keep each version's first and the last few."""
-    _add(connection, study, Snapshot(sequence, version, now, digest, state))
+    _add(connection, study, snapshot)
     # New code may decide otherwise than the code before it. It can verify the log only from the first state of its own
     # version, so that one must stay: test_snapshots_of_each_version_s_beginning_stay.
     old = SNAPSHOTS.c.sequence.not_in(FIRST_OF_VERSION), SNAPSHOTS.c.sequence.not_in(NEWEST)

@@ -112,7 +112,7 @@ class LivePolicy:
             if replay.wants_snapshot:
                 self._snapshot(connection, replay)
             elif replay.should_save_latest:
-                save_latest(replay, connection, self._log.study, now())
+                save_latest(replay, connection, now())
             transaction.write()
             return outcomes
 
@@ -145,7 +145,7 @@ class LivePolicy:
 
     def transaction(self, connection: Connection, replay: Replay) -> Transaction:
         """Return the operations of a transaction that `writing` began."""
-        mark_version(replay, connection, self._log.study, now())
+        mark_version(replay, connection, now())
         return Transaction(connection, self._log, replay, self._number_of)
 
     def erase(self, subject: str | None, older_than: float | str | timedelta | None) -> Erasure:
@@ -164,7 +164,7 @@ class LivePolicy:
             forgotten = transaction.erase(list(found))
             # Snapshots hold contexts of open tickets unencrypted. From one that stayed, erased contexts could be read:
             # test_only_the_first_snapshot_and_the_last_are_left.
-            only_snapshot(replay, connection, self._log.study, now())
+            only_snapshot(replay, connection, now())
             transaction.write()
         # After the commit: a transaction cannot clear the files of what it has just deleted.
         return Erasure(len(set(found.values())), forgotten, self._store.purge(SUBJECTS, SNAPSHOTS))
@@ -188,7 +188,7 @@ class LivePolicy:
                 self.snapshot()
 
     def _snapshot(self, connection: Connection, replay: Replay) -> None:
-        take_snapshot(replay, connection, self._log.study, now())
+        take_snapshot(replay, connection, now())
         self._added = False
 
     # ------------------------------------------------------------------ inside

@@ -85,7 +85,7 @@ class Transaction:
         again.catch_up(self._connection)
         vars(self._replay).update(vars(again))
         # A learner that fails once may fail at every report of a long batch: the next time nothing is replayed.
-        save_latest(self._replay, self._connection, self._log.study, now())
+        save_latest(self._replay, self._connection, now())
 
     def write(self) -> None:
         """Write to the log what was done so far."""
@@ -174,7 +174,9 @@ class Transaction:
             return self._run_ask(operation)
         if isinstance(operation, Tell):
             return self._run_tell(operation)
-        return self._run_forget(operation) if isinstance(operation, Forget) else self._run_change(operation)
+        if isinstance(operation, Forget):
+            return self._report(operation, self._number_of(operation.ticket), {})
+        return self._run_change(operation)
 
     def _run_ask(self, ask: Ask) -> Any:
         replay, name = self._replay, self._name_of(ask)
@@ -218,9 +220,6 @@ class Transaction:
         if number is not None and isinstance(given.get("reward"), dict):
             given = given | {"reward": self._in_order(number, given["reward"])}
         return self._report(tell, number, given)
-
-    def _run_forget(self, forget: Forget) -> str:
-        return self._report(forget, self._number_of(forget.ticket), {})
 
     def _report(self, operation: Tell | Forget, number: int | None, given: dict[str, Any]) -> str:
         """Apply what is said of a ticket, or return that the same was said before."""

@@ -65,7 +65,7 @@ def overdue_of(statistics: Statistics, at: int) -> dict[int, int]:
 
 
 def _shortfall(statistics: Statistics) -> float | None:
-    if statistics.owed is None or statistics.promise is None or not statistics.rounds:
+    if statistics.owed is None or not statistics.rounds:
         return None
     return float(statistics.owed.max())
 

@@ -71,7 +71,8 @@ class PromiseCheck:
         self._history = PromiseHistory(len(self._books.clauses), self._scale)
 
     def decided(self, played: Sequence[Any], given: dict[str, Any] | None = None, ticket: int | None = None) -> None:
-        """Count the next round's decision, by the positions of its arms, the arguments of its `ask`, and its ticket.
+        """Count the next round's decision, by the positions of its arms, the arguments of its `ask`, and its ticket;
+        only where something is promised.
 
         Raises
         ------
@@ -80,8 +81,6 @@ class PromiseCheck:
         ArgumentError
             If a weight is promised, and it has none.
         """
-        if self.promise is None:
-            return
         arms = len(self._labels)
         for index in played:
             if type(index) is not int or not 0 <= index < arms:

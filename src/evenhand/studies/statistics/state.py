@@ -122,13 +122,11 @@ def _promise(statistics: Statistics, study: Study, policy: Any) -> dict[str, Any
     if statistics.when is None:
         return None
     promise = statistics.promise
-    stated = {"when": statistics.when, "kept": statistics.kept}
-    owed = promise is not None and promise.owes
-    stated["tolerance"] = promise.tolerance if owed else None
-    weighed = promise is not None and promise.weight is not None
+    owed, weighed = promise.owes, promise.weight is not None
+    stated = {"when": statistics.when, "kept": statistics.kept, "tolerance": promise.tolerance if owed else None}
     stated["broken_from"] = promise.slack + 1.0 if owed and not weighed else None
     stated |= {"weight": promise.weight} if weighed else {}
-    stated |= {"clock": promise.clock} if promise is not None and promise.clock != "offered" else {}
+    stated |= {"clock": promise.clock} if promise.clock != "offered" else {}
     beside = _beyond_shares(statistics) | _outages(statistics, study)
     return stated | statistics.worst_case() | beside | _planned(statistics, study, policy)
 
@@ -171,15 +169,14 @@ def _beyond_shares(statistics: Statistics) -> dict[str, Any]:
     """Return what is promised beside shares of single arms that stay as they are."""
     promise = statistics.promise
     found: dict[str, Any] = {"retired": statistics.retired}
-    if promise is not None:
-        found["windows"] = [
-            ({"label": who[0]} if len(who) == 1 else {"arms": [*who]}) | {"plays": n, "rounds": length}
-            for who, (n, length) in promise.windows
-        ]
-        caps = zip(promise.arms, promise.caps or (), strict=False)
-        found["plays"] = promise.plays if promise.plays > 1 else None
-        found["caps"] = [{"label": arm, "cap": float(cap)} for arm, cap in caps if cap is not None]
-        found["sets"] = [{"arms": list(arms), "share": float(share)} for arms, share in promise.sets]
+    found["windows"] = [
+        ({"label": who[0]} if len(who) == 1 else {"arms": [*who]}) | {"plays": n, "rounds": length}
+        for who, (n, length) in promise.windows
+    ]
+    caps = zip(promise.arms, promise.caps or (), strict=False)
+    found["plays"] = promise.plays if promise.plays > 1 else None
+    found["caps"] = [{"label": arm, "cap": float(cap)} for arm, cap in caps if cap is not None]
+    found["sets"] = [{"arms": list(arms), "share": float(share)} for arms, share in promise.sets]
     if len(statistics.epochs) > 1:
         found["history"] = [
             {

@@ -174,10 +174,7 @@ class Statistics(PromiseCheck):
     def owed(self) -> Floats | None:
         """r_i t - N_i(t) for each label (n_labels,) now, t and N_i counted as the promise counts them; None where
         nothing is promised."""
-        if self.promise is None:
-            return None
-        behind: Floats | None = self.behind
-        return self.promise.floats() * self.rounds - self.counts if behind is None else behind
+        return self.behind
 
     @property
     def reward(self) -> tuple[float, float] | None:
