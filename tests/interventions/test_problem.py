@@ -127,29 +127,6 @@ def chain(table=((0.5, 0.5), (0.5, 0.5))):
 GOOD = [[[0.5, 0.5], [0.5, 0.5]], [[0.2, 0.8], [0.7, 0.3]]]
 
 
-@pytest.mark.parametrize(
-    ("change", "names"),
-    [
-        ({"intervene": "Q"}, "intervene.*'Q'"),
-        ({"outcome": "Q"}, "outcome.*'Q'"),
-        ({"sensitive": "Q"}, "sensitive.*'Q'"),
-        ({"sensitive": "V", "intervene": "Y", "outcome": "U"}, "'V' may have no parents"),
-        ({"sensitive": []}, "sensitive"),
-        ({"outcome": "V"}, "different nodes"),
-        ({"intervene": "U"}, "path to 'Y'"),
-        ({"candidates": "both"}, "a dict label"),
-        ({"candidates": {"a": GOOD[0], "b": [[0.0, 1.0], [0.5, 0.5]]}}, r"candidates\['b'\].*'a' has at \(0, 0\)"),
-        ({"candidates": {"a": [[0.0, 1.0], [0.5, 0.5]], "b": GOOD[1]}}, r"candidates\['a'\].*'b' has at \(0, 0\)"),
-        ({"values": {0: 1.0, 1: 1.0}}, "differ"),
-        ({"log": 3}, "data frame"),
-    ],
-)
-def test_what_is_no_problem_is_refused_by_name(change, names):
-    asked = {"intervene": "V", "sensitive": "S", "outcome": "Y", "candidates": GOOD} | change
-    with pytest.raises(ArgumentError, match=names):
-        Problem(chain(), **asked)
-
-
 def test_values_are_the_numbers_of_an_outcome_of_words():
     problem = straight(GOOD, states=["ill", "well"], values={"ill": 10, "well": 30})
     assert problem.outcomes[0] == pytest.approx(10 + 20 * 0.45)
