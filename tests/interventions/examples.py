@@ -71,13 +71,6 @@ def straight(candidates, *, now=((0.5, 0.5), (0.5, 0.5)), outcome=((0.9, 0.1), (
     return Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=candidates, values=values)
 
 
-def as_groups(problem):
-    """The values of S as tuples of state numbers, in the order of `problem.groups`."""
-    s = problem.structure
-    groups = [g if len(s.sensitive) > 1 else (g,) for g in problem.groups]
-    return [tuple(problem.model.states[a].index(v) for a, v in zip(s.sensitive, g, strict=True)) for g in groups]
-
-
 def call(typed):
     """Return what `evenhand recommend` prints, given its options as they are typed in a shell."""
     result = CliRunner().invoke(app, ["recommend", *shlex.split(typed)])

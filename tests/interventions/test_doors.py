@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from evenhand.errors import ArgumentError, TableError
-from evenhand.interventions import CSR, CausalModel, Problem
+from evenhand.interventions import CausalModel, Problem
 from tests.naming import named
 
 STATES = {"sex": ["f", "m"], "dose": [0, 1], "cured": [0, 1]}
@@ -113,7 +113,6 @@ def test_problems(changed, match):
         (lambda p: p.allocate([0, 1], math.nan), "budget"),
         (lambda p: p.model.sample(10**13), "count"),
         (lambda p: p.model.probabilities(["sex"], do={"dose": "01"}), r"do\['dose'\]"),
-        (lambda p: CSR(p, tolerance=0.1, budget=10**400), "budget"),
     ],
 )
 def test_questions_about_a_problem(ask, match):

@@ -6,7 +6,7 @@ import pytest
 from evenhand.interventions.cells import Evidence
 from evenhand.interventions.measures import EvidenceDraws
 from evenhand.interventions.trial_tables import drawn, evidence_of
-from tests.interventions.examples import as_groups, mediated, two_attributes
+from tests.interventions.examples import mediated, two_attributes
 from tests.reference import interventions as twin
 
 PROBLEMS = {
@@ -35,7 +35,7 @@ def test_estimates_agree_with_sums_over_samples(problem, level):
     plan = random.integers(0, 3, (1 + len(problem.groups), len(problem.candidates)))
     plan[1, :] = 0
     frame = drawn(problem, plan, random)
-    samples, evidence, groups = samples_of(problem, frame), evidence_of(problem, frame), as_groups(problem)
+    samples, evidence, groups = samples_of(problem, frame), evidence_of(problem, frame), twin.as_values(problem)
     clipped, mixture = (estimate(evidence, level) for estimate in (problem.clipped, problem.mixture))
     for k in range(len(problem.candidates)):
         expected = twin.clipped_outcome(problem, samples, k, level)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from evenhand.errors import ArgumentError, TableError
 from evenhand.interventions import CSR, CausalModel, Problem, TrialNeeds
 from tests.fuzzing import many
-from tests.interventions.examples import as_groups, mediated, straight, two_attributes
+from tests.interventions.examples import mediated, straight, two_attributes
 from tests.reference import interventions as twin
 
 PROBLEMS = {
@@ -23,7 +23,7 @@ PROBLEMS = {
 
 @pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
 def test_outcomes_gaps_and_divergences_agree_with_enumeration(problem):
-    groups = dict(zip(problem.groups, as_groups(problem), strict=True))
+    groups = dict(zip(problem.groups, twin.as_values(problem), strict=True))
     for k in range(len(problem.candidates)):
         assert problem.outcomes[k] == pytest.approx(problem.low + problem.scale * twin.mean_outcome(problem, k))
         for (a, b), gaps in problem.gaps.items():
