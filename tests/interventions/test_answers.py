@@ -247,18 +247,12 @@ def test_a_certificate_lies_in_its_interval():
     assert shown > 3
 
 
-def bets_on(cells, deliveries):
-    """Bets over deliveries drawn from the law of the cells."""
-    bets = Bets(CellCounts(cells, (False, False, False)), True)
-    for told in deliveries:
-        bets.learn(told.rows.reshape(2, *cells.rules.shape, -1), logged=False)
-    return bets
-
-
 def test_ends_are_where_the_tests_change_their_minds():
     cells, random = TEMPTING.cells, np.random.default_rng(1)
     plans = [np.array([[size, 5, 0], [4, 0, 3], [0, 6, 2]]) for size in (40, 25)]
-    bets = bets_on(cells, [EvidenceDraws(cells)(plan, random) for plan in plans])
+    bets = Bets(CellCounts(cells, (False, False, False)), True)
+    for plan in plans:
+        bets.learn(EvidenceDraws(cells)(plan, random).rows.reshape(2, *cells.rules.shape, -1), logged=False)
     contrasts = [*gaps_of(range(3), 2), *(outcome(k) for k in range(3)), *(outcome(k, -1) for k in range(3))]
     for contrast, end in zip(contrasts, bets.lower(contrasts, 0.05), strict=True):
         assert bets.exceed([contrast], end - 1e-6, 0.05)[0] or end == least(contrast)

@@ -70,20 +70,18 @@ def asked_about(rule, now=None):
     return Problem(whole, intervene="v", sensitive="s", outcome="y", candidates={"now": now, "rule": rule})
 
 
-def test_none_stands_for_the_model_s_own_table_of_every_model_that_has_one():
-    said, named = (asked_about("yes", now) for now in (None, TABLES["v"]))
-    np.testing.assert_array_equal(said.outcomes, named.outcomes)
-    assert said.own == named.own == (False, False)
-
-
-def test_a_rule_that_is_the_same_for_everybody_is_written_once():
-    one, each = asked_about({"yes": 0.3, "no": 0.7}), asked_about({state: {"yes": 0.3, "no": 0.7} for state in "abc"})
-    np.testing.assert_array_equal(one.outcomes, each.outcomes)
-
-
-def test_a_rule_for_a_state_that_the_model_has_not_says_to_leave_it_out():
-    with pytest.raises(ArgumentError, match=r"got 'd'; the model has no state 'd': leave it out"):
-        asked_about(dict.fromkeys("abcd", "yes"))
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"rule": "yes", "now": None}, {"rule": "yes", "now": TABLES["v"]}),
+        ({"rule": {"yes": 0.3, "no": 0.7}}, {"rule": {state: {"yes": 0.3, "no": 0.7} for state in "abc"}}),
+    ],
+    ids=["none is the model's own table, whatever model has one", "the same for everybody"],
+)
+def test_what_is_written_in_two_ways_is_the_same(one, other):
+    one, other = asked_about(**one), asked_about(**other)
+    np.testing.assert_array_equal(one.outcomes, other.outcomes)
+    assert one.own == other.own == (False, False)
 
 
 def test_a_model_without_the_table_says_so():

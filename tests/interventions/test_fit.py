@@ -18,15 +18,16 @@ FRAME = TRUTH.model.sample(400, seed=3)
 ASKED = {"intervene": "dose", "sensitive": "sex", "outcome": "cured"}
 
 
+LARGE = pd.DataFrame({name: np.arange(100) for name in "abcd"})
+
+
 def fitted(frame=FRAME, edges=EDGES, **more):
     return CausalModel.fit(frame, edges, **more)
 
 
 def test_tables_are_counts_with_the_prior_spread_evenly():
     model = fitted(smoothing=3.0)
-    assert model.parents == {"sex": (), "weight": ("sex",), "dose": ("weight",), "cured": ("weight", "dose")} or (
-        model.parents["cured"] == ("dose", "weight")
-    )
+    assert model.parents == {"sex": (), "weight": ("sex",), "dose": ("weight",), "cured": ("dose", "weight")}
     some = FRAME[(FRAME["weight"] == 1)]
     for at, dose in enumerate(model.states["dose"]):
         seen = (some["dose"] == dose).sum()
@@ -95,11 +96,6 @@ def test_few_numbers_do_not_show_that_none_vary(income):
     assert problem.posterior(seed=1).best(20.0).status == "not_shown"
 
 
-def test_a_table_whose_counts_are_all_zero_is_refused():
-    with pytest.raises(TableError, match="column 'count': expected a row that was seen, got 0"):
-        fitted(FRAME.assign(count=0))
-
-
 def test_edges_are_text_or_pairs_and_counts_stand_for_rows():
     pairs = [("sex", "weight"), ("weight", "dose"), ("dose", "cured"), ("weight", "cured")]
     counted = FRAME.groupby([*FRAME.columns], observed=True).size().rename("count").reset_index()
@@ -160,6 +156,8 @@ def test_states_are_whole_numbers_or_texts_in_natural_order():
             "at most 100 different values, got 400; each takes a row of the table",
         ),
         ({"frame": FRAME.assign(count=-1)}, "'count', row 1"),
+        ({"frame": FRAME.assign(count=0)}, "column 'count': expected a row that was seen, got 0"),
+        ({"frame": LARGE, "edges": "a -> d, b -> d, c -> d"}, "parents of 'd'.*at most 10,000,000 entries"),
         ({"edges": "sex, dose"}, "edges: expected parent -> child"),
         ({"edges": "digraph { sex -> dose; }"}, "expected only arrows.* got 'digraph .*; leave out digraph, braces"),
         ({"edges": "sex -> dose # an effect"}, "only names and arrows, got 'dose # an effect'; leave out comments"),
@@ -178,12 +176,6 @@ def test_states_are_whole_numbers_or_texts_in_natural_order():
 def test_what_cannot_be_fitted_is_refused_by_name(given, names):
     with pytest.raises((ArgumentError, TableError), match=names):
         CausalModel.fit(**{"frame": FRAME, "edges": EDGES, **given})
-
-
-def test_a_table_that_would_be_too_large_is_refused():
-    frame = pd.DataFrame({name: np.arange(100) for name in "abcd"})
-    with pytest.raises(TableError, match=r"parents of 'd'.*at most 10,000,000 entries"):
-        CausalModel.fit(frame, "a -> d, b -> d, c -> d")
 
 
 # ---------------------------------------------------------------------- identification
@@ -340,11 +332,9 @@ def test_a_function_that_fails_says_what_it_was_given(rule):
 def test_rules_over_two_parents_are_nested_or_keyed_by_tuples():
     model = fitted(edges=f"{EDGES}, sex -> dose")
     assert model.parents["dose"] == ("weight", "sex")
-    expected = [[["low"], ["low"]], [["high"], ["mid"]]]
     nested = table_of({0: "low", 1: {"f": "high", "m": "mid"}}, model)
     tuples = table_of({(0, "f"): "low", (0, "m"): "low", (1, "f"): "high", (1, "m"): "mid"}, model)
-    named = np.array(model.states["dose"])[nested.argmax(-1)]
-    assert (named == np.array(expected)[..., 0]).all()
+    assert np.array(model.states["dose"])[nested.argmax(-1)].tolist() == [["low", "low"], ["high", "mid"]]
     np.testing.assert_array_equal(nested, tuples)
 
 
@@ -353,7 +343,7 @@ def test_rules_over_two_parents_are_nested_or_keyed_by_tuples():
     [
         ("tiny", r"candidates\['rule'\]: expected .*one of the states .*'tiny'"),
         ({0: "low"}, "entry for each state of 'weight'.*none for 1"),
-        ({0: "low", 1: "low", 2: "low"}, "entry for each state of 'weight'.*got 2"),
+        ({0: "low", 1: "low", 2: "low"}, "each state of 'weight'.*got 2; the model has no state 2: leave it out"),
         ({0: "low", 1: "low", "1": "low"}, "each label once, got 1; it appears twice, as 1 and as '1'"),
         ({0: "low", 1: {"tall": 1.0}}, "probabilities by state at {'weight': 1}.*'tall'"),
         ({0: "low", 1: {"low": 0.7}}, "at {'weight': 1}: expected rows that sum to one"),
@@ -524,20 +514,12 @@ def test_few_fractions_ages_and_words_are_states():
     assert floats.states["age"] == tuple(f"{age}.0" for age in range(18, 98))
 
 
-@pytest.mark.parametrize(
-    ("draws", "status"),
-    [(1, "not_shown"), (134, "not_shown"), (135, "certified")],
-)
+@pytest.mark.parametrize(("draws", "status"), [(134, "not_shown"), (135, "certified")])
 def test_few_draws_certify_nothing(draws, status):
     """Every draw names one candidate, whose posterior probability is 1 but for 10^-20: what m draws show of it."""
     frame = pd.DataFrame({"S": [0, 1] * 500, "V": [0, 0, 1, 1] * 250, "Y": [0, 0, 1, 1] * 250})
-    problem = Problem(
-        CausalModel.fit(frame, "S -> V -> Y"),
-        intervene="V",
-        sensitive="S",
-        outcome="Y",
-        candidates={"low": 0, "high": 1},
-    )
+    asked = {"intervene": "V", "sensitive": "S", "outcome": "Y", "candidates": {"low": 0, "high": 1}}
+    problem = Problem(CausalModel.fit(frame, "S -> V -> Y"), **asked)
     found = problem.posterior(draws=draws, seed=1).best(0.5)
     assert found[:2] == ("high", status)
     assert found.confidence == (None if status == "not_shown" else pytest.approx(0.001 ** (1 / draws)))

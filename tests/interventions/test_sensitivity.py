@@ -232,19 +232,12 @@ def test_the_observed_mean_of_what_runs_now_does_not_move():
     ("call", "names"),
     [
         (lambda p: p.sensitivity(tolerance=0.0), "tolerance"),
-        (
-            lambda p: p.sensitivity(tolerance=0.1, between=("weight", "cured")),
-            r"between: expected .*'dose'",
-        ),
+        (lambda p: p.sensitivity(tolerance=0.1, between=("weight", "cured")), r"between: expected .*'dose'"),
         (lambda p: p.sensitivity(tolerance=0.1, between=("cured", "dose")), "between"),
         (lambda p: p.sensitivity(tolerance=0.1).range(0.5), "strength: expected a number >= 1"),
+        (lambda p: logged()[0].sensitivity(tolerance=0.5), "a log"),
     ],
 )
 def test_questions_that_cannot_be_are_refused(call, names):
     with pytest.raises(ArgumentError, match=names):
         call(WORLD)
-
-
-def test_a_problem_over_a_log_has_no_sensitivity():
-    with pytest.raises(ArgumentError, match="a log"):
-        logged()[0].sensitivity(tolerance=0.5)
