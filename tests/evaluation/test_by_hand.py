@@ -85,4 +85,5 @@ def test_what_dm_expects_has_no_interval(interval):
     assert np.isnan([found.low, found.high, *both.differences[["low", "high"]].iloc[0]]).all()
     assert "without an interval" in str(found)
     assert any("dm has no interval" in note for note in found.notes)
+    assert not any("outside its interval" in note for note in found.notes)
     assert not found.at_least(0.0)

@@ -64,17 +64,13 @@ def log(rows=1200, seed=0):
     return pd.DataFrame({"x": x, "arm": np.array(["a", "b"])[arm], "p": 0.5, "y": (random.random(rows) < means) * 1})
 
 
-class Bare(Own):
-    """It returns the arm, not a decision."""
-
-    def ask(self, contexts):
-        return super().ask(contexts).arm
-
-
 def test_what_is_no_decision_is_refused():
-    with pytest.raises(
-        UnknownArmError, match=r"expected a decision for an arm of the log, got '[ab]'; ask returns an eh"
-    ):
+    class Bare(Own):
+        def ask(self, contexts):
+            return super().ask(contexts).arm
+
+    words = r"expected a decision for an arm of the log, got '[ab]'; ask returns an eh"
+    with pytest.raises(UnknownArmError, match=words):
         eh.evaluate(log(100), Bare(), **NAMED, contexts=["x"])
 
 

@@ -28,12 +28,6 @@ def people(seed, *, units=40, most=60):
     return frame.sample(frac=1, random_state=seed).reset_index(drop=True)
 
 
-@pytest.mark.parametrize("unit", ["arm", "y"])
-def test_an_arm_or_a_reward_is_no_unit(unit):
-    with pytest.raises(ArgumentError, match=f"unit: expected another column .*, got '{unit}'"):
-        eh.evaluate(people(1), POLICY, **NAMED, unit=unit)
-
-
 @pytest.mark.parametrize("estimator", ["ips", "snips", "dr"])
 @pytest.mark.parametrize("interval", ["anytime", "once", "normal"])
 def test_the_interval_holds_for_people_though_their_rows_are_alike(estimator, interval):
@@ -163,6 +157,8 @@ def test_every_interval_says_what_is_independent(tmp_path):
     ("column", "policy", "error", "words"),
     [
         ("who", POLICY, TableError, "who"),
+        ("arm", POLICY, ArgumentError, "unit: expected another column .*, got 'arm'"),
+        ("y", POLICY, ArgumentError, "unit: expected another column .*, got 'y'"),
         ("p", POLICY, TableError, "column 'p': expected at least two units, got 'the same one"),
         ("user", eh.learners.UCB1(arms=["a", "b"]), ArgumentError, "unit: expected None .* rows to be independent"),
     ],
