@@ -76,13 +76,6 @@ def test_geometric_delays_have_their_mean_and_losses_their_share():
     assert abs(drawn[:, 1].mean() - 0.2) < 0.02
 
 
-def test_a_store_keeps_delays_apart(tmp_path):
-    given = {"rounds": 200, "seed": 1, "jobs": 1, "store": tmp_path}
-    first, late = (eh.simulate(Thompson(), WORLD, delay=delay, **given) for delay in (None, 50))
-    assert not np.array_equal(first.pulls, late.pulls)
-    assert eh.simulate(Thompson(), WORLD, delay=50, **given).identical(late)
-
-
 BAD = [-1, 1.5, "often", ("geometric", 0.0), ("geometric", "long"), ("geometric", 10**5), ("normal", 3.0), [], [1, -2]]
 BAD += [[1.5], [[1, 2]], True, 10**7, [1, None], {3: 4}]
 

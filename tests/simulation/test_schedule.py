@@ -16,7 +16,6 @@ from evenhand.learners import UCB1, Thompson
 from evenhand.protocol import Decision
 from evenhand.quotas import LFG, BernoulliArms, DeadlineLearn
 from evenhand.simulation import loop
-from evenhand.simulation.replication_cache import signature
 from evenhand.simulation.schedule import read_given
 from tests.reference.books import counted
 
@@ -260,15 +259,3 @@ def test_pictures_and_tables_compare_shares_of_the_rounds_on_offer(stepped):
     columns, rows = arms_table(history, list(policy.promise.clauses))
     assert (columns, rows[0][1]) == (["arm", "promised", "DeadlineLearn"], 0.5)
     assert float(rows[0][2]) >= 0.5
-
-
-def test_stores_keep_apart_what_rounds_were_given():
-    def signed(*given):
-        read = read_given(*given, rounds=ROUNDS, replications=1, arms=ARMS)
-        return signature({"p": DeadlineLearn(UCB1(), SHARES)}, WORLD, 1, np.array([1]), None, read, None)
-
-    every = lambda t, rng: ARMS  # noqa: E731
-    three = lambda t, rng: ARMS[:3]  # noqa: E731
-    given = [*GIVEN.values(), (drawn(seed=9), None), (every, None), (three, None), (None, None)]
-    assert len({signed(*one) for one in given}) == len(given)
-    assert signed(*GIVEN["both"]) == signed(*GIVEN["both"])

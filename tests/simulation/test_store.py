@@ -5,12 +5,13 @@ import sys
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 
 import evenhand as eh
 from evenhand.errors import ArgumentError
-from evenhand.learners import UCB1, Adapter
+from evenhand.learners import KLUCB, UCB1, Adapter, Thompson
 from evenhand.quotas import BernoulliArms, FairLearn
 from evenhand.simulation import replication_cache as module
 from tests.naming import named
@@ -26,6 +27,45 @@ def play(policies, store, world=None, **more):
 
 def files(folder):
     return sorted(folder.glob("*/*/*.npz"))
+
+
+def test_a_store_tells_other_runs_apart_and_hands_each_back(tmp_path):
+    """A new object of the same configuration is the same run, whatever seed its learner would have drawn."""
+    log = pd.DataFrame({"arm": ["a", "b"] * 9, "reward": [0, 1] * 9})
+    offers = np.random.default_rng(1).random((40, 2)) < 0.6
+    offers[:, 0] |= ~offers[:, 1]
+    free, later, all_of = {"a": 0, "b": 0.2}, {"a": 0.1, "b": 0.3}, eh.quotas.DeadlineLearn
+    runs = [
+        lambda: {"policies": FairLearn(Thompson(), [0.2, 0.2], arms=list(ARMS))},
+        lambda: {"policies": FairLearn(UCB1(), [0.2, 0.2], arms=list(ARMS))},
+        lambda: {"policies": FairLearn(Thompson(), [0.2, 0.3], arms=list(ARMS))},
+        lambda: {"policies": FairLearn(Thompson(), [0.2, 0.2], 1.0, arms=list(ARMS))},
+        lambda: {"policies": UCB1()},
+        lambda: {"policies": KLUCB()},
+        lambda: {"policies": UCB1(), "world": BernoulliArms({"a": 0.7, "b": 0.4})},
+        lambda: {"policies": UCB1(), "seed": 2},
+        lambda: {"policies": UCB1(), "checkpoints": 5},
+        lambda: {"policies": UCB1(), "delay": 20},
+        lambda: {"policies": UCB1(), "learned": log},
+        lambda: {
+            "policies": UCB1(),
+            "analyse": lambda log: log[["arm", "propensity_a"]].groupby("arm", as_index=False).sum(),
+        },
+        lambda: {
+            "policies": UCB1(),
+            "analyse": lambda log: log[["arm", "propensity_b"]].groupby("arm", as_index=False).sum(),
+        },
+        lambda: {"policies": all_of(UCB1(), free)},
+        lambda: {"policies": all_of(UCB1(), free), "offers": offers},
+        lambda: {"policies": all_of(UCB1(), free), "offers": offers[::-1]},
+        lambda: {"policies": all_of(UCB1(), free), "offers": lambda t, rng: ["a"]},
+        lambda: {"policies": all_of(UCB1(), free), "offers": lambda t, rng: ["b"]},
+        lambda: {"policies": all_of(UCB1(), free), "changes": {9: later}},
+        lambda: {"policies": all_of(UCB1(), free), "changes": {9: later}, "offers": offers},
+    ]
+    for number, run in enumerate(runs, start=1):
+        xr.testing.assert_identical(play(**run(), store=tmp_path), play(**run(), store=tmp_path))
+        assert len(files(tmp_path)) == number
 
 
 def test_the_order_of_the_policies_does_not_mix_them_up(tmp_path):
