@@ -35,6 +35,14 @@ def mediated(seed=0, candidates=3, groups=2, direct=True):
     return Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=[table("V") for _ in range(candidates)])
 
 
+def fitted_below():
+    """A problem over a model that was fitted to data, whose first candidate runs now."""
+    world = mediated(1)
+    edges = [(p, n) for n, parents in world.model.parents.items() for p in parents]
+    model = CausalModel.fit(world.model.sample(300, seed=1), edges)
+    return Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=[None, *world.tables[:2], "a"])
+
+
 def two_attributes(seed=0):
     """Two sensitive roots, one reaching Y through V alone, the other also directly."""
     random = np.random.default_rng(seed)

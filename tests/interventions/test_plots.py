@@ -2,7 +2,9 @@ import numpy as np
 import pytest
 
 from evenhand.interventions import CSR, SimulatedTrial
+from evenhand.interventions.measures import EvidenceDraws, replay
 from evenhand.plots.interventions import plot_candidates, plot_gaps, plot_outcomes
+from evenhand.rng import generator
 from tests.interventions.examples import mediated
 
 WORLD = next(SimulatedTrial._examples())
@@ -11,10 +13,7 @@ WORLD = next(SimulatedTrial._examples())
 @pytest.fixture(scope="module")
 def recommendation():
     search = CSR(WORLD.problem, tolerance=0.1, budget=40_000)
-    WORLD.reset(1)
-    while not search.finished:
-        allocation = search.ask()
-        search.tell(allocation, *WORLD.respond(allocation))
+    replay(search, EvidenceDraws(WORLD.problem.cells), generator(1))
     return search.recommend()
 
 

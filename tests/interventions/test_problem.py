@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from evenhand.errors import ArgumentError, TableError
 from evenhand.interventions import CSR, CausalModel, Problem, TrialNeeds
 from tests.fuzzing import many
-from tests.interventions.examples import mediated, straight, two_attributes
+from tests.interventions.examples import fitted_below, mediated, straight, two_attributes
 from tests.reference import interventions as twin
 
 PROBLEMS = {
@@ -90,8 +90,7 @@ def test_a_plan_depends_on_what_remains_alone_not_on_what_was_solved_before():
 
 def test_exponents_beyond_the_range_of_floats_give_finite_divergences():
     rare = [[1e-4, 1 - 1e-4], [1e-4, 1 - 1e-4]]
-    model = chain(rare)
-    problem = Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=[rare, [[0.9, 0.1], [0.1, 0.9]]])
+    problem = straight([rare, [[0.9, 0.1], [0.1, 0.9]]], now=rare)
     assert problem.outcome_divergence[1, 0] == pytest.approx(9000 + np.log(0.5 * 0.9), rel=1e-6)
     assert np.isfinite(problem.gap_divergence[0, 1]).all()
 
@@ -116,14 +115,6 @@ def test_a_zero_where_another_value_of_s_has_mass_is_an_infinite_divergence_and_
     assert np.isfinite(shares).all()
 
 
-def chain(table=((0.5, 0.5), (0.5, 0.5))):
-    return CausalModel.from_tables(
-        {"S": [0, 1], "V": [0, 1], "Y": [0, 1], "U": [0, 1]},
-        {"S": [], "V": ["S"], "Y": ["V"], "U": ["Y"]},
-        {"S": [0.5, 0.5], "V": table, "Y": [[0.9, 0.1], [0.2, 0.8]], "U": [[0.5, 0.5], [0.5, 0.5]]},
-    )
-
-
 GOOD = [[[0.5, 0.5], [0.5, 0.5]], [[0.2, 0.8], [0.7, 0.3]]]
 
 
@@ -143,11 +134,10 @@ def test_values_are_the_numbers_of_an_outcome_of_words():
     ],
 )
 def test_costs_that_cannot_be_are_refused(costs, names):
-    problem = Problem(chain(), intervene="V", sensitive="S", outcome="Y", candidates=GOOD)
     with pytest.raises(ArgumentError, match=names):
-        problem.allocate(costs, 0.5)
+        straight(GOOD).allocate(costs, 0.5)
     with pytest.raises(ArgumentError, match="candidate"):
-        problem.allocate(None, 0.5, among=["nobody"])
+        straight(GOOD).allocate(None, 0.5, among=["nobody"])
 
 
 def test_partial_models_and_empty_logs_are_refused_by_what_is_missing():
@@ -188,11 +178,7 @@ def test_what_the_model_calls_impossible_is_refused_when_it_is_told():
 
 def test_trials_of_a_candidate_whose_table_is_unknown_are_planned_for_itself_alone():
     """They cost nothing here, and what may be spent buys one trial of the others in a hundred: t is .01 at most."""
-    world = mediated(1)
-    edges = [(p, n) for n, parents in world.model.parents.items() for p in parents]
-    model = CausalModel.fit(world.model.sample(300, seed=1), edges)
-    problem = Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=[None, *world.tables[:2]])
-    costs, everybody = np.array([0.0, 1.0, 1.0]), np.ones(3, bool)
+    problem, costs, everybody = fitted_below(), np.array([0.0, 1.0, 1.0, 1.0]), np.ones(4, bool)
     together, apart = (problem.program(costs, 0.01, TrialNeeds(pooled=True, tested=tested)) for tested in (False, True))
     assert apart.solve(everybody).value <= 0.01 < together.solve(everybody).value
 

@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 from evenhand.errors import ArgumentError
 from evenhand.interventions import CausalModel, Problem, SimulatedTrial
 from evenhand.interventions.confounding import MeanBounds, Terms, bounds, confounded_groups, confounded_values
-from tests.interventions.examples import logged, mediated, two_attributes
+from tests.interventions.examples import fitted_below, logged, mediated, two_attributes
 from tests.naming import spread
 from tests.reference import interventions as twin
 
@@ -21,14 +21,6 @@ PROBLEMS = {
     "three values": mediated(2, groups=3, direct=False),
     "two attributes": two_attributes(4),
 }
-
-
-def over():
-    """A problem over a fitted model whose first candidate runs now."""
-    frame_of = mediated(1)
-    edges = [(p, n) for n, parents in frame_of.model.parents.items() for p in parents]
-    model = CausalModel.fit(frame_of.model.sample(300, seed=1), edges)
-    return Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=[None, *frame_of.tables[:2], "a"])
 
 
 def beside(seed, values=3, levels=2, groups=2):
@@ -48,7 +40,7 @@ LATENT = {
     "beside": (beside(1), ["Z"]),
     "beside, three values of S": (beside(2, groups=3), ["Z"]),
     "four values": (beside(4, values=4), ["Z"]),
-    "fitted": (over(), []),
+    "fitted": (fitted_below(), []),
 }
 
 
@@ -221,7 +213,7 @@ def test_no_cause_changes_what_nearly_everybody_shows():
 
 
 def test_the_observed_mean_of_what_runs_now_does_not_move():
-    problem = over()
+    problem = fitted_below()
     table = problem.sensitivity(tolerance=1.0).range(3.0)
     assert table.loc[0, "outcome_low"] == pytest.approx(table.loc[0, "outcome_high"])
     assert table.loc[0, "outcome"] == pytest.approx(problem.outcomes[0])

@@ -45,24 +45,6 @@ def test_a_world_that_lacks_something_is_told_what():
         play(world=Silent())
 
 
-def test_a_world_without_gaps_has_no_fair_regret():
-    class Plain:
-        arms, scores, totals = (0, 1), (), ()
-
-        def reset(self, seed):
-            pass
-
-        def observe(self):
-            return ()
-
-        def respond(self, decision):
-            return (1.0,)
-
-    history = play(FairUCB([0.2, 0.2]), Plain())
-    assert history.reward.isel(round=-1).item() == 10
-    assert "r_regret" not in history
-
-
 @pytest.mark.parametrize("seed", [2**63 - 1, 2**63, 2**80])
 def test_any_seed_can_be_written_to_a_file(tmp_path, seed):
     history = play(seed=seed)

@@ -33,7 +33,7 @@ SHARES = {"a": 0.2, "b": 0.3, "c": 0.25}
 
 def both(seed=7, **more):
     policies = {"Fair-UCB": FairUCB(SHARES), "Thompson": Thompson()}
-    return eh.simulate(policies, WORLD, rounds=400, replications=3, seed=seed, checkpoints=8, **more)
+    return eh.simulate(policies, WORLD, **{"rounds": 400, "replications": 3, "seed": seed, "checkpoints": 8} | more)
 
 
 @pytest.fixture(scope="module")
@@ -54,10 +54,7 @@ def test_the_seed_decides(history):
 
 
 def test_a_replication_is_the_same_however_many_there_are(history):
-    more = eh.simulate(
-        {"Fair-UCB": FairUCB(SHARES), "Thompson": Thompson()}, WORLD, rounds=400, replications=5, seed=7, checkpoints=8
-    )
-    xr.testing.assert_equal(more.isel(replication=slice(3)), history)
+    xr.testing.assert_equal(both(replications=5).isel(replication=slice(3)), history)
 
 
 def test_a_policy_is_the_same_whoever_else_plays(history):
@@ -189,6 +186,8 @@ def test_what_cannot_be_simulated_is_refused(settings, words):
 @pytest.mark.parametrize(
     ("policies", "words"),
     [
+        ([], "policies: expected a policy, a list of policies, or a dict name -> policy"),
+        ({}, "policies: expected a policy, a list of policies, or a dict name -> policy"),
         (None, "an object with ask and tell, or choose and update"),
         (FairUCB, "an object with ask and tell, or choose and update"),
         ({"x": 3}, r"policies\['x'\]: expected an object with ask and tell"),
