@@ -93,11 +93,7 @@ def test_a_slip_is_refused_with_its_line(read, old, new, match):
 
 
 PACKED = gzip.compress(BIF.encode())
-BROKEN = {
-    "cut off": PACKED[:-20],
-    "another checksum": PACKED[:-8] + bytes(8),
-    "more behind": PACKED + b"more",
-}
+BROKEN = {"cut off": PACKED[:-20], "another checksum": PACKED[:-8] + bytes(8), "more behind": PACKED + b"more"}
 
 
 @pytest.mark.parametrize("data", BROKEN.values(), ids=BROKEN)

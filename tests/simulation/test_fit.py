@@ -105,19 +105,11 @@ MISFITS = {
     "another selection": (LipschitzUCB(2, select="many"), PEOPLE, "a policy with select='one', as the world has"),
     "an auditor is missing": (LipschitzUCB(2), ARMS, "a policy for arms, as BernoulliArms has, got .a LipschitzUCB"),
     "arms among individuals": (TopInterval([0, 1, 2]), PEOPLE, "a policy that chooses among individuals by contexts"),
-    "a sampler among arms": (
-        UniformSampler(["u", "v"]),
-        ARMS,
-        "a policy that chooses among arms, got .* a Draw",
-    ),
+    "a sampler among arms": (UniformSampler(["u", "v"]), ARMS, "a policy that chooses among arms, got .* a Draw"),
     "a world of rows": (FairUCB([0.1, 0.1]), SyntheticModel1(instance="I"), "^world: expected an object with arms"),
     "an adapter that sees": (Adapter(0, **SEES), ARMS, r"to take 1 arguments, as BernoulliArms has it"),
     "a policy from elsewhere": (Outside(), BiasedLinearArms(arms=2, sensitive=1), "ask to take 1 arguments"),
-    "a world from elsewhere": (
-        FairUCB([0.1, 0.1]),
-        Outside((np.eye(2),)),
-        "a policy that takes contexts",
-    ),
+    "a world from elsewhere": (FairUCB([0.1, 0.1]), Outside((np.eye(2),)), "a policy that takes contexts"),
 }
 
 

@@ -66,7 +66,7 @@ def test_the_history_has_the_named_dimensions_and_units(history):
     assert dict(history.sizes) == {"policy": 2, "replication": 3, "round": 8, "arm": 3}
     assert list(history.arm.values) == ["a", "b", "c"]
     assert set(history.data_vars) == {
-        *("pulls", "reward", "forced", "regret", "r_regret", "shortfall", "worst_shortfall", "violations"),
+        *("pulls", "reward", "forced", "regret", "r_regret", "shortfall", "worst_shortfall", "violations")
     }
     assert history.pulls.dims == ("policy", "replication", "round", "arm")
     assert history.regret.dims == ("policy", "replication", "round")

@@ -161,8 +161,7 @@ class CellCounts:
 
     def guesses(self) -> Floats:
         """Return guesses of E[Y | x, v] (X, V), 1/2 where nothing was seen."""
-        seen = self.rows.sum((0, 1, 2))
-        return np.asarray((seen @ self.scores + 1.0) / (seen.sum(-1) + 2.0))
+        return _smoothed(self.rows.sum((0, 1, 2)), self.scores)
 
     def centres(self, guesses: Floats) -> tuple[Floats, Floats]:
         """Return guesses of the candidates' outcomes by value of S (K, S), and of natural rows (K,); those of unknown

@@ -23,25 +23,8 @@ from evenhand.promises.clause_counts import ClauseRates, Counts
 from evenhand.promises.round_kernels import settle
 from evenhand.protocol import Decision, Policy, Renewable
 from evenhand.rng import child
-from evenhand.simulation.counting import (
-    Trace,
-    all_offered,
-    count,
-    empty_trace,
-    note,
-    open_books,
-    set_offer,
-)
-from evenhand.simulation.delay import (
-    Delay,
-    Pending,
-    learn_at_once,
-    learn_later,
-    lose,
-    nothing_due,
-    tell_due,
-    wait,
-)
+from evenhand.simulation.counting import Trace, all_offered, count, empty_trace, note, open_books, set_offer
+from evenhand.simulation.delay import Delay, Pending, learn_at_once, learn_later, lose, nothing_due, tell_due, wait
 from evenhand.simulation.schedule import RoundSchedule
 from evenhand.simulation.world import KernelWorld
 
