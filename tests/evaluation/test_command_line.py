@@ -204,7 +204,7 @@ def every(tmp_path):
     random = np.random.default_rng(2)
     items = random.integers(2, size=800)
     frame = pd.DataFrame({"item": items, "click": (random.random(800) < [[0.2, 0.6][item] for item in items]) * 1})
-    frame = frame.assign(p=0.5, p0=0.5, p1=0.5, age=random.random(800))
+    frame = frame.assign(p=0.5, p0=0.5, p1=0.5, age=random.random(800), user=np.arange(800) // 4)
     path = tmp_path / "every.csv"
     frame.to_csv(path, index=False)
     return path, frame
@@ -225,12 +225,16 @@ def test_every_estimator_and_what_it_needs_can_be_named(every, tmp_path):
     for model in ("logistic", "linear"):
         (found,) = body_of(path, *shell, "--model", model, "--contexts", "age")["policies"]
         assert found["low"] < 0.56 < found["high"]
-    still = eh.evaluate(frame, policy, **NAMED, stationary=True)
-    (found,) = body_of(path, *columns, "--propensity", "p", "--stationary")["policies"]
-    assert (found["low"], found["high"]) == (still.low, still.high)
-    known = eh.evaluate(frame, policy, **NAMED, largest_weight=4.0)
-    (found,) = body_of(path, *columns, "--propensity", "p", "--largest-weight", "4")["policies"]
-    assert (found["low"], found["high"]) == (known.low, known.high)
+    for options, settings in (
+        (["--stationary"], {"stationary": True}),
+        (["--largest-weight", "4"], {"largest_weight": 4.0}),
+        (["--interval", "once"], {"interval": "once"}),
+        (["--unit", "user"], {"unit": "user"}),
+    ):
+        expected = eh.evaluate(frame, policy, **NAMED, **settings)
+        (found,) = body_of(path, *columns, "--propensity", "p", *options)["policies"]
+        assert (found["low"], found["high"]) == (expected.low, expected.high)
+        assert (found["interval"], found["unit"]) == (expected.interval, expected.unit)
 
 
 def test_the_gate_looks_at_the_rows_since_a_change(tmp_path):
@@ -248,6 +252,7 @@ def test_the_gate_looks_at_the_rows_since_a_change(tmp_path):
     ("interval", "looks", "counted"),
     [
         ("anytime", "after every unit at once, for the mean over the units (user) so far.", "200 units (user)"),
+        ("once", "Each interval holds with probability 0.95, after the last unit, for the mean", "200 units (user)"),
         ("normal", "after the last row, for the mean over the rows so far.", "800 rows"),
     ],
 )
@@ -256,7 +261,7 @@ def test_the_terminal_says_what_is_counted(tmp_path, interval, looks, counted):
     frame = pd.DataFrame({"item": random.integers(2, size=800), "click": (random.random(800) < 0.5) * 1, "p": 0.5})
     frame.assign(user=np.arange(800) // 4).to_csv(path, index=False)
     words = ["--unit", "user", "--interval", interval, "--at-least", "0.1"]
-    said = call("evaluate", path, *COLUMNS, "-p", "0=0.5,1=0.5", *words).output
+    said = " ".join(call("evaluate", path, *COLUMNS, "-p", "0=0.5,1=0.5", *words).output.split())
     assert looks in said
     assert f"above 0.1 per round, on average over these {counted}." in said
 

@@ -524,10 +524,6 @@ BEGUN.ask()
 NUMBER = r"policy\['a'\]: expected a probability in \[0, 1\], got "
 
 
-def of(*chances):
-    return dict(zip("abc", chances, strict=True))
-
-
 def changed(**columns):
     log = drawn(200)
     for name, change in columns.items():
@@ -568,8 +564,8 @@ def test_logs_that_say_nothing_are_refused(log, words):
     [
         ({"a": 0.5, "b": 0.5}, UnknownArmError, "policy: expected every arm of the log, got \"none for 'c'\""),
         (POLICY | {"d": 0.1}, UnknownArmError, r"\['d'\]: expected 0 for an arm that the log never tried, got 0.1"),
-        (of(0.5, 0.5, 0.5), ArgumentError, "policy: expected probabilities that sum to 1, got 'a sum of 1.5'"),
-        (of("0.25", "0.25", "0.5"), ArgumentError, rf"{NUMBER}'0.25'; write it as a number"),
+        (dict.fromkeys("abc", 0.5), ArgumentError, "policy: expected probabilities that sum to 1, got 'a sum of 1.5'"),
+        ({"a": "0.25", "b": "0.25", "c": "0.5"}, ArgumentError, rf"{NUMBER}'0.25'; write it as a number"),
         ([0.5, 0.5], ArgumentError, "for each of 3 arms, got 2; pass a dict .* or a data frame"),
         (np.ones((5, 3)) / 3, ArgumentError, r"policy: expected an array of shape \(200, 3\)"),
         (lambda: 1, ModelError, "policy: the function failed: .* takes 0 positional arguments but 1 was given"),

@@ -153,6 +153,8 @@ def test_policies_see_common_random_numbers():
         (6, "log", 9, [1, 2, 3, 4, 6, 9]),
         ([10, 3, 3, 77], "even", 100, [3, 10, 77, 100]),
         (np.array([100]), "even", 100, [100]),
+        (10**15, "even", 10, [*range(1, 11)]),
+        (10**15, "log", 10, [*range(1, 11)]),
     ],
 )
 def test_checkpoints(checkpoints, spacing, rounds, kept):
@@ -175,29 +177,18 @@ def test_checkpoints(checkpoints, spacing, rounds, kept):
         ({"spacing": "odd"}, "spacing: expected one of 'even', 'log'"),
         ({"jobs": 0}, "jobs: expected a number of processes or threads"),
         ({"backend": "no-such"}, "backend: expected a joblib backend"),
+        ({"policies": []}, "policies: expected a policy, a list of policies, or a dict name -> policy"),
+        ({"policies": {}}, "policies: expected a policy, a list of policies, or a dict name -> policy"),
+        ({"policies": None}, "an object with ask and tell, or choose and update"),
+        ({"policies": FairUCB}, "an object with ask and tell, or choose and update"),
+        ({"policies": {"x": 3}}, r"policies\['x'\]: expected an object with ask and tell"),
+        ({"policies": {1: Stubborn(0)}}, "names that are text"),
     ],
     ids=named,
 )
 def test_what_cannot_be_simulated_is_refused(settings, words):
     with pytest.raises(ArgumentError, match=words):
-        eh.simulate(FairUCB(SHARES), WORLD, **{"rounds": 10, **settings})
-
-
-@pytest.mark.parametrize(
-    ("policies", "words"),
-    [
-        ([], "policies: expected a policy, a list of policies, or a dict name -> policy"),
-        ({}, "policies: expected a policy, a list of policies, or a dict name -> policy"),
-        (None, "an object with ask and tell, or choose and update"),
-        (FairUCB, "an object with ask and tell, or choose and update"),
-        ({"x": 3}, r"policies\['x'\]: expected an object with ask and tell"),
-        ({1: Stubborn(0)}, "names that are text"),
-    ],
-    ids=named,
-)
-def test_policies_that_do_not_fit_are_refused(policies, words):
-    with pytest.raises(ArgumentError, match=words):
-        eh.simulate(policies, WORLD, rounds=10)
+        eh.simulate(**{"policies": FairUCB(SHARES), "world": WORLD, "rounds": 10, **settings})
 
 
 @pytest.mark.parametrize(("backend", "modules"), [("ray", ["ray", "ray.util.joblib"]), ("dask", ["distributed"])])
@@ -225,9 +216,8 @@ def test_the_books_of_a_simulation_are_those_of_a_python_loop(shares, tolerance,
     from evenhand.simulation.loop import replicate
 
     world, kept = BernoulliArms([0.5] * k), np.array([1, 7, 50, 120])
-    trace = replicate(
-        Scripted(wishes), world, promise, policy_seed=1, world_seed=1, checkpoints=kept, stop=lambda done: None
-    )
+    run = {"policy_seed": 1, "world_seed": 1, "checkpoints": kept, "stop": lambda done: None}
+    trace = replicate(Scripted(wishes), world, promise, **run)
     found = variables(trace, world, promise, kept)
     for row, t in enumerate(kept.tolist()):
         expected = slow.audit(promise.shares, tolerance, [wishes[i % len(wishes)] for i in range(t)])
@@ -243,13 +233,8 @@ def test_the_books_of_a_simulation_are_those_of_a_python_loop(shares, tolerance,
 
 def test_what_the_quota_decided_is_counted():
     """A learner that wants one arm: everything that another arm got was forced."""
-    history = eh.simulate(
-        {"foreign": FairLearn(Stubborn(0), SHARES), "deadline": DeadlineLearn(Stubborn(0), SHARES)},
-        WORLD,
-        rounds=300,
-        seed=1,
-        jobs=1,
-    )
+    policies = {"foreign": FairLearn(Stubborn(0), SHARES), "deadline": DeadlineLearn(Stubborn(0), SHARES)}
+    history = eh.simulate(policies, WORLD, rounds=300, seed=1, jobs=1)
     others = history.pulls.sel(arm=["b", "c"]).sum("arm")
     forced_on_a = history.forced - others
     assert (history.forced.sel(policy="deadline") >= others.sel(policy="deadline")).all()
