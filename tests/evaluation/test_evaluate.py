@@ -402,6 +402,8 @@ def test_a_replay_lasts_as_long_as_all_do_and_its_interval_allows_for_the_choice
     words = rf"rounds: expected a number that some replay reaches; the longest had \d+, got {2 * found.rounds}"
     with pytest.raises(TableError, match=words):
         eh.evaluate(log, policy, **settings, rounds=2 * found.rounds)
+    longer = eh.evaluate(log, policy, **settings, rounds=240)
+    assert any("Only 2 of 3 replays reached 240 rounds: " in note and "biased" in note for note in longer.notes)
     few = eh.evaluate(log, policy, **settings, rounds=sure)  # no number is named that a replay might not reach
     assert any("; leave rounds= out for the value over as many as every replay reaches." in note for note in few.notes)
 

@@ -50,7 +50,7 @@ class Cells:
 
     Attributes
     ----------
-    nodes, shape : the observed nodes besides S, and how many states each has; a cell's number is its flat index.
+    shape : how many states each of the observed nodes besides S has; a cell's number is its flat index.
     density : (K, S, profiles) the part of a cell's probability that candidates and sensitive values change.
     base : (profiles, Y states) the other part, summed over the cells of a profile.
     profile : (cells,) the profile of a cell, -1 where the cell is impossible.
@@ -62,7 +62,6 @@ class Cells:
     place : (cells,) the place of a cell, x times the states of V plus v.
     """
 
-    nodes: tuple[str, ...]
     shape: tuple[int, ...]
     density: Floats
     base: Floats

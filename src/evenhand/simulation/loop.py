@@ -322,9 +322,7 @@ def read_rewards(world: Any, happened: Any, arms: int | None) -> list[float]:
         (given,) = happened
         rewards = [given] if arms is None else list(given)
         truths = [one for one in rewards if isinstance(one, (bool, np.bool_, np.ndarray))]
-        if any(np.asarray(one).dtype == np.bool_ for one in truths):
-            raise TypeError
-        if len(rewards) != (arms or 1):
+        if len(rewards) != (arms or 1) or any(np.asarray(one).dtype == np.bool_ for one in truths):
             raise ValueError
         return [float(reward) for reward in rewards]
     except (TypeError, ValueError, OverflowError) as error:
