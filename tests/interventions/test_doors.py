@@ -8,6 +8,7 @@ import pytest
 
 from evenhand.errors import ArgumentError, TableError
 from evenhand.interventions import CausalModel, Problem
+from tests.interventions.examples import logged
 from tests.naming import named
 
 STATES = {"sex": ["f", "m"], "dose": [0, 1], "cured": [0, 1]}
@@ -106,18 +107,41 @@ def test_problems(changed, match):
         problem(**changed)
 
 
+def fitted():
+    model = CausalModel.from_tables(STATES, PARENTS, TABLES)
+    return problem(model=CausalModel.fit(model.sample(40, seed=1), "sex -> dose -> cured"))
+
+
 @pytest.mark.parametrize(
     ("ask", "match"),
     [
-        (lambda p: p.best(-1), "tolerance"),
-        (lambda p: p.allocate([0, 1], math.nan), "budget"),
-        (lambda p: p.model.sample(10**13), "count"),
-        (lambda p: p.model.probabilities(["sex"], do={"dose": "01"}), r"do\['dose'\]"),
+        (lambda: problem().best(-1), "tolerance"),
+        (lambda: problem().recommend(0), "tolerance"),
+        (lambda: problem().allocate([0, 1], math.nan), "budget"),
+        (lambda: problem().allocate([1.0], 0.5), "costs: expected 2 finite numbers"),
+        (lambda: problem().allocate({"now": 1.0}, 0.5), r"costs: .*missing \['same'\]"),
+        (lambda: problem().allocate({"now": 1.0, "same": 1.0, "who": 1.0}, 0.5), r"costs: .*unknown \['who'\]"),
+        (lambda: problem().allocate("free", 0.5), "costs: expected 2 finite numbers"),
+        (lambda: problem().allocate([2.0, 3.0], 0.5), "costs: .*costs at most 0.5"),
+        (lambda: problem().allocate(None, 0.5, among=["nobody"]), "candidate"),
+        (lambda: problem().model.sample(10**13), "count"),
+        (lambda: problem().model.probabilities(["sex"], do={"dose": "01"}), r"do\['dose'\]"),
+        (lambda: problem().model.smoothed(1.0), "model: expected tables fitted to data"),
+        (lambda: problem().posterior(), "model: expected tables fitted to data"),
+        (lambda: fitted().posterior(draws=0), "draws"),
+        (lambda: fitted().posterior(smoothing=0), "smoothing: expected a number > 0"),
+        (lambda: fitted().posterior(draws=10, seed=1).best(0.0), "tolerance"),
+        (lambda: fitted().posterior(draws=10, seed=1).best(0.1, level=0.5), "level"),
+        (lambda: problem().sensitivity(tolerance=0.0), "tolerance"),
+        (lambda: problem().sensitivity(tolerance=0.1, between=("sex", "dose")), r"between: expected .*'dose'"),
+        (lambda: problem().sensitivity(tolerance=0.1, between=("cured", "dose")), "between"),
+        (lambda: problem().sensitivity(tolerance=0.1).range(0.5), "strength: expected a number >= 1"),
+        (lambda: logged()[0].sensitivity(tolerance=0.5), "model: .*a log"),
     ],
 )
 def test_questions_about_a_problem(ask, match):
-    with pytest.raises(ArgumentError, match=f"{match}: expected"):
-        ask(problem())
+    with pytest.raises(ArgumentError, match=match if ":" in match else f"{match}: expected"):
+        ask()
 
 
 @pytest.mark.parametrize(

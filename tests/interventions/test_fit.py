@@ -455,22 +455,6 @@ def test_no_number_of_rows_is_said_where_none_would_show_the_answer():
     assert low <= found.more <= high
 
 
-@pytest.mark.parametrize(
-    ("call", "names"),
-    [
-        (lambda p: TRUTH.posterior(), "model: expected tables fitted to data"),
-        (lambda p: p.posterior(draws=0), "draws"),
-        (lambda p: p.posterior(smoothing=0), "smoothing: expected a number > 0"),
-        (lambda p: TRUTH.model.smoothed(1.0), "model: expected tables fitted to data"),
-        (lambda p: p.posterior(draws=10, seed=1).best(0.0), "tolerance"),
-        (lambda p: p.posterior(draws=10, seed=1).best(0.1, level=0.5), "level"),
-    ],
-)
-def test_questions_to_a_posterior_that_cannot_be_are_refused(call, names):
-    with pytest.raises(ArgumentError, match=names):
-        call(Problem(fitted(), **ASKED, candidates=RULES))
-
-
 def test_a_problem_over_a_fitted_model_is_saved_whole(tmp_path):
     model = fitted(edges=f"{EDGES}, weight <-> dose")
     search = CSR(Problem(model, **ASKED, candidates=RULES), tolerance=0.3, budget=500)

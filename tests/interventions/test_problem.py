@@ -124,23 +124,6 @@ def test_values_are_the_numbers_of_an_outcome_of_words():
     assert problem.outcomes[0] == pytest.approx(10 + 20 * 0.45)
 
 
-@pytest.mark.parametrize(
-    ("costs", "names"),
-    [
-        ([1.0], "2 finite numbers"),
-        ({0: 1.0}, r"missing \[1\]"),
-        ({0: 1.0, 1: 1.0, 2: 1.0}, r"unknown \[2\]"),
-        ("free", "numbers"),
-        ([2.0, 3.0], "costs at most 0.5"),
-    ],
-)
-def test_costs_that_cannot_be_are_refused(costs, names):
-    with pytest.raises(ArgumentError, match=names):
-        straight(GOOD).allocate(costs, 0.5)
-    with pytest.raises(ArgumentError, match="candidate"):
-        straight(GOOD).allocate(None, 0.5, among=["nobody"])
-
-
 def test_partial_models_and_empty_logs_are_refused_by_what_is_missing():
     full = mediated(5)
     model, tables = full.model, full.model.tables

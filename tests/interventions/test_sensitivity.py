@@ -7,10 +7,9 @@ import pandas as pd
 import pytest
 from scipy.optimize import linprog
 
-from evenhand.errors import ArgumentError
 from evenhand.interventions import CausalModel, Problem, SimulatedTrial
 from evenhand.interventions.confounding import MeanBounds, Terms, bounds, confounded_groups, confounded_values
-from tests.interventions.examples import fitted_below, logged, mediated, two_attributes
+from tests.interventions.examples import fitted_below, mediated, two_attributes
 from tests.naming import spread
 from tests.reference import interventions as twin
 
@@ -218,18 +217,3 @@ def test_the_observed_mean_of_what_runs_now_does_not_move():
     assert table.loc[0, "outcome_low"] == pytest.approx(table.loc[0, "outcome_high"])
     assert table.loc[0, "outcome"] == pytest.approx(problem.outcomes[0])
     assert (table["outcome_low"][1:] < table["outcome_high"][1:] - 0.01).all()
-
-
-@pytest.mark.parametrize(
-    ("call", "names"),
-    [
-        (lambda p: p.sensitivity(tolerance=0.0), "tolerance"),
-        (lambda p: p.sensitivity(tolerance=0.1, between=("weight", "cured")), r"between: expected .*'dose'"),
-        (lambda p: p.sensitivity(tolerance=0.1, between=("cured", "dose")), "between"),
-        (lambda p: p.sensitivity(tolerance=0.1).range(0.5), "strength: expected a number >= 1"),
-        (lambda p: logged()[0].sensitivity(tolerance=0.5), "a log"),
-    ],
-)
-def test_questions_that_cannot_be_are_refused(call, names):
-    with pytest.raises(ArgumentError, match=names):
-        call(WORLD)
