@@ -89,31 +89,6 @@ def test_a_model_without_the_table_says_so():
         Problem(partial, intervene="v", sensitive="s", outcome="y", candidates=[None, 1], log=log)
 
 
-@pytest.mark.parametrize("text", ["null", "None"])
-def test_null_in_quotation_marks_is_told_what_to_write(folder, text):
-    (folder / "c.json").write_text(json.dumps({"now": text, "all": "1"}))
-    with pytest.raises(
-        ArgumentError, match=r"--candidates, 'now': .*; write null \(in Python None\) without quotation marks for the "
-    ):
-        call(f"{ASKED} --tolerance 0.1")
-
-
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
-        ("--slack 0.1", "--slack: expected --budget or --trial as well, got nothing"),
-        ("--paper", "--pooled: expected --budget or --trial as well, got nothing"),
-        ("--delta 0.1", "--delta: expected --edges or --budget or --trial as well, got nothing"),
-        ("--cut dose=1", "--cut: expected --edges as well, got nothing"),
-        ("--seed 1", "--seed: expected --edges or --budget as well, got nothing"),
-        ("--tolerance 0", "--tolerance: expected a number > 0, got 0"),
-    ],
-)
-def test_an_option_that_would_mean_nothing_is_refused(folder, more, words):
-    with pytest.raises(ArgumentError, match=words):
-        call(f"{ASKED} --tolerance 0.1 {more}")
-
-
 def test_as_many_more_trials_as_are_said_mostly_show_the_answer():
     def searched(budget, seed):
         search = CSR(WORLD, tolerance=0.1, budget=budget, mean_cost=1.0)

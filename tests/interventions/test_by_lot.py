@@ -64,32 +64,26 @@ def test_rules_inside_rules_name_their_columns_in_any_order():
 
 
 @pytest.mark.parametrize(
-    ("rule", "names"),
+    ("given", "names"),
     [
-        ({"y": {"0": 1, "1": 0}}, "candidates: expected rules by columns that 't' does not change, got 'y'"),
+        ({"candidates": [1, {"y": {"0": 1, "1": 0}}]}, "expected rules by columns that 't' does not change, got 'y'"),
         (
-            {"x": {"under 1": 1, "1 or more": 0}},
-            "got 'under 1'.*; the states are no bands: group them first, --cut COLUMN=",
+            {"candidates": [1, {"x": {"under 1": 1}}]},
+            "got 'under 1'.*; the states are no bands: group them first, --cut C",
         ),
-        ({"x": {"0": 1, "1": {"x": {"0": 1, "1": 1}}}}, "each once.*got 'x'"),
+        ({"candidates": [1, {"x": {"0": 1, "1": {"x": {"0": 1, "1": 1}}}}]}, "each once.*got 'x'"),
+        ({"randomised": False}, r"got 'x'; draw an arrow x -> t, or .* drawn by lot \(randomised=\)"),
+        ({"randomised": "t"}, "randomised: expected True or False"),
     ],
 )
-def test_rules_that_cannot_be_followed_are_refused(rule, names):
+def test_rules_that_cannot_be_followed_are_refused(given, names):
     with pytest.raises(ArgumentError, match=names):
-        problem(candidates=[1, rule])
-
-
-def test_a_column_that_nothing_is_drawn_by_needs_an_arrow_or_a_lottery():
-    with pytest.raises(ArgumentError, match=r"got 'x'; draw an arrow x -> t, or .* drawn by lot \(randomised=\)"):
-        problem(randomised=False)
-    with pytest.raises(ArgumentError, match="randomised: expected True or False"):
-        problem(randomised="t")
+        problem(**given)
 
 
 def test_a_rule_that_can_be_read_in_two_ways_is_refused_with_both_spellings():
     model = CausalModel.fit(trial(), f"{GRAPH}, x -> t")
-    asked = {"model": model, **ASKED}
-    rule = {"1": 1, "0": 0}
+    asked, rule = {"model": model, **ASKED}, {"1": 1, "0": 0}
     ways = {"x": rule}, {"x": {0: rule, 1: rule}}
     with pytest.raises(ArgumentError, match="read in one way") as refused:
         Problem(**asked, candidates=[1, rule])
