@@ -14,6 +14,7 @@ from tests.naming import named
 STATES = {"sex": ["f", "m"], "dose": [0, 1], "cured": [0, 1]}
 PARENTS = {"sex": [], "dose": ["sex"], "cured": ["dose"]}
 TABLES = {"sex": [0.5, 0.5], "dose": [[0.8, 0.2], [0.4, 0.6]], "cured": [[0.7, 0.3], [0.1, 0.9]]}
+LONE = CausalModel.from_tables(STATES | {"sex": ["f"]}, PARENTS, TABLES | {"sex": [1.0], "dose": [[0.5, 0.5]]})
 NOW, SAME = [[0.8, 0.2], [0.4, 0.6]], [[0.5, 0.5], [0.5, 0.5]]
 
 
@@ -93,6 +94,7 @@ def problem(candidates=None, **changed):
         ({"intervene": "cured", "outcome": "dose"}, "path to 'dose'"),
         ({"outcome": "height"}, "outcome.*'height'"),
         ({"outcome": "dose"}, "different nodes"),
+        ({"model": LONE, "candidates": [[[0.5, 0.5]], [[0.4, 0.6]]]}, "at least two values"),
         ({"values": [0, 1]}, "values: expected a number for each state"),
         ({"values": {0: 0, 1: 1, 2: 5}}, "values: expected a number for each state"),
         ({"values": {"00": 0, "1": 1}}, "values: expected a number for each state"),

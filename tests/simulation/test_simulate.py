@@ -174,6 +174,7 @@ def test_checkpoints(checkpoints, spacing, rounds, kept):
         ({"seed": -3}, "seed: expected an int >= 0"),
         ({"checkpoints": [0, 5]}, "checkpoints: expected"),
         ({"checkpoints": [5, 11]}, "checkpoints: expected"),
+        *(({"missing": share}, "missing: expected") for share in (-0.1, 1.0, "many", True)),
         ({"spacing": "odd"}, "spacing: expected one of 'even', 'log'"),
         ({"jobs": 0}, "jobs: expected a number of processes or threads"),
         ({"backend": "no-such"}, "backend: expected a joblib backend"),
