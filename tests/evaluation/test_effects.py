@@ -235,9 +235,8 @@ def test_evaluate_finds_the_chances_of_all_arms_and_says_what_a_single_column_hi
     assert HIDDEN not in named.notes
     alone = log.drop(columns=list(columns.values()))
     assert HIDDEN in eh.evaluate(alone, policy, arm="arm", reward="reward", propensity="propensity").notes
-    with pytest.raises(
-        TableError, match=r"propensity: expected a column of the chance of each arm, whichever was drawn"
-    ):
+    words = r"propensity: expected a column of the chance of each arm, whichever was drawn"
+    with pytest.raises(TableError, match=words):
         eh.effects(alone, control="control", propensity="propensity")
 
 

@@ -326,9 +326,8 @@ def test_one_column_of_propensities_is_not_believed_to_cover_every_row(seed):
         assert found.low <= 0.7 * 0.67
         assert found.high >= 0.78
         assert any("gives what the policy does no chance in some rows" in note for note in found.notes)
-    with pytest.raises(
-        ArgumentError, match="largest_weight: expected None, as the log does not try everything that the policy"
-    ):
+    words = "largest_weight: expected None, as the log does not try everything that the policy"
+    with pytest.raises(ArgumentError, match=words):
         eh.evaluate(log, best, **COLUMNS, largest_weight=5.0)
 
 
@@ -590,9 +589,8 @@ def test_mixed_positions_are_refused():
     by_place = dict.fromkeys((1, 2), POLICY)
     with pytest.raises(ArgumentError, match=r"policy: expected a distribution for each of the positions \[1, 2, 3\]"):
         eh.evaluate(log, by_place, **COLUMNS, position="place")
-    with pytest.raises(
-        ArgumentError, match="position: expected None where a policy is replayed: a replay mixes the positions"
-    ):
+    words = "position: expected None where a policy is replayed: a replay mixes the positions"
+    with pytest.raises(ArgumentError, match=words):
         eh.evaluate(log, UCB1(), **COLUMNS, position="place")
     found = eh.evaluate(log, {**by_place, 3: POLICY}, **COLUMNS, position="place", estimator="ips")
     assert found.value == pytest.approx(eh.evaluate(log, POLICY, **COLUMNS, estimator="ips").value)
@@ -609,17 +607,15 @@ def test_a_log_out_of_order_is_refused():
     with pytest.raises(TableError, match="turn the log around, as its newest row comes first"):
         eh.evaluate(log[::-1], POLICY, **COLUMNS, order="when")
     log.loc[[7, 8], "when"] = [8, 7]
-    with pytest.raises(
-        TableError, match="column 'when', row 9: expected a value not below that of the row before, got 7"
-    ):
+    words = "column 'when', row 9: expected a value not below that of the row before, got 7"
+    with pytest.raises(TableError, match=words):
         eh.evaluate(log, POLICY, **COLUMNS, order="when")
 
 
 def test_contexts_of_another_width_are_refused():
     log = drawn(200)
-    with pytest.raises(
-        ContextError, match=r"contexts: expected names of columns, or an array .*, got 'an array of shape \(5, 2\)'"
-    ):
+    words = r"contexts: expected names of columns, or an array .*, got 'an array of shape \(5, 2\)'"
+    with pytest.raises(ContextError, match=words):
         eh.evaluate(log, POLICY, **COLUMNS, contexts=np.zeros((5, 2)))
     policy = eh.groups.TopInterval({"a": "1", "b": "1", "c": "2"})
     policy._begin(3)

@@ -260,9 +260,8 @@ def test_a_measured_outcome_is_tested_and_kept_and_its_searches_are_refused():
     assert any("t and y" in said for said in Problem(model, **ASKED, candidates=[1, 0]).refuted)
     with pytest.raises(ArgumentError, match=r"problem: expected an outcome of few states, got 'y'; divide it"):
         CSR(paid(frame), tolerance=100, budget=90)
-    with pytest.raises(
-        ArgumentError, match=r"measured: expected a node without arrows from it, one of .*'y'.* got 'x'"
-    ):
+    words = r"measured: expected a node without arrows from it, one of .*'y'.* got 'x'"
+    with pytest.raises(ArgumentError, match=words):
         CausalModel.fit(frame, GRAPH, measured="x")
     with pytest.raises(TableError, match="column 'y': expected numbers that differ"):
         CausalModel.fit(frame.assign(y=1.0), GRAPH, measured="y")

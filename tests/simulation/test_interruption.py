@@ -51,9 +51,8 @@ def run(world, store=None, **more):
 def test_an_interruption_leaves_whole_replications_in_partial(impatient, backend):
     whole = run(impatient)
     Impatient.observed, Impatient.stops_at = 0, 230  # in the third of the replications of two policies
-    with pytest.raises(
-        SimulationInterrupted, match=r"after 2 of 4 replications; what was done is not on disk"
-    ) as stopped:
+    words = r"after 2 of 4 replications; what was done is not on disk"
+    with pytest.raises(SimulationInterrupted, match=words) as stopped:
         run(impatient, backend=backend)
     finished = whole.isel(replication=slice(2)).assign_attrs(replications=2)
     xr.testing.assert_identical(stopped.value.partial, finished)
