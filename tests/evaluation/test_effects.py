@@ -185,9 +185,8 @@ def test_a_study_its_frame_and_its_exports_say_the_same(tmp_path):
         stated = study.log.record(row.ticket).decision["probabilities"]
         assert wide.tolist() == [*stated, 0.0][:4]
     exported = eh.effects(feedback, control="control")
-    pd.testing.assert_frame_equal(
-        exported.arms.drop(columns=["allocated", "missing"]), found.arms.drop(columns=["allocated", "missing"])
-    )
+    shared = [arms.drop(columns=["allocated", "missing"]) for arms in (exported.arms, found.arms)]
+    pd.testing.assert_frame_equal(*shared)
     assert any("leaves out 3 decisions" in note for note in exported.notes)
     for form in ("log", "bandit"):
         out = tmp_path / f"{form}.csv"

@@ -192,9 +192,8 @@ def changing(rows, before, after, seed=0, split=None):
 def test_a_mean_that_changes_is_found_and_no_interval_is_empty(estimator, split):
     """The mean changes once from 0.7 to 0.3."""
     log = changing(4000, 0.7, 0.3, split=split).assign(q=0.5)
-    found = eh.evaluate(
-        log, {"a": 0.8, "b": 0.2}, arm="arm", reward="reward", propensity={"a": "p", "b": "q"}, estimator=estimator
-    )
+    every = COLUMNS | {"propensity": {"a": "p", "b": "q"}}
+    found = eh.evaluate(log, {"a": 0.8, "b": 0.2}, **every, estimator=estimator)
     curve = found.curve
     assert (curve["low"] <= curve["high"]).all()
     assert not found.refuted
@@ -748,7 +747,7 @@ def test_rows_in_which_the_arm_was_certain_cannot_be_replayed_from_one_column():
     first = forced | (rng.random(600) < of_a)
     log = pd.DataFrame({"arm": np.where(first, "a", "b"), "reward": rng.random(600)})
     log["chance"] = np.where(forced, 1.0, np.where(first, of_a, 1 - of_a))
-    named = {"arm": "arm", "reward": "reward", "propensity": "chance", "estimator": "replay", "replays": 3, "seed": 1}
+    named = COLUMNS | {"propensity": "chance", "estimator": "replay", "replays": 3, "seed": 1}
     share = f"{100 * forced.mean():.3g} % of the rows, so that no other had any"
     with pytest.raises(TableError, match=re.escape(share)):
         eh.evaluate(log, UCB1(), **named)

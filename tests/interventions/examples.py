@@ -19,6 +19,9 @@ probability ( state | dose ) { (0) 0.7, 0.3; (1) 0.1, 0.9; }
 """
 
 
+SVY = {"intervene": "V", "sensitive": "S", "outcome": "Y"}
+
+
 def mediated(seed=0, candidates=3, groups=2, direct=True):
     """S -> X -> Y, S -> V (if direct) and X -> V -> Y, with Z -> X, and a child of S that does not reach Y."""
     random = np.random.default_rng(seed)
@@ -32,7 +35,7 @@ def mediated(seed=0, candidates=3, groups=2, direct=True):
         return random.dirichlet(np.full(sizes[node], 3.0), [sizes[p] for p in parents[node]])
 
     model = CausalModel.from_tables(states, parents, {node: table(node) for node in states})
-    return Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=[table("V") for _ in range(candidates)])
+    return Problem(model, **SVY, candidates=[table("V") for _ in range(candidates)])
 
 
 def fitted_below():
@@ -40,7 +43,7 @@ def fitted_below():
     world = mediated(1)
     edges = [(p, n) for n, parents in world.model.parents.items() for p in parents]
     model = CausalModel.fit(world.model.sample(300, seed=1), edges)
-    return Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=[None, *world.tables[:2], "a"])
+    return Problem(model, **SVY, candidates=[None, *world.tables[:2], "a"])
 
 
 def two_attributes(seed=0):
@@ -65,7 +68,7 @@ def logged(log=None):
     full = mediated(5)
     parents = {node: full.model.parents[node] for node in ("S", "X", "V", "Y")}
     partial = CausalModel.from_tables(full.model.states, parents, {"X": full.model.tables["X"]})
-    asked = {"intervene": "V", "sensitive": "S", "outcome": "Y", "candidates": list(full.tables)}
+    asked = SVY | {"candidates": list(full.tables)}
     return Problem(partial, **asked, log=full.model.sample(300, seed=1) if log is None else log), full
 
 
@@ -76,7 +79,7 @@ def straight(candidates, *, now=((0.5, 0.5), (0.5, 0.5)), outcome=((0.9, 0.1), (
         {"S": [], "V": ["S"], "Y": ["V"]},
         {"S": [0.5, 0.5], "V": now, "Y": outcome},
     )
-    return Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=candidates, values=values)
+    return Problem(model, **SVY, candidates=candidates, values=values)
 
 
 def call(typed):

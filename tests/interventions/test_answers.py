@@ -16,7 +16,7 @@ from evenhand.interventions.structure import through_v_alone
 from evenhand.rng import generator
 from evenhand.saving import state
 from tests.fuzzing import many
-from tests.interventions.examples import mediated, straight, two_attributes
+from tests.interventions.examples import SVY, mediated, straight, two_attributes
 from tests.naming import long
 from tests.reference import interventions as twin
 
@@ -77,7 +77,7 @@ def mediator():
             "Y": [[[0.9, 0.1], [0.4, 0.6]], [[0.7, 0.3], [0.2, 0.8]]],
         },
     )
-    return Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=tables)
+    return Problem(model, **SVY, candidates=tables)
 
 
 def at_truth(problem, contrast):
@@ -187,7 +187,7 @@ def test_rows_of_a_fitted_table_speak_of_themselves_alone():
 
 
 def test_what_a_candidate_alone_gives_is_not_said_by_trials_of_others():
-    rules = Problem(TEMPTING.model, intervene="V", sensitive="S", outcome="Y", candidates=[0, 1])
+    rules = Problem(TEMPTING.model, **SVY, candidates=[0, 1])
     bets = Bets(CellCounts(rules.cells, rules.own), True)
     rows = np.zeros((2, 2, 2, 1, 2, 2))
     rows[:, 0, :, :, 0] = 10.0
@@ -237,7 +237,7 @@ def test_a_certificate_lies_in_its_interval():
     states, parents = {"S": ["f", "m"], "V": ["lo", "hi"], "Y": [0, 1]}, {"S": [], "V": ["S"], "Y": ["V", "S"]}
     model = CausalModel.from_tables(states, parents, {"S": [0.5, 0.5], **tables})
     rules = {"now": None, "hi": "hi", "half": {"lo": 0.5, "hi": 0.5}}
-    problem = Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=rules)
+    problem = Problem(model, **SVY, candidates=rules)
     search, shown = CSR(problem, tolerance=0.2, budget=3000), 0
     for run in range(6):
         replay(search, EvidenceDraws(problem.cells), generator(3, run))

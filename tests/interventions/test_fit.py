@@ -11,6 +11,7 @@ from evenhand.errors import ArgumentError, TableError
 from evenhand.interventions import CSR, CausalModel, Problem, SimulatedTrial
 from evenhand.interventions.posterior import _at_least, drawn_posterior, prior_shares
 from evenhand.saving import state
+from tests.interventions.examples import SVY
 
 EDGES = "sex -> weight -> dose -> cured, weight -> cured"
 TRUTH = next(SimulatedTrial._examples()).problem
@@ -202,12 +203,11 @@ GRAPH = "S -> A -> V -> M -> Y, B -> V, B -> Y, S -> Y, Y -> W"
 )
 def test_a_graph_with_latent_arcs_is_answered_or_not_shown_to_be_identified(latent, reason):
     model = CausalModel.fit(NODES, GRAPH, latent=latent)
-    asked = {"intervene": "V", "sensitive": "S", "outcome": "Y", "candidates": [None, 1]}
     if reason is None:
-        assert Problem(model, **asked).outcomes.shape == (2,)
+        assert Problem(model, **SVY, candidates=[None, 1]).outcomes.shape == (2,)
         return
     with pytest.raises(ArgumentError, match=f"not shown to be identified: .*{reason}.*observe the cause"):
-        Problem(model, **asked)
+        Problem(model, **SVY, candidates=[None, 1])
 
 
 def test_a_name_in_quotation_marks_holds_any_sign():
@@ -230,7 +230,7 @@ def test_an_unobserved_cause_of_v_and_its_ancestor_does_no_harm():
         known[node] = joint / joint.sum(-1, keepdims=True)
     part = CausalModel(dict.fromkeys(seen, (0, 1)), seen, tables=known, latent=[("A", "V")])
     rule = np.array([[0.2, 0.8], [0.9, 0.1]])
-    problem = Problem(part, intervene="V", sensitive="S", outcome="Y", candidates=[rule, rule[::-1]])
+    problem = Problem(part, **SVY, candidates=[rule, rule[::-1]])
     for s in (0, 1):
         spread = np.broadcast_to(rule[:, None], (2, 2, 2))
         expected = whole.probabilities(["Y"], do={"S": s}, tables={"V": spread})[1]
@@ -387,9 +387,7 @@ def test_draws_lie_around_the_fitted_answer_and_narrow_with_data():
 def test_a_single_table_is_drawn_from_its_beta_law():
     """S -> V -> Y, everybody gets V = 1: the outcome is Y's row there, Beta(6.5, 2.5) under a mass of one."""
     frame = pd.DataFrame({"S": [0, 1] * 5, "V": [0, 0] + [1] * 8, "Y": [0, 1] + [1] * 6 + [0] * 2})
-    problem = Problem(
-        CausalModel.fit(frame, "S -> V -> Y"), intervene="V", sensitive="S", outcome="Y", candidates=[None, 1]
-    )
+    problem = Problem(CausalModel.fit(frame, "S -> V -> Y"), **SVY, candidates=[None, 1])
     drawn = np.sort(problem.posterior(draws=20_000, seed=5).outcomes[:, 1])
     levels = np.arange(1, 20) / 20
     expected = beta(6.5, 2.5).ppf(levels)
@@ -443,7 +441,7 @@ def test_no_number_of_rows_is_said_where_none_would_show_the_answer():
     frame = pd.DataFrame({"S": random.choice(["f", "m"], 500), "A": random.choice(["old", "young"], 500)})
     frame["V"] = np.where(frame["A"] == "old", "a", random.choice(["a", "b"], 500))
     frame["Y"] = (random.random(500) < 0.3 + 0.3 * (frame["V"] == "b")).astype(int)
-    asked = {"intervene": "V", "sensitive": "S", "outcome": "Y", "candidates": {"now": None, "b": "b", "a": "a"}}
+    asked = SVY | {"candidates": {"now": None, "b": "b", "a": "a"}}
     for some, said in ((0, "More rows like these would not show the answer"), (1, "About ")):
         frame.loc[frame[frame["A"] == "old"].index[:some], "V"] = "b"
         found = Problem(CausalModel.fit(frame, "S -> Y, A -> V, V -> Y, A -> Y"), **asked).posterior(seed=1).best(0.3)
@@ -502,8 +500,7 @@ def test_few_fractions_ages_and_words_are_states():
 def test_few_draws_certify_nothing(draws, status):
     """Every draw names one candidate, whose posterior probability is 1 but for 10^-20: what m draws show of it."""
     frame = pd.DataFrame({"S": [0, 1] * 500, "V": [0, 0, 1, 1] * 250, "Y": [0, 0, 1, 1] * 250})
-    asked = {"intervene": "V", "sensitive": "S", "outcome": "Y", "candidates": {"low": 0, "high": 1}}
-    problem = Problem(CausalModel.fit(frame, "S -> V -> Y"), **asked)
+    problem = Problem(CausalModel.fit(frame, "S -> V -> Y"), **SVY, candidates={"low": 0, "high": 1})
     found = problem.posterior(draws=draws, seed=1).best(0.5)
     assert found[:2] == ("high", status)
     assert found.confidence == (None if status == "not_shown" else pytest.approx(0.001 ** (1 / draws)))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from evenhand.errors import ArgumentError, TableError
 from evenhand.interventions import CSR, CausalModel, Problem, TrialNeeds
 from tests.fuzzing import many
-from tests.interventions.examples import fitted_below, mediated, straight, two_attributes
+from tests.interventions.examples import SVY, fitted_below, mediated, straight, two_attributes
 from tests.reference import interventions as twin
 
 PROBLEMS = {
@@ -108,7 +108,7 @@ def test_a_zero_where_another_value_of_s_has_mass_is_an_infinite_divergence_and_
         },
     )
     tables = [[[0.5, 0.5], [0.5, 0.5]], [[0.2, 0.8], [0.7, 0.3]]]
-    problem = Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=tables)
+    problem = Problem(model, **SVY, candidates=tables)
     assert np.isinf(problem.gap_divergence[1, 0]).all()
     assert np.isfinite(problem.gap_divergence[0, 1]).all()
     value, shares = problem.allocate(None, 0.5)
@@ -127,7 +127,7 @@ def test_values_are_the_numbers_of_an_outcome_of_words():
 def test_partial_models_and_empty_logs_are_refused_by_what_is_missing():
     full = mediated(5)
     model, tables = full.model, full.model.tables
-    asked = {"intervene": "V", "sensitive": "S", "outcome": "Y", "candidates": list(full.tables)}
+    asked = SVY | {"candidates": list(full.tables)}
     log = model.sample(50, seed=1)
 
     def partial(*known, parents=("S", "X", "V", "Y")):
@@ -168,7 +168,7 @@ def direct(share, fitted):
         {"S": [share, 1 - share], "V": [0.7, 0.3], "Y": [[[0.6, 0.4], [0.5, 0.5]], [[0.3, 0.7], [0.2, 0.8]]]},
     )
     model = CausalModel.fit(model.sample(500, seed=1), "S -> Y, V -> Y") if fitted else model
-    return Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=[None, [0.2, 0.8], [0.5, 0.5]])
+    return Problem(model, **SVY, candidates=[None, [0.2, 0.8], [0.5, 0.5]])
 
 
 def test_where_trials_of_the_rule_in_use_speak_of_it_alone_every_candidate_is_tried():

@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 
 from evenhand.interventions import CausalModel, Problem, SimulatedTrial
 from evenhand.interventions.confounding import MeanBounds, Terms, bounds, confounded_groups, confounded_values
-from tests.interventions.examples import fitted_below, mediated, two_attributes
+from tests.interventions.examples import SVY, fitted_below, mediated, two_attributes
 from tests.naming import spread
 from tests.reference import interventions as twin
 
@@ -30,7 +30,7 @@ def beside(seed, values=3, levels=2, groups=2):
     tables = {n: random.dirichlet(np.full(sizes[n], 2.0), [sizes[p] for p in parents[n]]) for n in parents}
     model = CausalModel.from_tables({n: tuple(range(size)) for n, size in sizes.items()}, parents, tables)
     candidates = list(random.dirichlet(np.full(values, 1.0), (3, 2)))
-    return Problem(model, intervene="V", sensitive="S", outcome="Y", candidates=candidates)
+    return Problem(model, **SVY, candidates=candidates)
 
 
 LATENT = {
@@ -204,7 +204,7 @@ def test_no_cause_changes_what_nearly_everybody_shows():
     """V = S and Y = V but for one row in a hundred: whatever moves that row, both candidates stay unfair."""
     frame = pd.DataFrame({"S": [0] * 100 + [1] * 100, "V": [0] * 99 + [1] * 100 + [0], "Y": [0] * 99 + [1] * 101})
     model, rule = CausalModel.fit(frame, "S -> V -> Y"), {"S": {0: 0, 1: 1}}
-    split = Problem(model, intervene="V", sensitive="S", outcome="Y", candidates={"now": None, "split": rule})
+    split = Problem(model, **SVY, candidates={"now": None, "split": rule})
     found = split.sensitivity(tolerance=0.2)
     assert (found.answer, found.strength) == (None, np.inf)
     assert str(found) == "No rule is fair, however strongly something unrecorded influences both V and Y."

@@ -168,9 +168,8 @@ def test_all_policies_of_a_replication_are_given_the_same_rounds(stepped):
 
 
 def test_the_promised_share_after_changes_is_the_mean_over_rounds(stepped):
-    history = eh.simulate(
-        DeadlineLearn(UCB1(), SHARES), WORLD, rounds=100, seed=1, jobs=1, changes={51: [0.1, 0.3, 0, 0]}
-    )
+    settings = {"rounds": 100, "seed": 1, "jobs": 1, "changes": {51: [0.1, 0.3, 0, 0]}}
+    history = eh.simulate(DeadlineLearn(UCB1(), SHARES), WORLD, **settings)
     assert history.share.values[0] == pytest.approx([0.2, 0.2, 0, 0])
     assert history.attrs["changes"] == [51]
     assert (history.violations == 0).all()
