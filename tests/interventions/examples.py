@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from evenhand.cli import app
 from evenhand.errors import EvenhandError
-from evenhand.interventions import CausalModel, Problem
+from evenhand.interventions import CausalModel, Problem, SimulatedTrial
 
 NETWORK = """network n { }
 variable sex { type discrete [2] { f, m }; }
@@ -61,6 +61,15 @@ def two_attributes(seed=0):
     )
     tables = random.dirichlet([2, 2, 2], (4, 2))
     return Problem(model, intervene="V", sensitive=["sex", "old"], outcome="Y", candidates=list(tables))
+
+
+PROBLEMS = {
+    "V below S": mediated(1),
+    "V beside S": mediated(2, direct=False),
+    "three values": mediated(3, groups=3),
+    "two attributes": two_attributes(4),
+}
+WORLD = next(SimulatedTrial._examples())
 
 
 def logged(log=None):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from evenhand.interventions import CSR, CausalModel, Problem, SimulatedTrial
+from evenhand.interventions import CSR, CausalModel, Problem
 from evenhand.interventions.bets import Bets, BettingLook, _gained, _mean, gap, lead, least, outcome
 from evenhand.interventions.cells import CellCounts
 from evenhand.interventions.csr import gaps_of
@@ -16,11 +16,9 @@ from evenhand.interventions.structure import through_v_alone
 from evenhand.rng import generator
 from evenhand.saving import state
 from tests.fuzzing import many
-from tests.interventions.examples import SVY, mediated, straight, two_attributes
+from tests.interventions.examples import SVY, WORLD, mediated, straight, two_attributes
 from tests.naming import long
 from tests.reference import interventions as twin
-
-WORLD = next(SimulatedTrial._examples())
 
 
 def two_by_two(*chances):

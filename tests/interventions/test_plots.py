@@ -5,9 +5,7 @@ from evenhand.interventions import CSR, SimulatedTrial
 from evenhand.interventions.measures import EvidenceDraws, replay
 from evenhand.plots.interventions import plot_candidates, plot_gaps, plot_outcomes
 from evenhand.rng import generator
-from tests.interventions.examples import mediated
-
-WORLD = next(SimulatedTrial._examples())
+from tests.interventions.examples import WORLD, mediated
 
 
 @pytest.fixture(scope="module")

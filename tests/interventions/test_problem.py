@@ -10,15 +10,8 @@ from hypothesis import strategies as st
 from evenhand.errors import ArgumentError, TableError
 from evenhand.interventions import CSR, CausalModel, Problem, TrialNeeds
 from tests.fuzzing import many
-from tests.interventions.examples import SVY, fitted_below, mediated, straight, two_attributes
+from tests.interventions.examples import PROBLEMS, SVY, fitted_below, mediated, straight
 from tests.reference import interventions as twin
-
-PROBLEMS = {
-    "V below S": mediated(1),
-    "V beside S": mediated(2, direct=False),
-    "three values": mediated(3, groups=3),
-    "two attributes": two_attributes(4),
-}
 
 
 @pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)

@@ -10,10 +10,9 @@ from evenhand.interventions.measures import EvidenceDraws
 from evenhand.interventions.program import phase_count, phase_sizes, rounded
 from evenhand.interventions.trial_tables import evidence_of
 from evenhand.saving import state
-from tests.interventions.examples import logged, mediated, two_attributes
+from tests.interventions.examples import WORLD, logged, mediated, two_attributes
 from tests.reference import interventions as twin
 
-WORLD = next(SimulatedTrial._examples())
 SEARCHES = {
     "csr": lambda p: CSR(p, tolerance=0.1, budget=400),
     "csr-pooled": lambda p: CSR(p, tolerance=0.1, budget=400, delta=None),

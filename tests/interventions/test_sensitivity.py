@@ -9,17 +9,13 @@ from scipy.optimize import linprog
 
 from evenhand.interventions import CausalModel, Problem, SimulatedTrial
 from evenhand.interventions.confounding import MeanBounds, Terms, bounds, confounded_groups, confounded_values
-from tests.interventions.examples import SVY, fitted_below, mediated, two_attributes
+from tests.interventions import examples
+from tests.interventions.examples import SVY, fitted_below, two_attributes
 from tests.naming import spread
 from tests.reference import interventions as twin
 
 WORLD = next(SimulatedTrial._examples()).problem
-PROBLEMS = {
-    "mediator": WORLD,
-    "V below S": mediated(1),
-    "three values": mediated(2, groups=3, direct=False),
-    "two attributes": two_attributes(4),
-}
+PROBLEMS = {"mediator": WORLD, **examples.PROBLEMS}
 
 
 def beside(seed, values=3, levels=2, groups=2):

@@ -5,12 +5,11 @@ import pandas as pd
 import pytest
 
 from evenhand.errors import ArgumentError
-from evenhand.interventions import CSR, SRIS, CausalModel, Problem, SimulatedTrial, TwoStageCSR
+from evenhand.interventions import CSR, SRIS, CausalModel, Problem, TwoStageCSR
 from evenhand.interventions.measures import EvidenceDraws, replay
 from evenhand.rng import generator
-from tests.interventions.examples import logged, mediated, straight
+from tests.interventions.examples import WORLD, logged, mediated, straight
 
-WORLD = next(SimulatedTrial._examples())
 MODEL = WORLD.problem.model
 NOW = MODEL.tables["dose"]
 ASKED = {"intervene": "dose", "sensitive": "sex", "outcome": "cured"}
