@@ -138,10 +138,11 @@ def read_given(
 
 def _read_offers(given: object, rounds: int, replications: int, arms: tuple[Label, ...]) -> Bools:
     if is_frame(given):
-        columns, given = list(given.columns), said_in(as_pandas(given, "offers"), "available")
-        if given is None:
+        said = said_in(as_pandas(given, "offers"), "available")
+        if said is None:
             what = "a log with a column available, or a column given that holds available"
-            raise ArgumentError(expected("offers", what, columns))
+            raise ArgumentError(expected("offers", what, list(given.columns)))
+        given = said
     if isinstance(given, np.ndarray) and given.ndim > 1 and given.dtype.kind in "iuf":
         got = Wording(f"an array of {given.dtype}")
         raise ArgumentError(expected("offers", OFFERS, got, "write offers.astype(bool)"))
