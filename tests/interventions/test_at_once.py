@@ -104,9 +104,3 @@ def test_as_many_more_trials_as_are_said_mostly_show_the_answer():
     shown = [searched(1000 + found.more, seed).status != "not_shown" for seed, found in open_.items()]
     assert np.mean(shown) >= 0.5
     assert all(found.more is None for found in first.values() if found.status != "not_shown")
-
-
-def test_before_the_first_trial_nothing_is_said_of_how_many():
-    found = CSR(WORLD, tolerance=0.1, budget=1000).recommend()
-    assert (found.status, found.more) == ("not_shown", None)
-    assert found.notes[0].startswith("It is unclear how many more trials are needed")

@@ -127,7 +127,10 @@ def fitted():
         (lambda: problem().allocate([2.0, 3.0], 0.5), "costs: .*costs at most 0.5"),
         (lambda: problem().allocate(None, 0.5, among=["nobody"]), "candidate"),
         (lambda: problem().model.sample(10**13), "count"),
-        (lambda: problem().model.probabilities(["sex"], do={"dose": "01"}), r"do\['dose'\]"),
+        (
+            lambda: problem().model.probabilities(["sex"], do={"dose": "01"}),
+            r"do\['dose'\]: expected a state of 'dose'",
+        ),
         (lambda: problem().model.smoothed(1.0), "model: expected tables fitted to data"),
         (lambda: problem().posterior(), "model: expected tables fitted to data"),
         (lambda: fitted().posterior(draws=0), "draws"),

@@ -114,7 +114,8 @@ def test_nothing_is_answered_without_trials(search):
     while not search.finished:
         found = search.recommend()
         assert found[:2] == (None, "not_shown" if tested else "uncertified")
-        assert found.confidence is None
+        assert (found.confidence, found.more) == (None, None)
+        assert found.notes[0].startswith("It is unclear how many more trials are needed") == tested
         assert found.table["outcome_low"].isna().all()
         search.forget(search.ask())
     assert search.recommend()[:2] == (None, "not_shown" if tested else "uncertified")
