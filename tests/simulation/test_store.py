@@ -35,37 +35,34 @@ def test_a_store_tells_other_runs_apart_and_hands_each_back(tmp_path):
     log = pd.DataFrame({"arm": ["a", "b"] * 9, "reward": [0, 1] * 9})
     offers = np.random.default_rng(1).random((40, 2)) < 0.6
     offers[:, 0] |= ~offers[:, 1]
-    free, later, all_of = {"a": 0, "b": 0.2}, {"a": 0.1, "b": 0.3}, eh.quotas.DeadlineLearn
+    fair = lambda learner, *more: FairLearn(learner, *more, arms=list(ARMS))  # noqa: E731
+    free = lambda: eh.quotas.DeadlineLearn(UCB1(), {"a": 0, "b": 0.2})  # noqa: E731
+    summed = lambda of: lambda log: log[["arm", of]].groupby("arm", as_index=False).sum()  # noqa: E731
+    later = {9: {"a": 0.1, "b": 0.3}}
     runs = [
-        lambda: {"policies": FairLearn(Thompson(), [0.2, 0.2], arms=list(ARMS))},
-        lambda: {"policies": FairLearn(UCB1(), [0.2, 0.2], arms=list(ARMS))},
-        lambda: {"policies": FairLearn(Thompson(), [0.2, 0.3], arms=list(ARMS))},
-        lambda: {"policies": FairLearn(Thompson(), [0.2, 0.2], 1.0, arms=list(ARMS))},
-        lambda: {"policies": UCB1()},
-        lambda: {"policies": KLUCB()},
-        lambda: {"policies": UCB1(), "world": BernoulliArms({"a": 0.7, "b": 0.4})},
-        lambda: {"policies": UCB1(), "seed": 2},
-        lambda: {"policies": UCB1(), "checkpoints": 5},
-        lambda: {"policies": UCB1(), "delay": 20},
-        lambda: {"policies": UCB1(), "learned": log},
-        lambda: {
-            "policies": UCB1(),
-            "analyse": lambda log: log[["arm", "propensity_a"]].groupby("arm", as_index=False).sum(),
-        },
-        lambda: {
-            "policies": UCB1(),
-            "analyse": lambda log: log[["arm", "propensity_b"]].groupby("arm", as_index=False).sum(),
-        },
-        lambda: {"policies": all_of(UCB1(), free)},
-        lambda: {"policies": all_of(UCB1(), free), "offers": offers},
-        lambda: {"policies": all_of(UCB1(), free), "offers": offers[::-1]},
-        lambda: {"policies": all_of(UCB1(), free), "offers": lambda t, rng: ["a"]},
-        lambda: {"policies": all_of(UCB1(), free), "offers": lambda t, rng: ["b"]},
-        lambda: {"policies": all_of(UCB1(), free), "changes": {9: later}},
-        lambda: {"policies": all_of(UCB1(), free), "changes": {9: later}, "offers": offers},
+        lambda: play(fair(Thompson(), [0.2, 0.2]), tmp_path),
+        lambda: play(fair(UCB1(), [0.2, 0.2]), tmp_path),
+        lambda: play(fair(Thompson(), [0.2, 0.3]), tmp_path),
+        lambda: play(fair(Thompson(), [0.2, 0.2], 1.0), tmp_path),
+        lambda: play(UCB1(), tmp_path),
+        lambda: play(KLUCB(), tmp_path),
+        lambda: play(UCB1(), tmp_path, BernoulliArms({"a": 0.7, "b": 0.4})),
+        lambda: play(UCB1(), tmp_path, seed=2),
+        lambda: play(UCB1(), tmp_path, checkpoints=5),
+        lambda: play(UCB1(), tmp_path, delay=20),
+        lambda: play(UCB1(), tmp_path, learned=log),
+        lambda: play(UCB1(), tmp_path, analyse=summed("propensity_a")),
+        lambda: play(UCB1(), tmp_path, analyse=summed("propensity_b")),
+        lambda: play(free(), tmp_path),
+        lambda: play(free(), tmp_path, offers=offers),
+        lambda: play(free(), tmp_path, offers=offers[::-1]),
+        lambda: play(free(), tmp_path, offers=lambda t, rng: ["a"]),
+        lambda: play(free(), tmp_path, offers=lambda t, rng: ["b"]),
+        lambda: play(free(), tmp_path, changes=later),
+        lambda: play(free(), tmp_path, changes=later, offers=offers),
     ]
     for number, run in enumerate(runs, start=1):
-        xr.testing.assert_identical(play(**run(), store=tmp_path), play(**run(), store=tmp_path))
+        xr.testing.assert_identical(run(), run())
         assert len(files(tmp_path)) == number
 
 
