@@ -122,9 +122,6 @@ def test_a_cap_and_a_window_are_promised_beside_shares_or_alone(log):
     assert capped["policies"][1]["value"] == pytest.approx(alone.value, abs=1e-12)
     replayed = body_of(log, *COLUMNS, "--window", "0=4", "--replays", "1")
     assert [row["promise_kept"] for row in replayed["policies"]] == [None, True]
-    refused(
-        ArgumentError, "--promise: expected nothing together with", "evaluate", log, *COLUMNS, "--cap", "2=0.6", *FILE
-    )
 
 
 def test_a_replay_that_no_log_could_give_is_refused_before_it_runs(log, monkeypatch):
@@ -151,6 +148,11 @@ def test_a_replay_that_no_log_could_give_is_refused_before_it_runs(log, monkeypa
         (ArgumentError, "--model, 0: expected a number in", [*LAST, "--model", "0=x,1=0.5,2=0"]),
         (ArgumentError, "--largest-weight: expected at least the weight of row", [*LAST, "--largest-weight", "1.1"]),
         (ArgumentError, "--rounds: expected", [*LAST, "--rounds", "20"]),
+        (ArgumentError, "--fit: expected best or logistic", ["--by", "place", "--fit", "forest"]),
+        (ArgumentError, "--by: expected columns that are known before", ["--by", "place,click", "--fit", "best"]),
+        (ArgumentError, "--fit: expected none beside a promise", ["--by", "place", "--fit", "best", "--shares", "0.1"]),
+        (ArgumentError, "--by: expected --fit as well", ["--by", "place", *LAST]),
+        (ArgumentError, "--promise: expected nothing together with", [*LAST, "--cap", "2=0.6", *FILE]),
     ],
 )
 def test_what_cannot_be_evaluated_is_refused(log, error, words, arguments):
